@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of this project is made. A folder's sources are found by pattern: adding a file needs no edit here.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library(nanet_options INTERFACE)
+target_include_directories(nanet_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(nanet_options INTERFACE pthread)
+# No contraction: a fit must give the same bits as a scalar loop, a vector loop and a GPU kernel.
+target_compile_options(nanet_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off)
+if(NANET_SANITIZE)
+  target_compile_options(nanet_options INTERFACE -fsanitize=${NANET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(nanet_options INTERFACE -fsanitize=${NANET_SANITIZE})
+endif()
+
+# nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
+function(nanet_library name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
+  add_library(nanet_${name} STATIC ${sources})
+  target_link_libraries(nanet_${name} PUBLIC nanet_options)
+  foreach(dependency IN LISTS ARGN)
+    if(dependency MATCHES "::")
+      target_link_libraries(nanet_${name} PUBLIC ${dependency})
+    else()
+      target_link_libraries(nanet_${name} PUBLIC nanet_${dependency})
+    endif()
+  endforeach()
+endfunction()
+
+# nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME and to each nanet_MORE.
+function(nanet_unit_tests name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp")
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE nanet_${name} GTest::gtest_main)
+  foreach(more IN LISTS ARGN)
+    target_link_libraries(test_${name} PRIVATE nanet_${more})
+  endforeach()
+  target_compile_definitions(test_${name} PRIVATE NANET_VECTORS="${PROJECT_SOURCE_DIR}/tests/vectors")
+  add_test(NAME unit.${name} COMMAND test_${name})
+  set_tests_properties(unit.${name} PROPERTIES TIMEOUT 300)
+endfunction()

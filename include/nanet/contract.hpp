@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NIC contract: what a NIC and a consumer of its data agree on, in memory, little-endian.
+//
+// Terms
+//   CLOP        circular list of persistent receive buffers: `buffer_count` buffers of `buffer_bytes`, allocated once.
+//   packet index  one PacketRef for each good packet of a buffer, in memory beside the buffer.
+//   completion  one 64-byte entry of the completion queue: a buffer was filled, a packet was sent, or an error happened.
+//   descriptor  one 64-byte entry of the TX ring: please send these bytes.
+//   doorbell    the producer index of the TX ring, the only word that a sender of answers has to touch.
+//
+// Rules
+//   * `sequence` of entry k (k = 0, 1, ...) is k + 1 and is written last, with release order; memory starts zeroed.
+//     A consumer that reads sequence k + 1 with acquire order sees all of entry k. An entry that reads anything else is not there yet.
+//   * A buffer belongs to the NIC until its completion is written, then to the consumer until it advances the CLOP's
+//     consumer index. Buffers are handed over and returned in order.
+//   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old, or on flush.
+//   * With no free buffer a packet is dropped and counted under its own name. Nothing blocks, nothing is overwritten.
+//   * All times are CLOCK_MONOTONIC nanoseconds unless a name says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace nanet {
+
+enum class MemoryKind : std::uint32_t { host = 0, host_pinned = 1, device = 2 };
+
+enum class CompletionKind : std::uint8_t { buffer_filled = 1, packet_sent = 2, error = 3 };
+
+// Completion::status is an OR of these.
+namespace status {
+inline constexpr std::uint16_t full = 1u << 0;       // handed over because no further packet fitted
+inline constexpr std::uint16_t timeout = 1u << 1;    // handed over because its oldest packet was timeout_ns old
+inline constexpr std::uint16_t flush = 1u << 2;      // handed over because the run was flushed or stopped
+inline constexpr std::uint16_t gap = 1u << 3;        // packets are missing before or inside this buffer, see packets_lost
+inline constexpr std::uint16_t truncated = 1u << 4;  // at least one packet was longer than its room and was cut
+inline constexpr std::uint16_t error = 1u << 5;      // at least one packet was refused; it is not in the packet index
+}  // namespace status
+
+// Where one packet lies in its buffer. A consumer needs the index only when Completion::stride_bytes is 0.
+struct PacketRef {
+  std::uint32_t offset;  // of the first byte, from the start of the buffer
+  std::uint16_t bytes;
+  std::uint16_t source;  // index of the source in the router's table, not its wire ID
+};
+static_assert(sizeof(PacketRef) == 8);
+
+struct alignas(64) Completion {
+  std::uint64_t first_packet_ns;  // arrival of the oldest packet in the buffer
+  std::uint64_t last_packet_ns;   // arrival of the newest; for packet_sent: when it left
+  std::uint64_t tag;              // buffer_filled: hand-over number, from 0; packet_sent: the descriptor's tag
+  std::uint32_t bytes;            // bytes in use, from offset 0, holes of refused packets included
+  std::uint32_t packet_count;     // entries of the packet index
+  std::uint32_t event_count;      // events in those packets, as their headers say
+  std::uint32_t packets_lost;     // newly known to be missing since the previous completion of this CLOP
+  std::uint32_t buffer_index;
+  std::uint32_t stride_bytes;     // not 0: every packet is this long and packet p starts at p * stride_bytes
+  std::uint16_t clop;
+  CompletionKind kind;
+  std::uint8_t reserved0;
+  std::uint16_t status;
+  std::uint16_t reserved1;
+  std::uint64_t sequence;         // written last
+};
+static_assert(sizeof(Completion) == 64 && std::is_trivially_copyable_v<Completion>);
+static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, clop) == 48 && offsetof(Completion, sequence) == 56);
+
+struct alignas(64) TxDescriptor {
+  std::uint64_t address;      // of the payload, in memory registered with the TX ring's owner
+  std::uint32_t bytes;
+  std::uint32_t destination;  // index in the sender's table of destinations
+  std::uint64_t tag;          // comes back in the packet_sent completion
+  std::uint64_t reserved[4];
+  std::uint64_t sequence;     // written last
+};
+static_assert(sizeof(TxDescriptor) == 64 && std::is_trivially_copyable_v<TxDescriptor>);
+static_assert(offsetof(TxDescriptor, tag) == 16 && offsetof(TxDescriptor, sequence) == 56);
+
+}  // namespace nanet

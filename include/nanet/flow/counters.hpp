@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every counter of the data path, declared once: name, unit, help. Counters are written by one thread and read by any.
+//
+// Books, per source:  packets expected = packets_accepted + packets_lost_kernel + packets_lost_network
+//                     packets received = packets_accepted + every other packets_* reason below
+// Books, per event:   events sent = events_answered + every events_* reason below
+// docs/design/books.md says which counters stand on which side.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace nanet::flow {
+
+// X(name, unit, help): append only at the end of a group; the order is what people see.
+#define NANET_COUNTERS(X)                                                                                            \
+  /* receive, per source */                                                                                          \
+  X(packets_accepted, "packets", "good packets handed to the processor")                                             \
+  X(bytes_accepted, "bytes", "payload bytes of accepted packets")                                                    \
+  X(events_received, "events", "events (or parts of events) in accepted packets")                                    \
+  X(packets_lost_kernel, "packets", "missing by sequence number where the socket reported an overflow")              \
+  X(packets_lost_network, "packets", "missing by sequence number, lost before this socket")                          \
+  X(events_lost, "events", "events (or parts) in missing or dropped packets, by their running number")               \
+  X(packets_reordered, "packets", "accepted although a later packet came first")                                     \
+  X(packets_duplicate, "packets", "dropped: this sequence number was already accepted")                              \
+  X(packets_late, "packets", "dropped: older than the reordering window")                                            \
+  X(packets_clop_full, "packets", "dropped: no free buffer in the CLOP")                                             \
+  X(source_restarts, "times", "the source began a new run")                                                          \
+  /* receive, per link: the source cannot be trusted or is not known */                                              \
+  X(packets_bad_length, "packets", "refused: length does not fit the format")                                        \
+  X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                           \
+  X(packets_bad_checksum, "packets", "refused: checksum does not match")                                             \
+  X(packets_truncated, "packets", "refused: longer than the room for one packet")                                    \
+  X(packets_unknown_source, "packets", "refused: source is not in the configuration")                                \
+  X(packets_clop_full_unread, "packets", "dropped unread: no free buffer in the CLOP")                               \
+  /* event building */                                                                                               \
+  X(parts_merged, "parts", "parts put into an open event")                                                           \
+  X(parts_late, "parts", "dropped: their event is closed already")                                                   \
+  X(parts_duplicate, "parts", "dropped: this source's part is there already")                                        \
+  X(parts_overflow_hits, "parts", "cut: the event has no room for more hits")                                        \
+  X(events_complete, "events", "every part came")                                                                    \
+  X(events_missing_parts, "events", "closed by the time window with a part missing")                                 \
+  X(events_overflow, "events", "closed early with a part missing: too many open events")                             \
+  X(events_unseen, "events", "no part of them came; known from the sources' running numbers")                        \
+  /* decision */                                                                                                     \
+  X(hits_unmapped, "hits", "ignored: no photomultiplier at that channel")                                            \
+  X(events_answered, "events", "a primitive was written for them")                                                   \
+  X(events_discarded, "events", "not answered: incomplete, and the configuration says to drop such events")          \
+  X(rings_found, "events", "answered with a ring")                                                                   \
+  X(rings_electron, "events", "answered with an electron-like ring")                                                 \
+  /* answers */                                                                                                      \
+  X(answers_sent, "packets", "answer packets given to the link")                                                     \
+  X(answers_no_descriptor, "packets", "waited for a free TX descriptor")                                             \
+  X(events_unsent, "events", "answered, but the answer could not be sent")
+
+enum class Counter : std::uint16_t {
+#define X(name, unit, help) name,
+  NANET_COUNTERS(X)
+#undef X
+};
+
+struct CounterInfo {
+  std::string_view name;
+  std::string_view unit;
+  std::string_view help;
+};
+
+inline constexpr auto kCounterTable = std::to_array<CounterInfo>({
+#define X(name, unit, help) {#name, unit, help},
+    NANET_COUNTERS(X)
+#undef X
+});
+inline constexpr std::size_t kCounterCount = kCounterTable.size();
+
+// One writer, any readers: a relaxed load and store, never a locked instruction.
+class alignas(64) Counters {
+ public:
+  void add(Counter counter, std::uint64_t n = 1) {
+    auto& value = values_[static_cast<std::size_t>(counter)];
+    value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  void set(Counter counter, std::uint64_t n) {
+    values_[static_cast<std::size_t>(counter)].store(n, std::memory_order_relaxed);
+  }
+  std::uint64_t value(Counter counter) const {
+    return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kCounterCount> values_{};
+};
+
+}  // namespace nanet::flow

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A link is where packets come from and go to: two batch functions, receive and send. Everything that can stand in for a
+// NIC (UDP sockets, AF_XDP, DPDK, a pcap file, the gateware model) implements this; the fault injector and the recorder
+// wrap any of them.
+//
+// Thread rules: one thread calls receive, one thread (the same or another) calls send. stats() may be called from any thread.
+// Neither function blocks, allocates, logs or throws after the constructor returned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nanet::link {
+
+// One received packet inside the room given to receive().
+struct RxPacket {
+  std::uint32_t offset;         // from the start of the room
+  std::uint16_t bytes;          // payload bytes that are there
+  std::uint16_t peer_port;      // UDP port of the sender, host order; 0: not known
+  std::uint32_t peer_address;   // IPv4 of the sender, host order; 0: not known
+  std::uint16_t flags;          // OR of RxPacket::truncated, ...
+  std::uint16_t reserved;
+
+  static constexpr std::uint16_t truncated = 1u << 0;    // the packet was longer than the room left for it
+  static constexpr std::uint16_t after_drop = 1u << 1;   // the kernel or NIC says it dropped packets since the packet before this one
+};
+static_assert(sizeof(RxPacket) == 16);
+
+struct RxBatch {
+  std::uint32_t packet_count = 0;  // entries written to `packets`
+  std::uint32_t bytes_used = 0;    // of the room, from its start
+};
+
+struct TxPacket {
+  const std::byte* data;
+  std::uint32_t bytes;
+  std::uint32_t destination;  // index in the link's table of destinations
+};
+
+// Totals since start. What is lost has a name here.
+struct LinkStats {
+  std::uint64_t rx_packets = 0;
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t rx_calls = 0;             // receive system calls (or their equal)
+  std::uint64_t rx_batches = 0;           // of them, those that returned packets; rx_packets / rx_batches is the coalescing factor
+  std::uint64_t rx_copied_bytes = 0;      // bytes that had to be moved again after the NIC or kernel wrote them
+  std::uint64_t rx_kernel_dropped = 0;    // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
+  std::uint64_t rx_truncated = 0;
+  std::uint64_t rx_errors = 0;            // receive calls that failed for a reason other than "nothing there"
+  std::uint64_t tx_packets = 0;
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t tx_calls = 0;
+  std::uint64_t tx_refused = 0;           // the peer is not there (ICMP port unreachable came back)
+  std::uint64_t tx_dropped = 0;           // could not be sent: queue full or any other error
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  Link() = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // receive() may write anywhere in its room, and needs at least this much of it to lose nothing.
+  virtual std::size_t min_room_bytes() const = 0;
+
+  // Takes up to packets.size() packets that have arrived, writes their payloads into `room` and describes them, oldest first.
+  // Packets of one call lie at increasing offsets except where a wrapper says otherwise.
+  virtual RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) = 0;
+
+  // Sends all packets, or counts why not. The payloads may be reused when it returns.
+  virtual void send(std::span<const TxPacket> packets, std::uint64_t now_ns) = 0;
+
+  // Sleeps until something may be there to receive, at most timeout_ns.
+  virtual void wait(std::uint64_t timeout_ns) = 0;
+
+  virtual LinkStats stats() const = 0;
+};
+
+}  // namespace nanet::link

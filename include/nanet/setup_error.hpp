@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one exception of set-up code. Its text reads: problem (why) suggestion. Data errors never throw: they are counted.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace nanet {
+
+class SetupError : public std::runtime_error {
+ public:
+  SetupError(const std::string& problem, const std::string& why, const std::string& suggestion)
+      : std::runtime_error(problem + " (" + why + ") " + suggestion) {}
+};
+
+}  // namespace nanet
