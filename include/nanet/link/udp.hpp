@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link over plain kernel UDP sockets: batches in and out, coalesced by the kernel where both sides can.
+//
+// Thread rules: those of Link. One thread may receive while another sends. notes(), local() and stats(): any thread.
+//
+// Layout of what receive() writes. Every message of the kernel (one packet, or one super-packet of packets of equal size, the last
+// may be shorter) starts at the next multiple of 8 bytes from the start of the room; the packets of a super-packet lie one after the other.
+// bytes_used is rounded up to a multiple of 8 (at most the size of the room). So packets of one size that is a multiple of 8 lie back to
+// back, also over several calls when the caller passes the rest of its buffer as the next room. The room should start at a multiple of 8.
+//
+// Source port of what is sent: docs/design/links.md and SourcePort below.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nanet/link/endpoint.hpp"
+#include "nanet/link/link.hpp"
+
+namespace nanet::link {
+
+enum class Coalesce : std::uint8_t { off, on };
+
+// Where the packets sent seem to come from.
+enum class SourcePort : std::uint8_t {
+  own,     // one connected socket a destination, source port chosen by the kernel: fastest, no route lookup a message
+  listen,  // the listening socket sends: source port = the port listened on, one route lookup a message. Needs `listen`.
+};
+
+struct UdpConfig {
+  // Name of the link in messages and reports.
+  std::string name = "udp";
+
+  // Where to receive; none: this link only sends. Port 0: the kernel chooses, local() tells.
+  std::optional<Endpoint> listen;
+
+  // TxPacket::destination is an index into this list.
+  std::vector<Endpoint> destinations;
+
+  // Bytes the kernel may queue for the receiving socket (SO_RCVBUF). Too small: packets are dropped while the receiving thread is
+  // away (10 ms at 10 Gb/s are 12.5 MB, and a short packet costs about 1 KiB whatever its length). Too big: old packets are
+  // processed after a stall instead of dropped, and kernel memory is bound.
+  std::uint32_t rx_socket_bytes = 64u << 20;
+
+  // Bytes the kernel may queue for each sending socket (SO_SNDBUF). Too small: send() waits and then drops. Too big: answers grow old in it.
+  std::uint32_t tx_socket_bytes = 4u << 20;
+
+  // Bytes, 1..65507: largest single packet expected. Sets the first guess of the distance of packets in the room. Longer ones are
+  // received all the same, at the price of a copy.
+  std::uint32_t packet_bytes_max = 1472;
+
+  // Microseconds for which a blocking wait polls the device queue (SO_BUSY_POLL), 0: off. Costs a core's time, saves the interrupt. No effect on lo.
+  std::uint32_t busy_poll_us = 0;
+
+  // Microseconds that send() may wait for the socket to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.
+  std::uint32_t tx_wait_us = 100;
+
+  // Let the kernel hand over many packets of one sender as one super-packet (UDP_GRO). Off: one message a packet, always.
+  Coalesce gro = Coalesce::on;
+
+  // Hand the kernel many packets of one size as one message (UDP_SEGMENT). Off: one message a packet.
+  Coalesce gso = Coalesce::on;
+
+  SourcePort source_port = SourcePort::own;
+};
+
+class UdpReceiver;
+class UdpSender;
+
+class UdpLink : public Link {
+ public:
+  // Opens and binds every socket and allocates everything. Throws SetupError.
+  explicit UdpLink(const UdpConfig& config);
+  ~UdpLink() override;
+
+  // 65,536 with GRO (the largest super-packet), else packet_bytes_max rounded up. With less, a packet longer than the room is
+  // cut to it and flagged as truncated; nothing else is lost.
+  std::size_t min_room_bytes() const override;
+
+  RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
+
+  // packets given = tx_packets + tx_dropped, exactly. tx_refused counts the notices that came back for earlier ones of tx_packets.
+  void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
+
+  void wait(std::uint64_t timeout_ns) override;
+
+  // rx_kernel_dropped is asked of the socket, so it includes drops after the last packet.
+  LinkStats stats() const override;
+
+  // Where it listens, with the actual port when 0 was asked. Without `listen`: address and port 0.
+  Endpoint local() const;
+
+  // One line "problem (why) suggestion" for each thing that the kernel limited.
+  std::vector<std::string> notes() const;
+
+  const std::string& name() const { return config_.name; }
+
+ private:
+  UdpConfig config_;
+  std::vector<std::string> setup_notes_;
+  std::unique_ptr<UdpReceiver> receiver_;  // none: only sends
+  std::unique_ptr<UdpSender> sender_;      // none: only receives
+};
+
+}  // namespace nanet::link
