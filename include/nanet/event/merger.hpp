@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Event building: puts the parts of an event, sent by up to eight sources, together by their time key.
+//
+// Terms
+//   key      timestamp << 8 | fine_time: 40 bits of 97.46 ps. It wraps after 107 s, so "before" means modulo 2^40.
+//   part     what one source says about one event: its key and its hits, of which there may be none.
+//   open     an event that waits for parts. It closes complete, by expire() (window_ns after its first part), by
+//            drain() or flush(), or by overflow (too many open events, the oldest has to go).
+//   ready    closed and not yet cleared. Each event opened becomes ready exactly once, with whatever parts it has.
+//   memory   what tells a late part from a new event: the last 2 * open_events_max events (at least 1024), and for
+//            older ones the horizon. Both are trusted for kMemoryTicks (1.1 s) only. docs/design/merger.md says why.
+//
+// Books, at all times
+//   calls of add_part = parts_merged + parts_late + parts_duplicate + parts_no_room
+//   events_opened     = events_complete + events_missing_parts + events_overflow + open_count()
+//
+// Rules
+//   * One thread. No clock, no I/O; nothing is allocated and nothing throws after the constructor.
+//   * now_ns comes from one clock that never goes back.
+//   * Call clear_ready() at least once every max(open_events_max, 256) parts (once a packet is always enough).
+//     Otherwise new events may find no room: their parts are refused and counted as parts_no_room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace nanet::event {
+
+inline constexpr std::uint32_t kSourcesMax = 8;
+inline constexpr std::uint32_t kHitsMax = 128;
+inline constexpr std::uint32_t kHitsPad = 8;  // add_padded_part() reads in steps of this many hits
+inline constexpr std::uint64_t kKeyMask = (std::uint64_t{1} << 40) - 1;
+
+// The memory's clock ticks every 2^26 ns (67 ms).
+inline constexpr std::uint32_t kTickShift = 26;
+inline constexpr std::uint32_t kMemoryTicks = 16;
+
+constexpr std::uint64_t event_key(std::uint32_t timestamp, std::uint8_t fine_time) {
+  return std::uint64_t{timestamp} << 8 | fine_time;
+}
+constexpr std::uint32_t key_timestamp(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 8); }
+constexpr std::uint8_t key_fine_time(std::uint64_t key) { return static_cast<std::uint8_t>(key); }
+
+struct MergerConfig {
+  std::uint32_t source_count = 4;            // 1..8; an event is complete with a part of each
+  std::uint64_t window_ns = 200'000;         // 1 us..10 s. Too small: slow sources miss their events; too big: a lost part delays its event's answer
+  std::uint32_t open_events_max = 8192;      // power of two, 1..2^20. Too small: overflow; too big: leaves the cache
+  std::uint32_t hits_max = kHitsMax;         // 1..128 hits kept for an event
+};
+
+enum class CloseReason : std::uint8_t { open = 0, complete = 1, window = 2, overflow = 3, flush = 4 };
+
+// 64-byte header and first 20 hits in one cache line.
+struct alignas(64) MergedEvent {
+  std::uint64_t key;
+  std::uint64_t first_part_ns;  // now_ns of the part that opened it
+  std::uint8_t parts_mask;      // bit s: source s's part is in
+  CloseReason closed_by;
+  std::uint16_t hit_count;      // hits kept
+  std::uint16_t hits_cut;       // hits for which there was no room, saturating
+  std::uint16_t reserved;
+  std::uint16_t hits[kHitsMax + 20];  // only the first hit_count have a meaning; in order of arrival of the parts
+
+  std::span<const std::uint16_t> hit_span() const { return {hits, hit_count}; }
+};
+static_assert(sizeof(MergedEvent) == 320 && offsetof(MergedEvent, hits) == 24);
+
+// Totals since construction.
+struct MergerStats {
+  std::uint64_t parts_merged = 0;
+  std::uint64_t parts_late = 0;           // their event is closed, or too old to be remembered
+  std::uint64_t parts_duplicate = 0;      // this source's part is in, whether the event is open or closed
+  std::uint64_t parts_no_room = 0;        // clear_ready() was not called in time
+  std::uint64_t parts_overflow_hits = 0;  // of parts_merged: hits were cut
+  std::uint64_t events_opened = 0;
+  std::uint64_t events_complete = 0;
+  std::uint64_t events_missing_parts = 0;  // closed by window, drain or flush
+  std::uint64_t events_overflow = 0;
+};
+
+enum class PartResult : std::uint8_t { merged, merged_cut, late, duplicate, no_room };
+
+class Merger {
+ public:
+  explicit Merger(const MergerConfig& config);  // throws SetupError
+  Merger(const Merger&) = delete;
+  Merger& operator=(const Merger&) = delete;
+
+  // Precondition: source < source_count. Only the low 40 bits of key count. hits may be null when hit_count is 0.
+  PartResult add_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
+                      std::uint64_t now_ns) {
+    return add<HitRoom::exact>(source, key, hits, hit_count, now_ns);
+  }
+
+  // The same, faster: memory behind `hits` must be readable up to the next multiple of kHitsPad hits, at least
+  // kHitsPad (true of any event in the padded format, and of an unpacked one in a buffer with that much room).
+  PartResult add_padded_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits,
+                             std::uint32_t hit_count, std::uint64_t now_ns) {
+    return add<HitRoom::padded>(source, key, hits, hit_count, now_ns);
+  }
+
+  // Closes the events that opened window_ns ago or earlier. Amortised O(1); call it as often as you like.
+  void expire(std::uint64_t now_ns);
+
+  // Closes all open events but remembers them: late parts stay late. For the end of a run.
+  void drain(std::uint64_t now_ns);
+
+  // Closes all open events and forgets everything, so that timestamps may start again. For the start of a run: once
+  // a run, not once a source, or parts of the new run's first events are torn apart.
+  void flush();
+
+  // Events closed since clear_ready(), in order of closing; pointers and contents are valid until clear_ready().
+  std::span<const MergedEvent* const> ready() const { return {ready_.data(), ready_count_}; }
+  void clear_ready();
+
+  const MergerStats& stats() const { return stats_; }
+  std::uint32_t open_count() const { return open_count_; }
+  std::uint32_t remembered_max() const { return entry_mask_ + 1; }  // events that the memory holds
+
+ private:
+  enum class HitRoom { exact, padded };
+
+  // One remembered event, open or closed. Entries form a ring in order of opening; `position` counts all openings.
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint32_t older = 0;       // position of the next older entry with the same hash
+    std::uint32_t state = kClosed; // open: index of its MergedEvent; closed: kClosed | tick of closing << 8 | parts_mask
+  };
+  static_assert(sizeof(Entry) == 16);
+  static constexpr std::uint32_t kClosed = 1u << 31;
+  static constexpr std::uint32_t kTickMask = (1u << 23) - 1;
+
+  struct Place {
+    PartResult result;       // merged: the part belongs to the open event at `position`
+    std::uint32_t position;
+  };
+
+  template <HitRoom room>
+  PartResult add(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
+                 std::uint64_t now_ns);
+  std::uint32_t cut_hits(MergedEvent& event, std::uint32_t hit_count);
+  void close(Entry& entry, CloseReason reason, std::uint64_t now_ns);
+
+  Place place(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns);
+  Place place_closed(std::uint32_t source, std::uint32_t position);
+  Place open(std::uint64_t key, std::uint32_t bucket, std::uint64_t now_ns);
+  void evict_oldest_entry(std::uint64_t now_ns);
+  void close_oldest_open(std::uint64_t now_ns);
+  void close_all(std::uint64_t now_ns);
+  bool before_horizon(std::uint64_t key, std::uint64_t now_ns) const;
+  bool in_memory(std::uint32_t position) const { return next_ - position - 1 < remembered_; }
+  std::uint32_t bucket_of(std::uint64_t key) const {
+    return static_cast<std::uint32_t>(key * 0x9E3779B97F4A7C15u >> bucket_shift_);
+  }
+  static std::uint32_t tick_of(std::uint64_t now_ns) {
+    return static_cast<std::uint32_t>(now_ns >> kTickShift) & kTickMask;
+  }
+
+  // In the order of use by a part that finds its event at the cursor.
+  std::uint32_t cursors_[kSourcesMax] = {};  // position after the source's last part
+  Entry* entry_;
+  MergedEvent* event_;
+  std::uint32_t entry_mask_;
+  std::uint32_t hits_max_;
+  std::uint32_t full_mask_;
+  std::uint32_t ready_count_ = 0;
+  std::uint32_t open_count_ = 0;
+  std::uint32_t free_count_ = 0;
+  MergerStats stats_;
+
+  std::uint32_t next_ = 0;        // position of the next event to open
+  std::uint32_t oldest_ = 0;      // no entry before this position is open
+  std::uint32_t remembered_ = 0;  // entries in memory, at positions next_ - remembered_ .. next_ - 1
+  std::uint32_t open_max_;
+  std::uint32_t bucket_shift_;
+  std::uint64_t window_ns_;
+  std::uint64_t horizon_key_ = 0;
+  std::uint32_t horizon_tick_ = 0;
+  std::uint32_t horizon_set_ = 0;  // 0: there is no horizon
+
+  std::vector<Entry> entries_;
+  std::vector<MergedEvent> events_;
+  std::vector<const MergedEvent*> ready_;
+  std::vector<std::uint32_t> ready_index_;  // the same events, as indices
+  std::vector<std::uint32_t> free_index_;   // a stack: what was used last is used next, and is still in the cache
+  std::vector<std::uint32_t> buckets_;      // hash -> position of its newest entry
+};
+
+namespace detail {
+
+// Copies exactly `count` hits; the target has room for more.
+inline void copy_exact(std::uint16_t* to, const std::uint16_t* from, std::uint32_t count) {
+  if (count >= 8) {
+    for (std::uint32_t i = 0; i + 8 < count; i += 8) std::memcpy(to + i, from + i, 16);
+    std::memcpy(to + count - 8, from + count - 8, 16);
+  } else if (count >= 4) {
+    std::memcpy(to, from, 8);
+    std::memcpy(to + count - 4, from + count - 4, 8);
+  } else if (count >= 2) {
+    std::memcpy(to, from, 4);
+    to[count - 1] = from[count - 1];
+  } else if (count == 1) {
+    to[0] = from[0];
+  }
+}
+
+inline void copy_padded(std::uint16_t* to, const std::uint16_t* from, std::uint32_t count) {
+  std::memcpy(to, from, 16);
+  for (std::uint32_t i = kHitsPad; i < count; i += kHitsPad) std::memcpy(to + i, from + i, 16);
+}
+
+}  // namespace detail
+
+template <Merger::HitRoom room>
+inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits,
+                              std::uint32_t hit_count, std::uint64_t now_ns) {
+  key &= kKeyMask;
+  std::uint32_t position = cursors_[source];
+  Entry* entry = &entry_[position & entry_mask_];
+  // An open entry with this key is the event, however the cursor came to point there.
+  if (entry->key != key || entry->state >= kClosed) {
+    const Place placed = place(source, key, now_ns);
+    if (placed.result != PartResult::merged) return placed.result;
+    position = placed.position;
+    entry = &entry_[position & entry_mask_];
+  }
+  MergedEvent& event = event_[entry->state];
+  const std::uint32_t bit = 1u << source;
+  if (event.parts_mask & bit) [[unlikely]] {
+    ++stats_.parts_duplicate;
+    return PartResult::duplicate;
+  }
+  cursors_[source] = position + 1;
+  PartResult result = PartResult::merged;
+  if (hit_count > hits_max_ - event.hit_count) [[unlikely]] {
+    hit_count = cut_hits(event, hit_count);
+    result = PartResult::merged_cut;
+  }
+  std::uint16_t* const to = event.hits + event.hit_count;
+  if constexpr (room == HitRoom::exact) {
+    detail::copy_exact(to, hits, hit_count);
+  } else {
+    detail::copy_padded(to, hits, hit_count);
+  }
+  event.hit_count = static_cast<std::uint16_t>(event.hit_count + hit_count);
+  event.parts_mask = static_cast<std::uint8_t>(event.parts_mask | bit);
+  ++stats_.parts_merged;
+  if (event.parts_mask == full_mask_) close(*entry, CloseReason::complete, now_ns);
+  return result;
+}
+
+inline void Merger::close(Entry& entry, CloseReason reason, std::uint64_t now_ns) {
+  const std::uint32_t index = entry.state;
+  MergedEvent& event = event_[index];
+  event.closed_by = reason;
+  entry.state = kClosed | tick_of(now_ns) << 8 | event.parts_mask;
+  ready_[ready_count_] = &event;
+  ready_index_[ready_count_] = index;
+  ++ready_count_;
+  --open_count_;
+  if (reason == CloseReason::complete) {
+    ++stats_.events_complete;
+  } else if (reason == CloseReason::overflow) {
+    ++stats_.events_overflow;
+  } else {
+    ++stats_.events_missing_parts;
+  }
+}
+
+}  // namespace nanet::event
