@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# The one entry. Each verb does its own set-up, quickly when there is nothing to do, and .ci/run calls these verbs only.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+BENCH_FLAGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+# Directories are listed too, so that a file taken away is noticed like one that came or changed.
+PACKAGE_SOURCES := $(shell find CMakeLists.txt cmake include src python -name __pycache__ -prune -o -print) pyproject.toml
+CXX_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r ls -d 2>/dev/null)
+PYTHON_DIRS := $(wildcard python tests scripts examples bench docs)
+# ThreadSanitizer of older compilers cannot place its memory where the kernel randomises addresses widely.
+NO_ASLR = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
+export HYPOTHESIS_STORAGE_DIRECTORY := build/hypothesis
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+.PHONY: help setup demo test lint format bench bench-smoke sanitize fuzz clean
+help: ## print these verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMPS)/install ## system packages, virtual environment, build and install of the nanet package
+	@echo "ready: $(BIN)/nanet"
+
+demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
+	@$(BIN)/nanet demo
+
+test: packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
+	@rm -f build/pytest.xml
+	cmake --preset host-release >build/configure.log || { cat build/configure.log; exit 1; }
+	cmake --build --preset host-release
+	ctest --preset host-release
+	$(BIN)/pytest --junit-xml=build/pytest.xml
+	@$(BIN)/python scripts/test_summary.py build/host-release/Testing/Temporary/LastTest.log build/pytest.xml
+
+lint: $(STAMPS)/install $(STAMPS)/test $(STAMPS)/lint ## layers, file heads and sizes, formatting, types
+	$(BIN)/python scripts/check_layers.py
+	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	$(BIN)/ruff check $(PYTHON_DIRS)
+	$(BIN)/ruff format --check $(PYTHON_DIRS)
+	$(BIN)/mypy --package nanet
+
+format: $(STAMPS)/lint ## rewrite the sources in the project's format
+	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/ruff check --fix --quiet $(PYTHON_DIRS) || true
+	$(BIN)/ruff format $(PYTHON_DIRS)
+
+bench: packages-bench $(STAMPS)/install $(STAMPS)/test ## rings, rate and latency, beside their peers in the same run
+	@mkdir -p out
+	$(BIN)/nanet bench rings --json out/bench-rings.json $(BENCH_FLAGS)
+	$(BIN)/nanet bench rate --json out/bench-rate.json $(BENCH_FLAGS)
+	$(BIN)/nanet bench latency --json out/bench-latency.json $(BENCH_FLAGS)
+
+sanitize: packages-test ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+	cmake --preset host-asan >/dev/null
+	cmake --build --preset host-asan
+	ctest --preset host-asan
+	cmake --preset host-tsan >/dev/null
+	cmake --build --preset host-tsan
+	$(NO_ASLR) ctest --preset host-tsan
+
+fuzz: packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
+	cmake --preset host-fuzz >/dev/null
+	cmake --build --preset host-fuzz
+	scripts/fuzz.sh build/host-fuzz $(FUZZ_SECONDS)
+
+clean: ## remove what was built (the system packages stay)
+	rm -rf build out $(VENV)
+
+# --- set-up, step by step; what is there already is left alone ---
+.PHONY: packages-run packages-test packages-bench packages-fuzz
+packages-run packages-test packages-bench packages-fuzz: packages-%:
+	@mkdir -p build
+	@scripts/system_packages.sh run $*
+
+$(STAMPS)/venv: | packages-run
+	rm -rf $(VENV)
+	"$$(scripts/find_python.sh)" -m venv $(VENV)
+	$(PIP) --upgrade pip setuptools
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/install: $(STAMPS)/venv requirements/constraints.txt $(PACKAGE_SOURCES)
+	@echo "installing nanet into $(VENV) (the first time takes some minutes)"
+	@$(PIP) --group build
+	@$(PIP) --no-build-isolation . || { echo "error: the package did not build (the compiler says why above)" >&2; exit 1; }
+	@touch $@
+
+$(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
+	@$(PIP) --group $*
+	@touch $@

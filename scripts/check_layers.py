@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses what breaks the structure of the source tree, one line per finding: `path:line: error: problem (why) suggestion`.
+
+C++      an include that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
+         outside src/gpu/kernels, I/O or a clock in a folder that has neither (PURE, CLOCKS)
+Python   an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
+any      no SPDX line at the head, more than 800 lines (more than 600: a warning), marks of unfinished or skipped work
+
+Exit status: 0 nothing found (warnings do not count), 1 something was found, 2 usage. Only files are read that git knows or
+would add; outside a git tree, all files.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Folder of src/ and include/nanet/ -> folders it may include beside itself. docs/design/dataflow.md says the same in words.
+LAYERS: dict[str, set[str]] = {
+    "wire": set(),
+    "flow": set(),
+    "event": {"wire"},
+    "rich": {"wire"},
+    "link": {"flow"},
+    "emulate": {"wire", "flow", "rich"},
+    "engine": {"wire", "flow", "event", "rich", "link", "emulate"},
+}
+SEAMS = {
+    "contract.hpp",
+    "host_device.hpp",
+    "setup_error.hpp",
+}  # include/nanet/*.hpp: for every folder, include no folder
+
+# Include path -> the folders (below src/ and include/nanet/) that may name it.
+VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
+    (r"linux/if_xdp\.h|xdp/|bpf/", ("link/xdp",)),
+    (r"rte_", ("link/dpdk",)),
+    (r"pcap[./]", ("link/pcap",)),
+    (r"verilated|Vnanet", ("link/gateware",)),
+    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu",)),
+    (r"uc[pst]/|infiniband/|rdma/", ("rdma",)),
+    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link",)),
+    (r"nanobind/|Python\.h", ()),
+    (r"gtest/|gmock/|benchmark/", ()),
+]
+PURE = {"wire", "event", "rich", "l0tp", "km3", "stencil"}  # no I/O, no clock: data and time are arguments
+IMPURE_HEADERS = {
+    "unistd.h",
+    "fcntl.h",
+    "poll.h",
+    "stdio.h",
+    "time.h",
+    "cstdio",
+    "ctime",
+    "chrono",
+    "fstream",
+    "iostream",
+    "thread",
+}
+CLOCKS = ("engine", "link/udp", "emulate")  # the only folders whose code may read a clock
+CLOCK_CALL = r"\bclock_gettime\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
+
+# Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
+PYTHON_LAYERS: dict[str, set[str]] = {"_core": set(), "config": {"config_errors"}, "config_errors": set()}
+PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}}
+
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".sv", ".cmake"}
+SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "run"}
+CXX_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh"}
+WARN_LINES, MAX_LINES = 600, 800
+# Bracketed letters, so that this file does not find itself.
+UNFINISHED = r"\b(?:TO[D]O|FIX[M]E|XX[X])\b|\bnot implemente[d]\b|\bunimplemente[d]\b"
+SKIPPED = r"\bGTEST_SKI[P]\b|\bDISABLE[D]_\w|\bpytest\.(?:mark\.)?(?:ski[p]|xfai[l]|importorski[p])|\bunittest\.ski[p]"
+
+
+@dataclass(frozen=True)
+class Finding:
+    path: str
+    line: int
+    text: str
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.severity}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Source:
+    path: str  # relative to the root, with slashes
+    lines: list[str]
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) > 1:
+        print("usage: check_layers.py [ROOT]", file=sys.stderr)
+        return 2
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    sources = list(read_sources(root))
+    findings = check(sources)
+    for finding in findings:
+        print(finding)
+    errors = sum(finding.severity == "error" for finding in findings)
+    print(f"check_layers: {len(sources)} files, {errors} errors, {len(findings) - errors} warnings")
+    return 1 if errors else 0
+
+
+def check(sources: list[Source]) -> list[Finding]:
+    findings: list[Finding] = []
+    for source in sources:
+        checks: list[Callable[[Source], Iterator[Finding]]] = [check_head_and_size, check_marks]
+        suffix = Path(source.path).suffix
+        if suffix in CXX_SUFFIXES:
+            checks.append(check_cxx)
+        if suffix == ".py" and source.path.startswith("python/nanet/"):
+            checks.append(check_python)
+        for one in checks:
+            findings.extend(one(source))
+    return findings
+
+
+def read_sources(root: Path) -> Iterator[Source]:
+    for path in list_files(root):
+        full = root / path
+        if (full.suffix in SOURCE_SUFFIXES or full.name in SOURCE_NAMES) and full.is_file():
+            yield Source(path, full.read_text(encoding="utf-8").splitlines())
+
+
+def list_files(root: Path) -> list[str]:
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, capture_output=True, check=False, text=True)
+    if listed.returncode == 0:
+        return sorted(set(filter(None, listed.stdout.split("\0"))))
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+
+
+def check_head_and_size(source: Source) -> Iterator[Finding]:
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in source.lines[:2]):
+        yield Finding(
+            source.path,
+            1,
+            "no licence line (each source says its licence) begin with SPDX-License-Identifier: Apache-2.0",
+        )
+    count = len(source.lines)
+    if count > WARN_LINES:
+        severity = "error" if count > MAX_LINES else "warning"
+        limit = MAX_LINES if count > MAX_LINES else WARN_LINES
+        yield Finding(source.path, count, f"{count} lines (more than {limit} is two ideas) split the file", severity)
+
+
+def check_marks(source: Source) -> Iterator[Finding]:
+    for number, line in enumerate(source.lines, 1):
+        if re.search(UNFINISHED, line):
+            yield Finding(
+                source.path,
+                number,
+                "a mark of unfinished work (what is merged is finished) finish it, or write an issue",
+            )
+        if re.search(SKIPPED, line):
+            yield Finding(source.path, number, "a test that can be skipped (it would pass unseen) make it run, or take it out")
+
+
+def check_cxx(source: Source) -> Iterator[Finding]:
+    folder = folder_of(source.path)
+    for number, line in enumerate(source.lines, 1):
+        for text in cxx_line_problems(source.path, folder, line):
+            yield Finding(source.path, number, text)
+
+
+def folder_of(path: str) -> str | None:
+    """The place in the library, such as `link/udp` or `wire`; empty for a seam in include/nanet itself; None elsewhere."""
+    for prefix in ("src/", "include/nanet/"):
+        if path.startswith(prefix):
+            return path.removeprefix(prefix).rpartition("/")[0]
+    return None
+
+
+def cxx_line_problems(path: str, folder: str | None, line: str) -> Iterator[str]:
+    include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+    if include:
+        yield from include_problems(folder, include[1])
+    code = line.partition("//")[0]
+    if re.search(r"\b__global__\b", code) and not path.startswith("src/gpu/kernels/"):
+        yield "__global__ here (kernels are glue, in src/gpu/kernels only) write a host+device function and map it there"
+    if folder is not None and not inside(folder, CLOCKS) and re.search(CLOCK_CALL, code):
+        yield f"reads a clock (only {', '.join(CLOCKS)} do) take now_ns as an argument"
+
+
+def include_problems(folder: str | None, header: str) -> Iterator[str]:
+    if ".." in header.split("/"):
+        yield f"includes {header} (a path upward hides the layer) write <nanet/FOLDER/FILE>"
+    if folder is None:
+        return  # tests, benchmarks and bindings stand above every layer
+    layer = folder.partition("/")[0]
+    if layer and layer not in LAYERS:
+        yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS in scripts/check_layers.py"
+    if header.startswith("nanet/"):
+        yield from own_include_problems(layer, header.removeprefix("nanet/"))
+        return
+    for pattern, folders in VENDOR_HEADERS:
+        if re.match(pattern, header) and not inside(folder, folders):
+            place = "src/" + " or src/".join(folders) if folders else "tests, benchmarks and bindings"
+            yield f"includes {header} (that belongs to {place}) reach it through an interface of this project"
+    if layer in PURE and (header in IMPURE_HEADERS or header.startswith("sys/")):
+        yield f"includes {header} ({layer} has no I/O, no thread and no clock) take data and time as arguments"
+
+
+def own_include_problems(layer: str, header: str) -> Iterator[str]:
+    target = header.partition("/")[0]
+    if target in SEAMS or target == layer:
+        return
+    if not layer:
+        yield f"includes nanet/{header} (a seam stands below every folder) move it into a folder"
+    elif target not in LAYERS.get(layer, set()):
+        allowed = ", ".join(sorted(LAYERS.get(layer, set()))) or "none"
+        yield f"includes nanet/{header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
+
+
+def inside(folder: str, folders: tuple[str, ...]) -> bool:
+    return any(folder == place or folder.startswith(place + "/") for place in folders)
+
+
+def check_python(source: Source) -> Iterator[Finding]:
+    relative = Path(source.path).relative_to("python/nanet")
+    own = relative.parts[0].removesuffix(".py")
+    if own == "__main__":
+        own = "cli"
+    try:
+        tree = ast.parse("\n".join(source.lines))
+    except SyntaxError as error:
+        yield Finding(source.path, error.lineno or 1, f"cannot be read ({error.msg}) mend the syntax")
+        return
+    for node in ast.walk(tree):
+        for name in imported_names(node, relative):
+            text = python_problem(own, name)
+            if text:
+                yield Finding(source.path, node.lineno, text)  # type: ignore[attr-defined]
+
+
+def imported_names(node: ast.AST, relative: Path) -> Iterator[str]:
+    """Full names of what a statement imports, such as `nanet.config`; relative imports are resolved."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            package = ("nanet", *relative.parts[:-1])
+            parents = package[: len(package) - node.level + 1]
+            base = ".".join((*parents, base) if base else parents)
+        if base == "nanet":
+            yield from (f"nanet.{alias.name}" for alias in node.names)
+        else:
+            yield base
+
+
+def python_problem(own: str, name: str) -> str | None:
+    root, _, rest = name.partition(".")
+    if root in PYTHON_VENDORS and own not in PYTHON_VENDORS[root]:
+        return f"imports {root} (only nanet.{', nanet.'.join(sorted(PYTHON_VENDORS[root]))} may) call that module instead"
+    target = rest.partition(".")[0]
+    if root != "nanet" or not target or target == own:
+        return None
+    if target == "cli":
+        return f"imports {name} (nothing stands above the command line) move what is shared below it"
+    if own in PYTHON_LAYERS and target not in PYTHON_LAYERS[own]:
+        allowed = ", ".join(sorted(PYTHON_LAYERS[own])) or "none"
+        return f"imports {name} (nanet.{own} may import: {allowed}) turn the dependency round, or pass the value in"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the system packages that a task needs and the machine has not, on Debian and Ubuntu, as root or with sudo.
+# What is asked is what a package gives (a program of the right version, a header), so a copy from elsewhere will do too.
+#
+#   scripts/system_packages.sh TASK...    TASK: run (build and demo), test, bench, fuzz
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+fail() {  # problem, why, suggestion
+  echo "error: $1 ($2) $3" >&2
+  exit 1
+}
+
+has_program() { command -v "$1" >/dev/null 2>&1; }
+has_header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
+has_cmake() {
+  has_program cmake || return 1
+  local version
+  version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9]*\.[0-9]*\).*/\1/p')
+  printf '3.25\n%s\n' "$version" | sort --version-sort --check=quiet
+}
+has_fuzzer() {
+  has_program clang++ && echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+    clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null
+}
+
+missing=()
+need() {  # package..., --, test that passes when they are not needed
+  local packages=()
+  while [[ $1 != -- ]]; do packages+=("$1"); shift; done
+  shift
+  "$@" || missing+=("${packages[@]}")
+}
+
+for task in "$@"; do
+  case $task in
+    run)
+      need g++ -- has_program g++
+      need cmake -- has_cmake
+      need ninja-build -- has_program ninja
+      need libhwy-dev -- has_header hwy/highway.h
+      need python3 python3-dev python3-venv -- eval "'$here/find_python.sh' >/dev/null"
+      ;;
+    test)
+      need libgtest-dev -- has_header gtest/gtest.h
+      need iproute2 -- has_program ip
+      need tshark -- has_program tshark
+      ;;
+    bench) need sockperf -- has_program sockperf ;;
+    fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
+    *) fail "unknown task $task" "run, test, bench and fuzz are known" "see the head of scripts/system_packages.sh" ;;
+  esac
+done
+((${#missing[@]})) || exit 0
+
+has_program apt-get || fail "missing: ${missing[*]}" "no apt-get here to install them" \
+  "install what these Debian packages hold, then try again"
+as_root=()
+if ((EUID != 0)); then
+  has_program sudo || fail "missing: ${missing[*]}" "not root, and no sudo here" \
+    "run as root: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+echo "installing system packages: ${missing[*]}"
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# The lists may be absent, old, or fine with the network gone: only a failed install is an error.
+"${apt[@]}" update >"$log" 2>&1 || true
+if ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null; then
+  tail -n 20 "$log" >&2
+  fail "cannot install ${missing[*]}" "apt-get says so above" "mend that, or install them by hand, then try again"
+fi
+if [[ " ${missing[*]} " == *" python3 "* ]] && ! "$here/find_python.sh" >/dev/null; then
+  fail "no Python fit for use" "3.11 or newer with venv and headers is needed" \
+    "use Debian 12, Ubuntu 24.04 or newer, or put such a python3 first on PATH"
+fi
+if [[ " ${missing[*]} " == *" cmake "* ]] && ! has_cmake; then
+  fail "cmake is too old" "3.25 or newer is needed" "use Debian 12, Ubuntu 24.04 or newer, or put such a cmake first on PATH"
+fi
