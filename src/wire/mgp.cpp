@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/wire/mgp.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::wire {
+namespace {
+
+constexpr unsigned kLayoutMask = 0x0F;
+constexpr unsigned kRunStartBit = 0x10;
+constexpr unsigned kRunEndBit = 0x20;
+
+ParseError decode_header(const std::byte* data, MgpHeader& header) {
+  const auto first = load_le<std::uint32_t>(data);
+  const unsigned format = first >> 16 & 0xFFu;
+  const unsigned layout = format & kLayoutMask;
+  header.source_id = static_cast<std::uint8_t>(first);
+  header.source_sub_id = static_cast<std::uint8_t>(first >> 8);
+  header.run_start = (format & kRunStartBit) != 0;
+  header.run_end = (format & kRunEndBit) != 0;
+  header.event_count = static_cast<std::uint8_t>(first >> 24);
+  header.sequence = load_le<std::uint32_t>(data + 4);
+  header.send_time_ns = load_le<std::uint32_t>(data + 8);
+  if (layout != 1 && layout != 2) return ParseError::bad_format;
+  header.layout = static_cast<MgpLayout>(layout);
+  if ((format & ~(kLayoutMask | kRunStartBit | kRunEndBit)) != 0) return ParseError::bad_format;
+  if (layout == 2 && header.source_sub_id >= kBoardsMax) return ParseError::bad_format;
+  // A marker says exactly one thing.
+  if (header.event_count == 0 && header.run_start == header.run_end) return ParseError::bad_format;
+  return ParseError::none;
+}
+
+ParseError check_padded(std::span<const std::byte> payload, std::size_t event_count) {
+  if (payload.size() != kMgpPaddedBytes) return ParseError::bad_length;
+  if (event_count > kMgpEventsMax) return ParseError::bad_format;
+  bool hit_counts_good = true;
+  for (std::size_t i = 0; i < event_count; ++i) {
+    hit_counts_good &= static_cast<std::size_t>(payload[mgp_slot_offset(i) + 5]) <= kMgpHitsMax;
+  }
+  return hit_counts_good ? ParseError::none : ParseError::bad_format;
+}
+
+ParseError check_packed(std::span<const std::byte> payload, std::size_t event_count) {
+  std::size_t offset = kMgpHeaderBytes;
+  for (std::size_t i = 0; i < event_count; ++i) {
+    if (payload.size() - offset < kMgpEventHeaderBytes) return ParseError::bad_length;
+    const std::size_t event_bytes = mgp_packed_event_bytes(static_cast<std::size_t>(payload[offset + 5]));
+    if (payload.size() - offset < event_bytes) return ParseError::bad_length;
+    offset += event_bytes;
+  }
+  return ParseError::none;
+}
+
+// Four 9-bit ids in bits 35..0 to four 16-bit lanes: first in pairs to 32-bit lanes, then each pair.
+std::uint64_t spread_four_ids(std::uint64_t packed) {
+  const std::uint64_t pairs = (packed & 0x3FFFFu) | (packed & 0xFFFFC0000u) << 14;
+  return (pairs & 0x000001FF000001FFu) | (pairs & 0x0003FE000003FE00u) << 7;
+}
+
+void unpack_eight_ids(const std::byte* packed, std::uint64_t board_lanes, std::uint16_t* channels) {
+  const std::uint64_t first = spread_four_ids(load_le<std::uint64_t>(packed)) | board_lanes;
+  const std::uint64_t second = spread_four_ids(load_le<std::uint64_t>(packed + 1) >> 28) | board_lanes;
+  std::memcpy(channels, &first, sizeof first);
+  std::memcpy(channels + 4, &second, sizeof second);
+}
+
+void write_header(std::byte* data, const MgpHeader& header, MgpLayout layout, std::size_t event_count) {
+  const unsigned format = static_cast<unsigned>(layout) | (header.run_start ? kRunStartBit : 0u) | (header.run_end ? kRunEndBit : 0u);
+  store_le(data, header.source_id);
+  store_le(data + 1, header.source_sub_id);
+  store_le(data + 2, static_cast<std::uint8_t>(format));
+  store_le(data + 3, static_cast<std::uint8_t>(event_count));
+  store_le(data + 4, header.sequence);
+  store_le(data + 8, header.send_time_ns);
+  store_le(data + kChecksumOffset, std::uint32_t{0});
+}
+
+void pack_ids(std::span<const std::uint16_t> hits, std::byte* to) {
+  std::uint64_t waiting = 0;
+  unsigned waiting_bits = 0;
+  for (const std::uint16_t hit : hits) {
+    waiting |= std::uint64_t{hit & 0x1FFu} << waiting_bits;
+    for (waiting_bits += 9; waiting_bits >= 8; waiting_bits -= 8, waiting >>= 8) *to++ = static_cast<std::byte>(waiting);
+  }
+  if (waiting_bits != 0) *to = static_cast<std::byte>(waiting);
+}
+
+}  // namespace
+
+ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
+  const std::size_t bytes = payload.size();
+  const auto address = std::bit_cast<std::uintptr_t>(payload.data());
+  if (bytes < kMgpHeaderBytes || bytes > kMgpPackedBytesMax || ((bytes | address) & 1u) != 0) return ParseError::bad_length;
+  MgpHeader header;
+  ParseError error = decode_header(payload.data(), header);
+  if (error != ParseError::none) return error;
+  if (header.event_count == 0) {
+    if (bytes != kMgpMarkerBytes) return ParseError::bad_length;
+  } else {
+    error = header.layout == MgpLayout::padded ? check_padded(payload, header.event_count) : check_packed(payload, header.event_count);
+    if (error != ParseError::none) return error;
+  }
+  if (load_le<std::uint32_t>(payload.data() + kChecksumOffset) != mgp_checksum(payload)) return ParseError::bad_checksum;
+  view.data_ = payload.data();
+  view.bytes_ = bytes;
+  view.header_ = header;
+  return ParseError::none;
+}
+
+MgpView MgpView::from_checked(std::span<const std::byte> payload) {
+  MgpView view;
+  decode_header(payload.data(), view.header_);
+  view.data_ = payload.data();
+  view.bytes_ = payload.size();
+  return view;
+}
+
+void unpack_ids(const std::byte* packed, const std::byte* end, std::size_t hit_count, unsigned board, std::uint16_t* channels) {
+  const std::uint64_t board_lanes = (board & 3u) * (kChannelsPerBoard * 0x0001000100010001u);
+  std::size_t done = 0;
+  for (; done < hit_count && end - packed >= 9; done += 8, packed += 9) {  // eight ids are nine bytes
+    unpack_eight_ids(packed, board_lanes, channels + done);
+  }
+  if (done < hit_count) {  // fewer than eight ids at the very end of the packet
+    std::array<std::byte, 9> last{};
+    std::memcpy(last.data(), packed, static_cast<std::size_t>(end - packed));
+    unpack_eight_ids(last.data(), board_lanes, channels + done);
+  }
+}
+
+MgpBuilder::MgpBuilder(std::span<std::byte> room) : room_(room) {
+  if (room.size() < kMgpMarkerBytes) {
+    throw SetupError("no room for a packet", "a packet needs at least 24 bytes, given " + std::to_string(room.size()),
+                     "give the builder 1472 bytes");
+  }
+  begin(room.size() < kMgpPaddedBytes ? MgpLayout::packed : MgpLayout::padded);
+}
+
+void MgpBuilder::begin(MgpLayout layout) {
+  if (layout == MgpLayout::padded && room_.size() < kMgpPaddedBytes) {
+    throw SetupError("no room for a padded packet", "it needs 1168 bytes, given " + std::to_string(room_.size()),
+                     "give the builder 1472 bytes or use packed packets");
+  }
+  layout_ = layout;
+  used_ = kMgpHeaderBytes;
+  event_count_ = 0;
+  last_event_offset_ = 0;
+  if (layout == MgpLayout::padded) std::memset(room_.data(), 0, kMgpPaddedBytes);
+}
+
+bool MgpBuilder::add_event(const MgpEvent& event, std::span<const std::uint16_t> hits) {
+  std::size_t bytes;
+  if (layout_ == MgpLayout::padded) {
+    if (hits.size() > kMgpHitsMax || event_count_ == kMgpEventsMax) return false;
+    bytes = kMgpSlotBytes;
+  } else {
+    const std::size_t limit = std::min(room_.size(), kMgpPackedBytesMax) & ~std::size_t{1};
+    bytes = mgp_packed_event_bytes(hits.size());
+    if (hits.size() > kMgpPackedHitsMax || limit - used_ < bytes) return false;
+  }
+  std::byte* to = room_.data() + used_;
+  store_le(to, event.timestamp);
+  store_le(to + 4, event.fine_time);
+  store_le(to + 5, static_cast<std::uint8_t>(hits.size()));
+  store_le(to + 6, event.event_number);
+  if (layout_ == MgpLayout::packed) {
+    pack_ids(hits, to + kMgpEventHeaderBytes);
+  } else if (!hits.empty()) {
+    std::memcpy(to + kMgpEventHeaderBytes, hits.data(), hits.size_bytes());
+  }
+  last_event_offset_ = used_;
+  used_ += bytes;
+  ++event_count_;
+  return true;
+}
+
+std::span<std::byte> MgpBuilder::finish(const MgpHeader& header, std::size_t packet_bytes) {
+  if (event_count_ == 0) return {};
+  std::size_t bytes = kMgpPaddedBytes;
+  if (layout_ == MgpLayout::packed) {
+    const std::size_t limit = std::min(room_.size(), kMgpPackedBytesMax) & ~std::size_t{1};
+    bytes = std::min(limit, (std::max(used_, packet_bytes) + 1) & ~std::size_t{1});
+    std::memset(room_.data() + used_, 0, bytes - used_);
+  }
+  write_header(room_.data(), header, layout_, event_count_);
+  const auto payload = room_.first(bytes);
+  seal(payload);
+  return payload;
+}
+
+std::span<std::byte> make_marker(std::span<std::byte> room, const MgpHeader& header, std::uint64_t next_event_number) {
+  if (room.size() < kMgpMarkerBytes) {
+    throw SetupError("no room for a run marker", "it needs 24 bytes, given " + std::to_string(room.size()), "give it 24 bytes");
+  }
+  if (header.run_start == header.run_end) {
+    throw SetupError("a run marker must say start or end", header.run_start ? "both are set" : "none is set",
+                     "set exactly one of run_start and run_end");
+  }
+  write_header(room.data(), header, header.layout, 0);
+  store_le(room.data() + kMgpHeaderBytes, next_event_number);
+  const auto payload = room.first(kMgpMarkerBytes);
+  seal(payload);
+  return payload;
+}
+
+}  // namespace nanet::wire
