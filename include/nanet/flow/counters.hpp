@@ -28,6 +28,7 @@ namespace nanet::flow {
   X(packets_duplicate, "packets", "dropped: this sequence number was already accepted")                              \
   X(packets_late, "packets", "dropped: older than the reordering window")                                            \
   X(packets_clop_full, "packets", "dropped: no free buffer in the CLOP")                                             \
+  X(packets_marker, "packets", "start-of-run and end-of-run markers (they carry no events)")                         \
   X(source_restarts, "times", "the source began a new run")                                                          \
   /* receive, per link: the source cannot be trusted or is not known */                                              \
   X(packets_bad_length, "packets", "refused: length does not fit the format")                                        \
@@ -35,7 +36,6 @@ namespace nanet::flow {
   X(packets_bad_checksum, "packets", "refused: checksum does not match")                                             \
   X(packets_truncated, "packets", "refused: longer than the room for one packet")                                    \
   X(packets_unknown_source, "packets", "refused: source is not in the configuration")                                \
-  X(packets_clop_full_unread, "packets", "dropped unread: no free buffer in the CLOP")                               \
   /* event building */                                                                                               \
   X(parts_merged, "parts", "parts put into an open event")                                                           \
   X(parts_late, "parts", "dropped: their event is closed already")                                                   \
@@ -53,8 +53,7 @@ namespace nanet::flow {
   X(rings_electron, "events", "answered with an electron-like ring")                                                 \
   /* answers */                                                                                                      \
   X(answers_sent, "packets", "answer packets given to the link")                                                     \
-  X(answers_no_descriptor, "packets", "waited for a free TX descriptor")                                             \
-  X(events_unsent, "events", "answered, but the answer could not be sent")
+  X(answers_waited, "packets", "had to wait for a free TX descriptor")
 
 enum class Counter : std::uint16_t {
 #define X(name, unit, help) name,

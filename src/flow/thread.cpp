@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/flow/thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::flow {
+
+void pin_this_thread(int core) {
+  const std::string problem = "the thread cannot be pinned to core " + std::to_string(core);
+  const long core_count = sysconf(_SC_NPROCESSORS_CONF);
+  if (core < 0 || core >= CPU_SETSIZE || core >= core_count) {
+    throw SetupError(problem, "this machine has cores 0 to " + std::to_string(core_count - 1), "name one of these");
+  }
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  CPU_SET(static_cast<std::size_t>(core), &wanted);
+  const int error = pthread_setaffinity_np(pthread_self(), sizeof wanted, &wanted);
+  if (error != 0) {
+    throw SetupError(problem, std::strerror(error), "name a core that is online and in this process's cpuset");
+  }
+  // Some sandboxes take the call and do nothing.
+  cpu_set_t got;
+  CPU_ZERO(&got);
+  if (pthread_getaffinity_np(pthread_self(), sizeof got, &got) != 0 || !CPU_EQUAL(&wanted, &got)) {
+    throw SetupError(problem, "the kernel did not take the core", "run where threads can be pinned, or without a core");
+  }
+}
+
+void name_this_thread(std::string_view name) {
+  const std::string kept(name.substr(0, 15));
+  pthread_setname_np(pthread_self(), kept.c_str());
+}
+
+}  // namespace nanet::flow
