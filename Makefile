@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.NOTPARALLEL:
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -32,7 +33,7 @@ setup: $(STAMPS)/install ## system packages, virtual environment, build and inst
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
 
-test: packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
+test: packages-run packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
 	@rm -f build/pytest.xml
 	cmake --preset host-release >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset host-release
@@ -58,7 +59,10 @@ bench: packages-bench $(STAMPS)/install $(STAMPS)/test ## rings, rate and latenc
 	$(BIN)/nanet bench rate --json out/bench-rate.json $(BENCH_FLAGS)
 	$(BIN)/nanet bench latency --json out/bench-latency.json $(BENCH_FLAGS)
 
-sanitize: packages-test ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+bench-smoke: packages-bench $(STAMPS)/install $(STAMPS)/test ## each benchmark once and briefly: that it runs, not how fast
+	scripts/bench_smoke.sh
+
+sanitize: packages-run packages-test ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	cmake --preset host-asan >/dev/null
 	cmake --build --preset host-asan
 	ctest --preset host-asan
@@ -66,7 +70,7 @@ sanitize: packages-test ## the C++ tests under AddressSanitizer, UndefinedBehavi
 	cmake --build --preset host-tsan
 	$(NO_ASLR) ctest --preset host-tsan
 
-fuzz: packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
+fuzz: packages-run packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
 	cmake --preset host-fuzz >/dev/null
 	cmake --build --preset host-fuzz
 	scripts/fuzz.sh build/host-fuzz $(FUZZ_SECONDS)
@@ -77,8 +81,7 @@ clean: ## remove what was built (the system packages stay)
 # --- set-up, step by step; what is there already is left alone ---
 .PHONY: packages-run packages-test packages-bench packages-fuzz
 packages-run packages-test packages-bench packages-fuzz: packages-%:
-	@mkdir -p build
-	@scripts/system_packages.sh run $*
+	@scripts/system_packages.sh $*
 
 $(STAMPS)/venv: | packages-run
 	rm -rf $(VENV)
