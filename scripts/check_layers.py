@@ -35,15 +35,15 @@ SEAMS = {
     "setup_error.hpp",
 }  # include/nanet/*.hpp: for every folder, include no folder
 
-# Include path -> the folders (below src/ and include/nanet/) that may name it.
+# Include path -> beginnings of the paths (below src/ and include/nanet/) that may name it.
 VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"linux/if_xdp\.h|xdp/|bpf/", ("link/xdp",)),
     (r"rte_", ("link/dpdk",)),
     (r"pcap[./]", ("link/pcap",)),
     (r"verilated|Vnanet", ("link/gateware",)),
-    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu",)),
-    (r"uc[pst]/|infiniband/|rdma/", ("rdma",)),
-    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link",)),
+    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/",)),
+    (r"uc[pst]/|infiniband/|rdma/", ("rdma/",)),
+    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/",)),
     (r"nanobind/|Python\.h", ()),
     (r"gtest/|gmock/|benchmark/", ()),
 ]
@@ -61,7 +61,7 @@ IMPURE_HEADERS = {
     "iostream",
     "thread",
 }
-CLOCKS = ("engine", "link/udp", "emulate")  # the only folders whose code may read a clock
+CLOCKS = ("engine/", "link/udp", "link/recorder")  # what may read a clock; the recorder stamps packets with the time of day
 CLOCK_CALL = r"\bclock_gettime\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 
 # Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
@@ -164,46 +164,46 @@ def check_marks(source: Source) -> Iterator[Finding]:
 
 
 def check_cxx(source: Source) -> Iterator[Finding]:
-    folder = folder_of(source.path)
+    place = place_of(source.path)
     for number, line in enumerate(source.lines, 1):
-        for text in cxx_line_problems(source.path, folder, line):
+        for text in cxx_line_problems(source.path, place, line):
             yield Finding(source.path, number, text)
 
 
-def folder_of(path: str) -> str | None:
-    """The place in the library, such as `link/udp` or `wire`; empty for a seam in include/nanet itself; None elsewhere."""
+def place_of(path: str) -> str | None:
+    """The place in the library, such as `link/udp_sender.cpp`; None for tests, benchmarks, bindings and other programs."""
     for prefix in ("src/", "include/nanet/"):
         if path.startswith(prefix):
-            return path.removeprefix(prefix).rpartition("/")[0]
+            return path.removeprefix(prefix)
     return None
 
 
-def cxx_line_problems(path: str, folder: str | None, line: str) -> Iterator[str]:
+def cxx_line_problems(path: str, place: str | None, line: str) -> Iterator[str]:
     include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
     if include:
-        yield from include_problems(folder, include[1])
+        yield from include_problems(place, include[1])
     code = line.partition("//")[0]
     if re.search(r"\b__global__\b", code) and not path.startswith("src/gpu/kernels/"):
         yield "__global__ here (kernels are glue, in src/gpu/kernels only) write a host+device function and map it there"
-    if folder is not None and not inside(folder, CLOCKS) and re.search(CLOCK_CALL, code):
+    if place is not None and not place.startswith(CLOCKS) and re.search(CLOCK_CALL, code):
         yield f"reads a clock (only {', '.join(CLOCKS)} do) take now_ns as an argument"
 
 
-def include_problems(folder: str | None, header: str) -> Iterator[str]:
+def include_problems(place: str | None, header: str) -> Iterator[str]:
     if ".." in header.split("/"):
         yield f"includes {header} (a path upward hides the layer) write <nanet/FOLDER/FILE>"
-    if folder is None:
-        return  # tests, benchmarks and bindings stand above every layer
-    layer = folder.partition("/")[0]
+    if place is None:
+        return  # stands above every layer
+    layer = place.rpartition("/")[0].partition("/")[0]  # empty for a seam, in include/nanet itself
     if layer and layer not in LAYERS:
-        yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS in scripts/check_layers.py"
+        yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS of check_layers.py"
     if header.startswith("nanet/"):
         yield from own_include_problems(layer, header.removeprefix("nanet/"))
         return
-    for pattern, folders in VENDOR_HEADERS:
-        if re.match(pattern, header) and not inside(folder, folders):
-            place = "src/" + " or src/".join(folders) if folders else "tests, benchmarks and bindings"
-            yield f"includes {header} (that belongs to {place}) reach it through an interface of this project"
+    for pattern, homes in VENDOR_HEADERS:
+        if re.match(pattern, header) and not place.startswith(homes):
+            named = "src/" + " or src/".join(homes) if homes else "tests, benchmarks and bindings"
+            yield f"includes {header} (that belongs to {named}) reach it through an interface of this project"
     if layer in PURE and (header in IMPURE_HEADERS or header.startswith("sys/")):
         yield f"includes {header} ({layer} has no I/O, no thread and no clock) take data and time as arguments"
 
@@ -217,10 +217,6 @@ def own_include_problems(layer: str, header: str) -> Iterator[str]:
     elif target not in LAYERS.get(layer, set()):
         allowed = ", ".join(sorted(LAYERS.get(layer, set()))) or "none"
         yield f"includes nanet/{header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
-
-
-def inside(folder: str, folders: tuple[str, ...]) -> bool:
-    return any(folder == place or folder.startswith(place + "/") for place in folders)
 
 
 def check_python(source: Source) -> Iterator[Finding]:
