@@ -42,7 +42,10 @@ inline constexpr std::uint16_t error = 1u << 5;      // at least one packet was 
 struct PacketRef {
   std::uint32_t offset;  // of the first byte, from the start of the buffer
   std::uint16_t bytes;
-  std::uint16_t source;  // index of the source in the router's table, not its wire ID
+  std::uint16_t source;  // bits 14..0: index of the source in the router's table, not its wire ID; bit 15: run_start
+
+  static constexpr std::uint16_t source_mask = 0x7FFF;
+  static constexpr std::uint16_t run_start = 0x8000;  // the first packet after this source began a new run
 };
 static_assert(sizeof(PacketRef) == 8);
 

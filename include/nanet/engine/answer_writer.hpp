@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// AnswerWriter: primitives in, descriptors of MTP packets out. Never drops: with no free descriptor it waits for one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "nanet/engine/config.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/flow/tx_ring.hpp"
+#include "nanet/wire/mtp.hpp"
+
+namespace nanet::engine {
+
+class Transmitter;
+
+class AnswerWriter {
+ public:
+  // `inline_transmitter`: who empties the ring when it is full; null when another thread does.
+  AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswersConfig& config,
+               flow::Counters& counters, Transmitter* inline_transmitter)
+      : ring_(ring),
+        sent_queue_(sent_queue),
+        config_(config),
+        counters_(counters),
+        inline_transmitter_(inline_transmitter) {}
+
+  // arrival_ns: when the packet came that this primitive answers.
+  void add(const wire::Primitive& primitive, std::uint64_t arrival_ns) {
+    if (primitive_count_ == 0) begin(primitive.timestamp, arrival_ns);
+    if (primitive_count_ == config_.primitives_max || !writer_->add(primitive)) [[unlikely]] {
+      post();
+      begin(primitive.timestamp, arrival_ns);
+      writer_->add(primitive);
+    }
+    ++primitive_count_;
+  }
+
+  // Sends what is there: posts the open packet and rings the doorbell.
+  void flush() {
+    if (primitive_count_ > 0) post();
+    ring_.ring_doorbell();
+  }
+
+  // Takes the sent completions that have come back.
+  void collect_sent();
+
+ private:
+  void begin(std::uint32_t timestamp, std::uint64_t arrival_ns);
+  void post();
+
+  flow::TxRing& ring_;
+  flow::CompletionQueue& sent_queue_;
+  const AnswersConfig config_;
+  flow::Counters& counters_;
+  Transmitter* inline_transmitter_;
+  std::optional<wire::MtpWriter> writer_;  // on the slot being written
+  std::uint32_t primitive_count_ = 0;
+  std::uint64_t oldest_arrival_ns_ = 0;
+};
+
+}  // namespace nanet::engine

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine is built from. python/nanet/config.py validates the YAML file and fills these structs; every field is
+// described there with its unit, default and effect, so this file only gives the shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nanet/link/fault_injector.hpp"
+#include "nanet/rich/decision.hpp"
+
+namespace nanet::engine {
+
+enum class Topology : std::uint8_t { run_to_completion, pipelined };
+enum class ProtocolKind : std::uint8_t { mgp, raw };
+enum class ProcessorKind : std::uint8_t { rich, count };
+enum class IncompletePolicy : std::uint8_t { drop, process };
+
+struct SourceConfig {
+  std::string name;
+  std::uint8_t source_id = 0x1C;
+  std::uint8_t source_sub_id = 0;
+};
+
+struct MemoryRegionConfig {
+  std::string name;
+  bool huge_pages = true;
+  std::uint32_t buffer_count = 64;
+  std::uint32_t buffer_bytes = 256 * 1024;
+};
+
+struct RecordConfig {
+  std::string file;
+  std::uint64_t bytes_max = 1u << 30;
+};
+
+struct LinkConfig {
+  std::string name;
+  std::string endpoint;
+  ProtocolKind protocol = ProtocolKind::mgp;
+  MemoryRegionConfig memory_region;  // each link fills a CLOP of its own
+  std::uint32_t batch_size = 128;
+  std::uint64_t timeout_ns = 0;
+  std::uint32_t socket_buffer_bytes = 64u << 20;
+  std::uint32_t packet_bytes_max = 1472;
+  bool gro = true;
+  std::uint32_t busy_poll_us = 0;
+  std::vector<SourceConfig> sources;
+  std::optional<link::FaultConfig> faults;
+  std::optional<RecordConfig> record;
+};
+
+struct MergeConfig {
+  std::uint64_t window_ns = 200'000;
+  std::uint32_t open_events_max = 8192;
+  IncompletePolicy incomplete = IncompletePolicy::drop;
+};
+
+struct ProcessorConfig {
+  ProcessorKind kind = ProcessorKind::rich;
+  std::optional<MergeConfig> merge;
+  rich::RingCuts cuts;
+};
+
+struct AnswersConfig {
+  std::string endpoint;
+  std::uint8_t source_id = 0x1C;
+  std::uint8_t source_sub_id = 0;
+  std::uint32_t primitives_max = 255;
+};
+
+struct WaitingConfig {
+  std::int64_t spins = 20'000;     // idle turns before a blocking wait; negative: spin for ever
+  std::uint64_t sleep_ns = 100'000;  // longest blocking wait
+};
+
+struct EngineConfig {
+  Topology topology = Topology::run_to_completion;
+  std::optional<int> receive_core;
+  std::optional<int> process_core;
+  std::optional<int> send_core;
+  std::vector<LinkConfig> links;
+  ProcessorConfig processor;
+  std::optional<AnswersConfig> answers;
+  WaitingConfig waiting;
+};
+
+}  // namespace nanet::engine

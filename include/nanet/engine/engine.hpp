@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine: a configured pipeline with its threads. Everything is allocated in the constructor; start() begins to move data.
+//
+// Thread rules: start, stop and flush from one control thread; everything const from any thread at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nanet/engine/answer_writer.hpp"
+#include "nanet/engine/config.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/ring_monitor.hpp"
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/link/fault_injector.hpp"
+
+namespace nanet::engine {
+
+// One link with the CLOP it fills.
+struct Input {
+  LinkConfig config;
+  std::unique_ptr<link::Link> link;
+  link::FaultInjector* faults = nullptr;  // inside `link`, if configured
+  std::unique_ptr<flow::Clop> clop;
+  std::unique_ptr<Receiver> receiver;
+};
+
+class Engine {
+ public:
+  // Throws SetupError. Sockets are bound when it returns.
+  explicit Engine(const EngineConfig& config);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Throws SetupError when a thread cannot be pinned as asked; then nothing runs.
+  void start();
+
+  // Drains what has arrived, closes open events, answers them, and joins the threads. Bounded in time.
+  void stop();
+
+  // Hands partly filled buffers over at once.
+  void flush() { flush_requests_.fetch_add(1, std::memory_order_relaxed); }
+
+  bool running() const { return running_.load(std::memory_order_acquire); }
+  double elapsed_s() const;
+
+  // One line for each thing the machine could not give, "problem (why) suggestion".
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  const std::vector<Input>& inputs() const { return inputs_; }
+  const link::Link* answer_link() const { return answer_link_.get(); }
+  const RingMonitor& monitor() const { return monitor_; }
+  const flow::LatencyHistogram* residence_ns() const { return transmitter_ ? &transmitter_->residence_ns() : nullptr; }
+
+  // Sum over all sources, links and stages.
+  std::uint64_t total(flow::Counter counter) const;
+
+ private:
+  void add_input(const LinkConfig& config, std::uint16_t clop_id);
+  void add_answers(const AnswersConfig& config);
+  void add_processor();
+  void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
+  void run_to_completion_loop();
+  void receive_loop();
+  void process_loop();
+  void send_loop();
+  std::uint32_t receive_once(std::uint64_t now_ns);
+  std::uint32_t process_once(std::uint64_t now_ns);
+  std::uint32_t send_once(std::uint64_t now_ns);
+  void receive_rest();
+  void process_rest();
+  void count_unseen();
+
+  const EngineConfig config_;
+  std::vector<std::string> notes_;
+  std::vector<Input> inputs_;
+  std::unique_ptr<flow::CompletionQueue> completions_;
+  std::unique_ptr<link::Link> answer_link_;
+  std::unique_ptr<flow::TxRing> tx_ring_;
+  std::unique_ptr<flow::CompletionQueue> sent_completions_;
+  std::unique_ptr<Transmitter> transmitter_;
+  std::unique_ptr<AnswerWriter> answers_;
+  RingMonitor monitor_;
+  flow::Counters process_counters_;
+  std::unique_ptr<Processor> processor_;
+
+  std::vector<std::thread> threads_;
+  std::atomic<std::uint32_t> threads_ready_{0};
+  std::atomic<bool> go_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> receive_done_{false};
+  std::atomic<bool> process_done_{false};
+  std::atomic<bool> running_{false};
+  std::atomic<std::uint32_t> flush_requests_{0};
+  std::uint32_t flushes_done_ = 0;
+  std::exception_ptr thread_error_;
+  std::uint64_t start_ns_ = 0;
+  std::atomic<std::uint64_t> stop_ns_{0};
+};
+
+}  // namespace nanet::engine

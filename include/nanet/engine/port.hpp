@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Port: a link, its CLOP and its completions for a program that processes the data itself. Runs in the caller's thread.
+//
+// Thread rules: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nanet/engine/config.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/link/endpoint.hpp"
+#include "nanet/link/udp.hpp"
+
+namespace nanet::engine {
+
+class Port {
+ public:
+  // Binds the socket and allocates everything. Throws SetupError.
+  explicit Port(const LinkConfig& config);
+
+  // The next completion, or nullptr when none came within timeout_ns. Valid until release(). Several may be held at once: each
+  // call gives a newer one.
+  const Completion* poll(std::uint64_t timeout_ns);
+
+  // Returns the oldest buffer that poll() gave. Nothing of it may be trusted afterwards: new packets will be written there.
+  void release();
+
+  std::span<const std::byte> bytes(const Completion& completion) const {
+    return clop_.buffer(completion.buffer_index).first(completion.bytes);
+  }
+  std::span<const PacketRef> packet_index(const Completion& completion) const {
+    return clop_.packet_index(completion.buffer_index).first(completion.packet_count);
+  }
+
+  // Index of a destination for send(). The same URL gives the same index.
+  std::uint32_t add_destination(const std::string& url);
+
+  // Sends one packet at once. False: the kernel did not take it.
+  bool send(std::uint32_t destination, std::span<const std::byte> payload);
+
+  link::Endpoint local() const { return link_.local(); }
+  link::LinkStats stats() const { return link_.stats(); }
+  std::uint64_t total(flow::Counter counter) const;
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  const LinkConfig config_;
+  link::UdpLink link_;
+  flow::Clop clop_;
+  flow::CompletionQueue queue_;
+  std::unique_ptr<Receiver> receiver_;
+  std::vector<std::string> destination_urls_;
+  std::vector<std::unique_ptr<link::UdpLink>> destinations_;
+  std::vector<std::string> notes_;
+  std::vector<Completion> held_;  // given by poll() and not released, oldest first
+  std::size_t held_first_ = 0;
+  std::size_t held_count_ = 0;
+};
+
+}  // namespace nanet::engine

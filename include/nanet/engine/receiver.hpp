@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiver: fills the buffers of one CLOP from one link, checks and accounts for every packet, and writes a completion for
+// each buffer it hands over. This is the software NIC of the contract.
+//
+// Thread rules: one thread calls poll and flush; counters may be read from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "nanet/engine/config.hpp"
+#include "nanet/flow/clop.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/flow/router.hpp"
+#include "nanet/link/link.hpp"
+
+namespace nanet::engine {
+
+struct ReceiverConfig {
+  std::uint32_t batch_size = 128;  // packets a receive call; more: fewer calls, larger bursts
+  std::uint64_t timeout_ns = 0;    // hand a buffer over when its oldest packet is this old; 0: after every batch
+};
+
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+
+  // Takes one batch from the link. Returns the number of packets that came, good or not.
+  virtual std::uint32_t poll(std::uint64_t now_ns) = 0;
+
+  // Hands over whatever the current buffer holds.
+  virtual void flush() = 0;
+
+  // Packets that cannot be put down to a source (refused ones).
+  virtual const flow::Counters& link_counters() const = 0;
+  virtual const flow::Counters& source_counters(std::size_t source) const = 0;
+};
+
+// `router` resolves the sources of this link to 0 .. source_count - 1. link, clop and queue must outlive the receiver, and
+// the queue must have room for all buffers of all CLOPs that complete into it.
+std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link,
+                                        flow::Clop& clop, flow::CompletionQueue& queue, flow::Router router,
+                                        std::size_t source_count);
+
+}  // namespace nanet::engine

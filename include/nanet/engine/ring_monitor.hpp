@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person wants to see of the rings while the engine runs: spectra of radius and multiplicity, and the first events whole.
+//
+// Thread rules: one thread calls record; any thread may read.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nanet/rich/math_fit.hpp"
+
+namespace nanet::engine {
+
+struct EventSample {
+  static constexpr std::size_t kHitsMax = 64;
+  std::uint32_t timestamp = 0;
+  std::uint8_t fine_time = 0;
+  std::uint16_t primitive_id = 0;
+  std::uint16_t hit_count = 0;  // of the event; only the first kHitsMax are kept
+  std::array<std::uint16_t, kHitsMax> hits{};
+  rich::Ring ring{};
+};
+
+class RingMonitor {
+ public:
+  static constexpr std::size_t kRadiusBins = 400;       // of 1 mm, from 0; a larger radius is not binned
+  static constexpr std::size_t kMultiplicityBins = 64;  // the last one takes all above
+  static constexpr std::size_t kSamples = 256;
+
+  RingMonitor() : samples_(kSamples) {}
+
+  void record(const rich::EventHits& event, const rich::Ring& ring, std::uint32_t timestamp, std::uint8_t fine_time,
+              std::uint16_t primitive_id, bool found) {
+    bump(multiplicity_[std::min<std::size_t>(ring.hits, kMultiplicityBins - 1)]);
+    if (found) {
+      const auto bin = static_cast<std::size_t>(ring.radius_mm);
+      if (bin < kRadiusBins) bump(radius_mm_[bin]);
+    }
+    const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
+    if (taken < kSamples) [[unlikely]] keep(taken, event, ring, timestamp, fine_time, primitive_id);
+  }
+
+  std::span<const std::atomic<std::uint64_t>> radius_mm() const { return radius_mm_; }
+  std::span<const std::atomic<std::uint64_t>> multiplicity() const { return multiplicity_; }
+  std::span<const EventSample> samples() const {
+    return std::span(samples_).first(sample_count_.load(std::memory_order_acquire));
+  }
+
+ private:
+  static void bump(std::atomic<std::uint64_t>& bin) {
+    bin.store(bin.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  void keep(std::size_t slot, const rich::EventHits& event, const rich::Ring& ring, std::uint32_t timestamp,
+            std::uint8_t fine_time, std::uint16_t primitive_id) {
+    EventSample& sample = samples_[slot];
+    sample.timestamp = timestamp;
+    sample.fine_time = fine_time;
+    sample.primitive_id = primitive_id;
+    sample.hit_count = static_cast<std::uint16_t>(event.count);
+    std::copy_n(event.hits, std::min<std::size_t>(event.count, EventSample::kHitsMax), sample.hits.begin());
+    sample.ring = ring;
+    sample_count_.store(slot + 1, std::memory_order_release);
+  }
+
+  std::array<std::atomic<std::uint64_t>, kRadiusBins> radius_mm_{};
+  std::array<std::atomic<std::uint64_t>, kMultiplicityBins> multiplicity_{};
+  std::vector<EventSample> samples_;
+  std::atomic<std::size_t> sample_count_{0};
+};
+
+}  // namespace nanet::engine

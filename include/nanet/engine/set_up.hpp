@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// From configuration to parts: what an engine and a port build in the same way.
+#pragma once
+
+#include <cstdint>
+
+#include "nanet/engine/config.hpp"
+#include "nanet/flow/clop.hpp"
+#include "nanet/flow/router.hpp"
+#include "nanet/link/udp.hpp"
+
+namespace nanet::engine {
+
+link::UdpConfig udp_config(const LinkConfig& config);  // throws SetupError for a bad endpoint
+
+// Throws SetupError when the buffers cannot hold one batch of a link that needs min_room_bytes.
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint16_t clop_id, std::size_t min_room_bytes);
+
+flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
+
+// At least one: a link without declared sources keeps its books under one.
+std::size_t source_count(const LinkConfig& config);
+
+}  // namespace nanet::engine

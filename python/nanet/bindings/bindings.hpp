@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python module in parts: one function a file adds its classes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::bindings {
+
+namespace nb = nanobind;
+
+void bind_histogram(nb::module_& module);
+void bind_rings(nb::module_& module);
+void bind_engine(nb::module_& module);
+void bind_emulator(nb::module_& module);
+void bind_port(nb::module_& module);
+
+// Value of a configuration key, converted. Throws SetupError when it is missing or of another type: the Python models have
+// validated the file, so this says that model and binding have come apart.
+template <class T>
+T get(const nb::dict& dict, const char* key) {
+  if (!dict.contains(key)) throw SetupError(std::string("no ") + key, "the native module needs it", "pass a validated configuration");
+  T value{};
+  if (!nb::try_cast<T>(dict[key], value)) {
+    throw SetupError(std::string("cannot use ") + key, "wrong type or out of range: " + std::string(nb::repr(dict[key]).c_str()),
+                     "pass a validated configuration");
+  }
+  return value;
+}
+
+// True for a key that is there and not None.
+inline bool has(const nb::dict& dict, const char* key) { return dict.contains(key) && !dict[key].is_none(); }
+
+}  // namespace nanet::bindings

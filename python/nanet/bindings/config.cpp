@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+
+#include "nanet/link/endpoint.hpp"
+
+namespace nanet::bindings {
+namespace {
+
+using engine::LinkConfig;
+
+template <class T>
+T choice(const nb::dict& dict, const char* key, std::initializer_list<std::pair<const char*, T>> choices) {
+  const auto name = get<std::string>(dict, key);
+  for (const auto& [known, value] : choices) {
+    if (name == known) return value;
+  }
+  throw SetupError(std::string("unknown ") + key + " '" + name + "'", "the native module does not have it", "see nanet schema");
+}
+
+std::uint64_t us_to_ns(const nb::dict& dict, const char* key) { return get<std::uint64_t>(dict, key) * 1000; }
+
+std::optional<int> core(const nb::dict& dict, const char* key) {
+  return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
+}
+
+link::FaultConfig fault_config(const nb::dict& dict) {
+  return {
+      .loss = get<double>(dict, "loss"),
+      .duplicate = get<double>(dict, "duplicate"),
+      .reorder = get<double>(dict, "reorder"),
+      .corrupt = get<double>(dict, "corrupt"),
+      .truncate = get<double>(dict, "truncate"),
+      .delay = get<double>(dict, "delay"),
+      .delay_ns = us_to_ns(dict, "delay_us"),
+      .seed = get<std::uint64_t>(dict, "seed"),
+  };
+}
+
+engine::MergeConfig merge_config(const nb::dict& dict) {
+  using engine::IncompletePolicy;
+  return {
+      .window_ns = us_to_ns(dict, "window_us"),
+      .open_events_max = get<std::uint32_t>(dict, "open_events_max"),
+      .incomplete = choice<IncompletePolicy>(
+          dict, "incomplete", {{"drop", IncompletePolicy::drop}, {"process", IncompletePolicy::process}}),
+  };
+}
+
+engine::ProcessorConfig processor_config(const nb::dict& dict) {
+  using engine::ProcessorKind;
+  engine::ProcessorConfig config;
+  config.kind = choice<ProcessorKind>(dict, "kind", {{"rich", ProcessorKind::rich}, {"count", ProcessorKind::count}});
+  if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
+  config.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  return config;
+}
+
+engine::AnswersConfig answers_config(const nb::dict& dict) {
+  return {
+      .endpoint = get<std::string>(dict, "endpoint"),
+      .source_id = get<std::uint8_t>(dict, "source_id"),
+      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
+      .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
+  };
+}
+
+// What a link of an engine and a port have in common.
+LinkConfig common_link_config(const nb::dict& dict) {
+  using engine::ProtocolKind;
+  LinkConfig config;
+  config.endpoint = get<std::string>(dict, "endpoint");
+  config.protocol = choice<ProtocolKind>(dict, "protocol", {{"mgp", ProtocolKind::mgp}, {"raw", ProtocolKind::raw}});
+  config.batch_size = get<std::uint32_t>(dict, "batch_size");
+  config.timeout_ns = us_to_ns(dict, "timeout_us");
+  config.socket_buffer_bytes = get<std::uint32_t>(dict, "socket_buffer_bytes");
+  config.packet_bytes_max = get<std::uint32_t>(dict, "packet_bytes_max");
+  config.gro = get<bool>(dict, "gro");
+  config.busy_poll_us = get<std::uint32_t>(dict, "busy_poll_us");
+  for (const nb::handle source : get<nb::list>(dict, "sources")) {
+    const auto one = nb::cast<nb::dict>(source);
+    config.sources.push_back({.name = get<std::string>(one, "name"),
+                              .source_id = get<std::uint8_t>(one, "source_id"),
+                              .source_sub_id = get<std::uint8_t>(one, "source_sub_id")});
+  }
+  if (has(dict, "faults")) config.faults = fault_config(get<nb::dict>(dict, "faults"));
+  return config;
+}
+
+engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::string name) {
+  return {
+      .name = std::move(name),
+      .huge_pages = get<bool>(dict, "huge_pages"),
+      .buffer_count = get<std::uint32_t>(dict, "buffer_count"),
+      .buffer_bytes = get<std::uint32_t>(dict, "buffer_bytes"),
+  };
+}
+
+LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
+  LinkConfig config = common_link_config(dict);
+  config.name = get<std::string>(dict, "name");
+  if (has(dict, "record")) {
+    const auto record = get<nb::dict>(dict, "record");
+    config.record = {.file = get<std::string>(record, "file"), .bytes_max = get<std::uint64_t>(record, "bytes_max")};
+  }
+  const auto wanted = get<std::string>(dict, "memory_region");
+  for (const nb::handle handle : regions) {
+    const auto region = nb::cast<nb::dict>(handle);
+    if (get<std::string>(region, "name") == wanted) {
+      config.memory_region = memory_region_config(region, wanted);
+      return config;
+    }
+  }
+  throw SetupError("no memory region " + wanted, "link " + config.name + " names it", "add it under memory_regions:");
+}
+
+}  // namespace
+
+LinkConfig port_config(const nb::dict& dict) {
+  LinkConfig config = common_link_config(dict);
+  config.name = "port";
+  config.memory_region = memory_region_config(dict, "port");
+  return config;
+}
+
+engine::EngineConfig engine_config(const nb::dict& dict) {
+  using engine::Topology;
+  engine::EngineConfig config;
+  config.topology = choice<Topology>(
+      dict, "topology", {{"run_to_completion", Topology::run_to_completion}, {"pipelined", Topology::pipelined}});
+  const auto cores = get<nb::dict>(dict, "cpu_cores");
+  config.receive_core = core(cores, "receive");
+  config.process_core = core(cores, "process");
+  config.send_core = core(cores, "send");
+  const auto regions = get<nb::list>(dict, "memory_regions");
+  for (const nb::handle link : get<nb::list>(dict, "links")) {
+    config.links.push_back(engine_link_config(nb::cast<nb::dict>(link), regions));
+  }
+  config.processor = processor_config(get<nb::dict>(dict, "processor"));
+  if (has(dict, "answers")) config.answers = answers_config(get<nb::dict>(dict, "answers"));
+  const auto waiting = get<nb::dict>(dict, "waiting");
+  config.waiting = {.spins = get<std::int64_t>(waiting, "spin"), .sleep_ns = us_to_ns(waiting, "sleep_us")};
+  return config;
+}
+
+rich::RingCuts ring_cuts(const nb::dict& dict) {
+  return {
+      .min_hits = get<std::uint32_t>(dict, "min_hits"),
+      .radius_min_mm = get<float>(dict, "radius_min_mm"),
+      .radius_max_mm = get<float>(dict, "radius_max_mm"),
+      .rms_max_mm = get<float>(dict, "rms_max_mm"),
+      .electron_radius_mm = get<float>(dict, "electron_radius_mm"),
+      .electron_window_mm = get<float>(dict, "electron_window_mm"),
+  };
+}
+
+emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
+  emulate::MonteCarloConfig config;
+  config.seed = get<std::uint64_t>(dict, "seed");
+  config.mean_hits = get<double>(dict, "mean_hits");
+  config.noise_hits = get<double>(dict, "noise_hits");
+  config.smear_mm = get<double>(dict, "smear_mm");
+  config.center_sigma_mm = get<double>(dict, "centre_sigma_mm");
+  config.momentum_min_gev = get<double>(dict, "momentum_min_gev");
+  config.momentum_max_gev = get<double>(dict, "momentum_max_gev");
+  const auto fractions = get<nb::dict>(dict, "fractions");
+  config.electron_share = get<double>(fractions, "e");
+  config.muon_share = get<double>(fractions, "mu");
+  config.pion_share = get<double>(fractions, "pi");
+  config.kaon_share = get<double>(fractions, "K");
+  config.time_sigma_ns = get<double>(dict, "hit_time_sigma_ns");
+  config.radius_mode = get<bool>(dict, "flat_radius") ? emulate::RadiusMode::flat : emulate::RadiusMode::momentum;
+  config.hits_max = get<std::uint32_t>(dict, "hits_max");
+  return config;
+}
+
+}  // namespace nanet::bindings

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the dictionaries of python/nanet/config.py to the structs of the engine and the emulator.
+#pragma once
+
+#include "bindings.hpp"
+#include "nanet/emulate/emulator.hpp"
+#include "nanet/engine/config.hpp"
+
+namespace nanet::bindings {
+
+engine::EngineConfig engine_config(const nb::dict& dict);
+engine::LinkConfig port_config(const nb::dict& dict);
+rich::RingCuts ring_cuts(const nb::dict& dict);
+emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict);
+emulate::EmulatorConfig emulator_config(const nb::dict& dict);
+
+}  // namespace nanet::bindings

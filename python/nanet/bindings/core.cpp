@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// nanet._core: the engine, the emulator and the ring fit for Python. Thin: no logic here.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "bindings.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/rich/math_fit.hpp"
+
+namespace nanet::bindings {
+namespace {
+
+nb::dict build_info() {
+  nb::dict back_ends;
+  back_ends["udp"] = true;
+  for (const char* absent : {"xdp", "dpdk", "rdma", "cuda", "gateware"}) back_ends[absent] = false;
+  nb::dict info;
+  info["version"] = NANET_VERSION;
+  info["compiler"] = __VERSION__;
+  info["simd"] = rich::fit_rings_target();
+  info["back_ends"] = back_ends;
+  return info;
+}
+
+nb::list counter_table() {
+  nb::list table;
+  for (const flow::CounterInfo& info : flow::kCounterTable) table.append(nb::make_tuple(info.name, info.unit, info.help));
+  return table;
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "nanet's native part: engine, emulator, ring fit. Use it through the package nanet.";
+  nb::exception<SetupError>(module, "SetupError", PyExc_ValueError);
+  module.def("build_info", &build_info, "Version, compiler, instruction set of the ring fit, and the back-ends built in.");
+  module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
+  bind_histogram(module);
+  bind_rings(module);
+  bind_engine(module);
+  bind_emulator(module);
+  bind_port(module);
+}
+
+}  // namespace nanet::bindings

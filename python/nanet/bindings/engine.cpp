@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/engine.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "config.hpp"
+
+namespace nanet::bindings {
+namespace {
+
+nb::dict counters_dict(const flow::Counters& counters) {
+  nb::dict dict;
+  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
+    dict[nb::str(flow::kCounterTable[c].name.data())] = counters.value(static_cast<flow::Counter>(c));
+  }
+  return dict;
+}
+
+nb::dict stats_dict(const link::LinkStats& stats) {
+  nb::dict dict;
+#define NANET_STAT(name) dict[#name] = stats.name
+  NANET_STAT(rx_packets);
+  NANET_STAT(rx_bytes);
+  NANET_STAT(rx_calls);
+  NANET_STAT(rx_batches);
+  NANET_STAT(rx_copied_bytes);
+  NANET_STAT(rx_kernel_dropped);
+  NANET_STAT(rx_truncated);
+  NANET_STAT(rx_errors);
+  NANET_STAT(tx_packets);
+  NANET_STAT(tx_bytes);
+  NANET_STAT(tx_calls);
+  NANET_STAT(tx_refused);
+  NANET_STAT(tx_dropped);
+#undef NANET_STAT
+  return dict;
+}
+
+nb::object faults_dict(const link::FaultInjector* injector) {
+  if (injector == nullptr) return nb::none();
+  const link::FaultStats faults = injector->faults();
+  nb::dict dict;
+  dict["passed"] = faults.passed;
+  dict["lost"] = faults.lost;
+  dict["duplicated"] = faults.duplicated;
+  dict["reordered"] = faults.reordered;
+  dict["corrupted"] = faults.corrupted;
+  dict["truncated"] = faults.truncated;
+  dict["delayed"] = faults.delayed;
+  dict["held"] = faults.held;
+  return dict;
+}
+
+nb::object bins(std::span<const std::atomic<std::uint64_t>> from) {
+  std::vector<std::uint64_t> values;
+  for (const auto& bin : from) values.push_back(bin.load(std::memory_order_relaxed));
+  return to_array(std::move(values));
+}
+
+nb::dict snapshot(const engine::Engine& engine) {
+  nb::dict totals;
+  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
+    totals[nb::str(flow::kCounterTable[c].name.data())] = engine.total(static_cast<flow::Counter>(c));
+  }
+  nb::list sources;
+  nb::list links;
+  for (const engine::Input& input : engine.inputs()) {
+    nb::dict one_link;
+    one_link["name"] = input.config.name;
+    one_link["stats"] = stats_dict(input.link->stats());
+    one_link["faults"] = faults_dict(input.faults);
+    one_link["counters"] = counters_dict(input.receiver->link_counters());
+    links.append(one_link);
+    for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
+      nb::dict source;
+      source["link"] = input.config.name;
+      source["name"] = input.config.sources[s].name;
+      source["source_id"] = input.config.sources[s].source_id;
+      source["source_sub_id"] = input.config.sources[s].source_sub_id;
+      source["counters"] = counters_dict(input.receiver->source_counters(s));
+      sources.append(source);
+    }
+  }
+  if (engine.answer_link() != nullptr) {
+    nb::dict answers;
+    answers["name"] = "answers";
+    answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["faults"] = nb::none();
+    answers["counters"] = nb::dict();
+    links.append(answers);
+  }
+  nb::dict rings;
+  rings["radius_mm"] = bins(engine.monitor().radius_mm());
+  rings["multiplicity"] = bins(engine.monitor().multiplicity());
+  nb::dict dict;
+  dict["elapsed_s"] = engine.elapsed_s();
+  dict["counters"] = totals;
+  dict["sources"] = sources;
+  dict["links"] = links;
+  dict["rings"] = rings;
+  dict["latency_ns"] = engine.residence_ns() != nullptr ? nb::cast(flow::LatencyHistogram(*engine.residence_ns()))
+                                                        : nb::cast(flow::LatencyHistogram());
+  return dict;
+}
+
+nb::list event_samples(const engine::Engine& engine) {
+  nb::list samples;
+  for (const engine::EventSample& sample : engine.monitor().samples()) {
+    const std::size_t kept = std::min<std::size_t>(sample.hit_count, engine::EventSample::kHitsMax);
+    nb::dict dict;
+    dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits.begin(), sample.hits.begin() + static_cast<std::ptrdiff_t>(kept)));
+    dict["timestamp"] = sample.timestamp;
+    dict["fine_time"] = sample.fine_time;
+    dict["x_mm"] = sample.ring.x_mm;
+    dict["y_mm"] = sample.ring.y_mm;
+    dict["radius_mm"] = sample.ring.radius_mm;
+    dict["rms_mm"] = sample.ring.rms_mm;
+    dict["found"] = (sample.primitive_id & rich::kPrimitiveRingFound) != 0;
+    dict["electron"] = (sample.primitive_id & rich::kPrimitiveElectron) != 0;
+    samples.append(dict);
+  }
+  return samples;
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  using engine::Engine;
+  nb::class_<Engine>(module, "Engine", "A configured pipeline with its threads.")
+      .def("__init__", [](Engine* self, const nb::dict& config) { new (self) Engine(engine_config(config)); }, nb::arg("config"))
+      .def("start", &Engine::start, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(), "Drains, answers what is open, joins the threads.")
+      .def("flush", &Engine::flush, "Hands partly filled buffers over at once.")
+      .def_prop_ro("running", &Engine::running)
+      .def_prop_ro("notes", [](const Engine& engine) { return engine.notes(); })
+      .def("snapshot", &snapshot, "Counters, link statistics, spectra and residence times so far.")
+      .def("event_samples", &event_samples, "The first events with their hits and rings.");
+}
+
+}  // namespace nanet::bindings

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/port.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "nanet/engine/clock.hpp"
+#include "nanet/engine/set_up.hpp"
+
+namespace nanet::engine {
+namespace {
+
+// A port's caller may be slow, so it sleeps early.
+constexpr std::uint64_t kSpinNs = 50'000;
+
+}  // namespace
+
+Port::Port(const LinkConfig& config)
+    : config_(config),
+      link_(udp_config(config)),
+      clop_(clop_config(config, 0, link_.min_room_bytes())),
+      queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
+      receiver_(make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns}, link_,
+                              clop_, queue_, make_router(config, 0), source_count(config))),
+      held_(config.memory_region.buffer_count) {
+  notes_ = link_.notes();
+  notes_.insert(notes_.end(), clop_.notes().begin(), clop_.notes().end());
+}
+
+const Completion* Port::poll(std::uint64_t timeout_ns) {
+  const std::uint64_t start_ns = clock_now_ns();
+  for (std::uint64_t now_ns = start_ns;; now_ns = clock_now_ns()) {
+    receiver_->poll(now_ns);
+    if (const Completion* completion = queue_.peek()) {
+      Completion& held = held_[(held_first_ + held_count_) % held_.size()];
+      held = *completion;
+      ++held_count_;
+      queue_.pop();
+      return &held;
+    }
+    const std::uint64_t waited_ns = now_ns - start_ns;
+    if (waited_ns >= timeout_ns) return nullptr;
+    if (waited_ns < kSpinNs) continue;
+    // A partly filled buffer has to be handed over in time although nothing new comes.
+    const std::uint64_t longest_ns = config_.timeout_ns > 0 ? config_.timeout_ns : timeout_ns;
+    link_.wait(std::min(timeout_ns - waited_ns, longest_ns));
+  }
+}
+
+void Port::release() {
+  if (held_count_ == 0) return;
+  held_first_ = (held_first_ + 1) % held_.size();
+  --held_count_;
+  clop_.release();
+}
+
+std::uint32_t Port::add_destination(const std::string& url) {
+  const auto known = std::find(destination_urls_.begin(), destination_urls_.end(), url);
+  if (known != destination_urls_.end()) return static_cast<std::uint32_t>(known - destination_urls_.begin());
+  destinations_.push_back(std::make_unique<link::UdpLink>(
+      link::UdpConfig{.name = url, .destinations = {link::parse_endpoint(url)}}));
+  destination_urls_.push_back(url);
+  return static_cast<std::uint32_t>(destinations_.size() - 1);
+}
+
+bool Port::send(std::uint32_t destination, std::span<const std::byte> payload) {
+  link::UdpLink& link = *destinations_.at(destination);
+  const std::uint64_t dropped = link.stats().tx_dropped;
+  const link::TxPacket packet{
+      .data = payload.data(), .bytes = static_cast<std::uint32_t>(payload.size()), .destination = 0};
+  link.send(std::span(&packet, 1), clock_now_ns());
+  return link.stats().tx_dropped == dropped;
+}
+
+std::uint64_t Port::total(flow::Counter counter) const {
+  std::uint64_t sum = receiver_->link_counters().value(counter);
+  for (std::size_t s = 0; s < source_count(config_); ++s) sum += receiver_->source_counters(s).value(counter);
+  return sum;
+}
+
+}  // namespace nanet::engine

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/receiver.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "nanet/engine/protocol.hpp"
+#include "nanet/flow/region.hpp"
+#include "nanet/flow/sequence_tracker.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+
+// The books of one source. Its own cache lines: another thread reads the counters.
+struct Source {
+  flow::SequenceTracker tracker;
+  flow::Counters counters;
+  std::uint64_t events_clop_full = 0;
+  std::uint32_t drop_epoch = 0;  // of the link when this source's last packet came
+};
+
+// What the buffer being filled holds so far.
+struct Filling {
+  std::uint32_t used_bytes = 0;
+  std::uint32_t packet_count = 0;
+  std::uint32_t event_count = 0;
+  std::uint32_t stride_bytes = 0;
+  std::uint16_t status = 0;
+  std::uint64_t first_packet_ns = 0;
+  std::uint64_t last_packet_ns = 0;
+};
+
+template <class Protocol>
+class ProtocolReceiver final : public Receiver {
+ public:
+  ProtocolReceiver(const ReceiverConfig& config, link::Link& link, flow::Clop& clop, flow::CompletionQueue& queue,
+                   flow::Router router, std::size_t source_count)
+      : config_(config),
+        link_(link),
+        clop_(clop),
+        queue_(queue),
+        router_(std::move(router)),
+        sources_(source_count),
+        packets_(config.batch_size),
+        discard_room_({.name = clop.config().name + " discard room", .bytes = link.min_room_bytes()}) {}
+
+  std::uint32_t poll(std::uint64_t now_ns) override {
+    std::uint32_t buffer_index = 0;
+    if (!clop_.acquire(buffer_index)) return discard(now_ns);
+    const std::span<std::byte> room = clop_.buffer(buffer_index).subspan(filling_.used_bytes);
+    const link::RxBatch batch = link_.receive(room, packets_, now_ns);
+    if (batch.packet_count > 0) {
+      if (filling_.packet_count == 0) filling_.first_packet_ns = now_ns;
+      filling_.last_packet_ns = now_ns;
+      index_ = clop_.packet_index(buffer_index);
+      for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
+        take(packet, room.subspan(packet.offset, packet.bytes));
+      }
+      filling_.used_bytes = filling_.packet_count > 0 ? filling_.used_bytes + batch.bytes_used : 0;
+      publish();
+    }
+    hand_over_if_due(buffer_index, now_ns);
+    return batch.packet_count;
+  }
+
+  void flush() override {
+    std::uint32_t buffer_index = 0;
+    if (filling_.packet_count > 0 && clop_.acquire(buffer_index)) hand_over(buffer_index, status::flush);
+  }
+
+  const flow::Counters& link_counters() const override { return link_counters_; }
+  const flow::Counters& source_counters(std::size_t source) const override { return sources_[source].counters; }
+
+ private:
+  // No free buffer: the packets are still read, so that each is dropped under its own name and its source's books balance.
+  std::uint32_t discard(std::uint64_t now_ns) {
+    const std::span<std::byte> room(discard_room_.data(), discard_room_.bytes());
+    const link::RxBatch batch = link_.receive(room, packets_, now_ns);
+    if (batch.packet_count == 0) return 0;
+    discarding_ = true;
+    for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
+      take(packet, room.subspan(packet.offset, packet.bytes));
+    }
+    discarding_ = false;
+    publish();
+    return batch.packet_count;
+  }
+
+  void take(const link::RxPacket& packet, std::span<const std::byte> payload) {
+    if (packet.flags & link::RxPacket::after_drop) ++drop_epoch_;
+    if (packet.flags & link::RxPacket::truncated) {
+      filling_.status |= status::truncated;
+      return refuse(Counter::packets_truncated);
+    }
+    PacketFacts facts;
+    const Inspection inspection = Protocol::inspect(payload, facts);
+    if (!inspection.accepted) return refuse(inspection.refused_as);
+    if constexpr (Protocol::has_sequence) {
+      const flow::Route* route = router_.find(facts.source_id, facts.source_sub_id);
+      if (route == nullptr) return refuse(Counter::packets_unknown_source);
+      Source& source = sources_[route->source];
+      if (facts.kind != PacketKind::data) return mark(facts, source);
+      const std::uint64_t restarts = source.tracker.restarts();
+      if (!track(facts, source)) return;
+      const bool run_start = source.tracker.restarts() != restarts;
+      store(packet, facts, source, static_cast<std::uint16_t>(route->source | (run_start ? PacketRef::run_start : 0)));
+    } else {
+      store(packet, facts, sources_.front(), 0);
+    }
+  }
+
+  void refuse(Counter reason) {
+    link_counters_.add(reason);
+    filling_.status |= status::error;
+  }
+
+  void mark(const PacketFacts& facts, Source& source) {
+    source.counters.add(Counter::packets_marker);
+    if (facts.kind == PacketKind::end_marker) {
+      source.tracker.on_end_marker(facts.sequence, facts.next_event_number, drop_hint(source));
+    } else {
+      source.tracker.on_start_marker(facts.sequence, facts.next_event_number);
+    }
+  }
+
+  // Whether the socket overflowed since the last packet of this source.
+  flow::DropHint drop_hint(Source& source) const {
+    return std::exchange(source.drop_epoch, drop_epoch_) != drop_epoch_ ? flow::DropHint::kernel : flow::DropHint::none;
+  }
+
+  // Whether the packet is to be handed on.
+  bool track(const PacketFacts& facts, Source& source) {
+    switch (source.tracker.on_packet(facts.sequence, facts.first_event_number, facts.event_count, drop_hint(source))) {
+      case flow::Verdict::accept: return true;
+      case flow::Verdict::accept_reordered: source.counters.add(Counter::packets_reordered); return true;
+      case flow::Verdict::duplicate: source.counters.add(Counter::packets_duplicate); return false;
+      case flow::Verdict::late: source.counters.add(Counter::packets_late); return false;
+    }
+    return false;
+  }
+
+  void store(const link::RxPacket& packet, const PacketFacts& facts, Source& source, std::uint16_t source_index) {
+    if (discarding_) {
+      source.counters.add(Counter::packets_clop_full);
+      source.events_clop_full += facts.event_count;
+      return;
+    }
+    source.counters.add(Counter::packets_accepted);
+    source.counters.add(Counter::bytes_accepted, packet.bytes);
+    source.counters.add(Counter::events_received, facts.event_count);
+    filling_.event_count += facts.event_count;
+    add_to_index(packet, source_index);
+  }
+
+  void add_to_index(const link::RxPacket& packet, std::uint16_t source_index) {
+    const std::uint32_t offset = filling_.used_bytes + packet.offset;
+    if (filling_.packet_count == 0) filling_.stride_bytes = packet.bytes;
+    if (packet.bytes != filling_.stride_bytes || offset != filling_.packet_count * filling_.stride_bytes) {
+      filling_.stride_bytes = 0;
+    }
+    index_[filling_.packet_count++] = {.offset = offset, .bytes = packet.bytes, .source = source_index};
+  }
+
+  void publish() {
+    if constexpr (!Protocol::has_sequence) return;
+    for (Source& source : sources_) {
+      const flow::SequenceTracker& tracker = source.tracker;
+      source.counters.set(Counter::packets_lost_kernel, tracker.packets_lost_kernel());
+      source.counters.set(Counter::packets_lost_network, tracker.packets_lost_network());
+      source.counters.set(Counter::events_lost, tracker.events_lost() + source.events_clop_full);
+      source.counters.set(Counter::source_restarts, tracker.restarts());
+    }
+  }
+
+  void hand_over_if_due(std::uint32_t buffer_index, std::uint64_t now_ns) {
+    if (filling_.packet_count == 0) return;
+    const std::uint32_t bytes_left = clop_.config().buffer_bytes - filling_.used_bytes;
+    if (bytes_left < link_.min_room_bytes() || index_.size() - filling_.packet_count < config_.batch_size) {
+      hand_over(buffer_index, status::full);
+    } else if (now_ns - filling_.first_packet_ns >= config_.timeout_ns) {
+      hand_over(buffer_index, status::timeout);
+    }
+  }
+
+  void hand_over(std::uint32_t buffer_index, std::uint16_t why) {
+    std::uint32_t newly_lost = 0;
+    for (Source& source : sources_) newly_lost += source.tracker.packets_newly_lost();
+    const auto gap = newly_lost > 0 ? status::gap : std::uint16_t{0};
+    Completion completion{};
+    completion.first_packet_ns = filling_.first_packet_ns;
+    completion.last_packet_ns = filling_.last_packet_ns;
+    completion.bytes = filling_.used_bytes;
+    completion.packet_count = filling_.packet_count;
+    completion.event_count = filling_.event_count;
+    completion.packets_lost = newly_lost;
+    completion.buffer_index = buffer_index;
+    completion.stride_bytes = filling_.stride_bytes;
+    completion.clop = clop_.config().id;
+    completion.kind = CompletionKind::buffer_filled;
+    completion.status = static_cast<std::uint16_t>(filling_.status | why | gap);
+    completion.tag = clop_.hand_over();
+    filling_ = {};
+    queue_.push(completion);
+  }
+
+  const ReceiverConfig config_;
+  link::Link& link_;
+  flow::Clop& clop_;
+  flow::CompletionQueue& queue_;
+  const flow::Router router_;
+  std::vector<Source> sources_;
+  flow::Counters link_counters_;
+  std::vector<link::RxPacket> packets_;
+  flow::Region discard_room_;
+  Filling filling_;
+  std::span<PacketRef> index_;
+  std::uint32_t drop_epoch_ = 0;
+  bool discarding_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link,
+                                        flow::Clop& clop, flow::CompletionQueue& queue, flow::Router router,
+                                        std::size_t source_count) {
+  if (protocol == ProtocolKind::raw) {
+    return std::make_unique<ProtocolReceiver<RawProtocol>>(config, link, clop, queue, std::move(router), source_count);
+  }
+  return std::make_unique<ProtocolReceiver<MgpProtocol>>(config, link, clop, queue, std::move(router), source_count);
+}
+
+}  // namespace nanet::engine

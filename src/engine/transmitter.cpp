@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/transmitter.hpp"
+
+#include <span>
+
+#include "nanet/engine/clock.hpp"
+
+namespace nanet::engine {
+
+std::uint32_t Transmitter::poll(std::uint64_t now_ns) {
+  const std::uint32_t count = ring_.poll(descriptors_);
+  if (count == 0) return 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const TxDescriptor& descriptor = *descriptors_[i];
+    packets_[i] = {.data = reinterpret_cast<const std::byte*>(descriptor.address),
+                   .bytes = descriptor.bytes,
+                   .destination = descriptor.destination};
+  }
+  link_.send(std::span(packets_).first(count), now_ns);
+  const std::uint64_t sent_ns = clock_now_ns();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const TxDescriptor& descriptor = *descriptors_[i];
+    residence_ns_.record(sent_ns - descriptor.tag);
+    Completion completion{};
+    completion.kind = CompletionKind::packet_sent;
+    completion.tag = descriptor.tag;
+    completion.bytes = descriptor.bytes;
+    completion.packet_count = 1;
+    completion.last_packet_ns = sent_ns;
+    sent_queue_.push(completion);
+  }
+  ring_.complete(count);
+  return count;
+}
+
+}  // namespace nanet::engine
