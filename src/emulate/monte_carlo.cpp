@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/emulate/monte_carlo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <sstream>
+#include <string>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::emulate {
+namespace {
+
+void require_range(const char* name, double value, double low, double high) {
+  if (value >= low && value <= high) return;
+  std::ostringstream problem;
+  problem << "Monte Carlo: " << name << " is " << value;
+  std::ostringstream why;
+  why << "it must be between " << low << " and " << high;
+  throw SetupError(problem.str(), why.str(), std::string("set ") + name + " inside this range");
+}
+
+void validate(const MonteCarloConfig& config) {
+  require_range("mean_hits", config.mean_hits, 1.0, 40.0);
+  require_range("flat_radius_min_mm", config.flat_radius_min_mm, 20.0, 250.0);
+  require_range("flat_radius_max_mm", config.flat_radius_max_mm, config.flat_radius_min_mm, 250.0);
+  require_range("momentum_min_gev", config.momentum_min_gev, 0.1, 1000.0);
+  require_range("momentum_max_gev", config.momentum_max_gev, config.momentum_min_gev, 1000.0);
+  require_range("electron_share", config.electron_share, 0.0, 1e6);
+  require_range("muon_share", config.muon_share, 0.0, 1e6);
+  require_range("pion_share", config.pion_share, 0.0, 1e6);
+  require_range("kaon_share", config.kaon_share, 0.0, 1e6);
+  require_range("center_sigma_mm", config.center_sigma_mm, 0.0, 150.0);
+  require_range("smear_mm", config.smear_mm, 0.0, 20.0);
+  require_range("noise_hits", config.noise_hits, 0.0, 40.0);
+  require_range("time_sigma_ns", config.time_sigma_ns, 0.0, 2.0);
+  require_range("jura_share", config.jura_share, 0.0, 1.0);
+  require_range("hits_max", config.hits_max, 1.0, kMaxEventHits);
+  if (!(config.electron_share + config.muon_share + config.pion_share + config.kaon_share > 0.0)) {
+    throw SetupError("Monte Carlo: all particle shares are 0", "no particle can be chosen", "set at least one of electron_share, muon_share, pion_share, kaon_share");
+  }
+}
+
+// For rings of one radius near the middle of a disk, where no light is lost: the share of the light that each PM gets, for several places
+// of the centre relative to the grid, as one flat list (only the shares matter, and each place counts alike).
+constexpr int kPlaces = 16;
+std::vector<double> light_shares(double radius_mm, double smear_mm) {
+  constexpr int kAngles = 720;
+  constexpr std::array<double, 3> kOffsets{-1.7320508075688772, 0.0, 1.7320508075688772};  // three-point Gauss-Hermite rule
+  constexpr std::array<double, 3> kWeights{1.0 / 6, 2.0 / 3, 1.0 / 6};
+  std::vector<double> shares;
+  for (int place = 0; place < kPlaces; ++place) {
+    const double x_mm = rich::kPmPitchMm * place / kPlaces;
+    const double y_mm = 2 * rich::kUnitYMm * ((place * 7) % kPlaces) / kPlaces;
+    std::array<double, rich::kChannelCount> by_channel{};
+    for (int angle = 0; angle < kAngles; ++angle) {
+      const double phi = 2 * std::numbers::pi * (angle + 0.5) / kAngles;
+      for (std::size_t k = 0; k < kOffsets.size(); ++k) {
+        const double r_mm = radius_mm + kOffsets[k] * smear_mm;
+        const std::uint16_t channel = rich::nearest_channel(x_mm + r_mm * std::cos(phi), y_mm + r_mm * std::sin(phi), 0);
+        if (channel != rich::kNoChannel) by_channel[channel] += kWeights[k] / kAngles;
+      }
+    }
+    std::copy_if(by_channel.begin(), by_channel.end(), std::back_inserter(shares), [](double share) { return share > 0.0; });
+  }
+  return shares;
+}
+
+// The mean number of photons for which `mean_hits` different PMs fire on average. A PM with share p fires with probability 1 - exp(-p photons).
+double photons_for_hits(double mean_hits, double radius_mm, double smear_mm) {
+  const std::vector<double> shares = light_shares(radius_mm, smear_mm);
+  const auto hits = [&](double photons) {
+    double sum = 0.0;
+    for (const double share : shares) sum -= std::expm1(-photons * share);
+    return sum / kPlaces;
+  };
+  double low = mean_hits;
+  double high = 20.0 * mean_hits;
+  if (hits(high) < mean_hits) {
+    std::ostringstream problem;
+    problem << "Monte Carlo: mean_hits " << mean_hits << " cannot be reached at radius " << radius_mm << " mm";
+    throw SetupError(problem.str(), "the ring crosses too few photomultipliers", "lower mean_hits or raise flat_radius_min_mm");
+  }
+  for (int step = 0; step < 50; ++step) {
+    const double middle = 0.5 * (low + high);
+    (hits(middle) < mean_hits ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace
+
+MonteCarlo::MonteCarlo(const MonteCarloConfig& config) : config_(config), engine_(config.seed) {
+  validate(config_);
+  share_sum_ = config_.electron_share + config_.muon_share + config_.pion_share + config_.kaon_share;
+  if (config_.radius_mode == RadiusMode::momentum) {
+    photons_.push_back(photons_for_hits(config_.mean_hits, rich::kElectronRadiusMm, config_.smear_mm));
+    return;
+  }
+  const double range_mm = config_.flat_radius_max_mm - config_.flat_radius_min_mm;
+  const int steps = std::max(1, static_cast<int>(std::ceil(range_mm / 5.0)));
+  photons_step_mm_ = std::max(range_mm, 1e-9) / steps;
+  for (int k = 0; k <= steps; ++k) {
+    photons_.push_back(photons_for_hits(config_.mean_hits, config_.flat_radius_min_mm + k * photons_step_mm_, config_.smear_mm));
+  }
+}
+
+double MonteCarlo::mean_photons(double radius_mm) const {
+  if (config_.radius_mode == RadiusMode::flat) {
+    const double place = std::clamp((radius_mm - config_.flat_radius_min_mm) / photons_step_mm_, 0.0, static_cast<double>(photons_.size() - 1));
+    const std::size_t k = std::min(static_cast<std::size_t>(place), photons_.size() - 2);
+    const double part = place - static_cast<double>(k);
+    return photons_[k] * (1.0 - part) + photons_[k + 1] * part;
+  }
+  const double ratio = std::sin(radius_mm / rich::kFocalLengthMm) / std::sin(rich::kElectronRadiusMm / rich::kFocalLengthMm);
+  return photons_[0] * ratio * ratio;
+}
+
+void MonteCarlo::next(McEvent& event) {
+  ++event_number_;
+  count_ = 0;
+  McTruth truth;
+  choose_ring(truth);
+  truth.disk = uniform() < config_.jura_share ? 0 : 1;
+  const double x_mm = config_.center_sigma_mm * normal();
+  const double y_mm = config_.center_sigma_mm * normal();
+  const double radius_mm = truth.radius_mm;
+  truth.x_mm = static_cast<float>(x_mm);
+  truth.y_mm = static_cast<float>(y_mm);
+
+  const std::uint32_t photons = radius_mm > 0.0 ? poisson(mean_photons(radius_mm)) : 0;
+  for (std::uint32_t k = 0; k < photons; ++k) {
+    const double phi = 2 * std::numbers::pi * uniform();
+    const double photon_x_mm = x_mm + radius_mm * std::cos(phi) + config_.smear_mm * normal();
+    const double photon_y_mm = y_mm + radius_mm * std::sin(phi) + config_.smear_mm * normal();
+    const int code = time_code(config_.time_sigma_ns * normal());
+    const std::uint16_t channel = rich::nearest_channel(photon_x_mm, photon_y_mm, truth.disk);
+    if (channel != rich::kNoChannel) add_hit(channel, code);
+  }
+  truth.ring_hits = static_cast<std::uint16_t>(count_);
+
+  const std::uint32_t noise = config_.noise_hits > 0.0 ? poisson(config_.noise_hits) : 0;
+  for (std::uint32_t k = 0; k < noise; ++k) {
+    const int pm = std::min(static_cast<int>(uniform() * rich::kPmsPerDisk), rich::kPmsPerDisk - 1);
+    const int board = truth.disk * 2 + pm / rich::kPmsPerBoard;
+    const int code = static_cast<int>(uniform() * 32.0) - 16;
+    add_hit(static_cast<std::uint16_t>(board * rich::kChannelsPerBoard + pm % rich::kPmsPerBoard), code);
+  }
+  truth.noise_hits = static_cast<std::uint16_t>(count_ - truth.ring_hits);
+
+  if (count_ > config_.hits_max) {
+    truth.cut_hits = static_cast<std::uint16_t>(count_ - config_.hits_max);
+    keep_at_most(config_.hits_max);
+  }
+  std::sort(channels_.begin(), channels_.begin() + count_);
+  for (std::uint32_t k = 0; k < count_; ++k) {
+    const unsigned code = static_cast<unsigned>(time_codes_[channels_[k]]) & 31u;
+    event.hits[k] = static_cast<std::uint16_t>(channels_[k] | code << 11);
+  }
+  event.hit_count = count_;
+  event.truth = truth;
+}
+
+void MonteCarlo::choose_ring(McTruth& truth) {
+  if (config_.radius_mode == RadiusMode::flat) {
+    truth.radius_mm = static_cast<float>(config_.flat_radius_min_mm + uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
+    return;
+  }
+  double share = uniform() * share_sum_;
+  if ((share -= config_.electron_share) < 0.0) {
+    truth.particle = rich::Particle::electron;
+  } else if ((share -= config_.muon_share) < 0.0) {
+    truth.particle = rich::Particle::muon;
+  } else if ((share -= config_.pion_share) < 0.0 || config_.kaon_share <= 0.0) {
+    truth.particle = rich::Particle::pion;
+  } else {
+    truth.particle = rich::Particle::kaon;
+  }
+  const double momentum_gev = config_.momentum_min_gev + uniform() * (config_.momentum_max_gev - config_.momentum_min_gev);
+  truth.momentum_gev = static_cast<float>(momentum_gev);
+  truth.radius_mm = static_cast<float>(rich::ring_radius_mm(truth.particle, momentum_gev));
+}
+
+void MonteCarlo::add_hit(std::uint16_t channel, int time_code) {
+  const auto code = static_cast<std::int8_t>(time_code);
+  if (seen_in_[channel] == event_number_) {
+    time_codes_[channel] = std::min(time_codes_[channel], code);
+    return;
+  }
+  if (count_ == kMaxEventHits) return;  // cannot matter: means are limited to 40 + 40
+  seen_in_[channel] = event_number_;
+  time_codes_[channel] = code;
+  channels_[count_++] = channel;
+}
+
+// Keeps a random choice of the hits (the first steps of a Fisher-Yates shuffle).
+void MonteCarlo::keep_at_most(std::uint32_t hits_max) {
+  for (std::uint32_t k = 0; k < hits_max; ++k) {
+    const auto other = k + static_cast<std::uint32_t>(uniform() * (count_ - k));
+    std::swap(channels_[k], channels_[std::min(other, count_ - 1)]);
+  }
+  count_ = hits_max;
+}
+
+int MonteCarlo::time_code(double time_ns) const {
+  return static_cast<int>(std::clamp(std::floor(time_ns / kHitTimeUnitNs + 0.5), -16.0, 15.0));
+}
+
+double MonteCarlo::uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+
+// Box and Muller's transform.
+double MonteCarlo::normal() {
+  if (has_spare_normal_) {
+    has_spare_normal_ = false;
+    return spare_normal_;
+  }
+  const double r = std::sqrt(-2.0 * std::log(1.0 - uniform()));
+  const double phi = 2 * std::numbers::pi * uniform();
+  spare_normal_ = r * std::sin(phi);
+  has_spare_normal_ = true;
+  return r * std::cos(phi);
+}
+
+// Knuth's product of uniform numbers; fit for means of some tens.
+std::uint32_t MonteCarlo::poisson(double mean) {
+  const double limit = std::exp(-mean);
+  double product = uniform();
+  std::uint32_t count = 0;
+  while (product > limit) {
+    product *= uniform();
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace nanet::emulate
