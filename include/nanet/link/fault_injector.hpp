@@ -2,7 +2,8 @@
 // Wraps any link and harms what it receives, by seeded probability: for tests of everything that comes after a link.
 //
 // Acts on receive() only; send() passes through (wrap the peer's link to harm the other direction). A packet meets at most one fault.
-// The faults depend on the seed and on the sequence of packets alone, not on how they were batched; delay also on now_ns.
+// Which packet meets which fault depends on the seed and on the sequence of packets alone, not on how they were batched; when a held
+// packet comes out depends on now_ns too.
 // Packets that are held back are copied to storage of its own, allocated once, and come out behind later packets: their offsets in the
 // room do not increase. They come out at the latest hold_max_ns after they went in, although nothing new arrives.
 //

@@ -11,6 +11,7 @@
 // Source port of what is sent: docs/design/links.md and SourcePort below.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -103,6 +104,7 @@ class UdpLink : public Link {
   std::vector<std::string> setup_notes_;
   std::unique_ptr<UdpReceiver> receiver_;  // none: only sends
   std::unique_ptr<UdpSender> sender_;      // none: only receives
+  std::atomic<std::uint64_t> sent_to_nowhere_{0};
 };
 
 }  // namespace nanet::link

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/link/recorder.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link {
+namespace {
+
+// File format: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/ ; all numbers of it little-endian here.
+constexpr std::uint32_t kMagicNs = 0xA1B23C4D;
+constexpr std::uint32_t kLinkTypeRaw = 101;
+constexpr std::uint32_t kSnapBytes = 262'144;
+constexpr std::size_t kFileHeaderBytes = 24;
+constexpr std::size_t kRecordHeaderBytes = 16;
+constexpr std::size_t kNetHeaderBytes = 28;  // IPv4 20, UDP 8
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+void put_le(std::byte* out, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    out[i] = static_cast<std::byte>(value >> (8 * i));
+  }
+}
+
+void put_be(std::byte* out, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    out[i] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
+  }
+}
+
+// Ones' complement sum of big-endian 16-bit words (RFC 1071), not yet folded.
+std::uint64_t add_words(std::uint64_t sum, const std::byte* data, std::size_t bytes) {
+  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
+    sum += (std::to_integer<std::uint64_t>(data[i]) << 8) | std::to_integer<std::uint64_t>(data[i + 1]);
+  }
+  return bytes % 2 == 0 ? sum : sum + (std::to_integer<std::uint64_t>(data[bytes - 1]) << 8);
+}
+
+std::uint16_t fold(std::uint64_t sum) {
+  while (sum >> 16 != 0) {
+    sum = (sum & 0xFFFF) + (sum >> 16);
+  }
+  return static_cast<std::uint16_t>(~sum);
+}
+
+struct Flow {
+  std::uint32_t from_address;
+  std::uint16_t from_port;
+  std::uint32_t to_address;
+  std::uint16_t to_port;
+};
+
+void write_net_headers(std::byte* out, const Flow& flow, const std::byte* payload, std::size_t bytes, std::uint16_t id) {
+  constexpr std::uint64_t kUdp = 17;
+  const std::size_t udp_bytes = bytes + 8;
+  put_be(out, 0x4500, 2);
+  put_be(out + 2, bytes + kNetHeaderBytes, 2);
+  put_be(out + 4, id, 2);
+  put_be(out + 6, 0x4000, 2);  // do not fragment
+  put_be(out + 8, (64u << 8) | kUdp, 2);
+  put_be(out + 10, 0, 2);
+  put_be(out + 12, flow.from_address, 4);
+  put_be(out + 16, flow.to_address, 4);
+  put_be(out + 10, fold(add_words(0, out, 20)), 2);
+  std::byte* udp = out + 20;
+  put_be(udp, flow.from_port, 2);
+  put_be(udp + 2, flow.to_port, 2);
+  put_be(udp + 4, udp_bytes, 2);
+  put_be(udp + 6, 0, 2);
+  const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 12, 8);
+  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload, bytes));
+  put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 would mean: no checksum
+}
+
+}  // namespace
+
+struct Recorder::File {
+  explicit File(const RecorderConfig& c);
+  ~File();
+  void record(const Flow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
+  void write_out();
+
+  RecorderConfig config;
+  int fd;
+  mutable std::mutex mutex;  // guards all below
+  std::vector<std::byte> buffer;
+  std::size_t buffered = 0;
+  std::uint64_t packets_buffered = 0;
+  RecorderStats stats;
+  std::uint16_t next_id = 0;
+  bool stopped = false;
+};
+
+Recorder::File::File(const RecorderConfig& c) : config(c), fd(::open(c.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  if (fd < 0) {
+    throw SetupError("cannot record to '" + c.path + "'", std::strerror(errno), "choose a file in a directory that exists and may be written");
+  }
+  if (c.max_bytes < kFileHeaderBytes) {
+    ::close(fd);
+    throw SetupError("cannot record " + std::to_string(c.max_bytes) + " bytes", "the file's header alone takes 24", "raise max_bytes");
+  }
+  buffer.resize(kBufferBytes);
+  put_le(&buffer[0], kMagicNs, 4);
+  put_le(&buffer[4], 2, 2);  // version 2.4
+  put_le(&buffer[6], 4, 2);
+  put_le(&buffer[8], 0, 8);
+  put_le(&buffer[16], kSnapBytes, 4);
+  put_le(&buffer[20], kLinkTypeRaw, 4);
+  buffered = kFileHeaderBytes;
+  stats.bytes_recorded = kFileHeaderBytes;
+}
+
+Recorder::File::~File() {
+  write_out();
+  ::close(fd);
+}
+
+void Recorder::File::record(const Flow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
+  constexpr std::size_t kPayloadLimit = 65'507;  // IPv4 cannot say more
+  const std::size_t record_bytes = kRecordHeaderBytes + kNetHeaderBytes + bytes;
+  stopped = stopped || stats.bytes_recorded + record_bytes > config.max_bytes;
+  if (stopped || bytes > kPayloadLimit) {
+    ++stats.packets_unrecorded;
+    return;
+  }
+  if (buffered + record_bytes > buffer.size()) {
+    write_out();
+    if (stopped) {
+      ++stats.packets_unrecorded;
+      return;
+    }
+  }
+  std::byte* out = &buffer[buffered];
+  put_le(out, static_cast<std::uint64_t>(time.tv_sec), 4);
+  put_le(out + 4, static_cast<std::uint64_t>(time.tv_nsec), 4);
+  put_le(out + 8, kNetHeaderBytes + bytes, 4);
+  put_le(out + 12, kNetHeaderBytes + bytes, 4);
+  write_net_headers(out + kRecordHeaderBytes, flow, payload, bytes, next_id++);
+  if (bytes != 0) {
+    std::memcpy(out + kRecordHeaderBytes + kNetHeaderBytes, payload, bytes);
+  }
+  buffered += record_bytes;
+  ++packets_buffered;
+  ++stats.packets_recorded;
+  stats.bytes_recorded += record_bytes;
+}
+
+void Recorder::File::write_out() {
+  std::size_t done = 0;
+  while (done < buffered) {
+    const ssize_t written = ::write(fd, &buffer[done], buffered - done);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {  // what was in the buffer is not in the file: the books must not say so
+      stopped = true;
+      stats.packets_recorded -= packets_buffered;
+      stats.packets_unrecorded += packets_buffered;
+      stats.bytes_recorded -= buffered - done;
+      break;
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  buffered = 0;
+  packets_buffered = 0;
+}
+
+Recorder::Recorder(std::unique_ptr<Link> inner, const RecorderConfig& config)
+    : inner_(std::move(inner)), file_(std::make_unique<File>(config)) {}
+
+Recorder::~Recorder() = default;
+
+std::size_t Recorder::min_room_bytes() const { return inner_->min_room_bytes(); }
+
+RxBatch Recorder::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
+  const RxBatch batch = inner_->receive(room, packets, now_ns);
+  if (batch.packet_count == 0) {
+    return batch;
+  }
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  const Endpoint& local = file_->config.local;
+  const std::lock_guard lock(file_->mutex);
+  for (const RxPacket& packet : packets.first(batch.packet_count)) {
+    file_->record({packet.peer_address, packet.peer_port, local.address, local.port}, room.data() + packet.offset, packet.bytes, time);
+  }
+  return batch;
+}
+
+void Recorder::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  inner_->send(packets, now_ns);
+  const Endpoint& local = file_->config.local;
+  const std::lock_guard lock(file_->mutex);
+  for (const TxPacket& packet : packets) {
+    const auto& table = file_->config.destinations;
+    const Endpoint destination = packet.destination < table.size() ? table[packet.destination] : Endpoint{};
+    file_->record({local.address, local.port, destination.address, destination.port}, packet.data, packet.bytes, time);
+  }
+}
+
+void Recorder::wait(std::uint64_t timeout_ns) { inner_->wait(timeout_ns); }
+
+LinkStats Recorder::stats() const { return inner_->stats(); }
+
+void Recorder::flush() {
+  const std::lock_guard lock(file_->mutex);
+  file_->write_out();
+}
+
+RecorderStats Recorder::recorder_stats() const {
+  const std::lock_guard lock(file_->mutex);
+  return file_->stats;
+}
+
+}  // namespace nanet::link

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the receiving and the sending half of the UDP link share: an owned socket, its set-up, and counters read by any thread.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nanet/link/udp.hpp"
+
+namespace nanet::link {
+
+class Socket {
+ public:
+  Socket();  // IPv4, UDP, non-blocking. Throws SetupError
+  ~Socket();
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+
+  int fd() const { return fd_; }
+  bool set(int level, int option, int value) const;
+  int get(int level, int option) const;  // -1: the kernel does not know it
+
+ private:
+  int fd_;
+};
+
+// One writer, any readers.
+class Tally {
+ public:
+  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+enum class Direction : std::uint8_t { receive, send };
+
+// Asks for a kernel buffer of wanted_bytes, by force where that is permitted; a smaller one gets a note.
+void size_buffer(const Socket& socket, Direction direction, std::uint32_t wanted_bytes, const std::string& link_name,
+                 std::vector<std::string>& notes);
+
+sockaddr_in to_sockaddr(const Endpoint& endpoint);
+Endpoint from_sockaddr(const sockaddr_in& address);
+
+// Empties the socket's error queue; returns how many notices said that a peer is not there.
+std::uint64_t drain_refusals(int fd);
+
+// Sleeps until one of the poll events is there, at most timeout_ns; true: it is.
+bool wait_for(int fd, short events, std::uint64_t timeout_ns);
+
+}  // namespace nanet::link
