@@ -20,6 +20,7 @@ struct Source {
   flow::SequenceTracker tracker;
   flow::Counters counters;
   std::uint64_t events_clop_full = 0;
+  std::uint64_t restarts_seen = 0;
   std::uint32_t drop_epoch = 0;  // of the link when this source's last packet came
 };
 
@@ -104,9 +105,9 @@ class ProtocolReceiver final : public Receiver {
       if (route == nullptr) return refuse(Counter::packets_unknown_source);
       Source& source = sources_[route->source];
       if (facts.kind != PacketKind::data) return mark(facts, source);
-      const std::uint64_t restarts = source.tracker.restarts();
       if (!track(facts, source)) return;
-      const bool run_start = source.tracker.restarts() != restarts;
+      const std::uint64_t restarts = source.tracker.restarts();
+      const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
       store(packet, facts, source, static_cast<std::uint16_t>(route->source | (run_start ? PacketRef::run_start : 0)));
     } else {
       store(packet, facts, sources_.front(), 0);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/receiver.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+using test::Bytes;
+
+class ReceiverTest : public ::testing::Test {
+ protected:
+  void make(ReceiverConfig config = {.batch_size = 32, .timeout_ns = 0}, std::uint32_t buffer_count = 4,
+            ProtocolKind protocol = ProtocolKind::mgp) {
+    clop = std::make_unique<flow::Clop>(flow::ClopConfig{
+        .name = "test", .id = 3, .buffer_count = buffer_count, .buffer_bytes = 65536, .huge_pages = false, .locked = false});
+    queue = std::make_unique<flow::CompletionQueue>(16);
+    flow::Router router({{.source_id = 0x1C, .source_sub_id = 0, .source = 0, .clop = 3},
+                         {.source_id = 0x1C, .source_sub_id = 1, .source = 1, .clop = 3}});
+    receiver = make_receiver(protocol, config, link, *clop, *queue, router, 2);
+  }
+  void give(Bytes payload, std::uint16_t flags = 0) { link.incoming.push_back({std::move(payload), flags}); }
+  std::uint64_t source(Counter counter, std::size_t s = 0) const { return receiver->source_counters(s).value(counter); }
+  std::uint64_t refused(Counter counter) const { return receiver->link_counters().value(counter); }
+
+  test::MemoryLink link;
+  std::unique_ptr<flow::Clop> clop;
+  std::unique_ptr<flow::CompletionQueue> queue;
+  std::unique_ptr<Receiver> receiver;
+  std::vector<test::TestEvent> events = test::make_events(64, 1);
+};
+
+TEST_F(ReceiverTest, HandsOverABatchWithItsIndex) {
+  make();
+  give(test::make_packet(std::span(events).first(16), 0));
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));
+  EXPECT_EQ(receiver->poll(1000), 2u);
+  const Completion* completion = queue->peek();
+  ASSERT_NE(completion, nullptr);
+  EXPECT_EQ(completion->sequence, 1u);
+  EXPECT_EQ(completion->kind, CompletionKind::buffer_filled);
+  EXPECT_EQ(completion->clop, 3u);
+  EXPECT_EQ(completion->packet_count, 2u);
+  EXPECT_EQ(completion->event_count, 32u);
+  EXPECT_EQ(completion->bytes, 2u * 1168);
+  EXPECT_EQ(completion->stride_bytes, 1168u);
+  EXPECT_EQ(completion->status, status::timeout);
+  EXPECT_EQ(completion->first_packet_ns, 1000u);
+  const auto index = clop->packet_index(completion->buffer_index);
+  EXPECT_EQ(index[1].offset, 1168u);
+  EXPECT_EQ(index[1].bytes, 1168u);
+  EXPECT_EQ(index[1].source, 0u);
+  const Bytes expected = test::make_packet(std::span(events).subspan(16, 16), 1);
+  const auto buffer = clop->buffer(completion->buffer_index).subspan(1168, 1168);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), buffer.begin()));
+}
+
+TEST_F(ReceiverTest, WaitsForTheTimeOut) {
+  make({.batch_size = 32, .timeout_ns = 500});
+  give(test::make_packet(std::span(events).first(16), 0));
+  receiver->poll(1000);
+  EXPECT_EQ(queue->peek(), nullptr);
+  receiver->poll(1499);
+  EXPECT_EQ(queue->peek(), nullptr);
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));
+  receiver->poll(1500);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packet_count, 2u);
+  EXPECT_EQ(queue->peek()->first_packet_ns, 1000u);
+  EXPECT_EQ(queue->peek()->last_packet_ns, 1500u);
+}
+
+TEST_F(ReceiverTest, FlushHandsOverWhatIsThere) {
+  make({.batch_size = 32, .timeout_ns = 1'000'000});
+  receiver->flush();
+  EXPECT_EQ(queue->peek(), nullptr);
+  give(test::make_packet(std::span(events).first(16), 0));
+  receiver->poll(1000);
+  receiver->flush();
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->status, status::flush);
+}
+
+TEST_F(ReceiverTest, HandsOverAFullBuffer) {
+  make({.batch_size = 8, .timeout_ns = 1'000'000});
+  std::uint32_t sent = 0;
+  while (queue->peek() == nullptr) {
+    ASSERT_LT(sent, 100u);
+    give(test::make_packet(std::span(events).first(16), sent++));
+    receiver->poll(1000);
+  }
+  EXPECT_EQ(queue->peek()->status, status::full);
+  EXPECT_EQ(queue->peek()->packet_count, sent);
+  EXPECT_LT(65536 - queue->peek()->bytes, link.room_bytes);
+}
+
+TEST_F(ReceiverTest, RefusesBadPacketsByReasonAndKeepsTheGoodOnes) {
+  make();
+  Bytes corrupt = test::make_packet(std::span(events).first(16), 1);
+  corrupt[100] ^= std::byte{4};
+  Bytes format = test::make_packet(std::span(events).first(16), 1);
+  format[2] = std::byte{0x0F};
+  Bytes truncated = test::make_packet(std::span(events).first(16), 1);
+  truncated.resize(600);
+  give(test::make_packet(std::span(events).first(16), 0));
+  give(corrupt);
+  give(format);
+  give(truncated);
+  give({});
+  give(test::make_packet(std::span(events).first(16), 0, 9));  // no such board
+  give(test::make_packet(std::span(events).first(16), 1), link::RxPacket::truncated);
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));
+  receiver->poll(1000);
+  EXPECT_EQ(refused(Counter::packets_bad_checksum), 1u);
+  EXPECT_EQ(refused(Counter::packets_bad_format), 1u);
+  EXPECT_EQ(refused(Counter::packets_bad_length), 2u);
+  EXPECT_EQ(refused(Counter::packets_unknown_source), 1u);
+  EXPECT_EQ(refused(Counter::packets_truncated), 1u);
+  EXPECT_EQ(source(Counter::packets_accepted), 2u);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packet_count, 2u);
+  EXPECT_EQ(queue->peek()->stride_bytes, 0u) << "refused packets leave holes, so the index is needed";
+  EXPECT_EQ(queue->peek()->status, status::timeout | status::error | status::truncated);
+}
+
+TEST_F(ReceiverTest, ABufferOfBadPacketsIsUsedAgain) {
+  make();
+  for (int i = 0; i < 1000; ++i) give(Bytes(100));
+  while (receiver->poll(1000) > 0) {
+  }
+  EXPECT_EQ(queue->peek(), nullptr);
+  EXPECT_EQ(refused(Counter::packets_bad_length) + refused(Counter::packets_bad_format), 1000u);
+}
+
+TEST_F(ReceiverTest, CountsGapsByCause) {
+  make();
+  give(test::make_start_marker(0, 0));
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));                                   // packet 0 missing
+  give(test::make_packet(std::span(events).subspan(48, 16), 3), link::RxPacket::after_drop);       // packet 2 missing
+  give(test::make_packet(std::span(events).subspan(48, 16), 3));                                   // twice
+  give(test::make_end_marker(5, 80));                                                              // packet 4 missing
+  receiver->poll(1000);
+  EXPECT_EQ(source(Counter::packets_lost_network), 2u);
+  EXPECT_EQ(source(Counter::packets_lost_kernel), 1u);
+  EXPECT_EQ(source(Counter::packets_duplicate), 1u);
+  EXPECT_EQ(source(Counter::packets_marker), 2u);
+  EXPECT_EQ(source(Counter::events_lost), 48u);
+  EXPECT_EQ(source(Counter::events_received), 32u);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packets_lost, 3u);
+  EXPECT_EQ(queue->peek()->status & status::gap, status::gap);
+}
+
+TEST_F(ReceiverTest, MarksTheFirstPacketOfANewRun) {
+  make();
+  give(test::make_start_marker(0, 0));
+  give(test::make_packet(std::span(events).first(16), 0));
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));
+  give(test::make_end_marker(2, 32));
+  give(test::make_start_marker(0, 0));
+  give(test::make_packet(std::span(events).first(16), 0));
+  receiver->poll(1000);
+  ASSERT_NE(queue->peek(), nullptr);
+  const auto index = clop->packet_index(queue->peek()->buffer_index);
+  ASSERT_EQ(queue->peek()->packet_count, 3u);
+  EXPECT_EQ(index[0].source, 0u);
+  EXPECT_EQ(index[1].source, 0u);
+  EXPECT_EQ(index[2].source, PacketRef::run_start);
+  EXPECT_EQ(source(Counter::source_restarts), 1u);
+}
+
+TEST_F(ReceiverTest, FullClopDropsByNameAndRecovers) {
+  make({.batch_size = 1, .timeout_ns = 0}, 2);
+  const auto many = test::make_events(16 * 6, 2);
+  give(test::make_start_marker(0, 0));
+  for (std::uint32_t p = 0; p < 5; ++p) give(test::make_packet(std::span(many).subspan(16 * p, 16), p));
+  while (receiver->poll(1000) > 0) {
+  }
+  EXPECT_EQ(source(Counter::packets_accepted), 2u);
+  EXPECT_EQ(source(Counter::packets_clop_full), 3u);
+  EXPECT_EQ(source(Counter::events_lost), 48u);
+  EXPECT_EQ(source(Counter::packets_lost_network), 0u);
+  queue->pop();
+  clop->release();
+  give(test::make_packet(std::span(many).subspan(80, 16), 5));
+  receiver->poll(1000);
+  EXPECT_EQ(source(Counter::packets_accepted), 3u);
+  EXPECT_EQ(source(Counter::events_received), 48u);
+  EXPECT_EQ(source(Counter::packets_lost_network), 0u);
+}
+
+TEST_F(ReceiverTest, RawTakesAnyDatagram) {
+  make({.batch_size = 32, .timeout_ns = 0}, 4, ProtocolKind::raw);
+  give(Bytes(7));
+  give(Bytes(0));
+  give(Bytes(24));
+  receiver->poll(1000);
+  EXPECT_EQ(source(Counter::packets_accepted), 3u);
+  EXPECT_EQ(source(Counter::bytes_accepted), 31u);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packet_count, 3u);
+  EXPECT_EQ(queue->peek()->stride_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace nanet::engine

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processor against the scalar fit: every event answered once, with the right primitive, whatever the packing.
+#include "nanet/engine/rich_processor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/rich/decision.hpp"
+#include "nanet/setup_error.hpp"
+#include "support.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+using test::Bytes;
+using test::TestEvent;
+
+// What an event must be answered with, from the scalar fit.
+std::map<std::uint64_t, std::uint16_t> expected_answers(std::span<const TestEvent> events) {
+  std::map<std::uint64_t, std::uint16_t> answers;
+  for (const TestEvent& event : events) {
+    const rich::Ring ring = rich::fit_ring({event.hits.data(), static_cast<std::uint32_t>(event.hits.size())});
+    answers[event::event_key(event.time.timestamp, event.time.fine_time)] = rich::primitive_id(ring, {});
+  }
+  return answers;
+}
+
+class RichProcessorTest : public ::testing::Test {
+ protected:
+  void make(std::uint32_t source_count, std::optional<MergeConfig> merge) {
+    clop = std::make_unique<flow::Clop>(flow::ClopConfig{
+        .buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false});
+    std::vector<flow::Route> routes;
+    for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
+    receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
+    processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0},
+                                                source_count, &writer, counters, monitor);
+  }
+
+  // Moves everything from the link through the processor to the answer link.
+  void run(std::uint64_t now_ns) {
+    while (receiver->poll(now_ns) > 0) {
+      while (const Completion* completion = queue.peek()) {
+        processor->process(*completion, *clop);
+        clop->release();
+        queue.pop();
+        while (transmitter.poll(now_ns) > 0) {
+        }
+      }
+    }
+    writer.collect_sent();
+  }
+  void finish() {
+    processor->finish();
+    while (transmitter.poll(0) > 0) {
+    }
+  }
+
+  std::map<std::uint64_t, std::uint16_t> answers() {
+    std::map<std::uint64_t, std::uint16_t> found;
+    for (const Bytes& packet : link.outgoing) {
+      wire::MtpView view;
+      EXPECT_EQ(wire::MtpView::parse(packet, view), wire::ParseError::none);
+      EXPECT_EQ(view.source_id(), 0x1C);
+      EXPECT_EQ(view.source_sub_id(), 7);
+      wire::for_each_primitive(view, [&](wire::Primitive primitive) {
+        const auto key = event::event_key(primitive.timestamp, primitive.fine_time);
+        EXPECT_TRUE(found.emplace(key, primitive.id).second) << "answered twice";
+      });
+    }
+    return found;
+  }
+
+  test::MemoryLink link;
+  std::unique_ptr<flow::Clop> clop;
+  flow::CompletionQueue queue{128};
+  flow::TxRing ring{{.capacity = 4, .slot_bytes = 1472}};  // short, so that the writer has to wait for room
+  flow::CompletionQueue sent_queue{8};
+  flow::Counters counters;
+  Transmitter transmitter{ring, link, sent_queue};
+  AnswerWriter writer{ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter};
+  RingMonitor monitor;
+  std::unique_ptr<Receiver> receiver;
+  std::unique_ptr<RichProcessor> processor;
+};
+
+TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
+  make(1, std::nullopt);
+  const auto events = test::make_events(16 * 200, 3);
+  for (std::uint32_t p = 0; p < 200; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+  run(1000);
+  EXPECT_EQ(answers(), expected_answers(events));
+  EXPECT_EQ(counters.value(Counter::events_answered), events.size());
+  EXPECT_EQ(counters.value(Counter::answers_sent), link.outgoing.size());
+  EXPECT_EQ(counters.value(Counter::hits_unmapped), 0u);
+  std::uint64_t found = 0;
+  for (const auto& [key, id] : answers()) found += id >> 8 & 1u;
+  EXPECT_EQ(counters.value(Counter::rings_found), found);
+  EXPECT_EQ(monitor.samples().size(), RingMonitor::kSamples);
+  EXPECT_EQ(monitor.samples()[5].hit_count, events[5].hits.size());
+}
+
+TEST_F(RichProcessorTest, AnswersEveryEventOfPackedPackets) {
+  make(1, std::nullopt);
+  auto events = test::make_events(3000, 4);
+  Bytes room(1472);
+  std::uint32_t sequence = 0;
+  for (std::size_t e = 0; e < events.size();) {
+    wire::MgpBuilder builder(room);
+    builder.begin(wire::MgpLayout::packed);
+    // A packed packet holds the hits of one board only.
+    for (auto& hit : events[e].hits) hit &= 0x1FF;
+    while (e < events.size() && builder.add_event(events[e].time, events[e].hits)) {
+      if (++e < events.size()) {
+        for (auto& hit : events[e].hits) hit &= 0x1FF;
+      }
+    }
+    const auto packet = builder.finish({.source_id = 0x1C, .source_sub_id = 0, .sequence = sequence++}, 1472);
+    link.incoming.push_back({Bytes(packet.begin(), packet.end())});
+  }
+  run(1000);
+  EXPECT_EQ(answers(), expected_answers(events));
+}
+
+TEST_F(RichProcessorTest, CountsHitsWithoutAPm) {
+  make(1, std::nullopt);
+  auto events = test::make_events(16, 5);
+  events[3].hits = {500, 1012, 100, 200, 300};  // ids 488..511 of a board have no PM
+  link.incoming.push_back({test::make_packet(events, 0)});
+  run(1000);
+  EXPECT_EQ(counters.value(Counter::hits_unmapped), 2u);
+  EXPECT_EQ(answers(), expected_answers(events));
+}
+
+TEST_F(RichProcessorTest, MergesFourBoards) {
+  make(4, MergeConfig{.window_ns = 1000, .open_events_max = 1024});
+  const auto events = test::make_events(16 * 300, 6);
+  for (std::uint32_t p = 0; p < 300; ++p) {
+    for (std::uint8_t board = 0; board < 4; ++board) {
+      std::vector<TestEvent> parts;
+      for (const TestEvent& event : std::span(events).subspan(16 * p, 16)) parts.push_back(test::part_of(event, board));
+      link.incoming.push_back({test::make_packet(parts, p, board)});
+    }
+  }
+  run(1000);
+  EXPECT_EQ(answers(), expected_answers(events));
+  EXPECT_EQ(counters.value(Counter::events_complete), events.size());
+  EXPECT_EQ(counters.value(Counter::parts_merged), 4 * events.size());
+  EXPECT_EQ(processor->events_opened(), events.size());
+}
+
+TEST_F(RichProcessorTest, DropsOrAnswersIncompleteEventsAsConfigured) {
+  for (const auto policy : {IncompletePolicy::drop, IncompletePolicy::process}) {
+    SetUp();
+    counters.set(Counter::events_discarded, 0);
+    counters.set(Counter::events_answered, 0);
+    make(2, MergeConfig{.window_ns = 1000, .open_events_max = 1024, .incomplete = policy});
+    const auto events = test::make_events(32, 7);
+    link.incoming.push_back({test::make_packet(std::span(events).first(16), 0, 0)});
+    link.incoming.push_back({test::make_packet(std::span(events).first(16), 0, 1)});
+    link.incoming.push_back({test::make_packet(std::span(events).subspan(16, 16), 1, 0)});  // board 1's packet is missing
+    run(1000);
+    EXPECT_EQ(counters.value(Counter::events_answered), 16u);
+    processor->tick(1999);
+    EXPECT_EQ(counters.value(Counter::events_missing_parts), 0u);
+    processor->tick(2000);
+    EXPECT_EQ(counters.value(Counter::events_missing_parts), 16u);
+    EXPECT_EQ(counters.value(Counter::events_discarded), policy == IncompletePolicy::drop ? 16u : 0u);
+    EXPECT_EQ(counters.value(Counter::events_answered), policy == IncompletePolicy::drop ? 16u : 32u);
+  }
+}
+
+TEST_F(RichProcessorTest, FinishClosesOpenEvents) {
+  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024, .incomplete = IncompletePolicy::process});
+  const auto events = test::make_events(16, 8);
+  link.incoming.push_back({test::make_packet(events, 0, 0)});
+  run(1000);
+  EXPECT_EQ(counters.value(Counter::events_answered), 0u);
+  finish();
+  EXPECT_EQ(counters.value(Counter::events_answered), 16u);
+  EXPECT_EQ(answers().size(), 16u);
+}
+
+TEST_F(RichProcessorTest, ANewRunMayStartItsTimestampsAgain) {
+  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024});
+  const auto first = test::make_events(64, 9, 5000);
+  const auto second = test::make_events(64, 10, 100);
+  for (const auto* events : {&first, &second}) {
+    for (std::uint8_t board = 0; board < 2; ++board) link.incoming.push_back({test::make_start_marker(0, 0, board)});
+    for (std::uint32_t p = 0; p < 4; ++p) {
+      for (std::uint8_t board = 0; board < 2; ++board) {
+        link.incoming.push_back({test::make_packet(std::span(*events).subspan(16 * p, 16), p, board)});
+      }
+    }
+    for (std::uint8_t board = 0; board < 2; ++board) link.incoming.push_back({test::make_end_marker(4, 64, board)});
+    run(1000);
+  }
+  EXPECT_EQ(counters.value(Counter::events_answered), 128u);
+  EXPECT_EQ(counters.value(Counter::parts_late), 0u);
+}
+
+TEST(RichProcessorSetUp, RefusesSeveralSourcesWithoutMerging) {
+  flow::Counters counters;
+  RingMonitor monitor;
+  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor), SetupError);
+}
+
+}  // namespace
+}  // namespace nanet::engine
