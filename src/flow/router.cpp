@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "nanet/contract.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::flow {
@@ -22,6 +23,11 @@ Router::Router(std::vector<Route> routes) : routes_(std::move(routes)), pages_(2
     std::uint32_t& entry = pages_[std::size_t{page} * 256 + route.source_sub_id];
     if (entry != kNone) {
       throw SetupError("routes cannot be set up", "source " + ids + " has two routes", "give every source one");
+    }
+    if (route.source > PacketRef::source_mask) {
+      throw SetupError("routes cannot be set up",
+                       "source " + ids + " has index " + std::to_string(route.source) + ", which a packet index cannot hold",
+                       "use indices up to " + std::to_string(PacketRef::source_mask));
     }
     if (!sources.insert(route.source).second) {
       throw SetupError("routes cannot be set up",

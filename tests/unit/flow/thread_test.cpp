@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/flow/thread.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::flow {
+namespace {
+
+TEST(Thread, PinnedThreadRunsThere) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(static_cast<std::size_t>(core), &allowed)) continue;
+    int ran_on = -1;
+    std::thread([&] {
+      pin_this_thread(core);
+      ran_on = sched_getcpu();
+    }).join();
+    EXPECT_EQ(ran_on, core);
+  }
+}
+
+TEST(Thread, RefusesCoresThatAreNotThere) {
+  for (const int core : {-1, 100'000, CPU_SETSIZE}) {
+    std::thread([&] { EXPECT_THROW(pin_this_thread(core), SetupError) << core; }).join();
+  }
+}
+
+TEST(Thread, NameIsCutToWhatTheKernelKeeps) {
+  std::thread([] {
+    char name[32] = {};
+    name_this_thread("nanet rx 0");
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    EXPECT_STREQ(name, "nanet rx 0");
+    name_this_thread("a name of more than fifteen bytes");
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    EXPECT_STREQ(name, "a name of more ");
+  }).join();
+}
+
+}  // namespace
+}  // namespace nanet::flow
