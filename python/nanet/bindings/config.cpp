@@ -177,4 +177,31 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   return config;
 }
 
+emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
+  emulate::EmulatorConfig config;
+  config.boards = get<std::uint32_t>(dict, "boards");
+  config.layout = choice<wire::MgpLayout>(
+      dict, "layout", {{"padded", wire::MgpLayout::padded}, {"packed", wire::MgpLayout::packed}});
+  config.source_id = get<std::uint8_t>(dict, "source_id");
+  config.first_sub_id = get<std::uint8_t>(dict, "first_sub_id");
+  config.events_per_packet = get<std::uint32_t>(dict, "events_per_packet");
+  config.packet_bytes = get<std::uint32_t>(dict, "packet_bytes");
+  config.pool_events = get<std::uint32_t>(dict, "pool_events");
+  config.monte_carlo = monte_carlo_config(get<nb::dict>(dict, "monte_carlo"));
+  for (const nb::handle endpoint : get<nb::list>(dict, "destinations")) {
+    config.endpoints.push_back(nb::cast<std::string>(endpoint));
+  }
+  config.answers = has(dict, "answers") ? std::optional(get<std::string>(dict, "answers")) : std::nullopt;
+  config.rate_events_per_s = get<double>(dict, "rate_events_per_s");
+  config.duration_s = get<double>(dict, "duration_s");
+  config.events_total = get<std::uint64_t>(dict, "events_total");
+  config.spill_s = get<double>(dict, "spill_s");
+  config.pause_s = get<double>(dict, "pause_s");
+  config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
+  config.drain_ms = get<double>(dict, "drain_ms");
+  config.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  config.cpu_core = core(dict, "cpu_core");
+  return config;
+}
+
 }  // namespace nanet::bindings

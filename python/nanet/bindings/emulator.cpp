@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/emulate/emulator.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <thread>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "config.hpp"
+
+namespace nanet::bindings {
+namespace {
+
+using emulate::Emulator;
+
+const char* phase_name(emulate::RunPhase phase) {
+  switch (phase) {
+    case emulate::RunPhase::ready: return "ready";
+    case emulate::RunPhase::sending: return "sending";
+    case emulate::RunPhase::draining: return "draining";
+    case emulate::RunPhase::finished: return "finished";
+  }
+  return "unknown";
+}
+
+nb::object course_records(const std::vector<emulate::CoursePoint>& course) {
+  using emulate::CoursePoint;
+  return to_records(course, {{"end_ns", "<u8", offsetof(CoursePoint, end_ns)},
+                             {"sent", "<u8", offsetof(CoursePoint, events_sent)},
+                             {"answered", "<u8", offsetof(CoursePoint, events_answered)},
+                             {"p50_ns", "<u8", offsetof(CoursePoint, p50_ns)},
+                             {"p99_ns", "<u8", offsetof(CoursePoint, p99_ns)},
+                             {"max_ns", "<u8", offsetof(CoursePoint, max_ns)}});
+}
+
+nb::dict snapshot(const Emulator& emulator) {
+  const emulate::EmulatorSnapshot now = emulator.snapshot();
+  nb::dict bad_packets;
+  bad_packets["length"] = now.answers.packets_bad_length;
+  bad_packets["format"] = now.answers.packets_bad_format;
+  bad_packets["source"] = now.answers.packets_bad_source;
+  nb::dict stalls;
+  stalls["count"] = now.stalls.count;
+  stalls["total_ns"] = now.stalls.total_ns;
+  stalls["longest_ns"] = now.stalls.longest_ns;
+  nb::dict dict;
+  dict["phase"] = phase_name(now.phase);
+  dict["elapsed_s"] = 1e-9 * static_cast<double>(now.elapsed_ns);
+  dict["packets_sent"] = now.packets_sent;
+  dict["sent"] = now.events_sent;
+  dict["answered"] = now.answers.answered;
+  dict["lost"] = now.events_unanswered();
+  dict["answer_packets"] = now.answers.packets;
+  dict["bad_packets"] = bad_packets;
+  dict["bad_primitives"] = now.answers.bad_primitives;
+  dict["duplicate_answers"] = now.answers.duplicate;
+  dict["stale_answers"] = now.answers.stale;
+  dict["unknown_answers"] = now.answers.unknown;
+  dict["wrong_answers"] = now.answers.wrong;
+  dict["tx_dropped"] = now.link.tx_dropped;
+  dict["answers_kernel_dropped"] = now.link.rx_kernel_dropped;
+  dict["stalls"] = stalls;
+  dict["latency"] = nb::cast(now.latency);
+  dict["latency_clean"] = nb::cast(now.latency_clean);
+  dict["send_lateness"] = nb::cast(now.send_lateness);
+  dict["series"] = course_records(now.course);
+  return dict;
+}
+
+// True when the run is over.
+bool wait(const Emulator& emulator, double timeout_s) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+  while (emulator.running()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    {
+      nb::gil_scoped_release release;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return true;
+}
+
+}  // namespace
+
+void bind_emulator(nb::module_& module) {
+  nb::class_<Emulator>(module, "Emulator", "Readout boards and L0 trigger processor on one clock, in one thread.")
+      .def("__init__", [](Emulator* self, const nb::dict& config) { new (self) Emulator(emulator_config(config)); },
+           nb::arg("config"))
+      .def("start", &Emulator::start, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Emulator::stop, nb::call_guard<nb::gil_scoped_release>(), "Ends sending, waits for the last answers, joins.")
+      .def("wait", &wait, nb::arg("timeout_s"), "True when the run is over, False after timeout_s.")
+      .def_prop_ro("running", &Emulator::running)
+      .def_prop_ro("notes", &Emulator::notes)
+      .def_prop_ro("answers_port", [](const Emulator& emulator) { return emulator.answers_endpoint().port; })
+      .def("snapshot", &snapshot, "Totals, latencies and course of the run so far.");
+}
+
+}  // namespace nanet::bindings
