@@ -104,12 +104,11 @@ RxBatch UdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> pack
 }
 
 void UdpReceiver::receive_coalesced(Out& out) {
-  constexpr std::uint32_t kSegmentsUsual = 128;  // no kernel's segmentation makes more; a longer row is spilled
   msghdr& header = headers_[0].msg_hdr;
   const std::uint32_t quota = quota_;
   std::uint32_t messages = 0;
   for (; messages < quota; ++messages) {
-    if (messages != 0 && (out.room_left() < kSuperBytes || out.packets_left() < kSegmentsUsual)) {
+    if (messages != 0 && (out.room_left() < kSuperBytes || out.packets_left() < message_packets_)) {
       break;
     }
     std::byte* place = out.room + out.next_offset();
@@ -128,15 +127,11 @@ void UdpReceiver::receive_coalesced(Out& out) {
     batches_.add(1);
     const Message message = read_message(header, static_cast<std::uint32_t>(bytes));
     singles_row_ = message.is_super() ? 0 : singles_row_ + 1;
+    message_packets_ = message.is_super() ? (message.bytes + message.segment_bytes - 1) / message.segment_bytes : 1;
     const std::uint64_t fitting = std::uint64_t{out.packets_left()} * message.segment_bytes;
     if (message.is_super() && fitting < message.bytes) {
       put(out, message, static_cast<std::uint32_t>(fitting));
-      Message rest = message;
-      rest.bytes -= static_cast<std::uint32_t>(fitting);
-      rest.segment_bytes = std::min(rest.segment_bytes, rest.bytes);
-      rest.flags &= RxPacket::truncated;
-      std::memcpy(spill_slot(0), place + fitting, rest.bytes);
-      spill(rest, spill_slot(0));
+      spill_rest(message, place, static_cast<std::uint32_t>(fitting));
       ++messages;
       break;
     }
@@ -253,6 +248,16 @@ void UdpReceiver::spill(const Message& message, const std::byte* data) {
   Message& entry = spilled_[spilled_end_++];
   entry = message;
   entry.data = data;
+}
+
+// More packets than entries for them: those after the first `described` bytes wait in the spill.
+void UdpReceiver::spill_rest(const Message& message, const std::byte* place, std::uint32_t described) {
+  Message rest = message;
+  rest.bytes -= described;
+  rest.segment_bytes = std::min(rest.segment_bytes, rest.bytes);
+  rest.flags = 0;
+  std::memcpy(spill_slot(0), place + described, rest.bytes);
+  spill(rest, spill_slot(0));
 }
 
 void UdpReceiver::deliver_spilled(Out& out) {

@@ -72,6 +72,7 @@ class UdpReceiver {
   std::uint32_t place_slots(Out& out, std::uint32_t received, std::uint32_t slot_bytes);
   void put(Out& out, const Message& message, std::uint32_t bytes);
   void spill(const Message& message, const std::byte* data);
+  void spill_rest(const Message& message, const std::byte* place, std::uint32_t described);
   void deliver_spilled(Out& out);
   bool deliver(Out& out, Message& message);
   void note_quota(std::uint32_t messages, std::uint32_t wanted);
@@ -86,6 +87,7 @@ class UdpReceiver {
   std::uint32_t packet_bytes_max_;
   std::uint32_t slot_bytes_;       // distance of packets in the single way: the largest packet of the last batch, rounded up to 8
   std::uint32_t quota_ = 1;        // messages to ask for in the next call
+  std::uint32_t message_packets_ = 1;  // in the last message: the next one will probably need as many entries
   std::uint32_t singles_row_ = 0;  // single packets in a row since the last super-packet or empty call
 
   std::array<mmsghdr, kSlots> headers_{};
