@@ -28,8 +28,8 @@ std::vector<Event> events_of(const MgpView& view) {
 }
 
 bool same(const Event& a, const Event& b) {
-  return a.event.timestamp == b.event.timestamp && a.event.fine_time == b.event.fine_time && a.event.event_number == b.event.event_number &&
-         a.hits == b.hits;
+  return a.event.timestamp == b.event.timestamp && a.event.fine_time == b.event.fine_time &&
+         a.event.event_number == b.event.event_number && a.hits == b.hits;
 }
 
 void check(std::span<const std::byte> payload) {

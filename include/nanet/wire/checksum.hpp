@@ -49,9 +49,7 @@ struct FletcherSums {
       second += first;
     }
   }
-  NANET_HD std::uint32_t value() const {
-    return static_cast<std::uint32_t>((second % 65535u) << 16 | first % 65535u);
-  }
+  NANET_HD std::uint32_t value() const { return static_cast<std::uint32_t>((second % 65535u) << 16 | first % 65535u); }
 };
 
 NANET_HD inline std::uint32_t fletcher32_scalar(const std::byte* data, std::size_t byte_count) {

@@ -30,14 +30,14 @@ namespace nanet::wire {
 inline constexpr std::size_t kMgpHeaderBytes = 16;
 inline constexpr std::size_t kMgpMarkerBytes = 24;
 inline constexpr std::size_t kMgpEventHeaderBytes = 8;
-inline constexpr std::size_t kMgpEventsMax = 16;                                             // padded
-inline constexpr std::size_t kMgpHitsMax = 32;                                               // padded, each event
-inline constexpr std::size_t kMgpSlotBytes = kMgpEventHeaderBytes + 2 * kMgpHitsMax;         // 72
+inline constexpr std::size_t kMgpEventsMax = 16;                                      // padded
+inline constexpr std::size_t kMgpHitsMax = 32;                                        // padded, each event
+inline constexpr std::size_t kMgpSlotBytes = kMgpEventHeaderBytes + 2 * kMgpHitsMax;  // 72
 inline constexpr std::size_t kMgpPaddedBytes = kMgpHeaderBytes + kMgpEventsMax * kMgpSlotBytes;
-inline constexpr std::size_t kMgpPackedBytesMax = 1472;                                      // one Ethernet frame of UDP
+inline constexpr std::size_t kMgpPackedBytesMax = 1472;  // one Ethernet frame of UDP
 inline constexpr std::size_t kMgpPackedEventsMax = (kMgpPackedBytesMax - kMgpHeaderBytes) / kMgpEventHeaderBytes;  // 182
 inline constexpr std::size_t kMgpPackedHitsMax = 255;
-inline constexpr std::size_t kMgpScratchHits = 256;   // room that unpacking one event may write to
+inline constexpr std::size_t kMgpScratchHits = 256;  // room that unpacking one event may write to
 inline constexpr std::size_t kChannelsPerBoard = 512;
 inline constexpr std::size_t kBoardsMax = 4;
 static_assert(kMgpPaddedBytes == 1168);
@@ -46,18 +46,18 @@ enum class MgpLayout : std::uint8_t { padded = 1, packed = 2 };
 
 struct MgpHeader {
   std::uint8_t source_id = 0;
-  std::uint8_t source_sub_id = 0;            // packed: the board, 0..3
+  std::uint8_t source_sub_id = 0;  // packed: the board, 0..3
   MgpLayout layout = MgpLayout::padded;
-  bool run_start = false;                    // on a marker: a run starts; on a data packet only a hint
+  bool run_start = false;  // on a marker: a run starts; on a data packet only a hint
   bool run_end = false;
-  std::uint8_t event_count = 0;              // 0: this is a marker
-  std::uint32_t sequence = 0;                // packets of this source since start of run, modulo 2^32
-  std::uint32_t send_time_ns = 0;            // sender's CLOCK_MONOTONIC, modulo 2^32
+  std::uint8_t event_count = 0;    // 0: this is a marker
+  std::uint32_t sequence = 0;      // packets of this source since start of run, modulo 2^32
+  std::uint32_t send_time_ns = 0;  // sender's CLOCK_MONOTONIC, modulo 2^32
 };
 
 struct MgpEvent {
-  std::uint32_t timestamp = 0;     // 24.951059536 ns
-  std::uint8_t fine_time = 0;      // 1/256 of a timestamp
+  std::uint32_t timestamp = 0;  // 24.951059536 ns
+  std::uint8_t fine_time = 0;   // 1/256 of a timestamp
   std::uint8_t hit_count = 0;
   std::uint16_t event_number = 0;  // of this source since start of run, modulo 65536
 };

@@ -70,7 +70,9 @@ class MtpWriter {
   bool add(Primitive primitive) {
     const std::uint32_t time_high = primitive.timestamp >> 8;
     const std::uint32_t word_bytes = time_high == time_high_ ? kMtpWordBytes : 2 * kMtpWordBytes;
-    if (used_bytes_ + word_bytes > room_bytes_ || primitive_count_ == kMtpPrimitivesMax || primitive.id < kPrimitiveIdMin) return false;
+    if (used_bytes_ + word_bytes > room_bytes_ || primitive_count_ == kMtpPrimitivesMax || primitive.id < kPrimitiveIdMin) {
+      return false;
+    }
     if (time_high != time_high_) {
       time_high_ = time_high;
       store_le(data_ + used_bytes_, time_high);

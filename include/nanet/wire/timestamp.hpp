@@ -14,19 +14,15 @@ namespace nanet::wire {
 
 inline constexpr double kTimestampNs = 24.951059536;
 inline constexpr double kTickNs = kTimestampNs / 256;
-inline constexpr std::uint64_t kTickNumerator = 1559441221;      // a tick is this many ...
-inline constexpr std::uint64_t kTickDenominator = 16000000000;   // ... of these parts of a nanosecond
+inline constexpr std::uint64_t kTickNumerator = 1559441221;     // a tick is this many ...
+inline constexpr std::uint64_t kTickDenominator = 16000000000;  // ... of these parts of a nanosecond
 inline constexpr std::uint64_t kTickMask = (std::uint64_t{1} << 40) - 1;
 
 NANET_HD constexpr std::uint64_t ticks(std::uint32_t timestamp, std::uint8_t fine_time) {
   return std::uint64_t{timestamp} << 8 | fine_time;
 }
-NANET_HD constexpr std::uint32_t timestamp_of(std::uint64_t tick_count) {
-  return static_cast<std::uint32_t>(tick_count >> 8);
-}
-NANET_HD constexpr std::uint8_t fine_time_of(std::uint64_t tick_count) {
-  return static_cast<std::uint8_t>(tick_count);
-}
+NANET_HD constexpr std::uint32_t timestamp_of(std::uint64_t tick_count) { return static_cast<std::uint32_t>(tick_count >> 8); }
+NANET_HD constexpr std::uint8_t fine_time_of(std::uint64_t tick_count) { return static_cast<std::uint8_t>(tick_count); }
 
 // later - earlier, both on the wire's 40 bits, in -2^39 .. 2^39 - 1: right across the wrap after 107 s.
 NANET_HD constexpr std::int64_t tick_difference(std::uint64_t later, std::uint64_t earlier) {

@@ -32,8 +32,10 @@ std::vector<Event> events_of(const MgpView& view) {
 std::vector<Event> events_of(const test::Vector& vector) {
   std::vector<Event> events;
   for (const auto& line : vector.lists("event")) {
-    events.push_back({static_cast<std::uint32_t>(line.at(0)), static_cast<std::uint8_t>(line.at(1)),
-                      static_cast<std::uint16_t>(line.at(2)), {}});
+    events.push_back({static_cast<std::uint32_t>(line.at(0)),
+                      static_cast<std::uint8_t>(line.at(1)),
+                      static_cast<std::uint16_t>(line.at(2)),
+                      {}});
     for (std::size_t i = 3; i < line.size(); ++i) events.back().hits.push_back(static_cast<std::uint16_t>(line[i]));
   }
   return events;
@@ -146,8 +148,8 @@ TEST(Mgp, PaddedLiteralBytes) {
   EXPECT_EQ(builder.last_event_offset(), 16u);
   const auto payload = builder.finish({0x1C, 1, MgpLayout::padded, false, false, 0, 0x11223344, 0x55667788});
   // The checksum is that of the serial definition over these bytes without 12..15.
-  auto expected = literal({0x1C, 0x01, 0x01, 0x01, 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55, 0, 0, 0, 0,
-                           0x04, 0x03, 0x02, 0x01, 0x80, 0x02, 0x07, 0x00, 0x05, 0x00, 0xE8, 0xF9},
+  auto expected = literal({0x1C, 0x01, 0x01, 0x01, 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55, 0,    0,
+                           0,    0,    0x04, 0x03, 0x02, 0x01, 0x80, 0x02, 0x07, 0x00, 0x05, 0x00, 0xE8, 0xF9},
                           1168);
   unsigned first = 0;
   unsigned second = 0;
@@ -250,16 +252,25 @@ TEST_P(RoundTrip, RandomContent) {
   const bool padded = GetParam() == MgpLayout::padded;
   for (int round = 0; round < 2000; ++round) {
     std::vector<std::byte> room(padded ? 1168 : 24 + random(1500), static_cast<std::byte>(generator()));
-    MgpHeader header{static_cast<std::uint8_t>(generator()), static_cast<std::uint8_t>(random(4)), GetParam(), random(2) == 1,
-                     random(2) == 1, 0, static_cast<std::uint32_t>(generator()), static_cast<std::uint32_t>(generator())};
+    MgpHeader header{static_cast<std::uint8_t>(generator()),
+                     static_cast<std::uint8_t>(random(4)),
+                     GetParam(),
+                     random(2) == 1,
+                     random(2) == 1,
+                     0,
+                     static_cast<std::uint32_t>(generator()),
+                     static_cast<std::uint32_t>(generator())};
     MgpBuilder builder(room);
     builder.begin(GetParam());
     std::vector<Event> events;
     for (;;) {
-      Event event{static_cast<std::uint32_t>(generator()), static_cast<std::uint8_t>(generator()),
-                  static_cast<std::uint16_t>(generator()), {}};
+      Event event{static_cast<std::uint32_t>(generator()),
+                  static_cast<std::uint8_t>(generator()),
+                  static_cast<std::uint16_t>(generator()),
+                  {}};
       event.hits.resize(random(padded ? 33 : 256));
-      for (auto& hit : event.hits) hit = static_cast<std::uint16_t>(padded ? random(65536) : header.source_sub_id * 512 + random(512));
+      for (auto& hit : event.hits)
+        hit = static_cast<std::uint16_t>(padded ? random(65536) : header.source_sub_id * 512 + random(512));
       if (!builder.add_event({event.timestamp, event.fine_time, 77, event.event_number}, event.hits)) break;
       events.push_back(event);
     }

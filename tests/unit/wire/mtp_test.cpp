@@ -22,7 +22,8 @@ std::vector<Primitive> primitives_of(const MtpView& view) {
 std::vector<Primitive> primitives_of(const test::Vector& vector) {
   std::vector<Primitive> primitives;
   for (const auto& line : vector.lists("primitive")) {
-    primitives.push_back({static_cast<std::uint32_t>(line.at(0)), static_cast<std::uint8_t>(line.at(1)), static_cast<std::uint16_t>(line.at(2))});
+    primitives.push_back(
+        {static_cast<std::uint32_t>(line.at(0)), static_cast<std::uint8_t>(line.at(1)), static_cast<std::uint16_t>(line.at(2))});
   }
   return primitives;
 }
@@ -61,7 +62,8 @@ TEST(Mtp, LiteralBytes) {
   ASSERT_TRUE(writer.add({0x01020304, 0x99, 0x4FD4}));
   ASSERT_TRUE(writer.add({0x01020405, 0x9A, 0x4001}));
   const auto payload = writer.finish();
-  const std::array<int, 20> expected = {0x03, 0x02, 0x01, 0x1C, 20, 0, 2, 5, 0x99, 0x04, 0xD4, 0x4F, 0x04, 0x02, 0x01, 0x00, 0x9A, 0x05, 0x01, 0x40};
+  const std::array<int, 20> expected = {0x03, 0x02, 0x01, 0x1C, 20,   0,    2,    5,    0x99, 0x04,
+                                        0xD4, 0x4F, 0x04, 0x02, 0x01, 0x00, 0x9A, 0x05, 0x01, 0x40};
   ASSERT_EQ(payload.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(static_cast<int>(payload[i]), expected[i]) << i;
 }
@@ -115,7 +117,8 @@ TEST(Mtp, RandomRoundTrip) {
     const std::uint32_t step = 1u << generator() % 10;
     std::vector<Primitive> primitives;
     for (;;) {
-      const Primitive primitive{timestamp, static_cast<std::uint8_t>(generator()), static_cast<std::uint16_t>(256 + generator() % 65280)};
+      const Primitive primitive{timestamp, static_cast<std::uint8_t>(generator()),
+                                static_cast<std::uint16_t>(256 + generator() % 65280)};
       if (!writer.add(primitive)) break;
       primitives.push_back(primitive);
       timestamp += static_cast<std::uint32_t>(generator()) % step;

@@ -62,7 +62,8 @@ inline std::vector<Vector> read_vectors(const std::string& file_name) {
       continue;
     }
     const auto equals = line.find(" = ");
-    if (equals == std::string::npos || vectors.empty()) throw std::runtime_error("not a 'key = value' line in " + path + ": " + line);
+    if (equals == std::string::npos || vectors.empty())
+      throw std::runtime_error("not a 'key = value' line in " + path + ": " + line);
     const std::string key = line.substr(0, equals);
     const std::string value = line.substr(equals + 3);
     if (key == "hex" || key == "zeros") {
