@@ -15,6 +15,12 @@ namespace {
 // is never in memory.
 constexpr std::uint32_t kFarAway = 1u << 31;
 
+constexpr std::uint32_t kEvictedAtOnce = 64;
+
+// What a run of keys is that can be trusted: more events than two packets hold, each within 0.1 s of the one before.
+constexpr std::uint64_t kStepMax = std::uint64_t{1} << 30;
+constexpr std::uint64_t kRunTrusted = 512;
+
 void check(const MergerConfig& config) {
   const auto refuse = [](const char* name, std::uint64_t value, const std::string& why, const char* suggestion) {
     throw SetupError("merger: " + std::string(name) + " is " + std::to_string(value), why, suggestion);
@@ -39,23 +45,22 @@ Merger::Merger(const MergerConfig& config) {
   check(config);
   const std::uint32_t entry_count = std::max(2 * config.open_events_max, 1024u);
   // Open events, and as many again (at least a packet's worth) that are ready and not yet cleared.
-  const std::uint32_t event_count = config.open_events_max + std::max(config.open_events_max, 256u);
-  const std::uint32_t bucket_count = 2 * entry_count;
+  event_count_ = config.open_events_max + std::max(config.open_events_max, 256u);
   entries_.resize(entry_count);
-  events_.resize(event_count);  // also touches the memory, so that no page fault comes later
-  ready_.resize(event_count);
-  ready_index_.resize(event_count);
-  buckets_.resize(bucket_count);
-  free_index_.resize(event_count);
-  for (std::uint32_t i = 0; i < event_count; ++i) free_index_[i] = event_count - 1 - i;
-  free_count_ = event_count;
+  events_.resize(event_count_);  // also touches the memory, so that no page fault comes later
+  ready_.resize(event_count_);
+  ready_index_.resize(event_count_);
+  buckets_.resize(entry_count);
+  free_index_.resize(event_count_);
+  for (std::uint32_t i = 0; i < event_count_; ++i) free_index_[i] = event_count_ - 1 - i;
+  free_count_ = event_count_;
+  spare_count_ = event_count_ - config.open_events_max;
   entry_ = entries_.data();
   event_ = events_.data();
   entry_mask_ = entry_count - 1;
   hits_max_ = config.hits_max;
   full_mask_ = (1u << config.source_count) - 1;
   open_max_ = config.open_events_max;
-  bucket_shift_ = 64 - static_cast<std::uint32_t>(std::countr_zero(bucket_count));
   window_ns_ = config.window_ns;
 }
 
@@ -73,8 +78,9 @@ void Merger::drain(std::uint64_t now_ns) { close_all(now_ns); }
 
 void Merger::flush() {
   close_all(0);  // the time does not matter: nothing is remembered
-  remembered_ = 0;
+  floor_ = next_;
   horizon_set_ = 0;
+  run_length_ = 0;
 }
 
 void Merger::clear_ready() {
@@ -91,24 +97,45 @@ std::uint32_t Merger::cut_hits(MergedEvent& event, std::uint32_t hit_count) {
   return room;
 }
 
-// Where a part belongs that is not at its source's cursor.
+// Where a part belongs that is not at its source's cursor: nearly always in a new event. Whatever stands in the way of
+// that is left to place_carefully(), by a tail call, so that this function saves no registers.
 Merger::Place Merger::place(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns) {
-  const std::uint32_t bucket = bucket_of(key);
-  for (std::uint32_t position = buckets_[bucket]; in_memory(position);) {
+  const std::uint64_t hash = hash_of(key);
+  Bucket& bucket = bucket_of(hash);
+  const std::uint32_t tag = tag_of(hash);
+  const bool perhaps_known = (bucket.tags & tag) != 0 && in_memory(bucket.newest);
+  const bool no_room = free_count_ == 0 || free_count_ + ready_count_ <= spare_count_;
+  if (perhaps_known || before_horizon(key) || memory_full() || no_room) [[unlikely]] {
+    return place_carefully(source, key, now_ns);
+  }
+  return open(key, bucket, tag, now_ns);
+}
+
+[[gnu::noinline]] Merger::Place Merger::place_carefully(std::uint32_t source, std::uint64_t key,
+                                                        std::uint64_t now_ns) {
+  const std::uint64_t hash = hash_of(key);
+  Bucket& bucket = bucket_of(hash);
+  for (std::uint32_t position = bucket.newest; in_memory(position);) {
     const Entry& entry = entry_[position & entry_mask_];
     if (entry.key == key) {
       if (entry.state < kClosed) return {PartResult::merged, position};
       const std::uint32_t age_ticks = (tick_of(now_ns) - (entry.state >> 8)) & kTickMask;
       if (age_ticks <= kMemoryTicks) return place_closed(source, position);
-      return open(key, bucket, now_ns);  // so old that it cannot be the same event: the key has come round again
+      break;  // closed so long ago that it cannot be the same event: the key has come round again
     }
     position = entry.older;
   }
-  if (before_horizon(key, now_ns)) {
+  if (before_horizon(key) && horizon_is_fresh(now_ns)) {
     ++stats_.parts_late;
     return {PartResult::late, 0};
   }
-  return open(key, bucket, now_ns);
+  if (free_count_ == 0) {
+    ++stats_.parts_no_room;
+    return {PartResult::no_room, 0};
+  }
+  if (memory_full()) evict_entries(now_ns);
+  if (open_count() == open_max_) close_oldest_open(now_ns);
+  return open(key, bucket, tag_of(hash), now_ns);
 }
 
 Merger::Place Merger::place_closed(std::uint32_t source, std::uint32_t position) {
@@ -121,24 +148,17 @@ Merger::Place Merger::place_closed(std::uint32_t source, std::uint32_t position)
   return {PartResult::late, position};
 }
 
-Merger::Place Merger::open(std::uint64_t key, std::uint32_t bucket, std::uint64_t now_ns) {
-  if (free_count_ == 0) [[unlikely]] {
-    ++stats_.parts_no_room;
-    return {PartResult::no_room, 0};
-  }
-  if (open_count_ == open_max_) [[unlikely]] close_oldest_open(now_ns);
-  if (remembered_ > entry_mask_) evict_oldest_entry(now_ns);
-
+inline Merger::Place Merger::open(std::uint64_t key, Bucket& bucket, std::uint32_t tag, std::uint64_t now_ns) {
   const std::uint32_t position = next_;
   const std::uint32_t index = free_index_[--free_count_];
+  const bool linked = in_memory(bucket.newest);
   Entry& entry = entry_[position & entry_mask_];
   entry.key = key;
-  const std::uint32_t older = buckets_[bucket];
-  entry.older = in_memory(older) ? older : position - kFarAway;
+  entry.older = linked ? bucket.newest : position - kFarAway;
   entry.state = index;
-  buckets_[bucket] = position;
-  ++next_;
-  ++remembered_;
+  bucket.tags = (linked ? bucket.tags : 0) | tag;
+  bucket.newest = position;
+  next_ = position + 1;
 
   MergedEvent& event = event_[index];
   event.key = key;
@@ -148,25 +168,50 @@ Merger::Place Merger::open(std::uint64_t key, std::uint32_t bucket, std::uint64_
   event.hit_count = 0;
   event.hits_cut = 0;
   event.reserved = 0;
-  ++open_count_;
   ++stats_.events_opened;
   return {PartResult::merged, position};
 }
 
-void Merger::evict_oldest_entry(std::uint64_t now_ns) {
-  const std::uint32_t position = next_ - remembered_;
-  Entry& entry = entry_[position & entry_mask_];
-  if (entry.state < kClosed) [[unlikely]] close(entry, CloseReason::overflow, now_ns);
-  if (oldest_ == position) ++oldest_;
-  --remembered_;
+bool Merger::horizon_is_fresh(std::uint64_t now_ns) const {
+  return horizon_set_ != 0 && ((tick_of(now_ns) - horizon_tick_) & kTickMask) <= kMemoryTicks;
+}
 
-  // One source's word is not enough to declare everything before this key late: its clock may be wild.
-  const std::uint32_t parts_mask = entry.state & 0xff;
-  if ((parts_mask & (parts_mask - 1)) == 0) return;
-  if (before_horizon(entry.key, now_ns)) return;
-  horizon_key_ = entry.key;
-  horizon_tick_ = tick_of(now_ns);
-  horizon_set_ = 1;
+// Makes room for some more entries by forgetting the oldest. An event among them that is still open has to go.
+//
+// A forgotten event moves the horizon to its key. One source's word is not enough to declare everything before it late,
+// for that source's clock may be wild: two sources must agree on the key, or it must continue a long unbroken run. And
+// it must have closed lately, or a new run would be refused because of what is left in memory of the run before.
+void Merger::evict_entries(std::uint64_t now_ns) {
+  const std::uint32_t now_tick = tick_of(now_ns);
+  bool has_horizon = horizon_is_fresh(now_ns);
+  std::uint64_t horizon_key = horizon_key_;
+  std::uint32_t horizon_tick = horizon_tick_;
+  std::uint64_t last_key = last_evicted_key_;
+  std::uint64_t run_length = run_length_;
+  const std::uint32_t end = floor_ + kEvictedAtOnce;
+  for (std::uint32_t position = floor_; position != end; ++position) {
+    Entry& entry = entry_[position & entry_mask_];
+    if (entry.state < kClosed) [[unlikely]] close(entry, CloseReason::overflow, now_ns);
+    const std::uint64_t step = (entry.key - last_key + kStepMax) & kKeyMask;
+    last_key = entry.key;
+    run_length = step < 2 * kStepMax ? run_length + 1 : 0;
+    const std::uint32_t parts_mask = entry.state & 0xff;
+    const bool two_sources = (parts_mask & (parts_mask - 1)) != 0;
+    const bool behind = has_horizon && ((horizon_key - entry.key) & kKeyMask) <= kKeyMask / 2;
+    const std::uint32_t closed_tick = entry.state >> 8 & kTickMask;
+    const bool fresh = ((now_tick - closed_tick) & kTickMask) <= kMemoryTicks;
+    if (behind || !fresh || !(two_sources || run_length >= kRunTrusted)) continue;
+    horizon_key = entry.key;
+    horizon_tick = closed_tick;
+    has_horizon = true;
+  }
+  floor_ = end;
+  if (oldest_ - floor_ > next_ - floor_) oldest_ = floor_;
+  last_evicted_key_ = last_key;
+  run_length_ = run_length;
+  horizon_key_ = horizon_key;
+  horizon_tick_ = horizon_tick;
+  horizon_set_ = has_horizon ? 1 : 0;
 }
 
 void Merger::close_oldest_open(std::uint64_t now_ns) {
@@ -180,11 +225,6 @@ void Merger::close_all(std::uint64_t now_ns) {
     Entry& entry = entry_[oldest_ & entry_mask_];
     if (entry.state < kClosed) close(entry, CloseReason::flush, now_ns);
   }
-}
-
-bool Merger::before_horizon(std::uint64_t key, std::uint64_t now_ns) const {
-  if (horizon_set_ == 0 || ((tick_of(now_ns) - horizon_tick_) & kTickMask) > kMemoryTicks) return false;
-  return ((horizon_key_ - key) & kKeyMask) < (kKeyMask + 1) / 2;
 }
 
 }  // namespace nanet::event

@@ -2,13 +2,15 @@
 // Event building: puts the parts of an event, sent by up to eight sources, together by their time key.
 //
 // Terms
-//   key      timestamp << 8 | fine_time: 40 bits of 97.46 ps. It wraps after 107 s, so "before" means modulo 2^40.
+//   key      timestamp << 8 | fine_time: 40 bits of 97.46 ps. It wraps after 107 s: "before" is meant modulo 2^40.
 //   part     what one source says about one event: its key and its hits, of which there may be none.
 //   open     an event that waits for parts. It closes complete, by expire() (window_ns after its first part), by
-//            drain() or flush(), or by overflow (too many open events, the oldest has to go).
+//            drain() or flush(), or by overflow: open_events_max others are open, or the memory is full; the oldest
+//            has to go.
 //   ready    closed and not yet cleared. Each event opened becomes ready exactly once, with whatever parts it has.
-//   memory   what tells a late part from a new event: the last 2 * open_events_max events (at least 1024), and for
-//            older ones the horizon. Both are trusted for kMemoryTicks (1.1 s) only. docs/design/merger.md says why.
+//   memory   what tells a late part from a new event: the last 2 * open_events_max events opened (at least 1024; up to
+//            64 fewer just after some were forgotten), and for older ones the horizon: the newest key among them that
+//            can be trusted. Either holds for 1.1 s after that event closed. docs/design/merger.md says why.
 //
 // Books, at all times
 //   calls of add_part = parts_merged + parts_late + parts_duplicate + parts_no_room
@@ -53,7 +55,7 @@ struct MergerConfig {
 
 enum class CloseReason : std::uint8_t { open = 0, complete = 1, window = 2, overflow = 3, flush = 4 };
 
-// 64-byte header and first 20 hits in one cache line.
+// The header and the first 20 hits lie in one cache line.
 struct alignas(64) MergedEvent {
   std::uint64_t key;
   std::uint64_t first_part_ns;  // now_ns of the part that opened it
@@ -117,8 +119,8 @@ class Merger {
   void clear_ready();
 
   const MergerStats& stats() const { return stats_; }
-  std::uint32_t open_count() const { return open_count_; }
-  std::uint32_t remembered_max() const { return entry_mask_ + 1; }  // events that the memory holds
+  std::uint32_t open_count() const { return event_count_ - free_count_ - ready_count_; }
+  std::uint32_t memory_events() const { return entry_mask_ + 1; }  // events that the memory holds
 
  private:
   enum class HitRoom { exact, padded };
@@ -144,17 +146,27 @@ class Merger {
   std::uint32_t cut_hits(MergedEvent& event, std::uint32_t hit_count);
   void close(Entry& entry, CloseReason reason, std::uint64_t now_ns);
 
+  // The newest entry with some hash, and a set of five further hash bits of all entries linked behind it. The set
+  // tells nearly every new key from the linked ones without following the links, which would be mispredicted.
+  struct Bucket {
+    std::uint32_t newest = 0;
+    std::uint32_t tags = 0;
+  };
+
   Place place(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns);
+  Place place_carefully(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns);
   Place place_closed(std::uint32_t source, std::uint32_t position);
-  Place open(std::uint64_t key, std::uint32_t bucket, std::uint64_t now_ns);
-  void evict_oldest_entry(std::uint64_t now_ns);
+  Place open(std::uint64_t key, Bucket& bucket, std::uint32_t tag, std::uint64_t now_ns);
+  void evict_entries(std::uint64_t now_ns);
   void close_oldest_open(std::uint64_t now_ns);
   void close_all(std::uint64_t now_ns);
-  bool before_horizon(std::uint64_t key, std::uint64_t now_ns) const;
-  bool in_memory(std::uint32_t position) const { return next_ - position - 1 < remembered_; }
-  std::uint32_t bucket_of(std::uint64_t key) const {
-    return static_cast<std::uint32_t>(key * 0x9E3779B97F4A7C15u >> bucket_shift_);
-  }
+  bool horizon_is_fresh(std::uint64_t now_ns) const;
+  bool in_memory(std::uint32_t position) const { return position - floor_ < next_ - floor_; }
+  bool before_horizon(std::uint64_t key) const { return ((horizon_key_ - key) & kKeyMask) <= kKeyMask / 2; }
+  bool memory_full() const { return next_ - floor_ > entry_mask_; }
+  static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
+  Bucket& bucket_of(std::uint64_t hash) { return buckets_[static_cast<std::uint32_t>(hash >> 32) & entry_mask_]; }
+  static std::uint32_t tag_of(std::uint64_t hash) { return 1u << (hash >> 59); }
   static std::uint32_t tick_of(std::uint64_t now_ns) {
     return static_cast<std::uint32_t>(now_ns >> kTickShift) & kTickMask;
   }
@@ -167,17 +179,21 @@ class Merger {
   std::uint32_t hits_max_;
   std::uint32_t full_mask_;
   std::uint32_t ready_count_ = 0;
-  std::uint32_t open_count_ = 0;
   std::uint32_t free_count_ = 0;
   MergerStats stats_;
 
-  std::uint32_t next_ = 0;        // position of the next event to open
-  std::uint32_t oldest_ = 0;      // no entry before this position is open
-  std::uint32_t remembered_ = 0;  // entries in memory, at positions next_ - remembered_ .. next_ - 1
+  // Positions start shortly before they wrap, so that every test sees it happen.
+  static constexpr std::uint32_t kFirstPosition = 0u - 5000u;
+  std::uint32_t next_ = kFirstPosition;    // position of the next event to open
+  std::uint32_t oldest_ = kFirstPosition;  // no entry before this position is open
+  std::uint32_t floor_ = kFirstPosition;   // entries in memory are at positions floor_ .. next_ - 1
   std::uint32_t open_max_;
-  std::uint32_t bucket_shift_;
+  std::uint32_t event_count_;     // of events_: each is open, ready or free
+  std::uint32_t spare_count_;     // event_count_ - open_max_
   std::uint64_t window_ns_;
-  std::uint64_t horizon_key_ = 0;
+  std::uint64_t horizon_key_ = 0;  // what is not in memory and not after this key is late
+  std::uint64_t last_evicted_key_ = 0;
+  std::uint64_t run_length_ = 0;   // evicted events in a row that were near each other in time
   std::uint32_t horizon_tick_ = 0;
   std::uint32_t horizon_set_ = 0;  // 0: there is no horizon
 
@@ -186,7 +202,7 @@ class Merger {
   std::vector<const MergedEvent*> ready_;
   std::vector<std::uint32_t> ready_index_;  // the same events, as indices
   std::vector<std::uint32_t> free_index_;   // a stack: what was used last is used next, and is still in the cache
-  std::vector<std::uint32_t> buckets_;      // hash -> position of its newest entry
+  std::vector<Bucket> buckets_;
 };
 
 namespace detail {
@@ -260,7 +276,6 @@ inline void Merger::close(Entry& entry, CloseReason reason, std::uint64_t now_ns
   ready_[ready_count_] = &event;
   ready_index_[ready_count_] = index;
   ++ready_count_;
-  --open_count_;
   if (reason == CloseReason::complete) {
     ++stats_.events_complete;
   } else if (reason == CloseReason::overflow) {
