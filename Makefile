@@ -9,7 +9,6 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-BENCH_FLAGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -54,10 +53,11 @@ format: $(STAMPS)/lint ## rewrite the sources in the project's format
 	$(BIN)/ruff format $(PYTHON_DIRS)
 
 bench: packages-bench $(STAMPS)/install $(STAMPS)/test ## rings, rate and latency, beside their peers in the same run
-	@mkdir -p out
-	$(BIN)/nanet bench rings --json out/bench-rings.json $(BENCH_FLAGS)
-	$(BIN)/nanet bench rate --json out/bench-rate.json $(BENCH_FLAGS)
-	$(BIN)/nanet bench latency --json out/bench-latency.json $(BENCH_FLAGS)
+	@mkdir -p out && rm -f out/bench.csv
+	$(BIN)/nanet bench rings --json out/bench-rings.json --csv out/bench.csv
+	$(BIN)/nanet bench rate --json out/bench-rate.json --csv out/bench.csv
+	$(BIN)/nanet bench rate --boards 4 --json out/bench-rate-4.json --csv out/bench.csv
+	$(BIN)/nanet bench latency --json out/bench-latency.json --csv out/bench.csv
 
 bench-smoke: packages-bench $(STAMPS)/install $(STAMPS)/test ## each benchmark once and briefly: that it runs, not how fast
 	scripts/bench_smoke.sh

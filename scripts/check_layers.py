@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses what breaks the structure of the source tree, one line per finding: `path:line: error: problem (why) suggestion`.
 
-C++      an include that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
+C++      an include or a linked library that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
          outside src/gpu/kernels, I/O or a clock in a folder that has neither (PURE, CLOCKS)
 Python   an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
 any      no SPDX line at the head, more than 800 lines (more than 600: a warning), marks of unfinished or skipped work
@@ -26,8 +26,8 @@ LAYERS: dict[str, set[str]] = {
     "event": {"wire"},
     "rich": {"wire"},
     "link": {"flow"},
-    "emulate": {"wire", "flow", "rich"},
-    "engine": {"wire", "flow", "event", "rich", "link", "emulate"},
+    "emulate": {"wire", "flow", "rich", "link"},
+    "engine": {"wire", "flow", "event", "rich", "link"},
 }
 SEAMS = {
     "contract.hpp",
@@ -61,7 +61,8 @@ IMPURE_HEADERS = {
     "iostream",
     "thread",
 }
-CLOCKS = ("engine/", "link/udp", "link/recorder")  # what may read a clock; the recorder stamps packets with the time of day
+# What may read a clock: the loops that run a thread, and the recorder, which stamps packets with the time of day.
+CLOCKS = ("engine/", "emulate/emulator", "link/udp", "link/recorder")
 CLOCK_CALL = r"\bclock_gettime\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 
 # Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
@@ -115,6 +116,8 @@ def check(sources: list[Source]) -> list[Finding]:
         suffix = Path(source.path).suffix
         if suffix in CXX_SUFFIXES:
             checks.append(check_cxx)
+        if source.path == "CMakeLists.txt":
+            checks.append(check_links)
         if suffix == ".py" and source.path.startswith("python/nanet/"):
             checks.append(check_python)
         for one in checks:
@@ -190,10 +193,10 @@ def cxx_line_problems(path: str, place: str | None, line: str) -> Iterator[str]:
 
 
 def include_problems(place: str | None, header: str) -> Iterator[str]:
-    if ".." in header.split("/"):
-        yield f"includes {header} (a path upward hides the layer) write <nanet/FOLDER/FILE>"
     if place is None:
         return  # stands above every layer
+    if ".." in header.split("/"):
+        yield f"includes {header} (a path upward hides the layer) write <nanet/FOLDER/FILE>"
     layer = place.rpartition("/")[0].partition("/")[0]  # empty for a seam, in include/nanet itself
     if layer and layer not in LAYERS:
         yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS of check_layers.py"
@@ -217,6 +220,16 @@ def own_include_problems(layer: str, header: str) -> Iterator[str]:
     elif target not in LAYERS.get(layer, set()):
         allowed = ", ".join(sorted(LAYERS.get(layer, set()))) or "none"
         yield f"includes nanet/{header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
+
+
+def check_links(source: Source) -> Iterator[Finding]:
+    """`nanet_library(NAME DEPENDENCY...)` may name the same layers as an include."""
+    for number, line in enumerate(source.lines, 1):
+        call = re.match(r"nanet_library\((\w+)\s*([^)]*)\)", line)
+        for target in call[2].split() if call else []:
+            if call and "::" not in target and target not in LAYERS.get(call[1], set()):
+                text = f"links {call[1]} to {target} (LAYERS of check_layers.py does not) turn the dependency round, or change both"
+                yield Finding(source.path, number, text)
 
 
 def check_python(source: Source) -> Iterator[Finding]:

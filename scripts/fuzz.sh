@@ -12,7 +12,6 @@ ran=0
 for target in "$build"/fuzz/fuzz_*; do
   [[ -x $target && -f $target ]] || continue
   name=$(basename "$target")
-  name=${name#fuzz_}
   corpus=fuzz/corpus/$name
   if [[ ! -d $corpus ]]; then
     echo "error: $target has no corpus (each target begins from real inputs) put some in $corpus" >&2
