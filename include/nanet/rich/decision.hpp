@@ -23,7 +23,7 @@ struct RingCuts {
   float radius_max_mm = 210.0F;
   // mm, of one hit about the circle, corrected for the three fitted parameters: rms sqrt(hits / (hits - 3)). A PM alone gives 4.8 mm, with the
   // optics 5.4 mm. Too small: good rings are lost; too big: rings spoiled by noise pass with a wrong radius.
-  float rms_max_mm = 9.0F;
+  float rms_max_mm = 10.0F;
   // mm. Radius of the ring of a particle at the speed of light. It moves with the gas density: 1e-6 in n - 1 is 1.5 mm.
   float electron_radius_mm = static_cast<float>(kElectronRadiusMm);
   // mm, half width. Too small: electrons are lost (the radius of a 12-hit ring has 1.5 to 1.8 mm); too big: fast muons (182.5 mm at 35 GeV/c) pass.
