@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emulator: readout boards and trigger processor in one thread, with one clock. Start it, look at it, stop it; one run an object.
+//
+// The run: start markers of every board (three times), packets as the schedule says, end markers (three times), drain_ms for the last answers, end.
+// Without boards it only checks what comes; without answers it only sends.
+//
+// Thread rules: start and stop from one control thread; everything const from any thread at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nanet/emulate/answer_book.hpp"
+#include "nanet/emulate/config.hpp"
+#include "nanet/emulate/l0tp.hpp"
+#include "nanet/emulate/run_watch.hpp"
+#include "nanet/emulate/sample.hpp"
+#include "nanet/emulate/schedule.hpp"
+#include "nanet/emulate/tel62.hpp"
+#include "nanet/link/udp.hpp"
+
+namespace nanet::emulate {
+
+enum class RunPhase : std::uint8_t { ready, sending, draining, finished };
+
+// Totals of the run up to now. While it runs, they may differ by what happened during the copy; when finished they are exact.
+struct EmulatorSnapshot {
+  RunPhase phase = RunPhase::ready;
+  std::uint64_t elapsed_ns = 0;      // since the start of the run; stands still when sending ends
+  std::uint64_t packets_sent = 0;    // of all boards, without markers
+  std::uint64_t events_sent = 0;     // whole events, whatever the number of boards
+  L0tpCounts answers;
+  link::LinkStats link;              // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
+  StallTotals stalls;
+  flow::LatencyHistogram latency;        // [ns], one record an answered event
+  flow::LatencyHistogram latency_clean;  // the same without answers under way while this thread stalled
+  flow::LatencyHistogram send_lateness;  // [ns], one record a packet of a board: the emulator's own overload
+  std::vector<CoursePoint> course;       // steps of 0.1 s, oldest first
+
+  // Sent and not answered: under way while the run lasts, lost when it is finished.
+  std::uint64_t events_unanswered() const { return events_sent - answers.answered; }
+};
+
+class Emulator {
+ public:
+  // Makes the pool, opens and binds the sockets, allocates everything. Throws SetupError.
+  explicit Emulator(const EmulatorConfig& config);
+  ~Emulator();
+  Emulator(const Emulator&) = delete;
+  Emulator& operator=(const Emulator&) = delete;
+
+  // Throws SetupError when the thread cannot be pinned as asked, or on a second start.
+  void start();
+
+  // Ends the sending, waits for the drain, joins. Does nothing before start() and after the end.
+  void stop();
+
+  // False before start() and when the run is over (by itself or by stop()).
+  bool running() const { return running_.load(std::memory_order_acquire); }
+
+  EmulatorSnapshot snapshot() const;
+
+  // Where the answers are awaited, with the actual port; port 0: nothing is awaited.
+  link::Endpoint answers_endpoint() const { return link_->local(); }
+
+  // One line for each thing the kernel limited, "problem (why) suggestion".
+  std::vector<std::string> notes() const { return link_->notes(); }
+
+  const EmulatorConfig& config() const { return config_; }
+  // None without boards.
+  const Sample* sample() const { return sample_ ? &*sample_ : nullptr; }
+  const Schedule* schedule() const { return schedule_ ? &*schedule_ : nullptr; }
+
+ private:
+  void run();
+  void run_guarded();
+  void send_and_receive();
+  void drain();
+  bool send_once();
+  void receive_once();
+  std::uint64_t look();
+  std::uint64_t events_sent() const;
+  std::uint64_t events_answered() const { return l0tp_ ? l0tp_->answered() : 0; }
+
+  const EmulatorConfig config_;
+  std::optional<Schedule> schedule_;
+  std::optional<Sample> sample_;
+  std::optional<AnswerBook> book_;
+  std::unique_ptr<link::UdpLink> link_;
+  StallWatch stalls_;
+  Course course_;
+  std::optional<Tel62> tel62_;
+  std::optional<L0tp> l0tp_;
+
+  std::thread thread_;
+  std::exception_ptr thread_error_;
+  std::atomic<bool> thread_ready_{false};
+  std::atomic<bool> running_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<RunPhase> phase_{RunPhase::ready};
+  std::atomic<std::uint64_t> start_ns_{0};
+  std::atomic<std::uint64_t> end_ns_{0};  // of sending; 0: it goes on
+};
+
+}  // namespace nanet::emulate

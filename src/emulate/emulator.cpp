@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/emulate/emulator.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "nanet/flow/thread.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::emulate {
+namespace {
+
+constexpr int kMarkerRepeats = 3;
+constexpr std::uint64_t kSettleNs = 1'000'000;  // from the start markers to the start of the run
+constexpr double kUnpacedRate = 10e6;           // event times of a run that goes as fast as it can
+
+std::uint64_t clock_now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Schedule make_schedule(const EmulatorConfig& config) {
+  const std::uint32_t per_packet = config.events_per_packet;
+  const std::uint32_t pool_events = (config.pool_events + per_packet - 1) / per_packet * per_packet;
+  const bool paced = config.rate_events_per_s > 0;
+  // The seed of the arrival times differs from that of the events, but follows from it.
+  Arrivals arrivals = poisson_arrivals(pool_events, paced ? config.rate_events_per_s : kUnpacedRate,
+                                       config.monte_carlo.seed ^ 0x9E3779B97F4A7C15u);
+  return Schedule({.events_per_packet = per_packet,
+                   .pacing = paced ? Pacing::paced : Pacing::unpaced,
+                   .spill_s = config.spill_s,
+                   .pause_s = config.pause_s,
+                   .duration_s = config.duration_s,
+                   .packets_total = (config.events_total + per_packet - 1) / per_packet},
+                  std::move(arrivals));
+}
+
+link::UdpConfig link_config(const EmulatorConfig& config, std::uint32_t packet_bytes) {
+  link::UdpConfig udp;
+  udp.name = "emulator";
+  if (config.answers) udp.listen = link::parse_endpoint(*config.answers);
+  for (std::uint32_t board = 0; board < config.boards && !config.endpoints.empty(); ++board) {
+    udp.destinations.push_back(link::parse_endpoint(config.endpoints[config.endpoints.size() == 1 ? 0 : board]));
+  }
+  udp.rx_socket_bytes = config.answers_socket_bytes;
+  udp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
+  return udp;
+}
+
+}  // namespace
+
+Emulator::Emulator(const EmulatorConfig& config) : config_(config), stalls_(config.stall_ns) {
+  validate(config);
+  const bool sends = !config.endpoints.empty();
+  std::span<const std::uint64_t> pool_keys;
+  if (sends) {
+    schedule_.emplace(make_schedule(config));
+    pool_keys = schedule_->pool_keys();
+    sample_.emplace(config, pool_keys);
+  }
+  const std::uint64_t outstanding = sends ? config.outstanding_events / config.events_per_packet + 1 : 1;
+  book_.emplace(pool_keys, config.events_per_packet, outstanding, config.first_timestamp);
+  link_ = std::make_unique<link::UdpLink>(link_config(config, sends ? sample_->packet_bytes() : 0));
+  if (sends) tel62_.emplace(config, *schedule_, *sample_, *book_, *link_);
+  if (config.answers) {
+    const bool check = sends && config.answer_check == AnswerCheck::primitive;
+    l0tp_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, *link_, stalls_, course_);
+  }
+}
+
+Emulator::~Emulator() { stop(); }
+
+void Emulator::start() {
+  if (thread_.joinable() || phase_.load() != RunPhase::ready) {
+    throw SetupError("the emulator was started before", "one object is one run", "make a new one");
+  }
+  running_.store(true);
+  thread_ = std::thread([this] { run_guarded(); });
+  thread_ready_.wait(false);
+  if (thread_error_) {
+    thread_.join();
+    std::rethrow_exception(thread_error_);
+  }
+}
+
+void Emulator::stop() {
+  stopping_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Emulator::run_guarded() {
+  try {
+    if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
+    flow::name_this_thread("nanet-emulate");
+  } catch (...) {
+    thread_error_ = std::current_exception();
+    phase_.store(RunPhase::finished);
+    running_.store(false, std::memory_order_release);
+  }
+  thread_ready_.store(true);
+  thread_ready_.notify_one();
+  if (!thread_error_) run();
+}
+
+void Emulator::run() {
+  if (tel62_) {
+    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::start, clock_now_ns());
+  }
+  const std::uint64_t start_ns = clock_now_ns() + kSettleNs;
+  if (tel62_) tel62_->start(start_ns);
+  course_.start(start_ns);
+  start_ns_.store(start_ns);
+  phase_.store(RunPhase::sending);
+  send_and_receive();
+
+  if (tel62_) {
+    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::end, clock_now_ns());
+  }
+  end_ns_.store(std::max(clock_now_ns(), start_ns));
+  phase_.store(RunPhase::draining);
+  drain();
+  course_.close_step(std::max(clock_now_ns(), start_ns), events_sent(), events_answered());
+  phase_.store(RunPhase::finished);
+  running_.store(false, std::memory_order_release);
+}
+
+void Emulator::send_and_receive() {
+  // A paced schedule ends by itself; what has no schedule ends by the clock.
+  const bool by_clock = config_.duration_s > 0 && (!tel62_ || config_.rate_events_per_s == 0);
+  const std::uint64_t last_ns =
+      by_clock ? start_ns_.load() + static_cast<std::uint64_t>(config_.duration_s * 1e9) : ~std::uint64_t{0};
+  while (true) {
+    const std::uint64_t now_ns = look();
+    const bool in_batch = tel62_ && tel62_->in_batch();
+    if (!in_batch && (stopping_.load(std::memory_order_relaxed) || now_ns >= last_ns)) return;
+    if (tel62_) {
+      send_once();
+      if (tel62_->finished()) return;
+    }
+    receive_once();
+  }
+}
+
+void Emulator::drain() {
+  const std::uint64_t last_ns = clock_now_ns() + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  while (look() < last_ns) receive_once();
+}
+
+bool Emulator::send_once() {
+  if (!tel62_->prepare(look())) return false;
+  tel62_->send(look());
+  return true;
+}
+
+void Emulator::receive_once() {
+  if (l0tp_ && l0tp_->receive(look()) > 0) l0tp_->check(look());
+}
+
+std::uint64_t Emulator::look() {
+  const std::uint64_t now_ns = clock_now_ns();
+  stalls_.look(now_ns);
+  course_.look(now_ns, events_sent(), events_answered());
+  return now_ns;
+}
+
+std::uint64_t Emulator::events_sent() const { return tel62_ ? tel62_->packets_sent() * config_.events_per_packet : 0; }
+
+EmulatorSnapshot Emulator::snapshot() const {
+  EmulatorSnapshot snapshot;
+  snapshot.phase = phase_.load(std::memory_order_acquire);
+  if (l0tp_) {  // before what was sent: never more answered than sent
+    snapshot.answers = l0tp_->counts();
+    snapshot.latency = l0tp_->latency();
+    snapshot.latency_clean = l0tp_->latency_clean();
+  }
+  if (tel62_) {
+    snapshot.events_sent = std::max(events_sent(), snapshot.answers.answered);
+    snapshot.packets_sent = tel62_->packets_sent() * config_.boards;
+    snapshot.send_lateness = tel62_->lateness();
+  }
+  const std::uint64_t start_ns = start_ns_.load();
+  if (start_ns != 0) {
+    const std::uint64_t end_ns = end_ns_.load();
+    const std::uint64_t now_ns = end_ns != 0 ? end_ns : clock_now_ns();
+    snapshot.elapsed_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+  }
+  snapshot.link = link_->stats();
+  snapshot.stalls = stalls_.snapshot();
+  snapshot.course = course_.snapshot();
+  return snapshot;
+}
+
+}  // namespace nanet::emulate
