@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 from nanet import wire
 
-VECTORS = Path(__file__).resolve().parents[1] / "vectors"
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+set_hypothesis_home_dir(ROOT / "build" / "hypothesis")  # not in the source tree
 
 
 class Vector:
