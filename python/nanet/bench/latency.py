@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency at a set rate, with sockperf's round trip of the same message size before and after, in the same run.
+
+Ours: from the moment the packet with an event's last hit is given to the kernel to the moment its answer is received; in it are
+two UDP messages, decoding, the ring fit and the answer. sockperf: two UDP messages, nothing else, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from nanet import demo, results
+from nanet.bench import sockperf
+from nanet.demo import Loop
+from nanet.histogram import Histogram
+from nanet.machine import plan_cores
+
+MESSAGE_BYTES = 1168
+NAMES = ("p50", "p99", "p99_9", "p99_99", "max")
+
+
+@dataclass(frozen=True)
+class LatencyBench:
+    """What to measure."""
+
+    loop: Loop = field(default_factory=Loop)
+    repeats: int = 3
+    repeat_s: float = 5.0
+    sockperf_s: float = 3.0
+
+
+def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
+    """The result as `nanet bench latency --json` writes it. Raises SockperfError."""
+    cores = plan_cores()
+    loop = replace(bench.loop, duration_s=bench.repeat_s)
+    rounds: list[dict[str, Any]] = []
+    all_ours, all_clean, all_engine = Histogram(), Histogram(), Histogram()
+    series: list[Any] = []
+    configs: dict[str, Any] = {}
+    for number in range(bench.repeats):
+        before = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
+        result = demo.run_loop(*demo.configs(loop, cores), cores)
+        after = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
+        rounds.append(_round(result, before, after))
+        emulator, engine = result["emulator"], result["engine"]
+        all_ours += _decoded(emulator["latency_histogram"])
+        all_clean += _decoded(emulator["latency_clean_histogram"])
+        all_engine += _decoded(engine["latency_histogram"])
+        series = emulator["series"]
+        configs = {"engine": engine["config"], "emulator": emulator["config"]}
+        last = rounds[-1]
+        say(
+            f"round {number + 1}: p50 {last['latency_us']['p50']:.2f} us, sockperf {last['sockperf_us']['p50']:.2f};"
+            f" p99.9 {last['latency_us']['p99_9']:.1f}, sockperf {last['sockperf_us']['p99_9']:.1f};"
+            f" max {last['latency_us']['max']:.0f}, sockperf {last['sockperf_us']['max']:.0f}; lost {last['lost']}"
+        )
+    return results.base("bench latency") | summary(rounds) | {
+        "rate_events_per_s": loop.rate_events_per_s,
+        "boards": loop.boards,
+        "layout": loop.layout,
+        "message_bytes": MESSAGE_BYTES,
+        "budget_us": loop.budget_us,
+        "rounds": rounds,
+        "latency_histogram": all_ours.encode(),
+        "latency_clean_histogram": all_clean.encode() if all_clean.count else None,
+        "engine_histogram": all_engine.encode() if all_engine.count else None,
+        "series": series,
+        "config": configs,
+        "notes": [cores.note] if cores.note else [],
+    }  # fmt: skip
+
+
+def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over the rounds, and the figures that compare with sockperf."""
+    ours = {name: median(r["latency_us"][name] for r in rounds) for name in NAMES}
+    clean = {name: median(r["latency_clean_us"][name] for r in rounds) for name in NAMES} if rounds[0]["latency_clean_us"] else None
+    theirs = {name: median(r["sockperf_us"][name] for r in rounds) for name in NAMES}
+    return {
+        "p50_above_sockperf_us": round(median(r["latency_us"]["p50"] - r["sockperf_us"]["p50"] for r in rounds), 3),
+        "p99_9_ratio_to_sockperf": round(median(r["latency_us"]["p99_9"] / r["sockperf_us"]["p99_9"] for r in rounds), 3),
+        "latency_us": ours,
+        "latency_clean_us": clean,
+        "sockperf_us": theirs,
+        "max_us": max(r["latency_us"]["max"] for r in rounds),
+        "sockperf_max_us": max(r["sockperf_us"]["max"] for r in rounds),
+        "longest_stall_us": max(r["stalls"]["longest_us"] for r in rounds),
+        "lost": sum(r["lost"] for r in rounds),
+    }
+
+
+def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+    """Rows for the CSV."""
+    case = f"{result['boards']}board-{result['layout']}@{result['rate_events_per_s']:.0f}"
+    rows = [
+        (case, "p50_above_sockperf", float(result["p50_above_sockperf_us"]), "us"),
+        (case, "p99_9_ratio_to_sockperf", float(result["p99_9_ratio_to_sockperf"]), "1"),
+        (case, "longest_stall", float(result["longest_stall_us"]), "us"),
+    ]
+    for key, name in (("latency_us", "latency"), ("latency_clean_us", "latency_clean"), ("sockperf_us", "sockperf")):
+        if result[key]:
+            rows += [(case, f"{name}_{p}", float(result[key][p]), "us") for p in NAMES]
+    return rows
+
+
+def _round(result: Mapping[str, Any], before: sockperf.RoundTrip, after: sockperf.RoundTrip) -> dict[str, Any]:
+    yardstick = {name: (before.latency_us[name] + after.latency_us[name]) / 2 for name in NAMES[:-1]}
+    yardstick["max"] = max(before.latency_us["max"], after.latency_us["max"])
+    return {
+        "sent": result["sent"],
+        "lost": result["lost"],
+        "losses": result["losses"],
+        "latency_us": result["latency_us"],
+        "latency_clean_us": result["emulator"]["latency_clean_us"],
+        "sockperf_us": yardstick,
+        "sockperf_before_us": before.latency_us,
+        "sockperf_after_us": after.latency_us,
+        "stalls": result["emulator"]["stalls"],
+    }
+
+
+def _decoded(text: str | None) -> Histogram:
+    return Histogram.decode(text) if text else Histogram()

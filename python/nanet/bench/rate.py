@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Critical rate: the highest event rate at which nothing is lost, by binary search with repeats.
+
+A rate passes when every repeat answers every event rightly and the sender kept the rate. Where the sender does not keep it,
+the figure is the sender's limit and is called so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nanet import books, demo, results
+from nanet.demo import Loop
+from nanet.histogram import Histogram
+from nanet.machine import CorePlan, plan_cores
+
+KEPT_SHARE = 0.99
+LATE_US = 20_000.0
+
+
+@dataclass(frozen=True)
+class RateSearch:
+    """How to search."""
+
+    loop: Loop = field(default_factory=Loop)
+    lowest: float = 1e6
+    highest: float = 40e6
+    steps: int = 8
+    repeats: int = 3
+    repeat_s: float = 2.0
+
+
+Trial = Callable[[float], Mapping[str, Any]]
+
+
+def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
+    """The result as `nanet bench rate --json` writes it."""
+    cores = plan_cores()
+    steps: list[dict[str, Any]] = []
+
+    def passes(rate: float) -> bool:
+        step = try_rate(rate, search, lambda r: _one_run(r, search, cores), say)
+        steps.append(step)
+        return bool(step["passed"])
+
+    critical = bisect(search, passes)
+    limited = any(step["failure"] == "sender" for step in steps if step["rate_events_per_s"] > critical)
+    loop = search.loop
+    return results.base("bench rate") | {
+        "critical_rate_events_per_s": critical,
+        "limited_by": "sender" if limited else ("search range" if critical >= search.highest else "engine"),
+        "boards": loop.boards,
+        "layout": loop.layout,
+        "burst_packets": loop.burst_packets,
+        "events_per_packet": loop.events_per_packet,
+        "topology": loop.topology,
+        "budget_us": loop.budget_us,
+        "repeats": search.repeats,
+        "repeat_s": search.repeat_s,
+        "steps": sorted(steps, key=lambda step: float(step["rate_events_per_s"])),
+        "notes": [cores.note] if cores.note else [],
+    }
+
+
+def bisect(search: RateSearch, passes: Callable[[float], bool]) -> float:
+    """Highest passing rate; 0 when even the lowest fails. Halves the logarithm of the range `steps` times."""
+    if not passes(search.lowest):
+        return 0.0
+    if passes(search.highest):
+        return search.highest
+    low, high = search.lowest, search.highest
+    for _ in range(max(0, search.steps - 2)):
+        middle = _round_rate(math.sqrt(low * high))
+        if not low < middle < high:
+            break
+        if passes(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+    """One step: up to `repeats` runs at a rate, ended by the first that fails."""
+    repeats: list[dict[str, Any]] = []
+    failure = None
+    merged = Histogram()
+    for _ in range(search.repeats):
+        result = trial(rate)
+        failure = failure_of(result, rate)
+        repeats.append(_short(result, failure))
+        histogram = result["emulator"]["latency_histogram"]
+        if histogram:
+            merged = merged + Histogram.decode(histogram)
+        if failure:
+            break
+    last = repeats[-1]
+    say(
+        f"{rate / 1e6:8.3f} Mevent/s  "
+        + ("no loss" if not failure else f"fails ({failure}): lost {books.lost_text(last['losses'])}")
+        + (f"  p50 {merged.percentile(50) / 1e3:.1f}  p99.9 {merged.percentile(99.9) / 1e3:.1f} us" if merged.count else "")
+    )
+    return {
+        "rate_events_per_s": rate,
+        "passed": failure is None,
+        "failure": failure,
+        "latency_us": merged.summary_us() if merged.count else None,
+        "repeats": repeats,
+    }
+
+
+def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
+    """None, or who failed: `engine` (loss or wrong answers) or `sender` (it did not keep the rate)."""
+    if result["lost"] or any(result["losses"].values()) or any(result["mistakes"].values()):
+        return "engine"
+    lateness = result["emulator"]["send_lateness_us"]
+    config = result["emulator"]["config"]
+    wanted = rate * config["duration_s"]
+    if result["sent"] < KEPT_SHARE * wanted or (lateness and lateness["p99"] > LATE_US):
+        return "sender"
+    return None
+
+
+def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+    """Rows for the CSV."""
+    case = f"{result['boards']}board-{result['layout']}-burst{result['burst_packets']}-{result['topology']}"
+    rows = [(case, "critical_rate", float(result["critical_rate_events_per_s"]), "events/s")]
+    for step in result["steps"]:
+        at = f"{case}@{step['rate_events_per_s']:.0f}"
+        rows.append((at, "passed", float(step["passed"]), "bool"))
+        for name in ("p50", "p99", "p99_9", "max"):
+            if step["latency_us"]:
+                rows.append((at, f"latency_{name}", float(step["latency_us"][name]), "us"))
+    return rows
+
+
+def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Mapping[str, Any]:
+    loop = replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s)
+    return demo.run_loop(*demo.configs(loop, cores), cores)
+
+
+def _short(result: Mapping[str, Any], failure: str | None) -> dict[str, Any]:
+    keys = ("sent", "answered", "lost", "losses", "latency_us", "mistakes")
+    short: dict[str, Any] = {key: result[key] for key in keys} | {"failure": failure}
+    counters = result["engine"]["counters"]
+    short["packets"] = {k: v for k, v in counters.items() if k.startswith("packets_") and v}
+    short["send_lateness_us"] = result["emulator"]["send_lateness_us"]
+    short["stalls"] = result["emulator"]["stalls"]
+    return short
+
+
+def _round_rate(rate: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(rate)) - 2)
+    return round(rate / unit) * unit

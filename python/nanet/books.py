@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The books: every event sent is answered or lost under exactly one name. docs/design/books.md says which counter is what.
+
+Terms: `counters` are an engine's totals by name, `sent` and `answered` are the emulator's counts of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EVENT_LOSSES = {
+    "events_lost": "their packet was missing or dropped before the processor",
+    "events_unseen": "no part of them came",
+    "events_discarded": "incomplete, and the configuration says to drop such events",
+    "events_unsent": "answered, but the answer could not be sent",
+    "answers_lost": "the answer was sent but did not arrive at the L0 trigger processor",
+    "unexplained": "no counter accounts for them",
+}
+"""What can happen to an event instead of an answer, by name."""
+
+PACKET_LOSSES = (
+    "packets_lost_kernel", "packets_lost_network", "packets_clop_full", "packets_clop_full_unread", "packets_late",
+)  # fmt: skip
+"""Counters of packets that a good sender sent and the processor did not get."""
+
+PACKET_REFUSALS = (
+    "packets_duplicate", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
+    "packets_unknown_source",
+)  # fmt: skip
+"""Counters of packets that came and were refused: doubles, or not what the configuration speaks of."""
+
+
+def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
+    """Losses by name, so that sent = answered + the sum of the values.
+
+    merged: events are built from parts, so that `events_lost` counts parts and is no summand.
+    """
+    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded", "events_unsent")}
+    if merged:
+        losses["events_lost"] = 0
+    else:
+        losses["events_unseen"] = 0
+    written = int(counters.get("events_answered", 0))
+    losses["answers_lost"] = max(0, written - losses["events_unsent"] - answered)
+    losses["unexplained"] = sent - answered - sum(losses.values())
+    return losses
+
+
+def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
+    """What the engine alone knows to be lost: events by name, and packets where no event number tells."""
+    names = ["events_discarded", "events_unsent", "events_unseen" if merged else "events_lost", *PACKET_LOSSES]
+    return {name: int(counters[name]) for name in names if counters.get(name, 0)}
+
+
+def refusals(counters: Mapping[str, int]) -> dict[str, int]:
+    """Packets that came and were refused, by name."""
+    return {name: int(counters[name]) for name in PACKET_REFUSALS if counters.get(name, 0)}
+
+
+def lost_text(losses: Mapping[str, int]) -> str:
+    """`0`, or `events_lost 10, answers_lost 2`. Names are of different units, so they are not added up."""
+    return ", ".join(f"{name} {count:,}" for name, count in losses.items() if count) or "0"

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands and their options. What they do is elsewhere; heavy modules are imported when a command needs them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
+)  # fmt: skip
+bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings.")
+emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
+app.add_typer(bench_app, name="bench")
+app.add_typer(emulate_app, name="emulate")
+
+
+class Layout(StrEnum):
+    """Layout of MGP packets."""
+
+    PADDED = "padded"
+    PACKED = "packed"
+
+
+class Topology(StrEnum):
+    """Threads of the engine."""
+
+    RUN_TO_COMPLETION = "run_to_completion"
+    PIPELINED = "pipelined"
+
+
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")]
+CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report goes.")]
+Boards = Annotated[int, typer.Option("--boards", help="1: whole events from one board; 4: parts from four, merged.")]
+LayoutOption = Annotated[Layout, typer.Option("--layout", help="Layout of the packets.")]
+TopologyOption = Annotated[Topology, typer.Option("--topology", help="Threads of the engine.")]
+Rate = Annotated[float, typer.Option("--rate", metavar="EVENTS/S", help="Mean rate of events.")]
+Duration = Annotated[float, typer.Option("--duration", metavar="S", help="How long to send.")]
+Budget = Annotated[int, typer.Option("--budget-us", help="The promise for p99.9 of the latency.")]
+Burst = Annotated[int, typer.Option("--burst", metavar="PACKETS", help="Packets of a board sent in one call.")]
+EventsPerPacket = Annotated[int, typer.Option("--events-per-packet", help="Events of a full packet.")]
+PortOption = Annotated[int, typer.Option("--port", help="UDP port of the engine; answers come to PORT + 100.")]
+MeanHits = Annotated[float, typer.Option("--mean-hits", help="Mean hits of an electron's ring.")]
+
+
+@app.command()
+def demo(
+    rate: Rate = 1e6,
+    duration: Duration = 10.0,
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    budget_us: Budget = 1000,
+    topology: TopologyOption = Topology.RUN_TO_COMPLETION,
+    port: PortOption = 6200,
+    mean_hits: MeanHits = 20.0,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+) -> None:
+    """The whole loop on this machine: boards, engine in another process, answers, verdict, report. Needs no hardware."""
+    from nanet import demo as run_demo
+
+    loop = run_demo.Loop(
+        rate_events_per_s=rate, duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
+        topology=topology.value, mean_hits=mean_hits,
+    )  # fmt: skip
+    code, result = run_demo.demo(loop, out, json_file)
+    for note in result["notes"]:
+        _say(f"note: {note}")
+    _say("")
+    _say(run_demo.sentence(result))
+    _say(f"report: {out / 'demo.html'}   data: {out / 'demo.json'}, {out / 'demo.hlog'}")
+    raise typer.Exit(code)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="YAML file, see examples/ and docs/design/config.md.")],
+    duration: Annotated[float | None, typer.Option("--duration", metavar="S", help="Overrides run.duration_s.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    json_file: JsonFile = None,
+    ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
+    status_fd: Annotated[int | None, typer.Option("--status-fd", help="Write the counters there once a second, as JSON.")] = None,
+) -> None:
+    """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
+    from nanet import books, run_engine
+    from nanet import config as models
+
+    loaded = models.load(config)
+    if duration is not None:
+        loaded = loaded.model_copy(update={"run": models.Run(duration_s=duration, budget_us=loaded.run.budget_us)})
+    code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd))
+    if not quiet:
+        counters, latency = result["counters"], result["latency_us"]
+        _say(f"\n{counters['packets_accepted']:,} packets accepted, {counters['events_received']:,} events, "
+             f"{counters['events_answered']:,} answered, {counters['rings_found']:,} rings")  # fmt: skip
+        _say(f"lost: {books.lost_text(result['losses'])}; refused: {books.lost_text(result['refusals'])}")
+        if latency:
+            _say(
+                f"residence p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"
+            )
+        judged = result["verdict"]
+        _say("promise kept" if judged["kept"] else "promise broken: " + "; ".join(judged["reasons"]))
+    raise typer.Exit(code)
+
+
+@emulate_app.command()
+def tel62(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="YAML file with all of it; other options are then ignored.")
+    ] = None,
+    to: Annotated[list[str] | None, typer.Option("--to", help="Where to send: once for all boards, or once for each.")] = None,
+    answers: Annotated[
+        str, typer.Option("--answers", help="Where answers are received and checked; '' for nowhere.")
+    ] = "udp://127.0.0.1:6300",
+    rate: Rate = 1e6,
+    duration: Duration = 10.0,
+    events: Annotated[int, typer.Option("--events", help="Stop after so many events; 0: by duration.")] = 0,
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    burst: Burst = 1,
+    events_per_packet: EventsPerPacket = 16,
+    spill: Annotated[float, typer.Option("--spill", metavar="S", help="Length of a spill; 0: none.")] = 0.0,
+    pause: Annotated[float, typer.Option("--pause", metavar="S", help="Pause between spills.")] = 0.0,
+    mean_hits: MeanHits = 20.0,
+    noise_hits: Annotated[float, typer.Option("--noise-hits", help="Mean noise hits of an event.")] = 0.0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the events.")] = 1,
+    core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
+    budget_us: Budget = 1000,
+    json_file: JsonFile = None,
+) -> None:
+    """Readout boards: send Monte Carlo events, check the answers that come back."""
+    from nanet import emulate, emulator_config, results
+    from nanet.config_errors import validated
+
+    if config is not None:
+        loaded = emulator_config.load(config)
+    else:
+        loaded = validated(emulator_config.EmulatorConfig, {
+            "boards": boards, "layout": layout.value, "destinations": to or ["udp://127.0.0.1:6200"], "answers": answers or None,
+            "rate_events_per_s": rate, "duration_s": duration, "events_total": events, "burst_packets": burst,
+            "events_per_packet": events_per_packet, "spill_s": spill, "pause_s": pause, "cpu_core": core,
+            "monte_carlo": {"mean_hits": mean_hits, "noise_hits": noise_hits, "seed": seed},
+        })  # fmt: skip
+    title = f"nanet emulate tel62 · {loaded.rate_events_per_s / 1e6:g} Mevent/s to {', '.join(loaded.destinations)}"
+    result = emulate.run(loaded, title=title)
+    result["verdict"] = emulate.verdict(result, budget_us)
+    results.write_json(json_file, result)
+    _say(emulate.sentence(result))
+    raise typer.Exit(0 if result["verdict"]["kept"] else 1)
+
+
+@emulate_app.command()
+def l0tp(
+    answers: Annotated[str, typer.Option("--answers", help="Where MTP packets are received.")] = "udp://127.0.0.1:6300",
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="How long; 0: until it is stopped.")] = 0.0,
+    core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """L0 trigger processor alone: receive MTP packets from anyone and check their format."""
+    from nanet import emulate, emulator_config, results
+    from nanet.config_errors import validated
+
+    loaded = validated(emulator_config.EmulatorConfig, {
+        "destinations": [], "answers": answers, "duration_s": duration, "cpu_core": core
+    })  # fmt: skip
+    result = emulate.run_l0tp(loaded, title=f"nanet emulate l0tp · listening on {loaded.answers}")
+    results.write_json(json_file, result)
+    _say(f"{result['answer_packets']:,} MTP packets, {result['primitives']:,} primitives; bad: {emulate.bad_text(result)}")
+    raise typer.Exit(0 if result["verdict"]["kept"] else 1)
+
+
+@bench_app.command("rate")
+def bench_rate(
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    burst: Burst = 32,
+    events_per_packet: EventsPerPacket = 16,
+    topology: TopologyOption = Topology.RUN_TO_COMPLETION,
+    lowest: Annotated[float, typer.Option("--lowest", help="Lowest rate of the search [events/s].")] = 1e6,
+    highest: Annotated[float, typer.Option("--highest", help="Highest rate of the search [events/s].")] = 40e6,
+    steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs at each rate.")] = 3,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of each run.")] = 2.0,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it: four steps of one run of 0.3 s.")] = False,
+    budget_us: Budget = 1000,
+    port: PortOption = 6200,
+    mean_hits: MeanHits = 20.0,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Highest rate without loss, one engine core: binary search with repeats."""
+    from nanet import demo as loops
+    from nanet.bench import rate
+
+    loop = loops.Loop(
+        boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
+        budget_us=budget_us, port=port, mean_hits=mean_hits,
+    )  # fmt: skip
+    search = rate.RateSearch(loop, lowest, highest, steps, repeats, duration)
+    if short:
+        search = rate.RateSearch(loop, lowest, highest, 4, 1, 0.3)
+    result = rate.run(search, _say)
+    critical = result["critical_rate_events_per_s"]
+    _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
+    _finish(result, "rate", rate.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if critical > 0 else 1)
+
+
+@bench_app.command("latency")
+def bench_latency(
+    rate: Rate = 1e6,
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Rounds of sockperf, nanet, sockperf.")] = 3,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of our part of a round.")] = 5.0,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it: one round of a second each.")] = False,
+    budget_us: Budget = 1000,
+    port: PortOption = 6200,
+    mean_hits: MeanHits = 20.0,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Latency from an event's last packet to its answer, beside sockperf's round trip in the same run."""
+    from nanet import demo as loops
+    from nanet.bench import latency
+
+    loop = loops.Loop(
+        rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, mean_hits=mean_hits
+    )
+    bench = latency.LatencyBench(loop, repeats, duration)
+    if short:
+        bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
+    result = latency.run(bench, _say)
+    ours, theirs = result["latency_us"], result["sockperf_us"]
+    _say(f"p50 {ours['p50']:.2f} us, {result['p50_above_sockperf_us']:+.2f} us against sockperf's {theirs['p50']:.2f}")
+    _say(f"p99.9 {ours['p99_9']:.1f} us, {result['p99_9_ratio_to_sockperf']:.2f} times sockperf's {theirs['p99_9']:.1f}")
+    _say(
+        f"max {result['max_us']:,.0f} us (sockperf {result['sockperf_max_us']:,.0f}), longest own stall {result['longest_stall_us']:,.0f} us"
+    )
+    _finish(result, "latency", latency.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if not result["lost"] and ours["p99_9"] <= budget_us else 1)
+
+
+@bench_app.command("rings")
+def bench_rings(
+    events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
+    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Ring fits a second on one core, with ratios to vectorised numpy and to circle-fit, and resolution against truth."""
+    from nanet.bench import rings
+    from nanet.machine import keep_to, plan_cores
+
+    chosen = core if core is not None else plan_cores().engine
+    if chosen is not None:
+        keep_to({chosen})
+    bench = rings.RingBench(2048, 1, 0.05) if short else rings.RingBench(events, repeats)
+    result = rings.run(bench, _say)
+    _finish(result, "rings", rings.csv_rows(result), out, json_file, csv_file)
+
+
+@app.command()
+def doctor(json_file: JsonFile = None) -> None:
+    """What of this machine limits rate and latency, and the command that mends it."""
+    from nanet import doctor as findings
+    from nanet import results
+    from nanet.cli.text import doctor_table
+
+    result = findings.run()
+    results.write_json(json_file, result)
+    doctor_table(result["checks"])
+    raise typer.Exit(1 if result["state"] == findings.FAIL else 0)
+
+
+@app.command()
+def validate(
+    config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
+    emulator: Annotated[bool, typer.Option("--emulator", help="It is the file of an emulator.")] = False,
+    json_file: JsonFile = None,
+) -> None:
+    """Check CONFIG and print every mistake, one line each."""
+    from nanet import config as models
+    from nanet import emulator_config, results
+
+    try:
+        loaded: Any = emulator_config.load(config) if emulator else models.load(config)
+    except models.ConfigError as error:
+        results.write_json(json_file, results.base("validate") | {"valid": False, "problems": error.problems})
+        for line in error.problems:
+            typer.echo(f"nanet: {line}", err=True)
+        raise typer.Exit(2) from None
+    results.write_json(
+        json_file, results.base("validate") | {"valid": True, "problems": [], "config": loaded.model_dump(mode="json")}
+    )
+    _say(f"{config}: valid")
+
+
+@app.command()
+def schema(
+    emulator: Annotated[bool, typer.Option("--emulator", help="Of the emulator's configuration.")] = False,
+    json_file: JsonFile = None,
+) -> None:
+    """Print the JSON schema of the configuration: every key with unit, default and effect."""
+    import json
+
+    from nanet import results
+    from nanet.schema import emulator_schema, engine_schema
+
+    text = emulator_schema() if emulator else engine_schema()
+    results.write_json(json_file, text)
+    if json_file is None:
+        _say(json.dumps(text, indent=1))
+
+
+@app.command()
+def version(json_file: JsonFile = None) -> None:
+    """Version and build of the package."""
+    from nanet import _core, results
+    from nanet import version as package_version
+
+    info = _core.build_info()
+    results.write_json(json_file, results.base("version") | {"build": info})
+    built = [name for name, there in info["back_ends"].items() if there]
+    _say(f"nanet {package_version()} ({info['compiler']}; {info['simd']}; back-ends: {', '.join(built)})")
+
+
+def _finish(
+    result: dict[str, Any],
+    name: str,
+    rows: list[tuple[str, str, float, str]],
+    out: Path,
+    json_file: Path | None,
+    csv_file: Path | None,
+) -> None:
+    from nanet import results
+    from nanet.report import write_report
+
+    results.write_json(json_file, result)
+    results.append_csv(csv_file, name, rows)
+    write_report(result, out / f"bench-{name}.html")
+    _say(f"report: {out / f'bench-{name}.html'}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be configured: one frozen model a component, validated whole before anything starts.
+
+A configuration is a YAML file with `version: 1`. Every field says its unit, its default and what happens when it is too
+small or too big; `nanet schema` prints the same as JSON schema. Bad input raises `ConfigError`, whose lines read
+`problem (why) suggestion`. The models hold no objects of the running system: `model_dump(mode="json")` is all that the
+native engine sees.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from nanet.config_errors import ConfigError, load_document, nearest, validated
+
+__all__ = [
+    "Answers", "ConfigError", "Cores", "Cuts", "EngineConfig", "Faults", "LinkConfig", "MemoryRegion", "Merge",
+    "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "load", "online_cores", "problem", "setting",
+]  # fmt: skip
+
+SCHEMA_VERSION = 1
+ELECTRON_RADIUS_MM = 189.65
+
+
+def load(path: str | Path) -> EngineConfig:
+    """The engine configuration in the YAML file at `path`. Raises ConfigError."""
+    return validated(EngineConfig, load_document(Path(path)))
+
+
+def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
+    """An error of ours inside a validator, in the project's grammar."""
+    text = f"{what} ({why}) {suggestion}"
+    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]
+
+
+def setting(
+    default: Any,
+    what: str,
+    *,
+    unit: str | None = None,
+    too_small: str | None = None,
+    too_big: str | None = None,
+    **constraints: Any,
+) -> Any:
+    """A field whose description says unit and the effect of a value that is too small or too big."""
+    text = what + (f" [{unit}]" if unit else "") + "."
+    if too_small:
+        text += f" Too small: {too_small}."
+    if too_big:
+        text += f" Too big: {too_big}."
+    extra: dict[str, Any] | None = {"unit": unit} if unit else None
+    if isinstance(default, (dict, list)) or callable(default):
+        factory = default if callable(default) else (lambda: default)
+        return Field(default_factory=factory, description=text, json_schema_extra=extra, **constraints)
+    return Field(default, description=text, json_schema_extra=extra, **constraints)
+
+
+def online_cores() -> frozenset[int]:
+    """The CPU cores that the kernel has online."""
+    try:
+        text = Path("/sys/devices/system/cpu/online").read_text().strip()
+    except OSError:
+        return frozenset(range(os.cpu_count() or 1))
+    cores: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return frozenset(cores)
+
+
+def check_endpoint(url: str) -> str:
+    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts."""
+    scheme, separator, rest = url.partition("://")
+    suggestion = "write it as udp://ADDRESS:PORT, for example udp://127.0.0.1:6200"
+    if not separator:
+        raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
+    if scheme != "udp":
+        raise problem(f"endpoint '{url}' is of no known kind", f"this version has no {scheme}:// link", suggestion)
+    host, colon, port = rest.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
+    if re.fullmatch(r"[0-9.]*", host):
+        try:
+            ipaddress.IPv4Address(host)
+        except ValueError:
+            raise problem(f"endpoint '{url}' has no usable address", "it is no IPv4 address", suggestion) from None
+    elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
+        raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
+    return f"udp://{host}:{int(port)}"
+
+
+def check_core(core: int) -> int:
+    """A core that this machine has."""
+    cores = online_cores()
+    if core not in cores:
+        names = f"{min(cores)} to {max(cores)}" if len(cores) > 1 else f"{min(cores)}"
+        raise problem(f"there is no CPU core {core}", f"this machine has {names}", "choose one of those, or null")
+    return core
+
+
+Endpoint = Annotated[str, AfterValidator(check_endpoint)]
+Core = Annotated[int, Field(ge=0), AfterValidator(check_core)]
+Byte = Annotated[int, Field(ge=0, le=255)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.-]+$")]
+
+
+class Model(BaseModel):
+    """Frozen, and no key that is not in the schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False)
+
+
+class Cores(Model):
+    """Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."""
+
+    receive: Core | None = setting(
+        None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned"
+    )
+    process: Core | None = setting(None, "Core of the processing thread; pipelined only; null: not pinned")
+    send: Core | None = setting(None, "Core of the sending thread; pipelined only; null: not pinned")
+
+
+class MemoryRegion(Model):
+    """Memory of the circular list of persistent buffers (CLOP) of the links that name it."""
+
+    name: Name = setting(..., "Name by which links refer to it")
+    kind: Literal["host"] = setting("host", "Where the memory is; this version has host memory only")
+    huge_pages: bool = setting(True, "Try huge pages; without any, ordinary pages are used and it is said aloud")
+    buffer_count: int = setting(
+        64, "Buffers of each CLOP, a power of two", unit="buffers", ge=2, le=65536,
+        too_small="packets are dropped as packets_clop_full while the processor is busy",
+        too_big="memory that no cache holds, and packets that wait longer instead of being dropped",
+    )  # fmt: skip
+    buffer_bytes: int = setting(
+        262144, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30,
+        too_small="few packets a hand-over, so more overhead for each",
+        too_big="memory; with timeout_us above 0 also latency at low rates",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _shape(self) -> MemoryRegion:
+        if self.buffer_count & (self.buffer_count - 1):
+            lower = 1 << (self.buffer_count.bit_length() - 1)
+            raise problem(
+                f"buffer_count {self.buffer_count} is not a power of two",
+                "buffers are found by masking a running number",
+                f"choose {lower} or {2 * lower}",
+            )
+        if self.buffer_bytes % 64:
+            raise problem(
+                f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
+                "every buffer starts on a cache line",
+                f"choose {(self.buffer_bytes // 64 + 1) * 64}",
+            )
+        return self
+
+
+class Source(Model):
+    """One sender of packets, known by source ID and sub-ID."""
+
+    name: Name = setting(..., "Name in reports")
+    source_id: Byte = setting(0x1C, "Source ID in the packet header; 0x1C is the RICH")
+    source_sub_id: Byte = setting(0, "Sub-ID in the packet header: which board")
+
+
+class Faults(Model):
+    """Faults put into a link on purpose, each with a probability a packet. Seeded, so a run can be repeated."""
+
+    loss: Probability = setting(0.0, "Probability that a packet is lost")
+    duplicate: Probability = setting(0.0, "Probability that a packet comes twice")
+    reorder: Probability = setting(0.0, "Probability that a packet comes behind one of the next eight")
+    corrupt: Probability = setting(0.0, "Probability that bits of a packet are flipped")
+    truncate: Probability = setting(0.0, "Probability that a packet loses its end")
+    delay: Probability = setting(0.0, "Probability that a packet is held back for delay_us")
+    delay_us: int = setting(
+        100, "How long a delayed packet is held back", unit="us", ge=0, le=10_000_000,
+        too_big="packets come after their event's window and are counted late",
+    )  # fmt: skip
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
+
+    @model_validator(mode="after")
+    def _sum(self) -> Faults:
+        total = self.loss + self.duplicate + self.reorder + self.corrupt + self.truncate + self.delay
+        if total > 1.0:
+            raise problem(f"the probabilities add up to {total:g}", "a packet meets at most one fault", "lower them to 1 in all")
+        return self
+
+
+class Record(Model):
+    """Writes what a link receives to a pcap file, for tshark and for replay."""
+
+    file: str = setting(..., "Path of the pcap file; it is overwritten", min_length=1)
+    bytes_max: int = setting(
+        1 << 30, "The file stops growing at this size; what is left out is counted", unit="bytes", ge=4096,
+        too_big="a full disk",
+    )  # fmt: skip
+
+
+class LinkConfig(Model):
+    """One place where packets come from."""
+
+    name: Name = setting(..., "Name in reports")
+    endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT; udp://0.0.0.0:PORT listens on every address")
+    protocol: Literal["mgp", "raw"] = setting(
+        "mgp", "mgp: our packets with sequence numbers and checksum; raw: any datagrams, counted and handed over"
+    )
+    memory_region: Name = setting(..., "Name of the memory region that packets are received into")
+    batch_size: int = setting(
+        128, "Most packets of one receive call", unit="packets", ge=1, le=4096,
+        too_small="a system call for every few packets, so a lower critical rate",
+        too_big="the first packet of a batch waits for the last one",
+    )  # fmt: skip
+    timeout_us: int = setting(
+        0, "Hand a buffer over when its oldest packet is this old; 0: after every batch", unit="us", ge=0, le=1_000_000,
+        too_small="small buffers, so more hand-overs a second",
+        too_big="latency at low rates",
+    )  # fmt: skip
+    socket_buffer_bytes: int = setting(
+        1 << 26, "Receive buffer asked of the kernel; what it grants is said aloud", unit="bytes", ge=4096, le=1 << 31,
+        too_small="packets_lost_kernel at every pause of the receiving thread",
+        too_big="late packets instead of lost ones after a long pause",
+    )  # fmt: skip
+    packet_bytes_max: int = setting(
+        1472, "Longest payload that is accepted; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes",
+        ge=24, le=65507,
+        too_small="packets are refused as packets_truncated",
+        too_big="room kept free at the end of each buffer",
+    )  # fmt: skip
+    gro: bool = setting(True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)")
+    busy_poll_us: int = setting(
+        0, "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off", unit="us", ge=0, le=1_000_000,
+        too_big="time in which the thread does nothing else",
+    )  # fmt: skip
+    sources: tuple[Source, ...] = setting((), "Who may send here; packets of others are refused and counted")
+    faults: Faults | None = setting(None, "Faults put in on purpose; null: none")
+    record: Record | None = setting(None, "Recording of what comes in; null: none")
+
+    @model_validator(mode="after")
+    def _sources(self) -> LinkConfig:
+        if self.protocol == "mgp" and not self.sources:
+            raise problem(
+                f"link '{self.name}' has no sources",
+                "with protocol mgp every packet of an unknown source is refused",
+                "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]",
+            )
+        if self.protocol == "raw" and self.sources:
+            raise problem(
+                f"link '{self.name}' has sources but protocol raw",
+                "raw datagrams carry no source ID",
+                "remove sources, or use protocol: mgp",
+            )
+        return self
+
+
+class Merge(Model):
+    """How the parts of an event from several sources are put together, by timestamp."""
+
+    window_us: int = setting(
+        200, "How long an open event waits for its missing parts", unit="us", ge=1, le=1_000_000,
+        too_small="parts that are only slow come late and their event is closed without them",
+        too_big="latency of every event that lost a part, and more open events",
+    )  # fmt: skip
+    open_events_max: int = setting(
+        8192, "Most events that can be open at once, a power of two", unit="events", ge=16, le=1 << 20,
+        too_small="events_overflow at high rates: events are closed early",
+        too_big="memory that no cache holds",
+    )  # fmt: skip
+    incomplete: Literal["drop", "process"] = setting(
+        "drop", "An event with a part missing is answered from the hits that came, or dropped as events_discarded"
+    )
+
+    @model_validator(mode="after")
+    def _power(self) -> Merge:
+        if self.open_events_max & (self.open_events_max - 1):
+            lower = 1 << (self.open_events_max.bit_length() - 1)
+            raise problem(
+                f"open_events_max {self.open_events_max} is not a power of two",
+                "open events are found by masking a hash",
+                f"choose {lower} or {2 * lower}",
+            )
+        return self
+
+
+class Cuts(Model):
+    """When a fit counts as a ring, and when a ring counts as electron-like."""
+
+    min_hits: int = setting(
+        4, "Fewest mapped hits", unit="hits", ge=4, le=128,
+        too_small="rings through noise: any three hits lie on a circle", too_big="rings of few photons are not found",
+    )  # fmt: skip
+    radius_min_mm: float = setting(
+        70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
+        too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
+    )  # fmt: skip
+    radius_max_mm: float = setting(
+        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
+        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )  # fmt: skip
+    rms_max_mm: float = setting(
+        9.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
+        too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
+    )  # fmt: skip
+    electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)
+    electron_window_mm: float = setting(
+        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm",
+        ge=0.0, le=1000.0,
+        too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="fast muons and pions pass as electrons",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _order(self) -> Cuts:
+        if self.radius_min_mm >= self.radius_max_mm:
+            raise problem(
+                f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
+                "no ring could pass",
+                "exchange or widen them",
+            )
+        return self
+
+
+class Processor(Model):
+    """What is done with the events."""
+
+    kind: Literal["rich", "count"] = setting("rich", "rich: find the ring of each event; count: only count packets and bytes")
+    merge: Merge | None = setting(None, "Event building; needed with more than one source, null: each packet has whole events")
+    cuts: Cuts = setting(Cuts, "Quality cuts of the ring fit")
+
+
+class Answers(Model):
+    """Where primitives go, as MTP packets, and under which name."""
+
+    endpoint: Endpoint = setting(..., "Who gets the answers: udp://ADDRESS:PORT of the L0 trigger processor")
+    source_id: Byte = setting(0x1C, "Source ID in the MTP header")
+    source_sub_id: Byte = setting(0, "Source sub-ID in the MTP header")
+    primitives_max: int = setting(
+        255, "Most primitives of one MTP packet", unit="primitives", ge=1, le=255,
+        too_small="many small packets at high rates",
+    )  # fmt: skip
+
+
+class Waiting(Model):
+    """What a thread does when there is nothing to do."""
+
+    spin: int = setting(
+        20000, "Empty polls before it sleeps; -1: spin for ever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
+        too_small="the wake-up time of the kernel (about 30 us) is added at every pause",
+        too_big="a core that is never idle",
+    )  # fmt: skip
+    sleep_us: int = setting(
+        100, "Longest sleep, after which time-outs are looked at", unit="us", ge=1, le=1_000_000,
+        too_big="buffers and open events are handed over late while nothing comes",
+    )  # fmt: skip
+
+
+class Run(Model):
+    """How long a run lasts and what it promises."""
+
+    duration_s: float | None = setting(None, "End of the run; null: until SIGTERM or SIGINT", unit="s", gt=0.0)
+    budget_us: int = setting(
+        1000, "Promise: p99.9 of the latency stays below this, or the exit code is 1", unit="us", ge=1, le=3_600_000_000
+    )
+
+
+class EngineConfig(Model):
+    """A whole engine: links, memory, processor and answers."""
+
+    model_config = ConfigDict(title="nanet engine configuration")
+
+    version: Literal[1] = setting(..., "Version of this schema")
+    name: Name = setting("nanet", "Name of this configuration in reports")
+    topology: Literal["run_to_completion", "pipelined"] = setting(
+        "run_to_completion", "run_to_completion: one thread receives, processes and sends; pipelined: a thread a stage"
+    )
+    cpu_cores: Cores = setting(Cores, "Pinning of threads to cores")
+    memory_regions: tuple[MemoryRegion, ...] = setting(..., "Memory for received packets", min_length=1)
+    links: tuple[LinkConfig, ...] = setting(..., "Where packets come from", min_length=1)
+    processor: Processor = setting(Processor, "What is done with them")
+    answers: Answers | None = setting(None, "Where answers go; null: no answers are sent")
+    waiting: Waiting = setting(Waiting, "What a thread does when there is nothing to do")
+    run: Run = setting(Run, "How long a run lasts and what it promises")
+
+    @model_validator(mode="after")
+    def _whole(self) -> EngineConfig:
+        self._check_names()
+        self._check_cores()
+        self._check_processor()
+        return self
+
+    def _check_names(self) -> None:
+        regions = [region.name for region in self.memory_regions]
+        _no_twice("memory region", regions, "rename one")
+        _no_twice("link", [link.name for link in self.links], "rename one")
+        _no_twice("endpoint", [link.endpoint for link in self.links], "give each link a port of its own")
+        sources = [source for link in self.links for source in link.sources]
+        _no_twice("source name", [source.name for source in sources], "rename one")
+        identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in sources]
+        _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
+        for link in self.links:
+            if link.memory_region not in regions:
+                raise problem(
+                    f"link '{link.name}' uses the unknown memory region '{link.memory_region}'",
+                    f"memory_regions has {', '.join(regions)}",
+                    nearest(link.memory_region, regions),
+                )
+            region = self.memory_regions[regions.index(link.memory_region)]
+            need, why = _room_bytes(link)
+            if region.buffer_bytes < need:
+                raise problem(
+                    f"a buffer of region '{region.name}' ({region.buffer_bytes} B) has no room for link '{link.name}'",
+                    f"{why} needs {need} B",
+                    f"raise buffer_bytes to at least {need}",
+                )
+            if self.answers and self.answers.endpoint == link.endpoint:
+                raise problem(
+                    f"answers go to the engine's own link '{link.name}'",
+                    f"both are {link.endpoint}",
+                    "set answers.endpoint to the port of the L0 trigger processor",
+                )
+
+    def _check_cores(self) -> None:
+        cores = self.cpu_cores
+        if self.topology == "run_to_completion":
+            for stage in ("process", "send"):
+                if getattr(cores, stage) is not None:
+                    raise problem(
+                        f"cpu_cores.{stage} is set",
+                        "run_to_completion has one thread only, on cpu_cores.receive",
+                        f"set cpu_cores.{stage} to null, or topology to pipelined",
+                    )
+            return
+        used = [str(core) for core in (cores.receive, cores.process, cores.send) if core is not None]
+        _no_twice("core", used, "give each stage a core of its own, or null")
+
+    def _check_processor(self) -> None:
+        source_count = sum(len(link.sources) for link in self.links)
+        if self.processor.kind == "count":
+            if self.answers is not None:
+                raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")
+            if self.processor.merge is not None:
+                raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
+            return
+        raw = [link.name for link in self.links if link.protocol == "raw"]
+        if raw:
+            raise problem(f"processor rich cannot read link '{raw[0]}'", "its protocol is raw", "use protocol: mgp, or kind: count")
+        if source_count > 1 and self.processor.merge is None:
+            raise problem(
+                f"{source_count} sources but no merge",
+                "their parts of an event have to be put together",
+                "add processor.merge: {window_us: 200}",
+            )
+
+
+class PortConfig(Model):
+    """What `nanet.open` hands to the native port: one link, one CLOP, no processor."""
+
+    endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
+    protocol: Literal["mgp", "raw"] = setting("raw", "mgp: our packets, checked; raw: any datagrams")
+    sources: tuple[Source, ...] = setting((), "Who may send here; mgp only")
+    buffer_count: int = setting(16, "Buffers, a power of two", unit="buffers", ge=2, le=65536)
+    buffer_bytes: int = setting(1 << 18, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30)
+    huge_pages: bool = setting(True, "Try huge pages")
+    batch_size: int = setting(128, "Most packets of one receive call", unit="packets", ge=1, le=4096)
+    timeout_us: int = setting(0, "Age at which a buffer is handed over; 0: after every batch", unit="us", ge=0, le=1_000_000)
+    socket_buffer_bytes: int = setting(1 << 26, "Receive buffer asked of the kernel", unit="bytes", ge=4096, le=1 << 31)
+    packet_bytes_max: int = setting(1472, "Longest payload that is accepted", unit="bytes", ge=24, le=65507)
+    gro: bool = setting(True, "Take many packets in one piece from the kernel")
+    busy_poll_us: int = setting(0, "Busy polling of the NIC; 0: off", unit="us", ge=0, le=1_000_000)
+
+    @model_validator(mode="after")
+    def _whole(self) -> PortConfig:
+        MemoryRegion(name="port", buffer_count=self.buffer_count, buffer_bytes=self.buffer_bytes)
+        link = LinkConfig(
+            name="port",
+            endpoint=self.endpoint,
+            memory_region="port",
+            protocol=self.protocol,
+            sources=self.sources,
+            gro=self.gro,
+            packet_bytes_max=self.packet_bytes_max,
+        )
+        need, why = _room_bytes(link)
+        if self.buffer_bytes < need:
+            raise problem(f"buffer_bytes {self.buffer_bytes} is too small", f"{why} needs {need} B", f"choose {need} or more")
+        identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in self.sources]
+        _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
+        return self
+
+
+def _room_bytes(link: LinkConfig) -> tuple[int, str]:
+    if link.gro:
+        return 65536, "with gro, one super-packet"
+    return link.packet_bytes_max, f"packet_bytes_max {link.packet_bytes_max}"
+
+
+def _no_twice(what: str, values: Iterable[str], suggestion: str) -> None:
+    for value, count in Counter(values).items():
+        if count > 1:
+            raise problem(f"{what} {value} is there {count} times", "each must be its own", suggestion)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole loop on one machine: boards, engine in another process, L0 trigger processor, verdict, report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanet import books, emulate, results
+from nanet.config import EngineConfig
+from nanet.emulator_config import EmulatorConfig
+from nanet.engine_process import EngineProcess
+from nanet.histogram import LOWEST_NS, Histogram, write_hlog
+from nanet.machine import CorePlan, keep_to, plan_cores
+
+OK, BROKEN = 0, 1
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What a run of emulator and engine against each other needs to know."""
+
+    rate_events_per_s: float = 1e6
+    duration_s: float = 10.0
+    boards: int = 1
+    layout: str = "padded"
+    budget_us: int = 1000
+    port: int = 6200
+    burst_packets: int = 1
+    packet_bytes: int = 0
+    events_per_packet: int = 16
+    topology: str = "run_to_completion"
+    mean_hits: float = 20.0
+    seed: int = 1
+
+
+def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
+    """The two configurations of a loop over 127.0.0.1."""
+    receive, answers = f"udp://127.0.0.1:{loop.port}", f"udp://127.0.0.1:{loop.port + 100}"
+    sources = [{"name": f"board{n}", "source_id": 0x1C, "source_sub_id": n} for n in range(loop.boards)]
+    engine = EngineConfig.model_validate({
+        "version": 1,
+        "name": "demo" if loop.boards == 1 else "demo-four-boards",
+        "topology": loop.topology,
+        "cpu_cores": {"receive": cores.engine},
+        "memory_regions": [{"name": "rich"}],
+        "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
+        "processor": {"kind": "rich", "merge": {} if loop.boards > 1 else None},
+        "answers": {"endpoint": answers},
+        "waiting": {"spin": -1 if cores.engine is not None else 200},
+        "run": {"budget_us": loop.budget_us},
+    })  # fmt: skip
+    emulator = EmulatorConfig.model_validate(
+        {
+            "boards": loop.boards,
+            "layout": loop.layout,
+            "destinations": [receive],
+            "answers": answers,
+            "rate_events_per_s": loop.rate_events_per_s,
+            "duration_s": loop.duration_s,
+            "burst_packets": loop.burst_packets,
+            "packet_bytes": loop.packet_bytes,
+            "events_per_packet": loop.events_per_packet,
+            "cpu_core": cores.emulator,
+            "monte_carlo": {"mean_hits": loop.mean_hits, "seed": loop.seed},
+        }
+    )
+    return engine, emulator
+
+
+def run_loop(
+    engine_config: EngineConfig, emulator_config: EmulatorConfig, cores: CorePlan, title: str | None = None
+) -> dict[str, Any]:
+    """One run: engine up, emulate, engine down; both results joined under the keys of `nanet demo --json`."""
+    merged = engine_config.processor.merge is not None
+    with EngineProcess(engine_config) as engine:
+        before = os.sched_getaffinity(0)
+        keep_to(cores.others)
+        try:
+            emulated = emulate.run(
+                emulator_config, title=title, losses=lambda: books.engine_losses(engine.counters(), merged=merged)
+            )
+        finally:
+            keep_to(before)
+        engine_result = engine.stop()
+    return joined(engine_config, emulated, engine_result)
+
+
+def joined(engine_config: EngineConfig, emulated: Mapping[str, Any], engine_result: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a loop from the results of its two halves."""
+    sent, answered = int(emulated["sent"]), int(emulated["answered"])
+    merged = engine_config.processor.merge is not None
+    losses = books.balance(sent, answered, engine_result["counters"], merged=merged)
+    latency = Histogram.decode(emulated["latency_histogram"]) if emulated["latency_histogram"] else Histogram()
+    result = results.base("demo") | {
+        "sent": sent,
+        "answered": answered,
+        "lost": sent - answered,
+        "losses": losses,
+        "loss_meanings": books.EVENT_LOSSES,
+        "latency_us": emulated["latency_us"],
+        "mistakes": emulated["mistakes"],
+        "emulator": emulated,
+        "engine": engine_result,
+    }
+    result["verdict"] = verdict(result, latency, engine_config.run.budget_us)
+    return result
+
+
+def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> dict[str, Any]:
+    """The promise of a trigger: every event answered once and rightly, p99.9 within the budget."""
+    reasons = []
+    if result["lost"] or any(result["losses"].values()):
+        reasons.append(f"lost {result['lost']:,} of {result['sent']:,} events: {books.lost_text(result['losses'])}")
+    wrong = {name: count for name, count in result["mistakes"].items() if count}
+    if wrong:
+        reasons.append(f"wrong answers: {books.lost_text(wrong)}")
+    if result["sent"] == 0:
+        reasons.append("nothing was sent")
+    p99_9_us = latency.percentile(99.9) / 1e3
+    if p99_9_us > budget_us:
+        reasons.append(f"p99.9 of the latency is {p99_9_us:,.0f} us, over the budget of {budget_us:,.0f} us")
+    over_budget = int(latency.counts[budget_us * 1e3 < LOWEST_NS].sum())
+    return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons, "events_over_budget": over_budget}
+
+
+def sentence(result: Mapping[str, Any]) -> str:
+    """The verdict as one sentence."""
+    judged, latency = result["verdict"], result["latency_us"] or {}
+    if not judged["kept"]:
+        return "Promise broken: " + "; ".join(judged["reasons"]) + "."
+    text = (
+        f"Promise kept: {result['sent']:,} events sent, all answered, 0 lost; p99.9 {latency['p99_9']:,.1f} us"
+        f" of {judged['budget_us']:,.0f} us"
+    )
+    if judged["events_over_budget"]:
+        stall = result["emulator"]["stalls"]["longest_us"]
+        text += f"; {judged['events_over_budget']:,} events took longer, at most {latency['max']:,.0f} us"
+        text += f" (the emulator's own thread was stopped for up to {stall:,.0f} us)" if stall > 200 else ""
+    else:
+        text += f", slowest {latency['max']:,.1f} us"
+    return text + "."
+
+
+def demo(loop: Loop, out: Path, json_path: Path | None, *, show: bool = True) -> tuple[int, dict[str, Any]]:
+    """Runs the loop and writes OUT/demo.html, OUT/demo.json and OUT/demo.hlog. Exit code and result."""
+    from nanet.report import write_report
+
+    cores = plan_cores()
+    engine_config, emulator_config = configs(loop, cores)
+    where = f"engine on core {cores.engine}, emulator on core {cores.emulator}" if cores.engine is not None else "cores shared"
+    boards = "1 board" if loop.boards == 1 else f"{loop.boards} boards"
+    title = f"nanet demo · {loop.rate_events_per_s / 1e6:g} Mevent/s · {boards}, {loop.layout} · {where}"
+    result = run_loop(engine_config, emulator_config, cores, title if show else None)
+    result["notes"] = [note for note in (cores.note, *result["engine"]["notes"]) if note]
+    for path in {out / "demo.json", json_path or out / "demo.json"}:
+        results.write_json(path, result)
+    write_hlog(out / "demo.hlog", _intervals(result), note=f"nanet demo, {result['date']}")
+    write_report(result, out / "demo.html")
+    return (OK if result["verdict"]["kept"] else BROKEN), result
+
+
+def _intervals(result: Mapping[str, Any]) -> list[tuple[str, float, float, Histogram]]:
+    length = float(result["emulator"]["elapsed_s"])
+    found = []
+    for tag, side, key in (
+        ("last-packet-to-answer", "emulator", "latency_histogram"),
+        ("without-own-stalls", "emulator", "latency_clean_histogram"),
+        ("engine-residence", "engine", "latency_histogram"),
+    ):
+        if result[side][key]:
+            found.append((tag, 0.0, length, Histogram.decode(result[side][key])))
+    return found

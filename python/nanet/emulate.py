@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the emulator (boards that send, L0 trigger processor that checks) in this process, with a live table.
+
+The emulator's thread spins on its own core; every other thread of this process is kept off the engine's core.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nanet import books, results
+from nanet.emulator_config import EmulatorConfig
+from nanet.histogram import Histogram
+from nanet.live import LiveState, LiveTable
+
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
+
+LossReader = Callable[[], Mapping[str, int]]
+
+
+def run(config: EmulatorConfig, *, title: str | None = None, losses: LossReader | None = None) -> dict[str, Any]:
+    """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
+
+    title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of.
+    Raises nanet._core.SetupError.
+    """
+    from nanet import _core
+
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    table = LiveTable(title) if title else None
+    stopped_by_signal = False
+    try:
+        emulator = _core.Emulator(config.model_dump(mode="json"))
+        gc.collect()
+        gc.disable()  # a collection would take milliseconds from the emulator's core
+        emulator.start()
+        stopped_by_signal = _watch(emulator, config, table, losses)
+        emulator.stop()
+        result = make_result(config, emulator.snapshot())
+        result["stopped_early"] = stopped_by_signal
+    finally:
+        gc.enable()
+        if table is not None:
+            table.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    return result
+
+
+def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """The emulator's side of a run, as JSON keys."""
+    latency, clean = Histogram.from_native(snapshot["latency"]), Histogram.from_native(snapshot["latency_clean"])
+    lateness = Histogram.from_native(snapshot["send_lateness"])
+    elapsed_s = float(snapshot["elapsed_s"])
+    checks = config.answers is not None
+    sent = int(snapshot["sent"])
+    return results.base("emulate tel62") | {
+        "config": config.model_dump(mode="json"),
+        "sent": sent,
+        "packets_sent": int(snapshot["packets_sent"]),
+        "answered": int(snapshot["answered"]) if checks else None,
+        "lost": sent - int(snapshot["answered"]) if checks else None,
+        "answer_packets": int(snapshot["answer_packets"]),
+        "bad_packets": {name: int(count) for name, count in snapshot["bad_packets"].items()},
+        "mistakes": mistakes(snapshot),
+        "tx_dropped": int(snapshot["tx_dropped"]),
+        "answers_kernel_dropped": int(snapshot["answers_kernel_dropped"]),
+        "elapsed_s": elapsed_s,
+        "latency_us": latency.summary_us() if latency.count else None,
+        "latency_clean_us": clean.summary_us() if clean.count else None,
+        "latency_histogram": latency.encode() if latency.count else None,
+        "latency_clean_histogram": clean.encode() if clean.count else None,
+        "send_lateness_us": lateness.summary_us() if lateness.count else None,
+        "stalls": _stalls(snapshot["stalls"]),
+        "series": [_course_point(row) for row in snapshot["series"]],
+    }
+
+
+def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
+    """Answers that are wrong, by name; `bad_packets` are MTP packets that break the format."""
+    counts = {name: snapshot[name] for name in ANSWER_MISTAKES}
+    counts["bad_packets"] = sum(snapshot["bad_packets"].values())
+    return {name: int(count) for name, count in counts.items()}
+
+
+def _watch(emulator: Any, config: EmulatorConfig, table: LiveTable | None, losses: LossReader | None) -> bool:
+    start = time.monotonic()
+    state = LiveState(duration_s=config.duration_s or None)
+    before, then, tick = 0, start, start + 1.0
+    while not emulator.wait(0.0):
+        if signal.sigtimedwait(STOP_SIGNALS, max(0.0, min(tick - time.monotonic(), 0.25 if table is None else 1.0))):
+            return True
+        now = time.monotonic()
+        if table is None or now < tick:
+            continue
+        tick += 1.0
+        snapshot = emulator.snapshot()
+        state.elapsed_s, state.sent, state.answered = now - start, int(snapshot["sent"]), int(snapshot["answered"])
+        state.rate, before, then = (state.sent - before) / (now - then), state.sent, now
+        named = dict(losses()) if losses else {}
+        state.losses = named | {name: count for name, count in mistakes(snapshot).items() if count}
+        state.in_flight = max(0, state.sent - state.answered - sum(named.values())) if config.answers else 0
+        histogram = Histogram.from_native(snapshot["latency"])
+        state.latency_us = histogram.summary_us() if histogram.count else {}
+        table.paint(state)
+    return False
+
+
+def _course_point(row: Any) -> dict[str, float]:
+    point = {name: int(row[name]) for name in ("sent", "answered", "p50_ns", "p99_ns", "max_ns")}
+    return {"t_s": round(int(row["end_ns"]) / 1e9, 3)} | point
+
+
+def _stalls(stalls: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        "count": int(stalls["count"]),
+        "total_us": int(stalls["total_ns"]) / 1e3,
+        "longest_us": int(stalls["longest_ns"]) / 1e3,
+    }
+
+
+def verdict(result: Mapping[str, Any], budget_us: float) -> dict[str, Any]:
+    """The promise as the sender sees it."""
+    reasons = []
+    if result["lost"]:
+        reasons.append(f"{result['lost']:,} of {result['sent']:,} events were not answered")
+    wrong = {name: count for name, count in result["mistakes"].items() if count}
+    if wrong:
+        reasons.append(f"wrong answers: {books.lost_text(wrong)}")
+    latency = result["latency_us"]
+    if latency and latency["p99_9"] > budget_us:
+        reasons.append(f"p99.9 of the latency is {latency['p99_9']:,.0f} us, over the budget of {budget_us:,.0f} us")
+    return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
+
+
+def sentence(result: Mapping[str, Any]) -> str:
+    """The sender's view as one sentence."""
+    latency = result["latency_us"]
+    text = f"{result['sent']:,} events sent in {result['packets_sent']:,} packets"
+    if result["answered"] is not None:
+        text += f", {result['answered']:,} answered"
+    if latency:
+        text += f"; p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"
+    judged = result["verdict"]
+    return text + (". Promise kept." if judged["kept"] else ". Promise broken: " + "; ".join(judged["reasons"]) + ".")
+
+
+def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> dict[str, Any]:
+    """Only receives answers and checks their format; the result as `nanet emulate l0tp --json` writes it."""
+    result = run(config, title=title)
+    bad = {name: result["mistakes"][name] for name in ("bad_packets", "bad_primitives")}
+    keys = ("nanet", "date", "machine", "config", "answer_packets", "bad_packets", "answers_kernel_dropped", "elapsed_s")
+    short = {key: result[key] for key in keys}
+    reasons = [f"{name} {count:,}" for name, count in bad.items() if count]
+    return short | {
+        "command": "emulate l0tp",
+        "primitives": sum(result["mistakes"][name] for name in ("unknown_answers", "stale_answers", "bad_primitives")),
+        "bad_primitives": bad["bad_primitives"],
+        "verdict": {"kept": not reasons, "reasons": reasons},
+    }
+
+
+def bad_text(result: Mapping[str, Any]) -> str:
+    """Bad packets by reason."""
+    return books.lost_text(dict(result["bad_packets"]) | {"primitives": result["bad_primitives"]})

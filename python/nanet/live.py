@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live table: cheap enough to be drawn on the core where something is being measured.
+
+A redraw is one formatted string and one write, well under a millisecond: the table must not show up in the latencies that
+it shows. Without a terminal there are plain lines and no escape codes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TextIO
+
+BAR_WIDTH = 44
+
+
+@dataclass
+class LiveState:
+    """What one frame shows. Rates are events/s, latencies us."""
+
+    elapsed_s: float = 0.0
+    duration_s: float | None = None
+    rate: float = 0.0
+    sent: int | None = None
+    answered: int = 0
+    in_flight: int = 0
+    losses: Mapping[str, int] = field(default_factory=dict)
+    latency_us: Mapping[str, float] = field(default_factory=dict)
+    latency_name: str = "latency"
+    unit: str = "event"
+    done_name: str = "answered"
+
+
+class LiveTable:
+    """Paints frames over each other on a terminal, or writes a line every `plain_every_s` elsewhere."""
+
+    def __init__(self, title: str, out: TextIO | None = None, plain_every_s: float = 1.0) -> None:
+        self.title = title
+        self.out = out or sys.stdout
+        self.terminal = self.out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.colour = self.terminal and "NO_COLOR" not in os.environ
+        self._plain_every_s = plain_every_s
+        self._next_plain_s = plain_every_s
+        self._lines = 0
+
+    def paint(self, state: LiveState) -> None:
+        """Shows `state`. Call it about once a second."""
+        if self.terminal:
+            lines = self.frame(state)
+            up = f"\x1b[{self._lines}A" if self._lines else "\x1b[?25l"
+            self.out.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines))
+            self.out.flush()
+            self._lines = len(lines)
+        elif state.elapsed_s + 0.05 >= self._next_plain_s:
+            self._next_plain_s = state.elapsed_s + self._plain_every_s
+            self.out.write(plain_line(state) + "\n")
+            self.out.flush()
+
+    def close(self, state: LiveState | None = None) -> None:
+        """Leaves the last frame on the screen and gives the cursor back."""
+        if state is not None:
+            self._next_plain_s = 0.0
+            self.paint(state)
+        if self._lines:
+            self.out.write("\x1b[?25h")
+            self.out.flush()
+            self._lines = 0
+
+    def frame(self, state: LiveState) -> list[str]:
+        """The lines of one frame."""
+        dim, bold, red, green, off = (
+            ("\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m") if self.colour else ("", "", "", "", "")
+        )
+        lines = [f"{bold}{self.title}{off}", f"{_bar(state, dim, off)}", ""]
+        head = f"{dim}{'rate':>14}{'sent':>16}{state.done_name:>16}{'in flight':>12}{off}"
+        sent = "-" if state.sent is None else f"{state.sent:,}"
+        lines += [head, f"{_rate(state.rate, state.unit):>14}{sent:>16}{state.answered:>16,}{state.in_flight:>12,}", ""]
+        names = [("p50", "p50"), ("p99", "p99"), ("p99_9", "p99.9"), ("max", "max")]
+        lines.append(f"{dim}{state.latency_name:>14}" + "".join(f"{shown:>12}" for _, shown in names) + off)
+        lines.append(f"{'us':>14}" + "".join(f"{_us(state.latency_us.get(key)):>12}" for key, _ in names))
+        lines.append("")
+        named = {name: count for name, count in state.losses.items() if count}
+        if named:
+            lines.append(f"{red}{'lost':>14}{off}  " + ", ".join(f"{name} {count:,}" for name, count in named.items())[:90])
+        else:
+            lines.append(f"{green}{'lost':>14}{off}  nothing")
+        return lines
+
+
+def plain_line(state: LiveState) -> str:
+    """One frame as one line without any escape code."""
+    named = [f"{name} {count:,}" for name, count in state.losses.items() if count]
+    latency = state.latency_us
+    parts = [
+        f"{state.elapsed_s:7.1f} s",
+        _rate(state.rate, state.unit),
+        *([] if state.sent is None else [f"sent {state.sent:,}"]),
+        f"{state.done_name} {state.answered:,}",
+        f"lost {', '.join(named) if named else '0'}",
+        f"p50 {_us(latency.get('p50'))} p99 {_us(latency.get('p99'))} p99.9 {_us(latency.get('p99_9'))}"
+        f" max {_us(latency.get('max'))} us",
+    ]
+    return "  ".join(parts)
+
+
+def _bar(state: LiveState, dim: str, off: str) -> str:
+    if not state.duration_s:
+        return f"{state.elapsed_s:8.1f} s, until it is stopped"
+    share = min(1.0, state.elapsed_s / state.duration_s)
+    done = round(share * BAR_WIDTH)
+    return f"{'━' * done}{dim}{'━' * (BAR_WIDTH - done)}{off}  {state.elapsed_s:.1f} / {state.duration_s:.1f} s"
+
+
+def _rate(rate: float, unit: str) -> str:
+    return f"{rate / 1e6:.3f} M{unit}/s" if rate >= 1e5 else f"{rate:,.0f} {unit}/s"
+
+
+def _us(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receive datagrams as a program of your own would want them: buffers of many packets, seen without a copy.
+
+    with nanet.open("udp://127.0.0.1:6200", protocol="mgp", sources=[nanet.config.Source(name="rich")]) as port:
+        for completion in port.completions(timeout_s=1.0):
+            packets = completion.array(nanet.wire.MGP_PACKET)
+            port.send("udp://127.0.0.1:6300", answer)
+
+Terms are those of the NIC contract: packets are received into a circular list of buffers (CLOP); a completion says that a
+buffer is filled; releasing it gives the buffer back. While all buffers are held, further packets are dropped and counted.
+One thread uses a port. What a view shows after its completion was released may change: copy what is to be kept. It stays
+readable memory for as long as any view of it lives, even after the port was closed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from nanet.config import PortConfig, Source
+from nanet.config_errors import validated
+
+if TYPE_CHECKING:
+    from nanet import _core
+
+__all__ = ["Completion", "Port", "open"]
+
+STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error")
+
+
+def open(  # noqa: A001
+    endpoint: str,
+    *,
+    protocol: str = "raw",
+    sources: Iterable[Source | dict[str, Any]] | None = None,
+    buffer_count: int = 16,
+    buffer_bytes: int = 1 << 18,
+    **options: Any,
+) -> Port:
+    """Listens on `endpoint` (udp://ADDRESS:PORT) and returns the port.
+
+    protocol: "raw" for any datagrams, "mgp" for ours, checked for header, checksum, source and sequence.
+    sources: who may send, mgp only; None: the RICH's first board.
+    buffer_count: power of two. buffer_bytes: multiple of 64, 65536 at least (without gro: a packet).
+    options: further fields of nanet.config.PortConfig.
+    Raises ConfigError for a wrong value, nanet._core.SetupError where the machine refuses.
+    """
+    if sources is None:
+        sources = [Source(name="rich")] if protocol == "mgp" else []
+    plain = [source.model_dump() if isinstance(source, Source) else source for source in sources]
+    given = {"endpoint": endpoint, "protocol": protocol, "sources": plain, "buffer_count": buffer_count}
+    return Port(validated(PortConfig, given | {"buffer_bytes": buffer_bytes} | options))
+
+
+class Port:
+    """An open port: a context manager that gives completions and sends."""
+
+    def __init__(self, config: PortConfig) -> None:
+        from nanet import _core
+
+        self.config = config
+        self._native: _core.Port | None = _core.Port(config.model_dump(mode="json"))
+        self._destinations: dict[str, int] = {}
+        self._held: deque[Completion] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<nanet.Port {self.config.endpoint} {self.config.protocol}{'' if self._native else ' closed'}>"
+
+    def poll(self, timeout_s: float = 0.0) -> Completion | None:
+        """The next filled buffer, or None when there is none within timeout_s. It is held until it is released."""
+        view = self._open().poll(timeout_s)
+        if view is None:
+            return None
+        completion = Completion(self, view)
+        self._held.append(completion)
+        return completion
+
+    def completions(self, timeout_s: float | None = None) -> Iterator[Completion]:
+        """Filled buffers, each released when the next one is asked for; ends after timeout_s without a packet (None: never)."""
+        while True:
+            completion = self.poll(timeout_s if timeout_s is not None else 3600.0)
+            if completion is None:
+                if timeout_s is not None:
+                    return
+                continue
+            try:
+                yield completion
+            finally:
+                completion.release()
+
+    def send(self, destination: str, payload: bytes | bytearray | memoryview | NDArray[Any]) -> bool:
+        """Sends one datagram at once. False: the kernel did not take it."""
+        native = self._open()
+        index = self._destinations.get(destination)
+        if index is None:
+            index = self._destinations[destination] = native.add_destination(destination)
+        return bool(native.send(index, bytes(payload)))
+
+    def counters(self) -> dict[str, int]:
+        """Totals by name since the port was opened; docs/design/books.md explains each."""
+        return {name: int(count) for name, count in self._open().counters().items()}
+
+    @property
+    def notes(self) -> list[str]:
+        """What the machine could not give, one line each."""
+        return list(self._open().notes)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._native is None
+
+    def close(self) -> None:
+        """Stops listening. Views of buffers stay readable."""
+        self._held.clear()
+        self._native = None
+
+    def _open(self) -> _core.Port:
+        if self._native is None:
+            raise ValueError("the port is closed (its with block has ended) open it again")
+        return self._native
+
+    def _release(self) -> None:
+        while self._held and self._held[0].released:
+            self._held.popleft()
+            if self._native is not None:
+                self._native.release()
+
+
+class Completion:
+    """One filled buffer. As a context manager it is released at the end of the block."""
+
+    def __init__(self, port: Port, view: _core.CompletionView) -> None:
+        self._port = port
+        self._view = view
+        self.released = False
+        self.bytes: int = view.bytes
+        """Bytes in use, from the start of the buffer."""
+        self.packet_count: int = view.packet_count
+        """Packets in the packet index."""
+        self.event_count: int = view.event_count
+        """Events in those packets, as their headers say; 0 with protocol raw."""
+        self.packets_lost: int = view.packets_lost
+        """Packets newly known to be missing since the completion before; 0 with protocol raw."""
+        self.stride_bytes: int = view.stride_bytes
+        """Not 0: every packet is this long and they lie back to back."""
+        self.first_packet_ns: int = view.first_packet_ns
+        """Arrival of the oldest packet, CLOCK_MONOTONIC [ns]."""
+        self.last_packet_ns: int = view.last_packet_ns
+        """Arrival of the newest packet, CLOCK_MONOTONIC [ns]."""
+        self._status: int = view.status
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def __len__(self) -> int:
+        return self.packet_count
+
+    def __repr__(self) -> str:
+        return f"<nanet.Completion {self.packet_count} packets, {self.bytes} B, {'|'.join(sorted(self.status)) or 'batch'}>"
+
+    @property
+    def status(self) -> frozenset[str]:
+        """Why it was handed over and what happened: full, timeout, flush, gap, truncated, error."""
+        return frozenset(name for bit, name in enumerate(STATUS_NAMES) if self._status >> bit & 1)
+
+    @property
+    def buffer(self) -> NDArray[np.uint8]:
+        """The bytes in use, uint8 [bytes], read-only, no copy."""
+        self._check()
+        return np.asarray(self._view.buffer)
+
+    @property
+    def index(self) -> NDArray[Any]:
+        """Where each packet is: structured [packet_count] with offset, bytes, source."""
+        self._check()
+        return np.asarray(self._view.index)
+
+    def array(self, dtype: DTypeLike) -> NDArray[Any]:
+        """All packets as one structured array [packet_count], read-only, no copy.
+
+        dtype: layout of a packet, at most as long as the packets are (the rest of each is skipped).
+        Raises ValueError when the packets differ in length (see `packets`) or are shorter than dtype.
+        """
+        layout = np.dtype(dtype)
+        if self.packet_count == 0:
+            return np.empty(0, dtype=layout)
+        if self.stride_bytes == 0:
+            raise ValueError("the packets do not lie in one raster (they differ in length) use packets()")
+        if layout.itemsize > self.stride_bytes:
+            raise ValueError(f"a packet has {self.stride_bytes} B (the dtype has {layout.itemsize}) use a dtype that fits")
+        return np.ndarray((self.packet_count,), dtype=layout, buffer=self.buffer, strides=(self.stride_bytes,))
+
+    def packets(self) -> Iterator[memoryview]:
+        """Each packet's bytes, read-only, no copy, whatever their lengths."""
+        whole = memoryview(self.buffer)
+        for offset, size in zip(self.index["offset"].tolist(), self.index["bytes"].tolist(), strict=True):
+            yield whole[offset : offset + size]
+
+    def release(self) -> None:
+        """Gives the buffer back; twice is the same as once. Buffers go back in the order in which they came."""
+        if not self.released:
+            self.released = True
+            self._port._release()
+
+    def _check(self) -> None:
+        if self.released:
+            raise ValueError("this completion was released (its buffer may hold newer packets) copy what is to be kept")

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports: one self-contained HTML file for each kind of result. No request leaves the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nanet.report import bench, demo, page
+
+_MAKERS = {
+    "demo": demo.make,
+    "bench rate": bench.make_rate,
+    "bench latency": bench.make_latency,
+    "bench rings": bench.make_rings,
+}
+
+
+def write_report(result: Mapping[str, Any], path: Path) -> None:
+    """Writes the report of a result (what the command's --json holds) to `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page.render(_MAKERS[str(result["command"])](result)), encoding="utf-8")

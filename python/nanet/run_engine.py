@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one engine in this process until its time is over or a signal comes, then drains, reports and judges.
+
+SIGTERM and SIGINT are blocked in every thread and taken by the control thread alone, so no system call of the data path is
+ever interrupted. The control thread keeps off the cores of the data path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanet import books, results
+from nanet.config import EngineConfig, online_cores
+from nanet.histogram import Histogram
+from nanet.live import LiveState, LiveTable
+from nanet.machine import keep_to
+
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+SAMPLES_KEPT = 48
+OK, BROKEN = 0, 1
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where output goes."""
+
+    json_path: Path | None = None
+    quiet: bool = False
+    ready_fd: int | None = None
+    status_fd: int | None = None
+
+
+def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]:
+    """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError."""
+    from nanet import _core
+
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        _leave_cores(config)
+        engine = _core.Engine(config.model_dump(mode="json"))
+        if not options.quiet:
+            for note in engine.notes:
+                print(f"note: {note}", file=sys.stderr)
+        engine.start()
+        gc.collect()
+        gc.freeze()
+        _say_ready(config, options)
+        _control_loop(engine, config, options)
+        engine.stop()
+        result = make_result(config, engine)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    results.write_json(options.json_path, result)
+    return (OK if result["verdict"]["kept"] else BROKEN), result
+
+
+def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
+    """What `nanet run --json` writes."""
+    snapshot = engine.snapshot()
+    counters = {name: int(count) for name, count in snapshot["counters"].items()}
+    merged = config.processor.merge is not None
+    histogram = _residence(snapshot)
+    losses = books.engine_losses(counters, merged=merged)
+    result = results.base("run") | {
+        "config": config.model_dump(mode="json"),
+        "notes": list(engine.notes),
+        "elapsed_s": snapshot["elapsed_s"],
+        "counters": counters,
+        "losses": losses,
+        "refusals": books.refusals(counters),
+        "sources": snapshot["sources"],
+        "links": snapshot["links"],
+        "rings": {name: [int(n) for n in values] for name, values in (snapshot.get("rings") or {}).items()},
+        "latency_us": histogram.summary_us() if histogram.count else None,
+        "latency_histogram": histogram.encode() if histogram.count else None,
+        "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
+    }
+    result["verdict"] = verdict(losses, histogram, config.run.budget_us)
+    return result
+
+
+def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float) -> dict[str, Any]:
+    """Whether the promise was kept: nothing lost, p99.9 within the budget; with the reasons where not."""
+    reasons = []
+    if any(losses.values()):
+        reasons.append(f"lost {books.lost_text(losses)}")
+    p99_9_us = histogram.percentile(99.9) / 1e3
+    if histogram.count and p99_9_us > budget_us:
+        reasons.append(f"p99.9 of the latency is {p99_9_us:,.0f} us, over the budget of {budget_us:,.0f} us")
+    return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
+
+
+def _control_loop(engine: Any, config: EngineConfig, options: RunOptions) -> None:
+    start = time.monotonic()
+    end = start + config.run.duration_s if config.run.duration_s else float("inf")
+    parent = os.getppid()
+    table = None if options.quiet else LiveTable(f"nanet run · {config.name} · {config.topology}", plain_every_s=10.0)
+    merged = config.processor.merge is not None
+    counting = config.processor.kind == "count"
+    state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
+    if counting:
+        state.unit, state.done_name = "packet", "accepted"
+    events_before, then = 0, start
+    while engine.running and time.monotonic() < end:
+        if signal.sigtimedwait(STOP_SIGNALS, max(0.0, min(1.0, end - time.monotonic()))):
+            break
+        if options.ready_fd is not None and os.getppid() != parent:
+            break  # who started us is gone
+        if table is None and options.status_fd is None:
+            continue
+        snapshot = engine.snapshot()
+        counters = snapshot["counters"]
+        if options.status_fd is not None:
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):
+                os.write(options.status_fd, json.dumps(counters).encode() + b"\n")
+        if table is not None:
+            now = time.monotonic()
+            events = counters["packets_accepted" if counting else "events_received"]
+            state.rate, events_before, then = (events - events_before) / (now - then), events, now
+            state.elapsed_s = now - start
+            state.answered = counters["packets_accepted" if counting else "events_answered"]
+            state.losses = books.engine_losses(counters, merged=merged)
+            histogram = _residence(snapshot)
+            state.latency_us = histogram.summary_us() if histogram.count else {}
+            table.paint(state)
+    if table is not None:
+        table.close()
+
+
+def _say_ready(config: EngineConfig, options: RunOptions) -> None:
+    if options.ready_fd is not None:
+        os.write(options.ready_fd, b"ready\n")
+        os.close(options.ready_fd)
+    if not options.quiet:
+        where = ", ".join(link.endpoint for link in config.links)
+        print(f"ready: listening on {where}", flush=True)
+
+
+def _leave_cores(config: EngineConfig) -> None:
+    cores = config.cpu_cores
+    pinned = {core for core in (cores.receive, cores.process, cores.send) if core is not None}
+    if pinned:
+        keep_to(set(online_cores()) - pinned)
+
+
+def _residence(snapshot: Mapping[str, Any]) -> Histogram:
+    native = snapshot.get("latency_ns")
+    return Histogram() if native is None else Histogram.from_native(native)
+
+
+def _plain_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in sample.items() if name != "hits"}
+    return plain | {"hits": [int(hit) for hit in sample["hits"]]}
