@@ -128,7 +128,7 @@ TEST_F(RecorderFile, BothDirectionsAreWrittenWithRightChecksums) {
     EXPECT_EQ(be32(packet, 16), INADDR_LOOPBACK);
     EXPECT_EQ(be16(packet, 20), received ? peer.port() : local.port);
     EXPECT_EQ(be16(packet, 22), received ? local.port : peer.port());
-    EXPECT_EQ(std::memcmp(packet.data() + 28, expected.data(), expected.size()), 0);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), reinterpret_cast<const std::byte*>(packet.data()) + 28));
     EXPECT_GE(records[i].time_ns, begin_ns);
     EXPECT_LE(records[i].time_ns, end_ns);
   }
