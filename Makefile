@@ -42,13 +42,14 @@ test: packages-run packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: 
 
 lint: $(STAMPS)/install $(STAMPS)/test $(STAMPS)/lint ## layers, file heads and sizes, formatting, types
 	$(BIN)/python scripts/check_layers.py
-	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	@echo clang-format
+	@$(BIN)/clang-format --dry-run -Werror $(CXX_FILES) || { echo "error: not in the project's format (see above) run make format" >&2; exit 1; }
 	$(BIN)/ruff check $(PYTHON_DIRS)
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
 	$(BIN)/mypy --package nanet
 
 format: $(STAMPS)/lint ## rewrite the sources in the project's format
-	$(BIN)/clang-format -i $(CXX_FILES)
+	@$(BIN)/clang-format -i $(CXX_FILES)
 	$(BIN)/ruff check --fix --quiet $(PYTHON_DIRS) || true
 	$(BIN)/ruff format $(PYTHON_DIRS)
 
