@@ -224,11 +224,13 @@ void SequenceTracker::take_back(std::uint32_t sequence, std::uint32_t event_coun
 }
 
 void SequenceTracker::learn_event_count(std::uint32_t event_count) {
-  constexpr std::uint32_t kMemoryPackets = 256;
-  if (learned_packets_ < kMemoryPackets) ++learned_packets_;
+  constexpr std::int64_t kMemoryPackets = 256;
   const auto mean = static_cast<std::int64_t>(events_per_packet_q16_);
-  const auto value = static_cast<std::int64_t>(event_count) << 16;
-  events_per_packet_q16_ = static_cast<std::uint64_t>(mean + (value - mean) / static_cast<std::int64_t>(learned_packets_));
+  const std::int64_t difference = (static_cast<std::int64_t>(event_count) << 16) - mean;
+  // The constant divisor is the usual case: a division by a variable would cost more than the rest of a packet.
+  const std::int64_t step =
+      learned_packets_ < kMemoryPackets ? difference / ++learned_packets_ : difference / kMemoryPackets;
+  events_per_packet_q16_ = static_cast<std::uint64_t>(mean + step);
 }
 
 // Events in `packets` packets between two event numbers of which only 16 bits are sure: the value congruent to their difference

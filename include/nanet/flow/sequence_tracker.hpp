@@ -105,7 +105,7 @@ class SequenceTracker {
   std::uint64_t next_event_ = 0;
   std::uint64_t start_event_ = 0;
   std::uint64_t events_per_packet_q16_ = 0;  // running mean, 16 fraction bits
-  std::uint32_t learned_packets_ = 0;
+  std::int64_t learned_packets_ = 0;
 
   // A start marker that may be an old one: believed when the first packet after it fits it and not the run.
   bool has_pending_start_ = false;

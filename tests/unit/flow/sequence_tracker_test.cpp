@@ -194,6 +194,16 @@ TEST(SequenceTracker, EndMarkerCountsWhatIsMissingAndStillLetsItCome) {
   EXPECT_EQ(packets(tracker), (Books{14, 11, 3, 0}));
 }
 
+TEST(SequenceTracker, EveryPacketOfTheWindowBeforeTheEndCanStillCome) {
+  SequenceTracker tracker;
+  tracker.on_start_marker(0, 0);
+  send_range(tracker, 0, 2000);
+  tracker.on_end_marker(4000, 4000 * kEvents);
+  for (std::uint32_t k = 4000 - 1024; k < 4000; ++k) ASSERT_EQ(send(tracker, k), Verdict::accept_reordered) << k;
+  EXPECT_EQ(send(tracker, 4000 - 1025), Verdict::late);
+  EXPECT_EQ(packets(tracker), (Books{4000, 3024, 0, 976}));
+}
+
 TEST(SequenceTracker, RunOfWhichNothingCame) {
   SequenceTracker tracker;
   tracker.on_start_marker(0, 0);
