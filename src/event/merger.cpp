@@ -39,6 +39,22 @@ void check(const MergerConfig& config) {
   }
 }
 
+// Reads no further than the last hit.
+void copy_hits(std::uint16_t* to, const std::uint16_t* from, std::uint32_t count) {
+  if (count >= 8) {
+    for (std::uint32_t i = 0; i + 8 < count; i += 8) std::memcpy(to + i, from + i, 16);
+    std::memcpy(to + count - 8, from + count - 8, 16);
+  } else if (count >= 4) {
+    std::memcpy(to, from, 8);
+    std::memcpy(to + count - 4, from + count - 4, 8);
+  } else if (count >= 2) {
+    std::memcpy(to, from, 4);
+    to[count - 1] = from[count - 1];
+  } else if (count == 1) {
+    to[0] = from[0];
+  }
+}
+
 }  // namespace
 
 Merger::Merger(const MergerConfig& config) {
@@ -62,6 +78,12 @@ Merger::Merger(const MergerConfig& config) {
   full_mask_ = (1u << config.source_count) - 1;
   open_max_ = config.open_events_max;
   window_ns_ = config.window_ns;
+}
+
+PartResult Merger::add_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
+                            std::uint64_t now_ns) {
+  return add(source, key, hit_count, now_ns,
+             [hits](std::uint16_t* to, std::uint32_t count) { copy_hits(to, hits, count); });
 }
 
 void Merger::expire(std::uint64_t now_ns) {

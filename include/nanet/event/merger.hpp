@@ -93,15 +93,17 @@ class Merger {
 
   // Precondition: source < source_count. Only the low 40 bits of key count. hits may be null when hit_count is 0.
   PartResult add_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
-                      std::uint64_t now_ns) {
-    return add<HitRoom::exact>(source, key, hits, hit_count, now_ns);
-  }
+                      std::uint64_t now_ns);
 
-  // The same, faster: memory behind `hits` must be readable up to the next multiple of kHitsPad hits, at least
-  // kHitsPad (true of any event in the padded format, and of an unpacked one in a buffer with that much room).
+  // The same, faster: memory behind `hits` must be readable up to the next multiple of kHitsPad hits, and kHitsPad of
+  // them also when hit_count is 0 (true of any event in the padded format, and of an unpacked one in a buffer with
+  // that much room).
   PartResult add_padded_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits,
                              std::uint32_t hit_count, std::uint64_t now_ns) {
-    return add<HitRoom::padded>(source, key, hits, hit_count, now_ns);
+    return add(source, key, hit_count, now_ns, [hits](std::uint16_t* to, std::uint32_t count) {
+      std::memcpy(to, hits, 16);
+      for (std::uint32_t i = kHitsPad; i < count; i += kHitsPad) std::memcpy(to + i, hits + i, 16);
+    });
   }
 
   // Closes the events that opened window_ns ago or earlier. Amortised O(1); call it as often as you like.
@@ -123,8 +125,6 @@ class Merger {
   std::uint32_t memory_events() const { return entry_mask_ + 1; }  // events that the memory holds
 
  private:
-  enum class HitRoom { exact, padded };
-
   // One remembered event, open or closed. Entries form a ring in order of opening; `position` counts all openings.
   struct Entry {
     std::uint64_t key = 0;
@@ -140,9 +140,9 @@ class Merger {
     std::uint32_t position;
   };
 
-  template <HitRoom room>
-  PartResult add(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
-                 std::uint64_t now_ns);
+  // copy(to, count) writes `count` hits, and may write up to kHitsPad - 1 more.
+  template <class Copy>
+  PartResult add(std::uint32_t source, std::uint64_t key, std::uint32_t hit_count, std::uint64_t now_ns, Copy copy);
   std::uint32_t cut_hits(MergedEvent& event, std::uint32_t hit_count);
   void close(Entry& entry, CloseReason reason, std::uint64_t now_ns);
 
@@ -205,34 +205,9 @@ class Merger {
   std::vector<Bucket> buckets_;
 };
 
-namespace detail {
-
-// Copies exactly `count` hits; the target has room for more.
-inline void copy_exact(std::uint16_t* to, const std::uint16_t* from, std::uint32_t count) {
-  if (count >= 8) {
-    for (std::uint32_t i = 0; i + 8 < count; i += 8) std::memcpy(to + i, from + i, 16);
-    std::memcpy(to + count - 8, from + count - 8, 16);
-  } else if (count >= 4) {
-    std::memcpy(to, from, 8);
-    std::memcpy(to + count - 4, from + count - 4, 8);
-  } else if (count >= 2) {
-    std::memcpy(to, from, 4);
-    to[count - 1] = from[count - 1];
-  } else if (count == 1) {
-    to[0] = from[0];
-  }
-}
-
-inline void copy_padded(std::uint16_t* to, const std::uint16_t* from, std::uint32_t count) {
-  std::memcpy(to, from, 16);
-  for (std::uint32_t i = kHitsPad; i < count; i += kHitsPad) std::memcpy(to + i, from + i, 16);
-}
-
-}  // namespace detail
-
-template <Merger::HitRoom room>
-inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits,
-                              std::uint32_t hit_count, std::uint64_t now_ns) {
+template <class Copy>
+inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, std::uint32_t hit_count, std::uint64_t now_ns,
+                              Copy copy) {
   key &= kKeyMask;
   std::uint32_t position = cursors_[source];
   Entry* entry = &entry_[position & entry_mask_];
@@ -255,12 +230,7 @@ inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, const std
     hit_count = cut_hits(event, hit_count);
     result = PartResult::merged_cut;
   }
-  std::uint16_t* const to = event.hits + event.hit_count;
-  if constexpr (room == HitRoom::exact) {
-    detail::copy_exact(to, hits, hit_count);
-  } else {
-    detail::copy_padded(to, hits, hit_count);
-  }
+  copy(event.hits + event.hit_count, hit_count);
   event.hit_count = static_cast<std::uint16_t>(event.hit_count + hit_count);
   event.parts_mask = static_cast<std::uint8_t>(event.parts_mask | bit);
   ++stats_.parts_merged;

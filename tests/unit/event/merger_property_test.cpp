@@ -115,7 +115,7 @@ TEST_P(MergerProperty, DoesWhatTheModelDoes) {
   MergerModel model(stream.config);
   std::uint64_t now_ns = 0;
   std::uint64_t events_delivered = 0;
-  constexpr std::uint64_t part_count = 250'000;
+  constexpr std::uint64_t part_count = 150'000;
   for (std::uint64_t i = 0; i < part_count; ++i) {
     const Part part = boards.next();
     now_ns += static_cast<std::uint64_t>(stream.mean_gap_ns * 2) * boards.below(1000) / 1000;
