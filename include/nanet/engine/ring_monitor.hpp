@@ -36,15 +36,13 @@ class RingMonitor {
   void record(const rich::EventHits& event, const rich::Ring& ring, std::uint32_t timestamp, std::uint8_t fine_time,
               std::uint16_t primitive_id, bool found) {
     bump(multiplicity_[std::min<std::size_t>(ring.hits, kMultiplicityBins - 1)]);
-    if (found) {
-      const auto bin = static_cast<std::size_t>(ring.radius_mm);
-      if (bin < kRadiusBins) bump(radius_mm_[bin]);
-    }
+    const auto bin = static_cast<std::size_t>(ring.radius_mm);
+    bump(radius_mm_[found ? std::min(bin, kRadiusBins) : kRadiusBins]);  // a bin for the rest is cheaper than a branch
     const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
     if (taken < kSamples) [[unlikely]] keep(taken, event, ring, timestamp, fine_time, primitive_id);
   }
 
-  std::span<const std::atomic<std::uint64_t>> radius_mm() const { return radius_mm_; }
+  std::span<const std::atomic<std::uint64_t>> radius_mm() const { return std::span(radius_mm_).first(kRadiusBins); }
   std::span<const std::atomic<std::uint64_t>> multiplicity() const { return multiplicity_; }
   std::span<const EventSample> samples() const {
     return std::span(samples_).first(sample_count_.load(std::memory_order_acquire));
@@ -67,7 +65,7 @@ class RingMonitor {
     sample_count_.store(slot + 1, std::memory_order_release);
   }
 
-  std::array<std::atomic<std::uint64_t>, kRadiusBins> radius_mm_{};
+  std::array<std::atomic<std::uint64_t>, kRadiusBins + 1> radius_mm_{};
   std::array<std::atomic<std::uint64_t>, kMultiplicityBins> multiplicity_{};
   std::vector<EventSample> samples_;
   std::atomic<std::size_t> sample_count_{0};
