@@ -189,6 +189,12 @@ std::size_t UdpSender::flush(Destination& destination) {
         dropped(groups_[m]);
         settled += groups_[m++].packet_count;
         break;
+      case Verdict::drop_all:
+        for (; m < message_count_; ++m) {
+          dropped(groups_[m]);
+          settled += groups_[m].packet_count;
+        }
+        break;
       case Verdict::regroup:
         return settled;
     }
@@ -201,7 +207,7 @@ UdpSender::Verdict UdpSender::judge(Destination& destination, const Group& group
   if (error == EAGAIN || error == EWOULDBLOCK) {
     refused_.add(drain_refusals(destination.fd));  // a waiting notice would end the poll at once
     if (wait_left_ns_ == 0) {
-      return Verdict::drop_message;
+      return Verdict::drop_all;  // its socket is full: the later ones would fare no better
     }
     const std::uint64_t start_ns = clock_ns();
     wait_for(destination.fd, POLLOUT, wait_left_ns_);

@@ -53,7 +53,7 @@ class UdpSender {
   Group group(std::span<const TxPacket> packets, const Destination& destination) const;
   void write_message(std::span<const TxPacket> packets, const Group& group, Destination& destination);
   std::size_t flush(Destination& destination);
-  enum class Verdict : std::uint8_t { again, drop_message, regroup };
+  enum class Verdict : std::uint8_t { again, drop_message, drop_all, regroup };
   Verdict judge(Destination& destination, const Group& group, int error);
   void sent(const Group& group);
   void dropped(const Group& group);
