@@ -25,6 +25,7 @@ function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
   add_library(nanet_${name} STATIC ${sources})
   target_link_libraries(nanet_${name} PUBLIC nanet_options)
+  target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target
   foreach(dependency IN LISTS ARGN)
     if(dependency MATCHES "::")
       target_link_libraries(nanet_${name} PUBLIC ${dependency})

@@ -105,10 +105,7 @@ class ProtocolReceiver final : public Receiver {
       if (route == nullptr) return refuse(Counter::packets_unknown_source);
       Source& source = sources_[route->source];
       if (facts.kind != PacketKind::data) return mark(facts, source);
-      if (!track(facts, source)) return;
-      const std::uint64_t restarts = source.tracker.restarts();
-      const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
-      store(packet, facts, source, static_cast<std::uint16_t>(route->source | (run_start ? PacketRef::run_start : 0)));
+      if (track(facts, source)) store(packet, facts, source, route->source);
     } else {
       store(packet, facts, sources_.front(), 0);
     }
@@ -154,7 +151,10 @@ class ProtocolReceiver final : public Receiver {
     source.counters.add(Counter::bytes_accepted, packet.bytes);
     source.counters.add(Counter::events_received, facts.event_count);
     filling_.event_count += facts.event_count;
-    add_to_index(packet, source_index);
+    // Said of the first packet that the consumer sees of the run: the very first may have been dropped.
+    const std::uint64_t restarts = source.tracker.restarts();
+    const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
+    add_to_index(packet, static_cast<std::uint16_t>(source_index | (run_start ? PacketRef::run_start : 0)));
   }
 
   void add_to_index(const link::RxPacket& packet, std::uint16_t source_index) {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "../src/rich/math_fit.cpp"  // from include/, the one include folder
+#define HWY_TARGET_INCLUDE "rich/math_fit.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 

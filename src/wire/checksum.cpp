@@ -5,7 +5,7 @@
 
 // Highway compiles this file once for each vector unit; the path is found from the folder of public headers.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "../src/wire/checksum.cpp"
+#define HWY_TARGET_INCLUDE "wire/checksum.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
