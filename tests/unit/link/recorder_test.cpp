@@ -78,6 +78,15 @@ std::uint64_t wall_clock_ns() {
 
 class RecorderFile : public testing::Test {
  protected:
+  static RecorderConfig config_of(const std::string& path, std::uint64_t max_bytes, const Endpoint& local, const Endpoint& destination) {
+    RecorderConfig config;
+    config.path = path;
+    config.max_bytes = max_bytes;
+    config.local = local;
+    config.destinations.push_back(destination);
+    return config;
+  }
+
   RecorderFile() {
     std::string pattern = (std::filesystem::temp_directory_path() / "recorder_test_XXXXXX").string();
     directory_ = ::mkdtemp(pattern.data());
@@ -98,7 +107,7 @@ TEST_F(RecorderFile, BothDirectionsAreWrittenWithRightChecksums) {
   const std::uint64_t begin_ns = wall_clock_ns();
   const std::vector<std::size_t> sizes{1168, 0, 1, 1471, 65507, 1168, 1168};
   {
-    Recorder recorder(std::move(udp), {path_, 1u << 30, local, config.destinations});
+    Recorder recorder(std::move(udp), config_of(path_, 1u << 30, local, config.destinations[0]));
     Collector collector;
     for (std::uint32_t i = 0; i < sizes.size(); ++i) {
       peer.send(local.port, payload(i, sizes[i]));
@@ -145,7 +154,7 @@ class Nowhere : public Link {
 };
 
 TEST_F(RecorderFile, LiteralBytes) {
-  RecorderConfig config{path_, 1000, {"udp", 0x0A000001, 6200}, {{"udp", 0xC0A80002, 6201}}};
+  const RecorderConfig config = config_of(path_, 1000, Endpoint{"udp", 0x0A000001, 6200}, Endpoint{"udp", 0xC0A80002, 6201});
   const std::array<std::byte, 5> data{std::byte{'h'}, std::byte{'e'}, std::byte{'l'}, std::byte{'l'}, std::byte{'o'}};
   const TxPacket packet{data.data(), 5, 0};
   { Recorder(std::make_unique<Nowhere>(), config).send(std::span(&packet, 1), 0); }
@@ -158,7 +167,7 @@ TEST_F(RecorderFile, LiteralBytes) {
 }
 
 TEST_F(RecorderFile, StopsAtItsLimitAndCounts) {
-  RecorderConfig config{path_, 24 + 3 * (16 + 28 + 100) + 50, {"udp", 1, 1}, {{"udp", 2, 2}}};
+  const RecorderConfig config = config_of(path_, 24 + 3 * (16 + 28 + 100) + 50, Endpoint{"udp", 1, 1}, Endpoint{"udp", 2, 2});
   const Bytes data = payload(1, 100);
   const Bytes shorter = payload(2, 1);
   {
@@ -175,7 +184,7 @@ TEST_F(RecorderFile, StopsAtItsLimitAndCounts) {
 }
 
 TEST_F(RecorderFile, MoreThanOneBufferIsWrittenWhole) {
-  RecorderConfig config{path_, 1u << 30, {"udp", 1, 1}, {{"udp", 2, 2}}};
+  const RecorderConfig config = config_of(path_, 1u << 30, Endpoint{"udp", 1, 1}, Endpoint{"udp", 2, 2});
   const Bytes data = payload(1, 60'000);
   {
     Recorder recorder(std::make_unique<Nowhere>(), config);
@@ -190,7 +199,7 @@ TEST_F(RecorderFile, MoreThanOneBufferIsWrittenWhole) {
 }
 
 TEST_F(RecorderFile, FullDiskIsCountedAndStopsNothing) {
-  RecorderConfig config{"/dev/full", 1u << 30, {"udp", 1, 1}, {{"udp", 2, 2}}};
+  const RecorderConfig config = config_of("/dev/full", 1u << 30, Endpoint{"udp", 1, 1}, Endpoint{"udp", 2, 2});
   const Bytes data = payload(1, 60'000);
   Recorder recorder(std::make_unique<Nowhere>(), config);
   const std::vector<TxPacket> packets(100, TxPacket{data.data(), 60'000, 0});
@@ -201,12 +210,12 @@ TEST_F(RecorderFile, FullDiskIsCountedAndStopsNothing) {
 
 TEST_F(RecorderFile, RefusesAPathThatCannotBe) {
   try {
-    Recorder(std::make_unique<Nowhere>(), {directory_ + "/no/such/file.pcap", 1000, {}, {}});
+    Recorder(std::make_unique<Nowhere>(), config_of(directory_ + "/no/such/file.pcap", 1000, {}, {}));
     FAIL();
   } catch (const SetupError& error) {
     EXPECT_NE(std::string(error.what()).find("No such file or directory"), std::string::npos);
   }
-  EXPECT_THROW(Recorder(std::make_unique<Nowhere>(), {path_, 23, {}, {}}), SetupError);
+  EXPECT_THROW(Recorder(std::make_unique<Nowhere>(), config_of(path_, 23, {}, {})), SetupError);
 }
 
 }  // namespace
