@@ -6,28 +6,33 @@ Terms: `counters` are an engine's totals by name, `sent` and `answered` are the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 EVENT_LOSSES = {
     "events_lost": "their packet was missing or dropped before the processor",
     "events_unseen": "no part of them came",
     "events_discarded": "incomplete, and the configuration says to drop such events",
-    "events_unsent": "answered, but the answer could not be sent",
-    "answers_lost": "the answer was sent but did not arrive at the L0 trigger processor",
+    "answers_lost": "answered, but the answer did not arrive at the L0 trigger processor",
     "unexplained": "no counter accounts for them",
 }
 """What can happen to an event instead of an answer, by name."""
 
-PACKET_LOSSES = (
-    "packets_lost_kernel", "packets_lost_network", "packets_clop_full", "packets_clop_full_unread", "packets_late",
-)  # fmt: skip
-"""Counters of packets that a good sender sent and the processor did not get."""
+PACKET_LOSSES = ("packets_lost_kernel", "packets_lost_network", "packets_clop_full")
+"""Counters of packets that a source sent and the processor did not get; every such packet is in exactly one."""
+
+LINK_LOSSES = {
+    "answers_refused": "packets of answers that the receiver's machine refused: nobody listens there",
+    "answers_dropped": "packets of answers that the kernel did not take",
+    "kernel_dropped": "datagrams that the kernel dropped at a link without sequence numbers",
+}
+"""Losses that only a link knows of, in packets."""
 
 PACKET_REFUSALS = (
-    "packets_duplicate", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
+    "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
     "packets_unknown_source",
 )  # fmt: skip
-"""Counters of packets that came and were refused: doubles, or not what the configuration speaks of."""
+"""Counters of packets that came and were refused. One that a source sent is among the lost ones already."""
 
 
 def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
@@ -35,20 +40,34 @@ def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bo
 
     merged: events are built from parts, so that `events_lost` counts parts and is no summand.
     """
-    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded", "events_unsent")}
+    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded")}
     if merged:
         losses["events_lost"] = 0
     else:
         losses["events_unseen"] = 0
     written = int(counters.get("events_answered", 0))
-    losses["answers_lost"] = max(0, written - losses["events_unsent"] - answered)
+    losses["answers_lost"] = max(0, written - answered)
     losses["unexplained"] = sent - answered - sum(losses.values())
     return losses
 
 
+def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> dict[str, int]:
+    """An engine's counters, and what only its links know: LINK_LOSSES. raw_links: names of links without sequence numbers."""
+    counters = {name: int(count) for name, count in snapshot["counters"].items()}
+    counters |= dict.fromkeys(LINK_LOSSES, 0)
+    for link in snapshot["links"]:
+        stats = link["stats"]
+        if link["name"] == "answers":
+            counters["answers_refused"] += int(stats["tx_refused"])
+            counters["answers_dropped"] += int(stats["tx_dropped"])
+        elif link["name"] in raw_links:
+            counters["kernel_dropped"] += int(stats["rx_kernel_dropped"])
+    return counters
+
+
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
-    """What the engine alone knows to be lost: events by name, and packets where no event number tells."""
-    names = ["events_discarded", "events_unsent", "events_unseen" if merged else "events_lost", *PACKET_LOSSES]
+    """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
+    names = ["events_discarded", "events_unseen" if merged else "events_lost", *PACKET_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

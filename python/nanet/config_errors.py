@@ -56,8 +56,9 @@ def load_document(path: Path) -> Document:
 
 def parse_document(text: str, name: str = "") -> Document:
     """The same from text in memory."""
-    loader = _Loader(text)
+    node = None
     try:
+        loader = _Loader(text)  # refuses control characters at once
         node = loader.get_single_node()
         data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
@@ -68,8 +69,8 @@ def parse_document(text: str, name: str = "") -> Document:
     except yaml.YAMLError as error:
         what = " ".join(str(error).split())
         raise ConfigError([f"{name}: not usable as YAML ({what}) check its characters"]) from None
-    finally:
-        loader.dispose()
+    except (ValueError, RecursionError) as error:  # such as a date that does not exist, or brackets without end
+        raise ConfigError([f"{name}: not usable as YAML ({_short(error)}) check its values"]) from None
     lines: dict[Location, int] = {}
     if node is not None:
         _collect_lines(node, (), lines)

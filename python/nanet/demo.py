@@ -94,7 +94,7 @@ def joined(engine_config: EngineConfig, emulated: Mapping[str, Any], engine_resu
     sent, answered = int(emulated["sent"]), int(emulated["answered"])
     merged = engine_config.processor.merge is not None
     losses = books.balance(sent, answered, engine_result["counters"], merged=merged)
-    latency = Histogram.decode(emulated["latency_histogram"]) if emulated["latency_histogram"] else Histogram()
+    latency = Histogram.decode(emulated["latency_histogram"], emulated["latency_us"])
     result = results.base("demo") | {
         "sent": sent,
         "answered": answered,
@@ -166,11 +166,12 @@ def demo(loop: Loop, out: Path, json_path: Path | None, *, show: bool = True) ->
 def _intervals(result: Mapping[str, Any]) -> list[tuple[str, float, float, Histogram]]:
     length = float(result["emulator"]["elapsed_s"])
     found = []
-    for tag, side, key in (
-        ("last-packet-to-answer", "emulator", "latency_histogram"),
-        ("without-own-stalls", "emulator", "latency_clean_histogram"),
-        ("engine-residence", "engine", "latency_histogram"),
+    for tag, side, name in (
+        ("last-packet-to-answer", "emulator", "latency"),
+        ("without-own-stalls", "emulator", "latency_clean"),
+        ("engine-residence", "engine", "latency"),
     ):
-        if result[side][key]:
-            found.append((tag, 0.0, length, Histogram.decode(result[side][key])))
+        histogram = Histogram.decode(result[side][f"{name}_histogram"], result[side][f"{name}_us"])
+        if histogram.count:
+            found.append((tag, 0.0, length, histogram))
     return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -100,7 +100,7 @@ class Histogram:
     def summary_us(self) -> dict[str, float]:
         """Percentiles, mean, min and max in microseconds, under the names of the JSON output."""
         values = {name: self.percentile(q) / 1e3 for name, q in PERCENTILES.items()}
-        return values | {"max": self.max / 1e3, "mean": round(self.mean / 1e3, 3), "min": self.min / 1e3}
+        return values | {"max": self.max / 1e3, "mean": self.mean / 1e3, "min": self.min / 1e3}
 
     def survival(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Latency [us] and the share of values at or above it, for each bucket with entries: the complementary cumulative."""
@@ -122,8 +122,10 @@ class Histogram:
         return base64.b64encode(struct.pack(">ii", _V2_COMPRESSED_COOKIE, len(packed)) + packed).decode("ascii")
 
     @classmethod
-    def decode(cls, text: str) -> Histogram:
-        """The histogram from `encode`; min, max and mean are as exact as the buckets."""
+    def decode(cls, text: str | None, exact_us: Mapping[str, float] | None = None) -> Histogram:
+        """The histogram from `encode`; empty from None. exact_us: its `summary_us`, for the exact min, max and mean."""
+        if not text:
+            return cls()
         data = base64.b64decode(text)
         raw = zlib.decompress(data[8:])
         cookie, length, _, _, _, _, _ = struct.unpack(">iiiiqqd", raw[:40])
@@ -135,6 +137,9 @@ class Histogram:
             return cls()
         middle = (LOWEST_NS[used] + HIGHEST_OF_BUCKET_NS[used]) / 2
         mean = float(np.average(middle, weights=counts[used]))
+        if exact_us:
+            low, high = round(exact_us["min"] * 1e3), round(exact_us["max"] * 1e3)
+            return cls(counts, low=low, high=high, mean=exact_us["mean"] * 1e3)
         return cls(counts, low=int(LOWEST_NS[used[0]]), high=int(HIGHEST_OF_BUCKET_NS[used[-1]]), mean=mean)
 
 

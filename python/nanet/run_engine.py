@@ -67,7 +67,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
 def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
     """What `nanet run --json` writes."""
     snapshot = engine.snapshot()
-    counters = {name: int(count) for name, count in snapshot["counters"].items()}
+    counters = books.totals(snapshot, raw_links=_raw_links(config))
     merged = config.processor.merge is not None
     histogram = _residence(snapshot)
     losses = books.engine_losses(counters, merged=merged)
@@ -75,7 +75,7 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "notes": list(engine.notes),
         "elapsed_s": snapshot["elapsed_s"],
-        "counters": counters,
+        "counters": {name: counters[name] for name in snapshot["counters"]},
         "losses": losses,
         "refusals": books.refusals(counters),
         "sources": snapshot["sources"],
@@ -105,7 +105,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions) -> Non
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
     parent = os.getppid()
     table = None if options.quiet else LiveTable(f"nanet run · {config.name} · {config.topology}", plain_every_s=10.0)
-    merged = config.processor.merge is not None
+    merged, raw_links = config.processor.merge is not None, _raw_links(config)
     counting = config.processor.kind == "count"
     state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
     if counting:
@@ -119,7 +119,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions) -> Non
         if table is None and options.status_fd is None:
             continue
         snapshot = engine.snapshot()
-        counters = snapshot["counters"]
+        counters = books.totals(snapshot, raw_links=raw_links)
         if options.status_fd is not None:
             with contextlib.suppress(BlockingIOError, BrokenPipeError):
                 os.write(options.status_fd, json.dumps(counters).encode() + b"\n")
@@ -144,6 +144,10 @@ def _say_ready(config: EngineConfig, options: RunOptions) -> None:
     if not options.quiet:
         where = ", ".join(link.endpoint for link in config.links)
         print(f"ready: listening on {where}", flush=True)
+
+
+def _raw_links(config: EngineConfig) -> set[str]:
+    return {link.name for link in config.links if link.protocol == "raw"}
 
 
 def _leave_cores(config: EngineConfig) -> None:

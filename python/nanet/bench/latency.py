@@ -46,9 +46,9 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
         after = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
         rounds.append(_round(result, before, after))
         emulator, engine = result["emulator"], result["engine"]
-        all_ours += _decoded(emulator["latency_histogram"])
-        all_clean += _decoded(emulator["latency_clean_histogram"])
-        all_engine += _decoded(engine["latency_histogram"])
+        all_ours += Histogram.decode(emulator["latency_histogram"], emulator["latency_us"])
+        all_clean += Histogram.decode(emulator["latency_clean_histogram"], emulator["latency_clean_us"])
+        all_engine += Histogram.decode(engine["latency_histogram"], engine["latency_us"])
         series = emulator["series"]
         configs = {"engine": engine["config"], "emulator": emulator["config"]}
         last = rounds[-1]
@@ -120,6 +120,3 @@ def _round(result: Mapping[str, Any], before: sockperf.RoundTrip, after: sockper
         "stalls": result["emulator"]["stalls"],
     }
 
-
-def _decoded(text: str | None) -> Histogram:
-    return Histogram.decode(text) if text else Histogram()

@@ -92,9 +92,7 @@ def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str],
         result = trial(rate)
         failure = failure_of(result, rate)
         repeats.append(_short(result, failure))
-        histogram = result["emulator"]["latency_histogram"]
-        if histogram:
-            merged = merged + Histogram.decode(histogram)
+        merged += Histogram.decode(result["emulator"]["latency_histogram"], result["emulator"]["latency_us"])
         if failure:
             break
     last = repeats[-1]

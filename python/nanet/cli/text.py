@@ -15,7 +15,9 @@ STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 def doctor_table(checks: Sequence[Mapping[str, Any]]) -> None:
     """Prints the findings, then the commands that mend them, one to a line so that they can be copied."""
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 160
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

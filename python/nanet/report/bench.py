@@ -80,7 +80,7 @@ def make_latency(result: Mapping[str, Any]) -> Page:
     lines = [
         (name, style, Histogram.decode(result[key]))
         for name, style, key in (
-            ("last packet sent to answer received", "s1", "latency_histogram"),
+            ("last packet sent to answer", "s1", "latency_histogram"),
             ("without the emulator\u2019s own stalls", "s2", "latency_clean_histogram"),
             ("inside the engine", "s3", "engine_histogram"),
         )

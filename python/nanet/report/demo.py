@@ -19,7 +19,7 @@ from nanet.report.svg import Axis, Chart
 PARTICLE_NAMES = {"e": "e", "mu": "\u03bc", "pi": "\u03c0", "K": "K"}
 PACKET_ROWS = (
     "packets_accepted", "packets_reordered", "packets_duplicate", "packets_late", "packets_lost_kernel", "packets_lost_network",
-    "packets_clop_full", "packets_clop_full_unread", "packets_bad_length", "packets_bad_format", "packets_bad_checksum",
+    "packets_clop_full", "packets_bad_length", "packets_bad_format", "packets_bad_checksum",
     "packets_truncated", "packets_unknown_source",
 )  # fmt: skip
 
@@ -42,7 +42,7 @@ def make(result: Mapping[str, Any]) -> Page:
     page.figures = [
         Figure("events sent", f"{result['sent'] / 1e6:.2f}", "M"),
         Figure("lost", number(result["lost"])),
-        Figure("rate", f"{rate / 1e6:.2f}", "Mevent/s"),
+        Figure("rate", f"{rate / 1e6:.2f}", "M/s"),
         Figure("p50", us(latency.get("p50")), "\u00b5s"),
         Figure("p99", us(latency.get("p99")), "\u00b5s"),
         Figure("p99.9", us(latency.get("p99_9")), "\u00b5s"),
@@ -85,14 +85,14 @@ def _lead(result: Mapping[str, Any]) -> str:
 
 
 def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
-    lines = []
-    for name, style, side, key in (
-        ("last packet sent to answer received", "s1", "emulator", "latency_histogram"),
-        ("the same without the emulator\u2019s own stalls", "s2", "emulator", "latency_clean_histogram"),
-        ("inside the engine", "s3", "engine", "latency_histogram"),
-    ):
-        if result[side].get(key):
-            lines.append((name, style, Histogram.decode(result[side][key])))
+    lines = [
+        (shown, style, Histogram.decode(result[side][f"{name}_histogram"], result[side][f"{name}_us"]))
+        for shown, style, side, name in (
+            ("last packet sent to answer", "s1", "emulator", "latency"),
+            ("without the emulator\u2019s own stalls", "s2", "emulator", "latency_clean"),
+            ("inside the engine", "s3", "engine", "latency"),
+        )
+    ]
     text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen."
     return Section("Latency", survival_chart(lines, budget_us), text)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 68, 16, 34, 44
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 80, 16, 34, 44
 LETTER = 6.9  # mean width of a letter of the legend
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up results, so that reports and sentences can be tested without sockets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from nanet import books, demo, results, rich_map
+from nanet.histogram import Histogram
+from nanet.machine import CorePlan
+
+
+def samples(count: int = 12, seed: int = 3) -> list[dict[str, Any]]:
+    """Events with hits on a true ring, in the form of an engine's event samples."""
+    generator = np.random.default_rng(seed)
+    disk = np.concatenate([rich_map.half_disk_mm(0), rich_map.half_disk_mm(1)])
+    channel = np.concatenate([np.arange(488), np.arange(488) + 512])
+    found = []
+    for n in range(count):
+        radius = 189.65 if n % 3 == 0 else float(generator.uniform(90, 182))
+        x, y = generator.normal(0, 20, 2)
+        angle = generator.uniform(0, 2 * np.pi, 16)
+        points = np.column_stack([x + radius * np.cos(angle), y + radius * np.sin(angle)])
+        nearest = np.unique(np.argmin(np.linalg.norm(disk[None] - points[:, None], axis=2), axis=1))
+        hits = channel[nearest] | (generator.integers(0, 32, len(nearest)) << 11)
+        found.append({
+            "hits": [int(h) for h in hits], "timestamp": n, "fine_time": 0, "x_mm": float(x), "y_mm": float(y), "radius_mm": radius,
+            "rms_mm": 4.5, "found": n != 7, "electron": n % 3 == 0,
+        })  # fmt: skip
+    return found
+
+
+def histogram_of(median_us: float, count: int = 200_000, seed: int = 1) -> Histogram:
+    generator = np.random.default_rng(seed)
+    return Histogram.from_values((generator.lognormal(np.log(median_us * 1e3), 0.25, count)).astype(np.int64))
+
+
+def whole_demo() -> dict[str, Any]:
+    """A whole demo result: 10,000,000 events, none lost. The numbers are made up."""
+    loop = demo.Loop()
+    engine_config, emulator_config = demo.configs(loop, CorePlan(None, None, frozenset({0})))
+    ours, inside = histogram_of(21.0), histogram_of(4.0, seed=2)
+    sent = 10_000_000
+    counters = {
+        "packets_accepted": 625_000, "events_received": sent, "events_answered": sent, "rings_found": 9_900_000,
+        "rings_electron": 2_000_000,
+    }  # fmt: skip
+    radius = np.zeros(400, dtype=int)
+    radius[100:182] = np.linspace(100, 90_000, 82).astype(int)
+    radius[186:194] = [20_000, 90_000, 240_000, 400_000, 390_000, 230_000, 80_000, 15_000]
+    series = [
+        {"t_s": n / 10, "sent": n * 100_000, "answered": n * 100_000, "p50_ns": 21_000 + 40 * n, "p99_ns": 38_000, "max_ns": 90_000 + 3_000 * (n % 7)}
+        for n in range(1, 101)
+    ]  # fmt: skip
+    emulated = {
+        "config": emulator_config.model_dump(mode="json"), "sent": sent, "answered": sent, "elapsed_s": 10.0, "lost": 0,
+        "mistakes": {"wrong_answers": 0}, "latency_us": ours.summary_us(), "latency_histogram": ours.encode(),
+        "latency_clean_us": ours.summary_us(), "latency_clean_histogram": ours.encode(), "send_lateness_us": inside.summary_us(),
+        "stalls": {"count": 0, "total_us": 0.0, "longest_us": 0.0}, "series": series,
+    }  # fmt: skip
+    engine = {
+        "config": engine_config.model_dump(mode="json"), "counters": counters, "latency_us": inside.summary_us(),
+        "latency_histogram": inside.encode(), "rings": {"radius_mm": radius.tolist()}, "event_samples": samples(), "notes": [],
+    }  # fmt: skip
+    result = demo.joined(engine_config, emulated, engine)
+    assert result["losses"] == dict.fromkeys(books.EVENT_LOSSES, 0)
+    return result | {"notes": ["made up for a test"], "date": results.now()}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks' logic: search, verdicts, sockperf's output, CSV."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nanet import results
+from nanet.bench import latency, rate, sockperf
+
+RTT = """\x1b[2;35m====> avg-rtt=8.561 (std-dev=2709.019)\x1b[0m
+sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
+sockperf: Summary: Round trip is 8.561 usec
+sockperf: \x1b[2;35mTotal 1496 observations\x1b[0m; each percentile contains 14.96 observations
+sockperf: ---> <MAX> observation = 36076.086
+sockperf: ---> percentile 99.990 = 36076.086
+sockperf: ---> percentile 99.900 =   28.681
+sockperf: ---> percentile 99.000 =   19.991
+sockperf: ---> percentile 50.000 =    8.232
+sockperf: ---> <MIN> observation =    7.741
+"""
+
+
+@given(st.floats(1e5, 1e8), st.integers(3, 14))
+def test_search_brackets_the_true_rate(true_rate: float, steps: int) -> None:
+    tried: list[float] = []
+
+    def passes(at: float) -> bool:
+        tried.append(at)
+        return at <= true_rate
+
+    search = rate.RateSearch(lowest=1e6, highest=40e6, steps=steps)
+    found = rate.bisect(search, passes)
+    assert len(tried) <= steps
+    if true_rate < 1e6:
+        assert found == 0.0
+    elif true_rate >= 40e6:
+        assert found == 40e6
+    else:
+        assert found <= true_rate
+        assert found in tried
+        failing = [at for at in tried if at > true_rate]
+        assert min(failing) / found <= 40 ** (1 / 2 ** (steps - 2)) * 1.02
+
+
+def a_run(**changes: Any) -> dict[str, Any]:
+    emulator = {"config": {"duration_s": 2.0}, "send_lateness_us": {"p99": 5.0}, "latency_histogram": None, "latency_us": None, "stalls": {}}
+    good = {"sent": 2_000_000, "answered": 2_000_000, "lost": 0, "losses": {}, "latency_us": None, "mistakes": {}}
+    return good | {"emulator": emulator, "engine": {"counters": {"packets_accepted": 1}}} | changes
+
+
+def test_who_failed() -> None:
+    assert rate.failure_of(a_run(), 1e6) is None
+    assert rate.failure_of(a_run(lost=1), 1e6) == "engine"
+    assert rate.failure_of(a_run(losses={"unexplained": -1}), 1e6) == "engine"
+    assert rate.failure_of(a_run(mistakes={"wrong_answers": 1}), 1e6) == "engine"
+    assert rate.failure_of(a_run(sent=1_900_000), 1e6) == "sender"
+
+
+def test_a_step_ends_with_the_first_failure() -> None:
+    runs = iter([a_run(), a_run(lost=2, losses={"events_lost": 2})])
+    said: list[str] = []
+    step = rate.try_rate(1e6, rate.RateSearch(repeats=5), lambda _: next(runs), said.append)
+    assert (step["passed"], step["failure"], len(step["repeats"])) == (False, "engine", 2)
+    assert "events_lost 2" in said[0]
+
+
+def test_sockperf_round_trips() -> None:
+    found = sockperf.parse(RTT)
+    assert found.latency_us == {"max": 36076.086, "p99_99": 36076.086, "p99_9": 28.681, "p99": 19.991, "p50": 8.232, "min": 7.741}
+    assert (found.count, found.dropped) == (1496, 3)
+
+
+def test_sockperf_halves_are_doubled() -> None:
+    half = RTT.replace("avg-rtt", "avg-latency").replace("Round trip is", "Latency is")
+    assert sockperf.parse(half).latency_us["p50"] == pytest.approx(16.464)
+
+
+def test_sockperf_that_failed() -> None:
+    with pytest.raises(sockperf.SockperfError, match="no percentiles"):
+        sockperf.parse("sockperf: ERROR: bind failed")
+
+
+def test_medians() -> None:
+    def a_round(p50: float, sock: float) -> dict[str, Any]:
+        ours = dict.fromkeys(latency.NAMES, p50)
+        return {
+            "latency_us": ours, "latency_clean_us": ours, "sockperf_us": dict.fromkeys(latency.NAMES, sock), "lost": 0,
+            "stalls": {"longest_us": p50},
+        }  # fmt: skip
+
+    found = latency.summary([a_round(10, 8), a_round(11, 8), a_round(100, 8)])
+    assert found["p50_above_sockperf_us"] == 3
+    assert found["p99_9_ratio_to_sockperf"] == 1.375
+    assert (found["max_us"], found["latency_us"]["p50"], found["longest_stall_us"]) == (100, 11, 100)
+
+
+def test_csv_has_one_head(tmp_path: Path) -> None:
+    path = tmp_path / "figures.csv"
+    results.append_csv(path, "rate", [("one", "critical_rate", 2e7, "events/s")])
+    results.append_csv(path, "rings", [("20hits", "math_rate", 4e7, "events/s"), ("20hits", "bias", 0.01, "mm")])
+    rows = list(csv.DictReader(path.open()))
+    assert tuple(rows[0]) == results.CSV_COLUMNS
+    assert [row["bench"] for row in rows] == ["rate", "rings", "rings"]
+    assert float(rows[0]["value"]) == 2e7

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The balance: sent = answered + every named loss, whatever the counters say."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nanet import books
+
+COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (
+    "events_lost", "events_unseen", "events_discarded", "events_answered"
+)})  # fmt: skip
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), COUNTS, st.booleans())
+def test_it_always_adds_up(sent: int, answered: int, counters: dict[str, int], merged: bool) -> None:
+    losses = books.balance(sent, answered, counters, merged=merged)
+    assert set(losses) == set(books.EVENT_LOSSES)
+    assert sent == answered + sum(losses.values())
+
+
+def test_one_board() -> None:
+    counters = {"events_lost": 32, "events_answered": 968, "events_unseen": 5}
+    losses = books.balance(1000, 950, counters, merged=False)
+    assert losses == {
+        "events_lost": 32, "events_unseen": 0, "events_discarded": 0, "answers_lost": 18, "unexplained": 0,
+    }  # fmt: skip
+
+
+def test_merged_parts_are_no_events() -> None:
+    counters = {"events_lost": 40, "events_answered": 980, "events_discarded": 18, "events_unseen": 2}
+    losses = books.balance(1000, 980, counters, merged=True)
+    assert losses["events_lost"] == 0
+    assert losses["unexplained"] == 0
+
+
+def test_what_nobody_counted_is_unexplained() -> None:
+    assert books.balance(10, 7, {"events_answered": 7}, merged=False)["unexplained"] == 3
+
+
+def test_text() -> None:
+    assert books.lost_text({"events_lost": 0}) == "0"
+    assert books.lost_text({"events_lost": 1234, "answers_lost": 2}) == "events_lost 1,234, answers_lost 2"
+
+
+def test_names_are_counters() -> None:
+    from nanet import _core
+
+    known = {name for name, _, _ in _core.counter_table()}
+    assert known >= {*books.PACKET_LOSSES, *books.PACKET_REFUSALS}
+    assert known >= set(books.EVENT_LOSSES) - {"answers_lost", "unexplained"}
+
+
+def test_links_know_of_losses_too() -> None:
+    quiet = {"tx_refused": 0, "tx_dropped": 0, "rx_kernel_dropped": 9}
+    snapshot = {
+        "counters": {"events_lost": 1, "packets_accepted": 5},
+        "links": [
+            {"name": "a", "stats": quiet}, {"name": "b", "stats": quiet},
+            {"name": "answers", "stats": {"tx_refused": 3, "tx_dropped": 2, "rx_kernel_dropped": 0}},
+        ],
+    }  # fmt: skip
+    totals = books.totals(snapshot, raw_links={"b"})
+    assert totals["kernel_dropped"] == 9  # of b alone: a's are in packets_lost_kernel
+    assert books.engine_losses(totals, merged=False) == {
+        "events_lost": 1, "answers_refused": 3, "answers_dropped": 2, "kernel_dropped": 9,
+    }  # fmt: skip

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports: self-contained, well-formed, and saying what the result says."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up import histogram_of, samples
+
+from nanet.report import events, write_report
+from nanet.report.svg import Axis, Chart
+
+
+
+def page_of(result: dict[str, Any], tmp_path: Path) -> str:
+    write_report(result, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert_self_contained(text)
+    for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+        ElementTree.fromstring(svg)
+        assert "nan" not in re.sub(r'aria-label="[^"]*"', "", svg)
+    return text
+
+
+def assert_self_contained(text: str) -> None:
+    text = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert not re.search(r"https?://|<script|<link|<img|@import|url\(", text)
+
+
+def test_demo(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    text = page_of(demo_result, tmp_path)
+    assert "Every event answered" in text
+    assert text.count("<figure>") == 6
+    assert text.count('class="ring') == 5  # one of the six has no ring
+    assert "budget 1\u2009000 \u00b5s" in text
+    for name in ("events_lost", "answers_lost", "unexplained"):
+        assert name in text
+
+
+def test_demo_that_lost(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    demo_result["losses"]["events_lost"] = 160
+    demo_result["verdict"] = {"kept": False, "budget_us": 1000, "reasons": ["lost 160 <events>"], "events_over_budget": 0}
+    text = page_of(demo_result, tmp_path)
+    assert "The promise was broken" in text
+    assert "lost 160 &lt;events&gt;" in text
+    assert '<tr class="loss"><td>events_lost</td>' in text
+
+
+def test_demo_without_a_ring_or_an_answer(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    demo_result["engine"]["rings"] = {"radius_mm": [0] * 400}
+    demo_result["engine"]["event_samples"] = []
+    for side in ("engine", "emulator"):
+        demo_result[side]["latency_histogram"] = None
+    demo_result["emulator"]["latency_clean_histogram"] = None
+    demo_result["emulator"]["series"] = []
+    text = page_of(demo_result, tmp_path)
+    assert "No ring was found" in text
+    assert "Nothing was measured" in text
+
+
+def test_rate(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    steps = [
+        {"rate_events_per_s": rate, "passed": rate < 2e7, "failure": None if rate < 2e7 else "engine",
+         "latency_us": histogram_of(20 * rate / 1e7, 5000).summary_us(), "repeats": [{"losses": {"events_lost": 5}}]}
+        for rate in (1e6, 1e7, 2e7)
+    ]  # fmt: skip
+    result = {
+        "command": "bench rate", "nanet": "x", "date": "today", "machine": demo_result["machine"], "critical_rate_events_per_s": 1e7,
+        "limited_by": "engine", "boards": 1, "layout": "padded", "budget_us": 1000, "repeats": 3, "repeat_s": 2.0, "steps": steps, "notes": [],
+    }  # fmt: skip
+    text = page_of(result, tmp_path)
+    assert "10.00 Mevent/s without a single loss" in text
+    assert "engine: lost events_lost 5" in text
+
+
+def test_latency(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    ours = histogram_of(11.0)
+    theirs = {"p50": 8.2, "p99": 9.5, "p99_9": 14.0, "p99_99": 40.0, "max": 900.0}
+    result = {
+        "command": "bench latency", "nanet": "x", "date": "today", "machine": demo_result["machine"], "p50_above_sockperf_us": 2.8,
+        "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(), "latency_clean_us": ours.summary_us(),
+        "sockperf_us": theirs, "lost": 0, "budget_us": 1000, "latency_histogram": ours.encode(), "latency_clean_histogram": None,
+        "engine_histogram": None, "series": demo_result["emulator"]["series"], "config": {}, "notes": [],
+    }  # fmt: skip
+    assert "+2.8 \u00b5s against a bare UDP round trip" in page_of(result, tmp_path)
+
+
+def test_rings(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    def rate(value: float) -> dict[str, float]:
+        return {"events_per_s": value}
+
+    cases = [
+        {"hits": hits, "math": rate(4e7), "math_scalar": rate(2e7), "numpy": rate(9e5), "circle_fit": rate(5e3),
+         "radius_rms_mm": 1.6, "radius_bias_mm": -0.02}
+        for hits in (8, 12, 20, 32)
+    ]  # fmt: skip
+    result = {
+        "command": "bench rings", "nanet": "x", "date": "today", "machine": demo_result["machine"], "cases": cases,
+        "math": {"events_per_s": 4e7, "hits": 20, "simd": "AVX3"}, "ratio_to_numpy": 44.0, "ratio_to_circle_fit": 8000.0,
+    }  # fmt: skip
+    assert "40.0 million rings a second with 20 hits" in page_of(result, tmp_path)
+
+
+def test_choice_of_events() -> None:
+    chosen = events.choose(samples(30))
+    assert len(chosen) == 6
+    assert sum(not sample["found"] for sample in chosen) == 1
+    assert sum(sample["electron"] for sample in chosen) >= 2
+    assert len({id(sample) for sample in chosen}) == 6
+    assert events.choose([]) == []
+    assert len(events.choose(samples(3))) == 3
+
+
+def test_hits_are_drawn_where_the_photomultipliers_are() -> None:
+    svg, caption = events.display(samples(1)[0] | {"hits": [0, 511]})  # channel 0 is at (-261, 93.5) mm; 511 has no PM
+    assert '<circle cx="-261" cy="-93.5" r="8.5"/>' in svg
+    assert svg.count('r="8.5"') == 1
+    assert "1 hits" in caption
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        (Axis(0, 10, ""), [0, 2, 4, 6, 8, 10]),
+        (Axis(60, 230, ""), [100, 150, 200]),
+        (Axis(0.5, 2000, "", log=True), [1, 10, 100, 1000]),
+        (Axis(3, 30, "", log=True), [5, 10, 20]),
+    ],
+)
+def test_ticks_are_round(axis: Axis, expected: list[float]) -> None:
+    assert axis.ticks() == pytest.approx(expected)
+
+
+def test_axis_places() -> None:
+    assert Axis(1, 100, "", log=True).share(10) == pytest.approx(0.5)
+    assert Axis(0, 4, "").share(9) == 1.0
+    assert Axis(1e-7, 1, "", log=True, percent=True).text(1e-7) == "0.00001 %"
+    with pytest.raises(ValueError, match="no axis"):
+        Axis(0, 1, "", log=True)
+
+
+def test_chart_is_well_formed_with_awkward_text() -> None:
+    chart = Chart(Axis(0, 1, "a < b & c"), Axis(0, 1, "'q'"), title='x "y" <z>')
+    chart.line([0, 1], [0, 1], "s1", "<name>")
+    chart.bars(np.arange(3).tolist(), [1, 2], "s1")
+    chart.vertical(0.5, "limit", "<here>")
+    ElementTree.fromstring(chart.svg())
