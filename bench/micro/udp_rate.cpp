@@ -96,7 +96,9 @@ Result measure(Coalesce coalesce, double seconds, std::uint32_t packet_bytes) {
   sum = headers;  // so that the reading is not optimised away
   const auto rx = receiver.stats();
   const auto tx = sender.stats();
-  return {static_cast<double>(seen) / elapsed_s, static_cast<double>(seen) / cpu_s, static_cast<double>(tx.tx_packets) / elapsed_s,
+  return {static_cast<double>(seen) / elapsed_s,
+          static_cast<double>(seen) / cpu_s,
+          static_cast<double>(tx.tx_packets) / elapsed_s,
           1.0 - static_cast<double>(seen) / static_cast<double>(std::max<std::uint64_t>(1, tx.tx_packets)),
           static_cast<double>(rx.rx_packets) / static_cast<double>(std::max<std::uint64_t>(1, rx.rx_batches)),
           static_cast<double>(rx.rx_copied_bytes) / static_cast<double>(std::max<std::uint64_t>(1, rx.rx_bytes))};
@@ -113,10 +115,11 @@ int main(int argc, char** argv) {
   }
   for (const Coalesce coalesce : {Coalesce::on, Coalesce::off}) {
     const Result r = measure(coalesce, seconds, packet_bytes);
-    std::printf("udp_rate coalesce=%-3s packet_bytes=%u seen_Mpackets_per_s=%.3f seen_Gb_per_s=%.2f seen_Mpackets_per_cpu_s=%.3f "
-                "sent_Mpackets_per_s=%.3f lost=%.3f packets_per_call=%.1f copied=%.4f\n",
-                coalesce == Coalesce::on ? "on" : "off", packet_bytes, r.seen_per_s / 1e6, r.seen_per_s * packet_bytes * 8 / 1e9,
-                r.seen_per_cpu_s / 1e6, r.sent_per_s / 1e6, r.lost_share, r.packets_per_call, r.copied_share);
+    std::printf(
+        "udp_rate coalesce=%-3s packet_bytes=%u seen_Mpackets_per_s=%.3f seen_Gb_per_s=%.2f seen_Mpackets_per_cpu_s=%.3f "
+        "sent_Mpackets_per_s=%.3f lost=%.3f packets_per_call=%.1f copied=%.4f\n",
+        coalesce == Coalesce::on ? "on" : "off", packet_bytes, r.seen_per_s / 1e6, r.seen_per_s * packet_bytes * 8 / 1e9,
+        r.seen_per_cpu_s / 1e6, r.sent_per_s / 1e6, r.lost_share, r.packets_per_call, r.copied_share);
   }
   return 0;
 }

@@ -64,8 +64,8 @@ Endpoint parse_endpoint(std::string_view text) {
 
 std::string to_string(const Endpoint& endpoint) {
   const std::uint32_t a = endpoint.address;
-  return endpoint.scheme + "://" + std::to_string(a >> 24) + '.' + std::to_string((a >> 16) & 255) + '.' + std::to_string((a >> 8) & 255) + '.' +
-         std::to_string(a & 255) + ':' + std::to_string(endpoint.port);
+  return endpoint.scheme + "://" + std::to_string(a >> 24) + '.' + std::to_string((a >> 16) & 255) + '.' +
+         std::to_string((a >> 8) & 255) + '.' + std::to_string(a & 255) + ':' + std::to_string(endpoint.port);
 }
 
 }  // namespace nanet::link

@@ -42,7 +42,7 @@ class Random {
     state_[3] = rotate(state_[3], 45);
     return result;
   }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }                                  // [0, 1)
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }                                 // [0, 1)
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }  // 0..n-1
 
  private:
@@ -100,8 +100,8 @@ struct FaultInjector::State {
   std::vector<RxPacket> arrived;
   std::uint64_t next_due_ns = kNever;      // the earliest of all held
   std::uint64_t next_due_packet = kNever;  // likewise
-  std::uint64_t delivered = 0;  // packets of the wrapped link let through; copies from storage do not count
-  std::uint16_t owed_flags = 0;  // after_drop of a packet that was taken away: the next one has to say it
+  std::uint64_t delivered = 0;             // packets of the wrapped link let through; copies from storage do not count
+  std::uint16_t owed_flags = 0;            // after_drop of a packet that was taken away: the next one has to say it
   std::uint64_t last_now_ns = 0;
   std::array<std::atomic<std::uint64_t>, kFaultCount> books{};
   std::atomic<std::uint64_t> held_count{0};
@@ -110,11 +110,11 @@ struct FaultInjector::State {
 FaultInjector::State::State(const FaultConfig& c) : config(c), random(c.seed), slot_bytes(round_up(c.packet_bytes_max)) {
   constexpr std::size_t kBatchMax = 4096;
   const std::array<std::pair<const char*, double>, kFaultCount - 1> probabilities{{{"loss", c.loss},
-                                                                                  {"duplicate", c.duplicate},
-                                                                                  {"reorder", c.reorder},
-                                                                                  {"corrupt", c.corrupt},
-                                                                                  {"truncate", c.truncate},
-                                                                                  {"delay", c.delay}}};
+                                                                                   {"duplicate", c.duplicate},
+                                                                                   {"reorder", c.reorder},
+                                                                                   {"corrupt", c.corrupt},
+                                                                                   {"truncate", c.truncate},
+                                                                                   {"delay", c.delay}}};
   double sum = 0;
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
     check_probability(probabilities[i].first, probabilities[i].second);
@@ -122,8 +122,8 @@ FaultInjector::State::State(const FaultConfig& c) : config(c), random(c.seed), s
     limits[i + 1] = sum;
   }
   if (sum > 1.0 + 1e-9) {
-    throw SetupError("fault injector cannot use these probabilities", "their sum is " + std::to_string(sum) + ", and a packet meets one fault at most",
-                     "lower them to a sum of 1");
+    throw SetupError("fault injector cannot use these probabilities",
+                     "their sum is " + std::to_string(sum) + ", and a packet meets one fault at most", "lower them to a sum of 1");
   }
   storage.resize(std::size_t{slot_bytes} * config.held_max);
   held.reserve(config.held_max);
@@ -260,7 +260,8 @@ void FaultInjector::State::release_due(Out& out, std::uint64_t now_ns) {
     const Held& entry = held[i];
     const std::size_t offset = (out.used + 7u) & ~std::size_t{7};
     const bool due = entry.due_ns <= now_ns || entry.due_packet <= delivered;
-    const bool fits = out.packet_count + out.packets_reserved < out.packets.size() && offset + entry.packet.bytes <= out.room.size();
+    const bool fits =
+        out.packet_count + out.packets_reserved < out.packets.size() && offset + entry.packet.bytes <= out.room.size();
     if (!due || !fits) {
       next_due_ns = std::min(next_due_ns, entry.due_ns);
       next_due_packet = std::min(next_due_packet, entry.due_packet);
@@ -303,8 +304,9 @@ LinkStats FaultInjector::stats() const { return inner_->stats(); }
 
 FaultStats FaultInjector::faults() const {
   const auto value = [this](Fault fault) { return state_->books[static_cast<std::size_t>(fault)].load(std::memory_order_relaxed); };
-  return {value(Fault::none),    value(Fault::loss),     value(Fault::duplicate), value(Fault::reorder),
-          value(Fault::corrupt), value(Fault::truncate), value(Fault::delay),     state_->held_count.load(std::memory_order_relaxed)};
+  return {
+      value(Fault::none),    value(Fault::loss),     value(Fault::duplicate), value(Fault::reorder),
+      value(Fault::corrupt), value(Fault::truncate), value(Fault::delay),     state_->held_count.load(std::memory_order_relaxed)};
 }
 
 }  // namespace nanet::link

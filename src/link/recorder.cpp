@@ -100,13 +100,16 @@ struct Recorder::File {
   bool stopped = false;
 };
 
-Recorder::File::File(const RecorderConfig& c) : config(c), fd(::open(c.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+Recorder::File::File(const RecorderConfig& c)
+    : config(c), fd(::open(c.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
   if (fd < 0) {
-    throw SetupError("cannot record to '" + c.path + "'", std::strerror(errno), "choose a file in a directory that exists and may be written");
+    throw SetupError("cannot record to '" + c.path + "'", std::strerror(errno),
+                     "choose a file in a directory that exists and may be written");
   }
   if (c.max_bytes < kFileHeaderBytes) {
     ::close(fd);
-    throw SetupError("cannot record " + std::to_string(c.max_bytes) + " bytes", "the file's header alone takes 24", "raise max_bytes");
+    throw SetupError("cannot record " + std::to_string(c.max_bytes) + " bytes", "the file's header alone takes 24",
+                     "raise max_bytes");
   }
   buffer.resize(kBufferBytes);
   put_le(&buffer[0], kMagicNs, 4);
@@ -191,7 +194,8 @@ RxBatch Recorder::receive(std::span<std::byte> room, std::span<RxPacket> packets
   const Endpoint& local = file_->config.local;
   const std::lock_guard lock(file_->mutex);
   for (const RxPacket& packet : packets.first(batch.packet_count)) {
-    file_->record({packet.peer_address, packet.peer_port, local.address, local.port}, room.data() + packet.offset, packet.bytes, time);
+    file_->record({packet.peer_address, packet.peer_port, local.address, local.port}, room.data() + packet.offset, packet.bytes,
+                  time);
   }
   return batch;
 }

@@ -17,7 +17,8 @@ namespace nanet::link {
 
 Socket::Socket() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
   if (fd_ < 0) {
-    throw SetupError("cannot open a UDP socket", std::strerror(errno), "raise the limit of open files (ulimit -n) if there are too many");
+    throw SetupError("cannot open a UDP socket", std::strerror(errno),
+                     "raise the limit of open files (ulimit -n) if there are too many");
   }
 }
 
@@ -46,9 +47,9 @@ void size_buffer(const Socket& socket, Direction direction, std::uint32_t wanted
   const int got = socket.get(SOL_SOCKET, option) / 2;  // the kernel doubles what was asked, for its own bookkeeping
   if (got < wanted) {
     const std::string limit = receiving ? "net.core.rmem_max" : "net.core.wmem_max";
-    notes.push_back("link " + link_name + ": the " + (receiving ? "receive" : "send") + " buffer holds " + std::to_string(got) + " bytes, not " +
-                    std::to_string(wanted) + " (" + limit + " is lower, and this program has no CAP_NET_ADMIN) run: sysctl -w " + limit + "=" +
-                    std::to_string(wanted));
+    notes.push_back("link " + link_name + ": the " + (receiving ? "receive" : "send") + " buffer holds " + std::to_string(got) +
+                    " bytes, not " + std::to_string(wanted) + " (" + limit +
+                    " is lower, and this program has no CAP_NET_ADMIN) run: sysctl -w " + limit + "=" + std::to_string(wanted));
   }
 }
 
@@ -60,7 +61,9 @@ sockaddr_in to_sockaddr(const Endpoint& endpoint) {
   return address;
 }
 
-Endpoint from_sockaddr(const sockaddr_in& address) { return Endpoint{"udp", ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)}; }
+Endpoint from_sockaddr(const sockaddr_in& address) {
+  return Endpoint{"udp", ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)};
+}
 
 std::uint64_t drain_refusals(int fd) {
   constexpr int kLimit = 1024;  // bounds the time; what is left comes with the next error

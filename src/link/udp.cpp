@@ -18,15 +18,16 @@ void check_endpoint(const UdpConfig& config, const Endpoint& endpoint) {
 void check_socket_bytes(const UdpConfig& config, const std::string& key, std::uint32_t bytes) {
   constexpr std::uint32_t kLimit = 1u << 30;  // twice as much is the largest number that the kernel takes
   if (bytes > kLimit) {
-    throw SetupError("link " + config.name + " cannot have " + key + " = " + std::to_string(bytes), "the kernel takes at most 1073741824",
-                     "lower " + key + "; 64 MiB is 50 ms at 10 Gb/s");
+    throw SetupError("link " + config.name + " cannot have " + key + " = " + std::to_string(bytes),
+                     "the kernel takes at most 1073741824", "lower " + key + "; 64 MiB is 50 ms at 10 Gb/s");
   }
 }
 
 void check(const UdpConfig& config) {
   constexpr std::uint32_t kPacketBytesLimit = 65'507;
   if (!config.listen && config.destinations.empty()) {
-    throw SetupError("link " + config.name + " has nothing to do", "neither listen nor destinations is set", "set at least one of them");
+    throw SetupError("link " + config.name + " has nothing to do", "neither listen nor destinations is set",
+                     "set at least one of them");
   }
   if (config.listen) {
     check_endpoint(config, *config.listen);
@@ -34,8 +35,8 @@ void check(const UdpConfig& config) {
   for (const Endpoint& destination : config.destinations) {
     check_endpoint(config, destination);
     if (destination.port == 0 || destination.address == 0) {
-      throw SetupError("link " + config.name + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",
-                       "write both, as in udp://127.0.0.1:6200");
+      throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
+                       "a destination needs an address and a port, not 0", "write both, as in udp://127.0.0.1:6200");
     }
   }
   if (config.packet_bytes_max == 0 || config.packet_bytes_max > kPacketBytesLimit) {
@@ -43,7 +44,8 @@ void check(const UdpConfig& config) {
                      "a UDP packet has 1..65507 bytes", "use 1472, or 8972 with jumbo frames");
   }
   if (config.source_port == SourcePort::listen && !config.listen) {
-    throw SetupError("link " + config.name + " cannot send from the port it listens on", "listen is not set", "set listen, or source_port: own");
+    throw SetupError("link " + config.name + " cannot send from the port it listens on", "listen is not set",
+                     "set listen, or source_port: own");
   }
   check_socket_bytes(config, "rx_socket_bytes", config.rx_socket_bytes);
   check_socket_bytes(config, "tx_socket_bytes", config.tx_socket_bytes);

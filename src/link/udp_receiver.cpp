@@ -36,7 +36,9 @@ std::string bind_advice(int error, const Endpoint& endpoint) {
 }  // namespace
 
 UdpReceiver::UdpReceiver(const UdpConfig& config, std::vector<std::string>& notes)
-    : packet_bytes_max_((config.packet_bytes_max + 7u) & ~7u), slot_bytes_(packet_bytes_max_), spill_bytes_(std::size_t{kSlots} * kSuperBytes) {
+    : packet_bytes_max_((config.packet_bytes_max + 7u) & ~7u),
+      slot_bytes_(packet_bytes_max_),
+      spill_bytes_(std::size_t{kSlots} * kSuperBytes) {
   open(config, notes);
   for (std::uint32_t i = 0; i < kSlots; ++i) {
     msghdr& header = headers_[i].msg_hdr;
@@ -50,11 +52,12 @@ UdpReceiver::UdpReceiver(const UdpConfig& config, std::vector<std::string>& note
 void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes) {
   size_buffer(socket_, Direction::receive, config.rx_socket_bytes, config.name, notes);
   if (!socket_.set(SOL_SOCKET, SO_RXQ_OVFL, 1)) {
-    notes.push_back("link " + config.name + ": drops in the socket cannot be told from drops in the network (no SO_RXQ_OVFL) use a newer kernel");
+    notes.push_back("link " + config.name +
+                    ": drops in the socket cannot be told from drops in the network (no SO_RXQ_OVFL) use a newer kernel");
   }
   if (config.busy_poll_us != 0 && !socket_.set(SOL_SOCKET, SO_BUSY_POLL, static_cast<int>(config.busy_poll_us))) {
-    notes.push_back("link " + config.name + ": no busy polling (" + std::strerror(errno) + ") run: sysctl -w net.core.busy_read=" +
-                    std::to_string(config.busy_poll_us));
+    notes.push_back("link " + config.name + ": no busy polling (" + std::strerror(errno) +
+                    ") run: sysctl -w net.core.busy_read=" + std::to_string(config.busy_poll_us));
   }
   if (config.gro == Coalesce::on) {
     gro_ = socket_.set(SOL_UDP, UDP_GRO, 1);
@@ -328,7 +331,8 @@ bool UdpReceiver::failed(int error) {
 UdpReceiver::Message UdpReceiver::read_message(const msghdr& header, std::uint32_t bytes) {
   const auto* peer = static_cast<const sockaddr_in*>(header.msg_name);
   Message message{nullptr, bytes, bytes, ntohl(peer->sin_addr.s_addr), ntohs(peer->sin_port), 0};
-  for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
+  for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
+       c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
     if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
       int segment_bytes = 0;
       std::memcpy(&segment_bytes, CMSG_DATA(c), sizeof segment_bytes);
@@ -371,7 +375,8 @@ void UdpReceiver::add_stats(LinkStats& stats) const {
   stats.rx_kernel_dropped = kernel_dropped_.value();
   std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
   socklen_t length = sizeof info;
-  if (::getsockopt(socket_.fd(), SOL_SOCKET, SO_MEMINFO, info.data(), &length) == 0 && length > SK_MEMINFO_DROPS * sizeof(std::uint32_t)) {
+  if (::getsockopt(socket_.fd(), SOL_SOCKET, SO_MEMINFO, info.data(), &length) == 0 &&
+      length > SK_MEMINFO_DROPS * sizeof(std::uint32_t)) {
     stats.rx_kernel_dropped += info[SK_MEMINFO_DROPS] - static_cast<std::uint32_t>(stats.rx_kernel_dropped);
   }
 }

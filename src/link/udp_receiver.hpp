@@ -85,10 +85,10 @@ class UdpReceiver {
   bool gro_ = false;
   Way way_ = Way::single;
   std::uint32_t packet_bytes_max_;
-  std::uint32_t slot_bytes_;       // distance of packets in the single way: the largest packet of the last batch, rounded up to 8
-  std::uint32_t quota_ = 1;        // messages to ask for in the next call
+  std::uint32_t slot_bytes_;  // distance of packets in the single way: the largest packet of the last batch, rounded up to 8
+  std::uint32_t quota_ = 1;   // messages to ask for in the next call
   std::uint32_t message_packets_ = 1;  // in the last message: the next one will probably need as many entries
-  std::uint32_t singles_row_ = 0;  // single packets in a row since the last super-packet or empty call
+  std::uint32_t singles_row_ = 0;      // single packets in a row since the last super-packet or empty call
 
   std::array<mmsghdr, kSlots> headers_{};
   std::array<std::array<iovec, 2>, kSlots> pieces_{};

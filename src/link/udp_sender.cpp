@@ -122,7 +122,8 @@ UdpSender::Group UdpSender::group(std::span<const TxPacket> packets, const Desti
   const std::size_t limit = std::min<std::size_t>({packets.size(), kSegments, kMessageBytes / size + 1});
   for (std::size_t i = 1; i < limit; ++i) {
     const TxPacket& packet = packets[i];
-    if (packet.destination != packets[0].destination || packet.bytes == 0 || packet.bytes > size || result.bytes + packet.bytes > kMessageBytes) {
+    if (packet.destination != packets[0].destination || packet.bytes == 0 || packet.bytes > size ||
+        result.bytes + packet.bytes > kMessageBytes) {
       break;
     }
     ++result.packet_count;
@@ -249,8 +250,10 @@ void UdpSender::add_notes(std::vector<std::string>& notes) const {
   for (const Destination& destination : destinations_) {
     if (destination.refused_segments.load(std::memory_order_relaxed)) {
       const std::uint32_t limit = destination.segment_bytes_max.load(std::memory_order_relaxed);
-      notes.push_back("link " + name_ + ": packets to " + destination.text + (limit == 0 ? "" : " above " + std::to_string(limit) + " bytes") +
-                      " are sent one by one (the kernel or device refused UDP_SEGMENT) see `ethtool -k` for tx-udp-segmentation and tx-checksumming, and the MTU");
+      notes.push_back("link " + name_ + ": packets to " + destination.text +
+                      (limit == 0 ? "" : " above " + std::to_string(limit) + " bytes") +
+                      " are sent one by one (the kernel or device refused UDP_SEGMENT) see `ethtool -k` for tx-udp-segmentation "
+                      "and tx-checksumming, and the MTU");
     }
   }
 }

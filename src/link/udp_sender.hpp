@@ -34,7 +34,7 @@ class UdpSender {
     std::optional<Socket> own;
     int fd = -1;
     sockaddr_in address{};
-    bool named = false;                                // the socket is not connected: each message carries the address
+    bool named = false;                               // the socket is not connected: each message carries the address
     std::atomic<std::uint32_t> segment_bytes_max{0};  // longest packet that may share a message; 0: none may
     std::atomic<bool> refused_segments{false};
     std::string text;

@@ -19,10 +19,10 @@
 namespace nanet::link {
 
 struct RecorderConfig {
-  std::string path;                       // of the file, overwritten
-  std::uint64_t max_bytes = 1ull << 30;   // of the file; a packet that does not fit ends the recording
-  Endpoint local;                         // shown as destination of what is received and source of what is sent
-  std::vector<Endpoint> destinations;     // shown as destination of what is sent, by TxPacket::destination
+  std::string path;                      // of the file, overwritten
+  std::uint64_t max_bytes = 1ull << 30;  // of the file; a packet that does not fit ends the recording
+  Endpoint local;                        // shown as destination of what is received and source of what is sent
+  std::vector<Endpoint> destinations;    // shown as destination of what is sent, by TxPacket::destination
 };
 
 struct RecorderStats {

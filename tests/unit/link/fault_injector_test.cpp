@@ -244,7 +244,7 @@ TEST(FaultInjector, ReorderedPacketComesBehindOneToEightOthers) {
 
 TEST(FaultInjector, TheSameSeedGivesTheSamePacketsHoweverTheyAreBatched) {
   FaultConfig config = every_fault(0.02);
-  config.delay = 0;                      // would depend on the time
+  config.delay = 0;  // would depend on the time
   config.hold_max_ns = 1'000'000'000'000;
   Bench one(config, 5000, 1);
   Bench many(config, 5000, 100);

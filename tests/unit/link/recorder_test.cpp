@@ -78,7 +78,8 @@ std::uint64_t wall_clock_ns() {
 
 class RecorderFile : public testing::Test {
  protected:
-  static RecorderConfig config_of(const std::string& path, std::uint64_t max_bytes, const Endpoint& local, const Endpoint& destination) {
+  static RecorderConfig config_of(const std::string& path, std::uint64_t max_bytes, const Endpoint& local,
+                                  const Endpoint& destination) {
     RecorderConfig config;
     config.path = path;
     config.max_bytes = max_bytes;
@@ -131,7 +132,8 @@ TEST_F(RecorderFile, BothDirectionsAreWrittenWithRightChecksums) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const bool received = i % 2 == 0;
     const Octets& packet = records[i].packet;
-    const Bytes expected = received ? payload(static_cast<std::uint32_t>(i / 2), sizes[i / 2]) : payload(static_cast<std::uint32_t>(100 + i / 2), 40);
+    const Bytes expected =
+        received ? payload(static_cast<std::uint32_t>(i / 2), sizes[i / 2]) : payload(static_cast<std::uint32_t>(100 + i / 2), 40);
     expect_right_headers(packet, expected.size());
     EXPECT_EQ(be32(packet, 12), INADDR_LOOPBACK);
     EXPECT_EQ(be32(packet, 16), INADDR_LOOPBACK);
@@ -160,9 +162,8 @@ TEST_F(RecorderFile, LiteralBytes) {
   { Recorder(std::make_unique<Nowhere>(), config).send(std::span(&packet, 1), 0); }
   const auto records = read_pcap(path_);
   ASSERT_EQ(records.size(), 1u);
-  const Octets expected{0x45, 0x00, 0x00, 0x21, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x70, 0x21,
-                        0x0A, 0x00, 0x00, 0x01, 0xC0, 0xA8, 0x00, 0x02,
-                        0x18, 0x38, 0x18, 0x39, 0x00, 0x0D, 0xC0, 0xE5, 'h', 'e', 'l', 'l', 'o'};
+  const Octets expected{0x45, 0x00, 0x00, 0x21, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x70, 0x21, 0x0A, 0x00, 0x00, 0x01, 0xC0,
+                        0xA8, 0x00, 0x02, 0x18, 0x38, 0x18, 0x39, 0x00, 0x0D, 0xC0, 0xE5, 'h',  'e',  'l',  'l',  'o'};
   EXPECT_EQ(records[0].packet, expected);
 }
 

@@ -61,7 +61,8 @@ class PlainSocket {
 
   void send(std::uint16_t port, const Bytes& data) {
     const sockaddr_in to = loopback(port);
-    ASSERT_EQ(::sendto(fd_, data.data(), data.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to), static_cast<ssize_t>(data.size()));
+    ASSERT_EQ(::sendto(fd_, data.data(), data.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to),
+              static_cast<ssize_t>(data.size()));
   }
 
   // One message that the kernel may carry as a whole: packets of segment_bytes, the last may be shorter.
@@ -103,7 +104,8 @@ struct Got {
 // Receives until `count` packets are there or nothing comes for a second, passing the rest of one buffer as the room.
 class Collector {
  public:
-  explicit Collector(std::size_t buffer_bytes = std::size_t{1} << 20, std::size_t entries = 512) : buffer_(buffer_bytes / 8), entries_(entries) {}
+  explicit Collector(std::size_t buffer_bytes = std::size_t{1} << 20, std::size_t entries = 512)
+      : buffer_(buffer_bytes / 8), entries_(entries) {}
 
   std::vector<Got> collect(Link& link, std::size_t count) {
     std::vector<Got> got;

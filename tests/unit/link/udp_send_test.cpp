@@ -246,7 +246,8 @@ TEST(Setup, SaysWhatIsWrong) {
   UdpConfig config = listening();
   const PlainSocket holder;
   config.listen->port = holder.port();
-  EXPECT_NE(problem_of(config).find("ss -ulpn 'sport = :" + std::to_string(holder.port()) + "'"), std::string::npos) << problem_of(config);
+  EXPECT_NE(problem_of(config).find("ss -ulpn 'sport = :" + std::to_string(holder.port()) + "'"), std::string::npos)
+      << problem_of(config);
   config = listening();
   config.listen->address = 0xC6336401;  // 198.51.100.1, reserved for documents
   EXPECT_NE(problem_of(config).find("0.0.0.0 for all"), std::string::npos) << problem_of(config);
