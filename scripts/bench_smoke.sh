@@ -19,7 +19,7 @@ ran=0
 for program in build/host-release/bench/micro/*; do
   [[ -f $program && -x $program ]] || continue
   case $(basename "$program") in
-    bench_rings) arguments=(--seconds 0.05) ;;
+    bench_rings | bench_processor) arguments=(--seconds 0.05) ;;
     bench_ring_cuts) arguments=(--events 2000) ;;
     bench_merger) arguments=() ;;
     bench_udp_rate) arguments=(0.2) ;;
