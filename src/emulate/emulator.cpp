@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kMarkerRepeats = 3;
 constexpr std::uint64_t kSettleNs = 1'000'000;  // from the start markers to the start of the run
+constexpr std::uint64_t kQuietNs = 20'000'000;  // with every event answered, the drain ends after so long without a packet
 constexpr double kUnpacedRate = 10e6;           // event times of a run that goes as fast as it can
 
 std::uint64_t clock_now_ns() {
@@ -145,18 +146,24 @@ void Emulator::send_and_receive() {
 }
 
 void Emulator::drain() {
-  const std::uint64_t last_ns = clock_now_ns() + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
-  while (look() < last_ns) receive_once();
+  std::uint64_t quiet_since_ns = clock_now_ns();
+  const std::uint64_t last_ns = quiet_since_ns + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  while (true) {
+    const std::uint64_t now_ns = look();
+    if (now_ns >= last_ns) return;
+    if (receive_once()) quiet_since_ns = now_ns;
+    if (events_answered() == events_sent() && now_ns > quiet_since_ns + kQuietNs) return;
+  }
 }
 
-bool Emulator::send_once() {
-  if (!tel62_->prepare(look())) return false;
-  tel62_->send(look());
+void Emulator::send_once() {
+  if (tel62_->prepare(look())) tel62_->send(look());
+}
+
+bool Emulator::receive_once() {
+  if (!l0tp_ || l0tp_->receive(look()) == 0) return false;
+  l0tp_->check(look());
   return true;
-}
-
-void Emulator::receive_once() {
-  if (l0tp_ && l0tp_->receive(look()) > 0) l0tp_->check(look());
 }
 
 std::uint64_t Emulator::look() {

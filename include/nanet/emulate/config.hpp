@@ -75,7 +75,8 @@ struct EmulatorConfig {
   // due and sends them as one message; cheaper, burstier.
   std::uint32_t burst_packets = 1;
 
-  // Milliseconds after the last packet in which answers still count. Too small: late answers count as lost.
+  // Milliseconds after the last packet in which answers still count. Too small: late answers count as lost; too big: a run that lost events ends
+  // late (one that lost none ends when nothing has come for 20 ms).
   double drain_ms = 200;
 
   // ---- how answers are judged

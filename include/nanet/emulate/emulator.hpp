@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emulator: readout boards and trigger processor in one thread, with one clock. Start it, look at it, stop it; one run an object.
 //
-// The run: start markers of every board (three times), packets as the schedule says, end markers (three times), drain_ms for the last answers, end.
+// The run: start markers of every board (three times), packets as the schedule says, end markers (three times), up to drain_ms for the last
+// answers (less when every event is answered and nothing comes any more), end.
 // Without boards it only checks what comes; without answers it only sends.
 //
 // Thread rules: start and stop from one control thread; everything const from any thread at any time.
@@ -82,8 +83,8 @@ class Emulator {
   void run_guarded();
   void send_and_receive();
   void drain();
-  bool send_once();
-  void receive_once();
+  void send_once();
+  bool receive_once();
   std::uint64_t look();
   std::uint64_t events_sent() const;
   std::uint64_t events_answered() const { return l0tp_ ? l0tp_->answered() : 0; }
