@@ -44,10 +44,14 @@ std::uint32_t Engine::receive_once(std::uint64_t now_ns) {
     flushes_done_ = requests;
     for (Input& input : inputs_) input.receiver->flush();
   }
+  const bool holds_packets = std::any_of(inputs_.begin(), inputs_.end(), [](const Input& i) { return i.receiver->holds_packets(); });
+  if (packets == 0 && !holds_packets) drained_ns_.store(now_ns, std::memory_order_release);
   return packets;
 }
 
-std::uint32_t Engine::process_once(std::uint64_t now_ns) {
+std::uint32_t Engine::process_once() {
+  // Read before the queue: what was handed over before that moment is then in the queue or done.
+  const std::uint64_t drained_ns = drained_ns_.load(std::memory_order_acquire);
   std::uint32_t done = 0;
   for (; done < kCompletionsATurn; ++done) {
     const Completion* completion = completions_->peek();
@@ -57,7 +61,7 @@ std::uint32_t Engine::process_once(std::uint64_t now_ns) {
     clop.release();
     completions_->pop();
   }
-  processor_->tick(now_ns);
+  if (done < kCompletionsATurn) processor_->tick(drained_ns);
   if (answers_) answers_->collect_sent();
   return done;
 }
@@ -68,7 +72,7 @@ void Engine::run_to_completion_loop() {
   Idle idle(config_.waiting.spins);
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint64_t now_ns = clock_now_ns();
-    const std::uint32_t work = receive_once(now_ns) + process_once(now_ns) + send_once(now_ns);
+    const std::uint32_t work = receive_once(now_ns) + process_once() + send_once(now_ns);
     // With several links the sleep on the first is cut short, so that the others are looked at in time.
     if (idle.should_sleep(work > 0)) inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size());
   }
@@ -89,7 +93,7 @@ void Engine::receive_loop() {
 void Engine::process_loop() {
   const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
   while (!receive_done_.load(std::memory_order_acquire)) {
-    if (process_once(clock_now_ns()) == 0) completions_->wait(config_.waiting.sleep_ns, spins);
+    if (process_once() == 0) completions_->wait(config_.waiting.sleep_ns, spins);
   }
   process_rest();
   process_done_.store(true, std::memory_order_release);
@@ -111,7 +115,7 @@ void Engine::receive_rest() {
        now_ns = clock_now_ns()) {
     if (receive_once(now_ns) > 0) quiet_since_ns = now_ns;
     if (config_.topology == Topology::run_to_completion) {
-      process_once(now_ns);
+      process_once();
       send_once(now_ns);
     }
   }
@@ -119,7 +123,7 @@ void Engine::receive_rest() {
 }
 
 void Engine::process_rest() {
-  while (process_once(clock_now_ns()) > 0) {
+  while (process_once() > 0) {
   }
   processor_->finish();
   if (config_.topology == Topology::run_to_completion) {

@@ -73,6 +73,8 @@ class ProtocolReceiver final : public Receiver {
     if (filling_.packet_count > 0 && clop_.acquire(buffer_index)) hand_over(buffer_index, status::flush);
   }
 
+  bool holds_packets() const override { return filling_.packet_count > 0; }
+
   const flow::Counters& link_counters() const override { return link_counters_; }
   const flow::Counters& source_counters(std::size_t source) const override { return sources_[source].counters; }
 

@@ -54,7 +54,6 @@ void RichProcessor::process(const Completion& completion, flow::Clop& clop) {
     }
   }
   if (merger_) {
-    merger_->expire(completion.last_packet_ns);
     judge_merged(completion.last_packet_ns);
     publish_merger();
   } else {
@@ -63,11 +62,13 @@ void RichProcessor::process(const Completion& completion, flow::Clop& clop) {
   if (answers_ != nullptr) answers_->flush();
 }
 
-void RichProcessor::tick(std::uint64_t now_ns) {
+// The window of an event runs only as far as the data has been looked at: after a pause of this thread, parts that wait in the
+// socket are not late.
+void RichProcessor::tick(std::uint64_t caught_up_ns) {
   if (!merger_) return;
-  merger_->expire(now_ns);
+  merger_->expire(caught_up_ns);
   if (merger_->ready().empty()) return;
-  judge_merged(now_ns);
+  judge_merged(caught_up_ns);
   publish_merger();
   if (answers_ != nullptr) answers_->flush();
 }

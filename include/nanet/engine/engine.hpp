@@ -72,7 +72,7 @@ class Engine {
   void process_loop();
   void send_loop();
   std::uint32_t receive_once(std::uint64_t now_ns);
-  std::uint32_t process_once(std::uint64_t now_ns);
+  std::uint32_t process_once();
   std::uint32_t send_once(std::uint64_t now_ns);
   void receive_rest();
   void process_rest();
@@ -98,6 +98,7 @@ class Engine {
   std::atomic<bool> receive_done_{false};
   std::atomic<bool> process_done_{false};
   std::atomic<bool> running_{false};
+  std::atomic<std::uint64_t> drained_ns_{0};  // when nothing more waited, neither in the links nor in partly filled buffers
   std::atomic<std::uint32_t> flush_requests_{0};
   std::uint32_t flushes_done_ = 0;
   std::exception_ptr thread_error_;

@@ -19,8 +19,8 @@ class Processor {
   // Judges everything in the buffer of `completion`. The buffer is returned to the CLOP when this returns.
   virtual void process(const Completion& completion, flow::Clop& clop) = 0;
 
-  // Called between completions, at least every `waiting.sleep_us`: closes what has waited long enough.
-  virtual void tick(std::uint64_t now_ns) = 0;
+  // Everything that had arrived at caught_up_ns has been processed: closes what has waited long enough. Called whenever that is so.
+  virtual void tick(std::uint64_t caught_up_ns) = 0;
 
   // End of the run: closes and answers everything that is still open.
   virtual void finish() = 0;

@@ -33,6 +33,9 @@ class Receiver {
   // Hands over whatever the current buffer holds.
   virtual void flush() = 0;
 
+  // Whether packets wait in a buffer that is not handed over yet.
+  virtual bool holds_packets() const = 0;
+
   // Packets that cannot be put down to a source (refused ones).
   virtual const flow::Counters& link_counters() const = 0;
   virtual const flow::Counters& source_counters(std::size_t source) const = 0;

@@ -25,7 +25,7 @@ class RichProcessor final : public Processor {
                 AnswerWriter* answers, flow::Counters& counters, RingMonitor& monitor);
 
   void process(const Completion& completion, flow::Clop& clop) override;
-  void tick(std::uint64_t now_ns) override;
+  void tick(std::uint64_t caught_up_ns) override;
   void finish() override;
 
   // Events of which at least one part came. 0 without merging.
