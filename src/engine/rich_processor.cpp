@@ -166,6 +166,7 @@ void RichProcessor::publish_merger() {
   counters_.set(Counter::parts_merged, totals.parts_merged);
   counters_.set(Counter::parts_late, totals.parts_late);
   counters_.set(Counter::parts_duplicate, totals.parts_duplicate);
+  counters_.set(Counter::parts_no_room, totals.parts_no_room);
   counters_.set(Counter::parts_overflow_hits, totals.parts_overflow_hits);
   counters_.set(Counter::events_complete, totals.events_complete);
   counters_.set(Counter::events_missing_parts, totals.events_missing_parts);

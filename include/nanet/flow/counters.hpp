@@ -40,6 +40,7 @@ namespace nanet::flow {
   X(parts_merged, "parts", "parts put into an open event")                                                           \
   X(parts_late, "parts", "dropped: their event is closed already")                                                   \
   X(parts_duplicate, "parts", "dropped: this source's part is there already")                                        \
+  X(parts_no_room, "parts", "dropped: no room for a new event before the closed ones are judged")                    \
   X(parts_overflow_hits, "parts", "cut: the event has no room for more hits")                                        \
   X(events_complete, "events", "every part came")                                                                    \
   X(events_missing_parts, "events", "closed by the time window with a part missing")                                 \
