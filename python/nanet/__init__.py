@@ -3,6 +3,7 @@
 
 For programs:
     nanet.open(endpoint)      receive datagrams into buffers, see them without a copy, send: see nanet.port
+    nanet.fit_rings(...)      the vectorised ring fit of many events
     nanet.wire                the packet formats as numpy structured dtypes
     nanet.config              the configuration's models
 Everything is loaded when it is first used, so that `import nanet` costs nothing.
@@ -16,12 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nanet import config, wire
+    from nanet._core import SetupError, fit_rings
     from nanet.config import ConfigError
     from nanet.port import Completion, Port, open  # noqa: A004
 
-__all__ = ["Completion", "ConfigError", "Port", "config", "open", "version", "wire"]
+__all__ = ["Completion", "ConfigError", "Port", "SetupError", "config", "fit_rings", "open", "version", "wire"]
 
-_HOMES = {"open": "nanet.port", "Port": "nanet.port", "Completion": "nanet.port", "ConfigError": "nanet.config"}
+_HOMES = {
+    "open": "nanet.port",
+    "Port": "nanet.port",
+    "Completion": "nanet.port",
+    "ConfigError": "nanet.config",
+    "SetupError": "nanet._core",
+    "fit_rings": "nanet._core",
+}
 
 
 def version() -> str:

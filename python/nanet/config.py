@@ -39,7 +39,7 @@ def load(path: str | Path) -> EngineConfig:
 def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
     """An error of ours inside a validator, in the project's grammar."""
     text = f"{what} ({why}) {suggestion}"
-    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]
+    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))
 
 
 def setting(

@@ -109,7 +109,7 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
     name = str(location[-1]) if location else "the configuration"
     path, parent = _path(location), _path(location[:-1]) or "the top level"
     if kind == "nanet":
-        return (f"{path}: " if path else "") + error["msg"]
+        return (f"{path}: " if path else "") + str(error["msg"])
     if kind == "extra_forbidden":
         owner = _model_at(model, location[:-1])
         return f"unknown key '{name}' in {parent} (the schema has no such key) {nearest(name, owner.model_fields)}"

@@ -35,6 +35,8 @@ class Loop:
     topology: str = "run_to_completion"
     mean_hits: float = 20.0
     seed: int = 1
+    window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
+    open_events_max: int = 65536
 
 
 def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
@@ -48,7 +50,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
         "cpu_cores": {"receive": cores.engine},
         "memory_regions": [{"name": "rich"}],
         "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
-        "processor": {"kind": "rich", "merge": {} if loop.boards > 1 else None},
+        "processor": {"kind": "rich", "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
         "answers": {"endpoint": answers},
         "waiting": {"spin": -1 if cores.engine is not None else 200},
         "run": {"budget_us": loop.budget_us},

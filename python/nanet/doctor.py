@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nanet import results
-from nanet.machine import cpu_model, memory_gib, online_cores, read_text
+from nanet.config import online_cores
+from nanet.machine import cpu_model, memory_gib, read_text
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 SOCKET_BUFFER_WANTED = 64 << 20

@@ -7,7 +7,6 @@ The emulator's thread spins on its own core; every other thread of this process 
 from __future__ import annotations
 
 import gc
-import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,38 +15,43 @@ from nanet import books, results
 from nanet.emulator_config import EmulatorConfig
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
+from nanet.signals import StopSignals
 
-STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
+
+LOOK_EVERY_S = 0.2
 
 LossReader = Callable[[], Mapping[str, int]]
 
 
-def run(config: EmulatorConfig, *, title: str | None = None, losses: LossReader | None = None) -> dict[str, Any]:
+def run(
+    config: EmulatorConfig, *, title: str | None = None, losses: LossReader | None = None, ready: str | None = None
+) -> dict[str, Any]:
     """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
 
     title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of.
+    ready: a line to print when it has started.
     Raises nanet._core.SetupError.
     """
     from nanet import _core
 
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     table = LiveTable(title) if title else None
-    stopped_by_signal = False
-    try:
+    with StopSignals() as stop:
         emulator = _core.Emulator(config.model_dump(mode="json"))
         gc.collect()
         gc.disable()  # a collection would take milliseconds from the emulator's core
-        emulator.start()
-        stopped_by_signal = _watch(emulator, config, table, losses)
-        emulator.stop()
+        try:
+            emulator.start()
+            if ready:
+                print(ready, flush=True)
+            _watch(emulator, config, stop, table, losses)
+            emulator.stop()
+        finally:
+            gc.enable()
+            if table is not None:
+                table.close()
         result = make_result(config, emulator.snapshot())
-        result["stopped_early"] = stopped_by_signal
-    finally:
-        gc.enable()
-        if table is not None:
-            table.close()
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    result["stopped_early"] = stop.stopped
     return result
 
 
@@ -87,13 +91,13 @@ def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
     return {name: int(count) for name, count in counts.items()}
 
 
-def _watch(emulator: Any, config: EmulatorConfig, table: LiveTable | None, losses: LossReader | None) -> bool:
+def _watch(emulator: Any, config: EmulatorConfig, stop: StopSignals, table: LiveTable | None, losses: LossReader | None) -> None:
     start = time.monotonic()
     state = LiveState(duration_s=config.duration_s or None)
     before, then, tick = 0, start, start + 1.0
     while not emulator.wait(0.0):
-        if signal.sigtimedwait(STOP_SIGNALS, max(0.0, min(tick - time.monotonic(), 0.25 if table is None else 1.0))):
-            return True
+        if stop.wait(LOOK_EVERY_S):
+            return
         now = time.monotonic()
         if table is None or now < tick:
             continue
@@ -107,7 +111,6 @@ def _watch(emulator: Any, config: EmulatorConfig, table: LiveTable | None, losse
         histogram = Histogram.from_native(snapshot["latency"])
         state.latency_us = histogram.summary_us() if histogram.count else {}
         table.paint(state)
-    return False
 
 
 def _course_point(row: Any) -> dict[str, float]:
@@ -151,7 +154,7 @@ def sentence(result: Mapping[str, Any]) -> str:
 
 def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> dict[str, Any]:
     """Only receives answers and checks their format; the result as `nanet emulate l0tp --json` writes it."""
-    result = run(config, title=title)
+    result = run(config, title=title, ready=f"ready: listening on {config.answers}")
     bad = {name: result["mistakes"][name] for name in ("bad_packets", "bad_primitives")}
     keys = ("nanet", "date", "machine", "config", "answer_packets", "bad_packets", "answers_kernel_dropped", "elapsed_s")
     short = {key: result[key] for key in keys}

@@ -43,7 +43,7 @@ def _lowest_values() -> NDArray[np.int64]:
     index = np.arange(COUNTS, dtype=np.int64)
     bucket = np.maximum(index // (SUB_BUCKETS // 2) - 1, 0)
     sub_bucket = np.where(bucket > 0, index % (SUB_BUCKETS // 2) + SUB_BUCKETS // 2, index)
-    return sub_bucket << bucket
+    return np.left_shift(sub_bucket, bucket, dtype=np.int64)
 
 
 LOWEST_NS = _lowest_values()

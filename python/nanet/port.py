@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -81,7 +81,7 @@ class Port:
         view = self._open().poll(timeout_s)
         if view is None:
             return None
-        completion = Completion(self, view)
+        completion = Completion(self, cast("_core.CompletionView", view))
         self._held.append(completion)
         return completion
 

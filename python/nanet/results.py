@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nanet import machine, version
+from nanet.config import online_cores
 
 CSV_COLUMNS = ("date", "bench", "case", "name", "value", "unit", "machine")
 
@@ -44,7 +45,7 @@ def append_csv(path: Path | None, bench: str, rows: Iterable[tuple[str, str, flo
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = not path.exists() or path.stat().st_size == 0
-    where = f"{machine.cpu_model()}, {len(machine.online_cores())} cores"
+    where = f"{machine.cpu_model()}, {len(online_cores())} cores"
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if fresh:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one engine in this process until its time is over or a signal comes, then drains, reports and judges.
 
-SIGTERM and SIGINT are blocked in every thread and taken by the control thread alone, so no system call of the data path is
-ever interrupted. The control thread keeps off the cores of the data path.
+The control thread takes the signals and keeps off the cores of the data path.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import gc
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -24,8 +22,8 @@ from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
 from nanet.machine import keep_to
+from nanet.signals import StopSignals
 
-STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 SAMPLES_KEPT = 48
 OK, BROKEN = 0, 1
 
@@ -44,8 +42,8 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
     """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError."""
     from nanet import _core
 
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
+    parent = os.getppid()  # before it can know that we are ready, and end
+    with StopSignals() as stop:
         _leave_cores(config)
         engine = _core.Engine(config.model_dump(mode="json"))
         if not options.quiet:
@@ -55,11 +53,9 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         gc.collect()
         gc.freeze()
         _say_ready(config, options)
-        _control_loop(engine, config, options)
+        _control_loop(engine, config, options, stop, parent)
         engine.stop()
         result = make_result(config, engine)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
     results.write_json(options.json_path, result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
@@ -100,10 +96,9 @@ def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float) -
     return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
 
 
-def _control_loop(engine: Any, config: EngineConfig, options: RunOptions) -> None:
+def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int) -> None:
     start = time.monotonic()
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
-    parent = os.getppid()
     table = None if options.quiet else LiveTable(f"nanet run · {config.name} · {config.topology}", plain_every_s=10.0)
     merged, raw_links = config.processor.merge is not None, _raw_links(config)
     counting = config.processor.kind == "count"
@@ -112,7 +107,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions) -> Non
         state.unit, state.done_name = "packet", "accepted"
     events_before, then = 0, start
     while engine.running and time.monotonic() < end:
-        if signal.sigtimedwait(STOP_SIGNALS, max(0.0, min(1.0, end - time.monotonic()))):
+        if stop.wait(min(1.0, end - time.monotonic())):
             break
         if options.ready_fd is not None and os.getppid() != parent:
             break  # who started us is gone

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-
 from nanet import config, emulator_config
 from nanet.config_errors import ConfigError, nearest, parse_document, validated
 from nanet.schema import emulator_schema, engine_schema
@@ -193,20 +192,15 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES)
-def test_any_data_is_refused_in_single_lines_or_accepted(data: Any) -> None:
-    try:
-        validated(config.EngineConfig, data)
-    except ConfigError as error:
-        assert error.problems
-        assert all("\n" not in line and "(" in line for line in error.problems)
+def test_any_data_is_refused_in_single_lines(data: Any) -> None:
+    assert all("(" in line for line in problems(data))  # no such data has links
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_refused_in_single_lines(text: str) -> None:
-    try:
+    with pytest.raises(ConfigError) as caught:
         validated(config.EngineConfig, parse_document(text, "x.yaml"))
-    except ConfigError as error:
-        assert all("\n" not in line for line in error.problems)
+    assert all("\n" not in line for line in caught.value.problems)
 
 
 @pytest.mark.parametrize(("name", "schema"), [("schema.json", engine_schema()), ("schema-emulator.json", emulator_schema())])

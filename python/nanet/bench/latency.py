@@ -119,4 +119,3 @@ def _round(result: Mapping[str, Any], before: sockperf.RoundTrip, after: sockper
         "sockperf_after_us": after.latency_us,
         "stalls": result["emulator"]["stalls"],
     }
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,14 @@ def run(bench: RingBench, say: Callable[[str], None]) -> dict[str, Any]:
     for hit_count in HIT_COUNTS:
         hits, counts, truth = make_events(generator, bench.events, hit_count)
         case: dict[str, Any] = {"hits": hit_count, "events": bench.events}
-        case["math"] = _rates(lambda h=hits, c=counts: _core.fit_rings(h, c), bench)
-        case["math_scalar"] = _rates(lambda h=hits, c=counts: _core.fit_rings_scalar(h, c), bench)
-        case["numpy"] = _rates(lambda h=hits, c=counts: fit_numpy(h, c), bench)
+        case["math"] = _rates(partial(_core.fit_rings, hits, counts), bench)
+        case["math_scalar"] = _rates(partial(_core.fit_rings_scalar, hits, counts), bench)
+        case["numpy"] = _rates(partial(fit_numpy, hits, counts), bench)
         case["circle_fit"] = _circle_fit_rate(hits, bench)
         for peer in ("math_scalar", "numpy", "circle_fit"):
             rate = case[peer]["events_per_s"] if case[peer] else None
             case[f"ratio_to_{peer}"] = round(case["math"]["events_per_s"] / rate, 2) if rate else None
-        case |= quality(_core.fit_rings(hits, counts), fit_numpy(hits, counts), truth)
+        case |= quality(np.asarray(_core.fit_rings(hits, counts)), fit_numpy(hits, counts), truth)
         cases.append(case)
         circle = (
             f", circle-fit x{case['ratio_to_circle_fit']:,.0f}" if case["ratio_to_circle_fit"] else ", circle-fit is not installed"

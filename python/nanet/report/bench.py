@@ -40,7 +40,8 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         Figure("p50 there", us(latency.get("p50")), "\u00b5s"),
         Figure("p99.9 there", us(latency.get("p99_9")), "\u00b5s"),
     ]
-    rows, styles = [], {}
+    rows: list[list[str]] = []
+    styles: dict[int, str] = {}
     for step in result["steps"]:
         if not step["passed"]:
             styles[len(rows)] = "loss"

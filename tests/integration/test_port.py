@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nanet.open: buffers seen without a copy, given back in order, dropped and counted when all are held."""
+
+from __future__ import annotations
+
+import gc
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import nanet
+import numpy as np
+import pytest
+from loops import ROOT, emulator_config, free_ports, sender
+from nanet import emulate, wire
+
+PAYLOAD = np.dtype([("number", "<u4"), ("text", "S12")])
+
+
+@pytest.fixture
+def port_number() -> int:
+    return free_ports(1)[0]
+
+
+@pytest.fixture
+def out(port_number: int) -> Iterator[socket.socket]:
+    with sender(port_number) as one:
+        yield one
+
+
+def payload(number: int) -> bytes:
+    return np.array([(number, b"hello")], PAYLOAD).tobytes()
+
+
+def test_structured_view_without_a_copy(port_number: int, out: socket.socket) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        for number in range(5):
+            out.send(payload(number))
+        numbers: list[int] = []
+        for completion in port.completions(timeout_s=0.5):
+            packets = completion.array(PAYLOAD)
+            assert packets.base is not None
+            assert not packets.flags.writeable
+            assert np.shares_memory(packets, completion.buffer)
+            assert set(packets["text"]) == {b"hello"}
+            numbers += packets["number"].tolist()
+        assert numbers == [0, 1, 2, 3, 4]
+        assert port.counters()["packets_accepted"] == 5
+
+
+def test_packets_of_any_length(port_number: int, out: socket.socket) -> None:
+    sent = [b"x" * size for size in (1, 7, 64, 1472, 3)]
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        got: list[bytes] = []
+        for datagram in sent:
+            out.send(datagram)
+        for completion in port.completions(timeout_s=0.5):
+            got += [bytes(packet) for packet in completion.packets()]
+            if completion.packet_count > 1 and completion.stride_bytes == 0:
+                with pytest.raises(ValueError, match="use packets"):
+                    completion.array(PAYLOAD)
+        assert got == sent
+
+
+def test_a_dtype_that_is_too_long(port_number: int, out: socket.socket) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        out.send(b"12345678")
+        completion = port.poll(2.0)
+        assert completion is not None
+        assert completion.array("<u4").tolist() == [int.from_bytes(b"1234", "little")]  # the rest of a packet is skipped
+        with pytest.raises(ValueError, match="a packet has 8 B"):
+            completion.array(PAYLOAD)
+
+
+def test_held_buffers_drop_and_recover(port_number: int, out: socket.socket) -> None:
+    """All buffers held: packets are dropped under their own name; a released buffer takes packets again."""
+    with nanet.open(f"udp://127.0.0.1:{port_number}", buffer_count=2, buffer_bytes=65536) as port:
+        held = []
+        for number in range(2):
+            out.send(payload(number))
+            completion = port.poll(2.0)
+            assert completion is not None
+            held.append(completion)
+        for number in range(2, 12):
+            out.send(payload(number))
+        assert port.poll(0.2) is None
+        counters = port.counters()
+        assert (counters["packets_accepted"], counters["packets_clop_full"]) == (2, 10)
+        assert [int(c.array(PAYLOAD)["number"][0]) for c in held] == [0, 1]  # nothing was overwritten
+
+        held[1].release()  # out of order: waits for the older one
+        held[0].release()
+        held[0].release()  # twice is once
+        out.send(payload(99))
+        completion = port.poll(2.0)
+        assert completion is not None
+        assert completion.array(PAYLOAD)["number"].tolist() == [99]
+
+
+def test_a_view_used_too_late_is_memory_still(port_number: int, out: socket.socket) -> None:
+    port = nanet.open(f"udp://127.0.0.1:{port_number}")
+    out.send(payload(7))
+    completion = port.poll(2.0)
+    assert completion is not None
+    view = completion.array(PAYLOAD)
+    completion.release()
+    with pytest.raises(ValueError, match="was released"):
+        _ = completion.buffer
+    port.close()
+    del port, completion
+    gc.collect()
+    assert view["number"].sum() >= 0  # readable; its content may have changed
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+        del view
+        gc.collect()
+        again.bind(("127.0.0.1", port_number))  # the port is free once nothing refers to it
+
+
+def test_closed(port_number: int) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        pass
+    assert port.closed
+    with pytest.raises(ValueError, match="the port is closed"):
+        port.poll()
+    with pytest.raises(ValueError, match="the port is closed"):
+        port.send("udp://127.0.0.1:9", b"")
+
+
+def test_send(port_number: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(5)
+        url = f"udp://127.0.0.1:{receiver.getsockname()[1]}"
+        with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+            assert port.send(url, b"one")
+            assert port.send(url, np.frombuffer(b"two", np.uint8))
+            assert [receiver.recv(100), receiver.recv(100)] == [b"one", b"two"]
+
+
+def test_mgp_is_checked(port_number: int) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}", protocol="mgp", buffer_count=64) as port:
+        sent = emulate.run(emulator_config(port_number, None, events_total=16_000))
+        events = packets = 0
+        for completion in port.completions(timeout_s=0.5):
+            array = completion.array(wire.MGP_PACKET)
+            assert len(array) == completion.packet_count
+            assert np.all(array["source_id"] == 0x1C)
+            events += int(array["event_count"].sum())
+            packets += len(array)
+        counters = port.counters()
+        lost = counters["events_lost"]  # nothing was taken while the boards sent, so the socket's buffer may have been too small
+    assert events + lost == sent["sent"] == 16_000
+    assert packets == counters["packets_accepted"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"buffer_count": 3}, "buffer_count 3 is not a power of two"),
+        ({"buffer_bytes": 8192}, "buffer_bytes 8192 is too small"),
+        ({"protocol": "mgb"}, "did you mean 'mgp'?"),
+        ({"bufer_count": 4}, "did you mean 'buffer_count'?"),
+        ({"sources": [{"name": "a"}]}, "raw datagrams carry no source ID"),
+    ],
+)
+def test_wrong_options(port_number: int, options: dict[str, object], expected: str) -> None:
+    with pytest.raises(nanet.ConfigError, match=re.escape(expected)):
+        nanet.open(f"udp://127.0.0.1:{port_number}", **options)  # type: ignore[arg-type]
+
+
+def test_a_taken_port(port_number: int) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}"), pytest.raises(nanet.SetupError, match=str(port_number)):
+        nanet.open(f"udp://127.0.0.1:{port_number}")
+
+
+def test_thirty_lines(tmp_path: object) -> None:
+    """The example is a working trigger: every event of a slow run is answered, and rightly."""
+    receive, answers = free_ports()
+    text = (ROOT / "examples" / "thirty_lines.py").read_text().replace(":6200", f":{receive}").replace(":6300", f":{answers}")
+    assert len(text.splitlines()) <= 36
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as example:
+        assert example.stdout is not None
+        assert example.stdout.readline() == "ready\n"
+        result = emulate.run(emulator_config(receive, answers, rate_events_per_s=5e4, events_total=32_000))
+        assert example.stdout.readline() == "32000 events\n"
+    assert result["lost"] == 0
+    assert set(result["mistakes"].values()) == {0}
