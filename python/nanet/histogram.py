@@ -59,6 +59,7 @@ class Histogram:
         self.counts = np.zeros(COUNTS, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
         if self.counts.shape != (COUNTS,):
             raise ValueError(f"a histogram has {COUNTS} counts, not {self.counts.shape} (another layout) check its range")
+        self._cumulative: NDArray[np.int64] | None = None  # made once: the live table asks for five percentiles each second
         self.count = int(self.counts.sum())
         self.min = int(low)
         self.max = int(high)
@@ -67,10 +68,7 @@ class Histogram:
     @classmethod
     def from_native(cls, native: NativeHistogram) -> Histogram:
         """A copy of a native LatencyHistogram."""
-        counts = np.asarray(native.counts(), dtype=np.int64)
-        if counts.size < COUNTS:
-            counts = np.concatenate([counts, np.zeros(COUNTS - counts.size, dtype=np.int64)])
-        return cls(counts, low=native.min, high=native.max, mean=native.mean)
+        return cls(np.asarray(native.counts()).view(np.int64), low=native.min, high=native.max, mean=native.mean)
 
     @classmethod
     def from_values(cls, values_ns: Iterable[int] | NDArray[Any]) -> Histogram:
@@ -94,7 +92,9 @@ class Histogram:
         if self.count == 0:
             return 0
         wanted = max(1, int(np.ceil(q / 100.0 * self.count - 1e-9)))
-        index = int(np.searchsorted(np.cumsum(self.counts), wanted))
+        if self._cumulative is None:
+            self._cumulative = np.cumsum(self.counts)
+        index = int(np.searchsorted(self._cumulative, wanted))
         return min(int(HIGHEST_OF_BUCKET_NS[index]), self.max)
 
     def summary_us(self) -> dict[str, float]:

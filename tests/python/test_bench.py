@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from nanet import results
 from nanet.bench import latency, rate, sockperf
 
@@ -50,7 +49,13 @@ def test_search_brackets_the_true_rate(true_rate: float, steps: int) -> None:
 
 
 def a_run(**changes: Any) -> dict[str, Any]:
-    emulator = {"config": {"duration_s": 2.0}, "send_lateness_us": {"p99": 5.0}, "latency_histogram": None, "latency_us": None, "stalls": {}}
+    emulator = {
+        "config": {"duration_s": 2.0},
+        "send_lateness_us": {"p99": 5.0},
+        "latency_histogram": None,
+        "latency_us": None,
+        "stalls": {},
+    }
     good = {"sent": 2_000_000, "answered": 2_000_000, "lost": 0, "losses": {}, "latency_us": None, "mistakes": {}}
     return good | {"emulator": emulator, "engine": {"counters": {"packets_accepted": 1}}} | changes
 

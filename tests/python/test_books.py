@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from nanet import books
 
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (

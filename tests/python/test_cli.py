@@ -53,7 +53,10 @@ def test_bad_config_is_one_line_and_2(tmp_path: Path, command: str) -> None:
 
 
 def test_no_such_file_is_2() -> None:
-    assert nanet("run", "nothing.yaml", expect=2).stderr == "nanet: cannot read nothing.yaml (no such file or directory) check the path\n"
+    assert (
+        nanet("run", "nothing.yaml", expect=2).stderr
+        == "nanet: cannot read nothing.yaml (no such file or directory) check the path\n"
+    )
 
 
 def test_options_out_of_range_are_2() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 
 import pytest
-
 from nanet.live import LiveState, LiveTable, plain_line
 
 STATE = LiveState(

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from made_up import histogram_of, samples
-
 from nanet.report import events, write_report
 from nanet.report.svg import Axis, Chart
-
 
 
 def page_of(result: dict[str, Any], tmp_path: Path) -> str:

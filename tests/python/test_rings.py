@@ -6,7 +6,6 @@ from __future__ import annotations
 import circle_fit
 import numpy as np
 import pytest
-
 from nanet import _core, rich_map
 from nanet.bench import rings
 from nanet.emulator_config import MonteCarlo
@@ -14,7 +13,7 @@ from nanet.emulator_config import MonteCarlo
 
 @pytest.fixture(scope="module")
 def events() -> rings.Events:
-    return rings.make_events(np.random.default_rng(7), 4096, 12)
+    return rings.make_events(np.random.default_rng(7), 16384, 12)
 
 
 def test_maps_agree() -> None:
@@ -37,7 +36,15 @@ def test_map_facts() -> None:
 
 @pytest.mark.parametrize(
     ("particle", "momentum", "radius"),
-    [("e", 20, 189.6), ("mu", 15, 146.9), ("mu", 35, 182.5), ("pi", 15, 104.3), ("pi", 25, 164.1), ("K", 60, 127.9), ("K", 20, 0.0)],
+    [
+        ("e", 20, 189.6),
+        ("mu", 15, 146.9),
+        ("mu", 35, 182.5),
+        ("pi", 15, 104.3),
+        ("pi", 25, 164.1),
+        ("K", 60, 127.9),
+        ("K", 20, 0.0),
+    ],
 )
 def test_radii_of_particles(particle: str, momentum: float, radius: float) -> None:
     assert rich_map.ring_radius_mm(particle, momentum) == pytest.approx(radius, abs=0.15)
@@ -115,7 +122,7 @@ def test_events_have_different_hits_on_one_disk(events: rings.Events) -> None:
     assert np.all(counts == 12)
     assert all(len(set(row)) == 12 for row in hits.tolist())
     assert np.all((hits >> 10) == (hits[:, :1] >> 10))
-    assert truth.shape == (4096, 3)
+    assert truth.shape == (16384, 3)
 
 
 def test_small_benchmark() -> None:

@@ -20,7 +20,7 @@ from nanet import results, rich_map
 
 HIT_COUNTS = (8, 12, 20, 32)
 SMEAR_MM = 2.5
-RADIUS_RANGE_MM = (80.0, 190.0)
+RADIUS_RANGE_MM = (105.0, 190.0)  # from a pion of 15 GeV/c to an electron
 CENTRE_SIGMA_MM = 20.0
 HITS_OF_HEADLINE = 20
 

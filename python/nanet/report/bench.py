@@ -27,8 +27,7 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         title="nanet bench rate",
         over=f"nanet bench rate \u00b7 {boards}, {result['layout']} packets, one engine core",
         headline=f"{critical / 1e6:.2f} Mevent/s without a single loss" if critical else "No rate without loss was found",
-        lead=f"Receive, decode, fit, answer: the highest rate at which {result['repeats']} runs of {result['repeat_s']:g} s "
-        f"each lost nothing. {LIMITS[result['limited_by']]}",
+        lead=f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {LIMITS[result['limited_by']]}",
         kept=critical > 0,
         footer=footer(result),
     )
@@ -57,6 +56,12 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         facts_section(result, {}, result["notes"]),
     ]
     return page
+
+
+def _runs(result: Mapping[str, Any]) -> str:
+    return (
+        f"{result['repeats']} runs of {result['repeat_s']:g} s" if result["repeats"] > 1 else f"a run of {result['repeat_s']:g} s"
+    )
 
 
 def make_latency(result: Mapping[str, Any]) -> Page:
@@ -136,7 +141,12 @@ def make_rings(result: Mapping[str, Any]) -> Page:
     body = table(columns, rows, numbers=range(len(columns)))
     page.sections = [
         Section("Millions of rings a second", _rings_chart(result), "Logarithmic: each line up is ten times as fast."),
-        Section("All cases", body, "Rates in millions of events a second, on the same events."),
+        Section(
+            "All cases",
+            body,
+            "Rates in millions of events a second, on the same events. The bias is that of every algebraic fit: about the square of the "
+            "single-hit error over the radius.",
+        ),
         facts_section(result, {}, []),
     ]
     return page

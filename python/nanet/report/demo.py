@@ -33,7 +33,7 @@ def make(result: Mapping[str, Any]) -> Page:
     page = Page(
         title="nanet demo",
         over="nanet demo \u00b7 hits over UDP, rings found, answers over UDP",
-        headline=_headline(result, budget_us),
+        headline=_headline(result),
         lead=_lead(result),
         kept=kept,
         footer=footer(result),
@@ -63,10 +63,10 @@ def make(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _headline(result: Mapping[str, Any], budget_us: float) -> str:
+def _headline(result: Mapping[str, Any]) -> str:
     if not result["verdict"]["kept"]:
         return "The promise was broken"
-    return f"Every event answered, 99.9\u2009% within {us(result['latency_us']['p99_9'])} \u00b5s of {number(budget_us)}"
+    return f"Every event answered, 99.9\u2009% within {us(result['latency_us']['p99_9'])}\u00a0\u00b5s"
 
 
 def _lead(result: Mapping[str, Any]) -> str:
@@ -75,7 +75,7 @@ def _lead(result: Mapping[str, Any]) -> str:
         return "Because: " + "; ".join(judged["reasons"]) + "."
     late = judged["events_over_budget"]
     stalls = result["emulator"]["stalls"]
-    text = f"{number(result['sent'])} events went out and {number(result['answered'])} right answers came back; nothing was lost. "
+    text = f"{number(result['sent'])} events went out and {number(result['answered'])} right answers came back; nothing was lost. The budget is {number(judged['budget_us'])} \u00b5s. "
     if late:
         return text + (
             f"{number(late)} of them took longer than {number(judged['budget_us'])} \u00b5s; in this run the machine kept "
