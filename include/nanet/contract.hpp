@@ -13,7 +13,8 @@
 //     A consumer that reads sequence k + 1 with acquire order sees all of entry k. An entry that reads anything else is not there yet.
 //   * A buffer belongs to the NIC until its completion is written, then to the consumer until it advances the CLOP's
 //     consumer index. Buffers are handed over and returned in order.
-//   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old, or on flush.
+//   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old and the consumer waits for it (or
+//     soon will: it has less than two others), or on flush.
 //   * With no free buffer a packet is dropped and counted under its own name. Nothing blocks, nothing is overwritten.
 //   * All times are CLOCK_MONOTONIC nanoseconds unless a name says otherwise.
 #pragma once

@@ -13,6 +13,9 @@ namespace {
 // A port's caller may be slow, so it sleeps early.
 constexpr std::uint64_t kSpinNs = 50'000;
 
+// A port's caller may hold as many buffers as there are, and still wants the next one.
+constexpr std::uint32_t kNoBacklog = UINT32_MAX;
+
 }  // namespace
 
 Port::Port(const LinkConfig& config)
@@ -20,7 +23,7 @@ Port::Port(const LinkConfig& config)
       link_(udp_config(config)),
       clop_(clop_config(config, 0, link_.min_room_bytes())),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
-      receiver_(make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns}, link_,
+      receiver_(make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, link_,
                               clop_, queue_, make_router(config, 0), source_count(config))),
       held_(config.memory_region.buffer_count) {
   notes_ = link_.notes();

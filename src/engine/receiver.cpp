@@ -184,7 +184,7 @@ class ProtocolReceiver final : public Receiver {
     const std::uint32_t bytes_left = clop_.config().buffer_bytes - filling_.used_bytes;
     if (bytes_left < link_.min_room_bytes() || index_.size() - filling_.packet_count < config_.batch_size) {
       hand_over(buffer_index, status::full);
-    } else if (now_ns - filling_.first_packet_ns >= config_.timeout_ns) {
+    } else if (now_ns - filling_.first_packet_ns >= config_.timeout_ns && clop_.in_use() < config_.backlog_max) {
       hand_over(buffer_index, status::timeout);
     }
   }

@@ -21,6 +21,10 @@ namespace nanet::engine {
 struct ReceiverConfig {
   std::uint32_t batch_size = 128;  // packets a receive call; more: fewer calls, larger bursts
   std::uint64_t timeout_ns = 0;    // hand a buffer over when its oldest packet is this old; 0: after every batch
+
+  // But not while the consumer has so many to do already: then the buffer goes on filling, and a slow consumer gets fewer, fuller
+  // buffers instead of running out of them.
+  std::uint32_t backlog_max = 2;
 };
 
 class Receiver {

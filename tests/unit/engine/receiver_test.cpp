@@ -73,6 +73,25 @@ TEST_F(ReceiverTest, WaitsForTheTimeOut) {
   EXPECT_EQ(queue->peek()->last_packet_ns, 1500u);
 }
 
+TEST_F(ReceiverTest, ABusyConsumerGetsFullerBuffers) {
+  make({.batch_size = 1, .timeout_ns = 0}, 4);
+  const auto many = test::make_events(16 * 6, 2);
+  for (std::uint32_t p = 0; p < 6; ++p) give(test::make_packet(std::span(many).subspan(16 * p, 16), p));
+  while (receiver->poll(1000) > 0) {
+  }
+  EXPECT_EQ(clop->in_use(), 2u);  // one packet each; the other four wait in the third buffer
+  EXPECT_TRUE(receiver->holds_packets());
+  queue->pop();
+  clop->release();
+  receiver->poll(2000);  // nothing new comes
+  EXPECT_EQ(clop->in_use(), 2u);
+  EXPECT_FALSE(receiver->holds_packets());
+  queue->pop();
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packet_count, 4u);
+  EXPECT_EQ(source(Counter::packets_accepted), 6u);
+}
+
 TEST_F(ReceiverTest, FlushHandsOverWhatIsThere) {
   make({.batch_size = 32, .timeout_ns = 1'000'000});
   receiver->flush();
