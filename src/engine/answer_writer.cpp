@@ -24,7 +24,7 @@ void AnswerWriter::begin(std::uint32_t timestamp, std::uint64_t arrival_ns) {
       }
     }
   }
-  writer_.emplace(slot);
+  writer_.emplace(slot.first(std::min(slot.size(), packet_bytes_max_)));
   writer_->begin(config_.source_id, config_.source_sub_id, timestamp);
   primitive_count_ = 0;
   oldest_arrival_ns_ = arrival_ns;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // AnswerWriter: primitives in, descriptors of MTP packets out. Never drops: with no free descriptor it waits for one.
+//
+// Full packets all have the same length (primitives_max words, timestamp words included; now and then one word less), so that a
+// link with segmentation offload sends a batch of them as one message.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -23,13 +28,14 @@ class AnswerWriter {
       : ring_(ring),
         sent_queue_(sent_queue),
         config_(config),
+        packet_bytes_max_(wire::kMtpHeaderBytes + wire::kMtpWordBytes * std::max(config.primitives_max, 1u)),
         counters_(counters),
         inline_transmitter_(inline_transmitter) {}
 
   // arrival_ns: when the packet came that this primitive answers.
   void add(const wire::Primitive& primitive, std::uint64_t arrival_ns) {
     if (primitive_count_ == 0) begin(primitive.timestamp, arrival_ns);
-    if (primitive_count_ == config_.primitives_max || !writer_->add(primitive)) [[unlikely]] {
+    if (!writer_->add(primitive)) [[unlikely]] {
       post();
       begin(primitive.timestamp, arrival_ns);
       writer_->add(primitive);
@@ -53,6 +59,7 @@ class AnswerWriter {
   flow::TxRing& ring_;
   flow::CompletionQueue& sent_queue_;
   const AnswersConfig config_;
+  const std::size_t packet_bytes_max_;
   flow::Counters& counters_;
   Transmitter* inline_transmitter_;
   std::optional<wire::MtpWriter> writer_;  // on the slot being written
