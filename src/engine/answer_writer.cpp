@@ -9,6 +9,14 @@
 
 namespace nanet::engine {
 
+void AnswerWriter::add(std::span<const wire::Primitive> primitives, std::uint64_t arrival_ns) {
+  while (!primitives.empty()) {
+    if (!writer_) begin(primitives.front().timestamp, arrival_ns);
+    primitives = primitives.subspan(writer_->add(primitives));
+    if (!primitives.empty()) post();
+  }
+}
+
 void AnswerWriter::begin(std::uint32_t timestamp, std::uint64_t arrival_ns) {
   collect_sent();
   std::span<std::byte> slot = ring_.slot();
@@ -26,7 +34,6 @@ void AnswerWriter::begin(std::uint32_t timestamp, std::uint64_t arrival_ns) {
   }
   writer_.emplace(slot.first(std::min(slot.size(), packet_bytes_max_)));
   writer_->begin(config_.source_id, config_.source_sub_id, timestamp);
-  primitive_count_ = 0;
   oldest_arrival_ns_ = arrival_ns;
 }
 
@@ -38,7 +45,7 @@ void AnswerWriter::collect_sent() {
 
 void AnswerWriter::post() {
   ring_.post(static_cast<std::uint32_t>(writer_->finish().size()), 0, oldest_arrival_ns_);
-  primitive_count_ = 0;
+  writer_.reset();
 }
 
 }  // namespace nanet::engine

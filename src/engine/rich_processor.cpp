@@ -151,10 +151,10 @@ void RichProcessor::judge_batch(std::uint64_t arrival_ns) {
     found += ring_found;
     electrons += (id & rich::kPrimitiveElectron) != 0;
     unmapped += std::min(events[e].count, rich::kMaxHits) - rings[e].hits;
-    const auto [timestamp, fine_time] = batch_time_[e];
-    monitor_.record(events[e], rings[e], timestamp, fine_time, id, ring_found);
-    if (answers_ != nullptr) answers_->add({.timestamp = timestamp, .fine_time = fine_time, .id = id}, arrival_ns);
+    batch_answers_[e].id = id;
+    monitor_.record(events[e], rings[e], batch_answers_[e], ring_found);
   }
+  if (answers_ != nullptr) answers_->add(std::span(batch_answers_).first(count), arrival_ns);
   counters_.add(Counter::rings_found, found);
   counters_.add(Counter::rings_electron, electrons);
   counters_.add(Counter::hits_unmapped, unmapped);

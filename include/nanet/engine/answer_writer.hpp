@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "nanet/engine/config.hpp"
 #include "nanet/flow/completion_queue.hpp"
@@ -32,20 +33,12 @@ class AnswerWriter {
         counters_(counters),
         inline_transmitter_(inline_transmitter) {}
 
-  // arrival_ns: when the packet came that this primitive answers.
-  void add(const wire::Primitive& primitive, std::uint64_t arrival_ns) {
-    if (primitive_count_ == 0) begin(primitive.timestamp, arrival_ns);
-    if (!writer_->add(primitive)) [[unlikely]] {
-      post();
-      begin(primitive.timestamp, arrival_ns);
-      writer_->add(primitive);
-    }
-    ++primitive_count_;
-  }
+  // IDs must be what MTP can carry (wire::kPrimitiveIdMin or more). arrival_ns: when the packets came that these answer.
+  void add(std::span<const wire::Primitive> primitives, std::uint64_t arrival_ns);
 
   // Sends what is there: posts the open packet and rings the doorbell.
   void flush() {
-    if (primitive_count_ > 0) post();
+    if (writer_) post();
     ring_.ring_doorbell();
   }
 
@@ -62,8 +55,7 @@ class AnswerWriter {
   const std::size_t packet_bytes_max_;
   flow::Counters& counters_;
   Transmitter* inline_transmitter_;
-  std::optional<wire::MtpWriter> writer_;  // on the slot being written
-  std::uint32_t primitive_count_ = 0;
+  std::optional<wire::MtpWriter> writer_;  // on the slot being written, if one is
   std::uint64_t oldest_arrival_ns_ = 0;
 };
 

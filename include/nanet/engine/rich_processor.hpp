@@ -41,16 +41,11 @@ class RichProcessor final : public Processor {
   void add_to_batch(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time,
                     std::uint64_t arrival_ns) {
     batch_hits_[batch_count_] = hits;
-    batch_time_[batch_count_] = {timestamp, fine_time};
+    batch_answers_[batch_count_] = {.timestamp = timestamp, .fine_time = fine_time};
     if (++batch_count_ == kBatch) judge_batch(arrival_ns);
   }
   void judge_batch(std::uint64_t arrival_ns);
   void publish_merger();
-
-  struct EventTime {
-    std::uint32_t timestamp;
-    std::uint8_t fine_time;
-  };
 
   const ProcessorConfig config_;
   const std::vector<std::uint32_t> first_source_;
@@ -63,7 +58,7 @@ class RichProcessor final : public Processor {
   std::vector<std::uint8_t> source_has_data_;  // since the last begin_run
   std::vector<std::uint16_t> scratch_;         // unpacked hits of a batch of packed events
   std::array<rich::EventHits, kBatch> batch_hits_{};
-  std::array<EventTime, kBatch> batch_time_{};
+  std::array<wire::Primitive, kBatch> batch_answers_{};
   std::array<rich::Ring, kBatch> batch_rings_{};
   std::size_t batch_count_ = 0;
 };

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "nanet/rich/math_fit.hpp"
+#include "nanet/wire/mtp.hpp"
 
 namespace nanet::engine {
 
 struct EventSample {
   static constexpr std::size_t kHitsMax = 64;
-  std::uint32_t timestamp = 0;
-  std::uint8_t fine_time = 0;
-  std::uint16_t primitive_id = 0;
+  wire::Primitive answer;
   std::uint16_t hit_count = 0;  // of the event; only the first kHitsMax are kept
   std::array<std::uint16_t, kHitsMax> hits{};
   rich::Ring ring{};
@@ -33,13 +32,12 @@ class RingMonitor {
 
   RingMonitor() : samples_(kSamples) {}
 
-  void record(const rich::EventHits& event, const rich::Ring& ring, std::uint32_t timestamp, std::uint8_t fine_time,
-              std::uint16_t primitive_id, bool found) {
+  void record(const rich::EventHits& event, const rich::Ring& ring, const wire::Primitive& answer, bool found) {
     bump(multiplicity_[std::min<std::size_t>(ring.hits, kMultiplicityBins - 1)]);
     const auto bin = static_cast<std::size_t>(ring.radius_mm);
     bump(radius_mm_[found ? std::min(bin, kRadiusBins) : kRadiusBins]);  // a bin for the rest is cheaper than a branch
     const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
-    if (taken < kSamples) [[unlikely]] keep(taken, event, ring, timestamp, fine_time, primitive_id);
+    if (taken < kSamples) [[unlikely]] keep(taken, event, ring, answer);
   }
 
   std::span<const std::atomic<std::uint64_t>> radius_mm() const { return std::span(radius_mm_).first(kRadiusBins); }
@@ -53,12 +51,9 @@ class RingMonitor {
     bin.store(bin.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  void keep(std::size_t slot, const rich::EventHits& event, const rich::Ring& ring, std::uint32_t timestamp,
-            std::uint8_t fine_time, std::uint16_t primitive_id) {
+  void keep(std::size_t slot, const rich::EventHits& event, const rich::Ring& ring, const wire::Primitive& answer) {
     EventSample& sample = samples_[slot];
-    sample.timestamp = timestamp;
-    sample.fine_time = fine_time;
-    sample.primitive_id = primitive_id;
+    sample.answer = answer;
     sample.hit_count = static_cast<std::uint16_t>(event.count);
     std::copy_n(event.hits, std::min<std::size_t>(event.count, EventSample::kHitsMax), sample.hits.begin());
     sample.ring = ring;

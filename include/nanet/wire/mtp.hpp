@@ -67,22 +67,33 @@ class MtpWriter {
 
   // False, with nothing changed, when the packet is full (255 primitives, 1472 bytes or the room) or when the primitive's ID
   // is below kPrimitiveIdMin, which the format cannot carry.
-  bool add(Primitive primitive) {
-    const std::uint32_t time_high = primitive.timestamp >> 8;
-    const std::uint32_t word_bytes = time_high == time_high_ ? kMtpWordBytes : 2 * kMtpWordBytes;
-    if (used_bytes_ + word_bytes > room_bytes_ || primitive_count_ == kMtpPrimitivesMax || primitive.id < kPrimitiveIdMin) {
-      return false;
+  bool add(Primitive primitive) { return add(std::span(&primitive, 1)) == 1; }
+
+  // The same for many, from the front up to the first that cannot be added; returns how many were. The state is kept in local
+  // variables, since the bytes written could be any object's as far as a compiler knows.
+  std::size_t add(std::span<const Primitive> primitives) {
+    const std::uint32_t count_max = static_cast<std::uint32_t>(kMtpPrimitivesMax) - primitive_count_;
+    std::uint32_t time_high_now = time_high_;
+    std::uint32_t used_bytes = used_bytes_;
+    std::uint32_t added = 0;
+    for (const Primitive& primitive : primitives) {
+      const std::uint32_t time_high = primitive.timestamp >> 8;
+      const std::uint32_t word_bytes = time_high == time_high_now ? kMtpWordBytes : 2 * kMtpWordBytes;
+      if (used_bytes + word_bytes > room_bytes_ || added == count_max || primitive.id < kPrimitiveIdMin) break;
+      if (time_high != time_high_now) {
+        time_high_now = time_high;
+        store_le(data_ + used_bytes, time_high);
+        used_bytes += kMtpWordBytes;
+      }
+      store_le(data_ + used_bytes, std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 |
+                                       std::uint32_t{primitive.id} << 16);
+      used_bytes += kMtpWordBytes;
+      ++added;
     }
-    if (time_high != time_high_) {
-      time_high_ = time_high;
-      store_le(data_ + used_bytes_, time_high);
-      used_bytes_ += kMtpWordBytes;
-    }
-    store_le(data_ + used_bytes_,
-             std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 | std::uint32_t{primitive.id} << 16);
-    used_bytes_ += kMtpWordBytes;
-    ++primitive_count_;
-    return true;
+    time_high_ = time_high_now;
+    used_bytes_ = used_bytes;
+    primitive_count_ += added;
+    return added;
   }
 
   // Completes the header; more primitives may follow and finish() be called again.

@@ -113,14 +113,14 @@ nb::list event_samples(const engine::Engine& engine) {
     const std::size_t kept = std::min<std::size_t>(sample.hit_count, engine::EventSample::kHitsMax);
     nb::dict dict;
     dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits.begin(), sample.hits.begin() + static_cast<std::ptrdiff_t>(kept)));
-    dict["timestamp"] = sample.timestamp;
-    dict["fine_time"] = sample.fine_time;
+    dict["timestamp"] = sample.answer.timestamp;
+    dict["fine_time"] = sample.answer.fine_time;
     dict["x_mm"] = sample.ring.x_mm;
     dict["y_mm"] = sample.ring.y_mm;
     dict["radius_mm"] = sample.ring.radius_mm;
     dict["rms_mm"] = sample.ring.rms_mm;
-    dict["found"] = (sample.primitive_id & rich::kPrimitiveRingFound) != 0;
-    dict["electron"] = (sample.primitive_id & rich::kPrimitiveElectron) != 0;
+    dict["found"] = (sample.answer.id & rich::kPrimitiveRingFound) != 0;
+    dict["electron"] = (sample.answer.id & rich::kPrimitiveElectron) != 0;
     samples.append(dict);
   }
   return samples;
