@@ -23,7 +23,7 @@ struct RxPacket {
   std::uint16_t reserved;
 
   static constexpr std::uint16_t truncated = 1u << 0;    // the packet was longer than the room left for it
-  static constexpr std::uint16_t after_drop = 1u << 1;   // the kernel or NIC says it dropped packets since the packet before this one
+  static constexpr std::uint16_t after_drop = 1u << 1;   // the kernel or NIC says it dropped packets just before this one
 };
 static_assert(sizeof(RxPacket) == 16);
 

@@ -8,7 +8,7 @@
 namespace nanet::rich {
 
 inline constexpr double kFocalLengthMm = 17020.0;
-inline constexpr double kRefractivityNeon = 62.084e-6;  // n - 1; neon in the RICH has 62.0e-6 to 62.8e-6, this gives the electron ring below
+inline constexpr double kRefractivityNeon = 62.084e-6;  // n - 1; the RICH has 62.0e-6 to 62.8e-6, this gives the ring below
 inline constexpr double kElectronRadiusMm = 189.65;     // ring of a particle at the speed of light
 
 enum class Particle : std::uint8_t { electron = 0, muon = 1, pion = 2, kaon = 3, none = 4 };
