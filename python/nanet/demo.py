@@ -124,9 +124,17 @@ def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> 
         reasons.append("nothing was sent")
     p99_9_us = latency.percentile(99.9) / 1e3
     if p99_9_us > budget_us:
-        reasons.append(f"p99.9 of the latency is {p99_9_us:,.0f} us, over the budget of {budget_us:,.0f} us")
+        reasons.append(f"p99.9 of the latency is {p99_9_us:,.0f} us, over the budget of {budget_us:,.0f} us{_core_wait(result)}")
     over_budget = int(latency.counts[budget_us * 1e3 < LOWEST_NS].sum())
     return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons, "events_over_budget": over_budget}
+
+
+def _core_wait(result: Mapping[str, Any]) -> str:
+    """Says when something else had the engine's core: then the latency is the machine's, and the remedy is another one."""
+    waited_s = float(result["engine"].get("core_wait_s", 0.0))
+    if waited_s < 1e-3:
+        return ""
+    return f" (something else had the engine's core for {waited_s * 1e3:,.0f} ms: stop it, or keep it off that core)"
 
 
 def sentence(result: Mapping[str, Any]) -> str:

@@ -71,6 +71,7 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "notes": list(engine.notes),
         "elapsed_s": snapshot["elapsed_s"],
+        "core_wait_s": snapshot["core_wait_s"],
         "counters": {name: counters[name] for name in snapshot["counters"]},
         "losses": losses,
         "refusals": books.refusals(counters),

@@ -126,7 +126,10 @@ void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loo
     }
     threads_ready_.fetch_add(1, std::memory_order_release);
     while (!go_.load(std::memory_order_acquire)) std::this_thread::yield();
-    if (pinned) (this->*loop)();
+    if (!pinned) return;
+    const std::uint64_t waited_before_ns = flow::this_thread_core_wait_ns();
+    (this->*loop)();
+    core_wait_ns_.fetch_add(flow::this_thread_core_wait_ns() - waited_before_ns, std::memory_order_release);
   });
   // One after the other: a failing thread writes thread_error_ alone.
   while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();

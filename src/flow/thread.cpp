@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "nanet/setup_error.hpp"
@@ -37,6 +38,13 @@ void pin_this_thread(int core) {
 void name_this_thread(std::string_view name) {
   const std::string kept(name.substr(0, 15));
   pthread_setname_np(pthread_self(), kept.c_str());
+}
+
+std::uint64_t this_thread_core_wait_ns() {
+  std::ifstream file("/proc/thread-self/schedstat");  // time on the core, time waiting for it, time slices
+  std::uint64_t running_ns = 0;
+  std::uint64_t waiting_ns = 0;
+  return file >> running_ns >> waiting_ns ? waiting_ns : 0;
 }
 
 }  // namespace nanet::flow

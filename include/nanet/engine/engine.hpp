@@ -59,6 +59,9 @@ class Engine {
   const RingMonitor& monitor() const { return monitor_; }
   const flow::LatencyHistogram* residence_ns() const { return transmitter_ ? &transmitter_->residence_ns() : nullptr; }
 
+  // How long the engine's threads together were ready to run but something else had their cores. Known after stop().
+  std::uint64_t core_wait_ns() const { return core_wait_ns_.load(std::memory_order_acquire); }
+
   // Sum over all sources, links and stages.
   std::uint64_t total(flow::Counter counter) const;
 
@@ -104,6 +107,7 @@ class Engine {
   std::exception_ptr thread_error_;
   std::uint64_t start_ns_ = 0;
   std::atomic<std::uint64_t> stop_ns_{0};
+  std::atomic<std::uint64_t> core_wait_ns_{0};
 };
 
 }  // namespace nanet::engine

@@ -2,6 +2,7 @@
 // Where a thread runs and what it is called.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace nanet::flow {
@@ -12,5 +13,9 @@ void pin_this_thread(int core);
 
 // The name that top, perf and a debugger show; the kernel keeps the first 15 bytes.
 void name_this_thread(std::string_view name);
+
+// Nanoseconds for which the calling thread was ready to run but something else had its core, since it began; 0 where the kernel does not
+// say. Reads a file: not for the hot path. What a hypervisor takes away is not in it.
+std::uint64_t this_thread_core_wait_ns();
 
 }  // namespace nanet::flow

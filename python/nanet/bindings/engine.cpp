@@ -98,6 +98,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   rings["multiplicity"] = bins(engine.monitor().multiplicity());
   nb::dict dict;
   dict["elapsed_s"] = engine.elapsed_s();
+  dict["core_wait_s"] = 1e-9 * static_cast<double>(engine.core_wait_ns());
   dict["counters"] = totals;
   dict["sources"] = sources;
   dict["links"] = links;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <atomic>
 #include <thread>
 
 #include "nanet/setup_error.hpp"
@@ -43,6 +44,24 @@ TEST(Thread, NameIsCutToWhatTheKernelKeeps) {
     pthread_getname_np(pthread_self(), name, sizeof name);
     EXPECT_STREQ(name, "a name of more ");
   }).join();
+}
+
+// Two threads that never sleep share a core: each waits for it while the other runs.
+TEST(Thread, KnowsHowLongItWaitedForItsCore) {
+  const int core = sched_getcpu();
+  std::atomic<bool> both_waited{false};
+  const auto compete = [&] {
+    pin_this_thread(core);
+    const std::uint64_t before_ns = this_thread_core_wait_ns();
+    while (!both_waited && this_thread_core_wait_ns() - before_ns < 5'000'000) {
+    }
+    both_waited = true;
+    EXPECT_GT(this_thread_core_wait_ns(), before_ns);
+  };
+  std::thread first(compete);
+  std::thread second(compete);
+  first.join();
+  second.join();
 }
 
 }  // namespace
