@@ -4,30 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <new>
 #include <random>
 #include <vector>
 
+#include "../allocation_count.hpp"
 #include "merger_model.hpp"
-
-namespace {
-std::uint64_t allocation_count = 0;
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocation_count;
-  if (void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes, 16); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace nanet::event {
 namespace {
@@ -41,12 +23,12 @@ struct Part {
 struct Stream {
   const char* name;
   MergerConfig config;
-  double lost;           // probabilities a part
+  double lost;  // probabilities a part
   double duplicated;
-  double delayed;        // by up to 5000 parts
-  double wild;           // any key
-  double mean_gap_ns;    // between parts
-  std::uint32_t block;   // events of a source before the next source's turn
+  double delayed;       // by up to 5000 parts
+  double wild;          // any key
+  double mean_gap_ns;   // between parts
+  std::uint32_t block;  // events of a source before the next source's turn
 };
 
 // Parts of consecutive events in blocks of one source after the other, then with faults.
@@ -160,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
         Stream{"tiny", {.source_count = 3, .window_ns = 1'000, .open_events_max = 1, .hits_max = 5}, 0.01, 0.3, 0.1, 0.01, 5, 1},
         Stream{"slow", {.source_count = 2, .window_ns = 10'000'000, .open_events_max = 256}, 0.01, 0.1, 0.1, 0.01, 3e6, 4},
         Stream{"one_source", {.source_count = 1, .window_ns = 20'000, .open_events_max = 128}, 0.01, 0.1, 0.05, 0.01, 25, 16},
-        Stream{"eight", {.source_count = 8, .window_ns = 50'000, .open_events_max = 512, .hits_max = 20}, 0.005, 0.01, 0.01, 0.001, 25, 64}),
+        Stream{
+            "eight", {.source_count = 8, .window_ns = 50'000, .open_events_max = 512, .hits_max = 20}, 0.005, 0.01, 0.01, 0.001, 25, 64}),
     [](const auto& stream) { return stream.param.name; });
 
 TEST(MergerAllocation, NothingIsAllocatedAfterConstruction) {
@@ -168,10 +151,10 @@ TEST(MergerAllocation, NothingIsAllocatedAfterConstruction) {
   FaultyBoards boards(stream, 1);
   std::vector<Part> parts;
   for (int i = 0; i < 200'000; ++i) parts.push_back(boards.next());
-  const std::uint64_t before_construction = allocation_count;
+  const std::uint64_t before_construction = test::allocation_count;
   Merger merger(stream.config);
-  EXPECT_GT(allocation_count, before_construction);  // the counter works
-  const std::uint64_t after_construction = allocation_count;
+  EXPECT_GT(test::allocation_count, before_construction);  // the counter works
+  const std::uint64_t after_construction = test::allocation_count;
   std::uint64_t now_ns = 0;
   for (const Part& part : parts) {
     now_ns += 25;
@@ -184,7 +167,7 @@ TEST(MergerAllocation, NothingIsAllocatedAfterConstruction) {
   }
   merger.flush();
   merger.clear_ready();
-  EXPECT_EQ(allocation_count, after_construction);
+  EXPECT_EQ(test::allocation_count, after_construction);
   EXPECT_GT(merger.stats().events_complete, 10'000u);
   EXPECT_GT(merger.stats().events_overflow + merger.stats().events_missing_parts, 1'000u);
 }

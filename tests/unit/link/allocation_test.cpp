@@ -1,46 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // After set-up a link allocates nothing: every operator new of this program is counted.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "../allocation_count.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "sockets.hpp"
-
-namespace {
-std::atomic<std::uint64_t> allocation_count{0};
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes == 0 ? 1 : bytes) != 0) {
-    throw std::bad_alloc();
-  }
-  return memory;
-}
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-void* operator new[](std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, static_cast<std::size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace nanet::link::test {
 namespace {
 
 TEST(Allocation, TheCounterCounts) {
-  const std::uint64_t before = allocation_count;
+  const std::uint64_t before = nanet::test::allocation_count;
   const auto number = std::make_unique<int>(1);
   EXPECT_EQ(*number, 1);
-  EXPECT_GT(allocation_count, before);
+  EXPECT_GT(nanet::test::allocation_count, before);
 }
 
 class Allocation : public testing::TestWithParam<Coalesce> {};
@@ -65,7 +36,7 @@ TEST_P(Allocation, NoneInReceiveAndSend) {
   Bytes room(std::size_t{1} << 18);
   std::vector<RxPacket> entries(256);
   std::uint64_t received = 0;
-  const std::uint64_t before = allocation_count;
+  const std::uint64_t before = nanet::test::allocation_count;
   for (std::uint64_t round = 0; round < 500; ++round) {
     sender.send(packets, round * 1000);
     for (int i = 0; i < 4; ++i) {
@@ -74,7 +45,7 @@ TEST_P(Allocation, NoneInReceiveAndSend) {
     }
     (void)receiver.stats();
   }
-  const std::uint64_t after = allocation_count;
+  const std::uint64_t after = nanet::test::allocation_count;
   EXPECT_EQ(after, before);
   EXPECT_EQ(sender.stats().tx_packets + sender.stats().tx_dropped, 10'000u);
   EXPECT_GT(received, 8000u);
