@@ -65,12 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t operation = bytes.take();
     const std::uint32_t source = (operation >> 4) % config.source_count;
     switch (operation & 15) {
-      default:
-        add(source, key_from(bytes), operation >> 6);
-        break;
-      case 8:
-        add(source, key_from(bytes), bytes.take());
-        break;
+      default: add(source, key_from(bytes), operation >> 6); break;
+      case 8: add(source, key_from(bytes), bytes.take()); break;
       case 9:  // a run of events, complete or of one source, that fills the memory
         for (int i = 0; i < 200; ++i) {
           run_key = (run_key + 3) & kKeyMask;
@@ -83,12 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           model.ready.clear();
         }
         break;
-      case 10:
-        run_key = key_from(bytes);
-        break;
-      case 11:
-        now_ns += std::uint64_t{bytes.take()} * 1'000;
-        break;
+      case 10: run_key = key_from(bytes); break;
+      case 11: now_ns += std::uint64_t{bytes.take()} * 1'000; break;
       case 12:
         now_ns += std::uint64_t{bytes.take()} << 23;  // up to 2 s
         break;

@@ -26,9 +26,9 @@ using nanet::event::MergerConfig;
 enum class Copy { exact, padded };
 
 struct Parts {
-  std::vector<std::uint64_t> keys;           // of each event
-  std::vector<std::uint16_t> hits;           // of kPartsInCache parts in turn, kHitSlots each
-  std::vector<std::uint8_t> hit_counts;      // of part [source * events + event]
+  std::vector<std::uint64_t> keys;       // of each event
+  std::vector<std::uint16_t> hits;       // of kPartsInCache parts in turn, kHitSlots each
+  std::vector<std::uint8_t> hit_counts;  // of part [source * events + event]
 };
 
 constexpr std::uint32_t kHitSlots = 32;
@@ -53,8 +53,8 @@ Parts make_parts(std::uint32_t source_count, std::uint32_t event_count, double m
 }
 
 template <Copy copy>
-std::uint64_t run_once(Merger& merger, const Parts& parts, std::uint32_t source_count, std::uint32_t block,
-                       std::uint64_t first_key, std::uint64_t now_ns) {
+std::uint64_t run_once(Merger& merger, const Parts& parts, std::uint32_t source_count, std::uint32_t block, std::uint64_t first_key,
+                       std::uint64_t now_ns) {
   const auto event_count = static_cast<std::uint32_t>(parts.keys.size());
   std::uint64_t hit_sum = 0;
   for (std::uint32_t first = 0; first + block <= event_count; first += block) {
@@ -90,8 +90,8 @@ double best_ns_a_part(const Parts& parts, std::uint32_t source_count, std::uint3
     const std::uint64_t hit_sum = run_once<copy>(merger, parts, source_count, block, key, now_ns);
     const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - start;
     if (hit_sum != hits_expected) {
-      std::fprintf(stderr, "merger bench: hits are missing (%llu of %llu came out)\n",
-                   static_cast<unsigned long long>(hit_sum), static_cast<unsigned long long>(hits_expected));
+      std::fprintf(stderr, "merger bench: hits are missing (%llu of %llu came out)\n", static_cast<unsigned long long>(hit_sum),
+                   static_cast<unsigned long long>(hits_expected));
       std::exit(1);
     }
     key += parts.keys.back();

@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
     csv << "mean_hits,noise_hits,rms_max_mm,efficiency,fakes,radius_bias_mm,radius_rms_mm\n";
   }
 
-  std::printf("flat rings, 80 to 190 mm\n%9s %10s %10s %10s %8s %9s %8s\n", "mean hits", "noise hits", "rms_max mm", "efficiency", "fakes", "bias mm", "rms mm");
+  std::printf("flat rings, 80 to 190 mm\n%9s %10s %10s %10s %8s %9s %8s\n", "mean hits", "noise hits", "rms_max mm", "efficiency",
+              "fakes", "bias mm", "rms mm");
   for (const double mean_hits : {12.0, 20.0}) {
     for (const double noise_hits : {0.0, 0.1 * mean_hits, 0.25 * mean_hits}) {
       emulate::MonteCarloConfig config;
@@ -103,18 +104,19 @@ int main(int argc, char** argv) {
         rich::RingCuts cuts;
         cuts.rms_max_mm = rms_max_mm;
         const Quality q = quality(events, cuts);
-        std::printf("%9g %10g %10g %9.2f%% %7.2f%% %9.3f %8.2f\n", mean_hits, noise_hits, static_cast<double>(rms_max_mm), 100 * q.efficiency,
-                    100 * q.fakes, q.radius_bias_mm, q.radius_rms_mm);
+        std::printf("%9g %10g %10g %9.2f%% %7.2f%% %9.3f %8.2f\n", mean_hits, noise_hits, static_cast<double>(rms_max_mm),
+                    100 * q.efficiency, 100 * q.fakes, q.radius_bias_mm, q.radius_rms_mm);
         if (csv) {
-          csv << mean_hits << ',' << noise_hits << ',' << rms_max_mm << ',' << q.efficiency << ',' << q.fakes << ',' << q.radius_bias_mm << ','
-              << q.radius_rms_mm << '\n';
+          csv << mean_hits << ',' << noise_hits << ',' << rms_max_mm << ',' << q.efficiency << ',' << q.fakes << ','
+              << q.radius_bias_mm << ',' << q.radius_rms_mm << '\n';
         }
       }
     }
   }
 
   const rich::RingCuts cuts;
-  std::printf("\nparticles at 15 to 35 GeV/c with the default cuts\n%-8s %10s %10s %10s %14s\n", "particle", "noise hits", "efficiency", "fakes", "electron-like");
+  std::printf("\nparticles at 15 to 35 GeV/c with the default cuts\n%-8s %10s %10s %10s %14s\n", "particle", "noise hits",
+              "efficiency", "fakes", "electron-like");
   const char* names[] = {"electron", "muon", "pion", "noise"};
   for (const double noise_hits : {0.0, 1.2}) {
     for (int kind = 0; kind < 4; ++kind) {

@@ -59,24 +59,24 @@ struct alignas(64) Completion {
   std::uint32_t event_count;      // events in those packets, as their headers say
   std::uint32_t packets_lost;     // newly known to be missing since the previous completion of this CLOP
   std::uint32_t buffer_index;
-  std::uint32_t stride_bytes;     // not 0: every packet is this long and packet p starts at p * stride_bytes
+  std::uint32_t stride_bytes;  // not 0: every packet is this long and packet p starts at p * stride_bytes
   std::uint16_t clop;
   CompletionKind kind;
   std::uint8_t reserved0;
   std::uint16_t status;
   std::uint16_t reserved1;
-  std::uint64_t sequence;         // written last
+  std::uint64_t sequence;  // written last
 };
 static_assert(sizeof(Completion) == 64 && std::is_trivially_copyable_v<Completion>);
 static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, clop) == 48 && offsetof(Completion, sequence) == 56);
 
 struct alignas(64) TxDescriptor {
-  std::uint64_t address;      // of the payload, in memory registered with the TX ring's owner
+  std::uint64_t address;  // of the payload, in memory registered with the TX ring's owner
   std::uint32_t bytes;
   std::uint32_t destination;  // index in the sender's table of destinations
   std::uint64_t tag;          // comes back in the packet_sent completion
   std::uint64_t reserved[4];
-  std::uint64_t sequence;     // written last
+  std::uint64_t sequence;  // written last
 };
 static_assert(sizeof(TxDescriptor) == 64 && std::is_trivially_copyable_v<TxDescriptor>);
 static_assert(offsetof(TxDescriptor, tag) == 16 && offsetof(TxDescriptor, sequence) == 56);

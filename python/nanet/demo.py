@@ -31,6 +31,7 @@ class Loop:
     port: int = 6200
     burst_packets: int = 1
     packet_bytes: int = 0
+    in_flight_packets_max: int = 0
     events_per_packet: int = 16
     topology: str = "run_to_completion"
     mean_hits: float = 20.0
@@ -64,6 +65,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
             "rate_events_per_s": loop.rate_events_per_s,
             "duration_s": loop.duration_s,
             "burst_packets": loop.burst_packets,
+            "in_flight_packets_max": loop.in_flight_packets_max,
             "packet_bytes": loop.packet_bytes,
             "events_per_packet": loop.events_per_packet,
             "cpu_core": cores.emulator,

@@ -87,6 +87,10 @@ class EmulatorConfig(Model):
         too_small="the sender is the limit of the rate",
         too_big="latency: the first packet of a burst waits for the last",
     )  # fmt: skip
+    in_flight_packets_max: int = setting(
+        0, "Most packets of a board that are sent and not answered, then it waits; 0: no limit, as real boards send; 1: as ping-pong "
+        "tools measure, so that a stall of the machine meets one packet only", unit="packets", ge=0, le=1 << 20,
+    )  # fmt: skip
     events_per_packet: int = setting(16, "Events of a full packet; 16 in the padded layout", unit="events", ge=1, le=182)
     packet_bytes: int = setting(
         0, "Size of every packet, even; 0: the smallest that holds every packet of the pool, 1168 if padded", unit="bytes",

@@ -6,8 +6,8 @@
 
 namespace nanet::emulate {
 
-AnswerBook::AnswerBook(std::span<const std::uint64_t> pool_keys, std::uint32_t events_per_packet,
-                       std::uint64_t outstanding_packets, std::uint32_t first_timestamp)
+AnswerBook::AnswerBook(std::span<const std::uint64_t> pool_keys, std::uint32_t events_per_packet, std::uint64_t outstanding_packets,
+                       std::uint32_t first_timestamp)
     : pool_keys_(pool_keys),
       events_per_packet_(events_per_packet),
       words_per_packet_((events_per_packet + 63) / 64),
@@ -16,8 +16,7 @@ AnswerBook::AnswerBook(std::span<const std::uint64_t> pool_keys, std::uint32_t e
       slots_(mask_ + 1),
       answered_((mask_ + 1) * words_per_packet_) {}
 
-void AnswerBook::sent(std::uint64_t number, std::uint32_t pool_packet, std::uint64_t shift_units,
-                      std::uint64_t send_ns) {
+void AnswerBook::sent(std::uint64_t number, std::uint32_t pool_packet, std::uint64_t shift_units, std::uint64_t send_ns) {
   slots_[number & mask_] = {first_key_offset_ + (shift_units << 8), send_ns, pool_packet * events_per_packet_};
   std::fill_n(answered_.begin() + static_cast<std::ptrdiff_t>((number & mask_) * words_per_packet_), words_per_packet_,
               std::uint64_t{0});

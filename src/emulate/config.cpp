@@ -27,12 +27,12 @@ void validate_layout(const EmulatorConfig& config) {
   require(config.first_sub_id + config.boards <= 256, "first_sub_id is " + std::to_string(config.first_sub_id),
           "sub IDs have 8 bits", "use a smaller one");
   const std::uint32_t bytes = config.packet_bytes;
-  require(bytes == 0 || (packed && bytes % 2 == 0 && bytes <= wire::kMgpPackedBytesMax) ||
-              (!packed && bytes == wire::kMgpPaddedBytes),
-          "packet_bytes is " + std::to_string(bytes), "padded packets have 1168 B, packed ones an even size up to 1472 B",
-          "use 0 for the smallest that fits");
-  require(config.pool_events >= 1 && config.pool_events <= (1u << 24),
-          "pool_events is " + std::to_string(config.pool_events), "the pool is held in memory", "use 1 to 16777216");
+  require(
+      bytes == 0 || (packed && bytes % 2 == 0 && bytes <= wire::kMgpPackedBytesMax) || (!packed && bytes == wire::kMgpPaddedBytes),
+      "packet_bytes is " + std::to_string(bytes), "padded packets have 1168 B, packed ones an even size up to 1472 B",
+      "use 0 for the smallest that fits");
+  require(config.pool_events >= 1 && config.pool_events <= (1u << 24), "pool_events is " + std::to_string(config.pool_events),
+          "the pool is held in memory", "use 1 to 16777216");
 }
 
 void validate_run(const EmulatorConfig& config) {
@@ -41,12 +41,10 @@ void validate_run(const EmulatorConfig& config) {
           "use 0 (as fast as possible) to 1e9");
   for (const auto& [name, value] : {std::pair{"duration_s", config.duration_s}, std::pair{"spill_s", config.spill_s},
                                     std::pair{"pause_s", config.pause_s}, std::pair{"drain_ms", config.drain_ms}}) {
-    require(value >= 0 && value <= 1e6, std::string(name) + " is " + std::to_string(value), "it is a time",
-            "use 0 to 1e6");
+    require(value >= 0 && value <= 1e6, std::string(name) + " is " + std::to_string(value), "it is a time", "use 0 to 1e6");
   }
-  require(config.burst_packets >= 1 && config.burst_packets <= 48,
-          "burst_packets is " + std::to_string(config.burst_packets), "a burst is one message of at most 64 kB",
-          "use 1 to 48");
+  require(config.burst_packets >= 1 && config.burst_packets <= 48, "burst_packets is " + std::to_string(config.burst_packets),
+          "a burst is one message of at most 64 kB", "use 1 to 48");
   require(config.stall_ns > 0, "stall_ns is 0", "then every turn would be a stall", "use 50000");
   require(config.outstanding_events >= 65536 && config.outstanding_events <= (std::uint64_t{1} << 32),
           "outstanding_events is " + std::to_string(config.outstanding_events), "answers need time to come",

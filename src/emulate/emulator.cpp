@@ -13,9 +13,10 @@ namespace nanet::emulate {
 namespace {
 
 constexpr int kMarkerRepeats = 3;
-constexpr std::uint64_t kSettleNs = 1'000'000;  // from the start markers to the start of the run
-constexpr std::uint64_t kQuietNs = 20'000'000;  // with every event answered, the drain ends after so long without a packet
-constexpr double kUnpacedRate = 10e6;           // event times of a run that goes as fast as it can
+constexpr std::uint64_t kSettleNs = 1'000'000;    // from the start markers to the start of the run
+constexpr std::uint64_t kGiveUpNs = 100'000'000;  // an answer that took longer is not waited for
+constexpr std::uint64_t kQuietNs = 20'000'000;    // with every event answered, the drain ends after so long without a packet
+constexpr double kUnpacedRate = 10e6;             // event times of a run that goes as fast as it can
 
 std::uint64_t clock_now_ns() {
   timespec now{};
@@ -131,14 +132,14 @@ void Emulator::run() {
 void Emulator::send_and_receive() {
   // A paced schedule ends by itself; what has no schedule ends by the clock.
   const bool by_clock = config_.duration_s > 0 && (!tel62_ || config_.rate_events_per_s == 0);
-  const std::uint64_t last_ns =
-      by_clock ? start_ns_.load() + static_cast<std::uint64_t>(config_.duration_s * 1e9) : ~std::uint64_t{0};
+  const std::uint64_t last_ns = by_clock ? start_ns_.load() + static_cast<std::uint64_t>(config_.duration_s * 1e9)
+                                         : ~std::uint64_t{0};
   while (true) {
     const std::uint64_t now_ns = look();
     const bool in_batch = tel62_ && tel62_->in_batch();
     if (!in_batch && (stopping_.load(std::memory_order_relaxed) || now_ns >= last_ns)) return;
     if (tel62_) {
-      send_once();
+      if (in_batch || !must_wait(now_ns)) send_once();
       if (tel62_->finished()) return;
     }
     receive_once();
@@ -157,7 +158,19 @@ void Emulator::drain() {
 }
 
 void Emulator::send_once() {
-  if (tel62_->prepare(look())) tel62_->send(look());
+  if (!tel62_->prepare(look())) return;
+  last_send_ns_ = look();
+  tel62_->send(last_send_ns_);
+}
+
+bool Emulator::must_wait(std::uint64_t now_ns) {
+  if (config_.in_flight_packets_max == 0) return false;
+  const std::uint64_t settled = events_answered() + events_given_up_;
+  const std::uint64_t in_flight = events_sent() > settled ? events_sent() - settled : 0;
+  if (in_flight < std::uint64_t{config_.in_flight_packets_max} * config_.events_per_packet) return false;
+  if (now_ns - last_send_ns_ < kGiveUpNs) return true;
+  events_given_up_ += in_flight;
+  return false;
 }
 
 bool Emulator::receive_once() {

@@ -38,7 +38,8 @@ void validate(const MonteCarloConfig& config) {
   require_range("jura_share", config.jura_share, 0.0, 1.0);
   require_range("hits_max", config.hits_max, 1.0, kMaxEventHits);
   if (!(config.electron_share + config.muon_share + config.pion_share + config.kaon_share > 0.0)) {
-    throw SetupError("Monte Carlo: all particle shares are 0", "no particle can be chosen", "set at least one of electron_share, muon_share, pion_share, kaon_share");
+    throw SetupError("Monte Carlo: all particle shares are 0", "no particle can be chosen",
+                     "set at least one of electron_share, muon_share, pion_share, kaon_share");
   }
 }
 
@@ -108,7 +109,8 @@ MonteCarlo::MonteCarlo(const MonteCarloConfig& config) : config_(config), engine
 
 double MonteCarlo::mean_photons(double radius_mm) const {
   if (config_.radius_mode == RadiusMode::flat) {
-    const double place = std::clamp((radius_mm - config_.flat_radius_min_mm) / photons_step_mm_, 0.0, static_cast<double>(photons_.size() - 1));
+    const double place = std::clamp((radius_mm - config_.flat_radius_min_mm) / photons_step_mm_, 0.0,
+                                    static_cast<double>(photons_.size() - 1));
     const std::size_t k = std::min(static_cast<std::size_t>(place), photons_.size() - 2);
     const double part = place - static_cast<double>(k);
     return photons_[k] * (1.0 - part) + photons_[k + 1] * part;
@@ -164,7 +166,8 @@ void MonteCarlo::next(McEvent& event) {
 
 void MonteCarlo::choose_ring(McTruth& truth) {
   if (config_.radius_mode == RadiusMode::flat) {
-    truth.radius_mm = static_cast<float>(config_.flat_radius_min_mm + uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
+    truth.radius_mm = static_cast<float>(config_.flat_radius_min_mm +
+                                         uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
     return;
   }
   double share = uniform() * share_sum_;

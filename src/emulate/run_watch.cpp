@@ -16,8 +16,8 @@ Course::Course() : slots_(std::make_unique<Slot[]>(kPointsMax)) {}
 
 void Course::close_step(std::uint64_t now_ns, std::uint64_t events_sent, std::uint64_t events_answered) {
   const std::uint64_t number = published_.load(std::memory_order_relaxed);
-  const std::array<std::uint64_t, kWords> words{now_ns - start_ns_, events_sent - sent_before_, events_answered - answered_before_,
-                                                percentile(50), percentile(99), max_ns_};
+  const std::array<std::uint64_t, kWords> words{
+      now_ns - start_ns_, events_sent - sent_before_, events_answered - answered_before_, percentile(50), percentile(99), max_ns_};
   // A reader that sees any of the new words (acquire) sees `begun_` too, and throws the torn point away.
   begun_.store(number + 1, std::memory_order_relaxed);
   Slot& slot = slots_[number % kPointsMax];

@@ -66,8 +66,7 @@ Sample::Sample(const EmulatorConfig& config, std::span<const std::uint64_t> pool
   lay_out(config, hits, hits_end);
 }
 
-void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t> hits,
-                     std::span<const std::uint32_t> hits_end) {
+void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t> hits, std::span<const std::uint32_t> hits_end) {
   const auto hits_of = [&](std::size_t e) {
     const std::uint32_t begin = e == 0 ? 0 : hits_end[e - 1];
     return hits.subspan(begin, hits_end[e] - begin);
@@ -83,9 +82,10 @@ void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t
   // A multiple of 8, so that received packets lie back to back; the largest possible packet is one already.
   packet_bytes_ = config.packet_bytes != 0 ? config.packet_bytes : static_cast<std::uint32_t>((bytes_needed + 7) / 8 * 8);
   if (bytes_needed > packet_bytes_ || (packed && packet_bytes_ > wire::kMgpPackedBytesMax)) {
-    throw SetupError("packets of " + std::to_string(events_per_packet_) + " packed events need up to " + std::to_string(bytes_needed) + " B",
-                     "there are " + std::to_string(std::min<std::size_t>(packet_bytes_, wire::kMgpPackedBytesMax)) + " B",
-                     "use fewer events_per_packet" + std::string(config.packet_bytes != 0 ? " or a larger packet_bytes" : ""));
+    throw SetupError(
+        "packets of " + std::to_string(events_per_packet_) + " packed events need up to " + std::to_string(bytes_needed) + " B",
+        "there are " + std::to_string(std::min<std::size_t>(packet_bytes_, wire::kMgpPackedBytesMax)) + " B",
+        "use fewer events_per_packet" + std::string(config.packet_bytes != 0 ? " or a larger packet_bytes" : ""));
   }
   packets_.resize(std::size_t{boards_} * pool_packets_ * packet_bytes_);
 
@@ -98,7 +98,8 @@ void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t
         const std::size_t e = std::size_t{p} * events_per_packet_ + i;
         const Part part = part_of(hits_of(e), config, board);
         const wire::MgpEvent header{.timestamp = wire::timestamp_of(pool_keys_[e]), .fine_time = wire::fine_time_of(pool_keys_[e])};
-        if (!builder.add_event(header, part.span())) throw SetupError("a packet overflows", "its size was computed wrongly", "report this");
+        if (!builder.add_event(header, part.span()))
+          throw SetupError("a packet overflows", "its size was computed wrongly", "report this");
         event_offset_[board * events_.size() + e] = static_cast<std::uint16_t>(builder.last_event_offset());
         std::copy_n(part.hits.begin(), part.hit_count, kept[e].hits.begin() + kept[e].hit_count);
         kept[e].hit_count += part.hit_count;

@@ -52,8 +52,7 @@ Arrivals poisson_arrivals(std::uint32_t event_count, double rate_events_per_s, s
 Schedule::Schedule(const ScheduleConfig& config, Arrivals arrivals) : config_(config), arrivals_(std::move(arrivals)) {
   if (config.events_per_packet == 0 || arrivals_.keys.empty() || arrivals_.keys.size() % config.events_per_packet != 0) {
     throw SetupError("pool of " + std::to_string(arrivals_.keys.size()) + " events",
-                     "packets of " + std::to_string(config.events_per_packet) + " events do not fill it evenly",
-                     "use a multiple");
+                     "packets of " + std::to_string(config.events_per_packet) + " events do not fill it evenly", "use a multiple");
   }
   pool_packets_ = static_cast<std::uint32_t>(arrivals_.keys.size() / config.events_per_packet);
   const bool spills = config.spill_s > 0 && config.pause_s > 0;
@@ -76,15 +75,13 @@ Schedule::Packet Schedule::packet(std::uint64_t number) const {
     packet.shift_units += packet.spill * pause_units_;
   }
   if (config_.pacing == Pacing::paced) {
-    const std::uint64_t last_key =
-        packet.shift_units * kTicksPerUnit + arrivals_.keys[first + config_.events_per_packet - 1];
+    const std::uint64_t last_key = packet.shift_units * kTicksPerUnit + arrivals_.keys[first + config_.events_per_packet - 1];
     packet.due_ns = static_cast<std::uint64_t>(static_cast<double>(last_key) * wire::kTickNs) + 1;
   }
   return packet;
 }
 
-std::uint32_t Schedule::ready(std::uint64_t first, std::uint64_t now_ns, std::uint32_t burst,
-                              std::uint32_t limit) const {
+std::uint32_t Schedule::ready(std::uint64_t first, std::uint64_t now_ns, std::uint32_t burst, std::uint32_t limit) const {
   if (first >= packet_count_) return 0;
   const Packet head = packet(first);
   if (head.due_ns > now_ns) return 0;

@@ -20,7 +20,8 @@ Tel62::Tel62(const EmulatorConfig& config, const Schedule& schedule, Sample& sam
       layout_(config.layout),
       pacing_(config.rate_events_per_s > 0 ? Pacing::paced : Pacing::unpaced),
       burst_packets_(config.burst_packets),
-      batch_max_(std::min(kBatchMax, kMessageBytesMax / sample.packet_bytes())) {}
+      batch_max_(std::min({kBatchMax, kMessageBytesMax / sample.packet_bytes(),
+                           config.in_flight_packets_max == 0 ? kBatchMax : config.in_flight_packets_max})) {}
 
 void Tel62::send_markers(MarkerKind kind, std::uint64_t now_ns) {
   wire::MgpHeader header;

@@ -54,8 +54,8 @@ void Engine::add_input(const LinkConfig& config, std::uint16_t clop_id) {
   }
   input.clop = std::make_unique<flow::Clop>(clop_config(config, clop_id, input.link->min_room_bytes()));
   append(notes_, input.clop->notes());
-  input.receiver = make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns},
-                                 *input.link, *input.clop, *completions_, make_router(config, clop_id), source_count(config));
+  input.receiver = make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns}, *input.link,
+                                 *input.clop, *completions_, make_router(config, clop_id), source_count(config));
   inputs_.push_back(std::move(input));
 }
 
@@ -67,9 +67,8 @@ void Engine::add_answers(const AnswersConfig& config) {
   tx_ring_ = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = kTxRingCapacity, .slot_bytes = kTxSlotBytes});
   sent_completions_ = std::make_unique<flow::CompletionQueue>(2 * kTxRingCapacity);
   transmitter_ = std::make_unique<Transmitter>(*tx_ring_, *answer_link_, *sent_completions_);
-  answers_ = std::make_unique<AnswerWriter>(
-      *tx_ring_, *sent_completions_, config, process_counters_,
-      config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr);
+  answers_ = std::make_unique<AnswerWriter>(*tx_ring_, *sent_completions_, config, process_counters_,
+                                            config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr);
 }
 
 void Engine::add_processor() {

@@ -9,8 +9,8 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::uint32_t kCompletionsATurn = 16;         // so that answers leave and packets are fetched in between
-constexpr std::uint64_t kDrainQuietNs = 20'000'000;     // nothing came for so long: the rest has arrived
+constexpr std::uint32_t kCompletionsATurn = 16;           // so that answers leave and packets are fetched in between
+constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for so long: the rest has arrived
 constexpr std::uint64_t kDrainLongestNs = 1'000'000'000;  // a sender that does not stop is not waited for
 
 // Idle turns: spins a bounded number of times, then says that it is time to sleep.

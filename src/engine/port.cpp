@@ -23,7 +23,8 @@ Port::Port(const LinkConfig& config)
       link_(udp_config(config)),
       clop_(clop_config(config, 0, link_.min_room_bytes())),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
-      receiver_(make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, link_,
+      receiver_(make_receiver(config.protocol,
+                              {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, link_,
                               clop_, queue_, make_router(config, 0), source_count(config))),
       held_(config.memory_region.buffer_count) {
   notes_ = link_.notes();
@@ -60,8 +61,7 @@ void Port::release() {
 std::uint32_t Port::add_destination(const std::string& url) {
   const auto known = std::find(destination_urls_.begin(), destination_urls_.end(), url);
   if (known != destination_urls_.end()) return static_cast<std::uint32_t>(known - destination_urls_.begin());
-  destinations_.push_back(std::make_unique<link::UdpLink>(
-      link::UdpConfig{.name = url, .destinations = {link::parse_endpoint(url)}}));
+  destinations_.push_back(std::make_unique<link::UdpLink>(link::UdpConfig{.name = url, .destinations = {link::parse_endpoint(url)}}));
   destination_urls_.push_back(url);
   return static_cast<std::uint32_t>(destinations_.size() - 1);
 }
@@ -69,8 +69,7 @@ std::uint32_t Port::add_destination(const std::string& url) {
 bool Port::send(std::uint32_t destination, std::span<const std::byte> payload) {
   link::UdpLink& link = *destinations_.at(destination);
   const std::uint64_t dropped = link.stats().tx_dropped;
-  const link::TxPacket packet{
-      .data = payload.data(), .bytes = static_cast<std::uint32_t>(payload.size()), .destination = 0};
+  const link::TxPacket packet{.data = payload.data(), .bytes = static_cast<std::uint32_t>(payload.size()), .destination = 0};
   link.send(std::span(&packet, 1), clock_now_ns());
   return link.stats().tx_dropped == dropped;
 }

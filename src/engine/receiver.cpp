@@ -227,9 +227,8 @@ class ProtocolReceiver final : public Receiver {
 
 }  // namespace
 
-std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link,
-                                        flow::Clop& clop, flow::CompletionQueue& queue, flow::Router router,
-                                        std::size_t source_count) {
+std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link, flow::Clop& clop,
+                                        flow::CompletionQueue& queue, flow::Router router, std::size_t source_count) {
   if (protocol == ProtocolKind::raw) {
     return std::make_unique<ProtocolReceiver<RawProtocol>>(config, link, clop, queue, std::move(router), source_count);
   }

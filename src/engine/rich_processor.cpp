@@ -18,9 +18,8 @@ constexpr std::uint32_t kMergedHitsMax = rich::kMaxHits;
 
 }  // namespace
 
-RichProcessor::RichProcessor(const ProcessorConfig& config, std::vector<std::uint32_t> first_source,
-                             std::uint32_t source_count, AnswerWriter* answers, flow::Counters& counters,
-                             RingMonitor& monitor)
+RichProcessor::RichProcessor(const ProcessorConfig& config, std::vector<std::uint32_t> first_source, std::uint32_t source_count,
+                             AnswerWriter* answers, flow::Counters& counters, RingMonitor& monitor)
     : config_(config),
       first_source_(std::move(first_source)),
       answers_(answers),
@@ -106,11 +105,10 @@ void RichProcessor::merge(const wire::MgpView& packet, std::uint32_t source, std
     judge_merged(now_ns);
   }
   parts_uncleared_ += packet.header().event_count;
-  wire::for_each_event(packet, scratch_.data(),
-                       [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-                         const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
-                         merger_->add_padded_part(source, key, hits, event.hit_count, now_ns);
-                       });
+  wire::for_each_event(packet, scratch_.data(), [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
+    const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
+    merger_->add_padded_part(source, key, hits, event.hit_count, now_ns);
+  });
 }
 
 // A source began a new run: timestamps may start again. Once a run, although each source says so.
@@ -127,8 +125,7 @@ void RichProcessor::judge_merged(std::uint64_t arrival_ns) {
       ++discarded;
       continue;
     }
-    add_to_batch({event->hits, event->hit_count}, event::key_timestamp(event->key), event::key_fine_time(event->key),
-                 arrival_ns);
+    add_to_batch({event->hits, event->hit_count}, event::key_timestamp(event->key), event::key_fine_time(event->key), arrival_ns);
   }
   judge_batch(arrival_ns);  // before clear_ready: the hits are the merger's
   merger_->clear_ready();

@@ -82,8 +82,7 @@ Merger::Merger(const MergerConfig& config) {
 
 PartResult Merger::add_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
                             std::uint64_t now_ns) {
-  return add(source, key, hit_count, now_ns,
-             [hits](std::uint16_t* to, std::uint32_t count) { copy_hits(to, hits, count); });
+  return add(source, key, hit_count, now_ns, [hits](std::uint16_t* to, std::uint32_t count) { copy_hits(to, hits, count); });
 }
 
 void Merger::expire(std::uint64_t now_ns) {
@@ -133,8 +132,7 @@ Merger::Place Merger::place(std::uint32_t source, std::uint64_t key, std::uint64
   return open(key, bucket, tag, now_ns);
 }
 
-[[gnu::noinline]] Merger::Place Merger::place_carefully(std::uint32_t source, std::uint64_t key,
-                                                        std::uint64_t now_ns) {
+[[gnu::noinline]] Merger::Place Merger::place_carefully(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns) {
   const std::uint64_t hash = hash_of(key);
   Bucket& bucket = bucket_of(hash);
   for (std::uint32_t position = bucket.newest; in_memory(position);) {
@@ -213,7 +211,8 @@ void Merger::evict_entries(std::uint64_t now_ns) {
   const std::uint32_t end = floor_ + kEvictedAtOnce;
   for (std::uint32_t position = floor_; position != end; ++position) {
     Entry& entry = entry_[position & entry_mask_];
-    if (entry.state < kClosed) [[unlikely]] close(entry, CloseReason::overflow, now_ns);
+    if (entry.state < kClosed) [[unlikely]]
+      close(entry, CloseReason::overflow, now_ns);
     const std::uint64_t step = (entry.key - last_key + kStepMax) & kKeyMask;
     last_key = entry.key;
     run_length = step < 2 * kStepMax ? run_length + 1 : 0;

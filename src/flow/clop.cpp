@@ -12,8 +12,7 @@ namespace {
 ClopConfig checked(ClopConfig config) {
   const std::string problem = "CLOP '" + config.name + "' cannot be made";
   if (!std::has_single_bit(config.buffer_count) || config.buffer_count < 2 || config.buffer_count > 65536) {
-    throw SetupError(problem, "buffer_count is " + std::to_string(config.buffer_count),
-                     "use a power of two from 2 to 65536");
+    throw SetupError(problem, "buffer_count is " + std::to_string(config.buffer_count), "use a power of two from 2 to 65536");
   }
   if (config.buffer_bytes == 0 || config.buffer_bytes % 4096 != 0) {
     throw SetupError(problem, "buffer_bytes is " + std::to_string(config.buffer_bytes), "use a multiple of 4096");

@@ -14,8 +14,6 @@ RegionConfig sized(RegionConfig region, std::uint32_t capacity) {
 }  // namespace
 
 CompletionQueue::CompletionQueue(std::uint32_t capacity, RegionConfig region)
-    : region_(sized(std::move(region), capacity)),
-      entries_(reinterpret_cast<Completion*>(region_.data())),
-      mask_(capacity - 1) {}
+    : region_(sized(std::move(region), capacity)), entries_(reinterpret_cast<Completion*>(region_.data())), mask_(capacity - 1) {}
 
 }  // namespace nanet::flow

@@ -34,8 +34,7 @@ void LatencyHistogram::add(const LatencyHistogram& other) {
   increase(state_->total, total);
   increase(state_->clamped, load(other.state_->clamped));
   // The extremes may lag or lead the buckets read by a record: keep them inside the outermost buckets.
-  const std::uint64_t min_ns =
-      std::clamp(load(other.state_->min_ns), value_of_bucket(first), last_value_of_bucket(first));
+  const std::uint64_t min_ns = std::clamp(load(other.state_->min_ns), value_of_bucket(first), last_value_of_bucket(first));
   const std::uint64_t max_ns = std::clamp(load(other.state_->max_ns), value_of_bucket(last), last_value_of_bucket(last));
   store(state_->min_ns, std::min(load(state_->min_ns), min_ns));
   store(state_->max_ns, std::max(load(state_->max_ns), max_ns));

@@ -130,8 +130,8 @@ void Region::map_plain(const RegionConfig& config) {
   const std::size_t room = config.huge_pages ? bytes + unit : bytes;
   void* mapping = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
-    throw SetupError("region '" + config.name + "' of " + std::to_string(bytes_) + " bytes cannot be mapped",
-                     reason_of(errno), "make it smaller, or free memory");
+    throw SetupError("region '" + config.name + "' of " + std::to_string(bytes_) + " bytes cannot be mapped", reason_of(errno),
+                     "make it smaller, or free memory");
   }
   auto* first = static_cast<std::byte*>(mapping);
   const std::size_t head = (unit - reinterpret_cast<std::uintptr_t>(first) % unit) % unit;
@@ -145,8 +145,8 @@ void Region::map_plain(const RegionConfig& config) {
   const int error = populate(data_, bytes);
   if (error == ENOMEM || error == EFAULT || error == EHWPOISON) {
     unmap();
-    throw SetupError("region '" + config.name + "' of " + std::to_string(bytes_) + " bytes cannot be had",
-                     reason_of(error), "make it smaller, or free memory");
+    throw SetupError("region '" + config.name + "' of " + std::to_string(bytes_) + " bytes cannot be had", reason_of(error),
+                     "make it smaller, or free memory");
   }
   if (error != 0) touch(data_, bytes);
   if (!config.huge_pages) return;

@@ -69,8 +69,7 @@ void SequenceTracker::on_start_marker(std::uint32_t sequence, std::uint64_t next
 
 void SequenceTracker::on_end_marker(std::uint32_t sequence, std::uint64_t next_event, DropHint hint) {
   if (phase_ == Phase::idle) return;
-  if (has_pending_start_ && sequence - next_sequence_ >= kWindowPackets &&
-      sequence - pending_start_.sequence <= kMaxGapPackets) {
+  if (has_pending_start_ && sequence - next_sequence_ >= kWindowPackets && sequence - pending_start_.sequence <= kMaxGapPackets) {
     begin_run(pending_start_, Start::marked);
   }
   const std::uint32_t gap = sequence - next_sequence_;
@@ -83,8 +82,7 @@ void SequenceTracker::on_end_marker(std::uint32_t sequence, std::uint64_t next_e
   // With a marked start both running numbers are whole, so this also mends a wrong guess about lost multiples of 65536. A number
   // that the run's packets cannot have held is not believed beyond its low 16 bits.
   const bool is_whole = start_ == Start::marked && next_event - start_event_ <= kMaxEventsPerPacket * run_packets_;
-  add_events_missing(is_whole ? static_cast<std::int64_t>(next_event - next_event_)
-                              : events_between(next_event_, next_event, gap));
+  add_events_missing(is_whole ? static_cast<std::int64_t>(next_event - next_event_) : events_between(next_event_, next_event, gap));
   next_event_ = next_event;
   phase_ = Phase::ended;
   has_pending_start_ = false;
@@ -118,8 +116,7 @@ bool SequenceTracker::is_stray_of_previous_run(std::uint32_t sequence) const {
   return has_previous_run_ && run_packets_ < kWindowPackets && previous_next_sequence_ - 1 - sequence < kWindowPackets;
 }
 
-Verdict SequenceTracker::advance(std::uint32_t gap, std::uint16_t first_event_number, std::uint32_t event_count,
-                                 DropHint hint) {
+Verdict SequenceTracker::advance(std::uint32_t gap, std::uint16_t first_event_number, std::uint32_t event_count, DropHint hint) {
   learn_event_count(event_count);
   const std::int64_t events_missing = events_between(next_event_, first_event_number, gap);
   if (gap != 0) add_missing(next_sequence_, gap, hint);
@@ -157,8 +154,7 @@ Verdict SequenceTracker::look_behind(std::uint32_t behind, std::uint16_t first_e
 }
 
 // Drops the packet, unless so many were dropped in a row that the source must have begun again without telling.
-Verdict SequenceTracker::refuse(Verdict verdict, std::uint32_t sequence, std::uint16_t first_event_number,
-                                std::uint32_t event_count) {
+Verdict SequenceTracker::refuse(Verdict verdict, std::uint32_t sequence, std::uint16_t first_event_number, std::uint32_t event_count) {
   if (refused_in_row_ > 0 && sequence - refused_last_sequence_ - 1 < kWindowPackets) {
     ++refused_in_row_;
   } else {
@@ -228,8 +224,7 @@ void SequenceTracker::learn_event_count(std::uint32_t event_count) {
   const auto mean = static_cast<std::int64_t>(events_per_packet_q16_);
   const std::int64_t difference = (static_cast<std::int64_t>(event_count) << 16) - mean;
   // The constant divisor is the usual case: a division by a variable would cost more than the rest of a packet.
-  const std::int64_t step =
-      learned_packets_ < kMemoryPackets ? difference / ++learned_packets_ : difference / kMemoryPackets;
+  const std::int64_t step = learned_packets_ < kMemoryPackets ? difference / ++learned_packets_ : difference / kMemoryPackets;
   events_per_packet_q16_ = static_cast<std::uint64_t>(mean + step);
 }
 

@@ -13,8 +13,7 @@ std::size_t stride_of(const TxRingConfig& config) { return (std::size_t{config.s
 RegionConfig region_config(const TxRingConfig& config) {
   const std::size_t capacity = checked_capacity(config.name, config.capacity);
   if (config.slot_bytes == 0 || config.slot_bytes > 65536) {
-    throw SetupError("'" + config.name + "' cannot be made", "slot_bytes is " + std::to_string(config.slot_bytes),
-                     "use 1 to 65536");
+    throw SetupError("'" + config.name + "' cannot be made", "slot_bytes is " + std::to_string(config.slot_bytes), "use 1 to 65536");
   }
   return {.name = config.name,
           .bytes = capacity * (sizeof(TxDescriptor) + stride_of(config)),

@@ -176,9 +176,7 @@ void FaultInjector::State::process(const RxPacket& packet, Out& out, std::uint64
   const Fault fault = draw();
   std::byte* data = out.room.data() + packet.offset;
   switch (fault) {
-    case Fault::loss:
-      owed_flags |= packet.flags & RxPacket::after_drop;
-      return count(fault);
+    case Fault::loss: owed_flags |= packet.flags & RxPacket::after_drop; return count(fault);
     case Fault::duplicate: {
       const std::uint32_t behind = random.below(9);
       const bool done = hold(packet, out, now_ns + config.hold_max_ns, delivered + 1 + behind);
@@ -210,8 +208,7 @@ void FaultInjector::State::process(const RxPacket& packet, Out& out, std::uint64
       let_through(shorter, out);
       return count(fault);
     }
-    case Fault::none:
-      break;
+    case Fault::none: break;
   }
   let_through(packet, out);
   count(Fault::none);
@@ -260,8 +257,7 @@ void FaultInjector::State::release_due(Out& out, std::uint64_t now_ns) {
     const Held& entry = held[i];
     const std::size_t offset = (out.used + 7u) & ~std::size_t{7};
     const bool due = entry.due_ns <= now_ns || entry.due_packet <= delivered;
-    const bool fits =
-        out.packet_count + out.packets_reserved < out.packets.size() && offset + entry.packet.bytes <= out.room.size();
+    const bool fits = out.packet_count + out.packets_reserved < out.packets.size() && offset + entry.packet.bytes <= out.room.size();
     if (!due || !fits) {
       next_due_ns = std::min(next_due_ns, entry.due_ns);
       next_due_packet = std::min(next_due_packet, entry.due_packet);

@@ -22,14 +22,10 @@ namespace {
 std::string bind_advice(int error, const Endpoint& endpoint) {
   const std::string port = std::to_string(endpoint.port);
   switch (error) {
-    case EADDRINUSE:
-      return "choose another port, or end the program that holds it: ss -ulpn 'sport = :" + port + "'";
-    case EADDRNOTAVAIL:
-      return "listen on an address of this machine (ip -4 address), or on 0.0.0.0 for all of them";
-    case EACCES:
-      return "choose a port above 1023";
-    default:
-      return "check the address";
+    case EADDRINUSE: return "choose another port, or end the program that holds it: ss -ulpn 'sport = :" + port + "'";
+    case EADDRNOTAVAIL: return "listen on an address of this machine (ip -4 address), or on 0.0.0.0 for all of them";
+    case EACCES: return "choose a port above 1023";
+    default: return "check the address";
   }
 }
 
@@ -237,8 +233,8 @@ void UdpReceiver::put(Out& out, const Message& message, std::uint32_t bytes) {
   std::uint32_t left = bytes;
   do {
     const std::uint32_t size = std::min(left, message.segment_bytes);
-    out.packets[out.packet_count++] =
-        RxPacket{offset, static_cast<std::uint16_t>(size), message.peer_port, message.peer_address, flags, 0};
+    out.packets[out.packet_count++] = RxPacket{
+        offset, static_cast<std::uint16_t>(size), message.peer_port, message.peer_address, flags, 0};
     offset += size;
     left -= size;
     flags = 0;
@@ -289,8 +285,8 @@ bool UdpReceiver::deliver(Out& out, Message& message) {
     if (kept != 0) {
       std::memcpy(out.room + offset, message.data, kept);
     }
-    out.packets[out.packet_count++] =
-        RxPacket{offset, static_cast<std::uint16_t>(kept), message.peer_port, message.peer_address, message.flags, 0};
+    out.packets[out.packet_count++] = RxPacket{
+        offset, static_cast<std::uint16_t>(kept), message.peer_port, message.peer_address, message.flags, 0};
     offset += kept;
     out.used = offset;
     out.payload_bytes += kept;

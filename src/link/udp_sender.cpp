@@ -183,8 +183,7 @@ std::size_t UdpSender::flush(Destination& destination) {
       continue;
     }
     switch (judge(destination, groups_[m], error)) {
-      case Verdict::again:
-        break;
+      case Verdict::again: break;
       case Verdict::drop_message:
         attempts_ = 0;
         dropped(groups_[m]);
@@ -196,8 +195,7 @@ std::size_t UdpSender::flush(Destination& destination) {
           settled += groups_[m].packet_count;
         }
         break;
-      case Verdict::regroup:
-        return settled;
+      case Verdict::regroup: return settled;
     }
   }
   return settled;

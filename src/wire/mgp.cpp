@@ -68,8 +68,7 @@ void unpack_eight_ids(const std::byte* packed, std::uint64_t board_lanes, std::u
 }
 
 void write_header(std::byte* data, const MgpHeader& header, MgpLayout layout, std::size_t event_count) {
-  const unsigned format =
-      static_cast<unsigned>(layout) | (header.run_start ? kRunStartBit : 0u) | (header.run_end ? kRunEndBit : 0u);
+  const unsigned format = static_cast<unsigned>(layout) | (header.run_start ? kRunStartBit : 0u) | (header.run_end ? kRunEndBit : 0u);
   store_le(data, header.source_id);
   store_le(data + 1, header.source_sub_id);
   store_le(data + 2, static_cast<std::uint8_t>(format));
@@ -101,8 +100,8 @@ ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
   if (header.event_count == 0) {
     if (bytes != kMgpMarkerBytes) return ParseError::bad_length;
   } else {
-    error =
-        header.layout == MgpLayout::padded ? check_padded(payload, header.event_count) : check_packed(payload, header.event_count);
+    error = header.layout == MgpLayout::padded ? check_padded(payload, header.event_count)
+                                               : check_packed(payload, header.event_count);
     if (error != ParseError::none) return error;
   }
   if (load_le<std::uint32_t>(payload.data() + kChecksumOffset) != mgp_checksum(payload)) return ParseError::bad_checksum;

@@ -96,7 +96,8 @@ def test_medians() -> None:
     def a_round(p50: float, sock: float) -> dict[str, Any]:
         ours = dict.fromkeys(latency.NAMES, p50)
         return {
-            "latency_us": ours, "latency_clean_us": ours, "sockperf_us": dict.fromkeys(latency.NAMES, sock), "lost": 0,
+            "latency_us": ours, "latency_clean_us": ours, "one_in_flight_us": ours,
+            "sockperf_us": dict.fromkeys(latency.NAMES, sock), "lost": 0,
             "stalls": {"longest_us": p50},
         }  # fmt: skip
 

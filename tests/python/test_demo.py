@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nanet import demo
-
 from made_up import histogram_of
+from nanet import demo
 
 
 def judged(result: dict[str, Any], median_us: float) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def test_latency(demo_result: dict[str, Any], tmp_path: Path) -> None:
     theirs = {"p50": 8.2, "p99": 9.5, "p99_9": 14.0, "p99_99": 40.0, "max": 900.0}
     result = {
         "command": "bench latency", "nanet": "x", "date": "today", "machine": demo_result["machine"], "p50_above_sockperf_us": 2.8,
-        "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(), "latency_clean_us": ours.summary_us(),
+        "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(), "latency_clean_us": ours.summary_us(), "one_in_flight_us": ours.summary_us(),
         "sockperf_us": theirs, "lost": 0, "budget_us": 1000, "latency_histogram": ours.encode(), "latency_clean_histogram": None,
         "engine_histogram": None, "series": demo_result["emulator"]["series"], "config": {}, "notes": [],
     }  # fmt: skip

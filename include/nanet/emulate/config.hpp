@@ -75,6 +75,10 @@ struct EmulatorConfig {
   // due and sends them as one message; cheaper, burstier.
   std::uint32_t burst_packets = 1;
 
+  // Packets of each board sent and not answered, at the most: then the boards wait (100 ms at the longest, then those count as lost). 0: no limit, as
+  // real boards send. 1 is how ping-pong tools measure: a stall of the machine then meets one packet, not all that were due during it.
+  std::uint32_t in_flight_packets_max = 0;
+
   // Milliseconds after the last packet in which answers still count. Too small: late answers count as lost; too big: a run that lost events ends
   // late (one that lost none ends when nothing has come for 20 ms).
   double drain_ms = 200;

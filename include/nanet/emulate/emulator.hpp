@@ -33,11 +33,11 @@ enum class RunPhase : std::uint8_t { ready, sending, draining, finished };
 // Totals of the run up to now. While it runs, they may differ by what happened during the copy; when finished they are exact.
 struct EmulatorSnapshot {
   RunPhase phase = RunPhase::ready;
-  std::uint64_t elapsed_ns = 0;      // since the start of the run; stands still when sending ends
-  std::uint64_t packets_sent = 0;    // of all boards, without markers
-  std::uint64_t events_sent = 0;     // whole events, whatever the number of boards
+  std::uint64_t elapsed_ns = 0;    // since the start of the run; stands still when sending ends
+  std::uint64_t packets_sent = 0;  // of all boards, without markers
+  std::uint64_t events_sent = 0;   // whole events, whatever the number of boards
   L0tpCounts answers;
-  link::LinkStats link;              // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
+  link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
   StallTotals stalls;
   flow::LatencyHistogram latency;        // [ns], one record an answered event
   flow::LatencyHistogram latency_clean;  // the same without answers under way while this thread stalled
@@ -84,6 +84,7 @@ class Emulator {
   void send_and_receive();
   void drain();
   void send_once();
+  bool must_wait(std::uint64_t now_ns);
   bool receive_once();
   std::uint64_t look();
   std::uint64_t events_sent() const;
@@ -98,6 +99,9 @@ class Emulator {
   Course course_;
   std::optional<Tel62> tel62_;
   std::optional<L0tp> l0tp_;
+
+  std::uint64_t events_given_up_ = 0;  // not waited for any longer, see in_flight_packets_max
+  std::uint64_t last_send_ns_ = 0;
 
   std::thread thread_;
   std::exception_ptr thread_error_;

@@ -40,8 +40,8 @@ struct L0tpCounts {
 class L0tp {
  public:
   // Everything given must outlive it. `expected`: primitive ID of each pool event; empty: not checked.
-  L0tp(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link, StallWatch& stalls,
-       Course& course);
+  L0tp(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link,
+       StallWatch& stalls, Course& course);
 
   // Takes one batch from the link. Not 0: call check() at once, with the time that it is now.
   std::uint32_t receive(std::uint64_t now_ns);

@@ -50,10 +50,10 @@ struct MonteCarloConfig {
   double kaon_share = 0.0;
 
   double center_sigma_mm = 40.0;  // of the ring's centre in x and in y; 0 to 150. Too big: rings partly outside the disk, where light is lost
-  double smear_mm = 2.5;          // of a photon's place in x and in y, 0 to 20: with the PM's size it gives 5.4 mm a hit. Too big: wide rings
-  double noise_hits = 0.0;        // mean number of noise hits, uniform on the event's disk and in time, 0 to 40. A plain fit stands hardly any
-  double time_sigma_ns = 0.28;    // of a photon's time about the event's, 0 to 2. The hit word holds -3.1 to +2.9 ns, times beyond are cut to that
-  double jura_share = 0.5;        // share of events on disk 0 (boards 0 and 1), 0 to 1; the others are on disk 1 (boards 2 and 3)
+  double smear_mm = 2.5;  // of a photon's place in x and in y, 0 to 20: with the PM's size it gives 5.4 mm a hit. Too big: wide rings
+  double noise_hits = 0.0;  // mean number of noise hits, uniform on the event's disk and in time, 0 to 40. A plain fit stands hardly any
+  double time_sigma_ns = 0.28;  // of a photon's time about the event's, 0 to 2. The hit word holds -3.1 to +2.9 ns, times beyond are cut to that
+  double jura_share = 0.5;  // share of events on disk 0 (boards 0 and 1), 0 to 1; the others are on disk 1 (boards 2 and 3)
 
   // Largest number of hits an event may have, 1 to 128; a random choice is kept. The padded packet format holds 32 from each board.
   std::uint32_t hits_max = 32;
@@ -68,7 +68,7 @@ struct McTruth {
   float momentum_gev = 0;        // 0 in flat mode
   float x_mm = 0;                // the ring's centre in the disk's coordinates
   float y_mm = 0;
-  float radius_mm = 0;           // 0: below threshold, no light
+  float radius_mm = 0;  // 0: below threshold, no light
 };
 
 struct McEvent {

@@ -29,7 +29,8 @@ class StallWatch {
   // Call at every look at the clock.
   void look(std::uint64_t now_ns) {
     const std::uint64_t gap_ns = now_ns - last_look_ns_;
-    if (gap_ns > threshold_ns_ && last_look_ns_ != 0) [[unlikely]] add(now_ns, gap_ns);
+    if (gap_ns > threshold_ns_ && last_look_ns_ != 0) [[unlikely]]
+      add(now_ns, gap_ns);
     last_look_ns_ = now_ns;
   }
 
@@ -84,7 +85,8 @@ class Course {
 
   // Totals since start. Cheap while the step lasts; at its end it takes about 1 us.
   void look(std::uint64_t now_ns, std::uint64_t events_sent, std::uint64_t events_answered) {
-    if (now_ns >= step_end_ns_) [[unlikely]] close_step(now_ns, events_sent, events_answered);
+    if (now_ns >= step_end_ns_) [[unlikely]]
+      close_step(now_ns, events_sent, events_answered);
   }
   // The end of the run: the last step is closed as it is.
   void close_step(std::uint64_t now_ns, std::uint64_t events_sent, std::uint64_t events_answered);

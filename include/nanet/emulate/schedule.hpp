@@ -38,10 +38,10 @@ enum class Pacing : std::uint8_t {
 struct ScheduleConfig {
   std::uint32_t events_per_packet = 16;  // divides the number of pool events
   Pacing pacing = Pacing::paced;
-  double spill_s = 0;                    // 0: no spill structure
-  double pause_s = 0;                    // 0: no spill structure
-  double duration_s = 0;                 // 0: no end by time; else packets due later than this do not exist (paced only)
-  std::uint64_t packets_total = 0;       // 0: no end by number
+  double spill_s = 0;               // 0: no spill structure
+  double pause_s = 0;               // 0: no spill structure
+  double duration_s = 0;            // 0: no end by time; else packets due later than this do not exist (paced only)
+  std::uint64_t packets_total = 0;  // 0: no end by number
 };
 
 class Schedule {

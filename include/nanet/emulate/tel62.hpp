@@ -65,8 +65,8 @@ class Tel62 {
   const std::uint32_t batch_max_;
 
   std::uint64_t start_ns_ = 0;
-  std::uint64_t next_packet_ = 0;   // first of the batch
-  std::uint64_t next_due_ns_ = 0;   // spinning costs one comparison
+  std::uint64_t next_packet_ = 0;  // first of the batch
+  std::uint64_t next_due_ns_ = 0;  // spinning costs one comparison
   std::uint32_t batch_count_ = 0;
   std::uint32_t board_ = 0;
   std::array<Schedule::Packet, kBatchMax> batch_{};

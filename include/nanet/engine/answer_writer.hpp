@@ -24,8 +24,8 @@ class Transmitter;
 class AnswerWriter {
  public:
   // `inline_transmitter`: who empties the ring when it is full; null when another thread does.
-  AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswersConfig& config,
-               flow::Counters& counters, Transmitter* inline_transmitter)
+  AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswersConfig& config, flow::Counters& counters,
+               Transmitter* inline_transmitter)
       : ring_(ring),
         sent_queue_(sent_queue),
         config_(config),

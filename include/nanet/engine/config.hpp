@@ -72,7 +72,7 @@ struct AnswersConfig {
 };
 
 struct WaitingConfig {
-  std::int64_t spins = 20'000;     // idle turns before a blocking wait; negative: spin for ever
+  std::int64_t spins = 20'000;       // idle turns before a blocking wait; negative: spin for ever
   std::uint64_t sleep_ns = 100'000;  // longest blocking wait
 };
 

@@ -20,8 +20,8 @@ struct PacketFacts {
   PacketKind kind = PacketKind::data;
   std::uint32_t sequence = 0;
   std::uint32_t event_count = 0;
-  std::uint16_t first_event_number = 0;   // data packets
-  std::uint64_t next_event_number = 0;    // markers
+  std::uint16_t first_event_number = 0;  // data packets
+  std::uint64_t next_event_number = 0;   // markers
 };
 
 // Result of inspect(): `accepted`, or the counter under which the packet is refused.

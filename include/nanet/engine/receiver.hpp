@@ -47,8 +47,7 @@ class Receiver {
 
 // `router` resolves the sources of this link to 0 .. source_count - 1. link, clop and queue must outlive the receiver, and
 // the queue must have room for all buffers of all CLOPs that complete into it.
-std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link,
-                                        flow::Clop& clop, flow::CompletionQueue& queue, flow::Router router,
-                                        std::size_t source_count);
+std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link, flow::Clop& clop,
+                                        flow::CompletionQueue& queue, flow::Router router, std::size_t source_count);
 
 }  // namespace nanet::engine

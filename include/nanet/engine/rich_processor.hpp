@@ -38,8 +38,7 @@ class RichProcessor final : public Processor {
   void merge(const wire::MgpView& packet, std::uint32_t source, std::uint64_t now_ns);
   void begin_run(std::uint32_t source);
   void judge_merged(std::uint64_t arrival_ns);
-  void add_to_batch(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time,
-                    std::uint64_t arrival_ns) {
+  void add_to_batch(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time, std::uint64_t arrival_ns) {
     batch_hits_[batch_count_] = hits;
     batch_answers_[batch_count_] = {.timestamp = timestamp, .fine_time = fine_time};
     if (++batch_count_ == kBatch) judge_batch(arrival_ns);

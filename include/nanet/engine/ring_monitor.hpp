@@ -37,14 +37,13 @@ class RingMonitor {
     const auto bin = static_cast<std::size_t>(ring.radius_mm);
     bump(radius_mm_[found ? std::min(bin, kRadiusBins) : kRadiusBins]);  // a bin for the rest is cheaper than a branch
     const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
-    if (taken < kSamples) [[unlikely]] keep(taken, event, ring, answer);
+    if (taken < kSamples) [[unlikely]]
+      keep(taken, event, ring, answer);
   }
 
   std::span<const std::atomic<std::uint64_t>> radius_mm() const { return std::span(radius_mm_).first(kRadiusBins); }
   std::span<const std::atomic<std::uint64_t>> multiplicity() const { return multiplicity_; }
-  std::span<const EventSample> samples() const {
-    return std::span(samples_).first(sample_count_.load(std::memory_order_acquire));
-  }
+  std::span<const EventSample> samples() const { return std::span(samples_).first(sample_count_.load(std::memory_order_acquire)); }
 
  private:
   static void bump(std::atomic<std::uint64_t>& bin) {

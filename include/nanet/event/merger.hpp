@@ -47,10 +47,10 @@ constexpr std::uint32_t key_timestamp(std::uint64_t key) { return static_cast<st
 constexpr std::uint8_t key_fine_time(std::uint64_t key) { return static_cast<std::uint8_t>(key); }
 
 struct MergerConfig {
-  std::uint32_t source_count = 4;            // 1..8; an event is complete with a part of each
-  std::uint64_t window_ns = 200'000;         // 1 us..10 s. Too small: slow sources miss their events; too big: a lost part delays its event's answer
-  std::uint32_t open_events_max = 8192;      // power of two, 1..2^20. Too small: overflow; too big: leaves the cache
-  std::uint32_t hits_max = kHitsMax;         // 1..128 hits kept for an event
+  std::uint32_t source_count = 4;  // 1..8; an event is complete with a part of each
+  std::uint64_t window_ns = 200'000;  // 1 us..10 s. Too small: slow sources miss their events; too big: a lost part delays its event's answer
+  std::uint32_t open_events_max = 8192;  // power of two, 1..2^20. Too small: overflow; too big: leaves the cache
+  std::uint32_t hits_max = kHitsMax;     // 1..128 hits kept for an event
 };
 
 enum class CloseReason : std::uint8_t { open = 0, complete = 1, window = 2, overflow = 3, flush = 4 };
@@ -61,8 +61,8 @@ struct alignas(64) MergedEvent {
   std::uint64_t first_part_ns;  // now_ns of the part that opened it
   std::uint8_t parts_mask;      // bit s: source s's part is in
   CloseReason closed_by;
-  std::uint16_t hit_count;      // hits kept
-  std::uint16_t hits_cut;       // hits for which there was no room, saturating
+  std::uint16_t hit_count;  // hits kept
+  std::uint16_t hits_cut;   // hits for which there was no room, saturating
   std::uint16_t reserved;
   std::uint16_t hits[kHitsMax + 20];  // only the first hit_count have a meaning; in order of arrival of the parts
 
@@ -98,8 +98,8 @@ class Merger {
   // The same, faster: memory behind `hits` must be readable up to the next multiple of kHitsPad hits, and kHitsPad of
   // them also when hit_count is 0 (true of any event in the padded format, and of an unpacked one in a buffer with
   // that much room).
-  PartResult add_padded_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits,
-                             std::uint32_t hit_count, std::uint64_t now_ns) {
+  PartResult add_padded_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
+                             std::uint64_t now_ns) {
     return add(source, key, hit_count, now_ns, [hits](std::uint16_t* to, std::uint32_t count) {
       std::memcpy(to, hits, 16);
       for (std::uint32_t i = kHitsPad; i < count; i += kHitsPad) std::memcpy(to + i, hits + i, 16);
@@ -128,15 +128,15 @@ class Merger {
   // One remembered event, open or closed. Entries form a ring in order of opening; `position` counts all openings.
   struct Entry {
     std::uint64_t key = 0;
-    std::uint32_t older = 0;       // position of the next older entry with the same hash
-    std::uint32_t state = kClosed; // open: index of its MergedEvent; closed: kClosed | tick of closing << 8 | parts_mask
+    std::uint32_t older = 0;        // position of the next older entry with the same hash
+    std::uint32_t state = kClosed;  // open: index of its MergedEvent; closed: kClosed | tick of closing << 8 | parts_mask
   };
   static_assert(sizeof(Entry) == 16);
   static constexpr std::uint32_t kClosed = 1u << 31;
   static constexpr std::uint32_t kTickMask = (1u << 23) - 1;
 
   struct Place {
-    PartResult result;       // merged: the part belongs to the open event at `position`
+    PartResult result;  // merged: the part belongs to the open event at `position`
     std::uint32_t position;
   };
 
@@ -167,9 +167,7 @@ class Merger {
   static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
   Bucket& bucket_of(std::uint64_t hash) { return buckets_[static_cast<std::uint32_t>(hash >> 32) & entry_mask_]; }
   static std::uint32_t tag_of(std::uint64_t hash) { return 1u << (hash >> 59); }
-  static std::uint32_t tick_of(std::uint64_t now_ns) {
-    return static_cast<std::uint32_t>(now_ns >> kTickShift) & kTickMask;
-  }
+  static std::uint32_t tick_of(std::uint64_t now_ns) { return static_cast<std::uint32_t>(now_ns >> kTickShift) & kTickMask; }
 
   // In the order of use by a part that finds its event at the cursor.
   std::uint32_t cursors_[kSourcesMax] = {};  // position after the source's last part
@@ -188,12 +186,12 @@ class Merger {
   std::uint32_t oldest_ = kFirstPosition;  // no entry before this position is open
   std::uint32_t floor_ = kFirstPosition;   // entries in memory are at positions floor_ .. next_ - 1
   std::uint32_t open_max_;
-  std::uint32_t event_count_;     // of events_: each is open, ready or free
-  std::uint32_t spare_count_;     // event_count_ - open_max_
+  std::uint32_t event_count_;  // of events_: each is open, ready or free
+  std::uint32_t spare_count_;  // event_count_ - open_max_
   std::uint64_t window_ns_;
   std::uint64_t horizon_key_ = 0;  // what is not in memory and not after this key is late
   std::uint64_t last_evicted_key_ = 0;
-  std::uint64_t run_length_ = 0;   // evicted events in a row that were near each other in time
+  std::uint64_t run_length_ = 0;  // evicted events in a row that were near each other in time
   std::uint32_t horizon_tick_ = 0;
   std::uint32_t horizon_set_ = 0;  // 0: there is no horizon
 
@@ -206,8 +204,7 @@ class Merger {
 };
 
 template <class Copy>
-inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, std::uint32_t hit_count, std::uint64_t now_ns,
-                              Copy copy) {
+inline PartResult Merger::add(std::uint32_t source, std::uint64_t key, std::uint32_t hit_count, std::uint64_t now_ns, Copy copy) {
   key &= kKeyMask;
   std::uint32_t position = cursors_[source];
   Entry* entry = &entry_[position & entry_mask_];

@@ -21,11 +21,11 @@ namespace nanet::flow {
 
 struct ClopConfig {
   std::string name = "clop";
-  std::uint16_t id = 0;                   // Completion::clop
+  std::uint16_t id = 0;  // Completion::clop
   MemoryKind kind = MemoryKind::host;
-  std::uint32_t buffer_count = 64;        // power of two, 2..65536. Too few: bursts are dropped; too many: caches are missed
-  std::uint32_t buffer_bytes = 65536;     // multiple of 4096. Too big: latency at low rates is the time-out; too small: a completion for few packets
-  std::uint32_t index_capacity = 0;       // packets a buffer can describe; 0: buffer_bytes / 64
+  std::uint32_t buffer_count = 64;  // power of two, 2..65536. Too few: bursts are dropped; too many: caches are missed
+  std::uint32_t buffer_bytes = 65536;  // multiple of 4096. Too big: latency at low rates is the time-out; too small: a completion for few packets
+  std::uint32_t index_capacity = 0;  // packets a buffer can describe; 0: buffer_bytes / 64
   bool huge_pages = true;
   bool locked = true;
 };
@@ -49,9 +49,7 @@ class Clop {
     return {index_ + std::size_t{buffer_index} * config_.index_capacity, config_.index_capacity};
   }
   // All buffers, back to back: what a back-end registers.
-  std::span<std::byte> memory() const {
-    return {region_.data(), std::size_t{config_.buffer_count} * config_.buffer_bytes};
-  }
+  std::span<std::byte> memory() const { return {region_.data(), std::size_t{config_.buffer_count} * config_.buffer_bytes}; }
 
   // Producer. The next buffer to fill, or false when the consumer holds them all. Says the same until hand_over().
   bool acquire(std::uint32_t& buffer_index) {
@@ -73,9 +71,7 @@ class Clop {
   }
 
   // Consumer. Returns the oldest buffer that was handed over; nothing of it may be read afterwards.
-  void release() {
-    released_.store(released_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  void release() { released_.store(released_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
   // Buffers with the consumer. Exact for the two threads when the other rests, a snapshot otherwise.
   std::uint32_t in_use() const {
@@ -90,7 +86,7 @@ class Clop {
   std::uint32_t mask_;
   alignas(64) std::atomic<std::uint64_t> handed_over_{0};  // the producer's line
   std::uint64_t released_seen_ = 0;
-  alignas(64) std::atomic<std::uint64_t> released_{0};     // the consumer's line
+  alignas(64) std::atomic<std::uint64_t> released_{0};  // the consumer's line
 };
 
 }  // namespace nanet::flow

@@ -16,44 +16,44 @@
 namespace nanet::flow {
 
 // X(name, unit, help): append only at the end of a group; the order is what people see.
-#define NANET_COUNTERS(X)                                                                                            \
-  /* receive, per source */                                                                                          \
-  X(packets_accepted, "packets", "good packets handed to the processor")                                             \
-  X(bytes_accepted, "bytes", "payload bytes of accepted packets")                                                    \
-  X(events_received, "events", "events (or parts of events) in accepted packets")                                    \
-  X(packets_lost_kernel, "packets", "missing by sequence number where the socket reported an overflow")              \
-  X(packets_lost_network, "packets", "missing by sequence number, lost before this socket")                          \
-  X(events_lost, "events", "events (or parts) in missing or dropped packets, by their running number")               \
-  X(packets_reordered, "packets", "accepted although a later packet came first")                                     \
-  X(packets_duplicate, "packets", "dropped: this sequence number was already accepted")                              \
-  X(packets_late, "packets", "dropped: older than the reordering window")                                            \
-  X(packets_clop_full, "packets", "dropped: no free buffer in the CLOP")                                             \
-  X(packets_marker, "packets", "start-of-run and end-of-run markers (they carry no events)")                         \
-  X(source_restarts, "times", "the source began a new run")                                                          \
-  /* receive, per link: the source cannot be trusted or is not known */                                              \
-  X(packets_bad_length, "packets", "refused: length does not fit the format")                                        \
-  X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                           \
-  X(packets_bad_checksum, "packets", "refused: checksum does not match")                                             \
-  X(packets_truncated, "packets", "refused: longer than the room for one packet")                                    \
-  X(packets_unknown_source, "packets", "refused: source is not in the configuration")                                \
-  /* event building */                                                                                               \
-  X(parts_merged, "parts", "parts put into an open event")                                                           \
-  X(parts_late, "parts", "dropped: their event is closed already")                                                   \
-  X(parts_duplicate, "parts", "dropped: this source's part is there already")                                        \
-  X(parts_no_room, "parts", "dropped: no room for a new event before the closed ones are judged")                    \
-  X(parts_overflow_hits, "parts", "cut: the event has no room for more hits")                                        \
-  X(events_complete, "events", "every part came")                                                                    \
-  X(events_missing_parts, "events", "closed by the time window with a part missing")                                 \
-  X(events_overflow, "events", "closed early with a part missing: too many open events")                             \
-  X(events_unseen, "events", "no part of them came; known from the sources' running numbers")                        \
-  /* decision */                                                                                                     \
-  X(hits_unmapped, "hits", "ignored: no photomultiplier at that channel")                                            \
-  X(events_answered, "events", "a primitive was written for them")                                                   \
-  X(events_discarded, "events", "not answered: incomplete, and the configuration says to drop such events")          \
-  X(rings_found, "events", "answered with a ring")                                                                   \
-  X(rings_electron, "events", "answered with an electron-like ring")                                                 \
-  /* answers */                                                                                                      \
-  X(answers_sent, "packets", "answer packets given to the link")                                                     \
+#define NANET_COUNTERS(X)                                                                                   \
+  /* receive, per source */                                                                                 \
+  X(packets_accepted, "packets", "good packets handed to the processor")                                    \
+  X(bytes_accepted, "bytes", "payload bytes of accepted packets")                                           \
+  X(events_received, "events", "events (or parts of events) in accepted packets")                           \
+  X(packets_lost_kernel, "packets", "missing by sequence number where the socket reported an overflow")     \
+  X(packets_lost_network, "packets", "missing by sequence number, lost before this socket")                 \
+  X(events_lost, "events", "events (or parts) in missing or dropped packets, by their running number")      \
+  X(packets_reordered, "packets", "accepted although a later packet came first")                            \
+  X(packets_duplicate, "packets", "dropped: this sequence number was already accepted")                     \
+  X(packets_late, "packets", "dropped: older than the reordering window")                                   \
+  X(packets_clop_full, "packets", "dropped: no free buffer in the CLOP")                                    \
+  X(packets_marker, "packets", "start-of-run and end-of-run markers (they carry no events)")                \
+  X(source_restarts, "times", "the source began a new run")                                                 \
+  /* receive, per link: the source cannot be trusted or is not known */                                     \
+  X(packets_bad_length, "packets", "refused: length does not fit the format")                               \
+  X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                  \
+  X(packets_bad_checksum, "packets", "refused: checksum does not match")                                    \
+  X(packets_truncated, "packets", "refused: longer than the room for one packet")                           \
+  X(packets_unknown_source, "packets", "refused: source is not in the configuration")                       \
+  /* event building */                                                                                      \
+  X(parts_merged, "parts", "parts put into an open event")                                                  \
+  X(parts_late, "parts", "dropped: their event is closed already")                                          \
+  X(parts_duplicate, "parts", "dropped: this source's part is there already")                               \
+  X(parts_no_room, "parts", "dropped: no room for a new event before the closed ones are judged")           \
+  X(parts_overflow_hits, "parts", "cut: the event has no room for more hits")                               \
+  X(events_complete, "events", "every part came")                                                           \
+  X(events_missing_parts, "events", "closed by the time window with a part missing")                        \
+  X(events_overflow, "events", "closed early with a part missing: too many open events")                    \
+  X(events_unseen, "events", "no part of them came; known from the sources' running numbers")               \
+  /* decision */                                                                                            \
+  X(hits_unmapped, "hits", "ignored: no photomultiplier at that channel")                                   \
+  X(events_answered, "events", "a primitive was written for them")                                          \
+  X(events_discarded, "events", "not answered: incomplete, and the configuration says to drop such events") \
+  X(rings_found, "events", "answered with a ring")                                                          \
+  X(rings_electron, "events", "answered with an electron-like ring")                                        \
+  /* answers */                                                                                             \
+  X(answers_sent, "packets", "answer packets given to the link")                                            \
   X(answers_waited, "packets", "had to wait for a free TX descriptor")
 
 enum class Counter : std::uint16_t {
@@ -82,12 +82,8 @@ class alignas(64) Counters {
     auto& value = values_[static_cast<std::size_t>(counter)];
     value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  void set(Counter counter, std::uint64_t n) {
-    values_[static_cast<std::size_t>(counter)].store(n, std::memory_order_relaxed);
-  }
-  std::uint64_t value(Counter counter) const {
-    return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
-  }
+  void set(Counter counter, std::uint64_t n) { values_[static_cast<std::size_t>(counter)].store(n, std::memory_order_relaxed); }
+  std::uint64_t value(Counter counter) const { return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed); }
 
  private:
   std::array<std::atomic<std::uint64_t>, kCounterCount> values_{};

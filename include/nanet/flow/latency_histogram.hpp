@@ -25,8 +25,8 @@ class LatencyHistogram {
   static constexpr int kSignificantDigits = 3;
   static constexpr std::size_t kBucketCount = 33792;
 
-  LatencyHistogram();                               // allocates its 264 KiB, the only allocation
-  LatencyHistogram(const LatencyHistogram& other);  // a snapshot
+  LatencyHistogram();                                          // allocates its 264 KiB, the only allocation
+  LatencyHistogram(const LatencyHistogram& other);             // a snapshot
   LatencyHistogram& operator=(const LatencyHistogram& other);  // a snapshot, without allocation
   LatencyHistogram(LatencyHistogram&&) noexcept = default;
   LatencyHistogram& operator=(LatencyHistogram&&) noexcept = default;
@@ -51,9 +51,9 @@ class LatencyHistogram {
 
   std::uint64_t count() const { return load(state_->total); }
   std::uint64_t clamped() const { return load(state_->clamped); }
-  std::uint64_t min() const;   // smallest value recorded, exact; 0 when empty
-  std::uint64_t max() const;   // largest value recorded (clamped), exact; 0 when empty
-  double mean() const;         // of the buckets' middles, as HdrHistogram does; 0 when empty
+  std::uint64_t min() const;  // smallest value recorded, exact; 0 when empty
+  std::uint64_t max() const;  // largest value recorded (clamped), exact; 0 when empty
+  double mean() const;        // of the buckets' middles, as HdrHistogram does; 0 when empty
 
   // The largest value that is equivalent to the one at this percentile (0..100): at least so many percent of all records are
   // at most this. 0 when empty; percentile 0 gives the lowest equivalent of the smallest. The rank is rounded up as in the
@@ -92,9 +92,7 @@ class LatencyHistogram {
   }
   // Plain words, touched through relaxed atomics: the compiler makes them ordinary loads and stores, and a reader sees no tear.
   static std::uint64_t load(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
-  static void store(std::uint64_t& word, std::uint64_t value) {
-    std::atomic_ref(word).store(value, std::memory_order_relaxed);
-  }
+  static void store(std::uint64_t& word, std::uint64_t value) { std::atomic_ref(word).store(value, std::memory_order_relaxed); }
   static void increase(std::uint64_t& word, std::uint64_t n) { store(word, load(word) + n); }
 
   std::unique_ptr<State> state_;

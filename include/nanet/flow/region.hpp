@@ -17,11 +17,11 @@
 namespace nanet::flow {
 
 struct RegionConfig {
-  std::string name = "region";          // what the notes and errors call it
-  std::size_t bytes = 0;                // more than 0; rounded up to whole pages inside
-  MemoryKind kind = MemoryKind::host;   // anything else throws: it belongs to a back-end
-  bool huge_pages = false;              // ask for 2 MiB pages; pays off from about 2 MiB on
-  bool locked = true;                   // never paged out; counts against the memlock limit
+  std::string name = "region";         // what the notes and errors call it
+  std::size_t bytes = 0;               // more than 0; rounded up to whole pages inside
+  MemoryKind kind = MemoryKind::host;  // anything else throws: it belongs to a back-end
+  bool huge_pages = false;             // ask for 2 MiB pages; pays off from about 2 MiB on
+  bool locked = true;                  // never paged out; counts against the memlock limit
 };
 
 enum class PageKind : std::uint8_t {
@@ -39,7 +39,7 @@ class Region {
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  std::byte* data() const { return data_; }  // aligned to at least 4096
+  std::byte* data() const { return data_; }     // aligned to at least 4096
   std::size_t bytes() const { return bytes_; }  // as asked for
   std::span<std::byte> span() const { return {data_, bytes_}; }
   PageKind page_kind() const { return page_kind_; }

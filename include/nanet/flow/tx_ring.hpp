@@ -23,8 +23,8 @@
 namespace nanet::flow {
 
 struct TxRingConfig {
-  std::uint32_t capacity = 1024;     // descriptors, power of two, 2..2^20. Too few: the processor waits for the sender
-  std::uint32_t slot_bytes = 1472;   // room for one payload, 1..65536; slots lie on cache lines
+  std::uint32_t capacity = 1024;    // descriptors, power of two, 2..2^20. Too few: the processor waits for the sender
+  std::uint32_t slot_bytes = 1472;  // room for one payload, 1..65536; slots lie on cache lines
   std::string name = "tx ring";
   bool huge_pages = false;
   bool locked = true;
@@ -80,8 +80,7 @@ class TxRing {
 
   // Consumer. True when poll() has something. See WaitPoint::wait: may come back early with false.
   bool wait(std::uint64_t timeout_ns, std::uint32_t spins) {
-    return wait_point_.wait(timeout_ns, spins,
-                            [this] { return doorbell_.load(std::memory_order_acquire) != polled_; });
+    return wait_point_.wait(timeout_ns, spins, [this] { return doorbell_.load(std::memory_order_acquire) != polled_; });
   }
 
   // Any thread. Ends a sleep of the consumer early, for example to stop it.

@@ -15,15 +15,15 @@ namespace nanet::link {
 
 // One received packet inside the room given to receive().
 struct RxPacket {
-  std::uint32_t offset;         // from the start of the room
-  std::uint16_t bytes;          // payload bytes that are there
-  std::uint16_t peer_port;      // UDP port of the sender, host order; 0: not known
-  std::uint32_t peer_address;   // IPv4 of the sender, host order; 0: not known
-  std::uint16_t flags;          // OR of RxPacket::truncated, ...
+  std::uint32_t offset;        // from the start of the room
+  std::uint16_t bytes;         // payload bytes that are there
+  std::uint16_t peer_port;     // UDP port of the sender, host order; 0: not known
+  std::uint32_t peer_address;  // IPv4 of the sender, host order; 0: not known
+  std::uint16_t flags;         // OR of RxPacket::truncated, ...
   std::uint16_t reserved;
 
-  static constexpr std::uint16_t truncated = 1u << 0;    // the packet was longer than the room left for it
-  static constexpr std::uint16_t after_drop = 1u << 1;   // the kernel or NIC says it dropped packets just before this one
+  static constexpr std::uint16_t truncated = 1u << 0;   // the packet was longer than the room left for it
+  static constexpr std::uint16_t after_drop = 1u << 1;  // the kernel or NIC says it dropped packets just before this one
 };
 static_assert(sizeof(RxPacket) == 16);
 
@@ -42,17 +42,17 @@ struct TxPacket {
 struct LinkStats {
   std::uint64_t rx_packets = 0;
   std::uint64_t rx_bytes = 0;
-  std::uint64_t rx_calls = 0;             // receive system calls (or their equal)
-  std::uint64_t rx_batches = 0;           // of them, those that returned packets; rx_packets / rx_batches is the coalescing factor
-  std::uint64_t rx_copied_bytes = 0;      // bytes that had to be moved again after the NIC or kernel wrote them
-  std::uint64_t rx_kernel_dropped = 0;    // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
+  std::uint64_t rx_calls = 0;           // receive system calls (or their equal)
+  std::uint64_t rx_batches = 0;         // of them, those that returned packets; rx_packets / rx_batches is the coalescing factor
+  std::uint64_t rx_copied_bytes = 0;    // bytes that had to be moved again after the NIC or kernel wrote them
+  std::uint64_t rx_kernel_dropped = 0;  // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
   std::uint64_t rx_truncated = 0;
-  std::uint64_t rx_errors = 0;            // receive calls that failed for a reason other than "nothing there"
+  std::uint64_t rx_errors = 0;  // receive calls that failed for a reason other than "nothing there"
   std::uint64_t tx_packets = 0;
   std::uint64_t tx_bytes = 0;
   std::uint64_t tx_calls = 0;
-  std::uint64_t tx_refused = 0;           // the peer is not there (ICMP port unreachable came back)
-  std::uint64_t tx_dropped = 0;           // could not be sent: queue full or any other error
+  std::uint64_t tx_refused = 0;  // the peer is not there (ICMP port unreachable came back)
+  std::uint64_t tx_dropped = 0;  // could not be sent: queue full or any other error
 };
 
 class Link {

@@ -28,7 +28,7 @@ NANET_HD constexpr bool is_truncated(RingStatus status) { return (static_cast<un
 
 // Without a ring (fewer than three different PMs, or all on one line) the four figures are 0. They are always finite.
 struct Ring {
-  float x_mm = 0;       // centre, in the disk's own coordinates
+  float x_mm = 0;  // centre, in the disk's own coordinates
   float y_mm = 0;
   float radius_mm = 0;  // up to 1e17 where the hits are nearly on a line
   float rms_mm = 0;     // of the hits' distances from the circle, from the algebraic residual: (d^2 - R^2) / 2R; 0 with three hits

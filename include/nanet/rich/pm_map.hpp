@@ -50,8 +50,8 @@ struct Strip {
   int i0, j0, supercells;  // supercell k of a strip starts at (i0 + 5 k, j0 - k)
 };
 inline constexpr std::array<std::array<Strip, 6>, 2> kStrips{{
-    {{{-29, 6, 12}, {-28, 9, 12}, {-22, 11, 11}, {-21, 14, 11}, {-15, 16, 9}, {-4, 17, 6}}},        // upper half
-    {{{-30, 3, 12}, {-31, 0, 12}, {-32, -3, 11}, {-33, -6, 11}, {-29, -10, 9}, {-25, -14, 6}}},     // lower half
+    {{{-29, 6, 12}, {-28, 9, 12}, {-22, 11, 11}, {-21, 14, 11}, {-15, 16, 9}, {-4, 17, 6}}},     // upper half
+    {{{-30, 3, 12}, {-31, 0, 12}, {-32, -3, 11}, {-33, -6, 11}, {-29, -10, 9}, {-25, -14, 6}}},  // lower half
 }};
 inline constexpr std::array<std::array<int, 2>, 8> kSupercell{{{0, 0}, {2, 0}, {4, 0}, {1, 1}, {3, 1}, {0, 2}, {2, 2}, {4, 2}}};
 
@@ -80,7 +80,8 @@ constexpr auto make_grid(const std::array<Pm, kChannelCount>& map) {
   for (auto& channel : grid) channel = kNoChannel;
   for (std::size_t channel = 0; channel < kChannelCount / 2; ++channel) {
     const Pm& pm = map[channel];
-    if (pm.mapped) grid[static_cast<std::size_t>((pm.j + kMaxJ) * kGridColumns + pm.i + kMaxI)] = static_cast<std::uint16_t>(channel);
+    if (pm.mapped)
+      grid[static_cast<std::size_t>((pm.j + kMaxJ) * kGridColumns + pm.i + kMaxI)] = static_cast<std::uint16_t>(channel);
   }
   return grid;
 }

@@ -85,8 +85,8 @@ class MtpWriter {
         store_le(data_ + used_bytes, time_high);
         used_bytes += kMtpWordBytes;
       }
-      store_le(data_ + used_bytes, std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 |
-                                       std::uint32_t{primitive.id} << 16);
+      store_le(data_ + used_bytes,
+               std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 | std::uint32_t{primitive.id} << 16);
       used_bytes += kMtpWordBytes;
       ++added;
     }

@@ -26,7 +26,8 @@ void bind_port(nb::module_& module);
 // validated the file, so this says that model and binding have come apart.
 template <class T>
 T get(const nb::dict& dict, const char* key) {
-  if (!dict.contains(key)) throw SetupError(std::string("no ") + key, "the native module needs it", "pass a validated configuration");
+  if (!dict.contains(key))
+    throw SetupError(std::string("no ") + key, "the native module needs it", "pass a validated configuration");
   T value{};
   if (!nb::try_cast<T>(dict[key], value)) {
     throw SetupError(std::string("cannot use ") + key, "wrong type or out of range: " + std::string(nb::repr(dict[key]).c_str()),

@@ -45,8 +45,8 @@ engine::MergeConfig merge_config(const nb::dict& dict) {
   return {
       .window_ns = us_to_ns(dict, "window_us"),
       .open_events_max = get<std::uint32_t>(dict, "open_events_max"),
-      .incomplete = choice<IncompletePolicy>(
-          dict, "incomplete", {{"drop", IncompletePolicy::drop}, {"process", IncompletePolicy::process}}),
+      .incomplete = choice<IncompletePolicy>(dict, "incomplete",
+                                             {{"drop", IncompletePolicy::drop}, {"process", IncompletePolicy::process}}),
   };
 }
 
@@ -129,8 +129,8 @@ LinkConfig port_config(const nb::dict& dict) {
 engine::EngineConfig engine_config(const nb::dict& dict) {
   using engine::Topology;
   engine::EngineConfig config;
-  config.topology = choice<Topology>(
-      dict, "topology", {{"run_to_completion", Topology::run_to_completion}, {"pipelined", Topology::pipelined}});
+  config.topology = choice<Topology>(dict, "topology",
+                                     {{"run_to_completion", Topology::run_to_completion}, {"pipelined", Topology::pipelined}});
   const auto cores = get<nb::dict>(dict, "cpu_cores");
   config.receive_core = core(cores, "receive");
   config.process_core = core(cores, "process");
@@ -180,8 +180,7 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
 emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   emulate::EmulatorConfig config;
   config.boards = get<std::uint32_t>(dict, "boards");
-  config.layout = choice<wire::MgpLayout>(
-      dict, "layout", {{"padded", wire::MgpLayout::padded}, {"packed", wire::MgpLayout::packed}});
+  config.layout = choice<wire::MgpLayout>(dict, "layout", {{"padded", wire::MgpLayout::padded}, {"packed", wire::MgpLayout::packed}});
   config.source_id = get<std::uint8_t>(dict, "source_id");
   config.first_sub_id = get<std::uint8_t>(dict, "first_sub_id");
   config.events_per_packet = get<std::uint32_t>(dict, "events_per_packet");
@@ -198,6 +197,7 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.spill_s = get<double>(dict, "spill_s");
   config.pause_s = get<double>(dict, "pause_s");
   config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
+  config.in_flight_packets_max = get<std::uint32_t>(dict, "in_flight_packets_max");
   config.drain_ms = get<double>(dict, "drain_ms");
   config.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
   config.cpu_core = core(dict, "cpu_core");

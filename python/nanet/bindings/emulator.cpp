@@ -89,8 +89,8 @@ bool wait(const Emulator& emulator, double timeout_s) {
 
 void bind_emulator(nb::module_& module) {
   nb::class_<Emulator>(module, "Emulator", "Readout boards and L0 trigger processor on one clock, in one thread.")
-      .def("__init__", [](Emulator* self, const nb::dict& config) { new (self) Emulator(emulator_config(config)); },
-           nb::arg("config"))
+      .def(
+          "__init__", [](Emulator* self, const nb::dict& config) { new (self) Emulator(emulator_config(config)); }, nb::arg("config"))
       .def("start", &Emulator::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Emulator::stop, nb::call_guard<nb::gil_scoped_release>(), "Ends sending, waits for the last answers, joins.")
       .def("wait", &wait, nb::arg("timeout_s"), "True when the run is over, False after timeout_s.")

@@ -132,7 +132,8 @@ nb::list event_samples(const engine::Engine& engine) {
 void bind_engine(nb::module_& module) {
   using engine::Engine;
   nb::class_<Engine>(module, "Engine", "A configured pipeline with its threads.")
-      .def("__init__", [](Engine* self, const nb::dict& config) { new (self) Engine(engine_config(config)); }, nb::arg("config"))
+      .def(
+          "__init__", [](Engine* self, const nb::dict& config) { new (self) Engine(engine_config(config)); }, nb::arg("config"))
       .def("start", &Engine::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(), "Drains, answers what is open, joins the threads.")
       .def("flush", &Engine::flush, "Hands partly filled buffers over at once.")

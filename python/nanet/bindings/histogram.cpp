@@ -10,8 +10,7 @@ namespace nanet::bindings {
 using flow::LatencyHistogram;
 
 void bind_histogram(nb::module_& module) {
-  nb::class_<LatencyHistogram>(module, "LatencyHistogram",
-                               "Latencies in ns with HdrHistogram(1, 3600 * 10**9, 3)'s buckets.")
+  nb::class_<LatencyHistogram>(module, "LatencyHistogram", "Latencies in ns with HdrHistogram(1, 3600 * 10**9, 3)'s buckets.")
       .def(nb::init<>())
       .def("record", &LatencyHistogram::record, nb::arg("value_ns"), nb::arg("count") = 1)
       .def("add", &LatencyHistogram::add, nb::arg("other"))

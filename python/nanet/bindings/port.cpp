@@ -33,13 +33,11 @@ nb::object buffer_of(const CompletionView& view) {
 nb::object index_of(const CompletionView& view) {
   const auto index = view.port->packet_index(view.completion);
   return to_records(std::vector<PacketRef>(index.begin(), index.end()), {{"offset", "<u4", offsetof(PacketRef, offset)},
-                                                                          {"bytes", "<u2", offsetof(PacketRef, bytes)},
-                                                                          {"source", "<u2", offsetof(PacketRef, source)}});
+                                                                         {"bytes", "<u2", offsetof(PacketRef, bytes)},
+                                                                         {"source", "<u2", offsetof(PacketRef, source)}});
 }
 
-std::shared_ptr<engine::Port> make_port(const nb::dict& dict) {
-  return std::make_shared<engine::Port>(port_config(dict));
-}
+std::shared_ptr<engine::Port> make_port(const nb::dict& dict) { return std::make_shared<engine::Port>(port_config(dict)); }
 
 nb::object poll(const std::shared_ptr<engine::Port>& port, double timeout_s) {
   const double timeout_ns = std::clamp(timeout_s, 0.0, 1e6) * 1e9;
@@ -76,21 +74,24 @@ void bind_port(nb::module_& module) {
       .def_prop_ro("event_count", [](const CompletionView& view) { return view.completion.event_count; })
       .def_prop_ro("packets_lost", [](const CompletionView& view) { return view.completion.packets_lost; })
       .def_prop_ro("status", [](const CompletionView& view) { return view.completion.status; })
-      .def_prop_ro("stride_bytes", [](const CompletionView& view) { return view.completion.stride_bytes; },
-                   "not 0: all packets are this long and lie back to back")
+      .def_prop_ro(
+          "stride_bytes", [](const CompletionView& view) { return view.completion.stride_bytes; },
+          "not 0: all packets are this long and lie back to back")
       .def_prop_ro("first_packet_ns", [](const CompletionView& view) { return view.completion.first_packet_ns; })
       .def_prop_ro("last_packet_ns", [](const CompletionView& view) { return view.completion.last_packet_ns; });
 
   nb::class_<engine::Port>(module, "Port", "A link and its CLOP for one thread; nanet.open() is the pleasant form.")
       .def(nb::new_(&make_port), nb::arg("config"))
       .def("poll", &poll, nb::arg("timeout_s"), "The next CompletionView, or None after timeout_s.")
-      .def("release", [](engine::Port& port) { port.release(); }, "Returns the oldest buffer that poll() gave.")
+      .def(
+          "release", [](engine::Port& port) { port.release(); }, "Returns the oldest buffer that poll() gave.")
       .def("add_destination", &engine::Port::add_destination, nb::arg("url"))
-      .def("send",
-           [](engine::Port& port, std::uint32_t destination, const nb::bytes& payload) {
-             return port.send(destination, {reinterpret_cast<const std::byte*>(payload.data()), payload.size()});
-           },
-           nb::arg("destination"), nb::arg("payload"), "False: the kernel did not take it.")
+      .def(
+          "send",
+          [](engine::Port& port, std::uint32_t destination, const nb::bytes& payload) {
+            return port.send(destination, {reinterpret_cast<const std::byte*>(payload.data()), payload.size()});
+          },
+          nb::arg("destination"), nb::arg("payload"), "False: the kernel did not take it.")
       .def("counters", &counters_of)
       .def_prop_ro("notes", [](const engine::Port& port) { return port.notes(); })
       .def_prop_ro("local_port", [](const engine::Port& port) { return port.local().port; });

@@ -18,8 +18,8 @@ using CountArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, n
 
 std::vector<rich::EventHits> events_of(const HitArray& hits, const CountArray& counts) {
   if (hits.shape(0) != counts.shape(0)) {
-    throw SetupError("hits and counts differ in length",
-                     std::to_string(hits.shape(0)) + " and " + std::to_string(counts.shape(0)), "give one count an event");
+    throw SetupError("hits and counts differ in length", std::to_string(hits.shape(0)) + " and " + std::to_string(counts.shape(0)),
+                     "give one count an event");
   }
   std::vector<rich::EventHits> events(counts.shape(0));
   for (std::size_t e = 0; e < events.size(); ++e) {
@@ -98,9 +98,10 @@ nb::object monte_carlo(const nb::dict& dict, std::size_t event_count) {
 }  // namespace
 
 void bind_rings(nb::module_& module) {
-  module.def("fit_rings", &fit_rings, nb::arg("hits"), nb::arg("counts"),
-             "MATH fit of each event, vectorised. hits: uint16 [events, width], counts: uint32 [events]. Returns a structured array "
-             "[events]: x_mm, y_mm, radius_mm, rms_mm, hits, status (bit 0: ring found; bit 1: only the first 128 hits used).");
+  module.def(
+      "fit_rings", &fit_rings, nb::arg("hits"), nb::arg("counts"),
+      "MATH fit of each event, vectorised. hits: uint16 [events, width], counts: uint32 [events]. Returns a structured array "
+      "[events]: x_mm, y_mm, radius_mm, rms_mm, hits, status (bit 0: ring found; bit 1: only the first 128 hits used).");
   module.def("fit_rings_scalar", &fit_rings_scalar, nb::arg("hits"), nb::arg("counts"),
              "The same, one event after the other. Gives the same bits.");
   module.def("pm_positions", &pm_positions, "float32 [2048, 2]: x, y [mm] of the PM at each channel, NaN where there is none.");

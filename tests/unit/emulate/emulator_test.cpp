@@ -61,7 +61,8 @@ class Responder {
     const link::RxBatch batch = receive_->receive(room_, descriptors, 0);
     for (std::uint32_t i = 0; i < batch.packet_count; ++i) {
       wire::MgpView view;
-      ASSERT_EQ(wire::MgpView::parse(std::span(room_).subspan(descriptors[i].offset, descriptors[i].bytes), view), wire::ParseError::none);
+      ASSERT_EQ(wire::MgpView::parse(std::span(room_).subspan(descriptors[i].offset, descriptors[i].bytes), view),
+                wire::ParseError::none);
       take(view);
     }
     if (writer_.primitive_count() > 0) post();
@@ -227,7 +228,8 @@ TEST(Emulator, WhatTheEngineDoesWrongIsCountedByName) {
   EXPECT_EQ(end.answers.wrong, 7u);
   EXPECT_EQ(end.answers.bad_primitives, 11u);
   EXPECT_EQ(end.answers.packets_bad_length, 2u);
-  EXPECT_EQ(end.answers.primitives, end.answers.answered + end.answers.duplicate + end.answers.stale + end.answers.unknown + end.answers.bad_primitives);
+  EXPECT_EQ(end.answers.primitives,
+            end.answers.answered + end.answers.duplicate + end.answers.stale + end.answers.unknown + end.answers.bad_primitives);
 }
 
 TEST(Emulator, SpillsBurstsAndDurationEndTheRunByThemselves) {
@@ -270,6 +272,44 @@ TEST(Emulator, AsFastAsPossibleEndsByNumberAndByTime) {
   const EmulatorSnapshot end = run_to_end(timed);
   EXPECT_GT(end.events_sent, 0u);
   EXPECT_GE(end.elapsed_ns, 20'000'000u);
+}
+
+// Nobody answers: each packet is waited for 100 ms and then given up.
+TEST(Emulator, WaitsForAnswersWhenToldToAndGivesUp) {
+  link::UdpConfig silent;
+  silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
+  link::UdpLink sink(silent);
+  EmulatorConfig config;
+  config.endpoints = {link::to_string(sink.local())};
+  config.pool_events = 256;
+  config.rate_events_per_s = 1e6;
+  config.events_total = 16 * 4;
+  config.in_flight_packets_max = 1;
+  config.drain_ms = 1;
+  Emulator emulator(config);
+  emulator.start();
+  while (emulator.running()) std::this_thread::sleep_for(1ms);
+  const EmulatorSnapshot snapshot = emulator.snapshot();
+  EXPECT_EQ(snapshot.packets_sent, 4u);
+  EXPECT_GE(snapshot.elapsed_ns, 300'000'000u);
+}
+
+TEST(Emulator, WaitingForAnswersLosesNone) {
+  Responder responder(1);
+  EmulatorConfig config;
+  config.endpoints = {responder.endpoint()};
+  config.pool_events = 1024;
+  config.rate_events_per_s = 0;
+  config.events_total = 16 * 200;
+  config.in_flight_packets_max = 1;
+  Emulator emulator(config);
+  responder.start(emulator);
+  emulator.start();
+  while (emulator.running()) std::this_thread::sleep_for(1ms);
+  responder.stop();
+  const EmulatorSnapshot snapshot = emulator.snapshot();
+  EXPECT_EQ(snapshot.answers.answered, 16u * 200);
+  EXPECT_EQ(snapshot.answers.packets, 200u) << "an answer packet for each, since only one packet was under way";
 }
 
 TEST(Emulator, StopsWhenAskedAndCanBeWatched) {
@@ -342,9 +382,18 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
       [](EmulatorConfig& c) { c.events_per_packet = 0; },
       [](EmulatorConfig& c) { c.events_per_packet = 17; },
       [](EmulatorConfig& c) { c.packet_bytes = 1000; },
-      [](EmulatorConfig& c) { c.layout = wire::MgpLayout::packed; c.packet_bytes = 1474; },
-      [](EmulatorConfig& c) { c.layout = wire::MgpLayout::packed; c.packet_bytes = 999; },
-      [](EmulatorConfig& c) { c.layout = wire::MgpLayout::packed; c.first_sub_id = 4; },
+      [](EmulatorConfig& c) {
+        c.layout = wire::MgpLayout::packed;
+        c.packet_bytes = 1474;
+      },
+      [](EmulatorConfig& c) {
+        c.layout = wire::MgpLayout::packed;
+        c.packet_bytes = 999;
+      },
+      [](EmulatorConfig& c) {
+        c.layout = wire::MgpLayout::packed;
+        c.first_sub_id = 4;
+      },
       [](EmulatorConfig& c) { c.pool_events = 0; },
       [](EmulatorConfig& c) { c.rate_events_per_s = -1; },
       [](EmulatorConfig& c) { c.rate_events_per_s = 2e9; },
@@ -355,7 +404,10 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
       [](EmulatorConfig& c) { c.stall_ns = 0; },
       [](EmulatorConfig& c) { c.outstanding_events = 0; },
       [](EmulatorConfig& c) { c.endpoints.resize(3, c.endpoints[0]); },
-      [](EmulatorConfig& c) { c.endpoints.clear(); c.answers.reset(); },
+      [](EmulatorConfig& c) {
+        c.endpoints.clear();
+        c.answers.reset();
+      },
   };
   EmulatorConfig good;
   good.endpoints = {"udp://127.0.0.1:6200"};

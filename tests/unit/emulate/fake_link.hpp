@@ -26,8 +26,7 @@ class FakeLink final : public link::Link {
 
   link::RxBatch receive(std::span<std::byte> room, std::span<link::RxPacket> packets, std::uint64_t) override {
     link::RxBatch batch;
-    while (!to_receive.empty() && batch.packet_count < packets.size() &&
-           batch.bytes_used + to_receive.front().size() <= room.size()) {
+    while (!to_receive.empty() && batch.packet_count < packets.size() && batch.bytes_used + to_receive.front().size() <= room.size()) {
       const std::vector<std::byte>& payload = to_receive.front();
       std::copy(payload.begin(), payload.end(), room.begin() + batch.bytes_used);
       packets[batch.packet_count++] = {batch.bytes_used, static_cast<std::uint16_t>(payload.size()), 0, 0, next_flags, 0};

@@ -33,7 +33,8 @@ class L0tpTest : public testing::Test {
   }
 
   wire::Primitive primitive(std::uint32_t event) const {
-    return {static_cast<std::uint32_t>(arrivals_.keys[event] >> 8), static_cast<std::uint8_t>(arrivals_.keys[event]), right_id(event)};
+    return {static_cast<std::uint32_t>(arrivals_.keys[event] >> 8), static_cast<std::uint8_t>(arrivals_.keys[event]),
+            right_id(event)};
   }
   std::vector<std::byte> packet(const std::vector<wire::Primitive>& primitives, std::uint8_t source = 0x1C, std::uint8_t sub = 0) {
     std::vector<std::byte> room(1472);
@@ -71,8 +72,10 @@ TEST_F(L0tpTest, CountsAndTimesRightAnswers) {
   EXPECT_EQ(l0tp_.latency().count(), 40u);
   EXPECT_EQ(l0tp_.latency().max(), 12'000u);
   EXPECT_EQ(l0tp_.latency().min(), 10'000u);
-  EXPECT_EQ(l0tp_.latency().value_at_percentile(20), flow::LatencyHistogram::last_value_of_bucket(flow::LatencyHistogram::bucket_of_value(10'000)));
-  EXPECT_EQ(l0tp_.latency().value_at_percentile(60), flow::LatencyHistogram::last_value_of_bucket(flow::LatencyHistogram::bucket_of_value(11'000)));
+  EXPECT_EQ(l0tp_.latency().value_at_percentile(20),
+            flow::LatencyHistogram::last_value_of_bucket(flow::LatencyHistogram::bucket_of_value(10'000)));
+  EXPECT_EQ(l0tp_.latency().value_at_percentile(60),
+            flow::LatencyHistogram::last_value_of_bucket(flow::LatencyHistogram::bucket_of_value(11'000)));
   EXPECT_EQ(l0tp_.latency_clean().count(), 40u);
 }
 
@@ -173,7 +176,8 @@ TEST_F(L0tpTest, AnswersAcrossAnOwnStallAreNotClean) {
   stalls_.look(kSentNs + 104'500);  // one, from before packet 9 was sent to after it
   book_.sent(10, 0, 1'000'000, kSentNs + 104'500);
   come(packet({primitive(15), primitive(16), primitive(159)}));
-  come(packet({{static_cast<std::uint32_t>(1'000'000 + (arrivals_.keys[0] >> 8)), static_cast<std::uint8_t>(arrivals_.keys[0]), right_id(0)}}));
+  come(packet({{static_cast<std::uint32_t>(1'000'000 + (arrivals_.keys[0] >> 8)), static_cast<std::uint8_t>(arrivals_.keys[0]),
+                right_id(0)}}));
   EXPECT_EQ(check(kSentNs + 110'000).answered, 4u);
   EXPECT_EQ(l0tp_.latency().count(), 4u);
   EXPECT_EQ(l0tp_.latency_clean().count(), 1u);

@@ -120,8 +120,7 @@ TEST(Schedule, BurstEndsWithTheSpill) {
 TEST(Schedule, PausesAreSilent) {
   const double spill_s = 0.5;
   const double pause_s = 0.25;
-  const Schedule schedule({.events_per_packet = 16, .spill_s = spill_s, .pause_s = pause_s},
-                          poisson_arrivals(1600, 1e5, 2));
+  const Schedule schedule({.events_per_packet = 16, .spill_s = spill_s, .pause_s = pause_s}, poisson_arrivals(1600, 1e5, 2));
   for (std::uint64_t number = 0; number < 20000; ++number) {
     const double first_s = static_cast<double>(key_of(schedule, number, 0)) * kTickNs * 1e-9;
     ASSERT_LE(std::fmod(first_s, spill_s + pause_s), spill_s + 1e-6) << number;

@@ -157,10 +157,10 @@ TEST_F(ReceiverTest, ABufferOfBadPacketsIsUsedAgain) {
 TEST_F(ReceiverTest, CountsGapsByCause) {
   make();
   give(test::make_start_marker(0, 0));
-  give(test::make_packet(std::span(events).subspan(16, 16), 1));                                   // packet 0 missing
-  give(test::make_packet(std::span(events).subspan(48, 16), 3), link::RxPacket::after_drop);       // packet 2 missing
-  give(test::make_packet(std::span(events).subspan(48, 16), 3));                                   // twice
-  give(test::make_end_marker(5, 80));                                                              // packet 4 missing
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));                              // packet 0 missing
+  give(test::make_packet(std::span(events).subspan(48, 16), 3), link::RxPacket::after_drop);  // packet 2 missing
+  give(test::make_packet(std::span(events).subspan(48, 16), 3));                              // twice
+  give(test::make_end_marker(5, 80));                                                         // packet 4 missing
   receiver->poll(1000);
   EXPECT_EQ(source(Counter::packets_lost_network), 2u);
   EXPECT_EQ(source(Counter::packets_lost_kernel), 1u);

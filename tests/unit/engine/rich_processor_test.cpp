@@ -32,13 +32,13 @@ std::map<std::uint64_t, std::uint16_t> expected_answers(std::span<const TestEven
 class RichProcessorTest : public ::testing::Test {
  protected:
   void make(std::uint32_t source_count, std::optional<MergeConfig> merge) {
-    clop = std::make_unique<flow::Clop>(flow::ClopConfig{
-        .buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false});
+    clop = std::make_unique<flow::Clop>(
+        flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false});
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
     receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
-    processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0},
-                                                source_count, &writer, counters, monitor);
+    processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0}, source_count,
+                                                &writer, counters, monitor);
   }
 
   // Moves everything from the link through the processor to the answer link.

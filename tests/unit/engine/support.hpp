@@ -36,9 +36,8 @@ class MemoryLink final : public link::Link {
       const Incoming& next = incoming.front();
       if (batch.bytes_used + next.payload.size() > room.size()) break;
       std::copy(next.payload.begin(), next.payload.end(), room.begin() + batch.bytes_used);
-      packets[batch.packet_count++] = {.offset = batch.bytes_used,
-                                       .bytes = static_cast<std::uint16_t>(next.payload.size()),
-                                       .flags = next.flags};
+      packets[batch.packet_count++] = {
+          .offset = batch.bytes_used, .bytes = static_cast<std::uint16_t>(next.payload.size()), .flags = next.flags};
       batch.bytes_used += static_cast<std::uint32_t>((next.payload.size() + 7) / 8 * 8);
       incoming.pop_front();
     }

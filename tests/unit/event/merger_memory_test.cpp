@@ -46,9 +46,9 @@ TEST(MergerMemory, WhatIsOlderThanTheMemoryIsLate) {
   Rig rig({.source_count = 4, .open_events_max = 16});
   for (std::uint64_t i = 0; i < 3000; ++i) rig.add_complete(1000 + i * 100, 1, 1, 4);
   EXPECT_EQ(rig.add(0, 1000), PartResult::late);
-  EXPECT_EQ(rig.add(0, 1050), PartResult::late);       // such an event never was; it is too old all the same
-  EXPECT_EQ(rig.add(0, 1000 + 2990 * 100), PartResult::duplicate);  // in memory
-  EXPECT_EQ(rig.add(0, 1000 + 2990 * 100 + 1), PartResult::merged); // after the horizon: an event of its own
+  EXPECT_EQ(rig.add(0, 1050), PartResult::late);                     // such an event never was; it is too old all the same
+  EXPECT_EQ(rig.add(0, 1000 + 2990 * 100), PartResult::duplicate);   // in memory
+  EXPECT_EQ(rig.add(0, 1000 + 2990 * 100 + 1), PartResult::merged);  // after the horizon: an event of its own
 }
 
 TEST(MergerMemory, AWildTimestampHarmsNobodyElse) {

@@ -38,8 +38,7 @@ class MergerModel {
  public:
   explicit MergerModel(const MergerConfig& config) : config_(config) {}
 
-  PartResult add_part(std::uint32_t source, std::uint64_t key, const std::vector<std::uint16_t>& hits,
-                      std::uint64_t now_ns) {
+  PartResult add_part(std::uint32_t source, std::uint64_t key, const std::vector<std::uint16_t>& hits, std::uint64_t now_ns) {
     key %= std::uint64_t{1} << 40;
     const std::uint64_t tick = now_ns / 67'108'864;
     auto known = newest_.find(key);
@@ -157,8 +156,7 @@ class MergerModel {
     ++first_number_;
   }
 
-  PartResult merge(std::uint64_t number, std::uint32_t source, const std::vector<std::uint16_t>& hits,
-                   std::uint64_t tick) {
+  PartResult merge(std::uint64_t number, std::uint32_t source, const std::vector<std::uint16_t>& hits, std::uint64_t tick) {
     ModelEvent& target = event(number);
     if (!target.sources.insert(source).second) {
       ++stats.parts_duplicate;

@@ -77,8 +77,7 @@ void expect_same(const SequenceTracker& tracker, const Model& model) {
   ASSERT_EQ(tracker.packets_lost_network(), model.lost_network);
   ASSERT_EQ(tracker.events_expected(), model.events_expected);
   ASSERT_EQ(tracker.events_accepted(), model.events_accepted);
-  ASSERT_EQ(tracker.packets_expected(),
-            tracker.packets_accepted() + tracker.packets_lost_kernel() + tracker.packets_lost_network());
+  ASSERT_EQ(tracker.packets_expected(), tracker.packets_accepted() + tracker.packets_lost_kernel() + tracker.packets_lost_network());
   ASSERT_EQ(tracker.events_expected(), tracker.events_accepted() + tracker.events_lost());
 }
 

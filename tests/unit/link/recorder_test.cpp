@@ -132,8 +132,8 @@ TEST_F(RecorderFile, BothDirectionsAreWrittenWithRightChecksums) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const bool received = i % 2 == 0;
     const Octets& packet = records[i].packet;
-    const Bytes expected =
-        received ? payload(static_cast<std::uint32_t>(i / 2), sizes[i / 2]) : payload(static_cast<std::uint32_t>(100 + i / 2), 40);
+    const Bytes expected = received ? payload(static_cast<std::uint32_t>(i / 2), sizes[i / 2])
+                                    : payload(static_cast<std::uint32_t>(100 + i / 2), 40);
     expect_right_headers(packet, expected.size());
     EXPECT_EQ(be32(packet, 12), INADDR_LOOPBACK);
     EXPECT_EQ(be32(packet, 16), INADDR_LOOPBACK);

@@ -134,8 +134,8 @@ TEST_P(Receive, NothingIsLostInAnyMixture) {
       const bool super = kind == 0 || (kind == 1 && below(4) == 0);
       if (super) {
         const std::uint32_t segment = 1 + below(1400);
-        const std::uint32_t bytes =
-            std::min<std::uint32_t>(static_cast<std::uint32_t>(budget), segment * (1 + below(40)) + 1 + below(segment));
+        const std::uint32_t bytes = std::min<std::uint32_t>(static_cast<std::uint32_t>(budget),
+                                                            segment * (1 + below(40)) + 1 + below(segment));
         const Bytes all = payload(id++, std::min(bytes, segment * 60));
         sender.send_super(link.local().port, all, static_cast<std::uint16_t>(segment));
         for (std::size_t at = 0; at < all.size(); at += segment) {
@@ -152,8 +152,8 @@ TEST_P(Receive, NothingIsLostInAnyMixture) {
     std::size_t seen = 0;
     while (seen < expected.size()) {
       const std::size_t spare = below(3) == 0 ? below(100'000) : 0;
-      const std::span<std::byte> room =
-          std::as_writable_bytes(std::span(buffer)).first(std::min<std::size_t>(199'992, link.min_room_bytes() + spare));
+      const std::span<std::byte> room = std::as_writable_bytes(std::span(buffer))
+                                            .first(std::min<std::size_t>(199'992, link.min_room_bytes() + spare));
       const std::size_t entry_count = below(3) == 0 ? 1 + below(20) : 300;
       const RxBatch batch = link.receive(room, std::span(entries).first(entry_count), 0);
       ASSERT_GT(batch.packet_count, 0u) << "packet " << seen << " of " << expected.size() << " in round " << round;

@@ -38,7 +38,8 @@ Hits ring_hits(std::mt19937_64& engine, double x_mm, double y_mm, double radius_
   std::set<std::uint16_t> channels;
   for (int k = 0; k < photons; ++k) {
     const double phi = angle(engine);
-    const auto channel = nearest_channel(x_mm + radius_mm * std::cos(phi) + smear(engine), y_mm + radius_mm * std::sin(phi) + smear(engine), k % 2);
+    const auto channel = nearest_channel(x_mm + radius_mm * std::cos(phi) + smear(engine),
+                                         y_mm + radius_mm * std::sin(phi) + smear(engine), k % 2);
     if (channel != kNoChannel) channels.insert(channel);
   }
   Hits hits(channels.begin(), channels.end());
@@ -160,7 +161,8 @@ TEST(MathFit, AgreesWithIndependentReference) {
       EXPECT_EQ(ring.status, RingStatus::no_ring);
       continue;
     }
-    if (ring.status != RingStatus::ring || reference->radius_mm > 2000.0L) continue;  // nearly on a line: both are badly conditioned
+    if (ring.status != RingStatus::ring || reference->radius_mm > 2000.0L)
+      continue;  // nearly on a line: both are badly conditioned
     ++compared;
     EXPECT_NEAR(ring.x_mm, static_cast<double>(reference->x_mm), 1e-3);
     EXPECT_NEAR(ring.y_mm, static_cast<double>(reference->y_mm), 1e-3);
@@ -194,8 +196,8 @@ TEST(MathFit, DegenerateEventsHaveNoRing) {
   expect_none({5, 900}, 2);
   expect_none({5, 5, 5, 5}, 4);
   expect_none({5, 900, 5, 900, 900}, 5);
-  expect_none({500, 1020, 2047, 488}, 0);                     // four channels without a PM
-  expect_none({5, 900, 500}, 2);                              // two PMs and one channel without
+  expect_none({500, 1020, 2047, 488}, 0);  // four channels without a PM
+  expect_none({5, 900, 500}, 2);           // two PMs and one channel without
   for (const auto& [di, dj] : std::array<std::array<int, 2>, 4>{{{2, 0}, {1, 1}, {1, -1}, {0, 2}}}) {
     Hits line;
     for (int k = -7; k <= 7; ++k) line.push_back(channel_at(1 + k * di, k * dj, 1));
@@ -346,7 +348,8 @@ TEST_P(MathFitBatch, SameBitsAsScalar) {
   for (std::size_t k = 0; k < kEvents; ++k) {
     const Ring scalar = fit_ring(events[k]);
     found += has_ring(scalar.status) ? 1 : 0;
-    ASSERT_TRUE(same_bits(rings[k], scalar)) << name << " event " << k << " radius " << rings[k].radius_mm << " and " << scalar.radius_mm;
+    ASSERT_TRUE(same_bits(rings[k], scalar)) << name << " event " << k << " radius " << rings[k].radius_mm << " and "
+                                             << scalar.radius_mm;
     expect_finite(scalar);
   }
   EXPECT_GT(found, kEvents / 2);
@@ -371,8 +374,9 @@ std::vector<std::int64_t> targets() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTargets, MathFitBatch, ::testing::ValuesIn(targets()),
-                         [](const auto& test_info) { return std::string(test_info.param == 0 ? "Fallback" : hwy::TargetName(test_info.param)); });
+INSTANTIATE_TEST_SUITE_P(AllTargets, MathFitBatch, ::testing::ValuesIn(targets()), [](const auto& test_info) {
+  return std::string(test_info.param == 0 ? "Fallback" : hwy::TargetName(test_info.param));
+});
 
 }  // namespace
 }  // namespace nanet::rich

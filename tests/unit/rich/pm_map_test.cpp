@@ -37,13 +37,13 @@ TEST(PmMap, KnownPlaces) {
     EXPECT_DOUBLE_EQ(kPmMap[channel].x_mm(), x_mm) << channel;
     EXPECT_NEAR(kPmMap[channel].y_mm(), y_mm, 1e-3) << channel;
   };
-  expect_at(0, -261.0, 93.531);            // first strip, PM 0
-  expect_at(2, -225.0, 93.531);            // PM 2: four units to the right
-  expect_at(4, -234.0, 109.119);           // PM 4: three units right, one up
-  expect_at(8, -216.0, 77.942);            // next supercell: five units right, one down
+  expect_at(0, -261.0, 93.531);                                   // first strip, PM 0
+  expect_at(2, -225.0, 93.531);                                   // PM 2: four units to the right
+  expect_at(4, -234.0, 109.119);                                  // PM 4: three units right, one up
+  expect_at(8, -216.0, 77.942);                                   // next supercell: five units right, one down
   expect_at(487, 9.0 * (-4 + 25 + 4), 15.588457 * (17 - 5 + 2));  // last supercell of the upper half
-  expect_at(512, -270.0, 46.765);          // first of the lower half
-  expect_at(1024, -261.0, 93.531);         // the other disk has the same pattern
+  expect_at(512, -270.0, 46.765);                                 // first of the lower half
+  expect_at(1024, -261.0, 93.531);                                // the other disk has the same pattern
 }
 
 TEST(PmMap, Extents) {

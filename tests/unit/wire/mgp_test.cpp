@@ -32,10 +32,8 @@ std::vector<Event> events_of(const MgpView& view) {
 std::vector<Event> events_of(const test::Vector& vector) {
   std::vector<Event> events;
   for (const auto& line : vector.lists("event")) {
-    events.push_back({static_cast<std::uint32_t>(line.at(0)),
-                      static_cast<std::uint8_t>(line.at(1)),
-                      static_cast<std::uint16_t>(line.at(2)),
-                      {}});
+    events.push_back(
+        {static_cast<std::uint32_t>(line.at(0)), static_cast<std::uint8_t>(line.at(1)), static_cast<std::uint16_t>(line.at(2)), {}});
     for (std::size_t i = 3; i < line.size(); ++i) events.back().hits.push_back(static_cast<std::uint16_t>(line[i]));
   }
   return events;
