@@ -38,6 +38,7 @@ class Loop:
     seed: int = 1
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
     open_events_max: int = 65536
+    pool_events: int = 65536
 
 
 def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
@@ -49,7 +50,8 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
         "name": "demo" if loop.boards == 1 else "demo-four-boards",
         "topology": loop.topology,
         "cpu_cores": {"receive": cores.engine},
-        "memory_regions": [{"name": "rich"}],
+        # One thread needs no more buffers than it can fill before it looks at them; few stay in the second-level cache.
+        "memory_regions": [{"name": "rich", "buffer_count": 4 if loop.topology == "run_to_completion" else 64}],
         "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
         "processor": {"kind": "rich", "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
         "answers": {"endpoint": answers},
@@ -66,6 +68,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
             "duration_s": loop.duration_s,
             "burst_packets": loop.burst_packets,
             "in_flight_packets_max": loop.in_flight_packets_max,
+            "pool_events": loop.pool_events,
             "packet_bytes": loop.packet_bytes,
             "events_per_packet": loop.events_per_packet,
             "cpu_core": cores.emulator,

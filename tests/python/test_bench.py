@@ -65,6 +65,10 @@ def test_who_failed() -> None:
     assert rate.failure_of(a_run(lost=1), 1e6) == "engine"
     assert rate.failure_of(a_run(losses={"unexplained": -1}), 1e6) == "engine"
     assert rate.failure_of(a_run(mistakes={"wrong_answers": 1}), 1e6) == "engine"
+    taken = {"counters": {"packets_accepted": 1}, "core_wait_s": 0.1}
+    assert rate.failure_of(a_run(lost=1, engine=taken), 1e6) == "machine"
+    assert rate.failure_of(a_run(lost=1, engine=taken | {"core_wait_s": 0.001}), 1e6) == "engine"
+    assert rate.failure_of(a_run(lost=1, engine=taken, mistakes={"wrong_answers": 1}), 1e6) == "engine"
     assert rate.failure_of(a_run(sent=1_900_000), 1e6) == "sender"
 
 
@@ -74,6 +78,14 @@ def test_a_step_ends_with_the_first_failure() -> None:
     step = rate.try_rate(1e6, rate.RateSearch(repeats=5), lambda _: next(runs), said.append)
     assert (step["passed"], step["failure"], len(step["repeats"])) == (False, "engine", 2)
     assert "events_lost 2" in said[0]
+
+
+def test_what_says_nothing_of_the_engine_is_done_again() -> None:
+    runs = iter([a_run(), a_run(sent=1_000_000), a_run(), a_run(sent=1_000_000), a_run()])
+    step = rate.try_rate(1e6, rate.RateSearch(repeats=3), lambda _: next(runs), lambda _: None)
+    assert (step["passed"], step["failure"], step["done_again"], len(step["repeats"])) == (True, None, 2, 5)
+    step = rate.try_rate(1e6, rate.RateSearch(repeats=3), lambda _: a_run(sent=1_000_000), lambda _: None)
+    assert (step["passed"], step["failure"], len(step["repeats"])) == (False, "sender", rate.AGAIN_MAX + 1)
 
 
 def test_sockperf_round_trips() -> None:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Critical rate: the highest event rate at which nothing is lost, by binary search with repeats.
 
-A rate passes when every repeat answers every event rightly and the sender kept the rate. Where the sender does not keep it,
-the figure is the sender's limit and is called so.
+A rate passes when every repeat answers every event rightly and the sender kept the rate. A run in which the sender did not keep
+it, or in which something else had the engine's core for so long that the socket's buffer had to overflow, says nothing
+about the engine: it is done again, a bounded number of times. Where the sender never keeps the rate, the figure is the sender's limit and is
+called so.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from nanet.machine import CorePlan, plan_cores
 
 KEPT_SHARE = 0.99
 LATE_US = 20_000.0
+CORE_TAKEN_S = 0.02  # what the default socket buffer holds at 30 Mevent/s
+AGAIN_MAX = 4  # runs of one rate that are done again
+POOL_EVENTS = 16_384  # packets of about a second-level cache, so that the sender is not the limit
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
         return bool(step["passed"])
 
     critical = bisect(search, passes)
-    limited = any(step["failure"] == "sender" for step in steps if step["rate_events_per_s"] > critical)
+    limited = any(step["failure"] in ("sender", "machine") for step in steps if step["rate_events_per_s"] > critical)
     loop = search.loop
     return results.base("bench rate") | {
         "critical_rate_events_per_s": critical,
@@ -88,13 +93,18 @@ def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str],
     repeats: list[dict[str, Any]] = []
     failure = None
     merged = Histogram()
-    for _ in range(search.repeats):
+    good = again = 0
+    while good < search.repeats:
         result = trial(rate)
         failure = failure_of(result, rate)
         repeats.append(_short(result, failure))
         merged += Histogram.decode(result["emulator"]["latency_histogram"], result["emulator"]["latency_us"])
-        if failure:
+        if failure is None:
+            good += 1
+        elif failure == "engine" or again == AGAIN_MAX:
             break
+        else:
+            again += 1
     last = repeats[-1]
     say(
         f"{rate / 1e6:8.3f} Mevent/s  "
@@ -105,13 +115,16 @@ def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str],
         "rate_events_per_s": rate,
         "passed": failure is None,
         "failure": failure,
+        "done_again": again,
         "latency_us": merged.summary_us() if merged.count else None,
         "repeats": repeats,
     }
 
 
 def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
-    """None, or who failed: `engine` (loss or wrong answers) or `sender` (it did not keep the rate)."""
+    """None, or who failed: `engine` (loss or wrong answers), `sender` (it did not keep the rate), `machine` (it took the core away)."""
+    if result["lost"] and not any(result["mistakes"].values()) and result["engine"].get("core_wait_s", 0.0) > CORE_TAKEN_S:
+        return "machine"
     if result["lost"] or any(result["losses"].values()) or any(result["mistakes"].values()):
         return "engine"
     lateness = result["emulator"]["send_lateness_us"]
@@ -136,7 +149,7 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
 
 
 def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Mapping[str, Any]:
-    loop = replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s)
+    loop = replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s, pool_events=POOL_EVENTS)
     return demo.run_loop(*demo.configs(loop, cores), cores)
 
 
