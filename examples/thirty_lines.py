@@ -14,7 +14,7 @@ with nanet.open("udp://127.0.0.1:6200", protocol="mgp") as port:
 
         hits, radius = rings["hits"].astype(np.float32), rings["radius_mm"]
         good = (rings["status"] & 1 == 1) & (hits >= 4) & (radius >= 70) & (radius <= 210)
-        good &= rings["rms_mm"] ** 2 * hits <= np.float32(81) * (hits - 3)  # 9 mm a hit
+        good &= rings["rms_mm"] ** 2 * hits <= np.float32(100) * (hits - 3)  # 10 mm a hit
         meaning = np.zeros(len(events), wire.PRIMITIVE_MEANING)
         meaning["multiplicity"] = np.minimum(rings["hits"], 63)
         meaning["ring_found"] = meaning["ring_count"] = good

@@ -307,7 +307,7 @@ class Cuts(Model):
         too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
     )  # fmt: skip
     rms_max_mm: float = setting(
-        9.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
+        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
         too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
     )  # fmt: skip
     electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)

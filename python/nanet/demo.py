@@ -37,7 +37,7 @@ class Loop:
     mean_hits: float = 20.0
     seed: int = 1
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
-    open_events_max: int = 65536
+    open_events_max: int = 8192  # more than boards send between two looks; a larger memory leaves the second-level cache
     pool_events: int = 65536
 
 

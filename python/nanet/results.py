@@ -47,7 +47,7 @@ def append_csv(path: Path | None, bench: str, rows: Iterable[tuple[str, str, flo
     fresh = not path.exists() or path.stat().st_size == 0
     where = f"{machine.cpu_model()}, {len(online_cores())} cores"
     with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         if fresh:
             writer.writerow(CSV_COLUMNS)
         for case, name, value, unit in rows:

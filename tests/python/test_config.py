@@ -224,3 +224,12 @@ def test_every_field_is_described(schema: dict[str, Any]) -> None:
         for name, field in model["properties"].items():
             target = schema["$defs"].get(field.get("$ref", "").removeprefix("#/$defs/"), {})
             assert len(field.get("description", target.get("description", ""))) >= 5, name
+
+
+def test_default_cuts_are_those_of_the_library() -> None:
+    from nanet import _core
+
+    ours = config.Cuts().model_dump()
+    theirs = _core.default_cuts()
+    assert ours.keys() == theirs.keys()
+    assert all(abs(ours[name] - theirs[name]) < 1e-4 for name in ours)

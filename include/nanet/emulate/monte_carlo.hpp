@@ -17,11 +17,12 @@
 
 #include "nanet/rich/optics.hpp"
 #include "nanet/rich/pm_map.hpp"
+#include "nanet/wire/timestamp.hpp"
 
 namespace nanet::emulate {
 
 inline constexpr std::uint32_t kMaxEventHits = 128;
-inline constexpr double kHitTimeUnitNs = 24.951059536 * 2 / 256;  // of the signed 5-bit time in a hit word
+inline constexpr double kHitTimeUnitNs = 2 * wire::kTickNs;  // of the signed 5-bit time in a hit word
 
 enum class RadiusMode : std::uint8_t {
   momentum = 0,  // radius and light from the particle's mass and momentum

@@ -95,6 +95,18 @@ nb::object monte_carlo(const nb::dict& dict, std::size_t event_count) {
                                            {"radius_mm", "<f4", offsetof(McTruth, radius_mm)}}));
 }
 
+nb::dict default_cuts() {
+  const rich::RingCuts cuts;
+  nb::dict dict;
+  dict["min_hits"] = cuts.min_hits;
+  dict["radius_min_mm"] = cuts.radius_min_mm;
+  dict["radius_max_mm"] = cuts.radius_max_mm;
+  dict["rms_max_mm"] = cuts.rms_max_mm;
+  dict["electron_radius_mm"] = cuts.electron_radius_mm;
+  dict["electron_window_mm"] = cuts.electron_window_mm;
+  return dict;
+}
+
 }  // namespace
 
 void bind_rings(nb::module_& module) {
@@ -104,6 +116,7 @@ void bind_rings(nb::module_& module) {
       "[events]: x_mm, y_mm, radius_mm, rms_mm, hits, status (bit 0: ring found; bit 1: only the first 128 hits used).");
   module.def("fit_rings_scalar", &fit_rings_scalar, nb::arg("hits"), nb::arg("counts"),
              "The same, one event after the other. Gives the same bits.");
+  module.def("default_cuts", &default_cuts, "The cuts that the C++ library starts from; the configuration has the same.");
   module.def("pm_positions", &pm_positions, "float32 [2048, 2]: x, y [mm] of the PM at each channel, NaN where there is none.");
   module.def("monte_carlo", &monte_carlo, nb::arg("config"), nb::arg("event_count"),
              "(hits uint16 [events, hits_max], counts uint32 [events], truth [events]) of simulated events.");
