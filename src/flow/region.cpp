@@ -114,7 +114,7 @@ bool Region::map_huge(const std::string& name) {
   if (error != 0) {
     notes_.push_back(note("region '" + name + "' has no reserved huge pages",
                           std::to_string(bytes / kHugePageBytes) + " of 2 MiB were asked for: " + reason_of(error),
-                          "reserve them: sysctl vm.nr_hugepages=N"));
+                          "reserve them, for all regions together: sysctl -w vm.nr_hugepages=64"));
     return false;
   }
   data_ = static_cast<std::byte*>(mapping);
