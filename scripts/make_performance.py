@@ -20,7 +20,8 @@ PAGE = ROOT / "docs" / "performance.md"
 INTRO = """# Performance
 
 Made from [performance.csv](performance.csv) by `scripts/make_performance.py`; do not edit. The commands are named with each table; all figures are from
-loopback sockets between two processes, engine on one core, emulated boards and trigger processor on another.
+loopback sockets between two processes, engine on one core, emulated boards and trigger processor on another. Where the CSV has a figure several times, the newest
+stands here; how far they lie apart on a shared machine is in the CSV.
 
 Machine: {machine}. Taken {first} to {last} (UTC).
 """
