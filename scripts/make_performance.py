@@ -60,7 +60,7 @@ def rate_section(figures: Figures) -> str:
         lines.append([case, number(critical, 1e-6, 2), *latency])
     return (
         "\n## Critical rate\n\nThe highest rate at which every repeat answers every event and the sender keeps the rate: receive, decode,"
-        " fit and answer on one core. `nanet bench rate [--boards 4 --layout packed]`.\n\n"
+        " fit and answer on one core. `nanet bench rate`, `--boards 4`, `--boards 4 --layout packed --events-per-packet 64`.\n\n"
         + table(["case", "Mevent/s", "p50 there [us]", "p99.9 there [us]"], lines)
     )
 
