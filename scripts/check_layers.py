@@ -62,8 +62,10 @@ IMPURE_HEADERS = {
     "thread",
 }
 # What may read a clock: the loops that run a thread, and the recorder, which stamps packets with the time of day.
-CLOCKS = ("engine/", "emulate/emulator", "link/udp", "link/recorder")
-CLOCK_CALL = r"\bclock_gettime\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
+CLOCKS = ("flow/clock", "engine/", "emulate/emulator", "link/udp", "link/recorder")
+CLOCK_CALL = (
+    r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
+)
 
 # Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
 PYTHON_LAYERS: dict[str, set[str]] = {"_core": set(), "config": {"config_errors"}, "config_errors": set()}

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/emulate/emulator.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "nanet/flow/clock.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -17,12 +16,6 @@ constexpr std::uint64_t kSettleNs = 1'000'000;    // from the start markers to t
 constexpr std::uint64_t kGiveUpNs = 100'000'000;  // an answer that took longer is not waited for
 constexpr std::uint64_t kQuietNs = 20'000'000;    // with every event answered, the drain ends after so long without a packet
 constexpr double kUnpacedRate = 10e6;             // event times of a run that goes as fast as it can
-
-std::uint64_t clock_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 Schedule make_schedule(const EmulatorConfig& config) {
   const std::uint32_t per_packet = config.events_per_packet;
@@ -109,9 +102,9 @@ void Emulator::run_guarded() {
 
 void Emulator::run() {
   if (tel62_) {
-    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::start, clock_now_ns());
+    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::start, flow::clock_now_ns());
   }
-  const std::uint64_t start_ns = clock_now_ns() + kSettleNs;
+  const std::uint64_t start_ns = flow::clock_now_ns() + kSettleNs;
   if (tel62_) tel62_->start(start_ns);
   course_.start(start_ns);
   start_ns_.store(start_ns);
@@ -119,12 +112,12 @@ void Emulator::run() {
   send_and_receive();
 
   if (tel62_) {
-    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::end, clock_now_ns());
+    for (int i = 0; i < kMarkerRepeats; ++i) tel62_->send_markers(MarkerKind::end, flow::clock_now_ns());
   }
-  end_ns_.store(std::max(clock_now_ns(), start_ns));
+  end_ns_.store(std::max(flow::clock_now_ns(), start_ns));
   phase_.store(RunPhase::draining);
   drain();
-  course_.close_step(std::max(clock_now_ns(), start_ns), events_sent(), events_answered());
+  course_.close_step(std::max(flow::clock_now_ns(), start_ns), events_sent(), events_answered());
   phase_.store(RunPhase::finished);
   running_.store(false, std::memory_order_release);
 }
@@ -147,7 +140,7 @@ void Emulator::send_and_receive() {
 }
 
 void Emulator::drain() {
-  std::uint64_t quiet_since_ns = clock_now_ns();
+  std::uint64_t quiet_since_ns = flow::clock_now_ns();
   const std::uint64_t last_ns = quiet_since_ns + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
   while (true) {
     const std::uint64_t now_ns = look();
@@ -180,7 +173,7 @@ bool Emulator::receive_once() {
 }
 
 std::uint64_t Emulator::look() {
-  const std::uint64_t now_ns = clock_now_ns();
+  const std::uint64_t now_ns = flow::clock_now_ns();
   stalls_.look(now_ns);
   course_.look(now_ns, events_sent(), events_answered());
   return now_ns;
@@ -204,7 +197,7 @@ EmulatorSnapshot Emulator::snapshot() const {
   const std::uint64_t start_ns = start_ns_.load();
   if (start_ns != 0) {
     const std::uint64_t end_ns = end_ns_.load();
-    const std::uint64_t now_ns = end_ns != 0 ? end_ns : clock_now_ns();
+    const std::uint64_t now_ns = end_ns != 0 ? end_ns : flow::clock_now_ns();
     snapshot.elapsed_ns = now_ns > start_ns ? now_ns - start_ns : 0;
   }
   snapshot.link = link_->stats();

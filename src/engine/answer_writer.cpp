@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "nanet/engine/clock.hpp"
 #include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/clock.hpp"
 #include "nanet/flow/wait.hpp"
 
 namespace nanet::engine {
@@ -26,7 +26,7 @@ void AnswerWriter::begin(std::uint32_t timestamp, std::uint64_t arrival_ns) {
     while ((slot = ring_.slot()).empty()) {
       collect_sent();
       if (inline_transmitter_ != nullptr) {
-        inline_transmitter_->poll(clock_now_ns());
+        inline_transmitter_->poll(flow::clock_now_ns());
       } else {
         flow::cpu_relax();
       }

@@ -6,8 +6,8 @@
 #include <bit>
 #include <utility>
 
-#include "nanet/engine/clock.hpp"
 #include "nanet/engine/set_up.hpp"
+#include "nanet/flow/clock.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/recorder.hpp"
@@ -107,7 +107,7 @@ void Engine::start() {
     threads_.clear();
     std::rethrow_exception(thread_error_);
   }
-  start_ns_ = clock_now_ns();
+  start_ns_ = flow::clock_now_ns();
   running_.store(true, std::memory_order_release);
   go_.store(true, std::memory_order_release);
 }
@@ -139,14 +139,14 @@ void Engine::stop() {
   stopping_.store(true, std::memory_order_release);
   for (std::thread& thread : threads_) thread.join();
   count_unseen();
-  stop_ns_.store(clock_now_ns(), std::memory_order_release);
+  stop_ns_.store(flow::clock_now_ns(), std::memory_order_release);
   running_.store(false, std::memory_order_release);
 }
 
 double Engine::elapsed_s() const {
   if (start_ns_ == 0) return 0.0;
   const std::uint64_t stop_ns = stop_ns_.load(std::memory_order_acquire);
-  return 1e-9 * static_cast<double>((stop_ns != 0 ? stop_ns : clock_now_ns()) - start_ns_);
+  return 1e-9 * static_cast<double>((stop_ns != 0 ? stop_ns : flow::clock_now_ns()) - start_ns_);
 }
 
 std::uint64_t Engine::total(flow::Counter counter) const {

@@ -2,8 +2,8 @@
 // The threads of an engine: one loop for run to completion, one a stage when pipelined, and the order in which they end.
 #include <algorithm>
 
-#include "nanet/engine/clock.hpp"
 #include "nanet/engine/engine.hpp"
+#include "nanet/flow/clock.hpp"
 #include "nanet/flow/wait.hpp"
 
 namespace nanet::engine {
@@ -71,7 +71,7 @@ std::uint32_t Engine::send_once(std::uint64_t now_ns) { return transmitter_ ? tr
 void Engine::run_to_completion_loop() {
   Idle idle(config_.waiting.spins);
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const std::uint64_t now_ns = clock_now_ns();
+    const std::uint64_t now_ns = flow::clock_now_ns();
     const std::uint32_t work = receive_once(now_ns) + process_once() + send_once(now_ns);
     // With several links the sleep on the first is cut short, so that the others are looked at in time.
     if (idle.should_sleep(work > 0)) inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size());
@@ -83,7 +83,7 @@ void Engine::run_to_completion_loop() {
 void Engine::receive_loop() {
   Idle idle(config_.waiting.spins);
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const std::uint32_t packets = receive_once(clock_now_ns());
+    const std::uint32_t packets = receive_once(flow::clock_now_ns());
     if (idle.should_sleep(packets > 0)) inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size());
   }
   receive_rest();
@@ -102,17 +102,17 @@ void Engine::process_loop() {
 void Engine::send_loop() {
   const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
   while (!process_done_.load(std::memory_order_acquire)) {
-    if (send_once(clock_now_ns()) == 0) tx_ring_->wait(config_.waiting.sleep_ns, spins);
+    if (send_once(flow::clock_now_ns()) == 0) tx_ring_->wait(config_.waiting.sleep_ns, spins);
   }
-  while (send_once(clock_now_ns()) > 0) answers_->collect_sent();  // the processing thread has ended: its part is done here
+  while (send_once(flow::clock_now_ns()) > 0) answers_->collect_sent();  // the processing thread has ended: its part is done here
 }
 
 // Takes what had arrived when the engine was stopped, and hands over the last buffers.
 void Engine::receive_rest() {
-  const std::uint64_t stop_ns = clock_now_ns();
+  const std::uint64_t stop_ns = flow::clock_now_ns();
   std::uint64_t quiet_since_ns = stop_ns;
   for (std::uint64_t now_ns = stop_ns; now_ns - quiet_since_ns < kDrainQuietNs && now_ns - stop_ns < kDrainLongestNs;
-       now_ns = clock_now_ns()) {
+       now_ns = flow::clock_now_ns()) {
     if (receive_once(now_ns) > 0) quiet_since_ns = now_ns;
     if (config_.topology == Topology::run_to_completion) {
       process_once();
@@ -127,7 +127,7 @@ void Engine::process_rest() {
   }
   processor_->finish();
   if (config_.topology == Topology::run_to_completion) {
-    while (send_once(clock_now_ns()) > 0) answers_->collect_sent();
+    while (send_once(flow::clock_now_ns()) > 0) answers_->collect_sent();
   }
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "nanet/engine/clock.hpp"
 #include "nanet/engine/set_up.hpp"
+#include "nanet/flow/clock.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -32,8 +32,8 @@ Port::Port(const LinkConfig& config)
 }
 
 const Completion* Port::poll(std::uint64_t timeout_ns) {
-  const std::uint64_t start_ns = clock_now_ns();
-  for (std::uint64_t now_ns = start_ns;; now_ns = clock_now_ns()) {
+  const std::uint64_t start_ns = flow::clock_now_ns();
+  for (std::uint64_t now_ns = start_ns;; now_ns = flow::clock_now_ns()) {
     receiver_->poll(now_ns);
     if (const Completion* completion = queue_.peek()) {
       Completion& held = held_[(held_first_ + held_count_) % held_.size()];
@@ -70,7 +70,7 @@ bool Port::send(std::uint32_t destination, std::span<const std::byte> payload) {
   link::UdpLink& link = *destinations_.at(destination);
   const std::uint64_t dropped = link.stats().tx_dropped;
   const link::TxPacket packet{.data = payload.data(), .bytes = static_cast<std::uint32_t>(payload.size()), .destination = 0};
-  link.send(std::span(&packet, 1), clock_now_ns());
+  link.send(std::span(&packet, 1), flow::clock_now_ns());
   return link.stats().tx_dropped == dropped;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "nanet/engine/clock.hpp"
+#include "nanet/flow/clock.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -74,7 +74,7 @@ void RichProcessor::tick(std::uint64_t caught_up_ns) {
 
 void RichProcessor::finish() {
   if (!merger_) return;
-  const std::uint64_t now_ns = clock_now_ns();
+  const std::uint64_t now_ns = flow::clock_now_ns();
   merger_->drain(now_ns);
   judge_merged(now_ns);
   publish_merger();

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "nanet/engine/clock.hpp"
+#include "nanet/flow/clock.hpp"
 
 namespace nanet::engine {
 
@@ -17,7 +17,7 @@ std::uint32_t Transmitter::poll(std::uint64_t now_ns) {
                    .destination = descriptor.destination};
   }
   link_.send(std::span(packets_).first(count), now_ns);
-  const std::uint64_t sent_ns = clock_now_ns();
+  const std::uint64_t sent_ns = flow::clock_now_ns();
   for (std::uint32_t i = 0; i < count; ++i) {
     const TxDescriptor& descriptor = *descriptors_[i];
     residence_ns_.record(sent_ns - descriptor.tag);

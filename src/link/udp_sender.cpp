@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 
+#include "nanet/flow/clock.hpp"
 #include "nanet/setup_error.hpp"
 
 #ifndef UDP_SEGMENT
@@ -18,12 +18,6 @@
 
 namespace nanet::link {
 namespace {
-
-std::uint64_t clock_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // What a peer might send back to a socket that nobody reads must not fill kernel memory.
 void refuse_input(const Socket& socket) {
@@ -208,9 +202,9 @@ UdpSender::Verdict UdpSender::judge(Destination& destination, const Group& group
     if (wait_left_ns_ == 0) {
       return Verdict::drop_all;  // its socket is full: the later ones would fare no better
     }
-    const std::uint64_t start_ns = clock_ns();
+    const std::uint64_t start_ns = flow::clock_now_ns();
     wait_for(destination.fd, POLLOUT, wait_left_ns_);
-    wait_left_ns_ -= std::min(wait_left_ns_, std::max<std::uint64_t>(1000, clock_ns() - start_ns));
+    wait_left_ns_ -= std::min(wait_left_ns_, std::max<std::uint64_t>(1000, flow::clock_now_ns() - start_ns));
     return Verdict::again;
   }
   if (error == EINTR) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/flow/counters.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::bindings {
@@ -34,6 +35,16 @@ T get(const nb::dict& dict, const char* key) {
                      "pass a validated configuration");
   }
   return value;
+}
+
+// {name: value} of every counter; `value_of` gives that of one.
+template <class F>
+nb::dict counters_dict(F&& value_of) {
+  nb::dict dict;
+  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
+    dict[nb::str(flow::kCounterTable[c].name.data())] = value_of(static_cast<flow::Counter>(c));
+  }
+  return dict;
 }
 
 // True for a key that is there and not None.

@@ -12,12 +12,8 @@
 namespace nanet::bindings {
 namespace {
 
-nb::dict counters_dict(const flow::Counters& counters) {
-  nb::dict dict;
-  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
-    dict[nb::str(flow::kCounterTable[c].name.data())] = counters.value(static_cast<flow::Counter>(c));
-  }
-  return dict;
+nb::dict counters_of(const flow::Counters& counters) {
+  return counters_dict([&](flow::Counter counter) { return counters.value(counter); });
 }
 
 nb::dict stats_dict(const link::LinkStats& stats) {
@@ -62,10 +58,6 @@ nb::object bins(std::span<const std::atomic<std::uint64_t>> from) {
 }
 
 nb::dict snapshot(const engine::Engine& engine) {
-  nb::dict totals;
-  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
-    totals[nb::str(flow::kCounterTable[c].name.data())] = engine.total(static_cast<flow::Counter>(c));
-  }
   nb::list sources;
   nb::list links;
   for (const engine::Input& input : engine.inputs()) {
@@ -73,7 +65,7 @@ nb::dict snapshot(const engine::Engine& engine) {
     one_link["name"] = input.config.name;
     one_link["stats"] = stats_dict(input.link->stats());
     one_link["faults"] = faults_dict(input.faults);
-    one_link["counters"] = counters_dict(input.receiver->link_counters());
+    one_link["counters"] = counters_of(input.receiver->link_counters());
     links.append(one_link);
     for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
       nb::dict source;
@@ -81,7 +73,7 @@ nb::dict snapshot(const engine::Engine& engine) {
       source["name"] = input.config.sources[s].name;
       source["source_id"] = input.config.sources[s].source_id;
       source["source_sub_id"] = input.config.sources[s].source_sub_id;
-      source["counters"] = counters_dict(input.receiver->source_counters(s));
+      source["counters"] = counters_of(input.receiver->source_counters(s));
       sources.append(source);
     }
   }
@@ -99,7 +91,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   nb::dict dict;
   dict["elapsed_s"] = engine.elapsed_s();
   dict["core_wait_s"] = 1e-9 * static_cast<double>(engine.core_wait_ns());
-  dict["counters"] = totals;
+  dict["counters"] = counters_dict([&](flow::Counter counter) { return engine.total(counter); });
   dict["sources"] = sources;
   dict["links"] = links;
   dict["rings"] = rings;

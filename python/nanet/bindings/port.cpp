@@ -56,11 +56,7 @@ nb::object poll(const std::shared_ptr<engine::Port>& port, double timeout_s) {
 }
 
 nb::dict counters_of(const engine::Port& port) {
-  nb::dict counters;
-  for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
-    counters[nb::str(flow::kCounterTable[c].name.data())] = port.total(static_cast<flow::Counter>(c));
-  }
-  return counters;
+  return counters_dict([&](flow::Counter counter) { return port.total(counter); });
 }
 
 }  // namespace

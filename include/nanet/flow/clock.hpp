@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of the engine: CLOCK_MONOTONIC nanoseconds, the same in every process of a machine.
+// The one clock of engine, emulator and UDP link: CLOCK_MONOTONIC nanoseconds, the same in every process of a machine.
 #pragma once
 
 #include <time.h>
 
 #include <cstdint>
 
-namespace nanet::engine {
+namespace nanet::flow {
 
 inline std::uint64_t clock_now_ns() {
   timespec time{};
@@ -14,4 +14,4 @@ inline std::uint64_t clock_now_ns() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::flow
