@@ -162,8 +162,7 @@ std::uint64_t Engine::total(flow::Counter counter) const {
 
 // Events of which every part was lost leave no trace in the merger; the sources' running numbers know of them.
 void Engine::count_unseen() {
-  const auto* rich = dynamic_cast<const RichProcessor*>(processor_.get());
-  if (rich == nullptr || !config_.processor.merge) return;
+  if (!config_.processor.merge || config_.processor.kind == ProcessorKind::count) return;
   std::uint64_t expected = 0;
   for (const Input& input : inputs_) {
     for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
@@ -171,7 +170,7 @@ void Engine::count_unseen() {
       expected = std::max(expected, source.value(flow::Counter::events_received) + source.value(flow::Counter::events_lost));
     }
   }
-  const std::uint64_t opened = rich->events_opened();
+  const std::uint64_t opened = processor_->events_opened();
   process_counters_.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
 }
 

@@ -24,6 +24,9 @@ class Processor {
 
   // End of the run: closes and answers everything that is still open.
   virtual void finish() = 0;
+
+  // Events of which at least one part came; 0 for a processor that does not build events.
+  virtual std::uint64_t events_opened() const { return 0; }
 };
 
 // Takes the buffers and gives them back. The events of accepted packets are counted by the receiver already.
