@@ -36,8 +36,8 @@ std::vector<Fitted> fitted_events(const emulate::MonteCarloConfig& config, int c
 }
 
 bool matches(const Fitted& event) {
-  return event.truth.radius_mm > 0 && std::hypot(event.ring.x_mm - event.truth.x_mm, event.ring.y_mm - event.truth.y_mm) < 20.0F &&
-         std::abs(event.ring.radius_mm - event.truth.radius_mm) < 15.0F;
+  return event.truth.rings[0].radius_mm > 0 && std::hypot(event.ring.x_mm - event.truth.rings[0].x_mm, event.ring.y_mm - event.truth.rings[0].y_mm) < 20.0F &&
+         std::abs(event.ring.radius_mm - event.truth.rings[0].radius_mm) < 15.0F;
 }
 
 struct Quality {
@@ -55,7 +55,7 @@ Quality quality(const std::vector<Fitted>& events, const rich::RingCuts& cuts) {
       ++fakes;
       continue;
     }
-    const double error_mm = event.ring.radius_mm - event.truth.radius_mm;
+    const double error_mm = event.ring.radius_mm - event.truth.rings[0].radius_mm;
     ++good;
     sum += error_mm;
     square += error_mm * error_mm;

@@ -37,6 +37,18 @@ void validate(const MonteCarloConfig& config) {
   require_range("time_sigma_ns", config.time_sigma_ns, 0.0, 2.0);
   require_range("jura_share", config.jura_share, 0.0, 1.0);
   require_range("hits_max", config.hits_max, 1.0, kMaxEventHits);
+  require_range("pileup_share", config.pileup_share, 0.0, 1.0);
+  require_range("both_disks_share", config.both_disks_share, 0.0, 1.0);
+  require_range("inefficiency", config.inefficiency, 0.0, 0.9);
+  double ring_share_sum = 0.0;
+  for (const double share : config.ring_count_shares) {
+    require_range("a share of ring_count_shares", share, 0.0, 1e6);
+    ring_share_sum += share;
+  }
+  if (!(ring_share_sum > 0.0)) {
+    throw SetupError("Monte Carlo: all of ring_count_shares are 0", "no number of rings can be chosen",
+                     "set at least one, for example [0, 1, 0, 0, 0] for one ring an event");
+  }
   if (!(config.electron_share + config.muon_share + config.pion_share + config.kaon_share > 0.0)) {
     throw SetupError("Monte Carlo: all particle shares are 0", "no particle can be chosen",
                      "set at least one of electron_share, muon_share, pion_share, kaon_share");
@@ -95,6 +107,7 @@ double photons_for_hits(double mean_hits, double radius_mm, double smear_mm) {
 MonteCarlo::MonteCarlo(const MonteCarloConfig& config) : config_(config), engine_(config.seed) {
   validate(config_);
   share_sum_ = config_.electron_share + config_.muon_share + config_.pion_share + config_.kaon_share;
+  ring_share_sum_ = std::accumulate(config_.ring_count_shares.begin(), config_.ring_count_shares.end(), 0.0);
   if (config_.radius_mode == RadiusMode::momentum) {
     photons_.push_back(photons_for_hits(config_.mean_hits, rich::kElectronRadiusMm, config_.smear_mm));
     return;
@@ -123,34 +136,16 @@ void MonteCarlo::next(McEvent& event) {
   ++event_number_;
   count_ = 0;
   McTruth truth;
-  choose_ring(truth);
-  truth.disk = uniform() < config_.jura_share ? 0 : 1;
-  const double x_mm = config_.center_sigma_mm * normal();
-  const double y_mm = config_.center_sigma_mm * normal();
-  const double radius_mm = truth.radius_mm;
-  truth.x_mm = static_cast<float>(x_mm);
-  truth.y_mm = static_cast<float>(y_mm);
-
-  const std::uint32_t photons = radius_mm > 0.0 ? poisson(mean_photons(radius_mm)) : 0;
-  for (std::uint32_t k = 0; k < photons; ++k) {
-    const double phi = 2 * std::numbers::pi * uniform();
-    const double photon_x_mm = x_mm + radius_mm * std::cos(phi) + config_.smear_mm * normal();
-    const double photon_y_mm = y_mm + radius_mm * std::sin(phi) + config_.smear_mm * normal();
-    const int code = time_code(config_.time_sigma_ns * normal());
-    const std::uint16_t channel = rich::nearest_channel(photon_x_mm, photon_y_mm, truth.disk);
-    if (channel != rich::kNoChannel) add_hit(channel, code);
+  truth.ring_count = static_cast<std::uint16_t>(choose_ring_count());
+  for (std::uint32_t r = 0; r < truth.ring_count; ++r) {
+    truth.rings[r] = choose_ring();
+    add_light(truth.rings[r], r);
   }
   truth.ring_hits = static_cast<std::uint16_t>(count_);
-
-  const std::uint32_t noise = config_.noise_hits > 0.0 ? poisson(config_.noise_hits) : 0;
-  for (std::uint32_t k = 0; k < noise; ++k) {
-    const int pm = std::min(static_cast<int>(uniform() * rich::kPmsPerDisk), rich::kPmsPerDisk - 1);
-    const int board = truth.disk * 2 + pm / rich::kPmsPerBoard;
-    const int code = static_cast<int>(uniform() * 32.0) - 16;
-    add_hit(static_cast<std::uint16_t>(board * rich::kChannelsPerBoard + pm % rich::kPmsPerBoard), code);
-  }
+  add_noise(truth);
   truth.noise_hits = static_cast<std::uint16_t>(count_ - truth.ring_hits);
 
+  if (config_.inefficiency > 0.0) lose_hits(truth);
   if (count_ > config_.hits_max) {
     truth.cut_hits = static_cast<std::uint16_t>(count_ - config_.hits_max);
     keep_at_most(config_.hits_max);
@@ -159,42 +154,119 @@ void MonteCarlo::next(McEvent& event) {
   for (std::uint32_t k = 0; k < count_; ++k) {
     const unsigned code = static_cast<unsigned>(time_codes_[channels_[k]]) & 31u;
     event.hits[k] = static_cast<std::uint16_t>(channels_[k] | code << 11);
+    event.owners[k] = owners_[channels_[k]];
   }
   event.hit_count = count_;
   event.truth = truth;
 }
 
-void MonteCarlo::choose_ring(McTruth& truth) {
+std::uint32_t MonteCarlo::choose_ring_count() {
+  if (config_.ring_count_shares[1] == ring_share_sum_) return 1;  // no random number spent on what is certain
+  double share = uniform() * ring_share_sum_;
+  std::uint32_t last = 0;
+  for (std::uint32_t r = 0; r <= kMaxEventRings; ++r) {
+    if (!(config_.ring_count_shares[r] > 0.0)) continue;
+    last = r;
+    if ((share -= config_.ring_count_shares[r]) < 0.0) break;
+  }
+  return last;
+}
+
+McRing MonteCarlo::choose_ring() {
+  McRing ring;
+  choose_particle(ring);
+  ring.disk = uniform() < config_.jura_share ? 0 : 1;
+  ring.x_mm = static_cast<float>(config_.center_sigma_mm * normal());
+  ring.y_mm = static_cast<float>(config_.center_sigma_mm * normal());
+  if (config_.both_disks_share > 0.0 && uniform() < config_.both_disks_share) ring.disk = kBothDisks;
+  if (config_.pileup_share > 0.0 && uniform() < config_.pileup_share) {
+    ring.time_ns = static_cast<float>((uniform() * 32.0 - 16.0) * kHitTimeUnitNs);
+  }
+  return ring;
+}
+
+void MonteCarlo::add_light(McRing& ring, std::uint32_t ring_index) {
+  const double radius_mm = ring.radius_mm;
+  const std::uint32_t photons = radius_mm > 0.0 ? poisson(mean_photons(radius_mm)) : 0;
+  const auto owner = static_cast<std::uint8_t>(1u << ring_index);
+  for (std::uint32_t k = 0; k < photons; ++k) {
+    const double phi = 2 * std::numbers::pi * uniform();
+    const double x_mm = ring.x_mm + radius_mm * std::cos(phi) + config_.smear_mm * normal();
+    const double y_mm = ring.y_mm + radius_mm * std::sin(phi) + config_.smear_mm * normal();
+    const int code = time_code(ring.time_ns + config_.time_sigma_ns * normal());
+    const int disk = ring.disk != kBothDisks ? ring.disk : uniform() < 0.5 ? 0 : 1;
+    const std::uint16_t channel = rich::nearest_channel(x_mm, y_mm, disk);
+    if (channel == rich::kNoChannel) continue;
+    const bool fired = seen_in_[channel] == event_number_ && (owners_[channel] & owner) != 0;
+    add_hit(channel, code, owner);
+    if (!fired) ++ring.hits;
+  }
+}
+
+// Uniform on the disks that have rings, and on the PMs of one of them without any.
+void MonteCarlo::add_noise(const McTruth& truth) {
+  const std::uint32_t noise = config_.noise_hits > 0.0 ? poisson(config_.noise_hits) : 0;
+  unsigned disks = 0;
+  for (std::uint32_t r = 0; r < truth.ring_count; ++r) disks |= truth.rings[r].disk == kBothDisks ? 3u : 1u << truth.rings[r].disk;
+  if (disks == 0) disks = uniform() < config_.jura_share ? 1u : 2u;
+  for (std::uint32_t k = 0; k < noise; ++k) {
+    const int disk = disks == 3u ? (uniform() < 0.5 ? 0 : 1) : disks == 1u ? 0 : 1;
+    const int pm = std::min(static_cast<int>(uniform() * rich::kPmsPerDisk), rich::kPmsPerDisk - 1);
+    const int board = disk * 2 + pm / rich::kPmsPerBoard;
+    const int code = static_cast<int>(uniform() * 32.0) - 16;
+    add_hit(static_cast<std::uint16_t>(board * rich::kChannelsPerBoard + pm % rich::kPmsPerBoard), code, 0);
+  }
+}
+
+void MonteCarlo::choose_particle(McRing& ring) {
   if (config_.radius_mode == RadiusMode::flat) {
-    truth.radius_mm = static_cast<float>(config_.flat_radius_min_mm +
-                                         uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
+    ring.radius_mm = static_cast<float>(config_.flat_radius_min_mm +
+                                        uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
     return;
   }
   double share = uniform() * share_sum_;
   if ((share -= config_.electron_share) < 0.0) {
-    truth.particle = rich::Particle::electron;
+    ring.particle = rich::Particle::electron;
   } else if ((share -= config_.muon_share) < 0.0) {
-    truth.particle = rich::Particle::muon;
+    ring.particle = rich::Particle::muon;
   } else if ((share -= config_.pion_share) < 0.0 || config_.kaon_share <= 0.0) {
-    truth.particle = rich::Particle::pion;
+    ring.particle = rich::Particle::pion;
   } else {
-    truth.particle = rich::Particle::kaon;
+    ring.particle = rich::Particle::kaon;
   }
   const double momentum_gev = config_.momentum_min_gev + uniform() * (config_.momentum_max_gev - config_.momentum_min_gev);
-  truth.momentum_gev = static_cast<float>(momentum_gev);
-  truth.radius_mm = static_cast<float>(rich::ring_radius_mm(truth.particle, momentum_gev));
+  ring.momentum_gev = static_cast<float>(momentum_gev);
+  ring.radius_mm = static_cast<float>(rich::ring_radius_mm(ring.particle, momentum_gev));
 }
 
-void MonteCarlo::add_hit(std::uint16_t channel, int time_code) {
+void MonteCarlo::add_hit(std::uint16_t channel, int time_code, std::uint8_t owner) {
   const auto code = static_cast<std::int8_t>(time_code);
   if (seen_in_[channel] == event_number_) {
     time_codes_[channel] = std::min(time_codes_[channel], code);
+    owners_[channel] |= owner;
     return;
   }
-  if (count_ == kMaxEventHits) return;  // cannot matter: means are limited to 40 + 40
+  if (count_ == kHitsInWork) return;  // cannot matter: see there
   seen_in_[channel] = event_number_;
   time_codes_[channel] = code;
+  owners_[channel] = owner;
   channels_[count_++] = channel;
+}
+
+// PMs that should have fired and did not. The truth counts hits that there are.
+void MonteCarlo::lose_hits(McTruth& truth) {
+  std::uint32_t kept = 0;
+  for (std::uint32_t k = 0; k < count_; ++k) {
+    const std::uint16_t channel = channels_[k];
+    if (uniform() >= config_.inefficiency) {
+      channels_[kept++] = channel;
+      continue;
+    }
+    --(owners_[channel] != 0 ? truth.ring_hits : truth.noise_hits);
+    for (std::uint32_t r = 0; r < truth.ring_count; ++r)
+      truth.rings[r].hits = static_cast<std::uint16_t>(truth.rings[r].hits - (owners_[channel] >> r & 1));
+  }
+  count_ = kept;
 }
 
 // Keeps a random choice of the hits (the first steps of a Fisher-Yates shuffle).

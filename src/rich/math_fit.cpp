@@ -210,6 +210,7 @@ HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* ring
   for (std::size_t k = 0; k < count; ++k) {
     Ring& ring = rings[k];
     std::memcpy(&ring.x_mm, out + 4 * k, 4 * sizeof(float));
+    ring.time_ns = 0;
     ring.hits = static_cast<std::uint16_t>(columns.sums[0][k] & 255);
     // A ring's radius is at least half the distance of two PMs, so 0 says that there is none.
     ring.status = static_cast<RingStatus>((out[4 * k + 2] > 0 ? 1u : 0u) | (events[k].count > kMaxHits ? 2u : 0u));

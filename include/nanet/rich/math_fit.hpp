@@ -13,35 +13,12 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "nanet/rich/ring_sums.hpp"
 
 namespace nanet::rich {
-
-// Bit 0: a ring was found; bit 1: the event had more than kMaxHits hits and only the first kMaxHits were used.
-enum class RingStatus : std::uint16_t { no_ring = 0, ring = 1, no_ring_truncated = 2, ring_truncated = 3 };
-
-NANET_HD constexpr bool has_ring(RingStatus status) { return (static_cast<unsigned>(status) & 1u) != 0; }
-NANET_HD constexpr bool is_truncated(RingStatus status) { return (static_cast<unsigned>(status) & 2u) != 0; }
-
-// Without a ring (fewer than three different PMs, or all on one line) the four figures are 0. They are always finite.
-struct Ring {
-  float x_mm = 0;  // centre, in the disk's own coordinates
-  float y_mm = 0;
-  float radius_mm = 0;  // up to 1e17 where the hits are nearly on a line
-  float rms_mm = 0;     // of the hits' distances from the circle, from the algebraic residual: (d^2 - R^2) / 2R; 0 with three hits
-  std::uint16_t hits = 0;  // hits with a PM; a channel that appears twice counts twice
-  RingStatus status = RingStatus::no_ring;
-};
-static_assert(sizeof(Ring) == 20 && std::is_trivially_copyable_v<Ring>);
-
-// The hits of one event: bits 10..0 channel, bits 15..11 time (ignored here).
-struct EventHits {
-  const std::uint16_t* hits;
-  std::uint32_t count;
-};
 
 // The ring of the sums of at most kMaxHits hits; never sets a truncated status.
 NANET_HD inline Ring solve_ring(const RingSums& sums);

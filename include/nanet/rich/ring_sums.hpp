@@ -19,10 +19,10 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 
-inline constexpr std::uint32_t kMaxHits = 128;
 inline constexpr int kRingSumRows = 1024;
 
 struct alignas(32) RingSums {

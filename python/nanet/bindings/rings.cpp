@@ -37,6 +37,7 @@ nb::object ring_records(const std::vector<rich::Ring>& rings) {
                             {"y_mm", "<f4", offsetof(rich::Ring, y_mm)},
                             {"radius_mm", "<f4", offsetof(rich::Ring, radius_mm)},
                             {"rms_mm", "<f4", offsetof(rich::Ring, rms_mm)},
+                            {"time_ns", "<f4", offsetof(rich::Ring, time_ns)},
                             {"hits", "<u2", offsetof(rich::Ring, hits)},
                             {"status", "<u2", offsetof(rich::Ring, status)}});
 }
@@ -84,15 +85,16 @@ nb::object monte_carlo(const nb::dict& dict, std::size_t event_count) {
     truth[e] = event.truth;
   }
   using emulate::McTruth;
-  return nb::make_tuple(to_array(std::move(hits), {event_count, config.hits_max}), to_array(std::move(counts)),
-                        to_records(truth, {{"particle", "u1", offsetof(McTruth, particle)},
-                                           {"disk", "u1", offsetof(McTruth, disk)},
-                                           {"ring_hits", "<u2", offsetof(McTruth, ring_hits)},
-                                           {"noise_hits", "<u2", offsetof(McTruth, noise_hits)},
-                                           {"momentum_gev", "<f4", offsetof(McTruth, momentum_gev)},
-                                           {"x_mm", "<f4", offsetof(McTruth, x_mm)},
-                                           {"y_mm", "<f4", offsetof(McTruth, y_mm)},
-                                           {"radius_mm", "<f4", offsetof(McTruth, radius_mm)}}));
+  return nb::make_tuple(
+      to_array(std::move(hits), {event_count, config.hits_max}), to_array(std::move(counts)),
+      to_records(truth, {{"particle", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, particle)},
+                         {"disk", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, disk)},
+                         {"ring_hits", "<u2", offsetof(McTruth, ring_hits)},
+                         {"noise_hits", "<u2", offsetof(McTruth, noise_hits)},
+                         {"momentum_gev", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, momentum_gev)},
+                         {"x_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, x_mm)},
+                         {"y_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, y_mm)},
+                         {"radius_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, radius_mm)}}));
 }
 
 nb::dict default_cuts() {

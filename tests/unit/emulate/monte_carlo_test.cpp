@@ -47,8 +47,8 @@ TEST(MonteCarlo, SameSeedSameEvents) {
     const McEvent z = c.next();
     ASSERT_EQ(x.hit_count, y.hit_count);
     ASSERT_TRUE(std::equal(x.hits.begin(), x.hits.begin() + x.hit_count, y.hits.begin()));
-    ASSERT_EQ(x.truth.radius_mm, y.truth.radius_mm);
-    differ += x.truth.x_mm != z.truth.x_mm ? 1 : 0;
+    ASSERT_EQ(x.truth.rings[0].radius_mm, y.truth.rings[0].radius_mm);
+    differ += x.truth.rings[0].x_mm != z.truth.rings[0].x_mm ? 1 : 0;
   }
   EXPECT_EQ(differ, 1000);
 }
@@ -69,7 +69,7 @@ TEST(MonteCarlo, HitsAreDifferentPmsOfTheEventsDisk) {
       ASSERT_GT(channel, last);  // in order, so different
       last = channel;
       ASSERT_TRUE(rich::kPmMap[static_cast<std::size_t>(channel)].mapped);
-      ASSERT_EQ(rich::kPmMap[static_cast<std::size_t>(channel)].disk, event.truth.disk);
+      ASSERT_EQ(rich::kPmMap[static_cast<std::size_t>(channel)].disk, event.truth.rings[0].disk);
       boards.insert(channel / 512);
     }
   }
@@ -96,8 +96,8 @@ TEST(MonteCarlo, RadiiFollowTheMomentum) {
     MonteCarlo monte_carlo(config);
     for (int k = 0; k < 20; ++k) {
       const McEvent event = monte_carlo.next();
-      EXPECT_EQ(event.truth.particle, row.particle);
-      EXPECT_NEAR(event.truth.radius_mm, row.radius_mm, 0.1);
+      EXPECT_EQ(event.truth.rings[0].particle, row.particle);
+      EXPECT_NEAR(event.truth.rings[0].radius_mm, row.radius_mm, 0.1);
       if (row.radius_mm == 0.0) {
         EXPECT_EQ(event.hit_count, 0u);
       }
@@ -119,15 +119,15 @@ TEST(MonteCarlo, SharesMomentaCentresAndDisks) {
   int jura = 0;
   for (int k = 0; k < kEvents; ++k) {
     const McTruth truth = monte_carlo.next().truth;
-    ++particles[truth.particle];
-    EXPECT_TRUE(truth.momentum_gev >= 15.0F && truth.momentum_gev <= 35.0F);
-    sum_p += truth.momentum_gev;
-    sum_x += truth.x_mm;
-    sum_y += truth.y_mm;
-    sum_xx += truth.x_mm * truth.x_mm;
-    sum_yy += truth.y_mm * truth.y_mm;
-    sum_xy += truth.x_mm * truth.y_mm;
-    jura += truth.disk == 0 ? 1 : 0;
+    ++particles[truth.rings[0].particle];
+    EXPECT_TRUE(truth.rings[0].momentum_gev >= 15.0F && truth.rings[0].momentum_gev <= 35.0F);
+    sum_p += truth.rings[0].momentum_gev;
+    sum_x += truth.rings[0].x_mm;
+    sum_y += truth.rings[0].y_mm;
+    sum_xx += truth.rings[0].x_mm * truth.rings[0].x_mm;
+    sum_yy += truth.rings[0].y_mm * truth.rings[0].y_mm;
+    sum_xy += truth.rings[0].x_mm * truth.rings[0].y_mm;
+    jura += truth.rings[0].disk == 0 ? 1 : 0;
   }
   // Bands of about four standard deviations.
   EXPECT_NEAR(particles[Particle::electron], 0.1 * kEvents, 250);
@@ -168,8 +168,8 @@ TEST(MonteCarlo, FlatModeHasTheSameMeanAtEveryRadius) {
     std::array<double, 11> count{};
     for (int k = 0; k < 110000; ++k) {
       const McEvent event = monte_carlo.next();
-      EXPECT_EQ(event.truth.particle, Particle::none);
-      const auto bin = static_cast<std::size_t>((event.truth.radius_mm - 80.0F) / 10.0F);
+      EXPECT_EQ(event.truth.rings[0].particle, Particle::none);
+      const auto bin = static_cast<std::size_t>((event.truth.rings[0].radius_mm - 80.0F) / 10.0F);
       ASSERT_LT(bin, sum.size());
       sum[bin] += event.hit_count;
       ++count[bin];
@@ -274,10 +274,10 @@ TEST(MonteCarlo, FitFindsTheTrueRing) {
     const McEvent event = monte_carlo.next();
     const rich::Ring ring = fit(event);
     if (!rich::is_good_ring(ring, cuts)) continue;
-    const double error_mm = ring.radius_mm - event.truth.radius_mm;
-    if (std::abs(error_mm) > 15 || std::hypot(ring.x_mm - event.truth.x_mm, ring.y_mm - event.truth.y_mm) > 20) continue;
+    const double error_mm = ring.radius_mm - event.truth.rings[0].radius_mm;
+    if (std::abs(error_mm) > 15 || std::hypot(ring.x_mm - event.truth.rings[0].x_mm, ring.y_mm - event.truth.rings[0].y_mm) > 20) continue;
     errors_mm.push_back(error_mm);
-    bias_x_mm += ring.x_mm - event.truth.x_mm;
+    bias_x_mm += ring.x_mm - event.truth.rings[0].x_mm;
   }
   const auto n = static_cast<double>(errors_mm.size());
   double sum = 0, square = 0;

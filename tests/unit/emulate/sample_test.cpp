@@ -105,7 +105,7 @@ TEST_P(SampleLayouts, PacketsHoldThePoolsEvents) {
       EXPECT_EQ(channels_of(together[i]), channels_of(all));
       EXPECT_EQ(pool_event.hit_count, all.size());
       EXPECT_EQ(pool_event.hits_unsent, truth.hit_count - all.size());
-      EXPECT_EQ(pool_event.truth.radius_mm, truth.truth.radius_mm);
+      EXPECT_EQ(pool_event.truth.rings[0].radius_mm, truth.truth.rings[0].radius_mm);
       const auto channels = channels_of(all);
       const std::set<std::uint16_t> distinct(channels.begin(), channels.end());
       EXPECT_EQ(pool_event.mapped_hits,

@@ -6,12 +6,12 @@
 namespace nanet::rich {
 namespace {
 
-Ring ring_of(float radius_mm, float rms_mm, std::uint16_t hits) { return Ring{0, 0, radius_mm, rms_mm, hits, RingStatus::ring}; }
+Ring ring_of(float radius_mm, float rms_mm, std::uint16_t hits) { return Ring{0, 0, radius_mm, rms_mm, 0, hits, RingStatus::ring}; }
 
 TEST(Decision, LiteralIds) {
   const RingCuts cuts;
   EXPECT_EQ(primitive_id(Ring{}, cuts), 0x4000);                                    // nothing seen
-  EXPECT_EQ(primitive_id(Ring{0, 0, 0, 0, 7, RingStatus::no_ring}, cuts), 0x4007);  // seven hits, no ring
+  EXPECT_EQ(primitive_id(Ring{0, 0, 0, 0, 0, 7, RingStatus::no_ring}, cuts), 0x4007);  // seven hits, no ring
   EXPECT_EQ(primitive_id(ring_of(146.9F, 5, 12), cuts), 0x4000 | 9 << 10 | 1 << 8 | 1 << 6 | 12);
   EXPECT_EQ(primitive_id(ring_of(189.65F, 5, 13), cuts), 0x4000 | 11 << 10 | 1 << 9 | 1 << 8 | 1 << 6 | 13);
   EXPECT_EQ(primitive_id(ring_of(189.65F, 5, 13), cuts), 0x6f4d);
@@ -21,7 +21,7 @@ TEST(Decision, HitsSaturate) {
   const RingCuts cuts;
   EXPECT_EQ(primitive_id(ring_of(150, 5, 63), cuts) & 63, 63);
   EXPECT_EQ(primitive_id(ring_of(150, 5, 128), cuts) & 63, 63);
-  EXPECT_EQ(primitive_id(Ring{0, 0, 0, 0, 64, RingStatus::no_ring}, cuts), 0x403f);
+  EXPECT_EQ(primitive_id(Ring{0, 0, 0, 0, 0, 64, RingStatus::no_ring}, cuts), 0x403f);
 }
 
 TEST(Decision, RadiusClassSaturates) {

@@ -189,7 +189,7 @@ TEST(MathFit, RmsIsNearlyTheGeometricOne) {
 TEST(MathFit, DegenerateEventsHaveNoRing) {
   const auto expect_none = [](const Hits& hits, std::uint16_t mapped) {
     const Ring ring = fit(hits);
-    EXPECT_TRUE(same_bits(ring, Ring{0, 0, 0, 0, mapped, RingStatus::no_ring}));
+    EXPECT_TRUE(same_bits(ring, Ring{0, 0, 0, 0, 0, mapped, RingStatus::no_ring}));
   };
   expect_none({}, 0);
   expect_none({5}, 1);
@@ -359,7 +359,7 @@ TEST_P(MathFitBatch, SameBitsAsScalar) {
 TEST_P(MathFitBatch, WritesOnlyItsRings) {
   const Hits hits{1, 100, 300};
   const std::vector<EventHits> events(21, EventHits{hits.data(), 3});
-  const Ring mark{1, 2, 3, 4, 5, RingStatus::no_ring_truncated};
+  const Ring mark{1, 2, 3, 4, 0, 5, RingStatus::no_ring_truncated};
   for (std::size_t count = 0; count <= events.size(); ++count) {
     std::vector<Ring> rings(events.size() + 1, mark);
     fit_rings({events.data(), count}, {rings.data(), rings.size()});

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One interface to every ring finder: hits of events in, rings out.
+//
+// Single ring  math, pomh, domh, hough, tripls      several rings  histogram, almagest, triplets, mixture
+// Each finder is one host and device function on one event (in its own header), whose bits find_rings gives too, vectorised where that is faster.
+// Events with fewer than four hits on PMs, or all of them on a line, have no ring. What is found is finite, always.
+// Thread rules: pure functions, no allocation, no exception.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nanet/rich/ring.hpp"
+
+namespace nanet::rich {
+
+enum class FinderKind : std::uint8_t { math, pomh, domh, hough, tripls, histogram, almagest, triplets, mixture };
+inline constexpr std::uint32_t kFinderCount = 9;
+
+const char* finder_name(FinderKind kind);
+
+// Which finder, and the cuts of each (see the finders' headers for their effect).
+struct FinderConfig {
+  FinderKind kind = FinderKind::math;
+};
+
+// rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`.
+void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings);
+
+// The same rings, bit for bit, by the scalar function.
+EventRings find_rings_scalar(const FinderConfig& config, EventHits event);
+
+}  // namespace nanet::rich

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/rich/finder.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "nanet/rich/math_fit.hpp"
+
+namespace nanet::rich {
+namespace {
+
+EventRings from_single(const Ring& ring) {
+  EventRings event;
+  event.mapped_hits = ring.hits;
+  event.truncated = is_truncated(ring.status) ? 1 : 0;
+  if (!has_ring(ring.status) || ring.hits < 4) return event;
+  event.count = 1;
+  event.rings[0] = ring;
+  event.rings[0].status = RingStatus::ring;
+  return event;
+}
+
+void find_math(std::span<const EventHits> events, std::span<EventRings> rings) {
+  constexpr std::size_t kBlock = 64;
+  std::array<Ring, kBlock> block;
+  for (std::size_t at = 0; at < events.size(); at += kBlock) {
+    const std::size_t count = std::min(kBlock, events.size() - at);
+    fit_rings(events.subspan(at, count), std::span(block).first(count));
+    for (std::size_t k = 0; k < count; ++k) rings[at + k] = from_single(block[k]);
+  }
+}
+
+}  // namespace
+
+const char* finder_name(FinderKind kind) {
+  constexpr std::array<const char*, kFinderCount> kNames{"math",      "pomh",     "domh",     "hough",  "tripls",
+                                                         "histogram", "almagest", "triplets", "mixture"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
+  switch (config.kind) {
+    default: return find_math(events, rings);
+  }
+}
+
+EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
+  switch (config.kind) {
+    default: return from_single(fit_ring(event));
+  }
+}
+
+}  // namespace nanet::rich
