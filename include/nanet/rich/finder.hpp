@@ -22,6 +22,10 @@ const char* finder_name(FinderKind kind);
 // Which finder, and the cuts of each (see the finders' headers for their effect).
 struct FinderConfig {
   FinderKind kind = FinderKind::math;
+
+  // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
+  template <class Visit>
+  void visit_cuts(Visit&&) {}
 };
 
 // rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`.

@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nanobind/ndarray.h>
-
 #include <limits>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
+#include "finders.hpp"
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/pm_map.hpp"
 
 namespace nanet::bindings {
 namespace {
-
-using HitArray = nb::ndarray<const std::uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using CountArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::vector<rich::EventHits> events_of(const HitArray& hits, const CountArray& counts) {
-  if (hits.shape(0) != counts.shape(0)) {
-    throw SetupError("hits and counts differ in length", std::to_string(hits.shape(0)) + " and " + std::to_string(counts.shape(0)),
-                     "give one count an event");
-  }
-  std::vector<rich::EventHits> events(counts.shape(0));
-  for (std::size_t e = 0; e < events.size(); ++e) {
-    if (counts(e) > hits.shape(1)) {
-      throw SetupError("event " + std::to_string(e) + " has more hits than its row",
-                       std::to_string(counts(e)) + " against " + std::to_string(hits.shape(1)), "make the rows wider");
-    }
-    events[e] = {hits.data() + e * hits.shape(1), counts(e)};
-  }
-  return events;
-}
 
 nb::object ring_records(const std::vector<rich::Ring>& rings) {
   return to_records(rings, {{"x_mm", "<f4", offsetof(rich::Ring, x_mm)},
