@@ -9,6 +9,7 @@ VECTORS = FUZZ.parent / "tests" / "vectors"
 TARGETS = {
     "fuzz_mgp": ("wire_mgp_padded", "wire_mgp_packed", "wire_mgp_marker"),
     "fuzz_mtp": ("wire_mtp",),
+    "fuzz_m2egp": ("wire_m2egp",),
 }
 
 
