@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "flow": set(),
     "event": {"wire"},
     "rich": {"wire"},
+    "l0tp": {"wire"},
     "link": {"flow"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link"},
