@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from nanet.config import Byte, Core, Cuts, Endpoint, Model, problem, setting
 from nanet.config_errors import load_document, validated
@@ -34,8 +34,11 @@ class Fractions(Model):
         return self
 
 
+Share = Annotated[float, Field(ge=0.0, le=1e6)]
+
+
 class MonteCarlo(Model):
-    """Which events are made: one ring each, photons on it, noise besides."""
+    """Which events are made: up to four rings each, photons on them, noise besides."""
 
     seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
     mean_hits: float = setting(
@@ -51,10 +54,29 @@ class MonteCarlo(Model):
     flat_radius: bool = setting(
         False, "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius"
     )
-    hits_max: int = setting(32, "Most hits of an event; further ones are cut", unit="hits", ge=4, le=128)
+    ring_count_shares: tuple[Share, Share, Share, Share, Share] = setting(
+        (0.0, 1.0, 0.0, 0.0, 0.0), "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
+        too_big="many rings: the 32 hits of a padded event do not hold them",
+    )  # fmt: skip
+    pileup_share: float = setting(
+        0.0, "Probability that a ring is of another decay, its time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0
+    )
+    both_disks_share: float = setting(
+        0.0, "Probability that a ring's light is shared by both disks, each photon on either", ge=0.0, le=1.0
+    )
+    inefficiency: float = setting(
+        0.0, "Probability that a photomultiplier that should fire does not; mean_hits is before this loss", ge=0.0, le=0.9,
+        too_big="most rings have fewer hits than a fit needs",
+    )  # fmt: skip
+    hits_max: int = setting(
+        32, "Most hits of an event, a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
+        too_small="rings lose hits", too_big="packed events no longer fit a packet",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _order(self) -> MonteCarlo:
+        if sum(self.ring_count_shares) <= 0.0:
+            raise problem("all ring_count_shares are 0", "no number of rings can be drawn", "give at least one a share above 0")
         if self.momentum_min_gev > self.momentum_max_gev:
             raise problem(
                 f"momentum_min_gev {self.momentum_min_gev:g} is above momentum_max_gev {self.momentum_max_gev:g}",

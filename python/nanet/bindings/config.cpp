@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
@@ -173,6 +174,10 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   config.kaon_share = get<double>(fractions, "K");
   config.time_sigma_ns = get<double>(dict, "hit_time_sigma_ns");
   config.radius_mode = get<bool>(dict, "flat_radius") ? emulate::RadiusMode::flat : emulate::RadiusMode::momentum;
+  config.ring_count_shares = get<std::array<double, emulate::kMaxEventRings + 1>>(dict, "ring_count_shares");
+  config.pileup_share = get<double>(dict, "pileup_share");
+  config.both_disks_share = get<double>(dict, "both_disks_share");
+  config.inefficiency = get<double>(dict, "inefficiency");
   config.hits_max = get<std::uint32_t>(dict, "hits_max");
   return config;
 }

@@ -41,6 +41,7 @@ NB_MODULE(_core, module) {
   bind_engine(module);
   bind_emulator(module);
   bind_port(module);
+  bind_physics(module);
 }
 
 }  // namespace nanet::bindings
