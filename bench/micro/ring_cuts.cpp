@@ -36,7 +36,8 @@ std::vector<Fitted> fitted_events(const emulate::MonteCarloConfig& config, int c
 }
 
 bool matches(const Fitted& event) {
-  return event.truth.rings[0].radius_mm > 0 && std::hypot(event.ring.x_mm - event.truth.rings[0].x_mm, event.ring.y_mm - event.truth.rings[0].y_mm) < 20.0F &&
+  return event.truth.rings[0].radius_mm > 0 &&
+         std::hypot(event.ring.x_mm - event.truth.rings[0].x_mm, event.ring.y_mm - event.truth.rings[0].y_mm) < 20.0F &&
          std::abs(event.ring.radius_mm - event.truth.rings[0].radius_mm) < 15.0F;
 }
 
@@ -129,7 +130,10 @@ int main(int argc, char** argv) {
       const std::vector<Fitted> events = fitted_events(config, count);
       const Quality q = quality(events, cuts);
       double electrons = 0;
-      for (const Fitted& event : events) electrons += rich::is_electron_like(event.ring, cuts) ? 1 : 0;
+      for (const Fitted& event : events)
+        electrons += rich::is_good_ring(event.ring, cuts) && rich::ring_kind(event.ring.radius_mm, cuts) == rich::RingKind::electron
+                         ? 1
+                         : 0;
       std::printf("%-8s %10g %9.2f%% %9.2f%% %13.2f%%\n", names[kind], config.noise_hits, 100 * q.efficiency, 100 * q.fakes,
                   100 * electrons / static_cast<double>(events.size()));
     }

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/timestamp.hpp"
 
@@ -112,11 +112,11 @@ void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t
     }
   }
   for (std::size_t e = 0; e < events_.size(); ++e) {
-    const rich::Ring ring = rich::fit_ring({kept[e].hits.data(), kept[e].hit_count});
+    const rich::EventRings rings = rich::find_rings_scalar(config.finder, {kept[e].hits.data(), kept[e].hit_count});
     events_[e].hit_count = static_cast<std::uint16_t>(kept[e].hit_count);
     events_[e].hits_unsent = static_cast<std::uint16_t>(hits_of(e).size() - kept[e].hit_count);
-    events_[e].mapped_hits = ring.hits;
-    events_[e].primitive_id = primitive_ids_[e] = rich::primitive_id(ring, config.cuts);
+    events_[e].mapped_hits = rings.mapped_hits;
+    events_[e].primitive_id = primitive_ids_[e] = rich::primitive_id(rings, config.decision);
   }
 }
 

@@ -36,18 +36,17 @@ void RichProcessor::finish() {
 void RichProcessor::judge_batch(std::span<const rich::EventHits> events, std::span<wire::Primitive> answers,
                                 std::uint64_t arrival_ns) {
   const auto rings = std::span(batch_rings_).first(events.size());
-  rich::fit_rings(events, rings);
+  rich::find_rings(config_.finder, events, rings);
   std::uint64_t found = 0;
   std::uint64_t electrons = 0;
   std::uint64_t unmapped = 0;
   for (std::size_t e = 0; e < events.size(); ++e) {
-    const std::uint16_t id = rich::primitive_id(rings[e], config_.cuts);
-    const bool ring_found = (id & rich::kPrimitiveRingFound) != 0;
-    found += ring_found;
-    electrons += (id & rich::kPrimitiveElectron) != 0;
-    unmapped += std::min(events[e].count, rich::kMaxHits) - rings[e].hits;
-    answers[e].id = id;
-    monitor_.record(events[e], rings[e], answers[e], ring_found);
+    const rich::Verdict verdict = rich::judge(rings[e], config_.decision.cuts);
+    found += verdict.rings;
+    electrons += verdict.electrons;
+    unmapped += std::min(events[e].count, rich::kMaxHits) - rings[e].mapped_hits;
+    answers[e].id = rich::primitive_id(verdict, config_.decision.conditions);
+    monitor_.record(events[e], rings[e], verdict, answers[e]);
   }
   if (answers_ != nullptr) answers_->add(answers, arrival_ns);
   counters_.add(Counter::rings_found, found);

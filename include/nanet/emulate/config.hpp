@@ -9,6 +9,7 @@
 
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/rich/decision.hpp"
+#include "nanet/rich/finder.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "nanet/wire/mtp.hpp"
 
@@ -16,7 +17,7 @@ namespace nanet::emulate {
 
 enum class AnswerCheck : std::uint8_t {
   time_only,  // an answer has to belong to a sent event; what it says of the ring is not looked at
-  primitive,  // and its primitive ID has to be what the MATH fit and `cuts` give for all hits of the event
+  primitive,  // and its primitive ID has to be what `finder` and `decision` give for all hits of the event
 };
 
 struct EmulatorConfig {
@@ -88,7 +89,8 @@ struct EmulatorConfig {
   std::uint8_t answer_source_id = wire::kSourceRich;
   std::uint8_t answer_source_sub_id = 0;
   AnswerCheck answer_check = AnswerCheck::primitive;
-  rich::RingCuts cuts;
+  rich::FinderConfig finder;
+  rich::Decision decision;
 
   // Events whose answer is still awaited, at the most; older ones are forgotten (their answers are stale). Rounded up. Too small: at 20 Mevent/s, 2^23
   // last 0.4 s; too big: memory, 2 B an event.

@@ -27,7 +27,7 @@ struct PoolEvent {
   std::uint16_t hit_count = 0;     // in the packets, of all boards
   std::uint16_t hits_unsent = 0;   // no room in the layout, or of another board
   std::uint16_t mapped_hits = 0;   // of hit_count: on a PM. Channels of an event are all different
-  std::uint16_t primitive_id = 0;  // the right answer, by the scalar MATH fit of hits in the packets and the configured cuts
+  std::uint16_t primitive_id = 0;  // the right answer, by the scalar finder on the hits in the packets and the configured decision
 };
 
 class Sample {

@@ -10,12 +10,13 @@
 
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/rich/decision.hpp"
+#include "nanet/rich/finder.hpp"
 
 namespace nanet::engine {
 
 enum class Topology : std::uint8_t { run_to_completion, pipelined };
-enum class ProtocolKind : std::uint8_t { mgp, raw };
-enum class ProcessorKind : std::uint8_t { rich, count };
+enum class ProtocolKind : std::uint8_t { mgp, m2egp, raw };
+enum class ProcessorKind : std::uint8_t { rich, forward, count };
 enum class IncompletePolicy : std::uint8_t { drop, process };
 
 struct SourceConfig {
@@ -58,10 +59,20 @@ struct MergeConfig {
   IncompletePolicy incomplete = IncompletePolicy::drop;
 };
 
+// Where events go that are built here and judged elsewhere, as M2EGP packets.
+struct ForwardConfig {
+  std::string endpoint;
+  std::uint8_t source_id = 0x1C;
+  std::uint8_t source_sub_id = 0;
+  std::uint32_t packet_bytes_max = 1472;  // even, 280..8972: an event with the most hits has to fit
+};
+
 struct ProcessorConfig {
   ProcessorKind kind = ProcessorKind::rich;
   std::optional<MergeConfig> merge;
-  rich::RingCuts cuts;
+  std::optional<ForwardConfig> forward;  // exactly with kind forward
+  rich::FinderConfig finder;
+  rich::Decision decision;
 };
 
 struct AnswersConfig {

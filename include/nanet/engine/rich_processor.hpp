@@ -12,7 +12,7 @@
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/ring_monitor.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/ring.hpp"
 
 namespace nanet::engine {
 
@@ -39,7 +39,7 @@ class RichProcessor final : public Processor, private EventSink {
   AnswerWriter* answers_;
   flow::Counters& counters_;
   RingMonitor& monitor_;
-  std::array<rich::Ring, EventBuilder::kBatch> batch_rings_{};
+  std::array<rich::EventRings, EventBuilder::kBatch> batch_rings_{};
   EventBuilder builder_;
 };
 

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a fitted ring to the 16 bits of a primitive: is it good, is it electron-like, which class of radius.
+// From the rings of an event to the 16 bits of a primitive: which rings are good, of which kind, and which conditions hold.
 //
-// Primitive ID (docs/formats.md): bits 5..0 mapped hits, saturating at 63 · 7..6 number of rings · 8 ring found · 9 electron-like · 13..10 class of
-// radius = floor(radius_mm / 16), saturating at 15, 0 without ring · 14 always 1 · 15 calibration, 0 here.
+// Terms
+//   good       the ring passes every cut.
+//   kind       electron, muon, pion or kaon when the radius lies in that particle's window (the nearest one's, where windows overlap), else other.
+//              Without a momentum hypothesis only the electron's radius is known.
+//   verdict    what may be said of an event: how many good rings, how many of each kind, how many hits.
+//   condition  a question about the verdict with yes or no for an answer. There are so few different verdicts (kVerdictCount) that a condition
+//              is compiled into the table of its answers: python/nanet/conditions.py does it.
+//
+// Primitive ID (docs/formats.md): bits 5..0 mapped hits, saturating at 63 · 7..6 number of good rings, saturating at 3 · 8 ring found · 9 an electron
+// among them · 13..10 conditions 3..0 if there are any, else class of radius of the good ring with most hits = floor(radius_mm / 16), saturating at
+// 15, 0 without ring · 14 always 1 · 15 calibration, 0 here.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/optics.hpp"
+#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 
-// What a ring must be to be answered as one. The defaults come from the study in docs/design/rings.md.
+// What a ring must be to be answered as one, and of which kind it is. The defaults come from the study in docs/design/rings.md.
 struct RingCuts {
   // Hits with a PM. Too small: three random hits make a ring, since any three do; too big: rings with little light are lost.
   std::uint32_t min_hits = 4;
@@ -28,12 +39,38 @@ struct RingCuts {
   float electron_radius_mm = static_cast<float>(kElectronRadiusMm);
   // mm, half width. Too small: electrons are lost (the radius of a 12-hit ring has 1.5 to 1.8 mm); too big: fast muons (182.5 mm at 35 GeV/c) pass.
   float electron_window_mm = 6.0F;
+  // mm, of the momentum hypothesis (set_momentum); 0: no such ring is looked for.
+  float muon_radius_mm = 0.0F;
+  float pion_radius_mm = 0.0F;
+  float kaon_radius_mm = 0.0F;
+  // mm, half width of the muon, pion and kaon windows. Too small: they are lost; too big: anything is taken for one.
+  float kind_window_mm = 6.0F;
 };
+
+// Radii of muon, pion and kaon at this momentum in GeV/c; 0: no hypothesis.
+inline void set_momentum(RingCuts& cuts, double momentum_gev) {
+  cuts.muon_radius_mm = static_cast<float>(ring_radius_mm(Particle::muon, momentum_gev));
+  cuts.pion_radius_mm = static_cast<float>(ring_radius_mm(Particle::pion, momentum_gev));
+  cuts.kaon_radius_mm = static_cast<float>(ring_radius_mm(Particle::kaon, momentum_gev));
+}
+
+enum class RingKind : std::uint8_t { other = 0, electron = 1, muon = 2, pion = 3, kaon = 4 };
+
+struct Verdict {
+  std::uint8_t rings = 0;  // good ones, 0..4, of any kind
+  std::uint8_t electrons = 0;
+  std::uint8_t muons = 0;
+  std::uint8_t pions = 0;
+  std::uint8_t kaons = 0;
+  std::uint8_t multiplicity = 0;  // hits with a PM, saturating at kMultiplicityMax
+  std::uint8_t good_rings = 0;    // bit k: rings[k] of the event is good
+  float radius_mm = 0;            // of the good ring with most hits; 0 without
+};
+inline constexpr std::uint8_t kMultiplicityMax = 63;
 
 // Conditions are combined without branches here: what an event holds is random, so a processor guesses each branch wrongly and
 // pays more for it than for the arithmetic.
 
-// The fitted ring passes every cut.
 NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
   const float hits = ring.hits;
   const bool enough = has_ring(ring.status) & (ring.hits >= cuts.min_hits) & (ring.hits >= 4);
@@ -42,21 +79,121 @@ NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
   return enough & sized & round;
 }
 
-NANET_HD inline bool is_electron_like(const Ring& ring, const RingCuts& cuts) {
-  const float difference_mm = ring.radius_mm - cuts.electron_radius_mm;
-  return is_good_ring(ring, cuts) & (difference_mm <= cuts.electron_window_mm) & (-difference_mm <= cuts.electron_window_mm);
+// Of a ring of this radius, good or not.
+NANET_HD inline RingKind ring_kind(float radius_mm, const RingCuts& cuts) {
+  const float expected_mm[4] = {cuts.electron_radius_mm, cuts.muon_radius_mm, cuts.pion_radius_mm, cuts.kaon_radius_mm};
+  float nearest_mm = 1e30F;
+  std::uint32_t kind = 0;
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    const float difference_mm = radius_mm > expected_mm[k] ? radius_mm - expected_mm[k] : expected_mm[k] - radius_mm;
+    const float window_mm = k == 0 ? cuts.electron_window_mm : cuts.kind_window_mm;
+    const bool better = (expected_mm[k] > 0.0F) & (difference_mm <= window_mm) & (difference_mm < nearest_mm);
+    nearest_mm = better ? difference_mm : nearest_mm;
+    kind = better ? k + 1 : kind;
+  }
+  return static_cast<RingKind>(kind);
 }
+
+NANET_HD inline Verdict judge(const EventRings& event, const RingCuts& cuts) {
+  Verdict verdict;
+  std::uint32_t kinds = 0;  // four bits for the number of each kind
+  for (std::uint32_t k = 0; k < event.count; ++k) {
+    const Ring& ring = event.rings[k];
+    const std::uint32_t good = is_good_ring(ring, cuts) ? 1u : 0u;
+    kinds += good << 4 * static_cast<std::uint32_t>(ring_kind(ring.radius_mm, cuts));
+    verdict.radius_mm = (good != 0) & (verdict.rings == 0) ? ring.radius_mm : verdict.radius_mm;
+    verdict.rings = static_cast<std::uint8_t>(verdict.rings + good);
+    verdict.good_rings = static_cast<std::uint8_t>(verdict.good_rings | good << k);
+  }
+  verdict.electrons = kinds >> 4 & 15;
+  verdict.muons = kinds >> 8 & 15;
+  verdict.pions = kinds >> 12 & 15;
+  verdict.kaons = kinds >> 16 & 15;
+  verdict.multiplicity = static_cast<std::uint8_t>(event.mapped_hits < kMultiplicityMax ? event.mapped_hits : kMultiplicityMax);
+  return verdict;
+}
+
+// ---- conditions
+
+// Ways in which up to four rings can be of five kinds, times multiplicities.
+inline constexpr std::size_t kRingMixCount = 126;
+inline constexpr std::size_t kMultiplicityCount = kMultiplicityMax + 1;
+inline constexpr std::size_t kVerdictCount = kRingMixCount * kMultiplicityCount;
+inline constexpr std::uint32_t kMaxConditions = 4;
+
+// Number of a mix of rings: mixes are counted with rings from 0 to 4, in it electrons from 0 up, in it muons, pions and kaons.
+constexpr std::size_t ring_mix_index(std::uint32_t rings, std::uint32_t electrons, std::uint32_t muons, std::uint32_t pions,
+                                     std::uint32_t kaons) {
+  // Solutions of "this many unknowns add up to at most n": the binomial coefficient (n + unknowns choose unknowns).
+  const auto choose = [](std::uint32_t n, std::uint32_t k) {
+    std::size_t value = 1;
+    for (std::uint32_t i = 1; i <= k; ++i) value = value * (n - k + i) / i;
+    return value;
+  };
+  std::size_t index = 0;
+  for (std::uint32_t n = 0; n < rings; ++n) index += choose(n + 4, 4);
+  std::uint32_t left = rings;
+  const std::uint32_t parts[4] = {electrons, muons, pions, kaons};
+  for (std::uint32_t k = 0; k < 4; ++k) {
+    for (std::uint32_t n = 0; n < parts[k]; ++n) index += choose(left - n + 3 - k, 3 - k);
+    left -= parts[k];
+  }
+  return index;
+}
+
+// The answers to all conditions for every verdict: bit c of answers[mix][multiplicity] is condition c's.
+struct ConditionTable {
+  std::uint32_t count = 0;  // 0..kMaxConditions
+  std::array<std::uint8_t, kVerdictCount> answers{};
+};
+
+namespace detail {
+constexpr auto make_ring_mixes() {
+  std::array<std::uint8_t, 5 * 5 * 5 * 5 * 5> mixes{};
+  for (std::uint32_t r = 0; r < 5; ++r) {
+    for (std::uint32_t e = 0; e <= r; ++e) {
+      for (std::uint32_t m = 0; e + m <= r; ++m) {
+        for (std::uint32_t p = 0; e + m + p <= r; ++p) {
+          for (std::uint32_t k = 0; e + m + p + k <= r; ++k) {
+            mixes[(((r * 5 + e) * 5 + m) * 5 + p) * 5 + k] = static_cast<std::uint8_t>(ring_mix_index(r, e, m, p, k));
+          }
+        }
+      }
+    }
+  }
+  return mixes;
+}
+inline constexpr auto kRingMixes = make_ring_mixes();
+}  // namespace detail
+
+inline std::uint32_t conditions_of(const Verdict& verdict, const ConditionTable& table) {
+  const std::size_t key = (((verdict.rings * 5u + verdict.electrons) * 5u + verdict.muons) * 5u + verdict.pions) * 5u + verdict.kaons;
+  return table.answers[detail::kRingMixes[key] * kMultiplicityCount + verdict.multiplicity];
+}
+
+// ---- the answer
 
 inline constexpr std::uint16_t kPrimitiveRingFound = 1u << 8;
 inline constexpr std::uint16_t kPrimitiveElectron = 1u << 9;
 
-NANET_HD inline std::uint16_t primitive_id(const Ring& ring, const RingCuts& cuts) {
-  const std::uint32_t good = is_good_ring(ring, cuts) ? 1u : 0u;
-  const std::uint32_t electron = is_electron_like(ring, cuts) ? 1u : 0u;
-  const float radius_mm = ring.radius_mm < 255.0F ? ring.radius_mm : 255.0F;
+inline std::uint16_t primitive_id(const Verdict& verdict, const ConditionTable& table) {
+  const float radius_mm = verdict.radius_mm < 255.0F ? verdict.radius_mm : 255.0F;
   const auto radius_class = static_cast<std::uint32_t>(static_cast<std::int32_t>(radius_mm * (1.0F / 16.0F)));
-  const std::uint32_t hits = ring.hits < 63u ? ring.hits : 63u;
-  return static_cast<std::uint16_t>(1u << 14 | hits | good << 6 | good << 8 | electron << 9 | (good * radius_class) << 10);
+  const std::uint32_t field = table.count == 0 ? radius_class : conditions_of(verdict, table);
+  const std::uint32_t rings = verdict.rings < 3u ? verdict.rings : 3u;
+  const std::uint32_t found = verdict.rings != 0 ? 1u : 0u;
+  const std::uint32_t electron = verdict.electrons != 0 ? 1u : 0u;
+  return static_cast<std::uint16_t>(1u << 14 | verdict.multiplicity | rings << 6 | found << 8 | electron << 9 | field << 10);
+}
+
+// Everything that makes an answer of rings.
+struct Decision {
+  RingCuts cuts;
+  ConditionTable conditions;
+};
+
+inline std::uint16_t primitive_id(const EventRings& event, const Decision& decision) {
+  return primitive_id(judge(event, decision.cuts), decision.conditions);
 }
 
 }  // namespace nanet::rich

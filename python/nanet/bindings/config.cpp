@@ -56,7 +56,7 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   engine::ProcessorConfig config;
   config.kind = choice<ProcessorKind>(dict, "kind", {{"rich", ProcessorKind::rich}, {"count", ProcessorKind::count}});
   if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
-  config.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  config.decision.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
   return config;
 }
 
@@ -204,7 +204,7 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
   config.in_flight_packets_max = get<std::uint32_t>(dict, "in_flight_packets_max");
   config.drain_ms = get<double>(dict, "drain_ms");
-  config.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  config.decision.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
   config.cpu_core = core(dict, "cpu_core");
   return config;
 }

@@ -88,6 +88,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   nb::dict rings;
   rings["radius_mm"] = bins(engine.monitor().radius_mm());
   rings["multiplicity"] = bins(engine.monitor().multiplicity());
+  rings["count"] = bins(engine.monitor().ring_count());
   nb::dict dict;
   dict["elapsed_s"] = engine.elapsed_s();
   dict["core_wait_s"] = 1e-9 * static_cast<double>(engine.core_wait_ns());
@@ -100,6 +101,24 @@ nb::dict snapshot(const engine::Engine& engine) {
   return dict;
 }
 
+// Those that passed the cuts, the one with most hits first.
+nb::list good_rings(const engine::EventSample& sample) {
+  nb::list rings;
+  for (std::uint32_t k = 0; k < sample.rings.count; ++k) {
+    if ((sample.good_rings >> k & 1) == 0) continue;
+    const rich::Ring& ring = sample.rings.rings[k];
+    nb::dict dict;
+    dict["x_mm"] = ring.x_mm;
+    dict["y_mm"] = ring.y_mm;
+    dict["radius_mm"] = ring.radius_mm;
+    dict["rms_mm"] = ring.rms_mm;
+    dict["time_ns"] = ring.time_ns;
+    dict["hits"] = ring.hits;
+    rings.append(dict);
+  }
+  return rings;
+}
+
 nb::list event_samples(const engine::Engine& engine) {
   nb::list samples;
   for (const engine::EventSample& sample : engine.monitor().samples()) {
@@ -108,10 +127,7 @@ nb::list event_samples(const engine::Engine& engine) {
     dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits.begin(), sample.hits.begin() + static_cast<std::ptrdiff_t>(kept)));
     dict["timestamp"] = sample.answer.timestamp;
     dict["fine_time"] = sample.answer.fine_time;
-    dict["x_mm"] = sample.ring.x_mm;
-    dict["y_mm"] = sample.ring.y_mm;
-    dict["radius_mm"] = sample.ring.radius_mm;
-    dict["rms_mm"] = sample.ring.rms_mm;
+    dict["rings"] = good_rings(sample);
     dict["found"] = (sample.answer.id & rich::kPrimitiveRingFound) != 0;
     dict["electron"] = (sample.answer.id & rich::kPrimitiveElectron) != 0;
     samples.append(dict);

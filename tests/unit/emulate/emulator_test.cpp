@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::emulate {
@@ -82,8 +82,8 @@ class Responder {
       Open& open = open_[{event.timestamp, event.fine_time}];
       open.hits.insert(open.hits.end(), hits, hits + event.hit_count);
       if (++open.parts < boards_) return;
-      const rich::Ring ring = rich::fit_ring({open.hits.data(), static_cast<std::uint32_t>(open.hits.size())});
-      answer({event.timestamp, event.fine_time, rich::primitive_id(ring, {})});
+      const rich::EventRings rings = rich::find_rings_scalar({}, {open.hits.data(), static_cast<std::uint32_t>(open.hits.size())});
+      answer({event.timestamp, event.fine_time, rich::primitive_id(rings, rich::Decision{})});
       open_.erase({event.timestamp, event.fine_time});
     });
   }

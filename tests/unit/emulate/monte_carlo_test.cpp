@@ -275,7 +275,8 @@ TEST(MonteCarlo, FitFindsTheTrueRing) {
     const rich::Ring ring = fit(event);
     if (!rich::is_good_ring(ring, cuts)) continue;
     const double error_mm = ring.radius_mm - event.truth.rings[0].radius_mm;
-    if (std::abs(error_mm) > 15 || std::hypot(ring.x_mm - event.truth.rings[0].x_mm, ring.y_mm - event.truth.rings[0].y_mm) > 20) continue;
+    if (std::abs(error_mm) > 15 || std::hypot(ring.x_mm - event.truth.rings[0].x_mm, ring.y_mm - event.truth.rings[0].y_mm) > 20)
+      continue;
     errors_mm.push_back(error_mm);
     bias_x_mm += ring.x_mm - event.truth.rings[0].x_mm;
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nanet/emulate/schedule.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/mgp.hpp"
 
@@ -110,8 +110,8 @@ TEST_P(SampleLayouts, PacketsHoldThePoolsEvents) {
       const std::set<std::uint16_t> distinct(channels.begin(), channels.end());
       EXPECT_EQ(pool_event.mapped_hits,
                 std::count_if(distinct.begin(), distinct.end(), [](std::uint16_t c) { return c % 512 < 488; }));
-      const rich::Ring ring = rich::fit_ring({all.data(), static_cast<std::uint32_t>(all.size())});
-      EXPECT_EQ(pool_event.primitive_id, rich::primitive_id(ring, config_.cuts));
+      const rich::EventRings rings = rich::find_rings_scalar(config_.finder, {all.data(), static_cast<std::uint32_t>(all.size())});
+      EXPECT_EQ(pool_event.primitive_id, rich::primitive_id(rings, config_.decision));
       EXPECT_EQ(sample.primitive_ids()[p * per_packet + i], pool_event.primitive_id);
     }
   }

@@ -23,8 +23,8 @@ using test::TestEvent;
 std::map<std::uint64_t, std::uint16_t> expected_answers(std::span<const TestEvent> events) {
   std::map<std::uint64_t, std::uint16_t> answers;
   for (const TestEvent& event : events) {
-    const rich::Ring ring = rich::fit_ring({event.hits.data(), static_cast<std::uint32_t>(event.hits.size())});
-    answers[event::event_key(event.time.timestamp, event.time.fine_time)] = rich::primitive_id(ring, {});
+    const rich::EventRings rings = rich::find_rings_scalar({}, {event.hits.data(), static_cast<std::uint32_t>(event.hits.size())});
+    answers[event::event_key(event.time.timestamp, event.time.fine_time)] = rich::primitive_id(rings, rich::Decision{});
   }
   return answers;
 }
