@@ -22,6 +22,26 @@ constexpr std::uint32_t kTxSlotBytes = 1536;  // the largest MTP is 1472 B
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
+// What the processor's kind says it sends, and what the configuration has for it.
+void check_sends(const EngineConfig& config) {
+  const std::optional<ForwardConfig>& forward = config.processor.forward;
+  if ((config.processor.kind == ProcessorKind::forward) != forward.has_value()) {
+    throw SetupError(forward ? "a destination of events, but nothing forwards them" : "no destination for the events",
+                     "forward belongs to processor kind forward",
+                     forward ? "set processor: {kind: forward}" : "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");
+  }
+  if (!forward) return;
+  if (config.answers) {
+    throw SetupError("answers from a processor that forwards", "it finds no rings", "remove answers, or set kind: rich");
+  }
+  const std::size_t least_bytes = wire::kMgpHeaderBytes + wire::m2egp_event_bytes(wire::kM2egpHitsMax);
+  if (forward->packet_bytes_max < least_bytes || forward->packet_bytes_max > wire::kM2egpBytesMax ||
+      forward->packet_bytes_max % 2 != 0) {
+    throw SetupError("forward: packet_bytes_max is " + std::to_string(forward->packet_bytes_max),
+                     "it must be even and 280 to 8972, so that any event fits", "set 1472, or 8972 where the MTU is 9000");
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const EngineConfig& config) : config_(config) {
@@ -30,7 +50,6 @@ Engine::Engine(const EngineConfig& config) : config_(config) {
   for (const LinkConfig& link : config.links) buffer_total += link.memory_region.buffer_count;
   completions_ = std::make_unique<flow::CompletionQueue>(std::bit_ceil(buffer_total + 1));
   for (const LinkConfig& link : config.links) add_input(link, static_cast<std::uint16_t>(inputs_.size()));
-  if (config.answers) add_answers(*config.answers);
   add_processor();
 }
 
@@ -59,35 +78,45 @@ void Engine::add_input(const LinkConfig& config, std::uint16_t clop_id) {
   inputs_.push_back(std::move(input));
 }
 
-void Engine::add_answers(const AnswersConfig& config) {
-  auto udp = std::make_unique<link::UdpLink>(
-      link::UdpConfig{.name = "answers", .destinations = {link::parse_endpoint(config.endpoint)}});
+void Engine::add_transmitter(const char* name, const std::string& endpoint, std::uint32_t slot_bytes) {
+  auto udp = std::make_unique<link::UdpLink>(link::UdpConfig{.name = name, .destinations = {link::parse_endpoint(endpoint)}});
   append(notes_, udp->notes());
   answer_link_ = std::move(udp);
-  tx_ring_ = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = kTxRingCapacity, .slot_bytes = kTxSlotBytes});
+  tx_ring_ = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = kTxRingCapacity, .slot_bytes = slot_bytes});
   sent_completions_ = std::make_unique<flow::CompletionQueue>(2 * kTxRingCapacity);
   transmitter_ = std::make_unique<Transmitter>(*tx_ring_, *answer_link_, *sent_completions_);
-  answers_ = std::make_unique<AnswerWriter>(*tx_ring_, *sent_completions_, config, process_counters_,
-                                            config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr);
 }
 
 void Engine::add_processor() {
-  if (config_.processor.kind == ProcessorKind::count) {
+  const ProcessorConfig& config = config_.processor;
+  check_sends(config_);
+  if (config.kind == ProcessorKind::count) {
     processor_ = std::make_unique<CountProcessor>();
     return;
   }
   std::vector<std::uint32_t> first_source;
   std::uint32_t source_count = 0;
   for (const Input& input : inputs_) {
-    if (input.config.protocol != ProtocolKind::mgp) {
-      throw SetupError("link " + input.config.name + " cannot feed the rich processor", "its protocol is raw",
-                       "set protocol: mgp, or processor: {kind: count}");
+    if (input.config.protocol == ProtocolKind::raw) {
+      throw SetupError("link " + input.config.name + " cannot feed the processor", "its protocol is raw",
+                       "set protocol: mgp or m2egp, or processor: {kind: count}");
     }
     first_source.push_back(source_count);
     source_count += static_cast<std::uint32_t>(input.config.sources.size());
   }
-  processor_ = std::make_unique<RichProcessor>(config_.processor, std::move(first_source), source_count, answers_.get(),
-                                               process_counters_, monitor_);
+  if (config_.answers) add_transmitter("answers", config_.answers->endpoint, kTxSlotBytes);
+  if (config.forward) add_transmitter("forward", config.forward->endpoint, config.forward->packet_bytes_max);
+  Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr;
+  if (config.forward) {
+    forward_ = std::make_unique<EventWriter>(*tx_ring_, *sent_completions_, *config.forward, process_counters_, inline_transmitter);
+    processor_ = std::make_unique<EventForwarder>(config, std::move(first_source), source_count, *forward_, process_counters_);
+    return;
+  }
+  if (config_.answers) {
+    answers_ = std::make_unique<AnswerWriter>(*tx_ring_, *sent_completions_, *config_.answers, process_counters_, inline_transmitter);
+  }
+  processor_ = std::make_unique<RichProcessor>(config, std::move(first_source), source_count, answers_.get(), process_counters_,
+                                               monitor_);
 }
 
 void Engine::start() {

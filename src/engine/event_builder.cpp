@@ -38,21 +38,24 @@ EventBuilder::EventBuilder(const std::optional<MergeConfig>& merge, std::vector<
 void EventBuilder::process(const Completion& completion, flow::Clop& clop) {
   const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
   const std::uint32_t first_source = first_source_[completion.clop];
+  const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
   for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
-    const auto packet = wire::MgpView::from_checked(buffer.subspan(ref.offset, ref.bytes));
+    const auto payload = buffer.subspan(ref.offset, ref.bytes);
+    const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
+    // Once a run, although each source says so.
+    if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
+    source_has_data_[source] = 1;
     if (merger_) {
-      const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
-      if (ref.source & PacketRef::run_start) begin_run(source);
-      merge(packet, source, completion.last_packet_ns);
+      merge(payload, source, arrival_ns);
     } else {
-      gather(packet, completion.first_packet_ns);
+      gather(payload, arrival_ns);
     }
   }
   if (merger_) {
-    give_merged(completion.last_packet_ns);
+    give_merged(arrival_ns);
     publish_merger();
   } else {
-    give_batch(completion.first_packet_ns);
+    give_batch(arrival_ns);
   }
 }
 
@@ -76,7 +79,14 @@ void EventBuilder::finish(std::uint64_t now_ns) {
 }
 
 // One source: its packets hold whole events.
-void EventBuilder::gather(const wire::MgpView& packet, std::uint64_t arrival_ns) {
+void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
+  if (!wire::is_m2egp(payload)) return gather_mgp(wire::MgpView::from_checked(payload), arrival_ns);
+  wire::for_each_event(wire::M2egpView::from_checked(payload), [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
+    add_to_batch({hits, event.hit_count}, event.timestamp, event.fine_time, arrival_ns);
+  });
+}
+
+void EventBuilder::gather_mgp(const wire::MgpView& packet, std::uint64_t arrival_ns) {
   if (packet.header().layout == wire::MgpLayout::padded) {
     for (std::size_t i = 0; i < packet.header().event_count; ++i) {
       const wire::MgpEvent event = packet.event(i);
@@ -93,23 +103,38 @@ void EventBuilder::gather(const wire::MgpView& packet, std::uint64_t arrival_ns)
   }
 }
 
-void EventBuilder::merge(const wire::MgpView& packet, std::uint32_t source, std::uint64_t now_ns) {
-  source_has_data_[source] = 1;
-  if (parts_uncleared_ + packet.header().event_count > parts_uncleared_max_ || merger_->ready().size() > kBatch / 2) {
-    give_merged(now_ns);
+void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
+  if (wire::is_m2egp(payload)) [[unlikely]] {
+    const auto packet = wire::M2egpView::from_checked(payload);
+    make_room(packet.header().event_count, now_ns);
+    wire::for_each_event(packet, [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
+      merger_->add_part(source, event::event_key(event.timestamp, event.fine_time), hits, event.hit_count, now_ns);
+    });
+    return;
   }
-  parts_uncleared_ += packet.header().event_count;
+  const auto packet = wire::MgpView::from_checked(payload);
+  make_room(packet.header().event_count, now_ns);
   wire::for_each_event(packet, scratch_.data(), [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
     const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
     merger_->add_padded_part(source, key, hits, event.hit_count, now_ns);
   });
 }
 
-// A source began a new run: timestamps may start again. Once a run, although each source says so.
-void EventBuilder::begin_run(std::uint32_t source) {
-  if (source_has_data_[source] == 0) return;
+// So that the merger never runs out of events for `parts` more parts.
+void EventBuilder::make_room(std::size_t parts, std::uint64_t now_ns) {
+  if (parts_uncleared_ + parts > parts_uncleared_max_ || merger_->ready().size() > kBatch / 2) give_merged(now_ns);
+  parts_uncleared_ += static_cast<std::uint32_t>(parts);
+}
+
+void EventBuilder::begin_run(std::uint64_t arrival_ns) {
   std::fill(source_has_data_.begin(), source_has_data_.end(), std::uint8_t{0});
-  merger_->flush();
+  if (merger_) {
+    merger_->flush();
+    give_merged(arrival_ns);
+  } else {
+    give_batch(arrival_ns);
+  }
+  sink_.begin_run();
 }
 
 void EventBuilder::give_merged(std::uint64_t arrival_ns) {

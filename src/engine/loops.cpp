@@ -62,8 +62,13 @@ std::uint32_t Engine::process_once() {
     completions_->pop();
   }
   if (done < kCompletionsATurn) processor_->tick(drained_ns);
-  if (answers_) answers_->collect_sent();
+  collect_sent();
   return done;
+}
+
+void Engine::collect_sent() {
+  if (answers_) answers_->collect_sent();
+  if (forward_) forward_->collect_sent();
 }
 
 std::uint32_t Engine::send_once(std::uint64_t now_ns) { return transmitter_ ? transmitter_->poll(now_ns) : 0; }
@@ -104,7 +109,7 @@ void Engine::send_loop() {
   while (!process_done_.load(std::memory_order_acquire)) {
     if (send_once(flow::clock_now_ns()) == 0) tx_ring_->wait(config_.waiting.sleep_ns, spins);
   }
-  while (send_once(flow::clock_now_ns()) > 0) answers_->collect_sent();  // the processing thread has ended: its part is done here
+  while (send_once(flow::clock_now_ns()) > 0) collect_sent();  // the processing thread has ended: its part is done here
 }
 
 // Takes what had arrived when the engine was stopped, and hands over the last buffers.
@@ -127,7 +132,7 @@ void Engine::process_rest() {
   }
   processor_->finish();
   if (config_.topology == Topology::run_to_completion) {
-    while (send_once(flow::clock_now_ns()) > 0) answers_->collect_sent();
+    while (send_once(flow::clock_now_ns()) > 0) collect_sent();
   }
 }
 

@@ -229,10 +229,15 @@ class ProtocolReceiver final : public Receiver {
 
 std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link, flow::Clop& clop,
                                         flow::CompletionQueue& queue, flow::Router router, std::size_t source_count) {
-  if (protocol == ProtocolKind::raw) {
-    return std::make_unique<ProtocolReceiver<RawProtocol>>(config, link, clop, queue, std::move(router), source_count);
+  const auto make = [&]<class Protocol>() -> std::unique_ptr<Receiver> {
+    return std::make_unique<ProtocolReceiver<Protocol>>(config, link, clop, queue, std::move(router), source_count);
+  };
+  switch (protocol) {
+    case ProtocolKind::raw: return make.operator()<RawProtocol>();
+    case ProtocolKind::m2egp: return make.operator()<M2egpProtocol>();
+    case ProtocolKind::mgp: break;
   }
-  return std::make_unique<ProtocolReceiver<MgpProtocol>>(config, link, clop, queue, std::move(router), source_count);
+  return make.operator()<MgpProtocol>();
 }
 
 }  // namespace nanet::engine

@@ -12,26 +12,19 @@
 #include <span>
 
 #include "nanet/engine/config.hpp"
-#include "nanet/flow/completion_queue.hpp"
-#include "nanet/flow/counters.hpp"
-#include "nanet/flow/tx_ring.hpp"
+#include "nanet/engine/tx_slots.hpp"
 #include "nanet/wire/mtp.hpp"
 
 namespace nanet::engine {
-
-class Transmitter;
 
 class AnswerWriter {
  public:
   // `inline_transmitter`: who empties the ring when it is full; null when another thread does.
   AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswersConfig& config, flow::Counters& counters,
                Transmitter* inline_transmitter)
-      : ring_(ring),
-        sent_queue_(sent_queue),
+      : slots_(ring, sent_queue, counters, inline_transmitter),
         config_(config),
-        packet_bytes_max_(wire::kMtpHeaderBytes + wire::kMtpWordBytes * std::max(config.primitives_max, 1u)),
-        counters_(counters),
-        inline_transmitter_(inline_transmitter) {}
+        packet_bytes_max_(wire::kMtpHeaderBytes + wire::kMtpWordBytes * std::max(config.primitives_max, 1u)) {}
 
   // IDs must be what MTP can carry (wire::kPrimitiveIdMin or more). arrival_ns: when the packets came that these answer.
   void add(std::span<const wire::Primitive> primitives, std::uint64_t arrival_ns);
@@ -39,22 +32,19 @@ class AnswerWriter {
   // Sends what is there: posts the open packet and rings the doorbell.
   void flush() {
     if (writer_) post();
-    ring_.ring_doorbell();
+    slots_.ring_doorbell();
   }
 
   // Takes the sent completions that have come back.
-  void collect_sent();
+  void collect_sent() { slots_.collect_sent(); }
 
  private:
   void begin(std::uint32_t timestamp, std::uint64_t arrival_ns);
   void post();
 
-  flow::TxRing& ring_;
-  flow::CompletionQueue& sent_queue_;
+  TxSlots slots_;
   const AnswersConfig config_;
   const std::size_t packet_bytes_max_;
-  flow::Counters& counters_;
-  Transmitter* inline_transmitter_;
   std::optional<wire::MtpWriter> writer_;  // on the slot being written, if one is
   std::uint64_t oldest_arrival_ns_ = 0;
 };

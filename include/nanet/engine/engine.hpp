@@ -14,6 +14,7 @@
 
 #include "nanet/engine/answer_writer.hpp"
 #include "nanet/engine/config.hpp"
+#include "nanet/engine/event_forwarder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/rich_processor.hpp"
 #include "nanet/engine/ring_monitor.hpp"
@@ -55,6 +56,7 @@ class Engine {
   const std::vector<std::string>& notes() const { return notes_; }
 
   const std::vector<Input>& inputs() const { return inputs_; }
+  // Where answers or forwarded events leave; null when nothing is sent.
   const link::Link* answer_link() const { return answer_link_.get(); }
   const RingMonitor& monitor() const { return monitor_; }
   const flow::LatencyHistogram* residence_ns() const { return transmitter_ ? &transmitter_->residence_ns() : nullptr; }
@@ -67,7 +69,7 @@ class Engine {
 
  private:
   void add_input(const LinkConfig& config, std::uint16_t clop_id);
-  void add_answers(const AnswersConfig& config);
+  void add_transmitter(const char* name, const std::string& endpoint, std::uint32_t slot_bytes);
   void add_processor();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();
@@ -77,6 +79,7 @@ class Engine {
   std::uint32_t receive_once(std::uint64_t now_ns);
   std::uint32_t process_once();
   std::uint32_t send_once(std::uint64_t now_ns);
+  void collect_sent();
   void receive_rest();
   void process_rest();
   void count_unseen();
@@ -89,7 +92,8 @@ class Engine {
   std::unique_ptr<flow::TxRing> tx_ring_;
   std::unique_ptr<flow::CompletionQueue> sent_completions_;
   std::unique_ptr<Transmitter> transmitter_;
-  std::unique_ptr<AnswerWriter> answers_;
+  std::unique_ptr<AnswerWriter> answers_;  // one of the two, or none
+  std::unique_ptr<EventWriter> forward_;
   RingMonitor monitor_;
   flow::Counters process_counters_;
   std::unique_ptr<Processor> processor_;

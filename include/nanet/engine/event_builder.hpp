@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EventBuilder: completions in, whole events out, in batches: unpacks packed packets and merges the parts that several sources
-// send of one event. What both the ring processor and the forwarder do first.
+// send of one event. What both the ring processor and the forwarder do first. Packets are of MGP or M2EGP; each says which.
 //
 // An event's hits are not copied where that can be helped: they lie in the packet, in the builder's scratch memory or in the
 // merger, and are valid until EventSink::take returns.
@@ -25,6 +25,7 @@
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/counters.hpp"
 #include "nanet/rich/math_fit.hpp"
+#include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "nanet/wire/mtp.hpp"
 
@@ -36,6 +37,9 @@ class EventSink {
   // events[e] is what the detector saw at answers[e].timestamp and .fine_time; answers[e].id is not set yet: that is the sink's
   // to write, if it answers. At least one event. arrival_ns: when the packets came that these events are from.
   virtual void take(std::span<const rich::EventHits> events, std::span<wire::Primitive> answers, std::uint64_t arrival_ns) = 0;
+
+  // The sources began a new run, whose timestamps may start again; every event of the run before has been taken.
+  virtual void begin_run() {}
 
  protected:
   ~EventSink() = default;
@@ -63,9 +67,11 @@ class EventBuilder {
   std::uint64_t events_opened() const { return merger_ ? merger_->stats().events_opened : 0; }
 
  private:
-  void gather(const wire::MgpView& packet, std::uint64_t arrival_ns);
-  void merge(const wire::MgpView& packet, std::uint32_t source, std::uint64_t now_ns);
-  void begin_run(std::uint32_t source);
+  void gather(std::span<const std::byte> payload, std::uint64_t arrival_ns);
+  void gather_mgp(const wire::MgpView& packet, std::uint64_t arrival_ns);
+  void merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns);
+  void make_room(std::size_t parts, std::uint64_t now_ns);
+  void begin_run(std::uint64_t arrival_ns);
   void give_merged(std::uint64_t arrival_ns);
   void add_to_batch(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time, std::uint64_t arrival_ns) {
     batch_hits_[batch_count_] = hits;

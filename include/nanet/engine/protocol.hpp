@@ -8,6 +8,7 @@
 #include <span>
 
 #include "nanet/flow/counters.hpp"
+#include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
 
 namespace nanet::engine {
@@ -30,19 +31,20 @@ struct Inspection {
   flow::Counter refused_as;
 };
 
-// nanet's own MGP, padded and packed (docs/formats.md).
-struct MgpProtocol {
+// nanet's own formats with sequence numbers (docs/formats.md, docs/formats-merged.md): View is wire::MgpView or wire::M2egpView.
+template <class View>
+struct SequencedProtocol {
   static constexpr bool has_sequence = true;
 
   static Inspection inspect(std::span<const std::byte> payload, PacketFacts& facts) {
-    wire::MgpView view;
-    switch (wire::MgpView::parse(payload, view)) {
+    View view;
+    switch (View::parse(payload, view)) {
       case wire::ParseError::none: break;
       case wire::ParseError::bad_length: return {false, flow::Counter::packets_bad_length};
       case wire::ParseError::bad_format: return {false, flow::Counter::packets_bad_format};
       case wire::ParseError::bad_checksum: return {false, flow::Counter::packets_bad_checksum};
     }
-    const wire::MgpHeader& header = view.header();
+    const auto& header = view.header();
     facts.source_id = header.source_id;
     facts.source_sub_id = header.source_sub_id;
     facts.sequence = header.sequence;
@@ -56,6 +58,9 @@ struct MgpProtocol {
     return {true, flow::Counter::packets_accepted};
   }
 };
+
+using MgpProtocol = SequencedProtocol<wire::MgpView>;      // padded and packed, of a board
+using M2egpProtocol = SequencedProtocol<wire::M2egpView>;  // merged events, of another node
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.
 struct RawProtocol {

@@ -54,7 +54,12 @@ namespace nanet::flow {
   X(rings_electron, "events", "answered with an electron-like ring")                                        \
   /* answers */                                                                                             \
   X(answers_sent, "packets", "answer packets given to the link")                                            \
-  X(answers_waited, "packets", "had to wait for a free TX descriptor")
+  X(answers_waited, "packets", "had to wait for a free TX descriptor")                                      \
+  /* forwarding */                                                                                          \
+  X(events_forwarded, "events", "written into packets for the next node")                                   \
+  X(events_forwarded_cut, "events", "forwarded with their first 128 hits only")                             \
+  X(packets_forwarded, "packets", "packets of events (and run markers) given to the link")                  \
+  X(forwards_waited, "packets", "had to wait for a free TX descriptor")
 
 enum class Counter : std::uint16_t {
 #define X(name, unit, help) name,

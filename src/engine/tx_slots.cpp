@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/tx_slots.hpp"
+
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/clock.hpp"
+#include "nanet/flow/wait.hpp"
+
+namespace nanet::engine {
+
+std::span<std::byte> TxSlots::acquire() {
+  collect_sent();
+  std::span<std::byte> slot = ring_.slot();
+  if (slot.empty()) [[unlikely]] {
+    counters_.add(names_.waited);
+    ring_.ring_doorbell();
+    while ((slot = ring_.slot()).empty()) {
+      collect_sent();
+      if (inline_transmitter_ != nullptr) {
+        inline_transmitter_->poll(flow::clock_now_ns());
+      } else {
+        flow::cpu_relax();
+      }
+    }
+  }
+  return slot;
+}
+
+void TxSlots::collect_sent() {
+  std::uint64_t sent = 0;
+  for (; sent_queue_.peek() != nullptr; sent_queue_.pop()) ++sent;
+  if (sent > 0) counters_.add(names_.sent, sent);
+}
+
+}  // namespace nanet::engine

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Build and forward: every event leaves once and whole, under markers and running numbers that balance, and a second node that
+// gets the packets answers as one that had got the boards' packets itself.
+#include "nanet/engine/event_forwarder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "nanet/engine/engine.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/setup_error.hpp"
+#include "support.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+using test::Bytes;
+using test::TestEvent;
+
+struct Forwarded {
+  std::uint64_t key;
+  std::uint16_t number;
+  std::vector<std::uint16_t> hits;
+  bool operator==(const Forwarded&) const = default;
+};
+
+// A link, a CLOP and a processor of any kind behind a receiver of any protocol.
+class Node {
+ public:
+  Node(ProtocolKind protocol, std::uint32_t source_count) {
+    std::vector<flow::Route> routes;
+    for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
+    receiver = make_receiver(protocol, {.batch_size = 16}, link, clop, queue, flow::Router(routes), source_count);
+  }
+  // Moves everything from the link through the processor to the link's other side.
+  void run(std::uint64_t now_ns) {
+    while (receiver->poll(now_ns) > 0) {
+      while (const Completion* completion = queue.peek()) {
+        processor->process(*completion, clop);
+        clop.release();
+        queue.pop();
+        send();
+      }
+    }
+  }
+  void finish() {
+    processor->finish();
+    send();
+  }
+  void send() {
+    while (transmitter.poll(0) > 0) {
+    }
+  }
+  std::uint64_t of_source(Counter counter, std::size_t source = 0) const {
+    return receiver->source_counters(source).value(counter);
+  }
+
+  test::MemoryLink link;
+  flow::Clop clop{flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false}};
+  flow::CompletionQueue queue{128};
+  flow::TxRing ring{{.capacity = 4, .slot_bytes = 8972}};  // short, so that the writer has to wait for room
+  flow::CompletionQueue sent_queue{8};
+  flow::Counters counters;
+  Transmitter transmitter{ring, link, sent_queue};
+  std::unique_ptr<Receiver> receiver;
+  std::unique_ptr<Processor> processor;
+};
+
+// What a node with a ring processor answers to these packets, by key.
+std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::uint32_t sources, std::optional<MergeConfig> merge,
+                                                  const std::vector<Bytes>& packets) {
+  RingMonitor monitor;
+  AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
+  ProcessorConfig config;
+  config.merge = merge;
+  node.processor = std::make_unique<RichProcessor>(config, std::vector<std::uint32_t>{0}, sources, &writer, node.counters, monitor);
+  for (const Bytes& packet : packets) node.link.incoming.push_back({packet});
+  node.run(1000);
+  node.finish();
+  node.processor.reset();
+  std::map<std::uint64_t, std::uint16_t> found;
+  for (const Bytes& packet : node.link.outgoing) {
+    wire::MtpView view;
+    EXPECT_EQ(wire::MtpView::parse(packet, view), wire::ParseError::none);
+    wire::for_each_primitive(view, [&](wire::Primitive primitive) {
+      EXPECT_TRUE(found.emplace(event::event_key(primitive.timestamp, primitive.fine_time), primitive.id).second);
+    });
+  }
+  return found;
+}
+
+class ForwarderTest : public ::testing::Test {
+ protected:
+  void make(std::uint32_t source_count, std::optional<MergeConfig> merge, std::uint32_t packet_bytes_max = 1472) {
+    node = std::make_unique<Node>(ProtocolKind::mgp, source_count);
+    const ForwardConfig forward{.source_sub_id = 0, .packet_bytes_max = packet_bytes_max};
+    writer = std::make_unique<EventWriter>(node->ring, node->sent_queue, forward, node->counters, &node->transmitter);
+    node->processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
+                                                       std::vector<std::uint32_t>{0}, source_count, *writer, node->counters);
+  }
+  std::uint64_t count(Counter counter) const { return node->counters.value(counter); }
+  void give_boards(std::span<const TestEvent> events, std::uint8_t boards) {
+    for (std::uint32_t p = 0; 16 * p < events.size(); ++p) {
+      for (std::uint8_t board = 0; board < boards; ++board) {
+        std::vector<TestEvent> parts;
+        for (const TestEvent& event : events.subspan(16 * p, 16)) parts.push_back(test::part_of(event, board));
+        node->link.incoming.push_back({test::make_packet(parts, p, board)});
+      }
+    }
+  }
+  // Events of all data packets sent, in order; checks what holds of every packet.
+  std::vector<Forwarded> forwarded() const {
+    std::vector<Forwarded> events;
+    for (const Bytes& packet : node->link.outgoing) {
+      wire::M2egpView view;
+      EXPECT_EQ(wire::M2egpView::parse(packet, view), wire::ParseError::none);
+      EXPECT_EQ(view.header().source_id, 0x1C);
+      wire::for_each_event(view, [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
+        events.push_back({event::event_key(event.timestamp, event.fine_time), event.event_number, {hits, hits + event.hit_count}});
+      });
+    }
+    return events;
+  }
+
+  std::unique_ptr<Node> node;
+  std::unique_ptr<EventWriter> writer;
+};
+
+std::vector<Forwarded> as_forwarded(std::span<const TestEvent> events) {
+  std::vector<Forwarded> expected;
+  for (const TestEvent& event : events) {
+    expected.push_back(
+        {event::event_key(event.time.timestamp, event.time.fine_time), static_cast<std::uint16_t>(expected.size()), event.hits});
+  }
+  return expected;
+}
+
+TEST_F(ForwarderTest, SendsEveryEventOfOneBoardInOrder) {
+  make(1, std::nullopt);
+  const auto events = test::make_events(16 * 300, 3);
+  for (std::uint32_t p = 0; p < 300; ++p) {
+    node->link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+  }
+  node->run(1000);
+  node->finish();
+  EXPECT_EQ(forwarded(), as_forwarded(events));
+  EXPECT_EQ(count(Counter::events_forwarded), events.size());
+  EXPECT_EQ(count(Counter::events_answered), 0u);
+  writer->collect_sent();
+  EXPECT_EQ(count(Counter::packets_forwarded), node->link.outgoing.size());
+}
+
+TEST_F(ForwarderTest, MergesAndBalances) {
+  make(4, MergeConfig{.window_ns = 1000, .open_events_max = 1024});
+  const auto events = test::make_events(16 * 100, 6);
+  give_boards(events, 4);
+  node->link.incoming.pop_back();  // 16 events lose a part
+  node->run(1000);
+  node->processor->tick(2000);
+  node->finish();
+  const auto sent = forwarded();
+  ASSERT_EQ(sent.size(), events.size() - 16);
+  for (std::size_t e = 0; e < sent.size(); ++e) {
+    EXPECT_EQ(sent[e].number, e);
+    auto hits = events[e].hits;  // as merged: board by board
+    std::ranges::stable_sort(hits, {}, [](std::uint16_t hit) { return wire::hit_channel(hit) / 512; });
+    EXPECT_EQ(sent[e].hits, hits);
+  }
+  EXPECT_EQ(count(Counter::events_complete), events.size() - 16);
+  EXPECT_EQ(count(Counter::events_missing_parts), 16u);
+  EXPECT_EQ(count(Counter::events_forwarded) + count(Counter::events_discarded),
+            count(Counter::events_complete) + count(Counter::events_missing_parts) + count(Counter::events_overflow));
+}
+
+TEST_F(ForwarderTest, FullPacketsHaveOneLengthAndEventsFillThem) {
+  for (const std::uint32_t packet_bytes : {280u, 1472u, 8972u}) {
+    make(1, std::nullopt, packet_bytes);
+    std::vector<TestEvent> events(16 * 40);
+    for (std::size_t e = 0; e < events.size(); ++e) {
+      events[e].time.timestamp = static_cast<std::uint32_t>(e);
+      events[e].hits.assign(20, 7);
+    }
+    for (std::uint32_t p = 0; p < 40; ++p) {
+      node->link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+    }
+    node->run(1000);
+    node->finish();
+    EXPECT_EQ(forwarded(), as_forwarded(events));
+    std::size_t full = 0;
+    for (const Bytes& packet : node->link.outgoing) {
+      EXPECT_LE(packet.size(), packet_bytes);
+      full += packet.size() == packet_bytes;
+    }
+    EXPECT_GT(full, 0u) << packet_bytes;
+    EXPECT_GT(count(Counter::forwards_waited), 0u) << "the ring has four slots";
+  }
+}
+
+TEST_F(ForwarderTest, RunsAreMarkedAndNumberedFromZero) {
+  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024});
+  const auto first = test::make_events(64, 9, 5000);
+  const auto second = test::make_events(32, 10, 100);
+  for (const auto* events : {&first, &second}) {
+    for (std::uint8_t board = 0; board < 2; ++board) node->link.incoming.push_back({test::make_start_marker(0, 0, board)});
+    give_boards(*events, 2);
+    const auto packets = static_cast<std::uint32_t>(events->size() / 16);
+    for (std::uint8_t board = 0; board < 2; ++board) {
+      node->link.incoming.push_back({test::make_end_marker(packets, events->size(), board)});
+    }
+    node->run(1000);
+  }
+  node->finish();
+  node->finish();      // once is enough
+  std::string course;  // S, E: markers; d: data
+  std::vector<std::uint64_t> numbers;
+  std::uint32_t sequence = 0;
+  for (const Bytes& packet : node->link.outgoing) {
+    wire::M2egpView view;
+    ASSERT_EQ(wire::M2egpView::parse(packet, view), wire::ParseError::none);
+    if (view.is_marker()) {
+      course += view.header().run_start ? 'S' : 'E';
+      numbers.push_back(view.next_event_number());
+      if (view.header().run_start) sequence = 0;
+      EXPECT_EQ(view.header().sequence, sequence);
+    } else {
+      if (course.back() != 'd') course += 'd';
+      EXPECT_EQ(view.header().sequence, sequence++);
+    }
+  }
+  EXPECT_EQ(course, "SSSdEEESSSdEEE");
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{0, 0, 0, 64, 64, 64, 0, 0, 0, 32, 32, 32}));
+}
+
+TEST_F(ForwarderTest, ARunWithoutEventsIsARunToo) {
+  make(1, std::nullopt);
+  node->finish();
+  ASSERT_EQ(node->link.outgoing.size(), 6u);
+  EXPECT_TRUE(forwarded().empty());
+}
+
+TEST_F(ForwarderTest, CutsWhatTheFormatCannotHoldAndSaysSo) {
+  make(1, std::nullopt);
+  Bytes room(1472);
+  wire::MgpBuilder builder(room);
+  builder.begin(wire::MgpLayout::packed);
+  std::vector<std::uint16_t> hits(200);
+  for (std::size_t h = 0; h < hits.size(); ++h) hits[h] = static_cast<std::uint16_t>(h);
+  builder.add_event({}, hits);
+  builder.add_event({.timestamp = 1}, std::span(hits).first(128));
+  const auto packet = builder.finish({.source_id = 0x1C});
+  node->link.incoming.push_back({Bytes(packet.begin(), packet.end())});
+  node->run(1000);
+  const auto sent = forwarded();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].hits, std::vector<std::uint16_t>(hits.begin(), hits.begin() + 128));
+  EXPECT_EQ(sent[1].hits, sent[0].hits);
+  EXPECT_EQ(count(Counter::events_forwarded_cut), 1u);
+}
+
+// Two nodes in a row against one: the same answers, and the second node's books against the first one's.
+TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
+  const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
+  make(4, merge);
+  const auto events = test::make_events(16 * 200, 21);
+  give_boards(events, 4);
+  std::vector<Bytes> boards;
+  for (const auto& incoming : node->link.incoming) boards.push_back(incoming.payload);
+  node->run(1000);
+  node->finish();
+
+  Node direct(ProtocolKind::mgp, 4);
+  const auto expected = answers_of(direct, 4, merge, boards);
+  Node second(ProtocolKind::m2egp, 1);
+  const auto answers = answers_of(second, 1, std::nullopt, node->link.outgoing);
+  EXPECT_EQ(answers.size(), events.size());
+  EXPECT_EQ(answers, expected);
+  EXPECT_EQ(second.of_source(Counter::events_received), count(Counter::events_forwarded));
+  EXPECT_EQ(second.of_source(Counter::events_lost), 0u);
+  EXPECT_EQ(second.of_source(Counter::packets_marker), 6u);
+  EXPECT_EQ(second.counters.value(Counter::events_answered), count(Counter::events_forwarded));
+}
+
+// Two forwarding nodes, each with two boards, and a third that merges their halves.
+TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
+  const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
+  const auto events = test::make_events(16 * 50, 22);
+  Node third(ProtocolKind::m2egp, 2);
+  for (std::uint8_t half = 0; half < 2; ++half) {
+    Node first(ProtocolKind::mgp, 2);
+    EventWriter out(first.ring, first.sent_queue, {.source_sub_id = half}, first.counters, &first.transmitter);
+    first.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
+                                                       std::vector<std::uint32_t>{0}, 2, out, first.counters);
+    for (std::uint32_t p = 0; p < 50; ++p) {
+      for (std::uint8_t board = 0; board < 2; ++board) {
+        std::vector<TestEvent> parts;
+        for (const TestEvent& event : std::span(events).subspan(16 * p, 16)) {
+          parts.push_back(test::part_of(event, 2u * half + board));
+        }
+        first.link.incoming.push_back({test::make_packet(parts, p, board)});
+      }
+    }
+    first.run(1000);
+    first.finish();
+    for (const Bytes& packet : first.link.outgoing) third.link.incoming.push_back({packet});
+  }
+  writer = std::make_unique<EventWriter>(third.ring, third.sent_queue, ForwardConfig{}, third.counters, &third.transmitter);
+  third.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
+                                                     std::vector<std::uint32_t>{0}, 2, *writer, third.counters);
+  third.run(1000);
+  third.finish();
+  EXPECT_EQ(third.counters.value(Counter::events_complete), events.size());
+  EXPECT_EQ(third.counters.value(Counter::events_forwarded), events.size());
+}
+
+TEST(ForwarderSetUp, TheEngineRefusesHalfAConfiguration) {
+  EngineConfig config;
+  config.links.push_back({.name = "boards", .endpoint = "udp://127.0.0.1:0", .sources = {{.name = "board0"}}});
+  config.processor.kind = ProcessorKind::forward;
+  EXPECT_THROW(Engine{config}, SetupError);
+  config.processor.forward = ForwardConfig{.endpoint = "udp://127.0.0.1:9"};
+  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:9"};
+  EXPECT_THROW(Engine{config}, SetupError);
+  config.answers.reset();
+  EXPECT_NO_THROW(Engine{config});
+  for (const std::uint32_t bytes : {278u, 1473u, 8974u}) {
+    config.processor.forward->packet_bytes_max = bytes;
+    EXPECT_THROW(Engine{config}, SetupError) << bytes;
+  }
+  config.processor.kind = ProcessorKind::rich;
+  config.processor.forward->packet_bytes_max = 1472;
+  EXPECT_THROW(Engine{config}, SetupError);
+}
+
+}  // namespace
+}  // namespace nanet::engine
