@@ -22,7 +22,7 @@ for program in build/host-release/bench/micro/*; do
     bench_rings | bench_processor) arguments=(--seconds 0.05) ;;
     bench_ring_cuts) arguments=(--events 2000) ;;
     bench_finders) arguments=(mixture 200) ;;
-    bench_merger) arguments=() ;;
+    bench_merger | bench_l0tp) arguments=() ;;
     bench_udp_rate) arguments=(0.2) ;;
     *) fail "no short form of $program is known" "every benchmark has a smoke" "say it in scripts/bench_smoke.sh" ;;
   esac

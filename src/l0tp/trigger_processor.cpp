@@ -12,6 +12,10 @@ namespace {
 constexpr std::uint8_t kNoInput = 0xFF;
 constexpr std::uint16_t kCalibrationBit = 0x8000;
 constexpr std::uint32_t kAddressMask = kCellCount - 1;
+struct Found {
+  std::uint64_t time;
+  std::uint16_t id;
+};
 constexpr std::uint64_t kFirstTurn = wire::kTickMask + 1;  // unwrapped times begin here, so that none is below 0
 
 }  // namespace
@@ -41,7 +45,7 @@ TriggerProcessor::TriggerProcessor(const Config& config)
     enabled_masks_ |= static_cast<std::uint32_t>(from.enabled) << m;
   }
   arrived_ns_.resize(kCellCount);
-  cells_.resize(std::size_t{kCellCount} * input_count_);
+  rows_.resize(kCellCount);
 }
 
 void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t now_ns) {
@@ -63,7 +67,15 @@ void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t n
   input_stats_[input].primitives += view.primitive_count();
   last_packet_ns_ = now_ns;
   hear_time(wire::ticks(view.first_timestamp(), 0));
-  wire::for_each_primitive(view, [&](const wire::Primitive& primitive) { store(input, primitive, now_ns); });
+  // Twice over the primitives: first the cells are fetched, since the memory is larger than the nearest caches.
+  std::array<Found, wire::kMtpPrimitivesMax> found;
+  std::uint32_t count = 0;
+  wire::for_each_primitive(view, [&](const wire::Primitive& primitive) {
+    const std::uint64_t time = unwrapped(wire::ticks(primitive.timestamp, primitive.fine_time));
+    __builtin_prefetch(&rows_[static_cast<std::uint32_t>(time >> cell_shift_) & kAddressMask].of_input[input], 1);
+    found[count++] = {time, primitive.id};
+  });
+  for (std::uint32_t i = 0; i < count; ++i) store(input, found[i].time, found[i].id, now_ns);
 }
 
 std::size_t TriggerProcessor::decide(std::uint64_t now_ns, std::span<Decision> room) {
@@ -89,6 +101,12 @@ std::size_t TriggerProcessor::flush(std::span<Decision> room) {
     for (Mask& mask : masks_) mask.count = 0;
   }
   return count;
+}
+
+InputStats TriggerProcessor::input_stats(std::uint32_t input) const {
+  InputStats stats = input_stats_[input];
+  stats.matched = matched_counts_[input];
+  return stats;
 }
 
 // The header's time, which an empty packet has too: a detector that saw nothing still says how late it is.
@@ -137,8 +155,7 @@ std::uint64_t TriggerProcessor::unwrapped(std::uint64_t wire_time) const {
   return newest_ + static_cast<std::uint64_t>(wire::tick_difference(wire_time, newest_));
 }
 
-inline void TriggerProcessor::store(std::uint32_t input, const wire::Primitive& primitive, std::uint64_t now_ns) {
-  const std::uint64_t time = unwrapped(wire::ticks(primitive.timestamp, primitive.fine_time));
+inline void TriggerProcessor::store(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns) {
   const std::uint64_t cell = time >> cell_shift_;
   InputStats& stats = input_stats_[input];
   if (cell - next_cell_ >= kWindowCells) [[unlikely]] {
@@ -146,13 +163,13 @@ inline void TriggerProcessor::store(std::uint32_t input, const wire::Primitive& 
     return;
   }
   newest_ = std::max(newest_, time);
-  if ((primitive.id & kCalibrationBit) != 0) [[unlikely]] {
-    store_calibration(input, time, primitive.id, now_ns);
+  if ((id & kCalibrationBit) != 0) [[unlikely]] {
+    store_calibration(input, time, id, now_ns);
     return;
   }
   const std::uint32_t address = static_cast<std::uint32_t>(cell) & kAddressMask;
-  Cell& held = memory_of(input)[address];
-  const Cell word = time << 16 | primitive.id;
+  Cell& held = rows_[address].of_input[input];
+  const Cell word = time << 16 | id;
   const bool same_cell = held != 0 && (held ^ word) >> (16 + cell_shift_) == 0;
   if (input == reference_) {
     if (held == word) [[unlikely]] {
@@ -194,11 +211,21 @@ std::size_t TriggerProcessor::hand_out_calibrations(std::span<Decision> room) {
   return count;
 }
 
-// Visits the reference's stored cells from next_cell_ to before end_cell, by the bits of pending_. end_cell is never more
-// than one turn of the memory away, since newest_ is in the window.
 std::size_t TriggerProcessor::read_cells(std::uint64_t end_cell, std::span<Decision> room) {
+  std::array<std::uint64_t, 16> cells;
   std::size_t count = 0;
-  while (next_cell_ < end_cell) {
+  while (next_cell_ < end_cell && count < room.size()) {
+    const std::uint32_t found = gather(end_cell, std::span(cells).first(std::min(cells.size(), room.size() - count)));
+    for (std::uint32_t i = 0; i < found; ++i) decide_on(cells[i], room[count++]);
+  }
+  return count;
+}
+
+// Takes the reference's stored cells from next_cell_ to before end_cell in order, as many as there is room, and fetches what
+// deciding on them will read. end_cell is never more than one turn of the memory away, since newest_ was in the window.
+std::uint32_t TriggerProcessor::gather(std::uint64_t end_cell, std::span<std::uint64_t> cells) {
+  std::uint32_t count = 0;
+  while (next_cell_ < end_cell && count < cells.size()) {
     const std::uint32_t address = static_cast<std::uint32_t>(next_cell_) & kAddressMask;
     const std::uint64_t bits = pending_[address / 64] >> address % 64;
     if (bits == 0) {
@@ -210,12 +237,11 @@ std::size_t TriggerProcessor::read_cells(std::uint64_t end_cell, std::span<Decis
       next_cell_ = end_cell;
       break;
     }
-    next_cell_ = cell;
-    if (count == room.size()) break;
-    decide_on(cell, room[count++]);
-    const std::uint32_t read = static_cast<std::uint32_t>(cell) & kAddressMask;
-    pending_[read / 64] &= ~(std::uint64_t{1} << read % 64);
-    ++next_cell_;
+    const std::uint32_t found = static_cast<std::uint32_t>(cell) & kAddressMask;
+    pending_[found / 64] &= ~(std::uint64_t{1} << found % 64);
+    for (const std::uint64_t near : {cell - 1, cell, cell + 1}) __builtin_prefetch(&rows_[near & kAddressMask]);
+    cells[count++] = cell;
+    next_cell_ = cell + 1;
   }
   return count;
 }
@@ -228,17 +254,17 @@ std::size_t TriggerProcessor::read_all(std::span<Decision> room) {
 
 inline void TriggerProcessor::decide_on(std::uint64_t cell, Decision& decision) {
   const std::uint32_t address = static_cast<std::uint32_t>(cell) & kAddressMask;
-  const Cell reference = memory_of(reference_)[address];
+  const Cell reference = rows_[address].of_input[reference_];
   const std::uint64_t time = reference >> 16;
-  Pattern pattern{};
+  std::array<std::uint16_t, 8> ids{};
+  match(cell, time, ids);
+  ids[reference_] = static_cast<std::uint16_t>(reference);
   std::uint32_t matched = 0;
-  for (std::uint32_t i = 0; i < input_count_; ++i) {
-    const std::uint16_t id = i == reference_ ? static_cast<std::uint16_t>(reference) : match(i, cell, time);
-    pattern[i / 4] |= std::uint64_t{id} << 16 * (i % 4);
-    matched |= static_cast<std::uint32_t>(id != 0) << i;
-    input_stats_[i].matched += id != 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < kInputsMax; ++i) {
+    matched |= static_cast<std::uint32_t>(ids[i] != 0) << i;
+    matched_counts_[i] += ids[i] != 0 ? 1 : 0;
   }
-  const std::uint16_t word = trigger_word(pattern);
+  const std::uint16_t word = trigger_word(std::bit_cast<Pattern>(ids));
   decision = {.timestamp = wire::timestamp_of(time),
               .fine_time = wire::fine_time_of(time),
               .kind = DecisionKind::physics,
@@ -251,22 +277,26 @@ inline void TriggerProcessor::decide_on(std::uint64_t cell, Decision& decision) 
   trigger_count_ += word != 0 ? 1 : 0;
 }
 
-// ID of the closest primitive of `input` within its time cut, or 0. The distance alone tells what an earlier turn of the memory left:
-// that is a whole memory away, the cut at most two cells.
-inline std::uint16_t TriggerProcessor::match(std::uint32_t input, std::uint64_t cell, std::uint64_t time) const {
-  const Cell* const memory = memory_of(input);
+// For each input the ID of its closest primitive within its time cut, or 0. The distance alone tells what an earlier turn of the
+// memory left: that is a whole memory away, the cut at most two cells. An empty cell is like one of time 0 and without an ID.
+inline void TriggerProcessor::match(std::uint64_t cell, std::uint64_t time, std::array<std::uint16_t, 8>& ids) const {
+  const Row* const rows[] = {&rows_[static_cast<std::uint32_t>(cell) & kAddressMask],
+                             &rows_[static_cast<std::uint32_t>(cell - 1) & kAddressMask],
+                             &rows_[static_cast<std::uint32_t>(cell + 1) & kAddressMask]};
   const std::uint64_t reference = time << 16;
-  std::uint64_t closest = std::uint64_t{time_cut_ticks_[input]} + 1;
-  std::uint16_t id = 0;
-  for (const std::uint64_t candidate : {cell, cell - 1, cell + 1}) {
-    const Cell held = memory[static_cast<std::uint32_t>(candidate) & kAddressMask];
-    const auto difference = static_cast<std::int64_t>((held & ~std::uint64_t{0xFFFF}) - reference) >> 16;
-    const auto distance = static_cast<std::uint64_t>(difference < 0 ? -difference : difference);
-    const bool closer = held != 0 && distance < closest;
-    closest = closer ? distance : closest;
-    id = closer ? static_cast<std::uint16_t>(held) : id;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    std::uint64_t closest = std::uint64_t{time_cut_ticks_[i]} + 1;
+    std::uint64_t id = 0;
+    for (const Row* const row : rows) {
+      const Cell held = row->of_input[i];
+      const auto difference = static_cast<std::int64_t>((held & ~std::uint64_t{0xFFFF}) - reference) >> 16;
+      const auto distance = static_cast<std::uint64_t>(difference < 0 ? -difference : difference);
+      const std::uint64_t closer = 0 - std::uint64_t{distance < closest};  // all ones or none: which it is nobody can predict
+      closest ^= (closest ^ distance) & closer;
+      id ^= (id ^ held) & closer;
+    }
+    ids[i] = static_cast<std::uint16_t>(id);
   }
-  return id;
 }
 
 inline std::uint16_t TriggerProcessor::trigger_word(const Pattern& pattern) {
@@ -292,7 +322,7 @@ void TriggerProcessor::forget_times() {
   started_ = false;
   jumping_ = false;
   candidate_votes_ = 0;
-  std::ranges::fill(cells_, Cell{0});
+  std::ranges::fill(rows_, Row{});
 }
 
 }  // namespace nanet::l0tp

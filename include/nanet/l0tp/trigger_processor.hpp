@@ -142,7 +142,8 @@ class TriggerProcessor {
   std::size_t flush(std::span<Decision> room);
 
   const Stats& stats() const { return stats_; }
-  std::span<const InputStats> input_stats() const { return {input_stats_.data(), input_count_}; }
+  InputStats input_stats(std::uint32_t input) const;  // precondition: input < input_count()
+  std::uint32_t input_count() const { return input_count_; }
   std::span<const MaskStats> mask_stats() const { return {mask_stats_.data(), mask_count_}; }
 
   // Reference primitives stored and neither decided on nor overwritten; calibrations not yet handed out.
@@ -154,6 +155,10 @@ class TriggerProcessor {
  private:
   // time << 16 | primitive ID; 0: empty. 48 bits of time, so that what an earlier turn of the memory left never matches.
   using Cell = std::uint64_t;
+  // The cells of all inputs at one address: one cache line, so that an event's primitives meet where they are compared.
+  struct alignas(64) Row {
+    std::array<Cell, 8> of_input{};
+  };
   using Pattern = std::array<std::uint64_t, 2>;  // 16 bits an input, input 0 lowest
 
   struct Mask {
@@ -174,18 +179,16 @@ class TriggerProcessor {
   void vote_against();
   bool is_late(std::uint64_t cell) const;
   std::uint64_t unwrapped(std::uint64_t wire_time) const;
-  void store(std::uint32_t input, const wire::Primitive& primitive, std::uint64_t now_ns);
+  void store(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns);
   void store_calibration(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns);
   std::size_t hand_out_calibrations(std::span<Decision> room);
   std::size_t read_cells(std::uint64_t end_cell, std::span<Decision> room);
   std::size_t read_all(std::span<Decision> room);
+  std::uint32_t gather(std::uint64_t end_cell, std::span<std::uint64_t> cells);
   void decide_on(std::uint64_t cell, Decision& decision);
-  std::uint16_t match(std::uint32_t input, std::uint64_t cell, std::uint64_t time) const;
+  void match(std::uint64_t cell, std::uint64_t time, std::array<std::uint16_t, 8>& ids) const;
   std::uint16_t trigger_word(const Pattern& pattern);
   void forget_times();
-
-  Cell* memory_of(std::uint32_t input) { return cells_.data() + std::size_t{input} * kCellCount; }
-  const Cell* memory_of(std::uint32_t input) const { return cells_.data() + std::size_t{input} * kCellCount; }
 
   std::uint64_t newest_ = 0;
   std::uint64_t next_cell_ = 0;
@@ -203,10 +206,11 @@ class TriggerProcessor {
   std::uint64_t candidate_time_ = 0;  // on the wire's 40 bits
   std::uint32_t candidate_votes_ = 0;
 
-  std::array<std::uint32_t, kInputsMax> time_cut_ticks_{};
+  std::array<std::uint32_t, 8> time_cut_ticks_{};
   std::array<Mask, kMasksMax> masks_{};
   std::array<std::uint8_t, 256> input_of_source_{};
-  std::array<InputStats, kInputsMax> input_stats_{};
+  std::array<InputStats, kInputsMax> input_stats_{};  // but for `matched`
+  std::array<std::uint64_t, 8> matched_counts_{};
   std::array<MaskStats, kMasksMax> mask_stats_{};
   Stats stats_;
   std::uint64_t trigger_count_ = 0;
@@ -216,7 +220,7 @@ class TriggerProcessor {
   std::array<Calibration, kCalibrationsMax> calibrations_{};
   std::array<std::uint64_t, kCellCount / 64> pending_{};  // bit: the reference's cell at this address is stored and not read
   std::vector<std::uint64_t> arrived_ns_;                 // of the reference's cells
-  std::vector<Cell> cells_;                               // input after input
+  std::vector<Row> rows_;                                 // by address
 };
 
 }  // namespace nanet::l0tp

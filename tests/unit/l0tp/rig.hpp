@@ -57,7 +57,8 @@ class Rig {
   }
 
   void check_books() const {
-    for (const InputStats& s : processor.input_stats()) {
+    for (std::uint32_t i = 0; i < processor.input_count(); ++i) {
+      const InputStats s = processor.input_stats(i);
       EXPECT_EQ(s.primitives, s.stored + s.calibrations + s.late + s.out_of_range + s.duplicates + s.calibrations_no_room);
     }
     const Stats& s = processor.stats();
