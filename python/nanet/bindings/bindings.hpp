@@ -21,6 +21,7 @@ void bind_histogram(nb::module_& module);
 void bind_rings(nb::module_& module);
 void bind_finders(nb::module_& module);
 void bind_engine(nb::module_& module);
+void bind_l0tp(nb::module_& module);
 void bind_emulator(nb::module_& module);
 void bind_port(nb::module_& module);
 void bind_physics(nb::module_& module);

@@ -39,6 +39,7 @@ NB_MODULE(_core, module) {
   bind_rings(module);
   bind_finders(module);
   bind_engine(module);
+  bind_l0tp(module);
   bind_emulator(module);
   bind_port(module);
   bind_physics(module);

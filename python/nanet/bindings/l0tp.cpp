@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/l0tp/trigger_processor.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace nanet::bindings {
+namespace {
+
+l0tp::Config l0tp_config(const nb::dict& dict) {
+  l0tp::Config config;
+  config.inputs.clear();
+  for (const nb::handle item : get<nb::list>(dict, "inputs")) {
+    const auto input = nb::cast<nb::dict>(item);
+    config.inputs.push_back({get<std::uint8_t>(input, "source_id"), get<std::uint32_t>(input, "time_cut_ticks")});
+  }
+  config.reference_index = get<std::uint32_t>(dict, "reference_index");
+  config.fine_time_bits = get<std::uint32_t>(dict, "fine_time_bits");
+  config.read_lag_ticks = get<std::uint64_t>(dict, "read_lag_ticks");
+  config.silence_ns = get<std::uint64_t>(dict, "silence_ns");
+  using Bits = std::array<std::uint16_t, l0tp::kInputsMax>;
+  for (const nb::handle item : get<nb::list>(dict, "masks")) {
+    const auto mask = nb::cast<nb::dict>(item);
+    config.masks.push_back({get<std::string>(mask, "name"), get<Bits>(mask, "value"), get<Bits>(mask, "care"),
+                            get<std::uint32_t>(mask, "downscaling"), get<bool>(mask, "enabled")});
+  }
+  return config;
+}
+
+// Calls call(room) until it returns less than there is room; all decisions as one array.
+template <class F>
+nb::object gather(F&& call) {
+  std::vector<l0tp::Decision> all;
+  std::array<l0tp::Decision, 256> room;
+  for (std::size_t count = room.size(); count == room.size();) {
+    count = call(std::span(room));
+    all.insert(all.end(), room.begin(), room.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  using l0tp::Decision;
+  return to_records(all, {{"timestamp", "<u4", offsetof(Decision, timestamp)},
+                          {"fine_time", "u1", offsetof(Decision, fine_time)},
+                          {"kind", "u1", offsetof(Decision, kind)},
+                          {"matched_inputs", "u1", offsetof(Decision, matched_inputs)},
+                          {"trigger_word", "<u2", offsetof(Decision, trigger_word)},
+                          {"trigger_number", "<u8", offsetof(Decision, trigger_number)},
+                          {"arrived_ns", "<u8", offsetof(Decision, arrived_ns)}});
+}
+
+nb::dict counters(const l0tp::TriggerProcessor& processor) {
+  nb::dict dict;
+  for (const auto& entry : l0tp::kStatsNames) dict[nb::str(entry.name.data())] = processor.stats().*entry.value;
+  nb::list inputs;
+  for (std::uint32_t i = 0; i < processor.input_count(); ++i) {
+    const l0tp::InputStats stats = processor.input_stats(i);
+    nb::dict input;
+    for (const auto& entry : l0tp::kInputStatsNames) input[nb::str(entry.name.data())] = stats.*entry.value;
+    inputs.append(input);
+  }
+  dict["inputs"] = inputs;
+  nb::list masks;
+  for (const l0tp::MaskStats& stats : processor.mask_stats()) {
+    nb::dict mask;
+    mask["matched"] = stats.matched;
+    mask["fired"] = stats.fired;
+    masks.append(mask);
+  }
+  dict["masks"] = masks;
+  dict["pending"] = processor.pending_count();
+  dict["pending_calibrations"] = processor.pending_calibrations();
+  return dict;
+}
+
+}  // namespace
+
+void bind_l0tp(nb::module_& module) {
+  using l0tp::TriggerProcessor;
+  nb::class_<TriggerProcessor>(module, "L0TriggerProcessor", "Aligns the primitives of up to seven detectors and decides.")
+      .def(
+          "__init__", [](TriggerProcessor* self, const nb::dict& config) { new (self) TriggerProcessor(l0tp_config(config)); },
+          nb::arg("config"), "config: what nanet.l0tp.config.L0tpConfig.native() gives. Raises SetupError.")
+      .def(
+          "take",
+          [](TriggerProcessor& self, const nb::bytes& datagram, std::uint64_t now_ns) {
+            self.take({static_cast<const std::byte*>(datagram.data()), datagram.size()}, now_ns);
+          },
+          nb::arg("datagram"), nb::arg("now_ns"), "One UDP payload; whatever is in it is counted.")
+      .def(
+          "decide",
+          [](TriggerProcessor& self, std::uint64_t now_ns) {
+            return gather([&](std::span<l0tp::Decision> room) { return self.decide(now_ns, room); });
+          },
+          nb::arg("now_ns"),
+          "All that can be decided now, as a structured array: timestamp, fine_time, kind (0 physics, 1 calibration), "
+          "matched_inputs, trigger_word, trigger_number, arrived_ns.")
+      .def(
+          "flush", [](TriggerProcessor& self) { return gather([&](std::span<l0tp::Decision> room) { return self.flush(room); }); },
+          "End of run: decides on all that waits and forgets the times.")
+      .def("counters", &counters, "Totals, with `inputs` and `masks` as lists of their own.");
+}
+
+}  // namespace nanet::bindings
