@@ -22,8 +22,8 @@ PACKET_LOSSES = ("packets_lost_kernel", "packets_lost_network", "packets_clop_fu
 """Counters of packets that a source sent and the processor did not get; every such packet is in exactly one."""
 
 LINK_LOSSES = {
-    "answers_refused": "packets of answers that the receiver's machine refused: nobody listens there",
-    "answers_dropped": "packets of answers that the kernel did not take",
+    "answers_refused": "packets of answers, or of events sent on, that the receiver's machine refused: nobody listens there",
+    "answers_dropped": "packets of answers, or of events sent on, that the kernel did not take",
     "kernel_dropped": "datagrams that the kernel dropped at a link without sequence numbers",
 }
 """Losses that only a link knows of, in packets."""
@@ -57,7 +57,7 @@ def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> d
     counters |= dict.fromkeys(LINK_LOSSES, 0)
     for link in snapshot["links"]:
         stats = link["stats"]
-        if link["name"] == "answers":
+        if link["name"] in ("answers", "forward"):
             counters["answers_refused"] += int(stats["tx_refused"])
             counters["answers_dropped"] += int(stats["tx_dropped"])
         elif link["name"] in raw_links:

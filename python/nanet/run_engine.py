@@ -104,8 +104,11 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
     merged, raw_links = config.processor.merge is not None, _raw_links(config)
     counting = config.processor.kind == "count"
     state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
+    done = {"count": "packets_accepted", "forward": "events_forwarded"}.get(config.processor.kind, "events_answered")
     if counting:
-        state.unit, state.done_name = "packet", "accepted"
+        state.unit = "packet"
+    if done != "events_answered":
+        state.done_name = done.partition("_")[2]
     events_before, then = 0, start
     while engine.running and time.monotonic() < end:
         if stop.wait(min(1.0, end - time.monotonic())):
@@ -124,7 +127,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
             events = counters["packets_accepted" if counting else "events_received"]
             state.rate, events_before, then = (events - events_before) / (now - then), events, now
             state.elapsed_s = now - start
-            state.answered = counters["packets_accepted" if counting else "events_answered"]
+            state.answered = counters[done]
             state.losses = books.engine_losses(counters, merged=merged)
             histogram = _residence(snapshot)
             state.latency_us = histogram.summary_us() if histogram.count else {}

@@ -58,6 +58,7 @@ class Engine {
   const std::vector<Input>& inputs() const { return inputs_; }
   // Where answers or forwarded events leave; null when nothing is sent.
   const link::Link* answer_link() const { return answer_link_.get(); }
+  bool forwards() const { return forward_ != nullptr; }
   const RingMonitor& monitor() const { return monitor_; }
   const flow::LatencyHistogram* residence_ns() const { return transmitter_ ? &transmitter_->residence_ns() : nullptr; }
 

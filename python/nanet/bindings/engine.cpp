@@ -79,7 +79,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   }
   if (engine.answer_link() != nullptr) {
     nb::dict answers;
-    answers["name"] = "answers";
+    answers["name"] = engine.forwards() ? "forward" : "answers";
     answers["stats"] = stats_dict(engine.answer_link()->stats());
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();
