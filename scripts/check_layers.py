@@ -69,7 +69,14 @@ CLOCK_CALL = (
 )
 
 # Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
-PYTHON_LAYERS: dict[str, set[str]] = {"_core": set(), "config": {"config_errors"}, "config_errors": set()}
+PYTHON_LAYERS: dict[str, set[str]] = {
+    "_core": set(),
+    "conditions": set(),
+    "config_errors": set(),
+    "config_base": set(),
+    "config_rich": {"config_base", "conditions"},
+    "config": {"config_base", "config_errors", "config_rich"},
+}
 PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}}
 
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".sv", ".cmake"}

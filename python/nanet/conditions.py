@@ -19,7 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONDITIONS_MAX", "QUANTITIES", "ConditionError", "answers", "check", "pack", "states", "truth_table"]
+__all__ = [
+    "CONDITIONS_MAX",
+    "MULTIPLICITY_MAX",
+    "QUANTITIES",
+    "ConditionError",
+    "Row",
+    "answers",
+    "check",
+    "names_in",
+    "pack",
+    "states",
+    "truth_table",
+]
 
 CONDITIONS_MAX = 4
 MULTIPLICITY_MAX = 63
@@ -73,6 +85,11 @@ def check(text: str) -> None:
     answers(text)
 
 
+def names_in(text: str) -> set[str]:
+    """The quantities that a valid condition asks about."""
+    return {node.id for node in ast.walk(ast.parse(text.strip(), mode="eval")) if isinstance(node, ast.Name)}
+
+
 def answers(text: str) -> NDArray[np.bool_]:
     """The answer for each verdict, bool [8064]. Raises ConditionError."""
     if len(text) > TEXT_MAX:
@@ -119,8 +136,8 @@ def _value(node: ast.expr) -> NDArray[Any]:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return np.asarray(-_number(operand))
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            combine = np.add if isinstance(op, ast.Add) else np.subtract
-            return np.asarray(combine(_number(left), _number(right)))
+            sign = 1 if isinstance(op, ast.Add) else -1
+            return np.asarray(_number(left) + sign * _number(right))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             return _comparison([left, *comparators], ops)
     raise ConditionError(

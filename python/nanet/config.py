@@ -9,18 +9,16 @@ native engine sees.
 
 from __future__ import annotations
 
-import ipaddress
-import os
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, model_validator
 
+from nanet.config_base import Byte, Core, Endpoint, Model, Name, Probability, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
+from nanet.config_rich import Cuts, Decision
 
 __all__ = [
     "Answers", "ConfigError", "Cores", "Cuts", "EngineConfig", "Faults", "LinkConfig", "MemoryRegion", "Merge",
@@ -28,96 +26,11 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
-ELECTRON_RADIUS_MM = 189.65
 
 
 def load(path: str | Path) -> EngineConfig:
     """The engine configuration in the YAML file at `path`. Raises ConfigError."""
     return validated(EngineConfig, load_document(Path(path)))
-
-
-def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
-    """An error of ours inside a validator, in the project's grammar."""
-    text = f"{what} ({why}) {suggestion}"
-    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))
-
-
-def setting(
-    default: Any,
-    what: str,
-    *,
-    unit: str | None = None,
-    too_small: str | None = None,
-    too_big: str | None = None,
-    **constraints: Any,
-) -> Any:
-    """A field whose description says unit and the effect of a value that is too small or too big."""
-    text = what + (f" [{unit}]" if unit else "") + "."
-    if too_small:
-        text += f" Too small: {too_small}."
-    if too_big:
-        text += f" Too big: {too_big}."
-    extra: dict[str, Any] | None = {"unit": unit} if unit else None
-    if isinstance(default, (dict, list)) or callable(default):
-        factory = default if callable(default) else (lambda: default)
-        return Field(default_factory=factory, description=text, json_schema_extra=extra, **constraints)
-    return Field(default, description=text, json_schema_extra=extra, **constraints)
-
-
-def online_cores() -> frozenset[int]:
-    """The CPU cores that the kernel has online."""
-    try:
-        text = Path("/sys/devices/system/cpu/online").read_text().strip()
-    except OSError:
-        return frozenset(range(os.cpu_count() or 1))
-    cores: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        cores.update(range(int(first), int(last or first) + 1))
-    return frozenset(cores)
-
-
-def check_endpoint(url: str) -> str:
-    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts."""
-    scheme, separator, rest = url.partition("://")
-    suggestion = "write it as udp://ADDRESS:PORT, for example udp://127.0.0.1:6200"
-    if not separator:
-        raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
-    if scheme != "udp":
-        raise problem(f"endpoint '{url}' is of no known kind", f"this version has no {scheme}:// link", suggestion)
-    host, colon, port = rest.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
-        raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
-    if re.fullmatch(r"[0-9.]*", host):
-        try:
-            ipaddress.IPv4Address(host)
-        except ValueError:
-            raise problem(f"endpoint '{url}' has no usable address", "it is no IPv4 address", suggestion) from None
-    elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
-        raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
-    return f"udp://{host}:{int(port)}"
-
-
-def check_core(core: int) -> int:
-    """A core that this machine has."""
-    cores = online_cores()
-    if core not in cores:
-        names = f"{min(cores)} to {max(cores)}" if len(cores) > 1 else f"{min(cores)}"
-        raise problem(f"there is no CPU core {core}", f"this machine has {names}", "choose one of those, or null")
-    return core
-
-
-Endpoint = Annotated[str, AfterValidator(check_endpoint)]
-Core = Annotated[int, Field(ge=0), AfterValidator(check_core)]
-Byte = Annotated[int, Field(ge=0, le=255)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.-]+$")]
-
-
-class Model(BaseModel):
-    """Frozen, and no key that is not in the schema."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False)
 
 
 class Cores(Model):
@@ -211,8 +124,10 @@ class LinkConfig(Model):
 
     name: Name = setting(..., "Name in reports")
     endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT; udp://0.0.0.0:PORT listens on every address")
-    protocol: Literal["mgp", "raw"] = setting(
-        "mgp", "mgp: our packets with sequence numbers and checksum; raw: any datagrams, counted and handed over"
+    protocol: Literal["mgp", "m2egp", "raw"] = setting(
+        "mgp",
+        "mgp: packets of readout boards, with sequence numbers and checksum; m2egp: the same of merged events, from a node"
+        " that forwards; raw: any datagrams, counted and handed over",
     )
     memory_region: Name = setting(..., "Name of the memory region that packets are received into")
     batch_size: int = setting(
@@ -247,10 +162,10 @@ class LinkConfig(Model):
 
     @model_validator(mode="after")
     def _sources(self) -> LinkConfig:
-        if self.protocol == "mgp" and not self.sources:
+        if self.protocol != "raw" and not self.sources:
             raise problem(
                 f"link '{self.name}' has no sources",
-                "with protocol mgp every packet of an unknown source is refused",
+                f"with protocol {self.protocol} every packet of an unknown source is refused",
                 "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]",
             )
         if self.protocol == "raw" and self.sources:
@@ -291,50 +206,26 @@ class Merge(Model):
         return self
 
 
-class Cuts(Model):
-    """When a fit counts as a ring, and when a ring counts as electron-like."""
-
-    min_hits: int = setting(
-        4, "Fewest mapped hits", unit="hits", ge=4, le=128,
-        too_small="rings through noise: any three hits lie on a circle", too_big="rings of few photons are not found",
-    )  # fmt: skip
-    radius_min_mm: float = setting(
-        70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
-        too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
-        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
-    )  # fmt: skip
-    rms_max_mm: float = setting(
-        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
-        too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
-    )  # fmt: skip
-    electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)
-    electron_window_mm: float = setting(
-        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm",
-        ge=0.0, le=1000.0,
-        too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
-        too_big="fast muons and pions pass as electrons",
-    )  # fmt: skip
-
-    @model_validator(mode="after")
-    def _order(self) -> Cuts:
-        if self.radius_min_mm >= self.radius_max_mm:
-            raise problem(
-                f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
-                "no ring could pass",
-                "exchange or widen them",
-            )
-        return self
-
-
-class Processor(Model):
+class Processor(Decision):
     """What is done with the events."""
 
-    kind: Literal["rich", "count"] = setting("rich", "rich: find the ring of each event; count: only count packets and bytes")
+    kind: Literal["rich", "forward", "count"] = setting(
+        "rich", "rich: find the rings of each event; forward: send whole events on; count: only count packets and bytes"
+    )
     merge: Merge | None = setting(None, "Event building; needed with more than one source, null: each packet has whole events")
-    cuts: Cuts = setting(Cuts, "Quality cuts of the ring fit")
+    forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
+
+
+class Forward(Model):
+    """Where events go that are built here and judged elsewhere, as M2EGP packets, and under which name."""
+
+    endpoint: Endpoint = setting(..., "Who gets the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
+    source_id: Byte = setting(0x1C, "Source ID in the packet header")
+    source_sub_id: Byte = setting(0, "Source sub-ID in the packet header: which node")
+    packet_bytes_max: int = setting(
+        1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972, multiple_of=2,
+        too_small="many small packets", too_big="packets that the network cuts up or drops",
+    )  # fmt: skip
 
 
 class Answers(Model):
@@ -442,17 +333,41 @@ class EngineConfig(Model):
         used = [str(core) for core in (cores.receive, cores.process, cores.send) if core is not None]
         _no_twice("core", used, "give each stage a core of its own, or null")
 
+    def _check_forward(self) -> None:
+        forward = self.processor.forward
+        if self.processor.kind == "forward" and forward is None:
+            raise problem(
+                "processor forward has no destination", "events must go somewhere", "add forward: {endpoint: udp://ADDRESS:PORT}"
+            )
+        if self.processor.kind != "forward" and forward is not None:
+            raise problem(
+                "forward is configured", f"processor {self.processor.kind} sends no events", "remove it, or set kind to forward"
+            )
+        for link in self.links:
+            if forward and forward.endpoint == link.endpoint:
+                raise problem(
+                    f"events go to the engine's own link '{link.name}'", f"both are {link.endpoint}",
+                    "set forward.endpoint to a link of the next node",
+                )  # fmt: skip
+
     def _check_processor(self) -> None:
         source_count = sum(len(link.sources) for link in self.links)
+        self._check_forward()
         if self.processor.kind == "count":
             if self.answers is not None:
                 raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")
             if self.processor.merge is not None:
                 raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
             return
+        if self.processor.kind == "forward" and self.answers is not None:
+            raise problem("answers are configured", "processor forward finds no rings", "set answers to null, or kind to rich")
         raw = [link.name for link in self.links if link.protocol == "raw"]
         if raw:
-            raise problem(f"processor rich cannot read link '{raw[0]}'", "its protocol is raw", "use protocol: mgp, or kind: count")
+            raise problem(
+                f"processor {self.processor.kind} cannot read link '{raw[0]}'",
+                "its protocol is raw",
+                "use protocol: mgp, or kind: count",
+            )
         if source_count > 1 and self.processor.merge is None:
             raise problem(
                 f"{source_count} sources but no merge",
@@ -465,8 +380,8 @@ class PortConfig(Model):
     """What `nanet.open` hands to the native port: one link, one CLOP, no processor."""
 
     endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
-    protocol: Literal["mgp", "raw"] = setting("raw", "mgp: our packets, checked; raw: any datagrams")
-    sources: tuple[Source, ...] = setting((), "Who may send here; mgp only")
+    protocol: Literal["mgp", "m2egp", "raw"] = setting("raw", "mgp, m2egp: our packets, checked; raw: any datagrams")
+    sources: tuple[Source, ...] = setting((), "Who may send here; not with raw")
     buffer_count: int = setting(16, "Buffers, a power of two", unit="buffers", ge=2, le=65536)
     buffer_bytes: int = setting(1 << 18, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30)
     huge_pages: bool = setting(True, "Try huge pages")

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from nanet.config import Byte, Core, Cuts, Endpoint, Model, problem, setting
+from nanet.config import Byte, Core, Endpoint, Model, problem, setting
 from nanet.config_errors import load_document, validated
+from nanet.config_rich import Decision
 
 __all__ = ["EmulatorConfig", "Fractions", "MonteCarlo", "load"]
 
@@ -86,8 +87,11 @@ class MonteCarlo(Model):
         return self
 
 
-class EmulatorConfig(Model):
-    """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock."""
+class EmulatorConfig(Decision):
+    """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock.
+
+    finder, cuts and conditions are the engine's: each answer is checked against the emulator's own.
+    """
 
     model_config = ConfigDict(title="nanet emulator configuration")
 
@@ -127,7 +131,6 @@ class EmulatorConfig(Model):
     cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
     drain_ms: int = setting(200, "How long to wait for answers after the last packet", unit="ms", ge=0, le=60000)
     monte_carlo: MonteCarlo = setting(MonteCarlo, "Which events are made")
-    cuts: Cuts = setting(Cuts, "The engine's cuts, to check each answer against the emulator's own fit")
 
     @model_validator(mode="after")
     def _whole(self) -> EmulatorConfig:

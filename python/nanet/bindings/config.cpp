@@ -5,7 +5,9 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "finders.hpp"
 #include "nanet/link/endpoint.hpp"
 
 namespace nanet::bindings {
@@ -51,12 +53,24 @@ engine::MergeConfig merge_config(const nb::dict& dict) {
   };
 }
 
+engine::ForwardConfig forward_config(const nb::dict& dict) {
+  return {
+      .endpoint = get<std::string>(dict, "endpoint"),
+      .source_id = get<std::uint8_t>(dict, "source_id"),
+      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
+      .packet_bytes_max = get<std::uint32_t>(dict, "packet_bytes_max"),
+  };
+}
+
 engine::ProcessorConfig processor_config(const nb::dict& dict) {
   using engine::ProcessorKind;
   engine::ProcessorConfig config;
-  config.kind = choice<ProcessorKind>(dict, "kind", {{"rich", ProcessorKind::rich}, {"count", ProcessorKind::count}});
+  config.kind = choice<ProcessorKind>(
+      dict, "kind", {{"rich", ProcessorKind::rich}, {"forward", ProcessorKind::forward}, {"count", ProcessorKind::count}});
   if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
-  config.decision.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
+  config.finder = finder_config(get<nb::dict>(dict, "finder"));
+  config.decision = decision_config(dict);
   return config;
 }
 
@@ -74,7 +88,8 @@ LinkConfig common_link_config(const nb::dict& dict) {
   using engine::ProtocolKind;
   LinkConfig config;
   config.endpoint = get<std::string>(dict, "endpoint");
-  config.protocol = choice<ProtocolKind>(dict, "protocol", {{"mgp", ProtocolKind::mgp}, {"raw", ProtocolKind::raw}});
+  config.protocol = choice<ProtocolKind>(dict, "protocol",
+                                         {{"mgp", ProtocolKind::mgp}, {"m2egp", ProtocolKind::m2egp}, {"raw", ProtocolKind::raw}});
   config.batch_size = get<std::uint32_t>(dict, "batch_size");
   config.timeout_ns = us_to_ns(dict, "timeout_us");
   config.socket_buffer_bytes = get<std::uint32_t>(dict, "socket_buffer_bytes");
@@ -148,14 +163,39 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
 }
 
 rich::RingCuts ring_cuts(const nb::dict& dict) {
-  return {
+  rich::RingCuts cuts{
       .min_hits = get<std::uint32_t>(dict, "min_hits"),
       .radius_min_mm = get<float>(dict, "radius_min_mm"),
       .radius_max_mm = get<float>(dict, "radius_max_mm"),
       .rms_max_mm = get<float>(dict, "rms_max_mm"),
       .electron_radius_mm = get<float>(dict, "electron_radius_mm"),
       .electron_window_mm = get<float>(dict, "electron_window_mm"),
+      .kind_window_mm = get<float>(dict, "kind_window_mm"),
   };
+  if (has(dict, "momentum_gev")) rich::set_momentum(cuts, get<double>(dict, "momentum_gev"));
+  return cuts;
+}
+
+rich::FinderConfig finder_config(const nb::dict& dict) {
+  nb::dict cuts;
+  for (const auto& [key, value] : dict) {
+    if (nb::cast<std::string>(key) != "name") cuts[key] = value;
+  }
+  return finder_config(get<std::string>(dict, "name"), cuts);
+}
+
+rich::Decision decision_config(const nb::dict& dict) {
+  rich::Decision decision{.cuts = ring_cuts(get<nb::dict>(dict, "cuts"))};
+  nb::list texts;
+  for (const nb::handle condition : get<nb::list>(dict, "conditions")) texts.append(nb::cast<nb::dict>(condition)["when"]);
+  const auto table = nb::cast<nb::bytes>(nb::module_::import_("nanet.conditions").attr("pack")(texts));
+  if (table.size() != decision.conditions.answers.size()) {
+    throw SetupError("the table of conditions has " + std::to_string(table.size()) + " answers",
+                     "there are " + std::to_string(decision.conditions.answers.size()) + " verdicts", "report this");
+  }
+  decision.conditions.count = static_cast<std::uint32_t>(texts.size());
+  std::memcpy(decision.conditions.answers.data(), table.c_str(), table.size());
+  return decision;
 }
 
 emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
@@ -204,7 +244,8 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
   config.in_flight_packets_max = get<std::uint32_t>(dict, "in_flight_packets_max");
   config.drain_ms = get<double>(dict, "drain_ms");
-  config.decision.cuts = ring_cuts(get<nb::dict>(dict, "cuts"));
+  config.finder = finder_config(get<nb::dict>(dict, "finder"));
+  config.decision = decision_config(dict);
   config.cpu_core = core(dict, "cpu_core");
   return config;
 }

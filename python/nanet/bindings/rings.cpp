@@ -86,6 +86,8 @@ nb::dict default_cuts() {
   dict["rms_max_mm"] = cuts.rms_max_mm;
   dict["electron_radius_mm"] = cuts.electron_radius_mm;
   dict["electron_window_mm"] = cuts.electron_window_mm;
+  dict["momentum_gev"] = nb::none();  // no muon, pion or kaon radius is set
+  dict["kind_window_mm"] = cuts.kind_window_mm;
   return dict;
 }
 

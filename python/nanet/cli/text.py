@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from nanet.conditions import MULTIPLICITY_MAX, Row
+
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -31,3 +33,27 @@ def doctor_table(checks: Sequence[Mapping[str, Any]]) -> None:
         console.print("\nTo mend:", style="bold")
         for check in mends:
             console.print(Text(f"  {check['name']}: ", style="dim").append(str(check["mend"]), style="default"), soft_wrap=True)
+
+
+def truth_table(rows: Sequence[Row], names: Sequence[str]) -> None:
+    """Prints the answers of all conditions; equal answers over a range of multiplicity are one line."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 160
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    quantities = list(rows[0].mix)
+    for quantity in quantities:
+        table.add_column(quantity, justify="right")
+    table.add_column("multiplicity", justify="right")
+    for bit, name in enumerate(names):
+        table.add_column(f"{name} (bit {10 + bit})", justify="center")
+    last_rings = 0
+    for row in rows:
+        if row.mix["rings"] != last_rings:
+            table.add_section()
+        last_rings = row.mix["rings"]
+        low, high = row.multiplicity
+        span = f"{low}" if low == high else f"{low} to {high}" + ("+" if high == MULTIPLICITY_MAX else "")
+        answers = [Text("yes", style="green") if holds else Text("-", style="dim") for holds in row.holds]
+        table.add_row(*(str(row.mix[quantity]) for quantity in quantities), span, *answers)
+    console.print(table)

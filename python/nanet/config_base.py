@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all models of a configuration are made of: described fields, errors in the project's grammar, checked types."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "Byte",
+    "Core",
+    "Endpoint",
+    "Model",
+    "Name",
+    "Probability",
+    "check_core",
+    "check_endpoint",
+    "online_cores",
+    "problem",
+    "setting",
+]
+
+
+def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
+    """An error of ours inside a validator, in the project's grammar."""
+    text = f"{what} ({why}) {suggestion}"
+    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))
+
+
+def setting(
+    default: Any,
+    what: str,
+    *,
+    unit: str | None = None,
+    too_small: str | None = None,
+    too_big: str | None = None,
+    **constraints: Any,
+) -> Any:
+    """A field whose description says unit and the effect of a value that is too small or too big."""
+    text = what + (f" [{unit}]" if unit else "") + "."
+    if too_small:
+        text += f" Too small: {too_small}."
+    if too_big:
+        text += f" Too big: {too_big}."
+    extra: dict[str, Any] | None = {"unit": unit} if unit else None
+    if isinstance(default, (dict, list)) or callable(default):
+        factory = default if callable(default) else (lambda: default)
+        return Field(default_factory=factory, description=text, json_schema_extra=extra, **constraints)
+    return Field(default, description=text, json_schema_extra=extra, **constraints)
+
+
+def online_cores() -> frozenset[int]:
+    """The CPU cores that the kernel has online."""
+    try:
+        text = Path("/sys/devices/system/cpu/online").read_text().strip()
+    except OSError:
+        return frozenset(range(os.cpu_count() or 1))
+    cores: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return frozenset(cores)
+
+
+def check_endpoint(url: str) -> str:
+    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts."""
+    scheme, separator, rest = url.partition("://")
+    suggestion = "write it as udp://ADDRESS:PORT, for example udp://127.0.0.1:6200"
+    if not separator:
+        raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
+    if scheme != "udp":
+        raise problem(f"endpoint '{url}' is of no known kind", f"this version has no {scheme}:// link", suggestion)
+    host, colon, port = rest.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
+    if re.fullmatch(r"[0-9.]*", host):
+        try:
+            ipaddress.IPv4Address(host)
+        except ValueError:
+            raise problem(f"endpoint '{url}' has no usable address", "it is no IPv4 address", suggestion) from None
+    elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
+        raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
+    return f"udp://{host}:{int(port)}"
+
+
+def check_core(core: int) -> int:
+    """A core that this machine has."""
+    cores = online_cores()
+    if core not in cores:
+        names = f"{min(cores)} to {max(cores)}" if len(cores) > 1 else f"{min(cores)}"
+        raise problem(f"there is no CPU core {core}", f"this machine has {names}", "choose one of those, or null")
+    return core
+
+
+Endpoint = Annotated[str, AfterValidator(check_endpoint)]
+Core = Annotated[int, Field(ge=0), AfterValidator(check_core)]
+Byte = Annotated[int, Field(ge=0, le=255)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.-]+$")]
+
+
+class Model(BaseModel):
+    """Frozen, and no key that is not in the schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False)

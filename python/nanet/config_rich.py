@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How rings are found and judged: the finder and its cuts, the cuts on a ring, kinds by radius, conditions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator, model_validator
+
+from nanet import conditions
+from nanet.config_base import Model, Name, problem, setting
+
+__all__ = ["Condition", "Cuts", "Decision", "Finder", "MathFinder"]
+
+ELECTRON_RADIUS_MM = 189.65
+
+
+class Cuts(Model):
+    """When a fit counts as a ring, and of which kind a ring is: electron, muon, pion, kaon or other."""
+
+    min_hits: int = setting(
+        4, "Fewest mapped hits", unit="hits", ge=4, le=128,
+        too_small="rings through noise: any three hits lie on a circle", too_big="rings of few photons are not found",
+    )  # fmt: skip
+    radius_min_mm: float = setting(
+        70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
+        too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
+    )  # fmt: skip
+    radius_max_mm: float = setting(
+        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
+        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )  # fmt: skip
+    rms_max_mm: float = setting(
+        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
+        too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
+    )  # fmt: skip
+    electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)
+    electron_window_mm: float = setting(
+        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm",
+        ge=0.0, le=1000.0,
+        too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="fast muons and pions pass as electrons",
+    )  # fmt: skip
+    momentum_gev: float | None = setting(
+        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are told apart",
+        unit="GeV/c", gt=0.0, le=400.0,
+    )  # fmt: skip
+    kind_window_mm: float = setting(
+        6.0, "A ring is a muon's, pion's or kaon's when its radius is at most this far from the one expected", unit="mm",
+        ge=0.0, le=1000.0,
+        too_small="they are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="rings of other momenta pass for them",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _order(self) -> Cuts:
+        if self.radius_min_mm >= self.radius_max_mm:
+            raise problem(
+                f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
+                "no ring could pass",
+                "exchange or widen them",
+            )
+        return self
+
+
+class Condition(Model):
+    """A question about an event's rings, answered by one bit of the primitive."""
+
+    name: Name = setting(..., "Name in reports and in the truth table")
+    when: str = setting(
+        ...,
+        "Expression over rings, electrons, muons, pions, kaons, others and multiplicity, such as: rings >= 2 and electrons == 1",
+    )
+
+    @field_validator("when")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        try:
+            conditions.check(text)
+        except conditions.ConditionError as error:
+            raise problem(error.what, error.why, error.suggestion) from None
+        return text
+
+
+class MathFinder(Model):
+    """One ring by the algebraic fit of all hits: the fastest, and spoiled by any noise."""
+
+    name: Literal["math"] = setting("math", "Name of the finder")
+
+
+Finder = MathFinder
+
+
+class Decision(Model):
+    """What makes an answer of an event's hits."""
+
+    finder: Finder = setting(MathFinder, "Which ring finder, and its cuts")
+    cuts: Cuts = setting(Cuts, "When a found ring counts, and as what")
+    conditions: tuple[Condition, ...] = setting(
+        (), "Up to four conditions; their answers take the place of the radius class in the primitive (bits 10 to 13)",
+        max_length=conditions.CONDITIONS_MAX,
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _conditions(self) -> Decision:
+        names = [condition.name for condition in self.conditions]
+        for name in names:
+            if names.count(name) > 1:
+                raise problem(f"condition {name} is there {names.count(name)} times", "each must be its own", "rename one")
+        for condition in self.conditions:
+            for kind in ("muons", "pions", "kaons"):
+                if self.cuts.momentum_gev is None and kind in conditions.names_in(condition.when):
+                    raise problem(
+                        f"condition {condition.name} asks for {kind}",
+                        "without a momentum hypothesis only electrons are told apart",
+                        "set cuts.momentum_gev",
+                    )
+        return self
+
+    def truth_table(self) -> list[conditions.Row]:
+        """The answers of all conditions for every event that can be."""
+        kinds = ("electrons",) if self.cuts.momentum_gev is None else ("electrons", "muons", "pions", "kaons")
+        return conditions.truth_table([condition.when for condition in self.conditions], kinds=kinds)
