@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.physics import physics
+
 app = typer.Typer(
     name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
@@ -17,6 +19,7 @@ bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, ring
 emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
+app.command()(physics)
 
 
 class Layout(StrEnum):
@@ -289,9 +292,10 @@ def validate(
     emulator: Annotated[bool, typer.Option("--emulator", help="It is the file of an emulator.")] = False,
     json_file: JsonFile = None,
 ) -> None:
-    """Check CONFIG and print every mistake, one line each."""
+    """Check CONFIG and print every mistake, one line each, or the truth table of its conditions."""
     from nanet import config as models
     from nanet import emulator_config, results
+    from nanet.cli import text
 
     try:
         loaded: Any = emulator_config.load(config) if emulator else models.load(config)
@@ -300,9 +304,17 @@ def validate(
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
         raise typer.Exit(2) from None
+    decision = loaded if emulator else loaded.processor
+    names = [condition.name for condition in decision.conditions]
+    table = decision.truth_table() if names else []
+    rows = [{**row.mix, "multiplicity": row.multiplicity, **dict(zip(names, row.holds, strict=True))} for row in table]
     results.write_json(
-        json_file, results.base("validate") | {"valid": True, "problems": [], "config": loaded.model_dump(mode="json")}
+        json_file,
+        results.base("validate")
+        | {"valid": True, "problems": [], "config": loaded.model_dump(mode="json"), "conditions": names, "truth_table": rows},
     )
+    if table:
+        text.truth_table(table, names)
     _say(f"{config}: valid")
 
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, page
+from nanet.report import bench, demo, page, physics
 
 _MAKERS = {
     "demo": demo.make,
     "bench rate": bench.make_rate,
     "bench latency": bench.make_latency,
     "bench rings": bench.make_rings,
+    "physics": physics.make_physics,
 }
 
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `nanet physics`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+SHOWN = (
+    ("single_ring", "efficiency", "1 ring %", 100, 2), ("single_ring", "fakes", "fakes", 1, 4),
+    ("single_ring", "ratio_to_bound", "/bound", 1, 3), ("two_rings_apart", "all_found", "2 apart %", 100, 2),
+    ("two_rings", "all_found", "2 %", 100, 2), ("three_rings_apart", "all_found", "3 apart %", 100, 2),
+    ("three_rings", "all_found", "3 %", 100, 2), ("multi_ring", "all_found", "mix %", 100, 2), ("multi_ring", "fakes", "fakes", 1, 4),
+    ("single_ring", "ns_per_event", "1 ring ns", 1, 0), ("two_rings_apart", "ns_per_event", "2 apart ns", 1, 0),
+)  # fmt: skip
+
+
+def physics(
+    events: Annotated[int, typer.Option("--events", min=100, help="Events of each sample.")] = 20_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the events.")] = 1,
+    finder: Annotated[
+        list[str] | None, typer.Option("--finder", metavar="NAME|all", help="Which ring finders; again for more.")
+    ] = None,
+    case: Annotated[list[str] | None, typer.Option("--case", metavar="NAME|all", help="Which samples; again for more.")] = None,
+    scan: Annotated[bool, typer.Option("--scan/--no-scan", help="Also scan hits, noise, rings and distance.")] = True,
+    gpu_csv: Annotated[
+        Path | None, typer.Option("--gpu-csv", metavar="FILE", help="Rates measured on a GPU: columns finder, case, events_per_s.")
+    ] = None,
+    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
+    html_file: Annotated[Path, typer.Option("--html", metavar="FILE", help="Write the report with all plots there.")] = Path(
+        "out/physics.html"
+    ),
+) -> None:
+    """Every ring finder against truth on simulated events: efficiency, fakes, resolution, separation of particles, and speed."""
+    from nanet import results
+    from nanet.machine import keep_to, plan_cores
+    from nanet.physics import Study, run
+    from nanet.physics.study import csv_rows
+    from nanet.report import write_report
+
+    chosen = core if core is not None else plan_cores().engine
+    if chosen is not None:
+        keep_to({chosen})
+    study = Study(events=events, seed=seed, finders=tuple(finder or ()), cases=tuple(case or ()), scan=scan, gpu_csv=gpu_csv)
+    result = run(study, _say)
+    results.write_json(json_file, result)
+    results.append_csv(csv_file, "physics", csv_rows(result))
+    write_report(result, html_file)
+    finder_table(result)
+    for line in goal_lines(result):
+        _say(line)
+    _say(f"report: {html_file}")
+
+
+def finder_table(result: Mapping[str, Any]) -> None:
+    """Prints a line for each finder: a short choice of figures of the samples that were measured."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 160
+    cases = result["cases"]
+    columns = [column for column in SHOWN if column[0] in cases]
+    if not columns:
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("finder", no_wrap=True)
+    for _, _, title, _, _ in columns:
+        table.add_column(title, justify="right", no_wrap=True)
+    for name in [*result["finders"], "oracle"]:
+        values = [(cases[case]["finders"][name][figure], factor, digits) for case, figure, _, factor, digits in columns]
+        table.add_row(name, *("-" if v is None else f"{factor * v:.{digits}f}" for v, factor, digits in values))
+    console.print()
+    console.print(table)
+
+
+def goal_lines(result: Mapping[str, Any]) -> list[str]:
+    """One line a goal: what was asked, what was found, met or missed, by how much."""
+    lines = [""] if result["goals"] else []
+    for goal in result["goals"]:
+        share = goal["figure"] in ("efficiency", "all_found")
+        figure = goal["figure"].replace("_", " ")
+
+        def text(value: float | None, share: bool = share) -> str:
+            if value is None:
+                return "nothing"
+            return f"{100 * value:.2f} %" if share else f"{value:.4f}"
+
+        spare = "" if goal["spare"] is None else f" by {text(abs(goal['spare']))}"
+        lines.append(
+            f"{'met   ' if goal['met'] else 'missed'} {goal['title']}: {figure} {goal['sense']} {text(goal['limit'])}, "
+            f"{goal['finder']} reaches {text(goal['found'])} ({'met' if goal['met'] else 'missed'}{spare})"
+        )
+    return lines
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
