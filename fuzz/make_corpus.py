@@ -10,6 +10,7 @@ TARGETS = {
     "fuzz_mgp": ("wire_mgp_padded", "wire_mgp_packed", "wire_mgp_marker"),
     "fuzz_mtp": ("wire_mtp",),
     "fuzz_m2egp": ("wire_m2egp",),
+    "fuzz_mep": ("wire_mep",),
 }
 
 
