@@ -48,6 +48,10 @@ TriggerProcessor::TriggerProcessor(const Config& config)
   rows_.resize(kCellCount);
 }
 
+inline std::uint64_t TriggerProcessor::unwrapped(std::uint64_t wire_time) const {
+  return newest_ + static_cast<std::uint64_t>(wire::tick_difference(wire_time, newest_));
+}
+
 void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t now_ns) {
   ++stats_.packets;
   wire::MtpView view;
@@ -83,6 +87,7 @@ std::size_t TriggerProcessor::decide(std::uint64_t now_ns, std::span<Decision> r
     const std::size_t count = read_all(room);
     if (count < room.size()) {
       forget_times();
+      start(candidate_time_);
       ++stats_.time_jumps;
     }
     return count;
@@ -112,9 +117,7 @@ InputStats TriggerProcessor::input_stats(std::uint32_t input) const {
 // The header's time, which an empty packet has too: a detector that saw nothing still says how late it is.
 void TriggerProcessor::hear_time(std::uint64_t wire_time) {
   if (!started_) [[unlikely]] {
-    started_ = true;
-    newest_ = kFirstTurn + wire_time;
-    next_cell_ = (newest_ - read_lag_ticks_) >> cell_shift_;
+    start(wire_time);
     return;
   }
   const std::uint64_t time = unwrapped(wire_time);
@@ -127,6 +130,12 @@ void TriggerProcessor::hear_time(std::uint64_t wire_time) {
   } else {
     vote_for(wire_time);
   }
+}
+
+void TriggerProcessor::start(std::uint64_t wire_time) {
+  started_ = true;
+  newest_ = kFirstTurn + wire_time;
+  next_cell_ = (newest_ - read_lag_ticks_) >> cell_shift_;
 }
 
 void TriggerProcessor::vote_for(std::uint64_t wire_time) {
@@ -150,10 +159,6 @@ void TriggerProcessor::vote_against() {
 }
 
 bool TriggerProcessor::is_late(std::uint64_t cell) const { return next_cell_ - cell - 1 < kCellCount; }
-
-std::uint64_t TriggerProcessor::unwrapped(std::uint64_t wire_time) const {
-  return newest_ + static_cast<std::uint64_t>(wire::tick_difference(wire_time, newest_));
-}
 
 inline void TriggerProcessor::store(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns) {
   const std::uint64_t cell = time >> cell_shift_;
@@ -301,7 +306,7 @@ inline void TriggerProcessor::match(std::uint64_t cell, std::uint64_t time, std:
 
 inline std::uint16_t TriggerProcessor::trigger_word(const Pattern& pattern) {
   std::uint32_t matching = 0;
-  for (std::uint32_t m = 0; m < mask_count_; ++m) {
+  for (std::uint32_t m = 0; m < kMasksMax; ++m) {  // all of them, unrolled: those that are not there match, and are not enabled
     const Mask& mask = masks_[m];
     const std::uint64_t wrong = ((pattern[0] & mask.care[0]) ^ mask.value[0]) | ((pattern[1] & mask.care[1]) ^ mask.value[1]);
     matching |= static_cast<std::uint32_t>(wrong == 0) << m;

@@ -26,8 +26,8 @@
 //
 // When times jump: a packet whose header lies outside (neither in the window nor up to 16384 cells before it) votes for its
 // time. Majority vote: a packet that agrees with the candidate within one length of the memory adds a vote, any other takes one, and at
-// none the next packet outside is the candidate. At kJumpVotes the next decide() reads all that waits and
-// forgets the time; the first packet then sets a new one. So a lost second costs some packets, one wild clock among good ones nothing.
+// none the next packet outside is the candidate. At kJumpVotes the next decide() reads all that waits, forgets what is
+// stored and begins anew at the candidate's time. So a lost second costs some packets, one wild clock among good ones nothing.
 //
 // Books, for each input and at all times
 //   primitives = stored + calibrations + late + out_of_range + duplicates + calibrations_no_room
@@ -175,6 +175,7 @@ class TriggerProcessor {
   };
 
   void hear_time(std::uint64_t wire_time);
+  void start(std::uint64_t wire_time);
   void vote_for(std::uint64_t wire_time);
   void vote_against();
   bool is_late(std::uint64_t cell) const;
