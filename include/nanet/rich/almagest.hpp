@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Almagest ring finder: several rings from Ptolemy's theorem, without any knowledge of tracks.
+//
+// Method (NA62's Almagest; docs/design/finder-almagest.md says what is published and what is ours), repeated on the hits that are left:
+//   1  hits near in time
+//   2  eight start directions: both ends of x, of y and of the axes turned by 45 degrees; the outermost hit at an end is A
+//   3  triplets A, B, C whose circle is not too big; of all directions' triplets the one on whose circle most hits lie
+//   4  another hit D belongs if |AD BC + AB CD - AC BD| is small in one of the three pairings: 0 for four points on a circle
+//   5  fit, take in the hits near the circle, fit again, keep the nearest, fit again
+//   6  cuts on the ring
+//
+// Terms
+//   lattice    a PM sits at x = 9 i mm, y = 9 sqrt(3) j mm; squared distances are 81 (di^2 + 3 dj^2) mm^2, integers until the last step.
+//   key        of a hit in a direction: how far out it is (13 bits, signed) and its i and j (13 bits), in one integer. No two PMs have the same.
+//   start      one of 16 searches for a triplet: a direction, and on which side of A the hit B is looked for.
+//
+// The bits do not depend on the order of hits or on the instruction set: triplets are compared in integers, scores and fits are sums of
+// integers, and the floating point in between works on one hit or one triplet at a time.
+// Thread rules: pure functions; no allocation, no exception.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "nanet/host_device.hpp"
+#include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/ring.hpp"
+#include "nanet/rich/ring_sums.hpp"
+
+namespace nanet::rich {
+
+struct AlmagestCuts {
+  // ns, full width of the window in which most hits lie; a hit word spans 6.0 ns. Too small: hits are lost (0.28 ns a hit); too big: pile-up stays.
+  float time_window_ns = 10.0F;
+  // mm, least distance of B from A. Too small: the circle is badly known; too big: small rings are lost (a ring is 2 R wide).
+  float pair_distance_min_mm = 90.0F;
+  // mm, least distance of C from A. Ours (published: as for B). Too small: circles of big rings are badly known; too big: small rings are lost.
+  float far_pair_distance_min_mm = 130.0F;
+  // mm, largest radius of a triplet's circle. Too small: electron rings (190 mm) are lost; too big: flat triplets of noise pass.
+  float circumradius_max_mm = 200.0F;
+  // mm, distance from a triplet's circle at which a hit counts nothing (on it: 1). Too small: good triplets lose; too big: bad ones win.
+  float score_width_mm = 20.0F;
+  // Least score of the best triplet, in hits, its own three included. Too small: noise passes; too big: rings of few hits are lost.
+  float score_min = 4.0F;
+  // mm^2, of Ptolemy's test. Too small: few hits in the first fit; too big: noise in the first fit.
+  float ptolemy_max_mm2 = 40.0F;
+  // Hits that pass Ptolemy's test, A, B and C included (published: 4). Too small: nothing, later cuts remain; too big: half of the rings are lost.
+  std::uint32_t ptolemy_hits_min = 3;
+  // mm from the first fit's circle, to take hits in. Too small: hits of badly known circles are lost; too big: noise and other rings' hits pull.
+  float take_in_mm = 29.0F;
+  // mm from the second fit's circle, to keep hits. Ours. Too small: the ring's own hits are lost (5.4 mm a hit); too big: as take_in_mm.
+  float keep_mm = 14.0F;
+  // mm. Too small: bunches of noise pass; too big: slow pions and kaons are lost.
+  float radius_min_mm = 50.0F;
+  // mm. Too small: electron rings (190 mm) are lost; too big: badly known rings pass.
+  float radius_max_mm = 230.0F;
+  // mm, rms of the distances, corrected for the three fitted parameters: rms sqrt(N / (N - 3)). Too small: good rings are lost; too big: fakes.
+  float rms_max_mm = 10.0F;
+  // Hits of a ring, 4 at least. Too small: noise makes rings; too big: faint rings are lost.
+  std::uint32_t hits_min = 5;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("time_window_ns", time_window_ns);
+    v("pair_distance_min_mm", pair_distance_min_mm);
+    v("far_pair_distance_min_mm", far_pair_distance_min_mm);
+    v("circumradius_max_mm", circumradius_max_mm);
+    v("score_width_mm", score_width_mm);
+    v("score_min", score_min);
+    v("ptolemy_max_mm2", ptolemy_max_mm2);
+    v("ptolemy_hits_min", ptolemy_hits_min);
+    v("take_in_mm", take_in_mm);
+    v("keep_mm", keep_mm);
+    v("radius_min_mm", radius_min_mm);
+    v("radius_max_mm", radius_max_mm);
+    v("rms_max_mm", rms_max_mm);
+    v("hits_min", hits_min);
+  }
+};
+
+// Ptolemy's test on four points by their six distances: the smallest of |AD BC + AB CD - AC BD| over the three pairings. 0 if they lie on a
+// circle or a line, whatever their order on it.
+NANET_HD inline float ptolemy_mm2(float ab_mm, float ac_mm, float bc_mm, float ad_mm, float bd_mm, float cd_mm) {
+  const float p = ad_mm * bc_mm;
+  const float q = ab_mm * cd_mm;
+  const float r = ac_mm * bd_mm;
+  const float pq = std::abs((p + q) - r);
+  const float pr = std::abs((p + r) - q);
+  const float qr = std::abs((q + r) - p);
+  const float least = pq < pr ? pq : pr;
+  return least < qr ? least : qr;
+}
+
+// The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory.
+NANET_HD inline EventRings find_almagest(EventHits event, const PmPoint* points, const AlmagestCuts& cuts);
+
+// rings[k] becomes the rings of events[k], the same bits as of one event. `rings` must be at least as long as `events`.
+void find_almagest(std::span<const EventHits> events, std::span<EventRings> rings, const AlmagestCuts& cuts);
+
+// Name of the instruction set that the batch uses on this machine.
+const char* find_almagest_target();
+
+// ---------------------------------------------------------------------------------------------------------------------------------
+
+namespace almagest {
+
+inline constexpr std::uint32_t kDirections = 8;
+inline constexpr std::uint32_t kStarts = 16;  // start s: direction s % 8; B on one side of A (s < 8) or on the other
+inline constexpr std::int32_t kNoKey = -0x7fffffff;
+inline constexpr float kScoreUnit = 1024.0F;  // of a hit on the circle
+inline constexpr float kPitchMm = 9.0F;
+inline constexpr float kRowPitchMm = 15.588457F;
+
+// The cuts in units of the lattice, as both paths use them.
+struct Limits {
+  float pair_z, far_pair_z;  // squared distances
+  float flat;                // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
+  float score_scale;         // over the radius: makes 32 of score_width_mm
+  std::int32_t score_min;    // in 1 / kScoreUnit
+  float ptolemy_max_mm2;
+  float take_in, keep;
+  float radius_min_mm, radius_max_mm, rms_max_mm;
+  std::uint32_t ptolemy_hits_min, hits_min;
+  std::int32_t window_codes;  // of time; 32: no cut
+};
+
+NANET_HD constexpr Limits limits_of(const AlmagestCuts& cuts) {
+  const float width_mm = cuts.score_width_mm > 0.1F ? cuts.score_width_mm : 0.1F;
+  const float score = cuts.score_min > 0.0F ? (cuts.score_min < 1000.0F ? cuts.score_min : 1000.0F) : 0.0F;
+  const float codes = cuts.time_window_ns > 0.0F ? cuts.time_window_ns / kHitTimeUnitNs : 0.0F;
+  return Limits{.pair_z = cuts.pair_distance_min_mm * cuts.pair_distance_min_mm / 81.0F,
+                .far_pair_z = cuts.far_pair_distance_min_mm * cuts.far_pair_distance_min_mm / 81.0F,
+                .flat = cuts.circumradius_max_mm * cuts.circumradius_max_mm * (12.0F / 81.0F),
+                .score_scale = 16.0F / (width_mm / kPitchMm),
+                .score_min = static_cast<std::int32_t>(score * kScoreUnit),
+                .ptolemy_max_mm2 = cuts.ptolemy_max_mm2,
+                .take_in = cuts.take_in_mm / kPitchMm,
+                .keep = cuts.keep_mm / kPitchMm,
+                .radius_min_mm = cuts.radius_min_mm,
+                .radius_max_mm = cuts.radius_max_mm,
+                .rms_max_mm = cuts.rms_max_mm,
+                .ptolemy_hits_min = cuts.ptolemy_hits_min,
+                .hits_min = cuts.hits_min < 4 ? 4 : cuts.hits_min,
+                .window_codes = codes < 31.0F ? static_cast<std::int32_t>(codes) + 1 : 32};
+}
+
+// How far out a PM is in a direction: a scalar product whose factors are large enough that no two PMs come out the same. Directions 2 k and
+// 2 k + 1 are opposite; direction ^ 2 is at right angles.
+NANET_HD constexpr std::int32_t along(std::uint32_t direction, std::int32_t i, std::int32_t j) {
+  const std::uint32_t axis = direction >> 1;
+  const std::int32_t i_factor = axis == 0 ? 64 : axis == 1 ? 1 : 56;
+  const std::int32_t j_factor = axis == 0 ? 1 : axis == 1 ? 128 : axis == 2 ? 97 : -97;  // 97 / 56 = sqrt(3) to 5e-5
+  const std::int32_t sum = i_factor * i + j_factor * j;
+  return (direction & 1u) != 0 ? -sum : sum;
+}
+
+NANET_HD constexpr std::int32_t key_of(std::uint32_t direction, std::int32_t i, std::int32_t j) {
+  return along(direction, i, j) * 8192 + ((i + 64) << 6 | (j + 32));
+}
+NANET_HD constexpr std::int32_t i_of(std::int32_t key) { return (key >> 6 & 127) - 64; }
+NANET_HD constexpr std::int32_t j_of(std::int32_t key) { return (key & 63) - 32; }
+
+// A hit on the lattice; z = i^2 + 3 j^2. All integers.
+struct Point {
+  float i, j, z;
+};
+NANET_HD constexpr Point point_of(std::int32_t key) {
+  const auto i = static_cast<float>(i_of(key));
+  const auto j = static_cast<float>(j_of(key));
+  return {i, j, i * i + 3.0F * (j * j)};
+}
+NANET_HD constexpr float squared_distance(const Point& a, const Point& b) {
+  return (a.z + b.z) - (b.i * (2.0F * a.i) + b.j * (6.0F * a.j));
+}
+
+struct Triplet {
+  std::int32_t score = -1;  // -1: there is none
+  Point a, b, c;
+};
+
+// The hits not yet in a ring.
+struct Hits {
+  Point points[kMaxHits];
+  std::int8_t time_codes[kMaxHits];
+  std::uint32_t count = 0;
+};
+
+NANET_HD inline std::int32_t outermost(const Hits& hits, std::uint32_t direction) {
+  std::int32_t best = kNoKey;
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(hits.points[k].i),
+                                    static_cast<std::int32_t>(hits.points[k].j));
+    if (key > best) best = key;
+  }
+  return best;
+}
+
+// Is the hit on the side of A where start s looks for B? (It looks for C on the other.)
+NANET_HD inline bool is_on_side_of_b(std::uint32_t start, const Point& hit, const Point& a) {
+  const std::uint32_t across = (start & 7u) ^ 2u;
+  const std::int32_t difference = along(across, static_cast<std::int32_t>(hit.i - a.i), static_cast<std::int32_t>(hit.j - a.j));
+  return start < kDirections ? difference > 0 : difference <= 0;
+}
+
+// Step 3: the triplet of a start, with its score.
+NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, const Limits& limits) {
+  const std::uint32_t direction = start & 7u;
+  Triplet triplet;
+  const Point a = point_of(outermost(hits, direction));
+  std::int32_t key_b = kNoKey;
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    const Point& d = hits.points[k];
+    if (!(squared_distance(a, d) > limits.pair_z) || !is_on_side_of_b(start, d, a)) continue;
+    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(d.i), static_cast<std::int32_t>(d.j));
+    if (key > key_b) key_b = key;
+  }
+  if (key_b == kNoKey) return triplet;
+  const Point b = point_of(key_b);
+  const float bi = b.i - a.i;
+  const float bj = b.j - a.j;
+  const float ab = squared_distance(a, b);
+  std::int32_t key_c = kNoKey;
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    const Point& d = hits.points[k];
+    const float ad = squared_distance(a, d);
+    const float cross = bi * (d.j - a.j) - bj * (d.i - a.i);
+    const bool round = (ab * ad) * squared_distance(b, d) <= (cross * cross) * limits.flat;
+    if (!(ad > limits.far_pair_z) || is_on_side_of_b(start, d, a) || !round) continue;
+    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(d.i), static_cast<std::int32_t>(d.j));
+    if (key > key_c) key_c = key;
+  }
+  if (key_c == kNoKey) return triplet;
+  const Point c = point_of(key_c);
+
+  // The circle; the cross product is not 0, or C would not have been round.
+  const float ci = c.i - a.i;
+  const float cj = c.j - a.j;
+  const float ac = squared_distance(a, c);
+  const float inverse = 0.5F / (bi * cj - bj * ci);
+  const float from_a_i = (cj * ab - bj * ac) * inverse;
+  const float from_a_j = (bi * ac - ci * ab) * (inverse * (1.0F / 3.0F));
+  const float radius2 = from_a_i * from_a_i + 3.0F * (from_a_j * from_a_j);
+  const float center_i = a.i + from_a_i;
+  const float center_j = a.j + from_a_j;
+  const float scale = limits.score_scale / std::sqrt(radius2);
+  const float scale_i = scale * (2.0F * center_i);
+  const float scale_j = scale * (6.0F * center_j);
+  const float offset = scale * ((center_i * center_i + 3.0F * (center_j * center_j)) - radius2);
+  std::int32_t score = 0;
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    const Point& d = hits.points[k];
+    const float pull = (scale * d.z + offset) - (scale_i * d.i + scale_j * d.j);
+    const float weight = kScoreUnit - pull * pull;
+    score += weight > 0.0F ? static_cast<std::int32_t>(weight) : 0;
+  }
+  return {score, a, b, c};
+}
+
+// Steps 2 and 3: of equals the first.
+NANET_HD inline Triplet best_triplet(const Hits& hits, const Limits& limits) {
+  Triplet best;
+  for (std::uint32_t start = 0; start < kStarts; ++start) {
+    const Triplet triplet = find_triplet(hits, start, limits);
+    if (triplet.score > best.score) best = triplet;
+  }
+  return best;
+}
+
+// A fitted circle on the lattice.
+struct Circle {
+  float i, j, radius;
+};
+NANET_HD inline Circle circle_of(const Ring& ring) {
+  return {ring.x_mm * (1.0F / kPitchMm), ring.y_mm * (1.0F / kRowPitchMm), ring.radius_mm * (1.0F / kPitchMm)};
+}
+
+NANET_HD inline bool passes_ptolemy(const Triplet& t, const Point& d, float ab_mm, float ac_mm, float bc_mm, const Limits& limits) {
+  const float ad_mm = kPitchMm * std::sqrt(squared_distance(t.a, d));
+  const float bd_mm = kPitchMm * std::sqrt(squared_distance(t.b, d));
+  const float cd_mm = kPitchMm * std::sqrt(squared_distance(t.c, d));
+  return ptolemy_mm2(ab_mm, ac_mm, bc_mm, ad_mm, bd_mm, cd_mm) <= limits.ptolemy_max_mm2;
+}
+
+NANET_HD inline bool is_near(const Circle& circle, const Point& d, float distance) {
+  const float di = d.i - circle.i;
+  const float dj = d.j - circle.j;
+  const float d2 = di * di + 3.0F * (dj * dj);
+  const float inner = circle.radius > distance ? circle.radius - distance : 0.0F;
+  const float outer = circle.radius + distance;
+  return (d2 >= inner * inner) & (d2 <= outer * outer);
+}
+
+// Fit of the chosen hits.
+NANET_HD inline Ring fit(const Hits& hits, const bool* chosen) {
+  RingSums sums;
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    if (!chosen[k]) continue;
+    add(sums, make_ring_sums_row(static_cast<std::int32_t>(hits.points[k].i), static_cast<std::int32_t>(hits.points[k].j)));
+  }
+  return solve_ring(sums);
+}
+
+NANET_HD inline Ring refit(const Hits& hits, const Ring& ring, float distance, bool* chosen) {
+  const Circle circle = circle_of(ring);
+  for (std::uint32_t k = 0; k < hits.count; ++k) chosen[k] = is_near(circle, hits.points[k], distance);
+  return fit(hits, chosen);
+}
+
+NANET_HD inline bool is_accepted(const Ring& ring, const Limits& limits) {
+  const float hits = ring.hits;
+  const bool round = ring.rms_mm * ring.rms_mm * hits <= limits.rms_max_mm * limits.rms_max_mm * (hits - 3.0F);
+  return round & (ring.radius_mm >= limits.radius_min_mm) & (ring.radius_mm <= limits.radius_max_mm);
+}
+
+// Steps 4 to 6. False: no ring.
+NANET_HD inline bool find_ring(const Hits& hits, const Limits& limits, bool* chosen, Ring& ring) {
+  const Triplet triplet = best_triplet(hits, limits);
+  if (triplet.score < 0 || triplet.score < limits.score_min) return false;
+  const float ab_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.b));
+  const float ac_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.c));
+  const float bc_mm = kPitchMm * std::sqrt(squared_distance(triplet.b, triplet.c));
+  for (std::uint32_t k = 0; k < hits.count; ++k) {
+    chosen[k] = passes_ptolemy(triplet, hits.points[k], ab_mm, ac_mm, bc_mm, limits);
+  }
+  ring = fit(hits, chosen);
+  if (!has_ring(ring.status) || ring.hits < limits.ptolemy_hits_min) return false;
+  ring = refit(hits, ring, limits.take_in, chosen);
+  if (!has_ring(ring.status) || ring.hits < limits.hits_min) return false;
+  ring = refit(hits, ring, limits.keep, chosen);
+  if (!has_ring(ring.status) || ring.hits < limits.hits_min || !is_accepted(ring, limits)) return false;
+  return true;
+}
+
+// Step 1: the window of `codes` time codes that holds most hits, of equals the one nearest to 0, then the earlier; returns its first code.
+NANET_HD inline std::int32_t densest_window(const std::uint8_t* counts, std::int32_t codes) {
+  std::int32_t best_start = -16;
+  std::int32_t best_count = -1;
+  std::int32_t best_offset = 0;
+  for (std::int32_t start = -16; start + codes <= 16; ++start) {
+    std::int32_t count = 0;
+    for (std::int32_t code = start; code < start + codes; ++code) count += counts[code + 16];
+    const std::int32_t twice_center = 2 * start + codes - 1;
+    const std::int32_t offset = twice_center < 0 ? -twice_center : twice_center;
+    if (count < best_count || (count == best_count && offset >= best_offset)) continue;
+    best_start = start;
+    best_count = count;
+    best_offset = offset;
+  }
+  return best_start;
+}
+
+// Mean time of hits by the sum of their codes.
+NANET_HD inline float mean_time_ns(std::int32_t code_sum, std::uint16_t hits) {
+  return static_cast<float>(code_sum) / static_cast<float>(hits) * kHitTimeUnitNs;
+}
+
+NANET_HD inline void choose_hits(const HitPlane& plane, const PmPoint* points, const Limits& limits, Hits& hits) {
+  std::int32_t start = -16;
+  if (limits.window_codes < 32) {
+    std::uint8_t counts[32] = {};
+    for (std::uint32_t k = 0; k < plane.count; ++k) ++counts[plane.time_code[k] + 16];
+    start = densest_window(counts, limits.window_codes);
+  }
+  for (std::uint32_t k = 0; k < plane.count; ++k) {
+    const std::int32_t code = plane.time_code[k];
+    if (code < start || code >= start + limits.window_codes) continue;
+    const PmPoint& pm = points[plane.row[k]];
+    const auto i = static_cast<float>(pm.i);
+    const auto j = static_cast<float>(pm.j);
+    hits.points[hits.count] = {i, j, i * i + 3.0F * (j * j)};
+    hits.time_codes[hits.count++] = static_cast<std::int8_t>(code);
+  }
+}
+
+}  // namespace almagest
+
+NANET_HD inline EventRings find_almagest(EventHits event, const PmPoint* points, const AlmagestCuts& cuts) {
+  using namespace almagest;
+  const Limits limits = limits_of(cuts);
+  HitPlane plane;
+  lay_out_hits(event, points, plane);
+  Hits hits;
+  choose_hits(plane, points, limits, hits);
+  EventRings rings;
+  rings.mapped_hits = static_cast<std::uint16_t>(plane.count);
+  rings.truncated = plane.truncated;
+  bool chosen[kMaxHits];
+  Ring ring;
+  while (rings.count < kMaxRings && hits.count >= limits.hits_min && find_ring(hits, limits, chosen, ring)) {
+    std::int32_t code_sum = 0;
+    std::uint32_t left = 0;
+    for (std::uint32_t k = 0; k < hits.count; ++k) {
+      if (chosen[k]) {
+        code_sum += hits.time_codes[k];
+      } else {
+        hits.points[left] = hits.points[k];
+        hits.time_codes[left++] = hits.time_codes[k];
+      }
+    }
+    hits.count = left;
+    ring.time_ns = mean_time_ns(code_sum, ring.hits);
+    rings.rings[rings.count++] = ring;
+  }
+  sort_rings(rings);
+  return rings;
+}
+
+}  // namespace nanet::rich
