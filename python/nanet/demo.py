@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ def joined(engine_config: EngineConfig, emulated: Mapping[str, Any], engine_resu
     """The result of a loop from the results of its two halves."""
     sent, answered = int(emulated["sent"]), int(emulated["answered"])
     merged = engine_config.processor.merge is not None
+    _attach_truth(engine_result["event_samples"], emulated.get("truth") or ())
     losses = books.balance(sent, answered, engine_result["counters"], merged=merged)
     latency = Histogram.decode(emulated["latency_histogram"], emulated["latency_us"])
     result = results.base("demo") | {
@@ -115,6 +116,13 @@ def joined(engine_config: EngineConfig, emulated: Mapping[str, Any], engine_resu
     }
     result["verdict"] = verdict(result, latency, engine_config.run.budget_us)
     return result
+
+
+def _attach_truth(samples: Sequence[dict[str, Any]], truth: Sequence[Mapping[str, Any]]) -> None:
+    """Gives each kept event its true rings, found by its time; None where it is not known."""
+    by_time = {(event["timestamp"], event["fine_time"]): event["rings"] for event in truth}
+    for sample in samples:
+        sample["truth"] = by_time.get((sample["timestamp"], sample["fine_time"]))
 
 
 def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from nanet.signals import StopSignals
 ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
 
 LOOK_EVERY_S = 0.2
+TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
 
 LossReader = Callable[[], Mapping[str, int]]
 
@@ -50,7 +51,7 @@ def run(
             gc.enable()
             if table is not None:
                 table.close()
-        result = make_result(config, emulator.snapshot())
+        result = make_result(config, emulator.snapshot()) | {"truth": emulator.truth(TRUTH_KEPT)}
     result["stopped_early"] = stop.stopped
     return result
 

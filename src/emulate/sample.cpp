@@ -155,11 +155,4 @@ void Sample::stamp(std::uint32_t board, std::uint32_t pool_packet, std::uint32_t
   }
 }
 
-std::optional<std::uint32_t> Sample::first_lap_event(std::uint32_t timestamp, std::uint8_t fine_time) const {
-  const std::uint64_t key = wire::ticks(timestamp - first_timestamp_, fine_time);
-  const auto found = std::lower_bound(pool_keys_.begin(), pool_keys_.end(), key);
-  if (found == pool_keys_.end() || *found != key) return std::nullopt;
-  return static_cast<std::uint32_t>(found - pool_keys_.begin());
-}
-
 }  // namespace nanet::emulate

@@ -25,8 +25,9 @@ def samples(count: int = 12, seed: int = 3) -> list[dict[str, Any]]:
         nearest = np.unique(np.argmin(np.linalg.norm(disk[None] - points[:, None], axis=2), axis=1))
         hits = channel[nearest] | (generator.integers(0, 32, len(nearest)) << 11)
         found.append({
-            "hits": [int(h) for h in hits], "timestamp": n, "fine_time": 0, "x_mm": float(x), "y_mm": float(y), "radius_mm": radius,
-            "rms_mm": 4.5, "found": n != 7, "electron": n % 3 == 0,
+            "hits": [int(h) for h in hits], "timestamp": n, "fine_time": 0, "found": n != 7, "electron": n % 3 == 0,
+            "rings": [{"x_mm": float(x), "y_mm": float(y), "radius_mm": radius, "rms_mm": 4.5, "time_ns": 0.0, "hits": 16}] * (n != 7),
+            "truth": [{"x_mm": float(x) + 2, "y_mm": float(y), "radius_mm": radius - 1}],
         })  # fmt: skip
     return found
 

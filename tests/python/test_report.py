@@ -104,19 +104,37 @@ def test_rings(demo_result: dict[str, Any], tmp_path: Path) -> None:
     assert "40.0 million rings a second with 20 hits" in page_of(result, tmp_path)
 
 
+def test_hits_belong_to_the_nearest_ring() -> None:
+    rings = [{"x_mm": 0.0, "y_mm": 0.0, "radius_mm": 100.0}, {"x_mm": 50.0, "y_mm": 0.0, "radius_mm": 100.0}]
+    places = np.array([[0.0, 100.0], [150.0, 0.0], [103.0, 0.0], [50.0, -95.0], [0.0, 0.0], [0.0, 116.1]])
+    assert events.hit_owners(places, rings).tolist() == [0, 1, 0, 1, -1, -1]
+    assert events.hit_owners(places, []).tolist() == [-1] * 6
+    assert events.hit_owners(np.empty((0, 2)), rings).tolist() == []
+
+
+def test_a_display_shows_rings_truth_and_hits() -> None:
+    svg, caption = events.display(samples(3)[0])
+    assert 'class="ring r1"' in svg
+    assert 'class="ring truth"' in svg
+    assert svg.count('class="r1"') > 10
+    assert "e-like" in caption
+
+
 def test_choice_of_events() -> None:
     chosen = events.choose(samples(30))
     assert len(chosen) == 6
-    assert sum(not sample["found"] for sample in chosen) == 1
+    assert sum(not sample["rings"] for sample in chosen) == 1
     assert sum(sample["electron"] for sample in chosen) >= 2
     assert len({id(sample) for sample in chosen}) == 6
     assert events.choose([]) == []
+    two = [{**sample, "rings": sample["rings"] * 2} for sample in samples(12)]
+    assert [len(sample["rings"]) for sample in events.choose([*samples(12), *two])][:3] == [2, 2, 2]
     assert len(events.choose(samples(3))) == 3
 
 
 def test_hits_are_drawn_where_the_photomultipliers_are() -> None:
     svg, caption = events.display(samples(1)[0] | {"hits": [0, 511]})  # channel 0 is at (-261, 93.5) mm; 511 has no PM
-    assert '<circle cx="-261" cy="-93.5" r="8.5"/>' in svg
+    assert ' cx="-261" cy="-93.5" r="8.5"/>' in svg
     assert svg.count('r="8.5"') == 1
     assert "1 hits" in caption
 

@@ -13,11 +13,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "nanet/emulate/config.hpp"
+#include "nanet/wire/mtp.hpp"
+#include "nanet/wire/timestamp.hpp"
 
 namespace nanet::emulate {
 
@@ -52,8 +53,12 @@ class Sample {
   std::span<const PoolEvent> events() const { return events_; }
   std::span<const std::uint16_t> primitive_ids() const { return primitive_ids_; }
 
-  // Index of the pool event that has this time on the wire in the first lap before any pause; none: no event of that lap has.
-  std::optional<std::uint32_t> first_lap_event(std::uint32_t timestamp, std::uint8_t fine_time) const;
+  // Time on the wire of a pool event in the first lap before any pause.
+  wire::Primitive event_time(std::uint32_t pool_event) const {
+    const std::uint64_t key = pool_keys_[pool_event];
+    return {.timestamp = static_cast<std::uint32_t>(first_timestamp_ + wire::timestamp_of(key)),
+            .fine_time = wire::fine_time_of(key)};
+  }
 
  private:
   const std::byte* packet_data(std::uint32_t board, std::uint32_t pool_packet) const {

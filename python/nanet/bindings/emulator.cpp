@@ -71,6 +71,34 @@ nb::dict snapshot(const Emulator& emulator) {
   return dict;
 }
 
+nb::list truth(const Emulator& emulator, std::size_t event_count) {
+  nb::list events;
+  const emulate::Sample* const sample = emulator.sample();
+  if (sample == nullptr) return events;
+  for (std::size_t e = 0; e < std::min(event_count, sample->events().size()); ++e) {
+    const emulate::McTruth& of_event = sample->events()[e].truth;
+    nb::list rings;
+    for (std::uint32_t r = 0; r < of_event.ring_count; ++r) {
+      const emulate::McRing& ring = of_event.rings[r];
+      if (ring.radius_mm <= 0) continue;  // no light
+      nb::dict dict;
+      dict["x_mm"] = ring.x_mm;
+      dict["y_mm"] = ring.y_mm;
+      dict["radius_mm"] = ring.radius_mm;
+      dict["time_ns"] = ring.time_ns;
+      dict["hits"] = ring.hits;
+      rings.append(dict);
+    }
+    const wire::Primitive time = sample->event_time(static_cast<std::uint32_t>(e));
+    nb::dict dict;
+    dict["timestamp"] = time.timestamp;
+    dict["fine_time"] = time.fine_time;
+    dict["rings"] = rings;
+    events.append(dict);
+  }
+  return events;
+}
+
 // True when the run is over.
 bool wait(const Emulator& emulator, double timeout_s) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
@@ -97,6 +125,8 @@ void bind_emulator(nb::module_& module) {
       .def_prop_ro("running", &Emulator::running)
       .def_prop_ro("notes", &Emulator::notes)
       .def_prop_ro("answers_port", [](const Emulator& emulator) { return emulator.answers_endpoint().port; })
+      .def("truth", &truth, nb::arg("event_count"),
+           "Of the first events of the pool: timestamp, fine_time, rings (x_mm, y_mm, radius_mm, time_ns, hits) as they were made.")
       .def("snapshot", &snapshot, "Totals, latencies and course of the run so far.");
 }
 

@@ -157,6 +157,7 @@ def _events_section(result: Mapping[str, Any]) -> Section:
         svg, caption = events.display(sample)
         figures += f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
     text = (
-        "Six events of this run: hit photomultipliers on the disk and the ring that was fitted, orange where it is electron-like."
+        "Six events of this run: hit photomultipliers on the disk, both disks laid over one another, in the colour of the ring that was "
+        "found nearest; black: on no ring. Dashed: the true rings."
     )
     return Section("Events", f'<div class="events">{figures}</div>', text)

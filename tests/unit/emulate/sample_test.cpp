@@ -165,7 +165,7 @@ TEST(Sample, RefusesPackedPacketsThatCannotHoldTheirEvents) {
   EXPECT_EQ(Sample(config, arrivals.keys).packet_bytes(), 1000u);
 }
 
-TEST(Sample, FindsAnEventOfTheFirstLap) {
+TEST(Sample, EventTimesOfTheFirstLap) {
   EmulatorConfig config;
   config.first_timestamp = 0xFFFFFFF0u;
   const Arrivals arrivals = poisson_arrivals(160, 1e7, 3);
@@ -173,8 +173,8 @@ TEST(Sample, FindsAnEventOfTheFirstLap) {
   for (std::uint32_t e = 0; e < 160; ++e) {
     const auto timestamp = static_cast<std::uint32_t>(0xFFFFFFF0u + arrivals.keys[e] / 256);
     const auto fine_time = static_cast<std::uint8_t>(arrivals.keys[e] % 256);
-    EXPECT_EQ(sample.first_lap_event(timestamp, fine_time), e);
-    EXPECT_EQ(sample.first_lap_event(timestamp + 100'000, fine_time), std::nullopt);
+    EXPECT_EQ(sample.event_time(e).timestamp, timestamp);
+    EXPECT_EQ(sample.event_time(e).fine_time, fine_time);
   }
 }
 
