@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "nanet/rich/almagest.hpp"
 #include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/triplets.hpp"
 
 namespace nanet::rich {
 namespace {
@@ -40,12 +42,16 @@ const char* finder_name(FinderKind kind) {
 
 void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
   switch (config.kind) {
+    case FinderKind::triplets: return find_triplets(events, rings, config.triplets);
+    case FinderKind::almagest: return find_almagest(events, rings, config.almagest);
     default: return find_math(events, rings);
   }
 }
 
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
   switch (config.kind) {
+    case FinderKind::triplets: return find_triplets(event, kPmPoints.data(), config.triplets);
+    case FinderKind::almagest: return find_almagest(event, kPmPoints.data(), config.almagest);
     default: return from_single(fit_ring(event));
   }
 }

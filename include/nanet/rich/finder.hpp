@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <span>
 
+#include "nanet/rich/almagest.hpp"
 #include "nanet/rich/ring.hpp"
+#include "nanet/rich/triplets.hpp"
 
 namespace nanet::rich {
 
@@ -22,10 +24,15 @@ const char* finder_name(FinderKind kind);
 // Which finder, and the cuts of each (see the finders' headers for their effect).
 struct FinderConfig {
   FinderKind kind = FinderKind::math;
+  AlmagestCuts almagest;
+  TripletsCuts triplets;
 
   // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
   template <class Visit>
-  void visit_cuts(Visit&&) {}
+  void visit_cuts(Visit&& visit) {
+    visit("almagest", almagest);
+    visit("triplets", triplets);
+  }
 };
 
 // rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`.

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// The robust-triplets finder: up to four rings an event from the best circles through three hits, refitted so that stray hits do not count.
+//
+// Ring by ring: the best-scoring circle through three hits (circle_pool.hpp) is refitted with biweights (Gauss-Newton on the distances, so without the
+// bias of an algebraic fit); a hit then counts in the search for the next ring only as far as no ring found explains it. After each ring all rings are
+// fitted together, hits near several rings shared between them. At last each ring is searched for once more beside the others, and a hit belongs to
+// its nearest ring. Method and figures: docs/design/finder-triplets.md.
+//
+// find_triplets of one event and of many give the same bits (see there for why).
+// Thread rules: pure functions; no allocation, no exception. About 40 KiB of stack.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "nanet/host_device.hpp"
+#include "nanet/rich/circle_pool.hpp"
+#include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/ring.hpp"
+
+namespace nanet::rich {
+
+struct TripletsCuts {
+  // Rings looked for, at most kMaxRings. 1: a second ring's hits are noise to the first.
+  std::uint32_t rings_max = 4;
+  // Hits from which circles are drawn in each search. Too small: a search may start from noise hits or poor ones only; too big: slow, no gain beyond 8.
+  std::uint32_t seeds_max = 4;
+  // mm, between any two hits of a triplet. Too small: poor circles, more time; too big: small rings with few hits are lost.
+  float pair_distance_min_mm = 35.0F;
+  // mm, radius of a triplet's circle. Too narrow: true rings at the edge are lost; too wide: more time and more chance circles.
+  float triplet_radius_min_mm = 72.0F;
+  float triplet_radius_max_mm = 205.0F;
+  // mm, of a circle's centre from the disk's. Too small: particles at an angle are lost; too big: arcs of chance.
+  float center_max_mm = 200.0F;
+  // mm. A hit farther from a circle adds nothing to its score. Too small: a circle must be exact to be seen; too big: other rings' hits count.
+  float score_width_mm = 16.0F;
+  // Hits of score that a mm of radius costs. Too small: big chance circles through many hits win; too big: big rings lose to small ones.
+  float penalty_per_mm = 0.005F;
+  // mm, biweight width of the refit in a search, and its number of steps. Too small: stays at the triplet; too big: drawn by neighbours.
+  float refit_width_mm = 20.0F;
+  std::uint32_t refit_steps = 3;
+  // mm. A hit closer to a ring found is partly explained by it and counts less for the next ring. Too small: the same ring twice; too big: rings close by are lost.
+  float explained_width_mm = 15.0F;
+  // Weight that a hit must have left for a triplet. Too small: more time; too big: rings that share hits are lost.
+  float seed_weight_min = 0.5F;
+  // Score of a ring in hits that no other ring explains. Too small: fakes; too big: rings with few hits are lost.
+  float gain_min = 3.5F;
+  // mm, biweight width of the joint fit, and its number of steps. Too small: throws true hits away, so the radius is worse; too big: noise draws.
+  float joint_width_mm = 28.0F;
+  std::uint32_t joint_steps = 3;
+  // mm. Hits nearer than this to several rings are shared between them in the joint fit. Too small or too big: radii of crossing rings are biased.
+  float share_width_mm = 18.0F;
+  // Times that each ring is searched for again beside the others. 0: faster, worse for several rings.
+  std::uint32_t exchange_passes = 1;
+  // mm. Hits within it belong to the ring. Too small: true hits are left out; too big: noise is taken in.
+  float keep_mm = 14.0F;
+  // Of a ring: hits (at least 4); radius; rms sqrt(hits / (hits - 3)); octants seen from the centre with a hit. Too small: fakes (for rms: lost rings); too big: lost rings (for rms: fakes).
+  std::uint32_t hits_min = 5;
+  float radius_min_mm = 75.0F;
+  float radius_max_mm = 205.0F;
+  float rms_max_mm = 10.0F;
+  std::uint32_t octants_min = 3;
+  // 0: hit times do not matter. 1: hits of a ring must agree in time: separates rings of other times and throws noise out.
+  std::uint32_t time_use = 0;
+  // ns, resolution of a hit's time. Too small: hits are lost; too big: other rings' hits are taken.
+  float time_sigma_ns = 0.28F;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("rings_max", rings_max);
+    v("seeds_max", seeds_max);
+    v("pair_distance_min_mm", pair_distance_min_mm);
+    v("triplet_radius_min_mm", triplet_radius_min_mm);
+    v("triplet_radius_max_mm", triplet_radius_max_mm);
+    v("center_max_mm", center_max_mm);
+    v("score_width_mm", score_width_mm);
+    v("penalty_per_mm", penalty_per_mm);
+    v("refit_width_mm", refit_width_mm);
+    v("refit_steps", refit_steps);
+    v("explained_width_mm", explained_width_mm);
+    v("seed_weight_min", seed_weight_min);
+    v("gain_min", gain_min);
+    v("joint_width_mm", joint_width_mm);
+    v("joint_steps", joint_steps);
+    v("share_width_mm", share_width_mm);
+    v("exchange_passes", exchange_passes);
+    v("keep_mm", keep_mm);
+    v("hits_min", hits_min);
+    v("radius_min_mm", radius_min_mm);
+    v("radius_max_mm", radius_max_mm);
+    v("rms_max_mm", rms_max_mm);
+    v("octants_min", octants_min);
+    v("time_use", time_use);
+    v("time_sigma_ns", time_sigma_ns);
+  }
+};
+
+// The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory.
+NANET_HD inline EventRings find_triplets(EventHits event, const PmPoint* points, const TripletsCuts& cuts);
+
+// rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
+void find_triplets(std::span<const EventHits> events, std::span<EventRings> rings, const TripletsCuts& cuts);
+
+// Name of the instruction set that find_triplets uses on this machine, for example "AVX3".
+const char* find_triplets_target();
+
+// ---------------------------------------------------------------------------------------------------------------------------------
+// The algorithm in terms of three kernels, which a back-end may replace by vectors with the same bits.
+
+namespace triplets {
+
+// A hit's time matters up to this many sigma from its ring's, and a triplet's hits agree up to sqrt(2) as many.
+inline constexpr float kTimeWidthSigmas = 4.0F;
+inline constexpr float kTimeWindowSigmas = 5.0F;
+// Below this weight a hit is left out of the search: it would add next to nothing.
+inline constexpr float kSearchWeightMin = 0.05F;
+inline constexpr float kShareFloor = 0.02F;  // of the joint fit: a hit far from all rings counts for the one whose width still reaches it
+inline constexpr float kStepMaxMm = 40.0F;      // a longer step of a fit is refused
+inline constexpr std::uint32_t kFitLanes = 16;  // partial sums of a fit
+inline constexpr std::uint32_t kFitSumCount = 10;
+inline constexpr std::uint32_t kStepsLimit = 20;  // of any fit, whatever the cuts say
+
+struct PlaneHits {
+  HitPlane plane;
+  alignas(64) float time_ns[kMaxHits];
+};
+
+// Sums over hits of w times 1, ux, uy, ux ux, ux uy, uy uy, r, r ux, r uy, t, where (ux, uy) is the direction from the centre and r the residual.
+struct FitSums {
+  float of[kFitSumCount];
+};
+
+struct Work {
+  PlaneHits hits;
+  SearchHits search;
+  SeedView view;
+  CircleList list;
+  alignas(64) float weight[kMaxHits];               // not explained by the rings found
+  alignas(64) float nearness[kMaxRings][kMaxHits];  // to each ring, 1 on it
+  Circle rings[kMaxRings + 1];
+  std::uint32_t count = 0;
+  float inverse_time2 = 0;
+};
+
+struct ScalarKernels {
+  NANET_HD static void best_of_seed(const SeedView& view, const CircleCuts& cuts, CircleList& list, SeedBest& best) {
+    triplets::best_of_seed(view, cuts, list, best);
+  }
+
+  // out[k] = max(0, 1 - (r / width)^2) of each hit, times the same in time.
+  NANET_HD static void near_to(const PlaneHits& hits, const Circle& circle, float inverse_width2, float inverse_time2, float* out) {
+    for (std::uint32_t k = 0; k < hits.plane.count; ++k) {
+      const float dx = hits.plane.x_mm[k] - circle.x_mm;
+      const float dy = hits.plane.y_mm[k] - circle.y_mm;
+      const float dt = hits.time_ns[k] - circle.time_ns;
+      const float residual = std::sqrt(dx * dx + dy * dy) - circle.radius_mm;
+      out[k] = tent(residual * residual * inverse_width2) * tent(dt * dt * inverse_time2);
+    }
+  }
+
+  // w = weight (1 - (r / width)^2)^2 times the time's factor. Hit k goes to partial sum k mod 16; these are added 8 apart, 4, 2, 1.
+  NANET_HD static FitSums fit_sums(const PlaneHits& hits, const float* weight, const Circle& circle, float inverse_width2,
+                                   float inverse_time2) {
+    float parts[kFitSumCount][kFitLanes] = {};
+    for (std::uint32_t k = 0; k < hits.plane.count; ++k) {
+      const float dx = hits.plane.x_mm[k] - circle.x_mm;
+      const float dy = hits.plane.y_mm[k] - circle.y_mm;
+      const float dt = hits.time_ns[k] - circle.time_ns;
+      const float square = dx * dx + dy * dy;
+      const float distance = std::sqrt(square > 1.0e-4F ? square : 1.0e-4F);
+      const float residual = distance - circle.radius_mm;
+      const float inverse = 1.0F / distance;
+      const float ux = dx * inverse;
+      const float uy = dy * inverse;
+      const float near = tent(residual * residual * inverse_width2);
+      const float w = (near * near) * (weight[k] * tent(dt * dt * inverse_time2));
+      const float wx = w * ux;
+      const float wy = w * uy;
+      const float terms[kFitSumCount] = {
+          w, wx, wy, wx * ux, wx * uy, wy * uy, w * residual, wx * residual, wy * residual, w * hits.time_ns[k]};
+      for (std::uint32_t f = 0; f < kFitSumCount; ++f) parts[f][k % kFitLanes] += terms[f];
+    }
+    FitSums sums;
+    for (std::uint32_t f = 0; f < kFitSumCount; ++f) {
+      for (std::uint32_t half = kFitLanes / 2; half != 0; half /= 2) {
+        for (std::uint32_t lane = 0; lane < half; ++lane) parts[f][lane] = parts[f][lane] + parts[f][lane + half];
+      }
+      sums.of[f] = parts[f][0];
+    }
+    return sums;
+  }
+};
+
+// Solves for the step of a fit and takes it; false: the hits do not say where the circle is, and it stays.
+NANET_HD inline bool take_step(const FitSums& sums, Circle& circle) {
+  const double n = sums.of[0];
+  if (!(n > 2.0)) return false;
+  const double mx = sums.of[1] / n;
+  const double my = sums.of[2] / n;
+  const double mr = sums.of[6] / n;
+  const double a = sums.of[3] - mx * sums.of[1];
+  const double b = sums.of[4] - mx * sums.of[2];
+  const double c = sums.of[5] - my * sums.of[2];
+  const double e = sums.of[7] - mx * sums.of[6];
+  const double f = sums.of[8] - my * sums.of[6];
+  const double det = a * c - b * b;
+  if (!(det > 1.0e-4 * (n * n))) return false;
+  const double dx = (e * c - f * b) / det;
+  const double dy = (a * f - b * e) / det;
+  const double dr = mr - (mx * dx + my * dy);
+  const double limit = kStepMaxMm;
+  if (!(dx * dx + dy * dy <= limit * limit) || !(dr * dr <= limit * limit)) return false;
+  circle.x_mm += static_cast<float>(dx);
+  circle.y_mm += static_cast<float>(dy);
+  circle.radius_mm += static_cast<float>(dr);
+  circle.time_ns = static_cast<float>(sums.of[9] / n);
+  return true;
+}
+
+NANET_HD inline std::uint32_t at_most(std::uint32_t value, std::uint32_t limit) { return value < limit ? value : limit; }
+
+// weight[k] = 1 - the nearness of the closest of these circles.
+template <class Kernels>
+NANET_HD inline void weigh_unexplained(Work& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+  const std::uint32_t hits = work.hits.plane.count;
+  for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = 1.0F;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    float* near = work.nearness[r];
+    Kernels::near_to(work.hits, circles[r], inverse_square(cuts.explained_width_mm), work.inverse_time2, near);
+    for (std::uint32_t k = 0; k < hits; ++k) {
+      const float left = 1.0F - near[k];
+      work.weight[k] = left < work.weight[k] ? left : work.weight[k];
+    }
+  }
+}
+
+// Score of a circle in hits with the weights of now, without the penalty.
+template <class Kernels>
+NANET_HD inline float gain_of(Work& work, const Circle& circle, const TripletsCuts& cuts) {
+  float* near = work.nearness[0];
+  Kernels::near_to(work.hits, circle, inverse_square(cuts.score_width_mm), work.inverse_time2, near);
+  float sum = 0.0F;
+  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) sum += work.weight[k] * near[k];
+  return sum;
+}
+
+// The best circle among the hits with the weights of now, refitted.
+template <class Kernels>
+NANET_HD inline bool search_circle(Work& work, const TripletsCuts& cuts, Circle& found) {
+  SearchHits& search = work.search;
+  std::uint32_t count = 0;
+  float left = 0.0F;
+  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) {
+    search.x_mm[count] = work.hits.plane.x_mm[k];
+    search.y_mm[count] = work.hits.plane.y_mm[k];
+    search.time_ns[count] = work.hits.time_ns[k];
+    search.weight[count] = work.weight[k];
+    left += work.weight[k];
+    count += work.weight[k] >= kSearchWeightMin ? 1u : 0u;
+  }
+  search.count = count;
+  if (left < cuts.gain_min) return false;
+
+  const bool timed = cuts.time_use != 0;
+  const CircleCuts circle_cuts{.pair_distance_min_mm = cuts.pair_distance_min_mm,
+                               .radius_min_mm = cuts.triplet_radius_min_mm,
+                               .radius_max_mm = cuts.triplet_radius_max_mm,
+                               .center_max_mm = cuts.center_max_mm,
+                               .partner_weight_min = cuts.seed_weight_min,
+                               .width_mm = cuts.score_width_mm,
+                               .penalty_per_mm = cuts.penalty_per_mm,
+                               .time_window_ns = timed ? kTimeWindowSigmas * cuts.time_sigma_ns : 0.0F,
+                               .time_width_ns = timed ? kTimeWidthSigmas * cuts.time_sigma_ns : 0.0F};
+  found.score = 0.0F;
+  std::uint32_t seeds = 0;
+  for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max; ++s) {
+    if (search.weight[s] < cuts.seed_weight_min) continue;
+    ++seeds;
+    view_from_seed(search, s, circle_cuts, work.view);
+    if (work.view.partner_count < 2) continue;
+    SeedBest best{.score = found.score};
+    Kernels::best_of_seed(work.view, circle_cuts, work.list, best);
+    if (best.score > found.score) found = circle_of(work.view, best);
+  }
+  if (!(found.score > 0.0F)) return false;
+
+  float* ones = work.nearness[0];
+  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) ones[k] = 1.0F;
+  for (std::uint32_t step = 0; step < at_most(cuts.refit_steps, kStepsLimit); ++step) {
+    const FitSums sums = Kernels::fit_sums(work.hits, ones, found, inverse_square(cuts.refit_width_mm), work.inverse_time2);
+    if (!take_step(sums, found)) break;
+  }
+  return true;
+}
+
+// Fits all circles together: a hit counts for each in the share of its nearness.
+template <class Kernels>
+NANET_HD inline void fit_together(Work& work, Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+  const std::uint32_t hits = work.hits.plane.count;
+  for (std::uint32_t step = 0; step < at_most(cuts.joint_steps, kStepsLimit); ++step) {
+    for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = kShareFloor;
+    for (std::uint32_t r = 0; r < count; ++r) {
+      float* near = work.nearness[r];
+      if (count > 1) {
+        Kernels::near_to(work.hits, circles[r], inverse_square(cuts.share_width_mm), work.inverse_time2, near);
+      } else {
+        for (std::uint32_t k = 0; k < hits; ++k) near[k] = 1.0F;
+      }
+      for (std::uint32_t k = 0; k < hits; ++k) {
+        near[k] = near[k] * near[k];
+        work.weight[k] = work.weight[k] + near[k];
+      }
+    }
+    for (std::uint32_t r = 0; r < count; ++r) {
+      float* share = work.nearness[r];
+      for (std::uint32_t k = 0; k < hits; ++k) share[k] = (share[k] + kShareFloor) / work.weight[k];
+      const FitSums sums = Kernels::fit_sums(work.hits, share, circles[r], inverse_square(cuts.joint_width_mm), work.inverse_time2);
+      take_step(sums, circles[r]);
+    }
+  }
+}
+
+// Sum over hits of the nearness of the closest circle.
+template <class Kernels>
+NANET_HD inline float explained_by(Work& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+  const std::uint32_t hits = work.hits.plane.count;
+  for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = 0.0F;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    float* near = work.nearness[r];
+    Kernels::near_to(work.hits, circles[r], inverse_square(cuts.score_width_mm), work.inverse_time2, near);
+    for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = near[k] > work.weight[k] ? near[k] : work.weight[k];
+  }
+  float sum = 0.0F;
+  for (std::uint32_t k = 0; k < hits; ++k) sum += work.weight[k];
+  return sum;
+}
+
+NANET_HD inline std::uint32_t octant_of(float dx, float dy) {
+  const float ax = dx < 0.0F ? -dx : dx;
+  const float ay = dy < 0.0F ? -dy : dy;
+  return 1u << ((dx < 0.0F ? 1u : 0u) | (dy < 0.0F ? 2u : 0u) | (ax < ay ? 4u : 0u));
+}
+
+// The ring of a circle's hits (those nearer to it than to any of `others`); status no_ring where it fails a cut.
+template <class Kernels>
+NANET_HD inline Ring ring_of(Work& work, const Circle* circles, std::uint32_t count, std::uint32_t which, const TripletsCuts& cuts) {
+  const std::uint32_t hits = work.hits.plane.count;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    Kernels::near_to(work.hits, circles[r], inverse_square(cuts.keep_mm), work.inverse_time2, work.nearness[r]);
+  }
+  const Circle& circle = circles[which];
+  Ring ring{.x_mm = circle.x_mm, .y_mm = circle.y_mm, .radius_mm = circle.radius_mm};
+  std::uint32_t n = 0;
+  std::uint32_t octants = 0;
+  float square = 0.0F;
+  float time = 0.0F;
+  for (std::uint32_t k = 0; k < hits; ++k) {
+    const float near = work.nearness[which][k];
+    bool mine = near > 0.0F;
+    for (std::uint32_t r = 0; r < count; ++r)
+      mine = mine & ((work.nearness[r][k] < near) | ((work.nearness[r][k] == near) & (r >= which)));
+    if (!mine) continue;
+    const float dx = work.hits.plane.x_mm[k] - circle.x_mm;
+    const float dy = work.hits.plane.y_mm[k] - circle.y_mm;
+    const float residual = std::sqrt(dx * dx + dy * dy) - circle.radius_mm;
+    square += residual * residual;
+    time += work.hits.time_ns[k];
+    octants |= octant_of(dx, dy);
+    ++n;
+  }
+  if (n < 4 || n < cuts.hits_min) return ring;
+  std::uint32_t octant_count = 0;
+  for (; octants != 0; octants &= octants - 1) ++octant_count;
+  const auto m = static_cast<float>(n);
+  const bool round = square <= cuts.rms_max_mm * cuts.rms_max_mm * (m - 3.0F);
+  const bool sized = (ring.radius_mm >= cuts.radius_min_mm) & (ring.radius_mm <= cuts.radius_max_mm);
+  if (!round || !sized || octant_count < cuts.octants_min) return ring;
+  ring.rms_mm = std::sqrt(square / m);
+  ring.time_ns = time / m;
+  ring.hits = static_cast<std::uint16_t>(n);
+  ring.status = RingStatus::ring;
+  return ring;
+}
+
+// One more ring beside those found; false: there is none.
+template <class Kernels>
+NANET_HD inline bool add_ring(Work& work, const TripletsCuts& cuts) {
+  weigh_unexplained<Kernels>(work, work.rings, work.count, cuts);
+  Circle circle;
+  if (!search_circle<Kernels>(work, cuts, circle)) return false;
+  if (gain_of<Kernels>(work, circle, cuts) < cuts.gain_min) return false;
+  if (!has_ring(ring_of<Kernels>(work, &circle, 1, 0, cuts).status)) return false;
+  work.rings[work.count++] = circle;
+  fit_together<Kernels>(work, work.rings, work.count, cuts);
+  return true;
+}
+
+// The circles but one; returns their number.
+NANET_HD inline std::uint32_t copy_others(const Circle* circles, std::uint32_t count, std::uint32_t but, Circle* others) {
+  std::uint32_t n = 0;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    if (r != but) others[n++] = circles[r];
+  }
+  return n;
+}
+
+// Searches for each ring again beside the others and takes what explains more. True: something changed.
+template <class Kernels>
+NANET_HD inline bool exchange_rings(Work& work, const TripletsCuts& cuts) {
+  bool changed = false;
+  float explained = explained_by<Kernels>(work, work.rings, work.count, cuts);
+  for (std::uint32_t r = 0; r < work.count; ++r) {
+    Circle trial[kMaxRings + 1];
+    std::uint32_t n = copy_others(work.rings, work.count, r, trial);
+    weigh_unexplained<Kernels>(work, trial, n, cuts);
+    if (!search_circle<Kernels>(work, cuts, trial[n])) continue;
+    ++n;
+    fit_together<Kernels>(work, trial, n, cuts);
+    const float now = explained_by<Kernels>(work, trial, n, cuts);
+    if (!(now > explained + 0.01F)) continue;
+    for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = trial[k];
+    explained = now;
+    changed = true;
+  }
+  return changed;
+}
+
+// Takes out rings that the others make superfluous.
+template <class Kernels>
+NANET_HD inline void drop_clones(Work& work, const TripletsCuts& cuts) {
+  for (std::uint32_t r = 0; work.count > 1 && r < work.count;) {
+    Circle others[kMaxRings + 1];
+    const std::uint32_t n = copy_others(work.rings, work.count, r, others);
+    weigh_unexplained<Kernels>(work, others, n, cuts);
+    if (gain_of<Kernels>(work, work.rings[r], cuts) >= cuts.gain_min) {
+      ++r;
+      continue;
+    }
+    for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = others[k];
+    work.count = n;
+    r = 0;
+  }
+}
+
+template <class Kernels>
+NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
+  Work work;
+  lay_out_hits(event, points, work.hits.plane);
+  const std::uint32_t hits = work.hits.plane.count;
+  EventRings out;
+  out.mapped_hits = static_cast<std::uint16_t>(hits);
+  out.truncated = work.hits.plane.truncated;
+  if (hits < 4 || hits < cuts.hits_min) return out;
+  for (std::uint32_t k = 0; k < hits; ++k) work.hits.time_ns[k] = static_cast<float>(work.hits.plane.time_code[k]) * kHitTimeUnitNs;
+  for (std::uint32_t k = hits; k < ((hits + 15u) & ~15u); ++k) work.hits.time_ns[k] = 0.0F;
+  work.inverse_time2 = cuts.time_use != 0 ? inverse_square(kTimeWidthSigmas * cuts.time_sigma_ns) : 0.0F;
+
+  const std::uint32_t rings_max = at_most(cuts.rings_max, kMaxRings);
+  while (work.count < rings_max && add_ring<Kernels>(work, cuts)) {
+  }
+  for (std::uint32_t pass = 0; pass < at_most(cuts.exchange_passes, kStepsLimit) && work.count > 1; ++pass) {
+    if (!exchange_rings<Kernels>(work, cuts)) break;
+    if (work.count < rings_max) add_ring<Kernels>(work, cuts);
+  }
+  drop_clones<Kernels>(work, cuts);
+  for (std::uint32_t r = 0; r < work.count; ++r) {
+    const Ring ring = ring_of<Kernels>(work, work.rings, work.count, r, cuts);
+    if (has_ring(ring.status)) out.rings[out.count++] = ring;
+  }
+  sort_rings(out);
+  return out;
+}
+
+}  // namespace triplets
+
+NANET_HD inline EventRings find_triplets(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
+  return triplets::find_with<triplets::ScalarKernels>(event, points, cuts);
+}
+
+}  // namespace nanet::rich
