@@ -85,7 +85,7 @@ def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
         points = [point for point in result["frontier"] if point["case"] == name and point["efficiency"] is not None]
         if points:
             body += f"<h3>{escape(result['cases'][name]['title'])}</h3>"
-            body += _frontier_chart(points, "efficiency") + _frontier_chart(points, "fakes")
+            body += frontier_chart(points, "efficiency") + frontier_chart(points, "fakes")
     if not body:
         return []
     text = (
@@ -95,7 +95,8 @@ def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
     return [Section("The frontier: quality against speed", body, text)]
 
 
-def _frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> str:
+def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> str:
+    """One sample's points: `figure` (efficiency or fakes) against events a second."""
     rates = [point["events_per_s"] for point in points]
     x = Axis(
         min(rates) / 3,
@@ -138,13 +139,14 @@ def _scan_sections(scans: Mapping[str, Any], names: Sequence[str]) -> list[Secti
     )
     sections = []
     for name, title, figure, text in pictures:
-        chart = _scan_chart(scans[name], names, figure)
+        chart = scan_chart(scans[name], names, figure)
         if chart:
             sections.append(Section(title, key + chart, text))
     return sections
 
 
-def _scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> str:
+def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> str:
+    """One figure of each finder along a scan; empty where there are too few points."""
     xs = [float(point["x"]) for point in scan["points"]]
     if len(xs) < 2:
         return ""
@@ -176,7 +178,7 @@ def _separation_sections(cases: Mapping[str, Any], names: Sequence[str]) -> list
     body = ""
     for case_name, pairs in (("real_mix", ("e_mu", "mu_pi", "e_pi")), ("real_kaons", ("pi_K",))):
         for pair in pairs:
-            chart = _separation_chart(cases[case_name]["finders"], names, pair) if case_name in cases else ""
+            chart = separation_chart(cases[case_name]["finders"], names, pair) if case_name in cases else ""
             body += f"<h3>{PAIR_NAMES[pair].capitalize()}</h3>{chart}" if chart else ""
     sections = []
     if body:
@@ -193,7 +195,8 @@ def _separation_sections(cases: Mapping[str, Any], names: Sequence[str]) -> list
     return sections
 
 
-def _separation_chart(finders: Finders, names: Sequence[str], pair: str) -> str:
+def separation_chart(finders: Finders, names: Sequence[str], pair: str) -> str:
+    """Separation of a pair of particles against momentum; empty where it is not known."""
     bins = finders[names[0]]["separation"]
     xs = [(one["momentum_min_gev"] + one["momentum_max_gev"]) / 2 for one in bins]
     found = {name: [one["separation"].get(pair, {}) for one in finders[name]["separation"]] for name in names}
