@@ -62,7 +62,7 @@ Emulator::Emulator(const EmulatorConfig& config) : config_(config), stalls_(conf
   if (sends) tel62_.emplace(config, *schedule_, *sample_, *book_, *link_);
   if (config.answers) {
     const bool check = sends && config.answer_check == AnswerCheck::primitive;
-    l0tp_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, *link_, stalls_, course_);
+    checker_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, *link_, stalls_, course_);
   }
 }
 
@@ -167,8 +167,8 @@ bool Emulator::must_wait(std::uint64_t now_ns) {
 }
 
 bool Emulator::receive_once() {
-  if (!l0tp_ || l0tp_->receive(look()) == 0) return false;
-  l0tp_->check(look());
+  if (!checker_ || checker_->receive(look()) == 0) return false;
+  checker_->check(look());
   return true;
 }
 
@@ -184,10 +184,10 @@ std::uint64_t Emulator::events_sent() const { return tel62_ ? tel62_->packets_se
 EmulatorSnapshot Emulator::snapshot() const {
   EmulatorSnapshot snapshot;
   snapshot.phase = phase_.load(std::memory_order_acquire);
-  if (l0tp_) {  // before what was sent: never more answered than sent
-    snapshot.answers = l0tp_->counts();
-    snapshot.latency = l0tp_->latency();
-    snapshot.latency_clean = l0tp_->latency_clean();
+  if (checker_) {  // before what was sent: never more answered than sent
+    snapshot.answers = checker_->counts();
+    snapshot.latency = checker_->latency();
+    snapshot.latency_clean = checker_->latency_clean();
   }
   if (tel62_) {
     snapshot.events_sent = std::max(events_sent(), snapshot.answers.answered);

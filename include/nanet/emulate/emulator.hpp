@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "nanet/emulate/answer_book.hpp"
+#include "nanet/emulate/answer_checker.hpp"
 #include "nanet/emulate/config.hpp"
-#include "nanet/emulate/l0tp.hpp"
 #include "nanet/emulate/run_watch.hpp"
 #include "nanet/emulate/sample.hpp"
 #include "nanet/emulate/schedule.hpp"
@@ -36,7 +36,7 @@ struct EmulatorSnapshot {
   std::uint64_t elapsed_ns = 0;    // since the start of the run; stands still when sending ends
   std::uint64_t packets_sent = 0;  // of all boards, without markers
   std::uint64_t events_sent = 0;   // whole events, whatever the number of boards
-  L0tpCounts answers;
+  AnswerCounts answers;
   link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
   StallTotals stalls;
   flow::LatencyHistogram latency;        // [ns], one record an answered event
@@ -88,7 +88,7 @@ class Emulator {
   bool receive_once();
   std::uint64_t look();
   std::uint64_t events_sent() const;
-  std::uint64_t events_answered() const { return l0tp_ ? l0tp_->answered() : 0; }
+  std::uint64_t events_answered() const { return checker_ ? checker_->answered() : 0; }
 
   const EmulatorConfig config_;
   std::optional<Schedule> schedule_;
@@ -98,7 +98,7 @@ class Emulator {
   StallWatch stalls_;
   Course course_;
   std::optional<Tel62> tel62_;
-  std::optional<L0tp> l0tp_;
+  std::optional<AnswerChecker> checker_;
 
   std::uint64_t events_given_up_ = 0;  // not waited for any longer, see in_flight_packets_max
   std::uint64_t last_send_ns_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// L0tp: the trigger processor that gets the answers. Checks every field, finds the event that each primitive belongs to, measures the latency.
+// AnswerChecker: stands where the L0 trigger processor gets the answers. Checks every field, finds the event that each primitive belongs to, measures
+// the latency.
 //
 // Latency: from the send time of the last packet with a part of the event to the return of the receive call that brought the answer.
 // Every primitive that came is in exactly one of: answered, duplicate, stale, unknown, bad_primitives.
@@ -23,7 +24,7 @@
 
 namespace nanet::emulate {
 
-struct L0tpCounts {
+struct AnswerCounts {
   std::uint64_t packets = 0;             // that came, good or not
   std::uint64_t packets_bad_length = 0;  // refused, nothing in them is looked at: length not that of an MTP packet
   std::uint64_t packets_bad_format = 0;  // refused: count of primitives is not what the header says
@@ -37,18 +38,18 @@ struct L0tpCounts {
   std::uint64_t wrong = 0;               // of answered: the primitive ID is not the expected one
 };
 
-class L0tp {
+class AnswerChecker {
  public:
   // Everything given must outlive it. `expected`: primitive ID of each pool event; empty: not checked.
-  L0tp(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link,
-       StallWatch& stalls, Course& course);
+  AnswerChecker(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link,
+                StallWatch& stalls, Course& course);
 
   // Takes one batch from the link. Not 0: call check() at once, with the time that it is now.
   std::uint32_t receive(std::uint64_t now_ns);
   void check(std::uint64_t received_ns);
 
   std::uint64_t answered() const { return published_[kAnsweredIndex].load(std::memory_order_relaxed); }
-  L0tpCounts counts() const;
+  AnswerCounts counts() const;
 
   // One record an event answered.
   const flow::LatencyHistogram& latency() const { return latency_; }
@@ -56,8 +57,8 @@ class L0tp {
   const flow::LatencyHistogram& latency_clean() const { return latency_clean_; }
 
  private:
-  static constexpr std::size_t kWords = sizeof(L0tpCounts) / sizeof(std::uint64_t);
-  static constexpr std::size_t kAnsweredIndex = offsetof(L0tpCounts, answered) / sizeof(std::uint64_t);
+  static constexpr std::size_t kWords = sizeof(AnswerCounts) / sizeof(std::uint64_t);
+  static constexpr std::size_t kAnsweredIndex = offsetof(AnswerCounts, answered) / sizeof(std::uint64_t);
   static constexpr std::size_t kPacketsMax = 1024;
 
   // Answers of one packet that came together: one latency.
@@ -78,11 +79,12 @@ class L0tp {
   Course& course_;
   const std::uint8_t source_id_;
   const std::uint8_t source_sub_id_;
+  const std::uint16_t radius_class_mask_;  // bits of a primitive ID that must be 0 without a ring
 
   std::vector<std::byte> room_;
   std::array<link::RxPacket, kPacketsMax> packets_{};
   std::uint32_t packet_count_ = 0;
-  L0tpCounts counts_;
+  AnswerCounts counts_;
   std::array<std::atomic<std::uint64_t>, kWords> published_{};
   flow::LatencyHistogram latency_;
   flow::LatencyHistogram latency_clean_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/l0tp.hpp"
+#include "nanet/emulate/answer_checker.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,19 +12,20 @@ namespace {
 
 constexpr std::size_t kRoomBytes = 128 * 1024;  // of answers a batch: more would keep the sender waiting
 
-// docs/formats.md: bit 14 always 1, bit 15 calibration. Number of rings, "ring found", electron and class must agree.
-bool is_consistent(std::uint16_t id) {
+// docs/formats.md: bit 14 always 1, bit 15 calibration. Number of rings, "ring found", electron and class must agree; where conditions stand in
+// the place of the class, they may be anything.
+bool is_consistent(std::uint16_t id, std::uint16_t radius_class_mask) {
   const bool found = (id >> 8 & 1) != 0;
   const bool electron = (id >> 9 & 1) != 0;
   const unsigned rings = id >> 6 & 3;
-  const unsigned radius_class = id >> 10 & 15;
+  const unsigned radius_class = id & radius_class_mask;
   return (id >> 14) == 1 && found == (rings > 0) && (found || (!electron && radius_class == 0));
 }
 
 }  // namespace
 
-L0tp::L0tp(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link,
-           StallWatch& stalls, Course& course)
+AnswerChecker::AnswerChecker(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected,
+                             link::Link& link, StallWatch& stalls, Course& course)
     : book_(book),
       expected_(expected),
       link_(link),
@@ -32,14 +33,15 @@ L0tp::L0tp(const EmulatorConfig& config, AnswerBook& book, std::span<const std::
       course_(course),
       source_id_(config.answer_source_id),
       source_sub_id_(config.answer_source_sub_id),
+      radius_class_mask_(config.decision.conditions.count == 0 ? 15u << 10 : 0u),
       room_(std::max(kRoomBytes, link.min_room_bytes())) {}
 
-std::uint32_t L0tp::receive(std::uint64_t now_ns) {
+std::uint32_t AnswerChecker::receive(std::uint64_t now_ns) {
   packet_count_ = link_.receive(room_, packets_, now_ns).packet_count;
   return packet_count_;
 }
 
-void L0tp::check(std::uint64_t received_ns) {
+void AnswerChecker::check(std::uint64_t received_ns) {
   Group group;
   counts_.packets += packet_count_;
   for (std::uint32_t i = 0; i < packet_count_; ++i) {
@@ -53,7 +55,7 @@ void L0tp::check(std::uint64_t received_ns) {
   publish();
 }
 
-bool L0tp::accept(const link::RxPacket& packet, wire::MtpView& view) {
+bool AnswerChecker::accept(const link::RxPacket& packet, wire::MtpView& view) {
   if ((packet.flags & link::RxPacket::truncated) != 0) {
     ++counts_.packets_bad_length;
     return false;
@@ -71,8 +73,8 @@ bool L0tp::accept(const link::RxPacket& packet, wire::MtpView& view) {
   return true;
 }
 
-inline void L0tp::check_primitive(const wire::Primitive& primitive, Group& group, std::uint64_t received_ns) {
-  if (!is_consistent(primitive.id)) [[unlikely]] {
+inline void AnswerChecker::check_primitive(const wire::Primitive& primitive, Group& group, std::uint64_t received_ns) {
+  if (!is_consistent(primitive.id, radius_class_mask_)) [[unlikely]] {
     ++counts_.bad_primitives;
     return;
   }
@@ -90,7 +92,7 @@ inline void L0tp::check_primitive(const wire::Primitive& primitive, Group& group
   ++group.count;
 }
 
-void L0tp::record(const Group& group, std::uint64_t received_ns) {
+void AnswerChecker::record(const Group& group, std::uint64_t received_ns) {
   const std::uint64_t sent_ns = book_.send_ns(group.packet);
   const std::uint64_t latency_ns = received_ns > sent_ns ? received_ns - sent_ns : 0;
   latency_.record(latency_ns, group.count);
@@ -98,15 +100,15 @@ void L0tp::record(const Group& group, std::uint64_t received_ns) {
   course_.record(latency_ns, group.count);
 }
 
-void L0tp::publish() {
+void AnswerChecker::publish() {
   const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(counts_);
   for (std::size_t i = 0; i < kWords; ++i) published_[i].store(words[i], std::memory_order_relaxed);
 }
 
-L0tpCounts L0tp::counts() const {
+AnswerCounts AnswerChecker::counts() const {
   std::array<std::uint64_t, kWords> words{};
   for (std::size_t i = 0; i < kWords; ++i) words[i] = published_[i].load(std::memory_order_relaxed);
-  return std::bit_cast<L0tpCounts>(words);
+  return std::bit_cast<AnswerCounts>(words);
 }
 
 }  // namespace nanet::emulate
