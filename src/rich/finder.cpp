@@ -6,6 +6,7 @@
 
 #include "nanet/rich/almagest.hpp"
 #include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/mixture.hpp"
 #include "nanet/rich/triplets.hpp"
 
 namespace nanet::rich {
@@ -44,6 +45,7 @@ void find_rings(const FinderConfig& config, std::span<const EventHits> events, s
   switch (config.kind) {
     case FinderKind::triplets: return find_triplets(events, rings, config.triplets);
     case FinderKind::almagest: return find_almagest(events, rings, config.almagest);
+    case FinderKind::mixture: return find_mixture(events, rings, config.mixture);
     default: return find_math(events, rings);
   }
 }
@@ -52,6 +54,7 @@ EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
   switch (config.kind) {
     case FinderKind::triplets: return find_triplets(event, kPmPoints.data(), config.triplets);
     case FinderKind::almagest: return find_almagest(event, kPmPoints.data(), config.almagest);
+    case FinderKind::mixture: return find_mixture(event, kPmPoints.data(), config.mixture);
     default: return from_single(fit_ring(event));
   }
 }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "nanet/rich/almagest.hpp"
+#include "nanet/rich/mixture.hpp"
 #include "nanet/rich/ring.hpp"
 #include "nanet/rich/triplets.hpp"
 
@@ -26,12 +27,14 @@ struct FinderConfig {
   FinderKind kind = FinderKind::math;
   AlmagestCuts almagest;
   TripletsCuts triplets;
+  MixtureCuts mixture;
 
   // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
   template <class Visit>
   void visit_cuts(Visit&& visit) {
     visit("almagest", almagest);
     visit("triplets", triplets);
+    visit("mixture", mixture);
   }
 };
 
