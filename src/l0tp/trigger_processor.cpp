@@ -12,11 +12,13 @@ namespace {
 constexpr std::uint8_t kNoInput = 0xFF;
 constexpr std::uint16_t kCalibrationBit = 0x8000;
 constexpr std::uint32_t kAddressMask = kCellCount - 1;
-struct Found {
-  std::uint64_t time;
-  std::uint16_t id;
-};
 constexpr std::uint64_t kFirstTurn = wire::kTickMask + 1;  // unwrapped times begin here, so that none is below 0
+constexpr std::size_t kRowCells = 8;
+
+// The time without a wrap that is nearest to `newest`.
+std::uint64_t continued(std::uint64_t wire_time, std::uint64_t newest) {
+  return newest + static_cast<std::uint64_t>(wire::tick_difference(wire_time, newest));
+}
 
 }  // namespace
 
@@ -48,10 +50,6 @@ TriggerProcessor::TriggerProcessor(const Config& config)
   rows_.resize(kCellCount);
 }
 
-inline std::uint64_t TriggerProcessor::unwrapped(std::uint64_t wire_time) const {
-  return newest_ + static_cast<std::uint64_t>(wire::tick_difference(wire_time, newest_));
-}
-
 void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t now_ns) {
   ++stats_.packets;
   wire::MtpView view;
@@ -73,13 +71,17 @@ void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t n
   hear_time(wire::ticks(view.first_timestamp(), 0));
   // Twice over the primitives: first the cells are fetched, since the memory is larger than the nearest caches.
   std::array<Found, wire::kMtpPrimitivesMax> found;
-  std::uint32_t count = 0;
+  std::size_t count = 0;
+  const std::uint64_t newest = newest_;
+  const std::uint32_t shift = cell_shift_;
+  Cell* const cells = rows_[0].of_input.data() + input;
   wire::for_each_primitive(view, [&](const wire::Primitive& primitive) {
-    const std::uint64_t time = unwrapped(wire::ticks(primitive.timestamp, primitive.fine_time));
-    __builtin_prefetch(&rows_[static_cast<std::uint32_t>(time >> cell_shift_) & kAddressMask].of_input[input], 1);
+    const std::uint64_t time = continued(wire::ticks(primitive.timestamp, primitive.fine_time), newest);
+    __builtin_prefetch(cells + (time >> shift & kAddressMask) * kRowCells, 1);
     found[count++] = {time, primitive.id};
   });
-  for (std::uint32_t i = 0; i < count; ++i) store(input, found[i].time, found[i].id, now_ns);
+  const std::span<const Found> primitives = std::span(found).first(count);
+  input == reference_ ? store<true>(input, primitives, now_ns) : store<false>(input, primitives, now_ns);
 }
 
 std::size_t TriggerProcessor::decide(std::uint64_t now_ns, std::span<Decision> room) {
@@ -120,7 +122,7 @@ void TriggerProcessor::hear_time(std::uint64_t wire_time) {
     start(wire_time);
     return;
   }
-  const std::uint64_t time = unwrapped(wire_time);
+  const std::uint64_t time = continued(wire_time, newest_);
   const std::uint64_t cell = time >> cell_shift_;
   if (cell - next_cell_ < kWindowCells) [[likely]] {
     newest_ = std::max(newest_, time);
@@ -160,43 +162,58 @@ void TriggerProcessor::vote_against() {
 
 bool TriggerProcessor::is_late(std::uint64_t cell) const { return next_cell_ - cell - 1 < kCellCount; }
 
-inline void TriggerProcessor::store(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns) {
-  const std::uint64_t cell = time >> cell_shift_;
-  InputStats& stats = input_stats_[input];
-  if (cell - next_cell_ >= kWindowCells) [[unlikely]] {
-    ++(is_late(cell) ? stats.late : stats.out_of_range);
-    return;
-  }
-  newest_ = std::max(newest_, time);
-  if ((id & kCalibrationBit) != 0) [[unlikely]] {
-    store_calibration(input, time, id, now_ns);
-    return;
-  }
-  const std::uint32_t address = static_cast<std::uint32_t>(cell) & kAddressMask;
-  Cell& held = rows_[address].of_input[input];
-  const Cell word = time << 16 | id;
-  const bool same_cell = held != 0 && (held ^ word) >> (16 + cell_shift_) == 0;
-  if (input == reference_) {
-    if (held == word) [[unlikely]] {
-      ++stats.duplicates;
-      return;
+// What changes with each primitive is kept in local variables, since a cell written could be any member as far as a compiler knows.
+template <bool is_reference>
+void TriggerProcessor::store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns) {
+  const std::uint64_t next_cell = next_cell_;
+  const std::uint32_t shift = cell_shift_;
+  Cell* const cells = rows_[0].of_input.data() + input;
+  std::uint64_t newest = newest_;
+  std::uint64_t stored = 0;
+  std::uint64_t overwritten = 0;
+  for (const Found& primitive : primitives) {
+    const std::uint64_t cell = primitive.time >> shift;
+    const bool in_window = cell - next_cell < kWindowCells;
+    if (!in_window || (primitive.id & kCalibrationBit) != 0) [[unlikely]] {
+      if (in_window) newest = std::max(newest, primitive.time);
+      put_aside(input, primitive, in_window, now_ns);
+      continue;
     }
-    pending_[address / 64] |= std::uint64_t{1} << address % 64;
-    arrived_ns_[address] = now_ns;
+    newest = std::max(newest, primitive.time);
+    const std::uint32_t address = static_cast<std::uint32_t>(cell) & kAddressMask;
+    Cell& held = cells[std::size_t{address} * kRowCells];
+    const Cell before = held;
+    const Cell word = primitive.time << 16 | primitive.id;
+    if constexpr (is_reference) {
+      if (before == word) [[unlikely]] {
+        ++input_stats_[input].duplicates;
+        continue;
+      }
+      pending_[address / 64] |= std::uint64_t{1} << address % 64;
+      arrived_ns_[address] = now_ns;
+    }
+    // An empty cell is like one of time 0, which is before all times.
+    overwritten += (before ^ word) >> (16 + shift) == 0 ? 1 : 0;
+    ++stored;
+    held = word;
   }
-  stats.overwritten += same_cell ? 1 : 0;
-  ++stats.stored;
-  held = word;
+  newest_ = newest;
+  input_stats_[input].stored += stored;
+  input_stats_[input].overwritten += overwritten;
 }
 
-void TriggerProcessor::store_calibration(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns) {
-  if (calibration_count_ == kCalibrationsMax) {
-    ++input_stats_[input].calibrations_no_room;
-    return;
+// A primitive that is not stored: a calibration, or outside of the window.
+void TriggerProcessor::put_aside(std::uint32_t input, const Found& primitive, bool in_window, std::uint64_t now_ns) {
+  InputStats& stats = input_stats_[input];
+  if (!in_window) {
+    ++(is_late(primitive.time >> cell_shift_) ? stats.late : stats.out_of_range);
+  } else if (calibration_count_ == kCalibrationsMax) {
+    ++stats.calibrations_no_room;
+  } else {
+    ++stats.calibrations;
+    calibrations_[(calibration_first_ + calibration_count_++) % kCalibrationsMax] = {primitive.time, now_ns, primitive.id,
+                                                                                     static_cast<std::uint8_t>(input)};
   }
-  ++input_stats_[input].calibrations;
-  calibrations_[(calibration_first_ + calibration_count_++) % kCalibrationsMax] = {time, now_ns, id,
-                                                                                   static_cast<std::uint8_t>(input)};
 }
 
 std::size_t TriggerProcessor::hand_out_calibrations(std::span<Decision> room) {

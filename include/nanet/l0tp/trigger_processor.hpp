@@ -167,6 +167,11 @@ class TriggerProcessor {
     std::uint32_t downscaling;
     std::uint32_t count;
   };
+  // A primitive of the packet at hand.
+  struct Found {
+    std::uint64_t time;
+    std::uint16_t id;
+  };
   struct Calibration {
     std::uint64_t time;
     std::uint64_t arrived_ns;
@@ -179,9 +184,9 @@ class TriggerProcessor {
   void vote_for(std::uint64_t wire_time);
   void vote_against();
   bool is_late(std::uint64_t cell) const;
-  std::uint64_t unwrapped(std::uint64_t wire_time) const;
-  void store(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns);
-  void store_calibration(std::uint32_t input, std::uint64_t time, std::uint16_t id, std::uint64_t now_ns);
+  template <bool is_reference>
+  void store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns);
+  void put_aside(std::uint32_t input, const Found& primitive, bool in_window, std::uint64_t now_ns);
   std::size_t hand_out_calibrations(std::span<Decision> room);
   std::size_t read_cells(std::uint64_t end_cell, std::span<Decision> room);
   std::size_t read_all(std::span<Decision> room);
