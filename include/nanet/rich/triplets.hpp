@@ -26,6 +26,8 @@ struct TripletsCuts {
   std::uint32_t rings_max = 4;
   // Hits from which circles are drawn in each search. Too small: a search may start from noise hits or poor ones only; too big: slow, no gain beyond 8.
   std::uint32_t seeds_max = 4;
+  // A search ends when a seed's best circle scores this share of what the hits weigh. Too small: a poor circle is taken; too big: slower.
+  float enough_share = 0.7F;
   // mm, between any two hits of a triplet. Too small: poor circles, more time; too big: small rings with few hits are lost.
   float pair_distance_min_mm = 35.0F;
   // mm, radius of a triplet's circle. Too narrow: true rings at the edge are lost; too wide: more time and more chance circles.
@@ -36,27 +38,27 @@ struct TripletsCuts {
   // mm. A hit farther from a circle adds nothing to its score. Too small: a circle must be exact to be seen; too big: other rings' hits count.
   float score_width_mm = 16.0F;
   // Hits of score that a mm of radius costs. Too small: big chance circles through many hits win; too big: big rings lose to small ones.
-  float penalty_per_mm = 0.005F;
+  float penalty_per_mm = 0.008F;
   // mm, biweight width of the refit in a search, and its number of steps. Too small: stays at the triplet; too big: drawn by neighbours.
   float refit_width_mm = 20.0F;
-  std::uint32_t refit_steps = 3;
+  std::uint32_t refit_steps = 2;
   // mm. A hit closer to a ring found is partly explained by it and counts less for the next ring. Too small: the same ring twice; too big: rings close by are lost.
   float explained_width_mm = 15.0F;
   // Weight that a hit must have left for a triplet. Too small: more time; too big: rings that share hits are lost.
   float seed_weight_min = 0.5F;
   // Score of a ring in hits that no other ring explains. Too small: fakes; too big: rings with few hits are lost.
-  float gain_min = 3.5F;
+  float gain_min = 3.6F;
   // mm, biweight width of the joint fit, and its number of steps. Too small: throws true hits away, so the radius is worse; too big: noise draws.
-  float joint_width_mm = 28.0F;
+  float joint_width_mm = 34.0F;
   std::uint32_t joint_steps = 3;
   // mm. Hits nearer than this to several rings are shared between them in the joint fit. Too small or too big: radii of crossing rings are biased.
-  float share_width_mm = 18.0F;
+  float share_width_mm = 22.0F;
   // Times that each ring is searched for again beside the others. 0: faster, worse for several rings.
   std::uint32_t exchange_passes = 1;
   // mm. Hits within it belong to the ring. Too small: true hits are left out; too big: noise is taken in.
   float keep_mm = 14.0F;
   // Of a ring: hits (at least 4); radius; rms sqrt(hits / (hits - 3)); octants seen from the centre with a hit. Too small: fakes (for rms: lost rings); too big: lost rings (for rms: fakes).
-  std::uint32_t hits_min = 5;
+  std::uint32_t hits_min = 4;
   float radius_min_mm = 75.0F;
   float radius_max_mm = 205.0F;
   float rms_max_mm = 10.0F;
@@ -70,6 +72,7 @@ struct TripletsCuts {
   void visit(Visit&& v) {
     v("rings_max", rings_max);
     v("seeds_max", seeds_max);
+    v("enough_share", enough_share);
     v("pair_distance_min_mm", pair_distance_min_mm);
     v("triplet_radius_min_mm", triplet_radius_min_mm);
     v("triplet_radius_max_mm", triplet_radius_max_mm);
@@ -272,9 +275,10 @@ NANET_HD inline bool search_circle(Work& work, const TripletsCuts& cuts, Circle&
                                .penalty_per_mm = cuts.penalty_per_mm,
                                .time_window_ns = timed ? kTimeWindowSigmas * cuts.time_sigma_ns : 0.0F,
                                .time_width_ns = timed ? kTimeWidthSigmas * cuts.time_sigma_ns : 0.0F};
+  const float enough = cuts.enough_share * left;
   found.score = 0.0F;
   std::uint32_t seeds = 0;
-  for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max; ++s) {
+  for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max && !(found.score >= enough); ++s) {
     if (search.weight[s] < cuts.seed_weight_min) continue;
     ++seeds;
     view_from_seed(search, s, circle_cuts, work.view);
