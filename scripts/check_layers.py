@@ -63,7 +63,7 @@ IMPURE_HEADERS = {
     "thread",
 }
 # What may read a clock: the loops that run a thread, and the recorder, which stamps packets with the time of day.
-CLOCKS = ("flow/clock", "engine/", "emulate/emulator", "link/udp", "link/recorder")
+CLOCKS = ("flow/clock", "engine/", "emulate/emulator", "link/udp", "link/recorder", "link/replay")
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 )

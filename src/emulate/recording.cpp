@@ -15,6 +15,8 @@ namespace {
 constexpr int kEndMarkers = 3;  // as the boards send
 constexpr int kHitTimeMin = -16;
 constexpr int kHitTimeMax = 15;
+constexpr std::uint32_t kHalfRange = std::numeric_limits<std::uint32_t>::max() / 2;
+constexpr std::uint32_t kBurstStep = 1u << 22;  // timestamps; a time further back than this (0.1 s) is that of a new burst
 
 bool is_mep(std::span<const std::byte> file) {
   const std::size_t bytes = wire::mep_bytes(file);
@@ -73,15 +75,9 @@ void MepSource::rewind() {
 }
 
 link::ReplaySource::Counts MepSource::counts() const {
-  return {{"meps", meps_},
-          {"meps_bad", meps_bad_},
-          {"meps_other", meps_other_},
-          {"events", events_},
-          {"events_bad", events_bad_},
-          {"hits", hits_played_},
-          {"hits_cut", hits_cut_},
-          {"hits_moved", hits_moved_},
-          {"bytes_damaged", bytes_damaged_}};
+  return {{"meps", meps_},         {"meps_bad", meps_bad_},     {"meps_other", meps_other_},
+          {"events", events_},     {"events_bad", events_bad_}, {"hits", hits_played_},
+          {"hits_cut", hits_cut_}, {"hits_moved", hits_moved_}, {"bytes_damaged", bytes_damaged_}};
 }
 
 // Of the next MEP, of which there may be none; after the last one the markers. False at the end.
@@ -121,7 +117,7 @@ void MepSource::convert(const wire::MepView& mep) {
                                .event_number = static_cast<std::uint16_t>(board.next_event)};
     if (builder_ && !builder_->add_event(event, hits)) finish_packet(board, sub_id);
     if (!builder_) {
-      builder_ = std::make_unique<wire::MgpBuilder>(room());
+      builder_.emplace(room());
       builder_->begin(config_.layout);
       builder_->add_event(event, hits);  // an empty packet has room for any event
     }
@@ -153,8 +149,8 @@ std::span<const std::uint16_t> MepSource::convert_hits(const wire::MepEvent& eve
 
 void MepSource::finish_packet(Board& board, std::uint8_t sub_id) {
   const auto event_count = static_cast<std::uint32_t>(builder_->event_count());
-  const auto payload =
-      builder_->finish({.source_id = config_.source_id, .source_sub_id = sub_id, .sequence = board.sequence++}, kPacketBytes);
+  const auto payload = builder_->finish({.source_id = config_.source_id, .source_sub_id = sub_id, .sequence = board.sequence++},
+                                        kPacketBytes);
   made_.push_back({payload.size(), event_count});
   builder_.reset();
 }
@@ -178,13 +174,14 @@ void MepSource::end_run() {
   }
 }
 
+// The boards' MEPs follow one another and speak of the same time; only what is later than all before is new time.
 void MepSource::advance_time(std::uint32_t timestamp) {
-  if (std::exchange(has_time_, true)) {
-    const std::uint32_t step = timestamp - last_timestamp_;
-    if (step <= std::numeric_limits<std::int32_t>::max()) time_ticks_ += std::uint64_t{step} << 8;
-    // A board's MEP may go back over the time of another's before it, which is not time lost.
-    else if (last_timestamp_ - timestamp < kBurstStep) return;
-  }
+  const std::uint32_t step = timestamp - last_timestamp_;
+  const std::uint32_t back = last_timestamp_ - timestamp;
+  const bool is_later = step <= kHalfRange;
+  if (has_time_ && !is_later && back < kBurstStep) return;
+  if (has_time_ && is_later) time_ticks_ += std::uint64_t{step} << 8;
+  has_time_ = true;
   last_timestamp_ = timestamp;
 }
 

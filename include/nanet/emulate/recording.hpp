@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,10 +30,10 @@ namespace nanet::emulate {
 
 struct RecordingConfig {
   std::string path;
-  std::uint16_t only_port = 0;                         // pcap: packets to this UDP port only; 0: all
-  wire::MgpLayout layout = wire::MgpLayout::padded;    // raw data: of the packets made from it
-  std::uint8_t source_id = 0x1C;                       // raw data: of this detector only
-  std::uint8_t fine_time = 0;                          // raw data: see above
+  std::uint16_t only_port = 0;                       // pcap: packets to this UDP port only; 0: all
+  wire::MgpLayout layout = wire::MgpLayout::padded;  // raw data: of the packets made from it
+  std::uint8_t source_id = 0x1C;                     // raw data: of this detector only
+  std::uint8_t fine_time = 0;                        // raw data: see above
 };
 
 // Throws SetupError when the file cannot be read or is neither.
@@ -83,7 +85,7 @@ class MepSource final : public link::ReplaySource {
   std::vector<Board> boards_;
   std::vector<wire::MepHit> tdc_hits_;
   std::vector<std::uint16_t> hits_;
-  std::unique_ptr<wire::MgpBuilder> builder_;
+  std::optional<wire::MgpBuilder> builder_;
   std::uint64_t time_ticks_ = 0;
   std::uint32_t last_timestamp_ = 0;
   bool has_time_ = false;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/link/replay.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+
+#include "nanet/flow/clock.hpp"
+#include "nanet/flow/wait.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link {
+namespace {
+
+constexpr std::uint64_t kSpinNs = 100'000;         // a sleep may end this late, so the rest is spun
+constexpr std::uint64_t kSleepMaxNs = 20'000'000;  // so that stop() is seen
+constexpr std::uint32_t kTxWaitUs = 10'000;        // a sender of files has nothing better to do than to wait for the socket
+
+UdpConfig udp_config(const ReplayConfig& config) {
+  const bool by_rate = config.pace == ReplayPace::packets || config.pace == ReplayPace::events;
+  if (by_rate && !(config.rate > 0 && config.rate <= 1e9)) {
+    throw SetupError("cannot replay at a rate of " + std::to_string(config.rate), "it must be above 0 and at most 1e9 a second",
+                     "choose such a rate, or the original or the maximum pace");
+  }
+  return {.name = "replay", .destinations = {parse_endpoint(config.to)}, .tx_wait_us = kTxWaitUs};
+}
+
+const char* why(PcapError error) {
+  switch (error) {
+    case PcapError::pcapng: return "it is a pcapng file";
+    case PcapError::link_type: return "its link type is not Ethernet, raw IP or Linux cooked";
+    default: return "it is no pcap file";
+  }
+}
+
+}  // namespace
+
+PcapSource::PcapSource(std::unique_ptr<MappedFile> file, const std::string& path, std::uint16_t only_port, EventCounter events_in)
+    : file_(std::move(file)), only_port_(only_port), events_in_(events_in) {
+  const PcapError error = PcapReader::open(file_->bytes(), reader_);
+  if (error != PcapError::none) {
+    throw SetupError("cannot replay " + path, why(error), "convert it with: editcap -F nsecpcap " + path + " FILE");
+  }
+}
+
+std::size_t PcapSource::next(std::span<ReplayPacket> packets) {
+  std::size_t count = 0;
+  PcapPacket packet;
+  while (count < packets.size() && reader_.next(packet)) {
+    if (only_port_ != 0 && packet.to_port != only_port_) {
+      ++skipped_port_;
+      continue;
+    }
+    packets[count++] = {packet.payload, packet.time_ns, events_in_(packet.payload)};
+  }
+  return count;
+}
+
+void PcapSource::rewind() {
+  reader_.rewind();
+  skipped_port_ = 0;
+}
+
+ReplaySource::Counts PcapSource::counts() const {
+  const PcapStats& stats = reader_.stats();
+  return {{"records", stats.records},
+          {"skipped_not_udp", stats.skipped_not_udp},
+          {"skipped_fragment", stats.skipped_fragment},
+          {"skipped_cut", stats.skipped_cut},
+          {"skipped_port", skipped_port_},
+          {"bytes_damaged", stats.bytes_damaged}};
+}
+
+Replay::Replay(std::unique_ptr<ReplaySource> source, const ReplayConfig& config)
+    : config_(config), source_(std::move(source)), link_(udp_config(config)) {}
+
+void Replay::run() {
+  start_ns_ = flow::clock_now_ns();
+  lap_start_ns_ = start_ns_;
+  last_due_ns_ = start_ns_;
+  began_ns_.store(start_ns_, std::memory_order_relaxed);
+  for (std::uint64_t lap = 0; !stopping() && (config_.laps == 0 || lap < config_.laps); ++lap) {
+    if (lap > 0) source_->rewind();
+    if (!play_lap()) break;
+    bump(laps_done_, 1);
+  }
+  ended_ns_.store(flow::clock_now_ns(), std::memory_order_relaxed);
+  finished_.store(true, std::memory_order_release);
+}
+
+// False when it was stopped, or when the recording has no packet.
+bool Replay::play_lap() {
+  std::array<ReplayPacket, kBatch> packets;
+  lap_packets_ = 0;
+  while (const std::size_t count = source_->next(packets)) {
+    play(std::span(packets).first(count));
+    if (stopping()) return false;
+  }
+  // The next lap begins a mean gap after this one's last packet.
+  if (lap_packets_ > 1) last_due_ns_ += (last_due_ns_ - lap_start_ns_) / (lap_packets_ - 1);
+  lap_start_ns_ = last_due_ns_;
+  return lap_packets_ > 0;
+}
+
+// Whatever is due leaves together.
+void Replay::play(std::span<const ReplayPacket> packets) {
+  std::size_t first = 0;
+  for (std::size_t p = 0; p < packets.size(); ++p) {
+    const std::uint64_t due = due_ns(packets[p]);
+    std::uint64_t now_ns = flow::clock_now_ns();
+    if (due > now_ns) {
+      send(packets.subspan(first, p - first));
+      first = p;
+      if (!wait_until(due)) return;
+      now_ns = flow::clock_now_ns();
+    }
+    if (config_.pace != ReplayPace::maximum && now_ns - due > latest_ns_.load(std::memory_order_relaxed)) {
+      latest_ns_.store(now_ns - due, std::memory_order_relaxed);
+    }
+  }
+  send(packets.subspan(first));
+}
+
+std::uint64_t Replay::due_ns(const ReplayPacket& packet) {
+  if (lap_packets_++ == 0) lap_first_ns_ = packet.time_ns;
+  const auto after = [&](std::uint64_t count) {
+    return start_ns_ + static_cast<std::uint64_t>(std::llround(1e9 * static_cast<double>(count) / config_.rate));
+  };
+  switch (config_.pace) {
+    case ReplayPace::original: {
+      // Time never runs backwards, even if the recording's does.
+      const std::uint64_t since_ns = packet.time_ns > lap_first_ns_ ? packet.time_ns - lap_first_ns_ : 0;
+      last_due_ns_ = std::max(last_due_ns_, lap_start_ns_ + since_ns);
+      return last_due_ns_;
+    }
+    case ReplayPace::packets: return after(packets_due_++);
+    case ReplayPace::events: {
+      const std::uint64_t due = after(events_due_);
+      events_due_ += packet.event_count;
+      return due;
+    }
+    case ReplayPace::maximum: break;
+  }
+  return 0;
+}
+
+void Replay::send(std::span<const ReplayPacket> packets) {
+  if (packets.empty()) return;
+  std::array<TxPacket, kBatch> out;
+  std::uint64_t bytes = 0;
+  std::uint64_t events = 0;
+  for (std::size_t p = 0; p < packets.size(); ++p) {
+    out[p] = {.data = packets[p].payload.data(), .bytes = static_cast<std::uint32_t>(packets[p].payload.size()), .destination = 0};
+    bytes += packets[p].payload.size();
+    events += packets[p].event_count;
+  }
+  link_.send(std::span(out).first(packets.size()), flow::clock_now_ns());
+  bump(packets_sent_, packets.size());
+  bump(bytes_sent_, bytes);
+  bump(events_sent_, events);
+}
+
+bool Replay::wait_until(std::uint64_t time_ns) const {
+  for (std::uint64_t now_ns = flow::clock_now_ns(); now_ns < time_ns; now_ns = flow::clock_now_ns()) {
+    if (stopping()) return false;
+    const std::uint64_t left_ns = time_ns - now_ns;
+    if (left_ns > kSpinNs) {
+      const timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(left_ns - kSpinNs, kSleepMaxNs))};
+      ::nanosleep(&pause, nullptr);
+    } else {
+      flow::cpu_relax();
+    }
+  }
+  return true;
+}
+
+ReplayStats Replay::stats() const {
+  const LinkStats link = link_.stats();
+  const std::uint64_t began_ns = began_ns_.load(std::memory_order_relaxed);
+  const std::uint64_t end_ns = finished() ? ended_ns_.load(std::memory_order_relaxed) : flow::clock_now_ns();
+  return {.packets_sent = packets_sent_.load(std::memory_order_relaxed),
+          .bytes_sent = bytes_sent_.load(std::memory_order_relaxed),
+          .events_sent = events_sent_.load(std::memory_order_relaxed),
+          .laps_done = laps_done_.load(std::memory_order_relaxed),
+          .elapsed_ns = began_ns == 0 ? 0 : end_ns - began_ns,
+          .latest_ns = latest_ns_.load(std::memory_order_relaxed),
+          .tx_dropped = link.tx_dropped,
+          .tx_refused = link.tx_refused};
+}
+
+}  // namespace nanet::link
