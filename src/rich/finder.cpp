@@ -43,6 +43,11 @@ const char* finder_name(FinderKind kind) {
 
 void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
   switch (config.kind) {
+    case FinderKind::pomh: return find_pomh(events, rings, config.pomh);
+    case FinderKind::domh: return find_domh(events, rings, config.domh);
+    case FinderKind::hough: return find_hough(events, rings, config.hough);
+    case FinderKind::tripls: return find_tripls(events, rings, config.tripls);
+    case FinderKind::histogram: return find_histogram(events, rings, config.histogram);
     case FinderKind::triplets: return find_triplets(events, rings, config.triplets);
     case FinderKind::almagest: return find_almagest(events, rings, config.almagest);
     case FinderKind::mixture: return find_mixture(events, rings, config.mixture);
@@ -52,6 +57,11 @@ void find_rings(const FinderConfig& config, std::span<const EventHits> events, s
 
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
   switch (config.kind) {
+    case FinderKind::pomh: return find_pomh(event, kPmPoints.data(), config.pomh);
+    case FinderKind::domh: return find_domh(event, kPmPoints.data(), config.domh);
+    case FinderKind::hough: return find_hough(event, kPmPoints.data(), config.hough);
+    case FinderKind::tripls: return find_tripls(event, kPmPoints.data(), config.tripls);
+    case FinderKind::histogram: return find_histogram(event, kPmPoints.data(), config.histogram);
     case FinderKind::triplets: return find_triplets(event, kPmPoints.data(), config.triplets);
     case FinderKind::almagest: return find_almagest(event, kPmPoints.data(), config.almagest);
     case FinderKind::mixture: return find_mixture(event, kPmPoints.data(), config.mixture);

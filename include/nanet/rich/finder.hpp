@@ -11,9 +11,14 @@
 #include <span>
 
 #include "nanet/rich/almagest.hpp"
+#include "nanet/rich/domh.hpp"
+#include "nanet/rich/histogram.hpp"
+#include "nanet/rich/hough.hpp"
 #include "nanet/rich/mixture.hpp"
+#include "nanet/rich/pomh.hpp"
 #include "nanet/rich/ring.hpp"
 #include "nanet/rich/triplets.hpp"
+#include "nanet/rich/tripls.hpp"
 
 namespace nanet::rich {
 
@@ -25,6 +30,11 @@ const char* finder_name(FinderKind kind);
 // Which finder, and the cuts of each (see the finders' headers for their effect).
 struct FinderConfig {
   FinderKind kind = FinderKind::math;
+  PomhCuts pomh;
+  DomhCuts domh;
+  HoughCuts hough;
+  TriplsCuts tripls;
+  HistogramCuts histogram;
   AlmagestCuts almagest;
   TripletsCuts triplets;
   MixtureCuts mixture;
@@ -32,6 +42,11 @@ struct FinderConfig {
   // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
   template <class Visit>
   void visit_cuts(Visit&& visit) {
+    visit("pomh", pomh);
+    visit("domh", domh);
+    visit("hough", hough);
+    visit("tripls", tripls);
+    visit("histogram", histogram);
     visit("almagest", almagest);
     visit("triplets", triplets);
     visit("mixture", mixture);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram, a finder of several rings: peaks of the distance histograms over candidate centres, ring by ring.
+//
+// Only the name is public; this is our reading. The scan is POMH's (center_scan.hpp). The circle at the best peak is fitted to the hits left, and if it is a
+// ring, its hits are taken out and the rest is scanned again, up to four times. Then the rings share the hits anew: each hit goes to the ring whose circle is
+// nearest to it, and each ring is fitted to its own, twice; a ring that is left with too few hits is dropped.
+//
+// A ring must stand out: n hits, where b would lie in its window if the other hits were spread over the disk, count as (n - b) / sqrt(b + 1).
+// Thread rules: pure functions, no allocation, no exception.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "nanet/host_device.hpp"
+#include "nanet/rich/center_scan.hpp"
+#include "nanet/rich/circle_refit.hpp"
+#include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/ring.hpp"
+
+namespace nanet::rich {
+
+struct HistogramCuts {
+  // mm. Candidate centres go out to about here, at most to 200. Too small: rings of particles far off the axis are lost; too big: time, and fakes.
+  float center_range_mm = 140.0F;
+  // Rings to look for, at most 4. Too small: rings are lost; too big: time, and fakes.
+  std::uint32_t rings_max = 4;
+  // mm. Scale of the weights in the first fit from a peak. Too small: the circle stays with the half of its hits that made the peak; too big: other rings
+  // pull it away.
+  float refit_start_mm = 40.0F;
+  // mm. Scale in the last fit, and when the rings share the hits. Too small: good hits count too little; too big: noise pulls.
+  float refit_end_mm = 22.0F;
+  // Number of weighted fits from a peak, at most 16. Too small: the fit has not settled; too big: time.
+  std::uint32_t refit_passes = 4;
+  // Number of times that the rings share the hits anew, at most 16. 0: crossing rings keep each other's hits; too big: time.
+  std::uint32_t share_passes = 2;
+  // mm. Hits this near to the circle are the ring's. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: other rings' hits are taken in.
+  float window_mm = 15.0F;
+  // mm. Hits this near to a ring are taken out before the next peak is looked for. Too small: leftovers make a ring again; too big: rings that cross lose hits.
+  float remove_mm = 10.0F;
+  // Hits of a ring, without those nearer to another; at least 4. Too small: leftovers make rings; too big: rings with little light are lost.
+  std::uint32_t min_hits = 5;
+  // (n - b) / sqrt(b + 1). Too small: chance makes rings in full events; too big: rings with little light are lost.
+  float significance_min = 2.0F;
+  // mm. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  float radius_min_mm = 65.0F;
+  // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
+  float radius_max_mm = 215.0F;
+  // mm, corrected for the three fitted parameters. Too small: good rings are lost; too big: noise makes rings.
+  float rms_max_mm = 11.0F;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("center_range_mm", center_range_mm);
+    v("rings_max", rings_max);
+    v("refit_start_mm", refit_start_mm);
+    v("refit_end_mm", refit_end_mm);
+    v("refit_passes", refit_passes);
+    v("share_passes", share_passes);
+    v("window_mm", window_mm);
+    v("remove_mm", remove_mm);
+    v("min_hits", min_hits);
+    v("significance_min", significance_min);
+    v("radius_min_mm", radius_min_mm);
+    v("radius_max_mm", radius_max_mm);
+    v("rms_max_mm", rms_max_mm);
+  }
+};
+
+NANET_HD inline EventRings find_histogram(EventHits event, const PmPoint* points, const HistogramCuts& cuts);
+
+// rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
+void find_histogram(std::span<const EventHits> events, std::span<EventRings> rings, const HistogramCuts& cuts);
+
+// ---------------------------------------------------------------------------------------------------------------------------------
+
+// 4 pi R window / (area of 976 hexagons of 18 mm pitch) = share of the disk that a ring's window covers, by R times window.
+inline constexpr float kRingShare = 12.566371F / 273860.0F;
+
+NANET_HD inline bool stands_out(const Ring& ring, std::uint32_t hits, const HistogramCuts& cuts) {
+  const auto n = static_cast<float>(ring.hits);
+  const float others = static_cast<float>(hits) - n;
+  const float background = others * (kRingShare * ring.radius_mm * cuts.window_mm);
+  return n - background >= cuts.significance_min * std::sqrt(background + 1.0F);
+}
+
+// The hits of `from` for which keep(k) holds, in the same order.
+template <class Keep>
+NANET_HD inline void select_hits(const HitPlane& from, HitPlane& to, Keep keep) {
+  std::uint32_t count = 0;
+  for (std::uint32_t k = 0; k < from.count; ++k) {
+    if (!keep(k)) continue;
+    to.x_mm[count] = from.x_mm[k];
+    to.y_mm[count] = from.y_mm[k];
+    to.time_code[count] = from.time_code[k];
+    to.row[count] = from.row[k];
+    ++count;
+  }
+  for (std::uint32_t k = count; k < ((count + 15u) & ~15u); ++k) {
+    to.row[k] = 1023;
+    to.x_mm[k] = kFarMm;
+    to.y_mm[k] = kFarMm;
+    to.time_code[k] = 0;
+  }
+  to.count = count;
+  to.truncated = from.truncated;
+}
+
+inline constexpr std::uint8_t kNoOwner = 255;
+
+// Nearest of `count` circles to a hit; of equal ones the first.
+NANET_HD inline std::uint8_t nearest_circle(const Circle* circles, std::uint32_t count, float x_mm, float y_mm) {
+  std::uint8_t nearest = kNoOwner;
+  float best = kFarMm;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    const float dx_mm = x_mm - circles[r].x_mm;
+    const float dy_mm = y_mm - circles[r].y_mm;
+    const float miss_mm = std::abs(std::sqrt(dx_mm * dx_mm + dy_mm * dy_mm) - circles[r].radius_mm);
+    if (miss_mm < best) {
+      best = miss_mm;
+      nearest = static_cast<std::uint8_t>(r);
+    }
+  }
+  return nearest;
+}
+
+// What a finder of several rings does is the same for the scalar and the vector path; Steps gives the functions that differ:
+//   peak(lattice, range)   refit(plane, refit cuts, circle)   fit(plane, window, circle)   owners(plane, circles, count, owner of each hit)
+// Up to kMaxRings circles, best first; returns how many.
+template <class Steps>
+NANET_HD inline std::uint32_t find_circles(const HitPlane& plane, const PmPoint* points, const HistogramCuts& cuts, Steps steps,
+                                           Circle* circles) {
+  HitPlane rest = plane;
+  LatticeHits lattice;
+  std::uint32_t count = 0;
+  const std::uint32_t rings_max = cuts.rings_max < kMaxRings ? cuts.rings_max : kMaxRings;
+  const std::uint32_t hits_min = cuts.min_hits > 4 ? cuts.min_hits : 4u;
+  while (count < rings_max && rest.count >= hits_min) {
+    take_lattice(rest, points, lattice);
+    const CenterPeak peak = steps.peak(lattice, cuts.center_range_mm);
+    if (peak.score == 0) break;
+    Circle circle = circle_of(peak);
+    if (!steps.refit(rest, refit_cuts(cuts), circle)) break;
+    const Ring ring = steps.fit(rest, cuts.window_mm, circle);
+    if (!is_within(ring, ring_limits(cuts)) || !stands_out(ring, rest.count, cuts)) break;
+    circles[count++] = circle;
+    HitPlane left;
+    select_hits(rest, left, [&](std::uint32_t k) { return !is_near(circle, cuts.remove_mm, rest.x_mm[k], rest.y_mm[k]); });
+    rest = left;
+  }
+  return count;
+}
+
+// Drops circle r.
+NANET_HD inline void drop_circle(Circle* circles, std::uint32_t& count, std::uint32_t r) {
+  for (std::uint32_t k = r + 1; k < count; ++k) circles[k - 1] = circles[k];
+  --count;
+}
+
+// Each hit to its nearest circle, each circle to its hits.
+template <class Steps>
+NANET_HD inline void share_hits(const HitPlane& plane, const HistogramCuts& cuts, Steps steps, Circle* circles, std::uint32_t& count) {
+  const RefitCuts one_pass{cuts.refit_end_mm, cuts.refit_end_mm, cuts.window_mm, 1};
+  std::uint8_t owners[kMaxHits];
+  steps.owners(plane, circles, count, owners);
+  HitPlane own;
+  std::uint32_t r = 0;
+  for (std::uint32_t label = 0; r < count; ++label) {  // label: the circle's index before any was dropped
+    select_hits(plane, own, [&](std::uint32_t k) { return owners[k] == label; });
+    if (steps.refit(own, one_pass, circles[r])) {
+      ++r;
+    } else {
+      drop_circle(circles, count, r);
+    }
+  }
+}
+
+// The rings of the circles; a circle whose hits make no ring is dropped, and the others take its hits.
+template <class Steps>
+NANET_HD inline void take_rings(const HitPlane& plane, const HistogramCuts& cuts, Steps steps, Circle* circles, std::uint32_t count,
+                                EventRings& found) {
+  std::uint8_t owners[kMaxHits];
+  HitPlane own;
+  for (std::uint32_t round = 0; round < kMaxRings && count > 0; ++round) {
+    steps.owners(plane, circles, count, owners);
+    std::uint32_t worst = count;
+    for (std::uint32_t r = 0; r < count; ++r) {
+      select_hits(plane, own, [&](std::uint32_t k) { return owners[k] == r; });
+      found.rings[r] = steps.fit(own, cuts.window_mm, circles[r]);
+      const bool good = is_within(found.rings[r], ring_limits(cuts)) && stands_out(found.rings[r], plane.count, cuts);
+      if (!good && (worst == count || found.rings[r].hits <= found.rings[worst].hits)) worst = r;
+    }
+    if (worst == count) break;
+    drop_circle(circles, count, worst);
+  }
+  for (std::uint32_t r = count; r < kMaxRings; ++r) found.rings[r] = Ring{};
+  found.count = static_cast<std::uint16_t>(count);
+  sort_rings(found);
+}
+
+template <class Steps>
+NANET_HD inline EventRings find_rings_by_steps(EventHits event, const PmPoint* points, const HistogramCuts& cuts, Steps steps) {
+  HitPlane plane;
+  lay_out_hits(event, points, plane);
+  EventRings found = no_rings(plane);
+  Circle circles[kMaxRings];
+  std::uint32_t count = find_circles(plane, points, cuts, steps, circles);
+  const std::uint32_t share_passes = cuts.share_passes < kMaxRefitPasses ? cuts.share_passes : kMaxRefitPasses;
+  for (std::uint32_t pass = 0; pass < share_passes && count > 0; ++pass) share_hits(plane, cuts, steps, circles, count);
+  take_rings(plane, cuts, steps, circles, count, found);
+  return found;
+}
+
+struct ScalarSteps {
+  const PmPoint* points;
+
+  NANET_HD CenterPeak peak(const LatticeHits& lattice, float range_mm) const { return scan_centers(lattice, range_mm); }
+  NANET_HD bool refit(const HitPlane& plane, const RefitCuts& cuts, Circle& circle) const {
+    return refit_circle(plane, points, cuts, circle);
+  }
+  NANET_HD Ring fit(const HitPlane& plane, float window_mm, const Circle& circle) const {
+    return fit_near(plane, points, window_mm, circle);
+  }
+  NANET_HD void owners(const HitPlane& plane, const Circle* circles, std::uint32_t count, std::uint8_t* owner) const {
+    for (std::uint32_t k = 0; k < plane.count; ++k) owner[k] = nearest_circle(circles, count, plane.x_mm[k], plane.y_mm[k]);
+  }
+};
+
+NANET_HD inline EventRings find_histogram(EventHits event, const PmPoint* points, const HistogramCuts& cuts) {
+  return find_rings_by_steps(event, points, cuts, ScalarSteps{points});
+}
+
+}  // namespace nanet::rich
