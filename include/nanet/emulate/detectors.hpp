@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Detector: an emulated detector that sees given events, each with some probability and at a time that is a little wrong, and things
+// that are no events; it says so in MTP packets, at least one every 6.4 us. No clock, no I/O.
+//
+// Terms
+//   tick     97.46 ps; times are ticks since the start of the run (64 bits, never wrap). (timestamp, fine time) on the wire are
+//            their lower 40 bits.
+//   frame    65536 ticks, 6.4 us: what one TSH covers. Frame k begins at tick 65536 k.
+//
+// A primitive is sent with the frame that its own time lies in, or with the frame of its event when its time is before that. So
+// primitives of a packet are in order of time, and those of a frame are at most five sigma less the offset before its begin.
+//
+// The same configuration and seed give the same packets on any machine whose libm does.
+// Thread rules: one thread. Nothing is allocated after the constructor but when a frame holds more than kFramePrimitives.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "nanet/wire/mtp.hpp"
+
+namespace nanet::emulate {
+
+inline constexpr std::uint64_t kFrameTicks = 65'536;
+inline constexpr std::size_t kFramePrimitives = 4'096;  // room made before the start
+
+struct DetectorConfig {
+  std::uint8_t source_id = wire::kSourceChod;
+  std::uint8_t source_sub_id = 0;
+  double efficiency = 0.95;            // 0..1; probability to see an event
+  double time_sigma_ns = 0.5;          // 0..100; Gaussian, cut at five sigma
+  double offset_ns = 0.0;              // -1000..1000; what is added to every time: a detector that is not aligned
+  double accidental_rate_hz = 1.0e6;   // 0..1e9; primitives that belong to no event, Poisson
+  std::uint16_t id = 0x4000;           // bits that every primitive ID has; at least 0x0100, bit 15 clear
+  std::uint16_t id_random_bits = 0xF;  // bits that are drawn evenly; bit 15 clear
+};
+
+class Detector {
+ public:
+  Detector(const DetectorConfig& config, std::uint64_t seed);  // throws SetupError
+
+  // The events of a frame: frames come one after the other, the first may have any number. Ticks in
+  // [65536 frame, 65536 (frame + 1)), in order.
+  void see_frame(std::uint64_t frame, std::span<const std::uint64_t> event_ticks);
+
+  // The packets of that frame: at least one, an empty one if nothing was seen; more when one is full. Then an empty span. Valid until the
+  // next call.
+  std::span<const std::byte> next_packet();
+
+  // Since construction: events shown, events seen, accidentals.
+  std::uint64_t events_shown() const { return events_shown_; }
+  std::uint64_t events_seen() const { return events_seen_; }
+  std::uint64_t accidentals() const { return accidentals_; }
+
+ private:
+  struct Sighting {
+    std::uint64_t ticks;
+    std::uint16_t id;
+  };
+
+  double uniform();
+  double gaussian();
+  std::uint16_t draw_id();
+
+  DetectorConfig config_;
+  std::mt19937_64 random_;
+  double sigma_ticks_;
+  double offset_ticks_;
+  double accidental_gap_ticks_;       // mean; 0: none
+  double next_accidental_ticks_ = 0;  // since the begin of the frame to come
+  std::uint64_t frame_ = 0;
+  std::vector<Sighting> waiting_;  // in order of time from the call of see_frame on
+  std::size_t ready_count_ = 0;    // of these belong to this frame
+  std::size_t sent_count_ = 0;     // of these are in packets
+  bool packet_due_ = false;
+  std::uint64_t events_shown_ = 0;
+  std::uint64_t events_seen_ = 0;
+  std::uint64_t accidentals_ = 0;
+  std::array<std::byte, wire::kMtpBytesMax> room_{};
+};
+
+// Six detectors beside the RICH with efficiencies and resolutions of the right size, none of them measured.
+std::array<DetectorConfig, 6> default_detectors();
+
+}  // namespace nanet::emulate
