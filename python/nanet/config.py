@@ -232,6 +232,7 @@ class Answers(Model):
     """Where primitives go, as MTP packets, and under which name."""
 
     endpoint: Endpoint = setting(..., "Who gets the answers: udp://ADDRESS:PORT of the L0 trigger processor")
+    copies: tuple[Endpoint, ...] = setting((), "Up to three more who get the same packets, such as a monitor", max_length=3)
     source_id: Byte = setting(0x1C, "Source ID in the MTP header")
     source_sub_id: Byte = setting(0, "Source sub-ID in the MTP header")
     primitives_max: int = setting(
@@ -312,7 +313,7 @@ class EngineConfig(Model):
                     f"{why} needs {need} B",
                     f"raise buffer_bytes to at least {need}",
                 )
-            if self.answers and self.answers.endpoint == link.endpoint:
+            if self.answers and link.endpoint in (self.answers.endpoint, *self.answers.copies):
                 raise problem(
                     f"answers go to the engine's own link '{link.name}'",
                     f"both are {link.endpoint}",

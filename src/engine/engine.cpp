@@ -78,13 +78,20 @@ void Engine::add_input(const LinkConfig& config, std::uint16_t clop_id) {
   inputs_.push_back(std::move(input));
 }
 
-void Engine::add_transmitter(const char* name, const std::string& endpoint, std::uint32_t slot_bytes) {
-  auto udp = std::make_unique<link::UdpLink>(link::UdpConfig{.name = name, .destinations = {link::parse_endpoint(endpoint)}});
+void Engine::add_transmitter(const char* name, std::span<const std::string> endpoints, std::uint32_t slot_bytes) {
+  if (endpoints.size() > Transmitter::kDestinationsMax) {
+    throw SetupError(std::to_string(endpoints.size()) + " destinations of " + name,
+                     "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
+  }
+  link::UdpConfig config{.name = name};
+  for (const std::string& endpoint : endpoints) config.destinations.push_back(link::parse_endpoint(endpoint));
+  auto udp = std::make_unique<link::UdpLink>(config);
   append(notes_, udp->notes());
   answer_link_ = std::move(udp);
   tx_ring_ = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = kTxRingCapacity, .slot_bytes = slot_bytes});
   sent_completions_ = std::make_unique<flow::CompletionQueue>(2 * kTxRingCapacity);
-  transmitter_ = std::make_unique<Transmitter>(*tx_ring_, *answer_link_, *sent_completions_);
+  transmitter_ = std::make_unique<Transmitter>(*tx_ring_, *answer_link_, *sent_completions_,
+                                               static_cast<std::uint32_t>(endpoints.size()));
 }
 
 void Engine::add_processor() {
@@ -104,8 +111,12 @@ void Engine::add_processor() {
     first_source.push_back(source_count);
     source_count += static_cast<std::uint32_t>(input.config.sources.size());
   }
-  if (config_.answers) add_transmitter("answers", config_.answers->endpoint, kTxSlotBytes);
-  if (config.forward) add_transmitter("forward", config.forward->endpoint, config.forward->packet_bytes_max);
+  if (config_.answers) {
+    std::vector<std::string> endpoints{config_.answers->endpoint};
+    endpoints.insert(endpoints.end(), config_.answers->copies.begin(), config_.answers->copies.end());
+    add_transmitter("answers", endpoints, kTxSlotBytes);
+  }
+  if (config.forward) add_transmitter("forward", {&config.forward->endpoint, 1}, config.forward->packet_bytes_max);
   Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr;
   if (config.forward) {
     forward_ = std::make_unique<EventWriter>(*tx_ring_, *sent_completions_, *config.forward, process_counters_, inline_transmitter);

@@ -10,13 +10,15 @@ namespace nanet::engine {
 std::uint32_t Transmitter::poll(std::uint64_t now_ns) {
   const std::uint32_t count = ring_.poll(descriptors_);
   if (count == 0) return 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const TxDescriptor& descriptor = *descriptors_[i];
-    packets_[i] = {.data = reinterpret_cast<const std::byte*>(descriptor.address),
-                   .bytes = descriptor.bytes,
-                   .destination = descriptor.destination};
+  std::uint32_t packet_count = 0;
+  for (std::uint32_t destination = 0; destination < destination_count_; ++destination) {  // packets for one place lie together
+    for (std::uint32_t i = 0; i < count; ++i) {
+      packets_[packet_count++] = {.data = reinterpret_cast<const std::byte*>(descriptors_[i]->address),
+                                  .bytes = descriptors_[i]->bytes,
+                                  .destination = destination};
+    }
   }
-  link_.send(std::span(packets_).first(count), now_ns);
+  link_.send(std::span(packets_).first(packet_count), now_ns);
   const std::uint64_t sent_ns = flow::clock_now_ns();
   for (std::uint32_t i = 0; i < count; ++i) {
     const TxDescriptor& descriptor = *descriptors_[i];

@@ -77,6 +77,7 @@ struct ProcessorConfig {
 
 struct AnswersConfig {
   std::string endpoint;
+  std::vector<std::string> copies;  // the same packets go there too; at most Transmitter::kDestinationsMax - 1
   std::uint8_t source_id = 0x1C;
   std::uint8_t source_sub_id = 0;
   std::uint32_t primitives_max = 255;

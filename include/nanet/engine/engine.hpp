@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,7 +71,7 @@ class Engine {
 
  private:
   void add_input(const LinkConfig& config, std::uint16_t clop_id);
-  void add_transmitter(const char* name, const std::string& endpoint, std::uint32_t slot_bytes);
+  void add_transmitter(const char* name, std::span<const std::string> endpoints, std::uint32_t slot_bytes);
   void add_processor();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();

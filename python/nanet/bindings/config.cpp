@@ -75,8 +75,11 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
 }
 
 engine::AnswersConfig answers_config(const nb::dict& dict) {
+  std::vector<std::string> copies;
+  for (const nb::handle copy : get<nb::list>(dict, "copies")) copies.push_back(nb::cast<std::string>(copy));
   return {
       .endpoint = get<std::string>(dict, "endpoint"),
+      .copies = copies,
       .source_id = get<std::uint8_t>(dict, "source_id"),
       .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
       .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
