@@ -36,6 +36,9 @@ inline std::vector<emulate::McEvent> make_events(const QualityCase& one, std::si
   config.mean_hits = one.mean_hits;
   config.noise_hits = one.noise_hits;
   config.hits_max = 128;
+  // All rings of an event on ONE disk, as in the reference study (976 PMs): with rings on both, the disk bit of a hit would tell them apart,
+  // which is another and easier sample.
+  config.jura_share = 1;
   config.ring_count_shares = {};
   config.ring_count_shares[one.ring_count] = 1;
   emulate::MonteCarlo monte_carlo(config);
