@@ -228,6 +228,22 @@ def test_a_jump_in_time_and_a_wild_detector() -> None:
     assert len(pair.decisions) > 100
 
 
+@pytest.mark.parametrize("bits", [0, 1, 2, 3])
+def test_edges_of_the_window(bits: int) -> None:
+    """Random streams hardly ever meet the first and the last cell that can be written."""
+    cell_ticks = 256 >> bits
+    start = 300 * FRAME_TICKS
+    for edge in (-16384, 0, 16383, 32767):
+        for ticks in (-1, 0, 1):
+            pair = Pair({**L0tpConfig().native(), "fine_time_bits": bits, "read_lag_ticks": 0})
+            for _ in range(2):  # the header alone sets the window; the second time it has moved
+                pair.take(packet_of(SOURCES[1], start, [(start + edge * cell_ticks + ticks, 0x4000)]), 1)
+                pair.take(packet_of(SOURCES[0], start, [(start + edge * cell_ticks + ticks, 0x4000)]), 1)
+                pair.check_counters()
+                pair.decide(1)
+            pair.flush()
+
+
 def test_more_calibrations_than_there_is_room_for() -> None:
     pair = Pair(L0tpConfig().native())
     for i in range(10):
