@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the L0 trigger processor can be told. Same rules as nanet/config.py; meaning of the terms in docs/design/l0tp.md.
 
-A mask gives, for each input it cares about, the primitive ID as 16 characters, bit 15 first: `0` and `1` must be so, `x` may be either, `_` only
-divides. An input without a match shows 16 zeros, which no primitive can be, so `"0000_0000_0000_0000"` is a veto.
+A mask gives, for each input it cares about, the primitive ID as 16 characters, bit 15 first: `0` and `1` must be so, `x` may be
+either, `_` only divides. An input without a match shows 16 zeros, which no primitive can be, so `"0000_0000_0000_0000"` is a veto.
 """
 
 from __future__ import annotations
