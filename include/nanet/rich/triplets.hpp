@@ -48,6 +48,10 @@ struct TripletsCuts {
   float seed_weight_min = 0.5F;
   // Score of a ring in hits that no other ring explains. Too small: fakes; too big: rings with few hits are lost.
   float gain_min = 3.6F;
+  // Added to gain_min for each hit (at most gain_outsiders_max) that neither this ring nor another explains: chance makes rings of many stray hits.
+  // Too small: fakes in noise; too big: rings with few hits are lost in noise.
+  float gain_per_outsider = 0.15F;
+  float gain_outsiders_max = 6.0F;
   // mm, biweight width of the joint fit, and its number of steps. Too small: throws true hits away, so the radius is worse; too big: noise draws.
   float joint_width_mm = 34.0F;
   std::uint32_t joint_steps = 3;
@@ -84,6 +88,8 @@ struct TripletsCuts {
     v("explained_width_mm", explained_width_mm);
     v("seed_weight_min", seed_weight_min);
     v("gain_min", gain_min);
+    v("gain_per_outsider", gain_per_outsider);
+    v("gain_outsiders_max", gain_outsiders_max);
     v("joint_width_mm", joint_width_mm);
     v("joint_steps", joint_steps);
     v("share_width_mm", share_width_mm);
@@ -238,14 +244,19 @@ NANET_HD inline void weigh_unexplained(Work& work, const Circle* circles, std::u
   }
 }
 
-// Score of a circle in hits with the weights of now, without the penalty.
+// The circle explains enough of the weights of now to be a ring, considering what it leaves.
 template <class Kernels>
-NANET_HD inline float gain_of(Work& work, const Circle& circle, const TripletsCuts& cuts) {
+NANET_HD inline bool gains_enough(Work& work, const Circle& circle, float gain_per_outsider, const TripletsCuts& cuts) {
   float* near = work.nearness[0];
   Kernels::near_to(work.hits, circle, inverse_square(cuts.score_width_mm), work.inverse_time2, near);
-  float sum = 0.0F;
-  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) sum += work.weight[k] * near[k];
-  return sum;
+  float gain = 0.0F;
+  float left = 0.0F;
+  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) {
+    gain += work.weight[k] * near[k];
+    left += near[k] > 0.0F ? 0.0F : work.weight[k];
+  }
+  const float outsiders = left < cuts.gain_outsiders_max ? left : cuts.gain_outsiders_max;
+  return gain >= cuts.gain_min + gain_per_outsider * outsiders;
 }
 
 // The best circle among the hits with the weights of now, refitted.
@@ -393,7 +404,7 @@ NANET_HD inline bool add_ring(Work& work, const TripletsCuts& cuts) {
   weigh_unexplained<Kernels>(work, work.rings, work.count, cuts);
   Circle circle;
   if (!search_circle<Kernels>(work, cuts, circle)) return false;
-  if (gain_of<Kernels>(work, circle, cuts) < cuts.gain_min) return false;
+  if (!gains_enough<Kernels>(work, circle, 0.0F, cuts)) return false;
   if (!has_ring(ring_of<Kernels>(work, &circle, 1, 0, cuts).status)) return false;
   work.rings[work.count++] = circle;
   fit_together<Kernels>(work, work.rings, work.count, cuts);
@@ -430,14 +441,14 @@ NANET_HD inline bool exchange_rings(Work& work, const TripletsCuts& cuts) {
   return changed;
 }
 
-// Takes out rings that the others make superfluous.
+// Takes out rings that the others make superfluous, or that chance may have made of the hits left over.
 template <class Kernels>
-NANET_HD inline void drop_clones(Work& work, const TripletsCuts& cuts) {
-  for (std::uint32_t r = 0; work.count > 1 && r < work.count;) {
+NANET_HD inline void drop_weak(Work& work, const TripletsCuts& cuts) {
+  for (std::uint32_t r = 0; r < work.count;) {
     Circle others[kMaxRings + 1];
     const std::uint32_t n = copy_others(work.rings, work.count, r, others);
     weigh_unexplained<Kernels>(work, others, n, cuts);
-    if (gain_of<Kernels>(work, work.rings[r], cuts) >= cuts.gain_min) {
+    if (gains_enough<Kernels>(work, work.rings[r], cuts.gain_per_outsider, cuts)) {
       ++r;
       continue;
     }
@@ -467,7 +478,7 @@ NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, con
     if (!exchange_rings<Kernels>(work, cuts)) break;
     if (work.count < rings_max) add_ring<Kernels>(work, cuts);
   }
-  drop_clones<Kernels>(work, cuts);
+  drop_weak<Kernels>(work, cuts);
   for (std::uint32_t r = 0; r < work.count; ++r) {
     const Ring ring = ring_of<Kernels>(work, work.rings, work.count, r, cuts);
     if (has_ring(ring.status)) out.rings[out.count++] = ring;
