@@ -10,7 +10,6 @@
 namespace nanet::wire {
 namespace {
 
-constexpr unsigned kLayoutMask = 0x0F;
 constexpr unsigned kRunStartBit = 0x10;
 constexpr unsigned kRunEndBit = 0x20;
 
