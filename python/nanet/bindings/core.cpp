@@ -42,6 +42,7 @@ NB_MODULE(_core, module) {
   bind_l0tp(module);
   bind_emulator(module);
   bind_port(module);
+  bind_replay(module);
   bind_physics(module);
 }
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nanet.cli.physics import physics
+from nanet.cli.replay import replay
 
 app = typer.Typer(
     name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -20,6 +21,7 @@ emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout bo
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.command()(physics)
+app.command()(replay)
 
 
 class Layout(StrEnum):

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet replay`: the options of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A pcap file, or raw data: MEPs one after the other.")],
+    to: Annotated[str, typer.Option("--to", metavar="URL", help="Who gets the packets: udp://ADDRESS:PORT.")],
+    pace: Annotated[
+        str, typer.Option("--pace", help="original, max, a number of events a second (1e6), or of packets a second (5e4p).")
+    ] = "original",
+    laps: Annotated[int, typer.Option("--laps", help="How often; 0: until a signal comes.")] = 1,
+    only_port: Annotated[int, typer.Option("--only-port", help="Of a pcap file, packets to this UDP port only; 0: all.")] = 0,
+    layout: Annotated[str, typer.Option("--layout", help="padded or packed: packets made from raw data.")] = "padded",
+    fine_time: Annotated[int, typer.Option("--fine-time", help="Of every event made from raw data, 0 to 255.")] = 0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+    ] = None,
+) -> None:
+    """Play a recording to an engine again: at its own pace, at a rate, or as fast as it goes."""
+    from nanet import replay as player
+    from nanet import results
+
+    options = player.options_from_text(file, to, pace, laps=laps, only_port=only_port, layout=layout, fine_time=fine_time)
+    result = player.run(options)
+    results.write_json(json_file, result)
+    for note in result["notes"]:
+        print(f"note: {note}", flush=True)
+    print(player.sentence(result), flush=True)
+    raise typer.Exit(1 if result["tx_dropped"] or result["tx_refused"] or result["stopped_early"] else 0)
