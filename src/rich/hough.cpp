@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
@@ -26,7 +27,8 @@ struct VoteTable {
   VoteTable() : votes{}, row_starts{} {
     for (std::int32_t z = 0; z < kHoughFarZ; ++z) {
       for (std::int32_t r = 0; r < kHoughRadii; ++r)
-        votes[static_cast<std::size_t>(z * kHoughRadii + r)] = static_cast<std::uint8_t>(hough_vote(z, r));
+        votes[static_cast<std::size_t>(z * kHoughRadii + r)] = static_cast<std::uint8_t>(
+            hough_vote(9.0F * std::sqrt(static_cast<float>(z)), r));
     }
     for (std::size_t k = 0; k < kDisplacements; ++k)
       row_starts[k] = static_cast<std::uint16_t>(kHoughRadii * std::min(displacement_z(k), kHoughFarZ));
@@ -150,7 +152,8 @@ HWY_INLINE void step_fine_fast(const HitPlane& plane, float scale, float width_m
       const auto distance = hn::Sqrt(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)));
       const auto vote = [&](std::int32_t r) HWY_ATTR {
         const auto miss = hn::Sub(distance, hn::Set(d, radius_mm[r]));
-        return hn::ZeroIfNegative(hn::Sub(one, hn::Mul(hn::Mul(miss, miss), inverse_width2)));
+        const auto share = hn::Sub(one, hn::Mul(hn::Mul(miss, miss), inverse_width2));
+        return hn::IfThenElseZero(hn::Gt(share, hn::Zero(d)), share);
       };
       sum0 = hn::Add(sum0, vote(0));
       sum1 = hn::Add(sum1, vote(1));

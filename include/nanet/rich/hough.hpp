@@ -77,10 +77,10 @@ inline constexpr std::int32_t kHoughFarZ = 668;  // 9 sqrt(668) = 232.6 mm: vote
 inline constexpr float kHoughVoteWidthMm = 15.0F;
 inline constexpr float kHoughVote = 12.0F;
 
-// Vote of a hit at squared distance z for a radius.
-NANET_HD inline std::uint32_t hough_vote(std::int32_t z, std::int32_t radius_index) {
+// Vote of a hit for a radius.
+NANET_HD inline std::uint32_t hough_vote(float distance_mm, std::int32_t radius_index) {
   const float radius_mm = kHoughRadiusFromMm + kHoughRadiusStepMm * static_cast<float>(radius_index);
-  const float miss_mm = std::abs(9.0F * std::sqrt(static_cast<float>(z)) - radius_mm);
+  const float miss_mm = std::abs(distance_mm - radius_mm);
   const float vote = (kHoughVoteWidthMm - miss_mm) * (kHoughVote / kHoughVoteWidthMm) + 0.5F;
   return vote > 0.0F ? static_cast<std::uint32_t>(static_cast<std::int32_t>(vote)) : 0u;
 }
@@ -119,11 +119,12 @@ NANET_HD inline void vote_row(const LatticeHits& hits, std::int32_t columns, std
       const std::int32_t z = di * di + 3 * dj * dj;
       if (z >= kHoughFarZ) continue;
       // Cells farther than the vote's width get 0 anyway.
-      const float at = (9.0F * std::sqrt(static_cast<float>(z)) - kHoughRadiusFromMm) * (1.0F / kHoughRadiusStepMm);
+      const float distance_mm = 9.0F * std::sqrt(static_cast<float>(z));
+      const float at = (distance_mm - kHoughRadiusFromMm) * (1.0F / kHoughRadiusStepMm);
       const auto middle = static_cast<std::int32_t>(at);
       for (std::int32_t r = middle - 4; r <= middle + 5; ++r) {
         if (r < 0 || r >= kHoughRadii) continue;
-        const std::uint32_t sum = votes[r] + hough_vote(z, r);
+        const std::uint32_t sum = votes[r] + hough_vote(distance_mm, r);
         votes[r] = static_cast<std::uint8_t>(sum < 255u ? sum : 255u);
       }
     }
