@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nanet.report.physics import frontier_chart, scan_chart, separation_chart
-from nanet.report.series import FINDERS, LETTER, classes, marker
+from nanet.report.series import FINDERS, classes, marker, text_width
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "physics.md"
@@ -25,6 +25,8 @@ LEGEND_HEIGHT = 26
 
 MATRICES = (
     ("all_found", "Events with every true ring found [%]", 100, 2),
+    ("efficiency_pileup", "Pile-up rings found [%]", 100, 2),
+    ("efficiency_in_time", "In-time rings found [%]", 100, 2),
     ("fakes", "Fakes an event", 1, 4),
     ("clones", "Clones an event", 1, 4),
     ("count_right", "Events with the right number of rings [%]", 100, 2),
@@ -66,7 +68,8 @@ def page(result: Mapping[str, Any]) -> str:
         lines = []
         for case in result["cases"].values():
             values = [case["finders"][name][figure] for name in names]
-            if any(value is not None for value in values):
+            pileup = case["finders"]["oracle"]["efficiency_pileup"] is not None
+            if any(value is not None for value in values) and (pileup or figure != "efficiency_in_time"):
                 lines.append([case["title"], *("-" if v is None else f"{factor * v:.{digits}f}" for v in values)])
         text += f"\n### {title}\n\n" + table(["sample", *names], lines)
     text += (
@@ -102,7 +105,7 @@ def window(case: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], li
 def show(value: float | None, share: bool) -> str:
     if value is None:
         return "-"
-    return f"{100 * value:.2f} %" if share else f"{value:.4f}"
+    return f"{100 * value:.2f} %" if share else f"{value:.5f}"
 
 
 def table(head: list[str], lines: Iterable[list[str]]) -> str:
@@ -155,7 +158,7 @@ def alone(svg: str, names: Sequence[str]) -> str:
 def length(name: str) -> float:
     """Width of an entry of the legend."""
     assert name in FINDERS
-    return 37 + LETTER * len(name) + 24
+    return 37 + text_width(name) + 24
 
 
 if __name__ == "__main__":

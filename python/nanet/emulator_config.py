@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from nanet.config import Byte, Core, Endpoint, Model, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, problem, setting
 from nanet.config_errors import load_document, validated
 from nanet.config_rich import Decision
 

@@ -192,7 +192,7 @@ def made_up_columns() -> figures.Columns:
         "ring_event": np.array([0, 0, 1]), "ring_matched": np.array([1, 0, 1]), "ring_hits": np.array([10, 12, 14]),
         "ring_squares_mm2": np.array([250.0, 300.0, 350.0]), "ring_bound": np.array([0.3, 0.3, 0.4]),
         "ring_dx_mm": np.array([1.0, nan, -1.0]), "ring_dy_mm": np.array([2.0, nan, 2.0]), "ring_dr_mm": np.array([3.0, nan, -1.0]),
-        "ring_dt_ns": np.array([0.3, nan, 0.4]), "event_rings": np.array([2, 1, 0]), "event_found": np.array([2, 1, 1]),
+        "ring_dt_ns": np.array([0.3, nan, 0.4]), "ring_time_ns": np.array([0.0, 1.0, 2.0]), "event_rings": np.array([2, 1, 0]), "event_found": np.array([2, 1, 1]),
         "event_fakes": np.array([1, 0, 0]), "event_clones": np.array([0, 0, 1]),
     }  # fmt: skip
 
@@ -200,7 +200,7 @@ def made_up_columns() -> figures.Columns:
 def test_figures_of_made_up_columns() -> None:
     found = figures.figures(made_up_columns(), 12.346)
     expected = {
-        "events": 3, "rings": 3, "efficiency": 2 / 3, "all_found": 1 / 2, "count_right": 2 / 3, "fakes": 1 / 3, "clones": 1 / 3,
+        "events": 3, "rings": 3, "efficiency": 2 / 3, "efficiency_in_time": 1.0, "efficiency_pileup": 0.5, "all_found": 1 / 2, "count_right": 2 / 3, "fakes": 1 / 3, "clones": 1 / 3,
         "found": 4 / 3, "radius_bias_mm": 1.0, "radius_rms_mm": math.sqrt(5), "centre_rms_mm": math.sqrt(2.5), "hit_error_mm": 5.0,
         "bound_mm": 5 * math.sqrt(0.125), "time_rms_ns": math.sqrt(0.125), "ns_per_event": 12.35,
     }  # fmt: skip
@@ -378,7 +378,7 @@ def test_labels_keep_apart() -> None:
     chart.scatter([(name, name, 1000.0 * (1 + 0.05 * n), 0.9) for n, name in enumerate(series.FINDERS)])
     boxes = []
     for anchor, x, y, label in re.findall(r'text-anchor="(\w+)" x="([\d.]+)" y="([\d.]+)">(\w+)</text>', "".join(chart._parts)):
-        width = series.LETTER * len(label)
+        width = series.text_width(label)
         left = float(x) - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         boxes.append((left, float(y) + 3 - series.LINE, left + width, float(y) + 3))
     assert len(boxes) == len(series.FINDERS)

@@ -92,12 +92,13 @@ def goal_lines(result: Mapping[str, Any]) -> list[str]:
         def text(value: float | None, share: bool = share) -> str:
             if value is None:
                 return "nothing"
-            return f"{100 * value:.2f} %" if share else f"{value:.4f}"
+            return f"{100 * value:.2f} %" if share else f"{value:.5f}"
 
+        error = "" if goal["error"] is None else f" ± {text(goal['error'])}"
         spare = "" if goal["spare"] is None else f" by {text(abs(goal['spare']))}"
         lines.append(
             f"{'met   ' if goal['met'] else 'missed'} {goal['title']}: {figure} {goal['sense']} {text(goal['limit'])}, "
-            f"{goal['finder']} reaches {text(goal['found'])} ({'met' if goal['met'] else 'missed'}{spare})"
+            f"{goal['finder']} reaches {text(goal['found'])}{error} ({'met' if goal['met'] else 'missed'}{spare})"
         )
     return lines
 

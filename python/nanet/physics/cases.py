@@ -18,9 +18,6 @@ FLAT: dict[str, Any] = {"mean_hits": 12.0, "noise_hits": NOISE_HITS, "flat_radiu
 REAL = FLAT | {"flat_radius": False}  # 12 hits of an electron inside the disk are 12.9 photons
 MIX = (0.1, 0.5, 0.25, 0.1, 0.05)
 
-# Cuts that make a finder look at hit times, by finder. The others find the same with and without.
-TIME_CUTS: dict[str, dict[str, float]] = {}
-
 
 @dataclass(frozen=True)
 class Case:
@@ -31,7 +28,7 @@ class Case:
     changes: dict[str, Any] = field(default_factory=dict)
     base: dict[str, Any] = field(default_factory=lambda: FLAT)
     apart_mm: float = 0.0
-    hit_times: bool = False  # find with TIME_CUTS
+    hit_times: bool = False  # let finders look at hit times that do not by themselves
     momentum_bins_gev: tuple[float, ...] = ()  # of the separation of particles; none: not measured
 
     def monte_carlo(self, seed: int) -> MonteCarlo:

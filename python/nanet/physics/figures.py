@@ -18,7 +18,7 @@ Figures = dict[str, Any]
 
 # Unit of each figure, for CSV and documentation; a share or a number an event has none.
 UNITS = {
-    "efficiency": "1", "all_found": "1", "count_right": "1", "fakes": "1/event", "clones": "1/event", "found": "1/event",
+    "efficiency": "1", "efficiency_in_time": "1", "efficiency_pileup": "1", "all_found": "1", "count_right": "1", "fakes": "1/event", "clones": "1/event", "found": "1/event",
     "radius_bias_mm": "mm", "radius_rms_mm": "mm", "centre_bias_x_mm": "mm", "centre_bias_y_mm": "mm", "centre_rms_mm": "mm",
     "bound_mm": "mm", "ratio_to_bound": "1", "time_rms_ns": "ns", "ns_per_event": "ns", "hit_error_mm": "mm",
 }  # fmt: skip
@@ -42,6 +42,9 @@ def figures(columns: Columns, ns_per_event: float | None = None) -> Figures:
     whole = (found_in == columns["event_rings"]) & with_rings
     result: Figures = {"events": events, "rings": len(matched)}
     result |= share("efficiency", int(matched.sum()), len(matched))
+    pileup = columns["ring_time_ns"] != 0
+    result |= share("efficiency_in_time", int(matched[~pileup].sum()), int((~pileup).sum()))
+    result |= share("efficiency_pileup", int(matched[pileup].sum()), int(pileup.sum()))
     result |= share("all_found", int(whole.sum()), int(with_rings.sum()))
     result |= share("count_right", int((columns["event_found"] == columns["event_rings"]).sum()), events)
     result |= an_event("fakes", columns["event_fakes"])
@@ -70,10 +73,12 @@ def resolution(columns: Columns, rings: NDArray[np.bool_]) -> Figures:
     hit_error = math.sqrt(float(columns["ring_squares_mm2"][rings].sum() / columns["ring_hits"][rings].sum()))
     bound = hit_error * math.sqrt(float(np.mean(columns["ring_bound"][found] ** 2)))
     relative_error = 1 / math.sqrt(2 * count)
+    dt, when = (columns[name][found].astype(np.float64) for name in ("ring_dt_ns", "ring_time_ns"))
+    time_rms = math.sqrt(float(np.mean(dt * dt))) if np.any(dt + when) else math.nan  # all 0: this finder does not look at time
     values = (
         float(dr.mean()), float(dr.std()) / math.sqrt(count), radius_rms, radius_rms * relative_error, float(dx.mean()),
         float(dy.mean()), math.sqrt(float(np.mean(dx * dx + dy * dy) / 2)), hit_error, bound, radius_rms / bound,
-        radius_rms / bound * relative_error, math.sqrt(float(np.mean(columns["ring_dt_ns"][found].astype(np.float64) ** 2))),
+        radius_rms / bound * relative_error, time_rms,
     )  # fmt: skip
     return {name: number(value) for name, value in zip(names, values, strict=True)}
 

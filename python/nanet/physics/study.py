@@ -14,10 +14,11 @@ import numpy as np
 from nanet import _core, results
 from nanet.config_errors import ConfigError, nearest
 from nanet.physics import frontier, goals, separation
-from nanet.physics.cases import CASES, DISTANCE_EDGES_MM, RING_HIT_EDGES, SCANS, TIME_CUTS, Case, Scan
+from nanet.physics.cases import CASES, DISTANCE_EDGES_MM, RING_HIT_EDGES, SCANS, Case, Scan
 from nanet.physics.figures import UNITS, Columns, figures, number, resolution, select
 
 ORACLE = "oracle"
+TIME_CUT = "time_use"
 SCAN_SHARE = 0.5  # events of a point of a scan, of those of a sample
 SUMMARIES = ("single_ring", "two_rings_apart", "three_rings_apart", "three_rings", "multi_ring")
 
@@ -75,14 +76,18 @@ def measure_all(case: Case, study: Study, events: int) -> dict[str, tuple[Column
     truth = dict(sample.truth())
     measured: dict[str, tuple[Columns, float | None]] = {}
     for finder in study.finders:
-        cuts = TIME_CUTS.get(finder, {}) if case.hit_times else {}
-        found = dict(sample.measure(finder, cuts, "vector", study.passes))
+        found = dict(sample.measure(finder, time_cuts(finder) if case.hit_times else {}, "vector", study.passes))
         measured[finder] = (truth | found, found.pop("ns_per_event"))
         measured[finder][0].pop("ns_per_event")
     oracle = dict(sample.measure("", {}, ORACLE, 1))
     oracle.pop("ns_per_event")
     measured[ORACLE] = (truth | oracle, None)
     return measured
+
+
+def time_cuts(finder: str) -> dict[str, int]:
+    """Cuts that make a finder look at hit times; none where it has no such choice."""
+    return {TIME_CUT: 1} if TIME_CUT in _core.default_finder_cuts().get(finder, {}) else {}
 
 
 def measure_case(case: Case, study: Study) -> dict[str, Any]:

@@ -231,6 +231,7 @@ def _window_table(finders: Finders, names: Sequence[str]) -> str:
 def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
     whole = (
         ("all_found", "Events with every ring found, %", 100, 2), ("efficiency", "Rings found, %", 100, 2),
+        ("efficiency_pileup", "Pile-up rings found, %", 100, 2), ("efficiency_in_time", "In-time rings found, %", 100, 2),
         ("count_right", "Events with the right number of rings, %", 100, 2), ("fakes", "Fakes an event", 1, 4),
         ("clones", "Clones an event", 1, 4), ("radius_bias_mm", "Radius bias, mm", 1, 3), ("radius_rms_mm", "Radius rms, mm", 1, 3),
         ("ratio_to_bound", "Radius rms over its bound", 1, 3), ("centre_rms_mm", "Centre rms, each axis, mm", 1, 3),
@@ -241,8 +242,11 @@ def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
         rows = []
         for case in cases.values():
             values = [case["finders"][name][figure] for name in names]
-            if any(value is not None for value in values):
+            pileup = case["finders"][ORACLE]["efficiency_pileup"] is not None
+            if any(value is not None for value in values) and (pileup or figure != "efficiency_in_time"):
                 rows.append([case["title"], *("\u2013" if v is None else f"{factor * v:.{digits}f}" for v in values)])
+        if not rows:
+            continue
         body += f'<h3>{title}</h3><div class="wide">{table(["", *names], rows, numbers=range(1, len(names) + 1))}</div>'
     return Section("All samples", body, "Errors of every figure are in the JSON and the CSV.")
 
@@ -252,7 +256,7 @@ def _show(figure: str, value: float | None, error: float | None = None) -> str:
         return "\u2013"
     if figure in SHARES:
         return _percent(value, error) + " %"
-    return f"{value:.4f}" + (f" \u00b1 {error:.4f}" if error is not None else "")
+    return f"{value:.5f}" + (f" \u00b1 {error:.5f}" if error is not None else "")
 
 
 def _percent(value: float | None, error: float | None = None) -> str:
