@@ -15,7 +15,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rich/almagest.cpp"
 #include "hwy/foreach_target.h"
-// foreach_target.h comes first
+// these come after it, in this order
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "solve_rings-inl.hpp"
 
@@ -23,121 +24,117 @@
 #define NANET_ALMAGEST_ONCE
 namespace nanet::rich::almagest {
 
-inline constexpr std::size_t kBlock = 32;     // events that go through the steps together
-inline constexpr std::size_t kFastHits = 64;  // a bit each; events with more take the scalar function
-inline constexpr std::size_t kPadding = 16;   // columns are readable up to the next multiple of this
+inline constexpr std::size_t kBlock = 16;  // events that go through the steps together: their columns stay in the first-level cache
+inline constexpr std::size_t kFastHits = 64;         // a bit each; events with more take the scalar function
+inline constexpr std::size_t kPadding = 16;          // columns are readable so far behind the last hit
+inline constexpr std::size_t kMoreThanOneRing = 17;  // hits; speed only, the result is the same
+inline constexpr std::size_t kUnroll = 4;            // hits a turn of a loop over starts
 
 // Keys of a PM in the eight directions.
 struct alignas(32) KeyRow {
   std::int32_t keys[kDirections];
 };
+struct PmTables {
+  std::array<KeyRow, kPmPointRows> keys{};
+  std::array<std::uint16_t, kPmPointRows> places{};  // the low bits of the keys; 0: no PM
+};
 
-constexpr std::array<KeyRow, kPmPointRows> make_key_rows() {
-  std::array<KeyRow, kPmPointRows> rows{};
+constexpr PmTables make_pm_tables() {
+  PmTables tables;
   for (std::size_t channel = 0; channel < kPmPointRows; ++channel) {
     const Pm& pm = kPmMap[channel];
     for (std::uint32_t direction = 0; direction < kDirections; ++direction) {
-      rows[channel].keys[direction] = key_of(direction, pm.i, pm.j);
+      tables.keys[channel].keys[direction] = pm.mapped ? key_of(direction, pm.i, pm.j) : kNoKey;
     }
+    tables.places[channel] = pm.mapped ? static_cast<std::uint16_t>(key_of(0, pm.i, pm.j) & 8191) : std::uint16_t{0};
   }
-  return rows;
+  return tables;
 }
-alignas(64) inline constexpr std::array<KeyRow, kPmPointRows> kKeyRows = make_key_rows();
+alignas(64) inline constexpr PmTables kPmTables = make_pm_tables();
 
-// Factors of along() at right angles to each start's direction.
+// Fills up a loop's last turn: chosen by no step, on no circle.
+inline constexpr std::uint32_t kPadCode = 1023u << 6;
+inline constexpr float kPadZ = 1.0e6F;
+static_assert(!kPmMap[1023].mapped);
+
+// A hit's code is hit_order: row in the tables << 6, then time and disk.
+inline std::int32_t time_code_of(std::uint32_t code) { return static_cast<std::int32_t>((code >> 1 & 31u) ^ 16u) - 16; }
+
+// Factors of along() at right angles to each direction.
 struct alignas(64) AcrossFactors {
-  std::int32_t i[kStarts], j[kStarts];
+  std::int32_t i[kDirections], j[kDirections];
 };
 constexpr AcrossFactors make_across_factors() {
   AcrossFactors factors{};
-  for (std::uint32_t start = 0; start < kStarts; ++start) {
-    factors.i[start] = along((start & 7u) ^ 2u, 1, 0);
-    factors.j[start] = along((start & 7u) ^ 2u, 0, 1);
+  for (std::uint32_t direction = 0; direction < kDirections; ++direction) {
+    factors.i[direction] = along(direction ^ 2u, 1, 0);
+    factors.j[direction] = along(direction ^ 2u, 0, 1);
   }
   return factors;
 }
 inline constexpr AcrossFactors kAcross = make_across_factors();
 
+// One triplet a start: what the scalar find_triplet returns, as columns. score is -1 where there is none.
+struct alignas(64) Triplets {
+  std::int32_t score[kStarts];
+  std::int32_t key_a[kDirections], key_b[kStarts], key_c[kStarts];
+};
+
+inline Triplet triplet_of(const Triplets& triplets, std::size_t start) {
+  return {triplets.score[start], point_of(triplets.key_a[start & 7u]), point_of(triplets.key_b[start]),
+          point_of(triplets.key_c[start])};
+}
+
 // An event on its way: the hits not yet in a ring, as columns.
 struct Work {
-  alignas(64) float i[kFastHits];
-  alignas(64) float j[kFastHits];
-  alignas(64) float z[kFastHits];
-  std::uint16_t row[kFastHits];
-  std::int8_t time_code[kFastHits];
+  alignas(64) float i[kFastHits + kPadding];
+  alignas(64) float j[kFastHits + kPadding];
+  alignas(64) float z[kFastHits + kPadding];
+  alignas(64) std::uint32_t code[kFastHits + kPadding];
+  Triplets triplets;  // of the ring in work
   std::uint32_t count;
-  std::uint32_t event_index;
   std::uint64_t chosen;  // bit k: hit k is in the ring in work
   EventRings* rings;
 };
 
-// Copies hit `from` to `to`.
-inline void move_hit(Work& work, std::size_t to, std::size_t from) {
-  work.i[to] = work.i[from];
-  work.j[to] = work.j[from];
-  work.z[to] = work.z[from];
-  work.row[to] = work.row[from];
-  work.time_code[to] = work.time_code[from];
-}
+inline std::uint64_t all_hits(const Work& work) { return ~std::uint64_t{0} >> (64 - work.count); }
 
-// Fills up the last vector's lanes with hits that are read and left out again.
 inline void pad(Work& work) {
-  for (std::size_t k = work.count; k % kPadding != 0; ++k) work.i[k] = work.j[k] = work.z[k] = 0.0F;
+  std::fill_n(work.i + work.count, kPadding, 0.0F);
+  std::fill_n(work.j + work.count, kPadding, 0.0F);
+  std::fill_n(work.z + work.count, kPadding, kPadZ);
+  std::fill_n(work.code + work.count, kPadding, kPadCode);
 }
 
 inline void cut_time(Work& work, const Limits& limits) {
   std::uint8_t counts[32] = {};
-  for (std::uint32_t k = 0; k < work.count; ++k) ++counts[work.time_code[k] + 16];
+  for (std::uint32_t k = 0; k < work.count; ++k) ++counts[time_code_of(work.code[k]) + 16];
   const std::int32_t start = densest_window(counts, limits.window_codes);
   std::uint32_t left = 0;
   for (std::uint32_t k = 0; k < work.count; ++k) {
-    if (work.time_code[k] >= start && work.time_code[k] < start + limits.window_codes) move_hit(work, left++, k);
+    const std::int32_t code = time_code_of(work.code[k]);
+    if (code < start || code >= start + limits.window_codes) continue;
+    work.i[left] = work.i[k];
+    work.j[left] = work.j[k];
+    work.z[left] = work.z[k];
+    work.code[left++] = work.code[k];
   }
   work.count = left;
 }
 
-// Lays out an event of at most kFastHits hits; their order does not matter.
-inline void lay_out(const EventHits& event, const Limits& limits, Work& work) {
+// Codes and places of the hits of an event of at most kFastHits hits; their order does not matter.
+inline void read_hits(const EventHits& event, Work& work, std::uint16_t* places) {
   std::uint32_t count = 0;
   for (std::uint32_t k = 0; k < event.count; ++k) {
-    const std::uint16_t hit = event.hits[k];
-    const PmPoint& pm = kPmPoints[hit & 1023u];
-    const std::int32_t i = pm.i;
-    const std::int32_t j = pm.j;
-    work.i[count] = static_cast<float>(i);
-    work.j[count] = static_cast<float>(j);
-    work.z[count] = static_cast<float>(i * i + 3 * j * j);
-    work.row[count] = hit & 1023u;
-    work.time_code[count] = static_cast<std::int8_t>(static_cast<std::int16_t>(hit) >> 11);
-    count += pm.mapped;
+    const std::uint32_t code = hit_order(event.hits[k]);
+    const std::uint16_t place = kPmTables.places[code >> 6];
+    work.code[count] = code;
+    places[count] = place;
+    count += place != 0 ? 1 : 0;
   }
   work.count = count;
   work.rings->mapped_hits = static_cast<std::uint16_t>(count);
-  if (limits.window_codes < 32) cut_time(work, limits);
-  pad(work);
 }
-
-// Writes the ring and takes its hits away.
-inline void emit(Work& work, Ring ring) {
-  EventRings& rings = *work.rings;
-  std::int32_t code_sum = 0;
-  for (std::uint64_t bits = work.chosen; bits != 0; bits &= bits - 1) code_sum += work.time_code[std::countr_zero(bits)];
-  ring.time_ns = mean_time_ns(code_sum, ring.hits);
-  rings.rings[rings.count++] = ring;
-  const std::uint64_t all = ~std::uint64_t{0} >> (64 - work.count);
-  std::size_t left = 0;
-  for (std::uint64_t bits = all & ~work.chosen; bits != 0; bits &= bits - 1) {
-    move_hit(work, left++, static_cast<std::size_t>(std::countr_zero(bits)));
-  }
-  work.count = static_cast<std::uint32_t>(left);
-  pad(work);
-}
-
-// One triplet a start: what the scalar find_triplet returns, as columns. score is -1 where there is none.
-struct alignas(64) Triplets {
-  std::int32_t score[kStarts];
-  std::int32_t key_a[kStarts], key_b[kStarts], key_c[kStarts];
-};
 
 }  // namespace nanet::rich::almagest
 #endif  // NANET_ALMAGEST_ONCE
@@ -170,6 +167,22 @@ HWY_INLINE Points<hn::Vec<DF>> points_of(DF df, VI keys) {
   return {i, j, hn::Add(hn::Mul(i, i), hn::Mul(hn::Set(df, 3.0F), hn::Mul(j, j)))};
 }
 
+HWY_INLINE void lay_out(const EventHits& event, const Limits& limits, Work& work) {
+  alignas(64) std::uint16_t places[kFastHits + kPadding];
+  read_hits(event, work, places);
+  const hn::CappedTag<float, kPadding> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::Rebind<std::uint16_t, decltype(df)> du16;
+  for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
+    const auto points = points_of(df, hn::PromoteTo(di, hn::Load(du16, places + k)));
+    hn::Store(points.i, df, work.i + k);
+    hn::Store(points.j, df, work.j + k);
+    hn::Store(points.z, df, work.z + k);
+  }
+  if (limits.window_codes < 32) cut_time(work, limits);
+  pad(work);
+}
+
 // Squared distances from one point of each lane to hits: what does not depend on the hit.
 template <class V>
 struct From {
@@ -184,67 +197,119 @@ HWY_INLINE V squared_distance_lanes(const From<V>& a, V i, V j, V z) {
   return hn::Sub(hn::Add(a.z, z), hn::Add(hn::Mul(i, a.two_i), hn::Mul(j, a.six_j)));
 }
 
-// Steps 2 and 3 for the starts of one vector.
-template <class DF>
-HWY_INLINE void find_triplets(DF df, const Work& work, std::size_t start, const Limits& limits, Triplets& out) {
-  const hn::RebindToSigned<DF> di;
-  using VF = hn::Vec<DF>;
-  const std::size_t count = work.count;
-  const auto none = hn::Set(di, kNoKey);
-  const auto keys_of = [&](std::size_t k) HWY_ATTR {
-    const std::int32_t* row = kKeyRows[work.row[k]].keys;
-#if HWY_MAX_BYTES >= 64 && !HWY_HAVE_SCALABLE
-    const auto half = hn::Load(hn::Half<decltype(di)>(), row);
-    return hn::Combine(di, half, half);
-#else
-    return hn::Load(di, row + (start & 7u));
-#endif
-  };
-
-  auto key_a = none;
-  for (std::size_t k = 0; k < count; ++k) key_a = hn::Max(key_a, keys_of(k));
-  const Points<VF> a = points_of(df, key_a);
-  const From<VF> from_a = from(df, a);
-
-  // A's key at right angles, without a place: hits on the side of B have a larger one (first half of the starts).
-  const auto across = hn::Add(hn::Mul(hn::Load(di, kAcross.i + start), hn::ConvertTo(di, a.i)),
-                              hn::Mul(hn::Load(di, kAcross.j + start), hn::ConvertTo(di, a.j)));
-  const auto key_across = hn::Or(hn::ShiftLeft<13>(across), hn::Set(di, 8191));
-  const auto b_is_above = hn::Lt(hn::Iota(di, static_cast<std::int32_t>(start)), hn::Set(di, kDirections));
-
-  const auto pair_z = hn::Set(df, limits.pair_z);
-  auto key_b = none;
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto keys = keys_of(k);
-    const auto d2 = squared_distance_lanes(from_a, hn::Set(df, work.i[k]), hn::Set(df, work.j[k]), hn::Set(df, work.z[k]));
-    const auto above = hn::Gt(hn::Shuffle1032(keys), key_across);
-    const auto good = hn::And(hn::Not(hn::Xor(above, b_is_above)), hn::RebindMask(di, hn::Gt(d2, pair_z)));
-    key_b = hn::IfThenElse(good, hn::Max(key_b, keys), key_b);
+// Something that eight directions have, for the starts of one vector.
+template <class DI>
+HWY_INLINE hn::Vec<DI> load_by_direction(DI di, const std::int32_t* values, std::size_t start) {
+  if constexpr (hn::MaxLanes(DI()) > kDirections) {
+    const auto eight = hn::Load(hn::Half<DI>(), values);
+    return hn::Combine(di, eight, eight);
+  } else {
+    return hn::Load(di, values + (start & 7u));
   }
-  const Points<VF> b = points_of(df, key_b);
-  const From<VF> from_b = from(df, b);
+}
+template <class DI>
+HWY_INLINE hn::Vec<DI> load_keys(DI di, const Work& work, std::size_t k, std::size_t start) {
+  return load_by_direction(di, kPmTables.keys[work.code[k] >> 6].keys, start);
+}
+
+// Step 2: A for the directions of one vector.
+template <class DI>
+HWY_INLINE void find_a(DI di, Work& work, std::size_t direction) {
+  auto key0 = hn::Set(di, kNoKey);
+  auto key1 = key0;
+  for (std::size_t k = 0; k < work.count; k += kUnroll) {
+    key0 = hn::Max(key0, hn::Max(load_keys(di, work, k, direction), load_keys(di, work, k + 1, direction)));
+    key1 = hn::Max(key1, hn::Max(load_keys(di, work, k + 2, direction), load_keys(di, work, k + 3, direction)));
+  }
+  hn::Store(hn::Max(key0, key1), di, work.triplets.key_a + direction);
+}
+
+// Calls take(k) for each hit k and the padding of the last turn.
+template <class Take>
+HWY_INLINE void for_each_hit(const Work& work, Take take) {
+  for (std::size_t k = 0; k < work.count; k += kUnroll) {
+    take(k);
+    take(k + 1);
+    take(k + 2);
+    take(k + 3);
+  }
+}
+
+// On which side of A hits are, for the starts of one vector.
+template <class DI>
+struct Sides {
+  hn::Vec<DI> key;  // at right angles, the least that is above A's
+  hn::Mask<DI> second_half;
+
+  HWY_INLINE hn::Mask<DI> is_for_c(hn::Vec<DI> keys) const { return hn::Xor(hn::Lt(hn::Shuffle1032(keys), key), second_half); }
+};
+template <class DI, class V>
+HWY_INLINE Sides<DI> sides_of(DI di, const Points<V>& a, std::size_t start) {
+  const auto across = hn::Add(hn::Mul(load_by_direction(di, kAcross.i, start), hn::ConvertTo(di, a.i)),
+                              hn::Mul(load_by_direction(di, kAcross.j, start), hn::ConvertTo(di, a.j)));
+  const auto starts = hn::Iota(di, static_cast<std::int32_t>(start));
+  return {hn::ShiftLeft<13>(hn::Add(across, hn::Set(di, 1))), hn::Gt(starts, hn::Set(di, kDirections - 1))};
+}
+
+// Step 3: B and C for the starts of one vector.
+template <class DF>
+HWY_INLINE void find_b_and_c(DF df, Work& work, std::size_t start, const Limits& limits) {
+  const hn::RebindToSigned<DF> di;
+  const std::size_t lanes = hn::Lanes(df);
+  const auto none = hn::Set(di, kNoKey);
+  const auto a = points_of(df, load_by_direction(di, work.triplets.key_a, start));
+  const auto from_a = from(df, a);
+  const auto sides = sides_of(di, a, start);
+  const auto pair_z = hn::Set(df, limits.pair_z);
+  const auto far_pair_z = hn::Set(df, limits.far_pair_z);
+  alignas(64) float distances[(kFastHits + kUnroll) * kStarts];          // squared, of each hit from A
+  alignas(64) std::int32_t candidates[(kFastHits + kUnroll) * kStarts];  // for C: key, or none
+  auto key_b = none;
+  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
+    const auto keys = load_keys(di, work, k, start);
+    const auto ad = squared_distance_lanes(from_a, hn::Set(df, work.i[k]), hn::Set(df, work.j[k]), hn::Set(df, work.z[k]));
+    const auto for_c = sides.is_for_c(keys);
+    const auto for_b = hn::AndNot(for_c, hn::RebindMask(di, hn::Gt(ad, pair_z)));
+    key_b = hn::IfThenElse(for_b, hn::Max(key_b, keys), key_b);
+    const auto far = hn::And(for_c, hn::RebindMask(di, hn::Gt(ad, far_pair_z)));
+    hn::Store(ad, df, distances + k * lanes);
+    hn::Store(hn::IfThenElse(far, keys, none), di, candidates + k * lanes);
+  });
+  const auto b = points_of(df, key_b);
+  const auto from_b = from(df, b);
   const auto bi = hn::Sub(b.i, a.i);
   const auto bj = hn::Sub(b.j, a.j);
   const auto ab = squared_distance_lanes(from_a, b.i, b.j, b.z);
-
-  const auto far_pair_z = hn::Set(df, limits.far_pair_z);
-  const auto flat = hn::Set(df, limits.flat);
+  const auto flat = hn::Div(hn::Set(df, limits.flat), ab);
+  const auto cross_a = hn::Sub(hn::Mul(bi, a.j), hn::Mul(bj, a.i));
   auto key_c = none;
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto keys = keys_of(k);
+  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
     const auto i = hn::Set(df, work.i[k]);
     const auto j = hn::Set(df, work.j[k]);
-    const auto z = hn::Set(df, work.z[k]);
-    const auto ad = squared_distance_lanes(from_a, i, j, z);
-    const auto cross = hn::Sub(hn::Mul(bi, hn::Sub(j, a.j)), hn::Mul(bj, hn::Sub(i, a.i)));
-    const auto product = hn::Mul(hn::Mul(ab, ad), squared_distance_lanes(from_b, i, j, z));
-    const auto above = hn::Gt(hn::Shuffle1032(keys), key_across);
-    const auto round = hn::Le(product, hn::Mul(hn::Mul(cross, cross), flat));
-    const auto good = hn::And(hn::Xor(above, b_is_above), hn::RebindMask(di, hn::And(round, hn::Gt(ad, far_pair_z))));
-    key_c = hn::IfThenElse(good, hn::Max(key_c, keys), key_c);
-  }
+    const auto cross = hn::Sub(hn::Sub(hn::Mul(bi, j), hn::Mul(bj, i)), cross_a);
+    const auto product = hn::Mul(hn::Load(df, distances + k * lanes), squared_distance_lanes(from_b, i, j, hn::Set(df, work.z[k])));
+    const auto round = hn::RebindMask(di, hn::Le(product, hn::Mul(hn::Mul(cross, cross), flat)));
+    key_c = hn::IfThenElse(round, hn::Max(key_c, hn::Load(di, candidates + k * lanes)), key_c);
+  });
+  hn::Store(key_b, di, work.triplets.key_b + start);
+  hn::Store(key_c, di, work.triplets.key_c + start);
+}
+
+// Step 3: scores for the starts of one vector.
+template <class DF>
+HWY_INLINE void find_scores(DF df, Work& work, std::size_t start, const Limits& limits) {
+  const hn::RebindToSigned<DF> di;
+  const auto none = hn::Set(di, kNoKey);
+  const auto key_b = hn::Load(di, work.triplets.key_b + start);
+  const auto key_c = hn::Load(di, work.triplets.key_c + start);
   const auto found = hn::And(hn::Ne(key_b, none), hn::Ne(key_c, none));
-  const Points<VF> c = points_of(df, key_c);
+  const auto a = points_of(df, load_by_direction(di, work.triplets.key_a, start));
+  const auto b = points_of(df, key_b);
+  const auto c = points_of(df, key_c);
+  const auto from_a = from(df, a);
+  const auto bi = hn::Sub(b.i, a.i);
+  const auto bj = hn::Sub(b.j, a.j);
+  const auto ab = squared_distance_lanes(from_a, b.i, b.j, b.z);
   const auto ci = hn::Sub(c.i, a.i);
   const auto cj = hn::Sub(c.j, a.j);
   const auto ac = squared_distance_lanes(from_a, c.i, c.j, c.z);
@@ -266,16 +331,13 @@ HWY_INLINE void find_triplets(DF df, const Work& work, std::size_t start, const 
   const auto unit = hn::Set(df, kScoreUnit);
   const auto zero = hn::Zero(df);
   auto score = hn::Zero(di);
-  for (std::size_t k = 0; k < count; ++k) {
+  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
     const auto pull = hn::Sub(hn::Add(hn::Mul(scale, hn::Set(df, work.z[k])), offset),
                               hn::Add(hn::Mul(scale_i, hn::Set(df, work.i[k])), hn::Mul(scale_j, hn::Set(df, work.j[k]))));
     const auto weight = hn::Max(hn::Sub(unit, hn::Mul(pull, pull)), zero);
     score = hn::Add(score, hn::ConvertTo(di, weight));
-  }
-  hn::Store(hn::IfThenElse(found, score, hn::Set(di, -1)), di, out.score + start);
-  hn::Store(key_a, di, out.key_a + start);
-  hn::Store(key_b, di, out.key_b + start);
-  hn::Store(key_c, di, out.key_c + start);
+  });
+  hn::Store(hn::IfThenElse(found, score, hn::Set(di, -1)), di, work.triplets.score + start);
 }
 
 // Bits of the hits for which `test` of vectors (i, j, z) holds.
@@ -290,14 +352,20 @@ HWY_INLINE std::uint64_t choose(const Work& work, Test test) {
     std::memcpy(&some, bytes, sizeof(some));
     bits |= some << k;
   }
-  return bits & (~std::uint64_t{0} >> (64 - work.count));
+  return bits & all_hits(work);
+}
+
+// As std::sqrt, which also sets errno.
+HWY_INLINE float distance_mm_of(const Point& a, const Point& b) {
+  const hn::CappedTag<float, 1> d;
+  return kPitchMm * hn::GetLane(hn::Sqrt(hn::Set(d, squared_distance(a, b))));
 }
 
 // Step 4.
 HWY_INLINE std::uint64_t choose_by_ptolemy(const Work& work, const Triplet& triplet, const Limits& limits) {
-  const float ab_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.b));
-  const float ac_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.c));
-  const float bc_mm = kPitchMm * std::sqrt(squared_distance(triplet.b, triplet.c));
+  const float ab_mm = distance_mm_of(triplet.a, triplet.b);
+  const float ac_mm = distance_mm_of(triplet.a, triplet.c);
+  const float bc_mm = distance_mm_of(triplet.b, triplet.c);
   return choose(work, [&](auto df, auto i, auto j, auto z) HWY_ATTR {
     const auto distance_mm = [&](const Point& p) HWY_ATTR {
       const From<decltype(i)> point{hn::Set(df, 2.0F * p.i), hn::Set(df, 6.0F * p.j), hn::Set(df, p.z)};
@@ -326,21 +394,89 @@ HWY_INLINE std::uint64_t choose_near(const Work& work, const Ring& ring, float d
   });
 }
 
-// Steps 2 to 4 of an event. False: no ring.
-HWY_INLINE bool start_ring(Work& work, const Limits& limits) {
-  const hn::CappedTag<float, kStarts> df;
-  Triplets triplets;
-  for (std::size_t start = 0; start < kStarts; start += hn::Lanes(df)) find_triplets(df, work, start, limits, triplets);
-  // Of equal scores the first start: the rest of the number says which.
-  std::int32_t best = -1;
-  for (std::size_t start = 0; start < kStarts; ++start) {
-    best = std::max(best, triplets.score[start] * 16 + static_cast<std::int32_t>(15 - start));
+// The best of eight starts: score * 16 + 15 - start, so that of equal scores the first start has it. Negative: none.
+HWY_INLINE std::int32_t best_start(const Triplets& triplets, std::size_t first) {
+  const hn::CappedTag<std::int32_t, kDirections> di;
+  auto best = hn::Set(di, -1);
+  for (std::size_t start = first; start < first + kDirections; start += hn::Lanes(di)) {
+    const auto rank = hn::Sub(hn::Set(di, 15), hn::Iota(di, static_cast<std::int32_t>(start)));
+    best = hn::Max(best, hn::Add(hn::ShiftLeft<4>(hn::Load(di, triplets.score + start)), rank));
   }
-  if (best < 0 || best >> 4 < limits.score_min) return false;
-  const std::size_t start = 15u - (static_cast<std::size_t>(best) & 15u);
-  const Triplet triplet{best >> 4, point_of(triplets.key_a[start]), point_of(triplets.key_b[start]), point_of(triplets.key_c[start])};
-  work.chosen = choose_by_ptolemy(work, triplet, limits);
-  return true;
+  return hn::GetLane(hn::MaxOfLanes(di, best));
+}
+
+// Step 3 for starts first to last - 1.
+template <class DF>
+HWY_INLINE void find_triplets(DF df, Work& work, std::size_t first, std::size_t last, const Limits& limits) {
+  for (std::size_t at = first; at < last; at += hn::Lanes(df)) find_b_and_c(df, work, at, limits);
+  for (std::size_t at = first; at < last; at += hn::Lanes(df)) find_scores(df, work, at, limits);
+}
+
+// The best of an event's triplets, as best_start.
+HWY_INLINE std::int32_t find_best_start(Work& work, const Limits& limits) {
+  const hn::CappedTag<std::int32_t, kDirections> di;
+  const hn::CappedTag<float, kDirections> half;
+  const hn::CappedTag<float, HWY_HAVE_SCALABLE ? kDirections : kStarts> full;
+  for (std::size_t at = 0; at < kDirections; at += hn::Lanes(di)) find_a(di, work, at);
+  const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(work.count);
+  if (work.count > kMoreThanOneRing) {  // all starts will be needed, and wide vectors do them in one go
+    find_triplets(full, work, 0, kStarts, limits);
+    const std::int32_t best = best_start(work.triplets, 0);
+    return best >> 4 < enough ? std::max(best, best_start(work.triplets, kDirections)) : best;
+  }
+  find_triplets(half, work, 0, kDirections, limits);
+  const std::int32_t best = best_start(work.triplets, 0);
+  if (best >> 4 >= enough) return best;
+  find_triplets(half, work, kDirections, kStarts, limits);
+  return std::max(best, best_start(work.triplets, kDirections));
+}
+
+// Steps 2 to 4 of the active events; keeps those that have a triplet and returns their number.
+HWY_INLINE std::size_t start_rings(Work* work, std::uint8_t* active, std::size_t count, const Limits& limits) {
+  std::size_t left = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    Work& one = work[active[k]];
+    const std::int32_t best = find_best_start(one, limits);
+    if (best < 0 || best >> 4 < limits.score_min) continue;
+    one.chosen = choose_by_ptolemy(one, triplet_of(one.triplets, 15u - (static_cast<std::size_t>(best) & 15u)), limits);
+    active[left++] = active[k];
+  }
+  return left;
+}
+
+// Writes the ring and takes its hits away.
+HWY_INLINE void emit(Work& work, Ring ring) {
+  EventRings& rings = *work.rings;
+  const hn::CappedTag<float, kPadding> df;
+  const hn::RebindToUnsigned<decltype(df)> du;
+  const std::uint64_t left = all_hits(work) & ~work.chosen;
+  std::size_t at = 0;
+  auto times = hn::Zero(du);  // code + 16 of the ring's hits
+  for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
+    const std::uint64_t some = left >> k & ((std::uint64_t{1} << hn::Lanes(df)) - 1);
+    std::uint8_t bytes[8];
+    std::memcpy(bytes, &some, sizeof(some));
+    const auto mask = hn::LoadMaskBits(df, bytes);
+    const auto codes = hn::Load(du, work.code + k);
+    const auto time = hn::Xor(hn::And(hn::ShiftRight<1>(codes), hn::Set(du, 31)), hn::Set(du, 16));
+    times = hn::Add(times, hn::IfThenElse(hn::RebindMask(du, mask), hn::Zero(du), time));
+    const auto i = hn::Compress(hn::Load(df, work.i + k), mask);
+    const auto j = hn::Compress(hn::Load(df, work.j + k), mask);
+    const auto z = hn::Compress(hn::Load(df, work.z + k), mask);
+    const auto code = hn::Compress(codes, hn::RebindMask(du, mask));
+    hn::StoreU(i, df, work.i + at);
+    hn::StoreU(j, df, work.j + at);
+    hn::StoreU(z, df, work.z + at);
+    hn::StoreU(code, du, work.code + at);
+    at += static_cast<std::size_t>(std::popcount(some));
+  }
+  const auto lanes = static_cast<std::uint32_t>((work.count + hn::Lanes(df) - 1) / hn::Lanes(df) * hn::Lanes(df));
+  const std::uint32_t padding = lanes - work.count;  // counted as of the ring, with time code 0
+  const auto time_sum = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(du, times)) - 16 * padding);
+  ring.time_ns = mean_time_ns(time_sum - 16 * ring.hits, ring.hits);
+  rings.rings[rings.count++] = ring;
+  work.count = static_cast<std::uint32_t>(at);
+  pad(work);
 }
 
 // Fits the chosen hits of events work[active[0..count-1]].
@@ -348,7 +484,7 @@ HWY_INLINE void fit_all(const Work* work, const std::uint8_t* active, std::size_
   alignas(64) RingSums sums[kBlock];
   for (std::size_t k = 0; k < count; ++k) {
     const Work& one = work[active[k]];
-    sums[k] = sum_chosen(one.row, one.chosen);
+    sums[k] = sum_chosen(one.code, one.chosen);
   }
   solve_rings(sums, count, rings);
 }
@@ -368,7 +504,7 @@ HWY_INLINE std::size_t keep_if(std::uint8_t* active, std::size_t count, Ring* ri
 // One ring more for each of the active events; returns how many may have yet another.
 HWY_INLINE std::size_t next_rings(Work* work, std::uint8_t* active, std::size_t count, const Limits& limits) {
   Ring rings[kBlock];
-  count = keep_if(active, count, rings, [&](std::size_t at, const Ring&) { return start_ring(work[at], limits); });
+  count = start_rings(work, active, count, limits);
   fit_all(work, active, count, rings);
   count = keep_if(active, count, rings, [&](std::size_t at, const Ring& ring) {
     if (!has_ring(ring.status) || ring.hits < limits.ptolemy_hits_min) return false;
@@ -394,6 +530,10 @@ HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRing
                            const Limits& limits, Work* work) {
   std::uint8_t active[kBlock];
   std::size_t active_count = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    hwy::Prefetch(events[k].hits);
+    hwy::Prefetch(events[k].hits + 24);
+  }
   for (std::size_t k = 0; k < count; ++k) {
     if (events[k].count > kFastHits) {
       rings[k] = find_almagest(events[k], kPmPoints.data(), cuts);

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "hwy/highway.h"
 #include "nanet/rich/math_fit.hpp"
@@ -20,26 +21,38 @@ HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {
 namespace HWY_NAMESPACE {
 
-// Sums over the hits k (rows of kRingSumTable) whose bit in `chosen` is set.
-HWY_INLINE RingSums sum_chosen(const std::uint16_t* rows, std::uint64_t chosen) {
+inline constexpr std::size_t kSumHits = 64;
+
+// Sums over the hits k whose bit in `chosen` is set; codes[k] is hit_order of the hit. `codes` must be aligned to a
+// vector and readable up to the next multiple of 16.
+HWY_INLINE RingSums sum_chosen(const std::uint32_t* codes, std::uint64_t chosen) {
   RingSums sums;
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-  for (; chosen != 0; chosen &= chosen - 1) add(sums, kRingSumTable[rows[std::countr_zero(chosen)]]);
+  for (; chosen != 0; chosen &= chosen - 1) add(sums, kRingSumTable[codes[std::countr_zero(chosen)] >> 6]);
 #else
   namespace hn = hwy::HWY_NAMESPACE;
+  // The chosen codes, filled up to a multiple of four with a channel that has no PM and so a row of zeros: few turns, of a number easily guessed.
+  const hn::CappedTag<std::uint32_t, 16> du;
+  alignas(64) std::uint32_t some[kSumHits + 16];
+  std::size_t count = 0;
+  for (std::size_t k = 0; chosen >> k != 0; k += hn::Lanes(du)) {
+    const std::uint64_t bits = chosen >> k & ((std::uint64_t{1} << hn::Lanes(du)) - 1);
+    std::uint8_t bytes[8];
+    std::memcpy(bytes, &bits, sizeof(bits));
+    hn::StoreU(hn::Compress(hn::Load(du, codes + k), hn::LoadMaskBits(du, bytes)), du, some + count);
+    count += static_cast<std::size_t>(std::popcount(bits));
+    if (k + hn::Lanes(du) >= kSumHits) break;
+  }
+  for (std::size_t k = 0; k < 4; ++k) some[count + k] = 1023u << 6;
   const hn::CappedTag<std::int32_t, 8> d;
-  const auto row_of = [&](std::uint64_t bits) { return &kRingSumTable[rows[std::countr_zero(bits)]].hits_and_i; };
   std::int32_t* out = &sums.hits_and_i;
   for (std::size_t field = 0; field < 8; field += hn::Lanes(d)) {
+    const auto row = [&](std::size_t k) HWY_ATTR { return hn::Load(d, &kRingSumTable[some[k] >> 6].hits_and_i + field); };
     auto sum0 = hn::Zero(d);
     auto sum1 = hn::Zero(d);
-    std::uint64_t bits = chosen;
-    while (bits != 0) {
-      sum0 = hn::Add(sum0, hn::Load(d, row_of(bits) + field));
-      bits &= bits - 1;
-      if (bits == 0) break;
-      sum1 = hn::Add(sum1, hn::Load(d, row_of(bits) + field));
-      bits &= bits - 1;
+    for (std::size_t k = 0; k < count; k += 4) {
+      sum0 = hn::Add(sum0, hn::Add(row(k), row(k + 1)));
+      sum1 = hn::Add(sum1, hn::Add(row(k + 2), row(k + 3)));
     }
     hn::Store(hn::Add(sum0, sum1), d, out + field);
   }

@@ -44,6 +44,9 @@ struct AlmagestCuts {
   float score_width_mm = 20.0F;
   // Least score of the best triplet, in hits, its own three included. Too small: noise passes; too big: rings of few hits are lost.
   float score_min = 4.0F;
+  // Of the hits left: if a triplet of the first eight starts scores as much, the other eight are not tried. Ours. Too small: worse triplets win;
+  // above 1: never, which costs time.
+  float score_enough = 0.6F;
   // mm^2, of Ptolemy's test. Too small: few hits in the first fit; too big: noise in the first fit.
   float ptolemy_max_mm2 = 40.0F;
   // Hits that pass Ptolemy's test, A, B and C included (published: 4). Too small: nothing, later cuts remain; too big: half of the rings are lost.
@@ -69,6 +72,7 @@ struct AlmagestCuts {
     v("circumradius_max_mm", circumradius_max_mm);
     v("score_width_mm", score_width_mm);
     v("score_min", score_min);
+    v("score_enough", score_enough);
     v("ptolemy_max_mm2", ptolemy_max_mm2);
     v("ptolemy_hits_min", ptolemy_hits_min);
     v("take_in_mm", take_in_mm);
@@ -115,10 +119,11 @@ inline constexpr float kRowPitchMm = 15.588457F;
 
 // The cuts in units of the lattice, as both paths use them.
 struct Limits {
-  float pair_z, far_pair_z;  // squared distances
-  float flat;                // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
-  float score_scale;         // over the radius: makes 32 of score_width_mm
-  std::int32_t score_min;    // in 1 / kScoreUnit
+  float pair_z, far_pair_z;   // squared distances
+  float flat;                 // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
+  float score_scale;          // over the radius: makes 32 of score_width_mm
+  std::int32_t score_min;     // in 1 / kScoreUnit
+  std::int32_t score_enough;  // a hit, in 1 / kScoreUnit
   float ptolemy_max_mm2;
   float take_in, keep;
   float radius_min_mm, radius_max_mm, rms_max_mm;
@@ -129,12 +134,14 @@ struct Limits {
 NANET_HD constexpr Limits limits_of(const AlmagestCuts& cuts) {
   const float width_mm = cuts.score_width_mm > 0.1F ? cuts.score_width_mm : 0.1F;
   const float score = cuts.score_min > 0.0F ? (cuts.score_min < 1000.0F ? cuts.score_min : 1000.0F) : 0.0F;
+  const float enough = cuts.score_enough > 0.0F ? (cuts.score_enough < 2.0F ? cuts.score_enough : 2.0F) : 0.0F;
   const float codes = cuts.time_window_ns > 0.0F ? cuts.time_window_ns / kHitTimeUnitNs : 0.0F;
   return Limits{.pair_z = cuts.pair_distance_min_mm * cuts.pair_distance_min_mm / 81.0F,
                 .far_pair_z = cuts.far_pair_distance_min_mm * cuts.far_pair_distance_min_mm / 81.0F,
                 .flat = cuts.circumradius_max_mm * cuts.circumradius_max_mm * (12.0F / 81.0F),
                 .score_scale = 16.0F / (width_mm / kPitchMm),
                 .score_min = static_cast<std::int32_t>(score * kScoreUnit),
+                .score_enough = static_cast<std::int32_t>(enough * kScoreUnit),
                 .ptolemy_max_mm2 = cuts.ptolemy_max_mm2,
                 .take_in = cuts.take_in_mm / kPitchMm,
                 .keep = cuts.keep_mm / kPitchMm,
@@ -221,12 +228,14 @@ NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, cons
   const float bi = b.i - a.i;
   const float bj = b.j - a.j;
   const float ab = squared_distance(a, b);
+  const float flat = limits.flat / ab;
+  const float cross_a = bi * a.j - bj * a.i;
   std::int32_t key_c = kNoKey;
   for (std::uint32_t k = 0; k < hits.count; ++k) {
     const Point& d = hits.points[k];
     const float ad = squared_distance(a, d);
-    const float cross = bi * (d.j - a.j) - bj * (d.i - a.i);
-    const bool round = (ab * ad) * squared_distance(b, d) <= (cross * cross) * limits.flat;
+    const float cross = (bi * d.j - bj * d.i) - cross_a;
+    const bool round = ad * squared_distance(b, d) <= (cross * cross) * flat;
     if (!(ad > limits.far_pair_z) || is_on_side_of_b(start, d, a) || !round) continue;
     const std::int32_t key = key_of(direction, static_cast<std::int32_t>(d.i), static_cast<std::int32_t>(d.j));
     if (key > key_c) key_c = key;
@@ -258,10 +267,11 @@ NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, cons
   return {score, a, b, c};
 }
 
-// Steps 2 and 3: of equals the first.
+// Steps 2 and 3: of equals the first. The second half of the starts only if the first found nothing good enough.
 NANET_HD inline Triplet best_triplet(const Hits& hits, const Limits& limits) {
   Triplet best;
   for (std::uint32_t start = 0; start < kStarts; ++start) {
+    if (start == kDirections && best.score >= limits.score_enough * static_cast<std::int32_t>(hits.count)) break;
     const Triplet triplet = find_triplet(hits, start, limits);
     if (triplet.score > best.score) best = triplet;
   }
