@@ -118,11 +118,11 @@ NANET_HD inline void vote_row(const LatticeHits& hits, std::int32_t columns, std
       const std::int32_t dj = hits.j[k] - j;
       const std::int32_t z = di * di + 3 * dj * dj;
       if (z >= kHoughFarZ) continue;
-      // Cells farther than the vote's width get 0 anyway.
+      // Cells farther away get 0 anyway.
       const float distance_mm = 9.0F * std::sqrt(static_cast<float>(z));
       const float at = (distance_mm - kHoughRadiusFromMm) * (1.0F / kHoughRadiusStepMm);
       const auto middle = static_cast<std::int32_t>(at);
-      for (std::int32_t r = middle - 4; r <= middle + 5; ++r) {
+      for (std::int32_t r = middle - 2; r <= middle + 3; ++r) {
         if (r < 0 || r >= kHoughRadii) continue;
         const std::uint32_t sum = votes[r] + hough_vote(distance_mm, r);
         votes[r] = static_cast<std::uint8_t>(sum < 255u ? sum : 255u);
