@@ -24,7 +24,7 @@ namespace nanet::rich {
 
 struct TriplsCuts {
   // Pairs of steps (p, q), 1 to 12: triplets a hit. Too small: few clean triplets among noise; too big: time.
-  std::uint32_t step_pairs = 8;
+  std::uint32_t step_pairs = 12;
   // mm. Hits of a triplet are at least this far apart. Too small: circles of no precision; too big: few triplets of small rings.
   float pair_distance_min_mm = 40.0F;
   // mm, at most 1000. A triplet's centre is at most this far out in x and in y. Too small: rings far off the axis are lost; too big: circles of noise.

@@ -39,7 +39,7 @@ class Hits(NamedTuple):
     @property
     def lattice(self) -> Ints:
         """i and j of each hit: x = 9 i mm, y = 9 sqrt(3) j mm."""
-        return np.rint(self.xy / [9.0, 9.0 * np.sqrt(3.0)]).astype(np.int64)
+        return np.asarray(np.rint(self.xy / [9.0, 9.0 * np.sqrt(3.0)]), dtype=np.int64)
 
 
 def lay_out(words: npt.NDArray[np.uint16]) -> Hits:

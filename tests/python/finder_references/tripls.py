@@ -52,11 +52,11 @@ def circles(hits: Hits, cuts: Cuts) -> Ints:
 
 def family(all_circles: Ints, one: Ints, cuts: Cuts) -> Ints:
     limits = np.array([cuts["like_center_mm"], cuts["like_center_mm"], cuts["like_radius_mm"]]) * 8
-    return all_circles[(np.abs(all_circles - one) <= limits.astype(int)).all(axis=1)]
+    return np.asarray(all_circles[(np.abs(all_circles - one) <= limits.astype(int)).all(axis=1)])
 
 
 def mean(some: Ints) -> Ints:
-    return np.trunc(some.sum(axis=0) / len(some)).astype(int)
+    return np.asarray(np.trunc(some.sum(axis=0) / len(some)), dtype=np.int64)
 
 
 def find(hits: Hits, cuts: Cuts) -> list[Ring]:
