@@ -25,7 +25,6 @@
 namespace nanet::rich::almagest {
 
 inline constexpr std::size_t kBlock = 16;  // events that go through the steps together: their columns stay in the first-level cache
-inline constexpr std::size_t kFastHits = 64;         // a bit each; events with more take the scalar function
 inline constexpr std::size_t kPadding = 16;          // columns are readable so far behind the last hit
 inline constexpr std::size_t kMoreThanOneRing = 17;  // hits; speed only, the result is the same
 inline constexpr std::size_t kUnroll = 4;            // hits a turn of a loop over starts
@@ -87,17 +86,17 @@ inline Triplet triplet_of(const Triplets& triplets, std::size_t start) {
 
 // An event on its way: the hits not yet in a ring, as columns.
 struct Work {
-  alignas(64) float i[kFastHits + kPadding];
-  alignas(64) float j[kFastHits + kPadding];
-  alignas(64) float z[kFastHits + kPadding];
-  alignas(64) std::uint32_t code[kFastHits + kPadding];
+  alignas(64) float i[kMaxHits + kPadding];
+  alignas(64) float j[kMaxHits + kPadding];
+  alignas(64) float z[kMaxHits + kPadding];
+  alignas(64) std::uint32_t code[kMaxHits + kPadding];
   Triplets triplets;  // of the ring in work
   std::uint32_t count;
-  std::uint64_t chosen;  // bit k: hit k is in the ring in work
+  HitSet chosen;  // hits of the ring in work
   EventRings* rings;
 };
 
-inline std::uint64_t all_hits(const Work& work) { return ~std::uint64_t{0} >> (64 - work.count); }
+inline HitSet all_hits(const Work& work) { return ~HitSet{0} >> (kMaxHits - work.count); }
 
 inline void pad(Work& work) {
   std::fill_n(work.i + work.count, kPadding, 0.0F);
@@ -122,10 +121,11 @@ inline void cut_time(Work& work, const Limits& limits) {
   work.count = left;
 }
 
-// Codes and places of the hits of an event of at most kFastHits hits; their order does not matter.
+// Codes and places of an event's hits; their order does not matter.
 inline void read_hits(const EventHits& event, Work& work, std::uint16_t* places) {
   std::uint32_t count = 0;
-  for (std::uint32_t k = 0; k < event.count; ++k) {
+  const std::uint32_t looked_at = std::min(event.count, kMaxHits);
+  for (std::uint32_t k = 0; k < looked_at; ++k) {
     const std::uint32_t code = hit_order(event.hits[k]);
     const std::uint16_t place = kPmTables.places[code >> 6];
     work.code[count] = code;
@@ -168,7 +168,7 @@ HWY_INLINE Points<hn::Vec<DF>> points_of(DF df, VI keys) {
 }
 
 HWY_INLINE void lay_out(const EventHits& event, const Limits& limits, Work& work) {
-  alignas(64) std::uint16_t places[kFastHits + kPadding];
+  alignas(64) std::uint16_t places[kMaxHits + kPadding];
   read_hits(event, work, places);
   const hn::CappedTag<float, kPadding> df;
   const hn::RebindToSigned<decltype(df)> di;
@@ -262,8 +262,8 @@ HWY_INLINE void find_b_and_c(DF df, Work& work, std::size_t start, const Limits&
   const auto sides = sides_of(di, a, start);
   const auto pair_z = hn::Set(df, limits.pair_z);
   const auto far_pair_z = hn::Set(df, limits.far_pair_z);
-  alignas(64) float distances[(kFastHits + kUnroll) * kStarts];          // squared, of each hit from A
-  alignas(64) std::int32_t candidates[(kFastHits + kUnroll) * kStarts];  // for C: key, or none
+  alignas(64) float distances[(kMaxHits + kUnroll) * kStarts];          // squared, of each hit from A
+  alignas(64) std::int32_t candidates[(kMaxHits + kUnroll) * kStarts];  // for C: key, or none
   auto key_b = none;
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
     const auto keys = load_keys(di, work, k, start);
@@ -342,15 +342,15 @@ HWY_INLINE void find_scores(DF df, Work& work, std::size_t start, const Limits& 
 
 // Bits of the hits for which `test` of vectors (i, j, z) holds.
 template <class Test>
-HWY_INLINE std::uint64_t choose(const Work& work, Test test) {
+HWY_INLINE HitSet choose(const Work& work, Test test) {
   const hn::CappedTag<float, 16> df;
-  std::uint64_t bits = 0;
+  HitSet bits = 0;
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
     std::uint8_t bytes[8] = {};
     hn::StoreMaskBits(df, test(df, hn::Load(df, work.i + k), hn::Load(df, work.j + k), hn::Load(df, work.z + k)), bytes);
     std::uint64_t some = 0;
     std::memcpy(&some, bytes, sizeof(some));
-    bits |= some << k;
+    bits |= HitSet{some} << k;
   }
   return bits & all_hits(work);
 }
@@ -362,7 +362,7 @@ HWY_INLINE float distance_mm_of(const Point& a, const Point& b) {
 }
 
 // Step 4.
-HWY_INLINE std::uint64_t choose_by_ptolemy(const Work& work, const Triplet& triplet, const Limits& limits) {
+HWY_INLINE HitSet choose_by_ptolemy(const Work& work, const Triplet& triplet, const Limits& limits) {
   const float ab_mm = distance_mm_of(triplet.a, triplet.b);
   const float ac_mm = distance_mm_of(triplet.a, triplet.c);
   const float bc_mm = distance_mm_of(triplet.b, triplet.c);
@@ -382,7 +382,7 @@ HWY_INLINE std::uint64_t choose_by_ptolemy(const Work& work, const Triplet& trip
 }
 
 // Hits near the circle of a fit.
-HWY_INLINE std::uint64_t choose_near(const Work& work, const Ring& ring, float distance) {
+HWY_INLINE HitSet choose_near(const Work& work, const Ring& ring, float distance) {
   const Circle circle = circle_of(ring);
   const float inner = circle.radius > distance ? circle.radius - distance : 0.0F;
   const float outer = circle.radius + distance;
@@ -449,11 +449,11 @@ HWY_INLINE void emit(Work& work, Ring ring) {
   EventRings& rings = *work.rings;
   const hn::CappedTag<float, kPadding> df;
   const hn::RebindToUnsigned<decltype(df)> du;
-  const std::uint64_t left = all_hits(work) & ~work.chosen;
+  const HitSet left = all_hits(work) & ~work.chosen;
   std::size_t at = 0;
   auto times = hn::Zero(du);  // code + 16 of the ring's hits
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
-    const std::uint64_t some = left >> k & ((std::uint64_t{1} << hn::Lanes(df)) - 1);
+    const std::uint64_t some = static_cast<std::uint64_t>(left >> k) & ((std::uint64_t{1} << hn::Lanes(df)) - 1);
     std::uint8_t bytes[8];
     std::memcpy(bytes, &some, sizeof(some));
     const auto mask = hn::LoadMaskBits(df, bytes);
@@ -526,8 +526,7 @@ HWY_INLINE std::size_t next_rings(Work* work, std::uint8_t* active, std::size_t 
 }
 
 // Rings of at most kBlock events.
-HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRings* rings, const AlmagestCuts& cuts,
-                           const Limits& limits, Work* work) {
+HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRings* rings, const Limits& limits, Work* work) {
   std::uint8_t active[kBlock];
   std::size_t active_count = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -535,11 +534,8 @@ HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRing
     hwy::Prefetch(events[k].hits + 24);
   }
   for (std::size_t k = 0; k < count; ++k) {
-    if (events[k].count > kFastHits) {
-      rings[k] = find_almagest(events[k], kPmPoints.data(), cuts);
-      continue;
-    }
     rings[k] = EventRings{};
+    rings[k].truncated = events[k].count > kMaxHits ? 1 : 0;
     Work& one = work[active_count];
     one.rings = &rings[k];
     lay_out(events[k], limits, one);
@@ -559,7 +555,7 @@ void find_batch(const EventHits* events, std::size_t count, EventRings* rings, c
   const Limits limits = limits_of(cuts);
   Work work[kBlock];
   for (std::size_t at = 0; at < count; at += kBlock) {
-    find_block(events + at, std::min(kBlock, count - at), rings + at, cuts, limits, work);
+    find_block(events + at, std::min(kBlock, count - at), rings + at, limits, work);
   }
 }
 

@@ -17,31 +17,40 @@
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/ring_sums.hpp"
 
+#ifndef NANET_HIT_SET
+#define NANET_HIT_SET
+namespace nanet::rich {
+using HitSet = unsigned __int128;  // bit k: hit k
+static_assert(8 * sizeof(HitSet) == kMaxHits);
+}  // namespace nanet::rich
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {
 namespace HWY_NAMESPACE {
 
-inline constexpr std::size_t kSumHits = 64;
-
 // Sums over the hits k whose bit in `chosen` is set; codes[k] is hit_order of the hit. `codes` must be aligned to a
 // vector and readable up to the next multiple of 16.
-HWY_INLINE RingSums sum_chosen(const std::uint32_t* codes, std::uint64_t chosen) {
+HWY_INLINE RingSums sum_chosen(const std::uint32_t* codes, HitSet chosen) {
   RingSums sums;
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-  for (; chosen != 0; chosen &= chosen - 1) add(sums, kRingSumTable[codes[std::countr_zero(chosen)] >> 6]);
+  for (std::size_t k = 0; chosen >> k != 0; ++k) {
+    if ((chosen >> k & 1u) != 0) add(sums, kRingSumTable[codes[k] >> 6]);
+    if (k + 1 == kMaxHits) break;
+  }
 #else
   namespace hn = hwy::HWY_NAMESPACE;
   // The chosen codes, filled up to a multiple of four with a channel that has no PM and so a row of zeros: few turns, of a number easily guessed.
   const hn::CappedTag<std::uint32_t, 16> du;
-  alignas(64) std::uint32_t some[kSumHits + 16];
+  alignas(64) std::uint32_t some[kMaxHits + 16];
   std::size_t count = 0;
   for (std::size_t k = 0; chosen >> k != 0; k += hn::Lanes(du)) {
-    const std::uint64_t bits = chosen >> k & ((std::uint64_t{1} << hn::Lanes(du)) - 1);
+    const std::uint64_t bits = static_cast<std::uint64_t>(chosen >> k) & ((std::uint64_t{1} << hn::Lanes(du)) - 1);
     std::uint8_t bytes[8];
     std::memcpy(bytes, &bits, sizeof(bits));
     hn::StoreU(hn::Compress(hn::Load(du, codes + k), hn::LoadMaskBits(du, bytes)), du, some + count);
     count += static_cast<std::size_t>(std::popcount(bits));
-    if (k + hn::Lanes(du) >= kSumHits) break;
+    if (k + hn::Lanes(du) >= kMaxHits) break;
   }
   for (std::size_t k = 0; k < 4; ++k) some[count + k] = 1023u << 6;
   const hn::CappedTag<std::int32_t, 8> d;
