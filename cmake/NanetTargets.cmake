@@ -12,13 +12,14 @@ add_library(nanet_options INTERFACE)
 target_include_directories(nanet_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
 target_link_libraries(nanet_options INTERFACE pthread)
 # No contraction: a fit must give the same bits as a scalar loop, a vector loop and a GPU kernel.
-target_compile_options(nanet_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror
+target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror
   -Wno-missing-field-initializers  # configurations are written with designated initialisers: what is left out has a default
-  -ffp-contract=off)
+  -ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These come from the optimiser, depend on what it inlines, and are wrong now and then: shown, but no reason to stop.
   foreach(warning maybe-uninitialized mismatched-new-delete array-bounds stringop-overflow stringop-overread restrict)
-    target_compile_options(nanet_options INTERFACE -Wno-error=${warning})
+    target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
   endforeach()
 endif()
 if(NANET_SANITIZE)

@@ -56,17 +56,7 @@ void find_rings(const FinderConfig& config, std::span<const EventHits> events, s
 }
 
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
-  switch (config.kind) {
-    case FinderKind::pomh: return find_pomh(event, kPmPoints.data(), config.pomh);
-    case FinderKind::domh: return find_domh(event, kPmPoints.data(), config.domh);
-    case FinderKind::hough: return find_hough(event, kPmPoints.data(), config.hough);
-    case FinderKind::tripls: return find_tripls(event, kPmPoints.data(), config.tripls);
-    case FinderKind::histogram: return find_histogram(event, kPmPoints.data(), config.histogram);
-    case FinderKind::triplets: return find_triplets(event, kPmPoints.data(), config.triplets);
-    case FinderKind::almagest: return find_almagest(event, kPmPoints.data(), config.almagest);
-    case FinderKind::mixture: return find_mixture(event, kPmPoints.data(), config.mixture);
-    default: return from_single(fit_ring(event));
-  }
+  return with_finder(config.kind, [&](auto kind) { return find_event<kind()>(config, event, kPmPoints.data()); });
 }
 
 }  // namespace nanet::rich

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "nanet/rich/almagest.hpp"
 #include "nanet/rich/domh.hpp"
@@ -56,7 +57,56 @@ struct FinderConfig {
 // rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`.
 void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings);
 
-// The same rings, bit for bit, by the scalar function.
+// The same rings, bit for bit, by the function on one event.
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event);
+
+// ---- one event, host and device. `points`: kPmPoints, or its copy in the GPU's memory.
+
+// The MATH fit as a finder: its ring, if there are four hits.
+NANET_HD inline EventRings find_math(EventHits event, const PmPoint* points) {
+  const std::uint32_t count = event.count < kMaxHits ? event.count : kMaxHits;
+  RingSums sums;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const PmPoint& point = points[event.hits[k] & (kPmPointRows - 1)];
+    if (point.mapped != 0) add(sums, make_ring_sums_row(point.i, point.j));
+  }
+  EventRings found;
+  found.rings[0] = solve_ring(sums);
+  found.mapped_hits = found.rings[0].hits;
+  found.truncated = event.count > kMaxHits ? 1 : 0;
+  found.count = has_ring(found.rings[0].status) && found.mapped_hits >= 4 ? 1 : 0;
+  if (found.count == 0) found.rings[0] = Ring{};
+  return found;
+}
+
+template <FinderKind kind>
+NANET_HD inline EventRings find_event(const FinderConfig& config, EventHits event, const PmPoint* points) {
+  if constexpr (kind == FinderKind::math) return find_math(event, points);
+  if constexpr (kind == FinderKind::pomh) return find_pomh(event, points, config.pomh);
+  if constexpr (kind == FinderKind::domh) return find_domh(event, points, config.domh);
+  if constexpr (kind == FinderKind::hough) return find_hough(event, points, config.hough);
+  if constexpr (kind == FinderKind::tripls) return find_tripls(event, points, config.tripls);
+  if constexpr (kind == FinderKind::histogram) return find_histogram(event, points, config.histogram);
+  if constexpr (kind == FinderKind::almagest) return find_almagest(event, points, config.almagest);
+  if constexpr (kind == FinderKind::triplets) return find_triplets(event, points, config.triplets);
+  if constexpr (kind == FinderKind::mixture) return find_mixture(event, points, config.mixture);
+}
+
+// Calls take(constant) with the kind as a std::integral_constant, so that take can be a template.
+template <class Take>
+decltype(auto) with_finder(FinderKind kind, Take&& take) {
+  switch (kind) {
+    case FinderKind::pomh: return take(std::integral_constant<FinderKind, FinderKind::pomh>{});
+    case FinderKind::domh: return take(std::integral_constant<FinderKind, FinderKind::domh>{});
+    case FinderKind::hough: return take(std::integral_constant<FinderKind, FinderKind::hough>{});
+    case FinderKind::tripls: return take(std::integral_constant<FinderKind, FinderKind::tripls>{});
+    case FinderKind::histogram: return take(std::integral_constant<FinderKind, FinderKind::histogram>{});
+    case FinderKind::almagest: return take(std::integral_constant<FinderKind, FinderKind::almagest>{});
+    case FinderKind::triplets: return take(std::integral_constant<FinderKind, FinderKind::triplets>{});
+    case FinderKind::mixture: return take(std::integral_constant<FinderKind, FinderKind::mixture>{});
+    case FinderKind::math: break;
+  }
+  return take(std::integral_constant<FinderKind, FinderKind::math>{});
+}
 
 }  // namespace nanet::rich
