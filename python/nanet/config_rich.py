@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import field_validator, model_validator
 
 from nanet import conditions
+from nanet.conditions import Row
 from nanet.config_base import Model, Name, problem, setting
 
 __all__ = ["Condition", "Cuts", "Decision", "Finder", "MathFinder"]
@@ -117,7 +118,7 @@ class Decision(Model):
                     )
         return self
 
-    def truth_table(self) -> list[conditions.Row]:
+    def truth_table(self) -> list[Row]:
         """The answers of all conditions for every event that can be."""
         kinds = ("electrons",) if self.cuts.momentum_gev is None else ("electrons", "muons", "pions", "kaons")
         return conditions.truth_table([condition.when for condition in self.conditions], kinds=kinds)

@@ -62,6 +62,7 @@ class MonteCarlo(Model):
     pileup_share: float = setting(
         0.0, "Probability that a ring is of another decay, its time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0
     )
+    jura_share: float = setting(0.5, "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", ge=0.0, le=1.0)
     both_disks_share: float = setting(
         0.0, "Probability that a ring's light is shared by both disks, each photon on either", ge=0.0, le=1.0
     )

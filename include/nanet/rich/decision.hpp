@@ -101,7 +101,7 @@ NANET_HD inline Verdict judge(const EventRings& event, const RingCuts& cuts) {
     const Ring& ring = event.rings[k];
     const std::uint32_t good = is_good_ring(ring, cuts) ? 1u : 0u;
     kinds += good << 4 * static_cast<std::uint32_t>(ring_kind(ring.radius_mm, cuts));
-    verdict.radius_mm = (good != 0) & (verdict.rings == 0) ? ring.radius_mm : verdict.radius_mm;
+    verdict.radius_mm = ((good != 0) & (verdict.rings == 0)) ? ring.radius_mm : verdict.radius_mm;
     verdict.rings = static_cast<std::uint8_t>(verdict.rings + good);
     verdict.good_rings = static_cast<std::uint8_t>(verdict.good_rings | good << k);
   }

@@ -219,6 +219,7 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   config.radius_mode = get<bool>(dict, "flat_radius") ? emulate::RadiusMode::flat : emulate::RadiusMode::momentum;
   config.ring_count_shares = get<std::array<double, emulate::kMaxEventRings + 1>>(dict, "ring_count_shares");
   config.pileup_share = get<double>(dict, "pileup_share");
+  config.jura_share = get<double>(dict, "jura_share");
   config.both_disks_share = get<double>(dict, "both_disks_share");
   config.inefficiency = get<double>(dict, "inefficiency");
   config.hits_max = get<std::uint32_t>(dict, "hits_max");
