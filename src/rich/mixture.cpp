@@ -91,24 +91,30 @@ HWY_INLINE void sum_four_rows(const float (*lanes)[kMixtureLanes], float* sums) 
 
 struct MixtureVectorKernels {
   static HWY_NOINLINE void make_pool(const MixtureHits& hits, const MixtureSetup& setup, MixturePool& pool) {
+    const std::uint32_t stride = pair_stride(hits);
     pool.count = 0;
-    const std::uint32_t stride = pair_stride(hits.count);
-    std::uint32_t left = 1;
-    for (std::uint32_t i = 0; i + 2 < hits.count; ++i) {
-      for (std::uint32_t j = i + 1; j + 1 < hits.count; ++j) {
-        if (--left != 0) continue;
-        left = stride;
-        add_circles(hits, setup, i, j, pool);
-      }
-    }
-    finish_pool(setup, pool);
+    add_circles(hits, setup, 0, hits.on_disk0, stride, pool);
+    finish_pool(setup, 0, pool);
+    pool.split = padded_count(pool.count);
+    pool.count = pool.split;
+    add_circles(hits, setup, hits.on_disk0, hits.count, stride, pool);
+    finish_pool(setup, pool.split, pool);
   }
 
   static HWY_NOINLINE void score_pool(const MixtureHits& hits, const MixtureSetup& setup, MixturePool& pool) {
     const Floats d;
     const std::size_t lanes = hn::Lanes(d);
     const V reach = all(setup.inverse_reach2);
+    alignas(64) float room[2][kMixtureColumn];  // for circles of each disk
+    for (std::size_t h = 0; h < hits.count; h += lanes) {
+      const V here = hn::Load(d, hits.room + h);
+      const V there = hn::Mul(all(kOtherDisk), here);
+      const auto on_disk0 = hn::FirstN(d, hits.on_disk0 > h ? hits.on_disk0 - h : 0);
+      hn::Store(hn::IfThenElse(on_disk0, here, there), d, room[0] + h);
+      hn::Store(hn::IfThenElse(on_disk0, there, here), d, room[1] + h);
+    }
     for (std::size_t c = 0; c < pool.count; c += lanes) {
+      const float* const rooms = room[c < pool.split ? 0 : 1];
       const V x = hn::Load(d, pool.x_mm + c);
       const V y = hn::Load(d, pool.y_mm + c);
       const V r = hn::Load(d, pool.radius_mm + c);
@@ -122,7 +128,7 @@ struct MixtureVectorKernels {
         t = hn::Sub(hn::Sub(t, hn::Mul(all(hits.y_mm[h]), py)), pc);
         const V u = hn::Sub(all(1.0F), hn::Mul(hn::Mul(t, t), reach));
         const V v = hn::Max(u, hn::Zero(d));
-        score = hn::Add(score, hn::Mul(all(hits.room[h]), hn::Mul(v, v)));
+        score = hn::Add(score, hn::Mul(all(rooms[h]), hn::Mul(v, v)));
       }
       hn::Store(score, d, pool.score + c);
     }
@@ -223,9 +229,22 @@ struct MixtureVectorKernels {
   }
 
  private:
-  // Circles through hits i, j and each hit behind j.
-  static HWY_INLINE void add_circles(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t i, std::uint32_t j,
-                                     MixturePool& pool) {
+  // Through hits begin .. end - 1.
+  static HWY_INLINE void add_circles(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t begin, std::uint32_t end,
+                                     std::uint32_t stride, MixturePool& pool) {
+    std::uint32_t left = 1;
+    for (std::uint32_t i = begin; i + 2 < end; ++i) {
+      for (std::uint32_t j = i + 1; j + 1 < end; ++j) {
+        if (--left != 0) continue;
+        left = stride;
+        add_pair(hits, setup, i, j, end, pool);
+      }
+    }
+  }
+
+  // Through hits i, j and each hit behind j.
+  static HWY_INLINE void add_pair(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t i, std::uint32_t j,
+                                  std::uint32_t end, MixturePool& pool) {
     const Floats d;
     const float axs = hits.x_mm[j] - hits.x_mm[i];
     const float ays = hits.y_mm[j] - hits.y_mm[i];
@@ -237,7 +256,7 @@ struct MixtureVectorKernels {
     const V xi = all(hits.x_mm[i]);
     const V yi = all(hits.y_mm[i]);
     const V apart = all(setup.pair_distance2_min);
-    for (std::size_t k = j + 1; k < hits.count && pool.count < kMixturePool; k += hn::Lanes(d)) {
+    for (std::size_t k = j + 1; k < end && pool.count < kMixturePool; k += hn::Lanes(d)) {
       const V bx = hn::Sub(hn::LoadU(d, hits.x_mm + k), xi);
       const V by = hn::Sub(hn::LoadU(d, hits.y_mm + k), yi);
       const V wx = hn::Sub(bx, ax);
@@ -251,7 +270,7 @@ struct MixtureVectorKernels {
       const V uy = hn::Mul(hn::Sub(hn::Mul(ax, bb), hn::Mul(bx, aa)), half_inverse);
       const V r = hn::Sqrt(hn::Add(hn::Mul(ux, ux), hn::Mul(uy, uy)));
       const auto sized = hn::And(hn::Ge(r, all(setup.radius_min_mm)), hn::Le(r, all(setup.radius_max_mm)));
-      const auto good = hn::And(hn::And(wide, sized), hn::FirstN(d, hits.count - k));
+      const auto good = hn::And(hn::And(wide, sized), hn::FirstN(d, end - k));
       hn::StoreU(hn::Compress(hn::Add(xi, ux), good), d, pool.x_mm + pool.count);
       hn::StoreU(hn::Compress(hn::Add(yi, uy), good), d, pool.y_mm + pool.count);
       hn::StoreU(hn::Compress(r, good), d, pool.radius_mm + pool.count);
@@ -259,23 +278,24 @@ struct MixtureVectorKernels {
     }
   }
 
-  // Prices, and circles that win nothing behind the last one.
-  static HWY_INLINE void finish_pool(const MixtureSetup& setup, MixturePool& pool) {
+  // Prices from circle `begin` on, and circles that win nothing behind the last one.
+  static HWY_INLINE void finish_pool(const MixtureSetup& setup, std::uint32_t begin, MixturePool& pool) {
     const Floats d;
+    const std::size_t lanes = hn::Lanes(d);
     pool.count = std::min(pool.count, kMixturePool);
-    for (std::size_t l = 0; l < kMixtureLanes; ++l) {
-      pool.x_mm[pool.count + l] = kFarMm;
-      pool.y_mm[pool.count + l] = kFarMm;
-      pool.radius_mm[pool.count + l] = 1.0F;
+    for (std::size_t l = 0; l < kMixtureLanes; l += lanes) {
+      hn::StoreU(all(kFarMm), d, pool.x_mm + pool.count + l);
+      hn::StoreU(all(kFarMm), d, pool.y_mm + pool.count + l);
+      hn::StoreU(all(1.0F), d, pool.radius_mm + pool.count + l);
     }
-    for (std::size_t c = 0; c < pool.count; c += hn::Lanes(d)) {
+    for (std::size_t c = begin; c < pool.count; c += lanes) {
       const V x = hn::Load(d, pool.x_mm + c);
       const V y = hn::Load(d, pool.y_mm + c);
       const V center = hn::Mul(hn::Add(hn::Mul(x, x), hn::Mul(y, y)), all(setup.inverse_two_center2));
       const V light = hn::Mul(all(-setup.yield), share_on_disk_lanes(x, y, hn::Load(d, pool.radius_mm + c)));
       hn::Store(hn::Sub(light, center), d, pool.price + c);
     }
-    for (std::size_t l = 0; l < kMixtureLanes; ++l) pool.price[pool.count + l] = -2.0e9F;
+    for (std::size_t l = 0; l < kMixtureLanes; l += lanes) hn::StoreU(all(-2.0e9F), d, pool.price + pool.count + l);
   }
 
   static HWY_INLINE void add_up_lanes(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t k, std::size_t l,

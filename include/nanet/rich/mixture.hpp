@@ -38,20 +38,23 @@ struct MixtureCuts {
   float radius_min_mm = 70.0F;
   float radius_max_mm = 200.0F;
   // mm, between the hits of a start triplet. Too small: poor starts; too big: small rings have none.
-  float pair_distance_min_mm = 30.0F;
+  float pair_distance_min_mm = 60.0F;
   // mm; starts whose |dx| + |dy| + |dR| is less are one. Too small: the same start again; too big: near rings are missed.
-  float start_distance_min_mm = 12.0F;
+  float start_distance_min_mm = 20.0F;
   // Log likelihood that EM may add to a start's score. Too small: rings are missed; too big: slow.
   float start_gap = 4.0F;
   // Log likelihood by which a first ring may start below the best. Too small: rings are missed; too big: slow.
   float first_gap = 12.0F;
-  // Starts for each ring, 1 to 16. Too small: rings are missed; too big: slow.
-  std::uint32_t starts = 3;
-  // EM steps of a start at most, 1 to 50. Too small: poor fits; too big: slow.
+  // Starts for each ring, 1 to 8. Too small: rings are missed; too big: slow.
+  std::uint32_t starts = 4;
+  // EM steps of a start at most, 1 to 20. Too small: poor fits; too big: slow.
   std::uint32_t em_steps = 6;
-  // Times that each ring is taken out and looked for again. Too small: rings are missed; too big: slow.
-  std::uint32_t move_rounds = 2;
-  // Hits of a ring at least. Too small: fakes; too big: faint rings are lost.
+  // Times that each ring is taken out and looked for again, 0 to 8. Too small: rings are missed; too big: slow.
+  std::uint32_t move_rounds = 4;
+  // Rings from which on all but one are taken out and looked for again, 3 to 5; 5: never. Too small: slow (an event of three rings takes five times as
+  // long); too big: rings that hold one another in a wrong place stay there.
+  std::uint32_t deep_rings = 3;
+  // Hits of a ring at least; never less than 4. Too small: fakes; too big: faint rings are lost.
   std::uint32_t hits_min = 4;
   // 1: a ring's light is most likely on one disk, so the disk of its hits tells rings apart; 0: the disk is not looked at.
   std::uint32_t disk_use = 1;
@@ -78,6 +81,7 @@ struct MixtureCuts {
     v("starts", starts);
     v("em_steps", em_steps);
     v("move_rounds", move_rounds);
+    v("deep_rings", deep_rings);
     v("hits_min", hits_min);
     v("disk_use", disk_use);
     v("time_use", time_use);

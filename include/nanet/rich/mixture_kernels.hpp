@@ -17,8 +17,9 @@
 namespace nanet::rich {
 
 inline constexpr std::uint32_t kMixtureLanes = 16;
-inline constexpr std::uint32_t kMixturePool = 768;       // start circles at most
-inline constexpr std::uint32_t kMixtureTriplets = 1600;  // of hits tried, about; more hits: only every n-th pair is a base
+inline constexpr std::uint32_t kMixturePool = 1024;      // start circles at most
+inline constexpr std::uint32_t kMixtureTriplets = 2000;  // of hits tried, about; more hits: only every n-th pair is a base
+inline constexpr float kOtherDisk = 0.3F;                // what a hit counts for a start circle through hits on the other disk
 inline constexpr float kPmAreaMm2 = 280.59223F;          // of a hexagon of 18 mm pitch
 inline constexpr float kDiskRadiusMm = 300.0F;           // of a circle that holds about as much of a ring as the disk does
 
@@ -51,6 +52,7 @@ struct MixtureHits {
   alignas(64) float disk[kMixtureColumn];    // 0 or 1
   alignas(64) float weight[kMixtureColumn];  // density of the hit's time on a ring over that of the noise; 1 where time is not used
   alignas(64) float room[kMixtureColumn];    // log likelihood that the hit would gain in the middle of one more ring
+  std::uint32_t on_disk0 = 0;                // hits; those on disk 1 follow
   std::uint32_t count = 0;
 };
 
@@ -59,11 +61,12 @@ struct MixtureCircle {
 };
 
 struct MixturePool {
-  alignas(64) float x_mm[kMixturePool + kMixtureLanes];
-  alignas(64) float y_mm[kMixturePool + kMixtureLanes];
-  alignas(64) float radius_mm[kMixturePool + kMixtureLanes];
-  alignas(64) float price[kMixturePool + kMixtureLanes];  // hits expected and the prior of the centre
-  alignas(64) float score[kMixturePool + kMixtureLanes];
+  alignas(64) float x_mm[kMixturePool + 2 * kMixtureLanes];
+  alignas(64) float y_mm[kMixturePool + 2 * kMixtureLanes];
+  alignas(64) float radius_mm[kMixturePool + 2 * kMixtureLanes];
+  alignas(64) float price[kMixturePool + 2 * kMixtureLanes];  // hits expected and the prior of the centre
+  alignas(64) float score[kMixturePool + 2 * kMixtureLanes];
+  std::uint32_t split = 0;  // circles from here on go through hits on disk 1; a multiple of kMixtureLanes
   std::uint32_t count = 0;
 };
 
@@ -148,28 +151,20 @@ NANET_HD inline float sum_lanes(const float* lanes) {
 NANET_HD constexpr std::uint32_t padded_count(std::uint32_t count) { return (count + (kMixtureLanes - 1)) & ~(kMixtureLanes - 1); }
 
 // Every how many pairs of hits one is the base of triplets, and the triplets' third hits.
-NANET_HD constexpr std::uint32_t pair_stride(std::uint32_t hits) {
-  return 1 + hits * (hits - 1) * (hits - 2) / 6 / kMixtureTriplets;
+NANET_HD constexpr std::uint32_t pair_stride(const MixtureHits& hits) {
+  const auto triplets = [](std::uint32_t n) { return n < 3 ? 0 : n * (n - 1) * (n - 2) / 6; };
+  return 1 + (triplets(hits.on_disk0) + triplets(hits.count - hits.on_disk0)) / kMixtureTriplets;
 }
 
 struct MixtureScalarKernels {
-  // Circles through triplets of hits.
+  // Circles through triplets of hits on one disk.
   NANET_HD static void make_pool(const MixtureHits& hits, const MixtureSetup& setup, MixturePool& pool) {
+    const std::uint32_t stride = pair_stride(hits);
     pool.count = 0;
-    const std::uint32_t stride = pair_stride(hits.count);
-    std::uint32_t pair = 0;
-    for (std::uint32_t i = 0; i + 2 < hits.count; ++i) {
-      for (std::uint32_t j = i + 1; j + 1 < hits.count; ++j) {
-        if (pair++ % stride != 0) continue;
-        const float ax = hits.x_mm[j] - hits.x_mm[i];
-        const float ay = hits.y_mm[j] - hits.y_mm[i];
-        const float aa = ax * ax + ay * ay;
-        if (aa < setup.pair_distance2_min) continue;
-        for (std::uint32_t k = j + 1; k < hits.count; ++k) {
-          if (pool.count < kMixturePool) add_circle(hits, setup, i, k, ax, ay, aa, pool);
-        }
-      }
-    }
+    add_circles(hits, setup, 0, hits.on_disk0, stride, pool);
+    while (pool.count % kMixtureLanes != 0) add_nothing(pool);
+    pool.split = pool.count;
+    add_circles(hits, setup, hits.on_disk0, hits.count, stride, pool);
   }
 
   // score: what one more ring on each circle would gain, about.
@@ -187,7 +182,8 @@ struct MixtureScalarKernels {
         const float t = ((hits.z_mm2[h] * half_inverse - hits.x_mm[h] * px) - hits.y_mm[h] * py) - pc;  // (d^2 - R^2) / 2R
         const float u = 1.0F - (t * t) * setup.inverse_reach2;
         const float v = u > 0.0F ? u : 0.0F;
-        score = score + hits.room[h] * (v * v);
+        const bool same_disk = (h < hits.on_disk0) == (c < pool.split);
+        score = score + (same_disk ? hits.room[h] : kOtherDisk * hits.room[h]) * (v * v);
       }
       pool.score[c] = score;
     }
@@ -290,6 +286,34 @@ struct MixtureScalarKernels {
   }
 
  private:
+  // Through hits begin .. end - 1.
+  NANET_HD static void add_circles(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t begin, std::uint32_t end,
+                                   std::uint32_t stride, MixturePool& pool) {
+    std::uint32_t left = 1;
+    for (std::uint32_t i = begin; i + 2 < end; ++i) {
+      for (std::uint32_t j = i + 1; j + 1 < end; ++j) {
+        if (--left != 0) continue;
+        left = stride;
+        const float ax = hits.x_mm[j] - hits.x_mm[i];
+        const float ay = hits.y_mm[j] - hits.y_mm[i];
+        const float aa = ax * ax + ay * ay;
+        if (aa < setup.pair_distance2_min) continue;
+        for (std::uint32_t k = j + 1; k < end; ++k) {
+          if (pool.count < kMixturePool) add_circle(hits, setup, i, k, ax, ay, aa, pool);
+        }
+      }
+    }
+  }
+
+  // A circle that wins nothing.
+  NANET_HD static void add_nothing(MixturePool& pool) {
+    pool.x_mm[pool.count] = kFarMm;
+    pool.y_mm[pool.count] = kFarMm;
+    pool.radius_mm[pool.count] = 1.0F;
+    pool.price[pool.count] = -2.0e9F;
+    ++pool.count;
+  }
+
   NANET_HD static void add_circle(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t i, std::uint32_t k, float ax,
                                   float ay, float aa, MixturePool& pool) {
     const float bx = hits.x_mm[k] - hits.x_mm[i];

@@ -18,10 +18,12 @@
 
 namespace nanet::rich {
 
-inline constexpr std::uint32_t kMixtureStarts = 16;  // at most
-inline constexpr float kMixtureStill = 0.03F;        // mm; EM ends when no ring moves more
-inline constexpr float kMixtureStepMm = 15.0F;       // EM moves a ring by this at most
-inline constexpr float kDiskPrior = 1.0F;            // hits on either disk that a ring is thought to have had already
+inline constexpr std::uint32_t kMixtureStarts = 8;  // at most
+inline constexpr std::uint32_t kMixtureEmSteps = 20;
+inline constexpr std::uint32_t kMixtureRounds = 8;
+inline constexpr float kMixtureStill = 0.03F;   // mm; EM ends when no ring moves more
+inline constexpr float kMixtureStepMm = 15.0F;  // EM moves a ring by this at most
+inline constexpr float kDiskPrior = 1.0F;       // hits on either disk that a ring is thought to have had already
 inline constexpr float kRadiusBias = 0.35F;  // over the radius: what the spread of hits in two dimensions adds, in steps of the fit
 
 // `low` if not above it (or not a number), `high` if above that.
@@ -58,8 +60,9 @@ class MixtureSearch {
     noise_shape_ = 1.0F / (noise_width * noise_width);
     yield_shape_ = 1.0F / (yield_width * yield_width);
     starts_ = cuts.starts < 1 ? 1 : cuts.starts < kMixtureStarts ? cuts.starts : kMixtureStarts;
-    em_steps_ = cuts.em_steps < 1 ? 1 : cuts.em_steps < 50 ? cuts.em_steps : 50;
-    rounds_ = cuts.move_rounds < 50 ? cuts.move_rounds : 50;
+    em_steps_ = cuts.em_steps < 1 ? 1 : cuts.em_steps < kMixtureEmSteps ? cuts.em_steps : kMixtureEmSteps;
+    deep_rings_ = cuts.deep_rings < 3 ? 3 : cuts.deep_rings;
+    rounds_ = cuts.move_rounds < kMixtureRounds ? cuts.move_rounds : kMixtureRounds;
   }
 
   NANET_HD EventRings find(EventHits event, const PmPoint* points) {
@@ -77,15 +80,18 @@ class MixtureSearch {
   }
 
  private:
-  // As lay_out_hits (hit_plane.hpp), in the same order, but with the disk.
+  // As lay_out_hits (hit_plane.hpp), but in order of disk (if it is used), channel in the disk, time.
   NANET_HD void lay_out(EventHits event, const PmPoint* points, EventRings& found) {
     const std::uint32_t looked_at = event.count < kMaxHits ? event.count : kMaxHits;
     std::uint16_t keys[kMaxHits];
     std::uint32_t count = 0;
+    hits_.on_disk0 = 0;
     for (std::uint32_t k = 0; k < looked_at; ++k) {
       const std::uint16_t hit = event.hits[k];
       if (points[hit & 1023u].mapped == 0) continue;
-      const std::uint16_t key = hit_order(hit);
+      const std::uint32_t disk = cuts_.disk_use != 0 ? hit >> 10 & 1u : 0u;
+      const auto key = static_cast<std::uint16_t>(disk << 15 | (hit & 1023u) << 5 | hit >> 11);
+      hits_.on_disk0 += 1u - disk;
       std::uint32_t at = count++;
       for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
       keys[at] = key;
@@ -94,12 +100,12 @@ class MixtureSearch {
                          kHitTimeUnitNs * kHitTimeUnitNs / 12.0F;
     const float time_peak = 32.0F * kHitTimeUnitNs * 0.39894228F / std::sqrt(sigma2);
     for (std::uint32_t k = 0; k < count; ++k) {
-      const PmPoint& point = points[keys[k] >> 6];
+      const PmPoint& point = points[keys[k] >> 5 & 1023];
       hits_.x_mm[k] = point.x_mm;
       hits_.y_mm[k] = point.y_mm;
       hits_.z_mm2[k] = point.x_mm * point.x_mm + point.y_mm * point.y_mm;
-      hits_.disk[k] = cuts_.disk_use != 0 ? static_cast<float>(keys[k] & 1) : 0.0F;
-      const float time_ns = static_cast<float>(static_cast<int>((keys[k] >> 1 & 31) ^ 16) - 16) * kHitTimeUnitNs;
+      hits_.disk[k] = static_cast<float>(keys[k] >> 15);
+      const float time_ns = static_cast<float>(static_cast<int>((keys[k] & 31) ^ 16) - 16) * kHitTimeUnitNs;
       time_ns_[k] = time_ns;
       const float p = time_ns * time_ns / (2.0F * sigma2);
       hits_.weight[k] = cuts_.time_use != 0 ? time_peak * exp_minus(p < 80.0F ? p : 80.0F) : 1.0F;
@@ -126,17 +132,57 @@ class MixtureSearch {
     for (std::uint32_t f = 0; f < first_count; ++f) {
       if (f > 0 && contains(best, firsts[f].rings[0])) continue;
       MixtureModel model = firsts[f];
-      while (model.count < kMaxRings) {
-        MixtureModel more = model;
-        if (!extend(model, more)) break;
-        model = more;
-      }
+      grow(model);
       if (model.likelihood > best.likelihood) best = model;
     }
     for (std::uint32_t round = 0; round < rounds_ && best.count > 0; ++round) {
-      if (!improve(best)) break;
+      if (!improve(best) && !(best.count >= deep_rings_ && replace_all_but_one(best))) break;
     }
     return best;
+  }
+
+  // Adds rings while that gains.
+  NANET_HD void grow(MixtureModel& model) {
+    while (model.count < kMaxRings) {
+      MixtureModel more = model;
+      if (!extend(model, more)) return;
+      model = more;
+    }
+  }
+
+  // Keeps one ring and builds the others anew, from starts away from them: two wrong rings can hold one another where one alone would be replaced.
+  NANET_HD bool replace_all_but_one(MixtureModel& best) {
+    for (std::uint32_t k = 0; k < best.count; ++k) {
+      MixtureModel base = best;
+      base.rings[0] = best.rings[k];
+      base.count = 1;
+      fit(base, em_steps_);
+      Kernels::densities(hits_, setup_, base, work_);
+      Kernels::find_room(setup_, hits_, work_);
+      Kernels::score_pool(hits_, setup_, pool_);
+      for (std::uint32_t j = 0; j < best.count; ++j) {
+        const MixtureRing& ring = best.rings[j];
+        Kernels::drop_near({ring.x_mm, ring.y_mm, ring.radius_mm}, cuts_.start_distance_min_mm, pool_);
+      }
+      MixtureCircle circles[kMixtureStarts];
+      std::uint32_t count = 0;
+      for (; count < starts_; ++count) {
+        const std::uint32_t c = Kernels::best_circle(pool_);
+        if (!(pool_.score[c] > cuts_.ring_penalty)) break;
+        circles[count] = {pool_.x_mm[c], pool_.y_mm[c], pool_.radius_mm[c]};
+        Kernels::drop_near(circles[count], cuts_.start_distance_min_mm, pool_);
+      }
+      for (std::uint32_t s = 0; s < count; ++s) {
+        MixtureModel model = with(base, circles[s]);
+        fit(model, em_steps_);
+        grow(model);
+        if (model.likelihood > best.likelihood + 0.01F) {
+          best = model;
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   // One ring each, from the best starts.
@@ -326,7 +372,7 @@ class MixtureSearch {
         square = square + work_.residual_mm[k][h] * work_.residual_mm[k][h];
         time_ns = time_ns + time_ns_[h];
       }
-      if (count < cuts_.hits_min || count < 3) continue;
+      if (count < cuts_.hits_min || count < 4) continue;
       Ring& ring = found.rings[found.count++];
       ring.x_mm = model.rings[k].x_mm;
       ring.y_mm = model.rings[k].y_mm;
@@ -342,7 +388,7 @@ class MixtureSearch {
   const MixtureCuts& cuts_;
   const MixtureSetup& setup_;
   float noise_, noise_shape_, yield_shape_;
-  std::uint32_t starts_, em_steps_, rounds_;
+  std::uint32_t starts_, em_steps_, rounds_, deep_rings_;
   MixtureHits hits_;
   float time_ns_[kMaxHits];
   MixturePool pool_;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/rich/mixture.hpp"
+
+#include "classic_finders.hpp"
+
+namespace nanet::rich {
+namespace {
+
+const classic::Finder<MixtureCuts> kMixture{
+    [](EventHits event, const PmPoint* points, const MixtureCuts& cuts) { return find_mixture(event, points, cuts); },
+    [](std::span<const EventHits> events, std::span<EventRings> rings, const MixtureCuts& cuts) {
+      find_mixture(events, rings, cuts);
+    }};
+
+// The scalar function is slow on events of many rings, so the large sample has a short search; a smaller one the default.
+TEST(Mixture, SameBitsAsScalarOnEveryInstructionSet) {
+  classic::Finder<MixtureCuts> brief = kMixture;
+  brief.cuts.starts = 1;
+  brief.cuts.em_steps = 2;
+  brief.cuts.move_rounds = 0;
+  brief.cuts.deep_rings = 5;
+  classic::expect_same_bits_on_all_targets(brief, classic::any_events());
+  const std::vector<classic::Hits> some(classic::any_events().begin(), classic::any_events().begin() + 100);
+  classic::expect_same_bits_on_all_targets(kMixture, some);
+  classic::Finder<MixtureCuts> timed = brief;
+  timed.cuts.time_use = 1;
+  timed.cuts.disk_use = 0;
+  timed.cuts.time_sigma_ns = 2.0F;  // the sample's times are any
+  const std::vector<classic::Hits> more(classic::any_events().begin() + 100, classic::any_events().begin() + 1100);
+  classic::expect_same_bits_on_all_targets(timed, more);
+}
+
+TEST(Mixture, OrderOfHitsDoesNotMatter) { classic::expect_order_of_hits_does_not_matter(kMixture); }
+TEST(Mixture, OddEventsAreHarmless) { classic::expect_odd_events_are_harmless(kMixture); }
+TEST(Mixture, AnyCutsAreHarmless) { classic::expect_any_cuts_are_harmless(kMixture); }
+TEST(Mixture, IdealRingsAreFound) { classic::expect_ideal_rings_are_found(kMixture); }
+TEST(Mixture, SingleRingsWithNoise) { classic::expect_quality(kMixture, 1, {0.994, 0.008}); }
+TEST(Mixture, TwoRingsWithNoise) { classic::expect_quality(kMixture, 2, {0.98, 0.02}); }
+
+// The prior knows the disk's middle, so a moved ring is not quite the ring moved: it is without the prior.
+TEST(Mixture, RingsMoveWithTheirHits) {
+  classic::Finder<MixtureCuts> finder = kMixture;
+  finder.cuts.center_sigma_mm = 1.0e4F;
+  classic::expect_rings_move_with_hits(finder, 0.98);
+}
+
+// Six PMs at 8 pitches around the PM at i = 1, j = 0. The density of a ring falls with its radius and the prior pulls to the middle, so
+// the fit is not exact, but nearly.
+TEST(Mixture, RegularHexagon) {
+  classic::Hits hits;
+  int codes = 0;
+  for (const auto& [di, dj] : std::array<std::array<int, 2>, 6>{{{16, 0}, {-16, 0}, {8, 8}, {8, -8}, {-8, 8}, {-8, -8}}}) {
+    const int code = static_cast<int>(hits.size()) - 5;
+    codes += code;
+    hits.push_back(static_cast<std::uint16_t>(channel_at(1 + di, dj, 0) | (code & 31) << 11));
+  }
+  const EventRings found = kMixture.fast(hits);
+  ASSERT_EQ(found.count, 1);
+  EXPECT_EQ(found.rings[0].hits, 6);
+  EXPECT_NEAR(found.rings[0].x_mm, 9.0F, 0.2F);
+  EXPECT_NEAR(found.rings[0].y_mm, 0.0F, 0.01F);
+  EXPECT_NEAR(found.rings[0].radius_mm, 144.0F, 0.5F);
+  EXPECT_LT(found.rings[0].rms_mm, 0.5F);
+  EXPECT_NEAR(found.rings[0].time_ns, static_cast<float>(codes) / 6.0F * kHitTimeUnitNs, 1e-5F);
+}
+
+// exp and log are our own; the arc cosine is a polynomial.
+TEST(Mixture, FunctionsAgreeWithTheLibrary) {
+  for (float p = 0.0F; p <= 80.0F; p += 0.0131F) {
+    const double exact = std::exp(-static_cast<double>(p));
+    EXPECT_NEAR(exp_minus(p) / exact, 1.0, 2e-5) << p;
+  }
+  for (float x = 1.0e-4F; x < 1.0e6F; x *= 1.0123F) EXPECT_NEAR(log_of(x), std::log(static_cast<double>(x)), 2e-6) << x;
+  std::mt19937_64 engine(31);
+  std::uniform_real_distribution<float> place(-200.0F, 200.0F);
+  std::uniform_real_distribution<float> size(50.0F, 250.0F);
+  for (int k = 0; k < 100; ++k) {
+    const float x = place(engine);
+    const float y = place(engine);
+    const float r = size(engine);
+    int inside = 0;
+    for (int step = 0; step < 20000; ++step) {
+      const double phi = 6.283185307179586 * (step + 0.5) / 20000;
+      inside += std::hypot(x + r * std::cos(phi), y + r * std::sin(phi)) <= double{kDiskRadiusMm} ? 1 : 0;
+    }
+    EXPECT_NEAR(share_on_disk(x, y, r), inside / 20000.0, 2e-3);
+  }
+}
+
+// Twelve hits at the event's time and noise at other times: with the time the noise, which would make a ring of its own, is none.
+TEST(Mixture, TimeTellsNoiseFromRings) {
+  classic::Finder<MixtureCuts> timed = kMixture;
+  timed.cuts.time_use = 1;
+  int plain_rings = 0;
+  int timed_rings = 0;
+  classic::Source source(32);
+  for (int e = 0; e < 200; ++e) {
+    classic::Hits hits = source.next(1, 0).hits;
+    for (std::uint16_t& hit : hits) hit = static_cast<std::uint16_t>((hit & 0x7ff) | (e % 2 == 0 ? 0u : 12u << 11));
+    const EventRings found = timed.fast(hits);
+    if (e % 2 == 0) {
+      timed_rings += found.count;
+      plain_rings += kMixture.fast(hits).count;
+    } else {
+      EXPECT_EQ(found.count, 0);  // 2.3 ns late
+    }
+  }
+  EXPECT_GE(plain_rings, 98);
+  EXPECT_GE(timed_rings, 98);
+}
+
+// Two rings with one centre nearly: one on each disk. Hits of both disks together are one band of hits; the disk tells them apart.
+TEST(Mixture, DiskTellsRingsApart) {
+  classic::Finder<MixtureCuts> without = kMixture;
+  without.cuts.disk_use = 0;
+  std::mt19937_64 engine(33);
+  std::uniform_real_distribution<double> angle(0.0, 6.283185307179586);
+  int with_both = 0;
+  int without_both = 0;
+  for (int e = 0; e < 200; ++e) {
+    std::set<std::uint16_t> channels;
+    for (int k = 0; k < 30; ++k) {
+      const double phi = angle(engine);
+      const double radius_mm = k % 2 == 0 ? 140 : 152;
+      channels.insert(nearest_channel(radius_mm * std::cos(phi), radius_mm * std::sin(phi), k % 2));
+    }
+    const classic::Hits hits(channels.begin(), channels.end());
+    with_both += kMixture.fast(hits).count == 2 ? 1 : 0;
+    without_both += without.fast(hits).count == 2 ? 1 : 0;
+  }
+  EXPECT_GT(with_both, 190);
+  EXPECT_LT(without_both, with_both);
+}
+
+TEST(Mixture, CutsHaveNames) {
+  MixtureCuts cuts;
+  std::set<std::string> names;
+  cuts.visit([&](const char* name, auto&) { names.insert(name); });
+  EXPECT_EQ(names.size() * 4, sizeof cuts);
+}
+
+}  // namespace
+}  // namespace nanet::rich
