@@ -76,7 +76,7 @@ inline constexpr AcrossFactors kAcross = make_across_factors();
 // One triplet a start: what the scalar find_triplet returns, as columns. score is -1 where there is none.
 struct alignas(64) Triplets {
   std::int32_t score[kStarts];
-  std::int32_t key_a[kDirections], key_b[kStarts], key_c[kStarts];
+  std::int32_t key_b[kStarts], key_c[kStarts], key_a[kDirections];  // each on a vector's boundary
 };
 
 inline Triplet triplet_of(const Triplets& triplets, std::size_t start) {
