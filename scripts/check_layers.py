@@ -29,6 +29,8 @@ LAYERS: dict[str, set[str]] = {
     "link": {"flow"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link"},
+    "trigger": {"wire", "flow", "link", "l0tp"},
+    "gpu": {"rich"},
 }
 SEAMS = {
     "contract.hpp",
@@ -63,7 +65,7 @@ IMPURE_HEADERS = {
     "thread",
 }
 # What may read a clock: the loops that run a thread, and the recorder, which stamps packets with the time of day.
-CLOCKS = ("flow/clock", "engine/", "emulate/emulator", "link/udp", "link/recorder", "link/replay")
+CLOCKS = ("flow/clock", "engine/", "trigger/", "emulate/emulator", "link/udp", "link/recorder", "link/replay")
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 )
