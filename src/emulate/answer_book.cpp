@@ -28,7 +28,7 @@ void AnswerBook::sent(std::uint64_t number, std::uint32_t pool_packet, std::uint
   }
 }
 
-AnswerBook::Answer AnswerBook::search(std::uint64_t wire_key) {
+AnswerBook::Answer AnswerBook::find(std::uint64_t wire_key, std::uint64_t near_packet) const {
   constexpr Answer kUnknown{Match::unknown, 0, 0};
   if (packets_sent_ == 0) return kUnknown;
   const Slot& newest = slots_[(packets_sent_ - 1) & mask_];
@@ -40,10 +40,16 @@ AnswerBook::Answer AnswerBook::search(std::uint64_t wire_key) {
   std::uint64_t low = packets_sent_ > mask_ ? packets_sent_ - mask_ - 1 : 0;
   std::uint64_t high = packets_sent_;
   if (key < first_key(low)) return {low == 0 ? Match::unknown : Match::stale, 0, 0};
-  // Losses and small disorder: the event is in the expected packet or the one behind it.
-  if (cursor_packet_ + 2 <= high && cursor_packet_ >= low && first_key(cursor_packet_) <= key) {
-    low = cursor_packet_;
-    if (cursor_packet_ + 2 < high && key < first_key(cursor_packet_ + 2)) high = cursor_packet_ + 2;
+  // Losses and small disorder: the event is in the expected packet or a few behind it. So steps that double, from there.
+  if (near_packet < high && near_packet >= low && first_key(near_packet) <= key) {
+    low = near_packet;
+    for (std::uint64_t step = 1; low + step < high; step *= 2) {
+      if (first_key(low + step) > key) {
+        high = low + step;
+      } else {
+        low += step;
+      }
+    }
   }
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -54,7 +60,7 @@ AnswerBook::Answer AnswerBook::search(std::uint64_t wire_key) {
   const auto end = begin + events_per_packet_;
   const auto found = std::lower_bound(begin, end, key - slot.shift_key);
   if (found == end || *found != key - slot.shift_key) return kUnknown;
-  return claim(low, static_cast<std::uint32_t>(found - begin));
+  return {Match::answered, low, static_cast<std::uint32_t>(found - begin)};
 }
 
 }  // namespace nanet::emulate

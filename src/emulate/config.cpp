@@ -61,6 +61,12 @@ void validate(const EmulatorConfig& config) {
           "each board needs to know where to send", "give one for all, or one a board");
   require(!config.endpoints.empty() || config.answers.has_value(), "neither endpoints nor answers are given",
           "there is nothing to do", "give at least one of them");
+  require(!config.detectors || !config.endpoints.empty(), "detectors without boards", "they see the events that the boards send",
+          "give endpoints");
+  require(!config.detectors || config.rate_events_per_s > 0, "detectors, but rate_events_per_s is 0",
+          "as fast as possible has no time that they could keep", "give a rate");
+  require(!config.decisions || !config.endpoints.empty(), "decisions without boards", "their events are not known",
+          "give endpoints");
 }
 
 }  // namespace nanet::emulate

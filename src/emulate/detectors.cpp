@@ -12,6 +12,8 @@
 namespace nanet::emulate {
 namespace {
 
+constexpr std::size_t kShifts = 4096;
+
 void check(const char* name, double value, double min, double max) {
   if (value >= min && value <= max) return;
   throw SetupError(std::string(name) + " is " + std::to_string(value), "out of range",
@@ -29,70 +31,105 @@ void check(const DetectorConfig& config) {
   }
 }
 
+// The value that a standard Gaussian is below with this probability, 0 < probability <= 0.5; by bisection.
+double quantile(double probability) {
+  double low = -10.0;
+  double high = 0.0;
+  for (int step = 0; step < 40; ++step) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle / std::numbers::sqrt2) < probability ? low : high) = middle;
+  }
+  return high;
+}
+
+// The middles of kShifts equally likely parts of the Gaussian, in whole ticks.
+std::vector<std::int16_t> shifts_of(const DetectorConfig& config) {
+  std::vector<std::int16_t> shifts(kShifts);
+  const auto in_ticks = [&](double sigmas) {
+    return static_cast<std::int16_t>(std::floor((config.offset_ns + config.time_sigma_ns * sigmas) / wire::kTickNs + 0.5));
+  };
+  for (std::size_t i = 0; i < kShifts / 2; ++i) {
+    const double below = quantile((static_cast<double>(i) + 0.5) / static_cast<double>(kShifts));
+    shifts[i] = in_ticks(below);
+    shifts[kShifts - 1 - i] = in_ticks(-below);
+  }
+  return shifts;
+}
+
 }  // namespace
 
-Detector::Detector(const DetectorConfig& config, std::uint64_t seed)
+Detector::Detector(const DetectorConfig& config, std::uint64_t seed, std::uint64_t frame_ticks)
     : config_(config),
       random_(seed * 256 + config.source_id),
-      sigma_ticks_(config.time_sigma_ns / wire::kTickNs),
-      offset_ticks_(config.offset_ns / wire::kTickNs),
+      frame_ticks_(frame_ticks),
       accidental_gap_ticks_(config.accidental_rate_hz > 0 ? 1.0e9 / config.accidental_rate_hz / wire::kTickNs : 0.0) {
   check(config);
+  if (frame_ticks == 0 || frame_ticks % kFrameTicks != 0) {
+    throw SetupError("a frame of " + std::to_string(frame_ticks) + " ticks", "a packet's header counts 65536 ticks",
+                     "use a multiple");
+  }
+  seen_below_ = static_cast<std::uint64_t>(config.efficiency * 0x1p24);
+  shifts_ = shifts_of(config);
   waiting_.reserve(kFramePrimitives);
-  if (accidental_gap_ticks_ > 0) next_accidental_ticks_ = -accidental_gap_ticks_ * std::log1p(-uniform());
+  if (accidental_gap_ticks_ > 0) draw_accidental();
 }
 
 void Detector::see_frame(std::uint64_t frame, std::span<const std::uint64_t> event_ticks) {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(ready_count_));
   frame_ = frame;
-  for (const std::uint64_t event : event_ticks) {
-    ++events_shown_;
-    if (uniform() >= config_.efficiency) continue;
-    ++events_seen_;
-    const auto shift = static_cast<std::int64_t>(std::floor(offset_ticks_ + sigma_ticks_ * gaussian() + 0.5));
-    const auto ticks = std::max(std::int64_t{0}, static_cast<std::int64_t>(event) + shift);
-    waiting_.push_back({static_cast<std::uint64_t>(ticks), draw_id()});
-  }
-  if (accidental_gap_ticks_ > 0) {
-    for (; next_accidental_ticks_ < static_cast<double>(kFrameTicks);
-         next_accidental_ticks_ -= accidental_gap_ticks_ * std::log1p(-uniform())) {
+  const std::uint64_t begin = frame * frame_ticks_;
+  const std::uint64_t end = begin + frame_ticks_;
+  // In the order of time but for the shifts, so that little has to be moved.
+  const auto accidentals_until = [&](std::uint64_t ticks) {
+    while (accidental_gap_ticks_ > 0 && next_accidental_ticks_ < static_cast<double>(ticks - begin)) {
       ++accidentals_;
-      waiting_.push_back({frame * kFrameTicks + static_cast<std::uint64_t>(next_accidental_ticks_), draw_id()});
+      insert(begin + static_cast<std::uint64_t>(next_accidental_ticks_), random_());
+      draw_accidental();
     }
-    next_accidental_ticks_ -= static_cast<double>(kFrameTicks);
+  };
+  events_shown_ += event_ticks.size();
+  for (const std::uint64_t event : event_ticks) {
+    accidentals_until(event);
+    const std::uint64_t bits = random_();
+    if (bits >> 40 >= seen_below_) continue;
+    ++events_seen_;
+    const std::int64_t ticks = static_cast<std::int64_t>(event) + shifts_[bits >> 28 & (kShifts - 1)];
+    insert(static_cast<std::uint64_t>(std::max(std::int64_t{0}, ticks)), bits);
   }
-  std::ranges::sort(waiting_, {}, &Sighting::ticks);
-  const auto later = std::ranges::lower_bound(waiting_, (frame + 1) * kFrameTicks, {}, &Sighting::ticks);
-  ready_count_ = static_cast<std::size_t>(later - waiting_.begin());
+  accidentals_until(end);
+  if (accidental_gap_ticks_ > 0) next_accidental_ticks_ -= static_cast<double>(frame_ticks_);
+  ready_count_ = waiting_.size();
+  while (ready_count_ > 0 && waiting_[ready_count_ - 1].ticks >= end) --ready_count_;
   sent_count_ = 0;
   packet_due_ = true;
+}
+
+void Detector::draw_accidental() { next_accidental_ticks_ -= accidental_gap_ticks_ * std::log1p(-uniform()); }
+
+// To its place in the order of time, which is near the end.
+void Detector::insert(std::uint64_t ticks, std::uint64_t bits) {
+  const Sighting seen{ticks, static_cast<std::uint16_t>(config_.id | (bits & config_.id_random_bits))};
+  waiting_.push_back(seen);
+  std::size_t place = waiting_.size() - 1;
+  for (; place > 0 && waiting_[place - 1].ticks > ticks; --place) waiting_[place] = waiting_[place - 1];
+  waiting_[place] = seen;
 }
 
 std::span<const std::byte> Detector::next_packet() {
   if (!packet_due_) return {};
   wire::MtpWriter writer(room_);
-  writer.begin(config_.source_id, config_.source_sub_id, wire::timestamp_of(frame_ * kFrameTicks));
+  writer.begin(config_.source_id, config_.source_sub_id, wire::timestamp_of(frame_ * frame_ticks_));
   for (; sent_count_ < ready_count_; ++sent_count_) {
     const Sighting& seen = waiting_[sent_count_];
     if (!writer.add({wire::timestamp_of(seen.ticks), wire::fine_time_of(seen.ticks), seen.id})) break;
   }
   packet_due_ = sent_count_ < ready_count_;
+  packet_primitives_ = writer.primitive_count();
   return writer.finish();
 }
 
 // [0, 1), 53 bits.
 double Detector::uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
-
-// Box and Muller, cut at five sigma.
-double Detector::gaussian() {
-  for (;;) {
-    const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
-    const double value = radius * std::cos(2.0 * std::numbers::pi * uniform());
-    if (std::abs(value) <= 5.0) return value;
-  }
-}
-
-std::uint16_t Detector::draw_id() { return static_cast<std::uint16_t>(config_.id | (random_() >> 48 & config_.id_random_bits)); }
 
 std::array<DetectorConfig, 6> default_detectors() {
   return {{

@@ -40,8 +40,18 @@ link::UdpConfig link_config(const EmulatorConfig& config, std::uint32_t packet_b
   for (std::uint32_t board = 0; board < config.boards && !config.endpoints.empty(); ++board) {
     udp.destinations.push_back(link::parse_endpoint(config.endpoints[config.endpoints.size() == 1 ? 0 : board]));
   }
+  if (config.detectors) udp.destinations.push_back(link::parse_endpoint(config.detectors->endpoint));
   udp.rx_socket_bytes = config.answers_socket_bytes;
   udp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
+  return udp;
+}
+
+link::UdpConfig decision_link_config(const EmulatorConfig& config) {
+  link::UdpConfig udp;
+  udp.name = "decisions";
+  udp.listen = link::parse_endpoint(*config.decisions);
+  udp.rx_socket_bytes = config.answers_socket_bytes;
+  udp.packet_bytes_max = wire::kL0DecisionBytesMax;
   return udp;
 }
 
@@ -63,6 +73,13 @@ Emulator::Emulator(const EmulatorConfig& config) : config_(config), stalls_(conf
   if (config.answers) {
     const bool check = sends && config.answer_check == AnswerCheck::primitive;
     checker_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, *link_, stalls_, course_);
+  }
+  if (config.detectors) {
+    detectors_.emplace(*config.detectors, *schedule_, config.first_timestamp, config.monte_carlo.seed, *link_, config.boards);
+  }
+  if (config.decisions) {
+    decision_link_ = std::make_unique<link::UdpLink>(decision_link_config(config));
+    decisions_.emplace(*book_, *decision_link_);
   }
 }
 
@@ -132,9 +149,11 @@ void Emulator::send_and_receive() {
     const bool in_batch = tel62_ && tel62_->in_batch();
     if (!in_batch && (stopping_.load(std::memory_order_relaxed) || now_ns >= last_ns)) return;
     if (tel62_) {
-      if (in_batch || !must_wait(now_ns)) send_once();
+      const bool behind = detectors_ && detectors_->must_catch_up(boards_ns(now_ns));
+      if (in_batch || (!behind && !must_wait(now_ns))) send_once();
       if (tel62_->finished()) return;
     }
+    if (detectors_) detectors_->turn(boards_ns(now_ns), now_ns);
     receive_once();
   }
 }
@@ -146,6 +165,9 @@ void Emulator::drain() {
     const std::uint64_t now_ns = look();
     if (now_ns >= last_ns) return;
     if (receive_once()) quiet_since_ns = now_ns;
+    if (detectors_ && !detectors_->finished(tel62_->packets_sent())) {
+      if (detectors_->turn(boards_ns(now_ns), now_ns)) quiet_since_ns = now_ns;
+    }
     if (events_answered() == events_sent() && now_ns > quiet_since_ns + kQuietNs) return;
   }
 }
@@ -167,9 +189,23 @@ bool Emulator::must_wait(std::uint64_t now_ns) {
 }
 
 bool Emulator::receive_once() {
-  if (!checker_ || checker_->receive(look()) == 0) return false;
+  const bool decided = receive_decisions();
+  if (!checker_ || checker_->receive(look()) == 0) return decided;
   checker_->check(look());
   return true;
+}
+
+bool Emulator::receive_decisions() {
+  if (!decisions_ || decisions_->receive(look()) == 0) return false;
+  decisions_->check(look());
+  return true;
+}
+
+// The time on which detectors go: the boards may be behind the clock.
+std::uint64_t Emulator::boards_ns(std::uint64_t now_ns) const {
+  const std::uint64_t start_ns = start_ns_.load(std::memory_order_relaxed);
+  const std::uint64_t elapsed_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+  return phase_.load(std::memory_order_relaxed) == RunPhase::sending ? std::min(elapsed_ns, tel62_->next_due_ns()) : elapsed_ns;
 }
 
 std::uint64_t Emulator::look() {
@@ -199,6 +235,12 @@ EmulatorSnapshot Emulator::snapshot() const {
     const std::uint64_t end_ns = end_ns_.load();
     const std::uint64_t now_ns = end_ns != 0 ? end_ns : flow::clock_now_ns();
     snapshot.elapsed_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+  }
+  if (detectors_) snapshot.detectors = detectors_->counts();
+  if (decisions_) {
+    snapshot.decisions = decisions_->counts();
+    snapshot.decision_latency = decisions_->latency();
+    snapshot.decisions_kernel_dropped = decision_link_->stats().rx_kernel_dropped;
   }
   snapshot.link = link_->stats();
   snapshot.stalls = stalls_.snapshot();

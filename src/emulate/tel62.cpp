@@ -8,6 +8,18 @@ namespace {
 
 constexpr std::uint32_t kMessageBytesMax = 65507;  // of one UDP message to the kernel, however it is cut up later
 
+// Packets of one batch. With detectors, not more than happens in one of their frames, so that boards that catch up do not run away from them.
+std::uint32_t batch_max(const EmulatorConfig& config, std::uint32_t packet_bytes) {
+  std::uint32_t most = std::min(Tel62::kBatchMax, kMessageBytesMax / packet_bytes);
+  if (config.in_flight_packets_max != 0) most = std::min(most, config.in_flight_packets_max);
+  if (config.detectors) {
+    const double in_frame = config.rate_events_per_s * config.detectors->frame_us * 1e-6 / config.events_per_packet;
+    most = static_cast<std::uint32_t>(std::clamp(in_frame, 1.0, static_cast<double>(most)));
+    most = std::max(most, config.burst_packets);
+  }
+  return most;
+}
+
 }  // namespace
 
 Tel62::Tel62(const EmulatorConfig& config, const Schedule& schedule, Sample& sample, AnswerBook& book, link::Link& link)
@@ -20,8 +32,7 @@ Tel62::Tel62(const EmulatorConfig& config, const Schedule& schedule, Sample& sam
       layout_(config.layout),
       pacing_(config.rate_events_per_s > 0 ? Pacing::paced : Pacing::unpaced),
       burst_packets_(config.burst_packets),
-      batch_max_(std::min({kBatchMax, kMessageBytesMax / sample.packet_bytes(),
-                           config.in_flight_packets_max == 0 ? kBatchMax : config.in_flight_packets_max})) {}
+      batch_max_(batch_max(config, sample.packet_bytes())) {}
 
 void Tel62::send_markers(MarkerKind kind, std::uint64_t now_ns) {
   wire::MgpHeader header;

@@ -53,6 +53,10 @@ class AnswerBook {
     return search(wire_key);
   }
 
+  // Where the event is, without a claim: `match` is answered (whether it was or not), stale or unknown. Fast when the event is in the packet
+  // near_packet or a little behind it.
+  Answer find(std::uint64_t wire_key, std::uint64_t near_packet) const;
+
   // Of a packet in the window.
   std::uint64_t send_ns(std::uint64_t number) const { return slots_[number & mask_].send_ns; }
   std::uint32_t pool_event(std::uint64_t number, std::uint32_t in_packet) const {
@@ -85,7 +89,10 @@ class AnswerBook {
     return {match, packet, index};
   }
 
-  Answer search(std::uint64_t wire_key);
+  Answer search(std::uint64_t wire_key) {
+    const Answer found = find(wire_key, cursor_packet_);
+    return found.match == Match::answered ? claim(found.packet, found.in_packet) : found;
+  }
   std::uint64_t first_key(std::uint64_t packet) const {
     const Slot& slot = slots_[packet & mask_];
     return slot.shift_key + pool_keys_[slot.pool_first];

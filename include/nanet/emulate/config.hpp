@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/emulate/detector_bank.hpp"
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
@@ -95,6 +96,13 @@ struct EmulatorConfig {
   // Events whose answer is still awaited, at the most; older ones are forgotten (their answers are stale). Rounded up. Too small: at 20 Mevent/s, 2^23
   // last 0.4 s; too big: memory, 2 B an event.
   std::uint64_t outstanding_events = std::uint64_t{1} << 23;
+
+  // ---- the L0 trigger processor, if it is in the loop too
+  // Detectors whose primitives go to it, beside the boards' one; needs boards and a rate. None: no detectors.
+  std::optional<DetectorBankConfig> detectors;
+
+  // Where its L0 decision packets come to; port 0: the kernel chooses. None: nothing is received.
+  std::optional<std::string> decisions;
 
   // ---- the thread
   // Core to pin to; none: not pinned.

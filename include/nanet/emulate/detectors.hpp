@@ -5,10 +5,12 @@
 // Terms
 //   tick     97.46 ps; times are ticks since the start of the run (64 bits, never wrap). (timestamp, fine time) on the wire are
 //            their lower 40 bits.
-//   frame    65536 ticks, 6.4 us: what one TSH covers. Frame k begins at tick 65536 k.
+//   frame    65536 ticks, 6.4 us: what one TSH covers; or a whole number of these. Frame k of n ticks begins at tick n k.
 //
 // A primitive is sent with the frame that its own time lies in, or with the frame of its event when its time is before that. So
-// primitives of a packet are in order of time, and those of a frame are at most five sigma less the offset before its begin.
+// primitives of a packet are in order of time, and those of a frame are at most four sigma less the offset before its begin.
+//
+// One draw of 64 bits an event decides whether it is seen, when and how: the time is looked up in a table of 4096 equally likely ones.
 //
 // The same configuration and seed give the same packets on any machine whose libm does.
 // Thread rules: one thread. Nothing is allocated after the constructor but when a frame holds more than kFramePrimitives.
@@ -32,7 +34,7 @@ struct DetectorConfig {
   std::uint8_t source_id = wire::kSourceChod;
   std::uint8_t source_sub_id = 0;
   double efficiency = 0.95;            // 0..1; probability to see an event
-  double time_sigma_ns = 0.5;          // 0..100; Gaussian, cut at five sigma
+  double time_sigma_ns = 0.5;          // 0..100; Gaussian, in 4096 steps, so up to 3.7 sigma
   double offset_ns = 0.0;              // -1000..1000; what is added to every time: a detector that is not aligned
   double accidental_rate_hz = 1.0e6;   // 0..1e9; primitives that belong to no event, Poisson
   std::uint16_t id = 0x4000;           // bits that every primitive ID has; at least 0x0100, bit 15 clear
@@ -41,15 +43,20 @@ struct DetectorConfig {
 
 class Detector {
  public:
-  Detector(const DetectorConfig& config, std::uint64_t seed);  // throws SetupError
+  // frame_ticks: a multiple of kFrameTicks. Throws SetupError.
+  Detector(const DetectorConfig& config, std::uint64_t seed, std::uint64_t frame_ticks = kFrameTicks);
 
   // The events of a frame: frames come one after the other, the first may have any number. Ticks in
-  // [65536 frame, 65536 (frame + 1)), in order.
+  // [n frame, n (frame + 1)), in order.
   void see_frame(std::uint64_t frame, std::span<const std::uint64_t> event_ticks);
 
   // The packets of that frame: at least one, an empty one if nothing was seen; more when one is full. Then an empty span. Valid until the
   // next call.
   std::span<const std::byte> next_packet();
+
+  // Primitives in the packet that next_packet() gave; whether it was the frame's last.
+  std::uint32_t packet_primitives() const { return packet_primitives_; }
+  bool frame_is_sent() const { return !packet_due_; }
 
   // Since construction: events shown, events seen, accidentals.
   std::uint64_t events_shown() const { return events_shown_; }
@@ -63,13 +70,14 @@ class Detector {
   };
 
   double uniform();
-  double gaussian();
-  std::uint16_t draw_id();
+  void draw_accidental();
+  void insert(std::uint64_t ticks, std::uint64_t bits);
 
   DetectorConfig config_;
   std::mt19937_64 random_;
-  double sigma_ticks_;
-  double offset_ticks_;
+  std::uint64_t frame_ticks_;
+  std::uint64_t seen_below_;          // of 2^24 equally likely draws, so many see the event
+  std::vector<std::int16_t> shifts_;  // from an event's time to that of its primitive, equally likely [ticks]
   double accidental_gap_ticks_;       // mean; 0: none
   double next_accidental_ticks_ = 0;  // since the begin of the frame to come
   std::uint64_t frame_ = 0;
@@ -77,6 +85,7 @@ class Detector {
   std::size_t ready_count_ = 0;    // of these belong to this frame
   std::size_t sent_count_ = 0;     // of these are in packets
   bool packet_due_ = false;
+  std::uint32_t packet_primitives_ = 0;
   std::uint64_t events_shown_ = 0;
   std::uint64_t events_seen_ = 0;
   std::uint64_t accidentals_ = 0;

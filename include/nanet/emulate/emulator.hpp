@@ -3,7 +3,8 @@
 //
 // The run: start markers of every board (three times), packets as the schedule says, end markers (three times), up to drain_ms for the last
 // answers (less when every event is answered and nothing comes any more), end.
-// Without boards it only checks what comes; without answers it only sends.
+// Without boards it only checks what comes; without answers it only sends. With detectors and decisions the L0 trigger processor is in the
+// loop too: one packet of a detector a turn, so that the boards stay on time.
 //
 // Thread rules: start and stop from one control thread; everything const from any thread at any time.
 #pragma once
@@ -20,6 +21,8 @@
 #include "nanet/emulate/answer_book.hpp"
 #include "nanet/emulate/answer_checker.hpp"
 #include "nanet/emulate/config.hpp"
+#include "nanet/emulate/decision_receiver.hpp"
+#include "nanet/emulate/detector_bank.hpp"
 #include "nanet/emulate/run_watch.hpp"
 #include "nanet/emulate/sample.hpp"
 #include "nanet/emulate/schedule.hpp"
@@ -39,10 +42,14 @@ struct EmulatorSnapshot {
   AnswerCounts answers;
   link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
   StallTotals stalls;
-  flow::LatencyHistogram latency;        // [ns], one record an answered event
-  flow::LatencyHistogram latency_clean;  // the same without answers under way while this thread stalled
-  flow::LatencyHistogram send_lateness;  // [ns], one record a packet of a board: the emulator's own overload
-  std::vector<CoursePoint> course;       // steps of 0.1 s, oldest first
+  flow::LatencyHistogram latency;         // [ns], one record an answered event
+  flow::LatencyHistogram latency_clean;   // the same without answers under way while this thread stalled
+  flow::LatencyHistogram send_lateness;   // [ns], one record a packet of a board: the emulator's own overload
+  std::vector<CoursePoint> course;        // steps of 0.1 s, oldest first
+  std::vector<DetectorCounts> detectors;  // in the order of the configuration
+  DecisionCounts decisions;
+  std::uint64_t decisions_kernel_dropped = 0;
+  flow::LatencyHistogram decision_latency;  // [ns], one record a trigger of an event
 
   // Sent and not answered: under way while the run lasts, lost when it is finished.
   std::uint64_t events_unanswered() const { return events_sent - answers.answered; }
@@ -69,6 +76,8 @@ class Emulator {
 
   // Where the answers are awaited, with the actual port; port 0: nothing is awaited.
   link::Endpoint answers_endpoint() const { return link_->local(); }
+  // The same for decisions; port 0: none are awaited.
+  link::Endpoint decisions_endpoint() const { return decision_link_ ? decision_link_->local() : link::Endpoint{"udp", 0, 0}; }
 
   // One line for each thing the kernel limited, "problem (why) suggestion".
   std::vector<std::string> notes() const { return link_->notes(); }
@@ -86,6 +95,8 @@ class Emulator {
   void send_once();
   bool must_wait(std::uint64_t now_ns);
   bool receive_once();
+  bool receive_decisions();
+  std::uint64_t boards_ns(std::uint64_t now_ns) const;
   std::uint64_t look();
   std::uint64_t events_sent() const;
   std::uint64_t events_answered() const { return checker_ ? checker_->answered() : 0; }
@@ -99,6 +110,9 @@ class Emulator {
   Course course_;
   std::optional<Tel62> tel62_;
   std::optional<AnswerChecker> checker_;
+  std::optional<DetectorBank> detectors_;
+  std::unique_ptr<link::UdpLink> decision_link_;
+  std::optional<DecisionReceiver> decisions_;
 
   std::uint64_t events_given_up_ = 0;  // not waited for any longer, see in_flight_packets_max
   std::uint64_t last_send_ns_ = 0;

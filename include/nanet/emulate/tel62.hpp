@@ -43,6 +43,9 @@ class Tel62 {
   // Between two boards of a batch: the run should not be stopped here.
   bool in_batch() const { return board_ != 0; }
 
+  // When the next packet is due, since the start; a packet that waits for its burst is due all the same. After the last one: never.
+  std::uint64_t next_due_ns() const { return next_due_ns_; }
+
   // Of each board.
   std::uint64_t packets_sent() const { return packets_sent_.load(std::memory_order_relaxed); }
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// DetectorBank: the emulated detectors beside the one whose boards are emulated. Shows them the events of a schedule, frame after frame,
+// and sends their MTP packets to the L0 trigger processor. No clock: time is an argument.
+//
+// A frame (see detectors.hpp) is sent when its end has come on the boards' own time: that of the clock, or, when the boards are behind, that of
+// the next packet that they have to send. And the boards wait when the bank is more than a frame behind (must_catch_up). So what reaches
+// the trigger processor from both is about a frame apart at the most, even after the machine has stopped this thread for long.
+//
+// Thread rules: one thread; counts() by any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nanet/emulate/detectors.hpp"
+#include "nanet/emulate/schedule.hpp"
+#include "nanet/link/link.hpp"
+
+namespace nanet::emulate {
+
+struct DetectorBankConfig {
+  // "udp://host:port" of the L0 trigger processor.
+  std::string endpoint;
+
+  // Microseconds, 6.4..1000, rounded to whole TSH (6.387 us): how often each detector sends. Too small: one packet costs about a microsecond; too
+  // big: the processor's read lag has to be longer than this.
+  double frame_us = 6.4;
+
+  std::vector<DetectorConfig> detectors;
+};
+
+struct DetectorCounts {
+  std::uint64_t packets = 0;
+  std::uint64_t primitives = 0;  // sent; what is seen at the end of the last frame may be left over
+  std::uint64_t events_shown = 0;
+  std::uint64_t events_seen = 0;
+  std::uint64_t accidentals = 0;
+};
+
+class DetectorBank {
+ public:
+  // schedule and link must outlive it. Throws SetupError.
+  DetectorBank(const DetectorBankConfig& config, const Schedule& schedule, std::uint32_t first_timestamp, std::uint64_t seed,
+               link::Link& link, std::uint32_t destination);
+
+  // Sends at most one packet: the next one that is due on the boards' time, nanoseconds since the start of the run. True: it did.
+  bool turn(std::uint64_t boards_ns, std::uint64_t now_ns);
+
+  // The boards should wait: the bank is more than a frame behind.
+  bool must_catch_up(std::uint64_t boards_ns) const { return boards_ns > frame_end_ns_ + frame_ns_; }
+
+  // All frames with events of the packets before this one are sent.
+  bool finished(std::uint64_t packet_count) const;
+
+  std::uint64_t frame_ns() const { return frame_ns_; }
+
+  std::vector<DetectorCounts> counts() const;
+
+ private:
+  void gather_events();
+  void next_detector();
+  std::uint64_t end_ns(std::uint64_t frame) const;
+
+  struct Published {
+    std::atomic<std::uint64_t> packets{0};
+    std::atomic<std::uint64_t> primitives{0};
+    std::atomic<std::uint64_t> events_shown{0};
+    std::atomic<std::uint64_t> events_seen{0};
+    std::atomic<std::uint64_t> accidentals{0};
+  };
+
+  const Schedule& schedule_;
+  link::Link& link_;
+  const std::uint32_t destination_;
+  const std::uint64_t first_ticks_;  // of the run, on the detectors' time
+  const std::uint64_t frame_ticks_;
+  const std::uint64_t frame_ns_;
+  std::vector<Detector> detectors_;
+  std::unique_ptr<Published[]> published_;
+
+  std::uint64_t frame_;                // that is being sent
+  std::uint64_t frame_end_ns_ = 0;     // since the start of the run
+  std::size_t detector_ = 0;           // whose turn it is
+  bool shown_ = false;                 // the frame's events are shown to it
+  std::vector<std::uint64_t> events_;  // of the frame
+  std::uint64_t next_packet_ = 0;      // of the schedule, from where events are still to be shown
+  std::uint32_t next_in_packet_ = 0;
+};
+
+}  // namespace nanet::emulate

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/emulate/detector_bank.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nanet/setup_error.hpp"
+#include "nanet/wire/timestamp.hpp"
+
+namespace nanet::emulate {
+namespace {
+
+std::uint64_t frame_ticks_of(double frame_us) {
+  if (!(frame_us >= 6.0 && frame_us <= 1000.0)) {
+    throw SetupError("frame_us is " + std::to_string(frame_us), "detectors send every 6.4 us, or less often", "choose 6.4 to 1000");
+  }
+  return kFrameTicks * static_cast<std::uint64_t>(std::max(1.0, std::round(frame_us * 1e3 / wire::kTickNs / kFrameTicks)));
+}
+
+}  // namespace
+
+DetectorBank::DetectorBank(const DetectorBankConfig& config, const Schedule& schedule, std::uint32_t first_timestamp,
+                           std::uint64_t seed, link::Link& link, std::uint32_t destination)
+    : schedule_(schedule),
+      link_(link),
+      destination_(destination),
+      first_ticks_(std::uint64_t{first_timestamp} * kTicksPerUnit),
+      frame_ticks_(frame_ticks_of(config.frame_us)),
+      frame_ns_(wire::ns_from_ticks(frame_ticks_)),
+      published_(std::make_unique<Published[]>(config.detectors.size())),
+      frame_(first_ticks_ / frame_ticks_) {
+  if (config.detectors.empty()) throw SetupError("no detector", "there is nothing to emulate", "name one, or leave detectors out");
+  for (std::size_t i = 0; i < config.detectors.size(); ++i) {
+    const auto same = [&](const DetectorConfig& other) { return other.source_id == config.detectors[i].source_id; };
+    if (std::count_if(config.detectors.begin(), config.detectors.end(), same) > 1) {
+      throw SetupError("two detectors have source ID " + std::to_string(config.detectors[i].source_id),
+                       "the trigger processor tells them apart by it", "change one");
+    }
+    detectors_.emplace_back(config.detectors[i], seed, frame_ticks_);
+  }
+  events_.reserve(kFramePrimitives);
+  frame_end_ns_ = end_ns(frame_);
+}
+
+bool DetectorBank::turn(std::uint64_t boards_ns, std::uint64_t now_ns) {
+  if (boards_ns < frame_end_ns_) return false;
+  if (!shown_) {
+    if (detector_ == 0) gather_events();
+    detectors_[detector_].see_frame(frame_, events_);
+    shown_ = true;
+  }
+  Detector& detector = detectors_[detector_];
+  const std::span<const std::byte> payload = detector.next_packet();
+  const link::TxPacket packet{payload.data(), static_cast<std::uint32_t>(payload.size()), destination_};
+  link_.send({&packet, 1}, now_ns);
+  Published& counts = published_[detector_];
+  counts.packets.fetch_add(1, std::memory_order_relaxed);
+  counts.primitives.fetch_add(detector.packet_primitives(), std::memory_order_relaxed);
+  counts.events_shown.store(detector.events_shown(), std::memory_order_relaxed);
+  counts.events_seen.store(detector.events_seen(), std::memory_order_relaxed);
+  counts.accidentals.store(detector.accidentals(), std::memory_order_relaxed);
+  if (detector.frame_is_sent()) next_detector();
+  return true;
+}
+
+// What of the schedule lies in this frame.
+void DetectorBank::gather_events() {
+  events_.clear();
+  const std::uint64_t end_ticks = (frame_ + 1) * frame_ticks_;
+  const std::vector<std::uint64_t>& keys = schedule_.pool_keys();
+  const std::uint32_t per_packet = schedule_.events_per_packet();
+  for (; next_packet_ < schedule_.packet_count(); ++next_packet_, next_in_packet_ = 0) {
+    const Schedule::Packet packet = schedule_.packet(next_packet_);
+    const std::uint64_t shift_ticks = first_ticks_ + packet.shift_units * kTicksPerUnit;
+    const std::uint64_t* const of_packet = keys.data() + std::size_t{packet.pool_packet} * per_packet;
+    for (; next_in_packet_ < per_packet; ++next_in_packet_) {
+      const std::uint64_t ticks = shift_ticks + of_packet[next_in_packet_];
+      if (ticks >= end_ticks) return;
+      events_.push_back(ticks);
+    }
+  }
+}
+
+void DetectorBank::next_detector() {
+  shown_ = false;
+  if (++detector_ < detectors_.size()) return;
+  detector_ = 0;
+  frame_end_ns_ = end_ns(++frame_);
+}
+
+bool DetectorBank::finished(std::uint64_t packet_count) const { return next_packet_ >= packet_count && detector_ == 0; }
+
+// Since the start of the run.
+std::uint64_t DetectorBank::end_ns(std::uint64_t frame) const {
+  return wire::ns_from_ticks((frame + 1) * frame_ticks_ - first_ticks_) + 1;
+}
+
+std::vector<DetectorCounts> DetectorBank::counts() const {
+  std::vector<DetectorCounts> counts(detectors_.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Published& from = published_[i];
+    counts[i] = {from.packets.load(std::memory_order_relaxed), from.primitives.load(std::memory_order_relaxed),
+                 from.events_shown.load(std::memory_order_relaxed), from.events_seen.load(std::memory_order_relaxed),
+                 from.accidentals.load(std::memory_order_relaxed)};
+  }
+  return counts;
+}
+
+}  // namespace nanet::emulate
