@@ -76,7 +76,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "conditions": set(),
     "config_errors": set(),
     "config_base": set(),
-    "config_rich": {"config_base", "conditions"},
+    "config_finders": {"config_base"},
+    "config_rich": {"config_base", "config_finders", "conditions"},
     "config": {"config_base", "config_errors", "config_rich"},
 }
 PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}}

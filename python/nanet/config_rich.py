@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import field_validator, model_validator
 
 from nanet import conditions
 from nanet.conditions import Row
 from nanet.config_base import Model, Name, problem, setting
+from nanet.config_finders import Finder, MathFinder
 
-__all__ = ["Condition", "Cuts", "Decision", "Finder", "MathFinder"]
+__all__ = ["Condition", "Cuts", "Decision"]
 
 ELECTRON_RADIUS_MM = 189.65
 
@@ -81,15 +80,6 @@ class Condition(Model):
         except conditions.ConditionError as error:
             raise problem(error.what, error.why, error.suggestion) from None
         return text
-
-
-class MathFinder(Model):
-    """One ring by the algebraic fit of all hits: the fastest, and spoiled by any noise."""
-
-    name: Literal["math"] = setting("math", "Name of the finder")
-
-
-Finder = MathFinder
 
 
 class Decision(Model):

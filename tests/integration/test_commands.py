@@ -187,6 +187,41 @@ def test_bench_rings(tmp_path: Path) -> None:
     assert result["math"]["events_per_s"] > result["cases"][2]["numpy"]["events_per_s"]
 
 
+def test_bench_finders(tmp_path: Path) -> None:
+    nanet("bench", "rings", "--finder", "almagest", "--finder", "math", "--short", "--out", tmp_path, "--json", tmp_path / "r.json")
+    result = json.loads((tmp_path / "r.json").read_text())
+    check_keys(result, "bench rings --finder")
+    assert [of_finder["name"] for of_finder in result["finders"]] == ["almagest", "math"]
+    assert result["same_bits"]
+    assert "almagest" in (tmp_path / "bench-finders.html").read_text()
+
+
+def test_validate_prints_the_truth_table(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    several = {"name": "several", "when": "rings >= 2 and multiplicity < 40"}
+    write_config(path, processor={"conditions": [several, {"name": "electron", "when": "electrons >= 1"}]})
+    printed = nanet("validate", path, "--json", tmp_path / "v.json").stdout
+    assert "several (bit 10)" in printed
+    assert "electron (bit 11)" in printed
+    result = json.loads((tmp_path / "v.json").read_text())
+    check_keys(result, "validate")
+    assert result["conditions"] == ["several", "electron"]
+    for row in result["truth_table"]:
+        assert row["several"] == (row["rings"] >= 2 and row["multiplicity"][1] < 40)
+        assert row["electron"] == (row["electrons"] >= 1)
+
+
+def test_physics(tmp_path: Path) -> None:
+    nanet(
+        "physics", "--events", "200", "--case", "single_ring", "--case", "two_rings_apart", "--no-scan", "--finder", "math",
+        "--finder", "almagest", "--html", tmp_path / "p.html", "--json", tmp_path / "p.json",
+    )  # fmt: skip
+    result = json.loads((tmp_path / "p.json").read_text())
+    assert result["single_ring"]["efficiency"] > 0.9
+    assert result["single_ring"]["best"] == "almagest"
+    assert (tmp_path / "p.html").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("command", ["doctor", "version"])
 def test_documented_keys(tmp_path: Path, command: str) -> None:
     nanet(command, "--json", tmp_path / "x.json")

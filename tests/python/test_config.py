@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nanet import config, emulator_config
 from nanet.config_errors import ConfigError, nearest, parse_document, validated
-from nanet.schema import emulator_schema, engine_schema
+from nanet.l0tp import config as l0tp_config
+from nanet.schema import emulator_schema, engine_schema, l0tp_schema
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.stem != "l0tp")
 GRAMMAR = re.compile(r"^.+ \(.+\) .+$")
 
 GOOD: dict[str, Any] = {
@@ -56,6 +57,15 @@ def test_examples_are_valid(path: Path) -> None:
     loaded = config.load(path)
     again = config.EngineConfig.model_validate(loaded.model_dump(mode="json"))
     assert again == loaded
+
+
+def test_the_trigger_processor_example_is_valid() -> None:
+    import jsonschema
+
+    path = ROOT / "examples" / "l0tp.yaml"
+    loaded = l0tp_config.load(path)
+    assert l0tp_config.L0tpConfig.model_validate(loaded.model_dump(mode="json")) == loaded
+    jsonschema.validate(yaml.safe_load(path.read_text()), l0tp_schema())
 
 
 def test_defaults_are_filled_in() -> None:
@@ -203,10 +213,13 @@ def test_any_text_is_refused_in_single_lines(text: str) -> None:
     assert all("\n" not in line for line in caught.value.problems)
 
 
-@pytest.mark.parametrize(("name", "schema"), [("schema.json", engine_schema()), ("schema-emulator.json", emulator_schema())])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("schema.json", engine_schema()), ("schema-emulator.json", emulator_schema()), ("schema-l0tp.json", l0tp_schema())],
+)
 def test_published_schema_is_current(name: str, schema: dict[str, Any]) -> None:
     published = json.loads((ROOT / "docs" / name).read_text())
-    assert published == json.loads(json.dumps(schema)), f"docs/{name} is old: nanet schema [--emulator] --json docs/{name}"
+    assert published == json.loads(json.dumps(schema)), f"docs/{name} is old: nanet schema [--emulator|--l0tp] --json docs/{name}"
 
 
 def test_schema_accepts_the_examples() -> None:
@@ -218,12 +231,32 @@ def test_schema_accepts_the_examples() -> None:
         jsonschema.validate(GOOD | {"unknown": 1}, engine_schema())
 
 
-@pytest.mark.parametrize("schema", [engine_schema(), emulator_schema()], ids=["engine", "emulator"])
+@pytest.mark.parametrize("schema", [engine_schema(), emulator_schema(), l0tp_schema()], ids=["engine", "emulator", "l0tp"])
 def test_every_field_is_described(schema: dict[str, Any]) -> None:
     for model in [schema, *schema["$defs"].values()]:
         for name, field in model["properties"].items():
             target = schema["$defs"].get(field.get("$ref", "").removeprefix("#/$defs/"), {})
             assert len(field.get("description", target.get("description", ""))) >= 5, name
+
+
+def test_finders_are_those_of_the_library() -> None:
+    """Names, cuts and defaults; and the file is what the headers' comments make it."""
+    import subprocess
+    import sys
+
+    from nanet import _core, config_finders
+    from nanet.config_rich import Decision
+
+    script = Path(__file__).resolve().parents[2] / "scripts" / "make_finder_config.py"
+    assert subprocess.run([sys.executable, str(script), "--check"], check=False).returncode == 0
+    defaults = _core.default_finder_cuts()
+    assert len(config_finders.__all__) == len(_core.finder_names()) + 1
+    for name in _core.finder_names():
+        ours = Decision.model_validate({"finder": {"name": name}}).finder.model_dump()
+        assert ours.pop("name") == name
+        theirs = defaults.get(name, {})
+        assert list(ours) == list(theirs)
+        assert all(abs(ours[cut] - theirs[cut]) <= 1e-6 * abs(ours[cut]) for cut in ours), name
 
 
 def test_default_cuts_are_those_of_the_library() -> None:

@@ -14,6 +14,7 @@ _MAKERS = {
     "bench rate": bench.make_rate,
     "bench latency": bench.make_latency,
     "bench rings": bench.make_rings,
+    "bench rings --finder": bench.make_finders,
     "physics": physics.make_physics,
 }
 
