@@ -14,7 +14,10 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "nanet/rich/mixture.hpp"
+#include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/mixture_cuts.hpp"
+#include "nanet/rich/mixture_kernels.hpp"
+#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 
