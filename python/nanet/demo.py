@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole loop on one machine: boards, engine in another process, L0 trigger processor, verdict, report."""
+"""The whole loop on one machine: boards and other detectors, engine and L0 trigger processor in processes of their own, verdict, report."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, emulate, results
+from nanet import books, demo_l0, emulate, results
 from nanet.config import EngineConfig
 from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import EngineProcess
+from nanet.engine_process import EngineProcess, L0tpProcess
 from nanet.histogram import LOWEST_NS, Histogram, write_hlog
+from nanet.l0tp.config import L0tpConfig
 from nanet.machine import CorePlan, keep_to, plan_cores
 
 OK, BROKEN = 0, 1
@@ -39,6 +41,7 @@ class Loop:
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
     open_events_max: int = 8192  # more than boards send between two looks; a larger memory leaves the second-level cache
     pool_events: int = 65536
+    l0: bool = False  # the L0 trigger processor and its other detectors are in the loop
 
 
 def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
@@ -54,7 +57,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
         "memory_regions": [{"name": "rich", "buffer_count": 4 if loop.topology == "run_to_completion" else 64}],
         "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
         "processor": {"kind": "rich", "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
-        "answers": {"endpoint": answers},
+        "answers": {"endpoint": answers, "copies": [demo_l0.primitives_endpoint(loop.port)] if loop.l0 else []},
         "waiting": {"spin": -1 if cores.engine is not None else 200},
         "run": {"budget_us": loop.budget_us},
     })  # fmt: skip
@@ -74,16 +77,23 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
             "cpu_core": cores.emulator,
             "monte_carlo": {"mean_hits": loop.mean_hits, "seed": loop.seed},
         }
+        | (demo_l0.emulator_part(loop.port) if loop.l0 else {})
     )
     return engine, emulator
 
 
 def run_loop(
-    engine_config: EngineConfig, emulator_config: EmulatorConfig, cores: CorePlan, title: str | None = None
+    engine_config: EngineConfig,
+    emulator_config: EmulatorConfig,
+    cores: CorePlan,
+    title: str | None = None,
+    l0tp_config: L0tpConfig | None = None,
 ) -> dict[str, Any]:
-    """One run: engine up, emulate, engine down; both results joined under the keys of `nanet demo --json`."""
+    """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`."""
     merged = engine_config.processor.merge is not None
-    with EngineProcess(engine_config) as engine:
+    with contextlib.ExitStack() as processes:
+        l0tp = processes.enter_context(L0tpProcess(l0tp_config)) if l0tp_config is not None else None
+        engine = processes.enter_context(EngineProcess(engine_config))
         before = os.sched_getaffinity(0)
         keep_to(cores.others)
         try:
@@ -93,7 +103,8 @@ def run_loop(
         finally:
             keep_to(before)
         engine_result = engine.stop()
-    return joined(engine_config, emulated, engine_result)
+        l0 = demo_l0.result_part(l0tp.stop(), emulated) if l0tp is not None else None
+    return joined(engine_config, emulated, engine_result) | {"l0": l0}
 
 
 def joined(engine_config: EngineConfig, emulated: Mapping[str, Any], engine_result: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,8 +188,10 @@ def demo(loop: Loop, out: Path, json_path: Path | None, *, show: bool = True) ->
     where = f"engine on core {cores.engine}, emulator on core {cores.emulator}" if cores.engine is not None else "cores shared"
     boards = "1 board" if loop.boards == 1 else f"{loop.boards} boards"
     title = f"nanet demo · {loop.rate_events_per_s / 1e6:g} Mevent/s · {boards}, {loop.layout} · {where}"
-    result = run_loop(engine_config, emulator_config, cores, title if show else None)
-    result["notes"] = [note for note in (cores.note, *result["engine"]["notes"]) if note]
+    l0tp_config = demo_l0.l0tp_config(loop.port, cores) if loop.l0 else None
+    result = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config)
+    l0_note = demo_l0.note(cores) if loop.l0 else None
+    result["notes"] = [note for note in (cores.note, l0_note, *result["engine"]["notes"]) if note]
     for path in {out / "demo.json", json_path or out / "demo.json"}:
         results.write_json(path, result)
     write_hlog(out / "demo.hlog", _intervals(result), note=f"nanet demo, {result['date']}")
@@ -193,6 +206,7 @@ def _intervals(result: Mapping[str, Any]) -> list[tuple[str, float, float, Histo
         ("last-packet-to-answer", "emulator", "latency"),
         ("without-own-stalls", "emulator", "latency_clean"),
         ("engine-residence", "engine", "latency"),
+        ("event-to-decision", "emulator", "decision_latency"),
     ):
         histogram = Histogram.decode(result[side][f"{name}_histogram"], result[side][f"{name}_us"])
         if histogram.count:

@@ -81,7 +81,26 @@ def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str
         "latency_clean_histogram": clean.encode() if clean.count else None,
         "send_lateness_us": lateness.summary_us() if lateness.count else None,
         "stalls": _stalls(snapshot["stalls"]),
+        **_l0(config, snapshot),
         "series": [_course_point(row) for row in snapshot["series"]],
+    }
+
+
+def _l0(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """What the detectors sent and which decisions came back; null what is not in the loop."""
+    latency = Histogram.from_native(snapshot["decision_latency"])
+    detectors = None
+    if config.detectors is not None:
+        names = [one.name for one in config.detectors.detectors]
+        detectors = [
+            {"name": name} | {key: int(count) for key, count in counts.items()}
+            for name, counts in zip(names, snapshot["detectors"], strict=True)
+        ]
+    return {
+        "detectors": detectors,
+        "decisions": {key: int(count) for key, count in snapshot["decisions"].items()} if config.decisions else None,
+        "decision_latency_us": latency.summary_us() if latency.count else None,
+        "decision_latency_histogram": latency.encode() if latency.count else None,
     }
 
 

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from nanet.config_base import Byte, Core, Endpoint, Model, problem, setting
 from nanet.config_errors import load_document, validated
 from nanet.config_rich import Decision
+from nanet.emulator_detectors import Detectors
 
 __all__ = ["EmulatorConfig", "Fractions", "MonteCarlo", "load"]
 
@@ -132,6 +133,12 @@ class EmulatorConfig(Decision):
     cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
     drain_ms: int = setting(200, "How long to wait for answers after the last packet", unit="ms", ge=0, le=60000)
     monte_carlo: MonteCarlo = setting(MonteCarlo, "Which events are made")
+    detectors: Detectors | None = setting(
+        None, "The other detectors, whose primitives of the same events go to the L0 trigger processor; null: none"
+    )
+    decisions: Endpoint | None = setting(
+        None, "Where the L0 trigger processor's decisions are received and their latency is measured; null: nowhere"
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> EmulatorConfig:
@@ -151,9 +158,18 @@ class EmulatorConfig(Decision):
             raise problem(f"packet_bytes {self.packet_bytes} is odd", "the checksum covers 16-bit words", "choose an even size")
         if self.pause_s > 0.0 and self.spill_s == 0.0:
             raise problem("pause_s is set but spill_s is 0", "a pause stands between spills", "set spill_s, or pause_s to 0")
+        self._check_l0()
         if self.answers in self.destinations:
             raise problem(f"answers and a destination are both {self.answers}", "one port cannot be both", "change one")
         return self
+
+    def _check_l0(self) -> None:
+        if (self.detectors or self.decisions) and not self.destinations:
+            raise problem("detectors or decisions without destinations", "they are those of the events sent", "give destinations")
+        if self.detectors and self.rate_events_per_s == 0.0:
+            raise problem("detectors, but rate_events_per_s is 0", "as fast as possible has no time to keep", "give a rate")
+        if self.decisions is not None and self.decisions in (self.answers, *self.destinations):
+            raise problem(f"decisions and another endpoint are both {self.decisions}", "one port cannot be both", "change one")
 
     def _check_padded(self) -> None:
         if self.events_per_packet > 16:

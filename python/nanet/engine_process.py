@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine in a process of its own: started with a configuration, waited for until it is ready, stopped, asked for its result.
+"""An engine, or an L0 trigger processor, in a process of its own: started with a configuration, waited for until it is ready, stopped,
+asked for its result.
 
-The parent talks to `nanet run` through two pipes (ready, status) and one JSON file; the data go over real sockets.
+The parent talks to `nanet run` and `nanet l0tp` through pipes (ready, status) and one JSON file; the data go over real sockets.
 """
 
 from __future__ import annotations
@@ -19,36 +20,36 @@ from pathlib import Path
 from typing import Any, Self
 
 from nanet.config import EngineConfig
+from nanet.config_base import Model
+from nanet.l0tp.config import L0tpConfig
 
 READY_WITHIN_S = 30.0
 STOP_WITHIN_S = 20.0
 
 
 class EngineError(RuntimeError):
-    """The engine process did not start, or ended early. The text is its last line of error output."""
+    """The process did not start, or ended early. The text is its last line of error output."""
 
 
-class EngineProcess:
-    """`with EngineProcess(config) as engine: ...; result = engine.stop()`. The engine listens when `__enter__` returns."""
+class _Process:
+    """`with ...Process(config) as process: ...; result = process.stop()`. It listens when `__enter__` returns."""
 
-    def __init__(self, config: EngineConfig) -> None:
-        self.config = config
-        self.status: dict[str, int] = {}
+    def __init__(self, config: Model, command: str, what: str) -> None:
+        self._model = config
+        self._command = command
+        self._what = what
         self._folder = tempfile.TemporaryDirectory(prefix="nanet-")
         self._process: subprocess.Popen[bytes] | None = None
-        self._status_fd = -1
-        self._status_rest = b""
         self._result: dict[str, Any] | None = None
 
     def __enter__(self) -> Self:
         folder = Path(self._folder.name)
-        (folder / "engine.yaml").write_text(json.dumps(self.config.model_dump(mode="json")), encoding="utf-8")
+        (folder / "config.yaml").write_text(json.dumps(self._model.model_dump(mode="json")), encoding="utf-8")
         ready_fd, ready_in = os.pipe()
-        self._status_fd, status_in = os.pipe()
-        os.set_blocking(self._status_fd, False)
+        status_in = self._open_status()
         command = [
-            sys.executable, "-m", "nanet", "run", str(folder / "engine.yaml"), "--quiet", "--json", str(folder / "engine.json"),
-            "--ready-fd", str(ready_in), "--status-fd", str(status_in),
+            sys.executable, "-m", "nanet", self._command, str(folder / "config.yaml"), "--quiet", "--json",
+            str(folder / "result.json"), "--ready-fd", str(ready_in), *(["--status-fd", str(status_in)] if status_in >= 0 else []),
         ]  # fmt: skip
         with (folder / "errors").open("wb") as errors:
             self._process = subprocess.Popen(
@@ -56,11 +57,12 @@ class EngineProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                pass_fds=(ready_in, status_in),
-                start_new_session=True,  # Ctrl-C reaches the parent alone, which stops the engine in order
+                pass_fds=(ready_in, status_in) if status_in >= 0 else (ready_in,),
+                start_new_session=True,  # Ctrl-C reaches the parent alone, which stops its children in order
             )
         os.close(ready_in)
-        os.close(status_in)
+        if status_in >= 0:
+            os.close(status_in)
         try:
             self._wait_ready(ready_fd)
         except BaseException:
@@ -79,26 +81,14 @@ class EngineProcess:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        if self._status_fd >= 0:
-            os.close(self._status_fd)
-            self._status_fd = -1
+        self._close_status()
         self._folder.cleanup()
 
     @property
     def pid(self) -> int:
-        """The engine's process ID."""
+        """Its process ID."""
         assert self._process is not None
         return self._process.pid
-
-    def counters(self) -> dict[str, int]:
-        """The newest totals that the engine published (once a second)."""
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._status_fd, 65536):
-                self._status_rest += data
-        *lines, self._status_rest = self._status_rest.split(b"\n")
-        if lines:
-            self.status = json.loads(lines[-1])
-        return self.status
 
     def alive(self) -> bool:
         """Whether it still runs."""
@@ -114,8 +104,8 @@ class EngineProcess:
         try:
             code = self._process.wait(STOP_WITHIN_S)
         except subprocess.TimeoutExpired:
-            raise EngineError(f"the engine did not stop within {STOP_WITHIN_S:.0f} s (it hangs) report this") from None
-        path = Path(self._folder.name) / "engine.json"
+            raise EngineError(f"{self._what} did not stop within {STOP_WITHIN_S:.0f} s (it hangs) report this") from None
+        path = Path(self._folder.name) / "result.json"
         if not path.exists():
             raise EngineError(self._last_error(code))
         self._result = json.loads(path.read_text(encoding="utf-8")) | {"exit_code": code}
@@ -130,8 +120,52 @@ class EngineProcess:
                 if os.read(ready_fd, 16):
                     return
                 raise EngineError(self._last_error(self._process.wait(STOP_WITHIN_S)))
-        raise EngineError(f"the engine was not ready within {READY_WITHIN_S:.0f} s (the machine is busy?) try again")
+        raise EngineError(f"{self._what} was not ready within {READY_WITHIN_S:.0f} s (the machine is busy?) try again")
 
     def _last_error(self, code: int) -> str:
         text = (Path(self._folder.name) / "errors").read_text(encoding="utf-8", errors="replace").strip()
-        return text.splitlines()[-1] if text else f"the engine ended with exit code {code} (it said nothing) report this"
+        return text.splitlines()[-1] if text else f"{self._what} ended with exit code {code} (it said nothing) report this"
+
+    def _open_status(self) -> int:
+        return -1
+
+    def _close_status(self) -> None:
+        pass
+
+
+class EngineProcess(_Process):
+    """An engine, which says once a second what it has counted."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config, "run", "the engine")
+        self.config = config
+        self.status: dict[str, int] = {}
+        self._status_fd = -1
+        self._status_rest = b""
+
+    def counters(self) -> dict[str, int]:
+        """The newest totals that the engine published (once a second)."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._status_fd, 65536):
+                self._status_rest += data
+        *lines, self._status_rest = self._status_rest.split(b"\n")
+        if lines:
+            self.status = json.loads(lines[-1])
+        return self.status
+
+    def _open_status(self) -> int:
+        self._status_fd, status_in = os.pipe()
+        os.set_blocking(self._status_fd, False)
+        return status_in
+
+    def _close_status(self) -> None:
+        if self._status_fd >= 0:
+            os.close(self._status_fd)
+            self._status_fd = -1
+
+
+class L0tpProcess(_Process):
+    """An L0 trigger processor."""
+
+    def __init__(self, config: L0tpConfig) -> None:
+        super().__init__(config, "l0tp", "the L0 trigger processor")

@@ -55,6 +55,12 @@ class CorePlan:
     others: frozenset[int]
     note: str | None = None
 
+    @property
+    def l0tp(self) -> int | None:
+        """A core for an L0 trigger processor; None: there is none of its own, it shares the emulator's."""
+        own = self.others - {self.emulator}
+        return min(own) if self.emulator is not None and own else None
+
 
 def plan_cores() -> CorePlan:
     """A core for the emulator, one for the engine, and the rest for everything else."""

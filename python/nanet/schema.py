@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON schemas of the configurations; docs/schema.json and docs/schema-emulator.json are these, written out."""
+"""The JSON schemas of the configurations; docs/schema.json, docs/schema-emulator.json and docs/schema-l0tp.json are these, written out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from nanet.config import EngineConfig
 from nanet.emulator_config import EmulatorConfig
+from nanet.l0tp.config import L0tpConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -19,3 +20,8 @@ def engine_schema() -> dict[str, Any]:
 def emulator_schema() -> dict[str, Any]:
     """Schema of what `nanet emulate tel62 --config` reads."""
     return {"$schema": DIALECT} | EmulatorConfig.model_json_schema()
+
+
+def l0tp_schema() -> dict[str, Any]:
+    """Schema of what `nanet l0tp` reads."""
+    return {"$schema": DIALECT} | L0tpConfig.model_json_schema()

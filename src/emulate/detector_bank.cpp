@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nanet/setup_error.hpp"
+#include "nanet/wire/little_endian.hpp"
 #include "nanet/wire/timestamp.hpp"
 
 namespace nanet::emulate {
@@ -28,6 +29,7 @@ DetectorBank::DetectorBank(const DetectorBankConfig& config, const Schedule& sch
       frame_ticks_(frame_ticks_of(config.frame_us)),
       frame_ns_(wire::ns_from_ticks(frame_ticks_)),
       published_(std::make_unique<Published[]>(config.detectors.size())),
+      batch_(std::make_unique<Batch>()),
       frame_(first_ticks_ / frame_ticks_) {
   if (config.detectors.empty()) throw SetupError("no detector", "there is nothing to emulate", "name one, or leave detectors out");
   for (std::size_t i = 0; i < config.detectors.size(); ++i) {
@@ -51,8 +53,7 @@ bool DetectorBank::turn(std::uint64_t boards_ns, std::uint64_t now_ns) {
   }
   Detector& detector = detectors_[detector_];
   const std::span<const std::byte> payload = detector.next_packet();
-  const link::TxPacket packet{payload.data(), static_cast<std::uint32_t>(payload.size()), destination_};
-  link_.send({&packet, 1}, now_ns);
+  add_to_batch(payload);
   Published& counts = published_[detector_];
   counts.packets.fetch_add(1, std::memory_order_relaxed);
   counts.primitives.fetch_add(detector.packet_primitives(), std::memory_order_relaxed);
@@ -60,7 +61,28 @@ bool DetectorBank::turn(std::uint64_t boards_ns, std::uint64_t now_ns) {
   counts.events_seen.store(detector.events_seen(), std::memory_order_relaxed);
   counts.accidentals.store(detector.accidentals(), std::memory_order_relaxed);
   if (detector.frame_is_sent()) next_detector();
+  if (detector_ == 0 || batch_->count == kBatchMax) send_batch(now_ns);
   return true;
+}
+
+void DetectorBank::add_to_batch(std::span<const std::byte> payload) {
+  std::copy(payload.begin(), payload.end(), batch_->room[batch_->count].begin());
+  batch_->bytes[batch_->count++] = static_cast<std::uint32_t>(payload.size());
+}
+
+// Made equally long: the header's time is said again, and the length set anew.
+void DetectorBank::send_batch(std::uint64_t now_ns) {
+  const auto sizes = std::span(batch_->bytes).first(batch_->count);
+  const std::uint32_t longest = *std::max_element(sizes.begin(), sizes.end());
+  for (std::size_t i = 0; i < batch_->count; ++i) {
+    std::byte* const packet = batch_->room[i].data();
+    const std::uint32_t time_word = wire::load_le<std::uint32_t>(packet) & 0xFF'FFFFu;
+    for (std::uint32_t at = sizes[i]; at < longest; at += wire::kMtpWordBytes) wire::store_le(packet + at, time_word);
+    wire::store_le(packet + 4, static_cast<std::uint16_t>(longest));
+    tx_packets_[i] = {packet, longest, destination_};
+  }
+  link_.send(std::span(tx_packets_).first(batch_->count), now_ns);
+  batch_->count = 0;
 }
 
 // What of the schedule lies in this frame.

@@ -6,12 +6,18 @@
 // the next packet that they have to send. And the boards wait when the bank is more than a frame behind (must_catch_up). So what reaches
 // the trigger processor from both is about a frame apart at the most, even after the machine has stopped this thread for long.
 //
+// The packets of a frame leave in one call. They are made equally long by timestamp words at their ends, which say nothing in MTP, so that
+// the kernel takes them as one message: that costs a fifth of what single ones do.
+//
 // Thread rules: one thread; counts() by any.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +52,8 @@ class DetectorBank {
   DetectorBank(const DetectorBankConfig& config, const Schedule& schedule, std::uint32_t first_timestamp, std::uint64_t seed,
                link::Link& link, std::uint32_t destination);
 
-  // Sends at most one packet: the next one that is due on the boards' time, nanoseconds since the start of the run. True: it did.
+  // Makes at most one packet, the next one that is due on the boards' time (nanoseconds since the start of the run), and sends all of a frame
+  // with its last one. True: it made one.
   bool turn(std::uint64_t boards_ns, std::uint64_t now_ns);
 
   // The boards should wait: the bank is more than a frame behind.
@@ -60,7 +67,17 @@ class DetectorBank {
   std::vector<DetectorCounts> counts() const;
 
  private:
+  static constexpr std::size_t kBatchMax = 16;
+
+  struct Batch {
+    std::array<std::array<std::byte, wire::kMtpBytesMax>, kBatchMax> room;
+    std::array<std::uint32_t, kBatchMax> bytes;
+    std::size_t count = 0;
+  };
+
   void gather_events();
+  void add_to_batch(std::span<const std::byte> payload);
+  void send_batch(std::uint64_t now_ns);
   void next_detector();
   std::uint64_t end_ns(std::uint64_t frame) const;
 
@@ -80,6 +97,9 @@ class DetectorBank {
   const std::uint64_t frame_ns_;
   std::vector<Detector> detectors_;
   std::unique_ptr<Published[]> published_;
+
+  std::unique_ptr<Batch> batch_;
+  std::array<link::TxPacket, kBatchMax> tx_packets_{};
 
   std::uint64_t frame_;                // that is being sent
   std::uint64_t frame_end_ns_ = 0;     // since the start of the run

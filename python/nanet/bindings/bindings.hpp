@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nanet/flow/counters.hpp"
+#include "nanet/link/link.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::bindings {
@@ -22,6 +23,7 @@ void bind_rings(nb::module_& module);
 void bind_finders(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_l0tp(nb::module_& module);
+void bind_trigger(nb::module_& module);
 void bind_emulator(nb::module_& module);
 void bind_port(nb::module_& module);
 void bind_replay(nb::module_& module);
@@ -48,6 +50,27 @@ nb::dict counters_dict(F&& value_of) {
   for (std::size_t c = 0; c < flow::kCounterCount; ++c) {
     dict[nb::str(flow::kCounterTable[c].name.data())] = value_of(static_cast<flow::Counter>(c));
   }
+  return dict;
+}
+
+// {name: value} of every statistic of a link.
+inline nb::dict stats_dict(const link::LinkStats& stats) {
+  nb::dict dict;
+#define NANET_STAT(name) dict[#name] = stats.name
+  NANET_STAT(rx_packets);
+  NANET_STAT(rx_bytes);
+  NANET_STAT(rx_calls);
+  NANET_STAT(rx_batches);
+  NANET_STAT(rx_copied_bytes);
+  NANET_STAT(rx_kernel_dropped);
+  NANET_STAT(rx_truncated);
+  NANET_STAT(rx_errors);
+  NANET_STAT(tx_packets);
+  NANET_STAT(tx_bytes);
+  NANET_STAT(tx_calls);
+  NANET_STAT(tx_refused);
+  NANET_STAT(tx_dropped);
+#undef NANET_STAT
   return dict;
 }
 

@@ -226,6 +226,25 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   return config;
 }
 
+namespace {
+
+emulate::DetectorBankConfig detectors_config(const nb::dict& dict) {
+  emulate::DetectorBankConfig config{.endpoint = get<std::string>(dict, "endpoint"), .frame_us = get<double>(dict, "frame_us")};
+  for (const nb::handle item : get<nb::list>(dict, "detectors")) {
+    const auto detector = nb::cast<nb::dict>(item);
+    config.detectors.push_back({.source_id = get<std::uint8_t>(detector, "source_id"),
+                                .efficiency = get<double>(detector, "efficiency"),
+                                .time_sigma_ns = get<double>(detector, "time_sigma_ns"),
+                                .offset_ns = get<double>(detector, "offset_ns"),
+                                .accidental_rate_hz = get<double>(detector, "accidental_rate_hz"),
+                                .id = get<std::uint16_t>(detector, "primitive_id"),
+                                .id_random_bits = get<std::uint16_t>(detector, "random_bits")});
+  }
+  return config;
+}
+
+}  // namespace
+
 emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   emulate::EmulatorConfig config;
   config.boards = get<std::uint32_t>(dict, "boards");
@@ -251,6 +270,8 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   config.cpu_core = core(dict, "cpu_core");
+  if (has(dict, "detectors")) config.detectors = detectors_config(get<nb::dict>(dict, "detectors"));
+  config.decisions = has(dict, "decisions") ? std::optional(get<std::string>(dict, "decisions")) : std::nullopt;
   return config;
 }
 

@@ -40,6 +40,7 @@ NB_MODULE(_core, module) {
   bind_finders(module);
   bind_engine(module);
   bind_l0tp(module);
+  bind_trigger(module);
   bind_emulator(module);
   bind_port(module);
   bind_replay(module);

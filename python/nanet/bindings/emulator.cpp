@@ -37,6 +37,36 @@ nb::object course_records(const std::vector<emulate::CoursePoint>& course) {
                              {"max_ns", "<u8", offsetof(CoursePoint, max_ns)}});
 }
 
+nb::list detector_list(const std::vector<emulate::DetectorCounts>& detectors) {
+  nb::list list;
+  for (const emulate::DetectorCounts& counts : detectors) {
+    nb::dict detector;
+    detector["packets"] = counts.packets;
+    detector["primitives"] = counts.primitives;
+    detector["events_shown"] = counts.events_shown;
+    detector["events_seen"] = counts.events_seen;
+    detector["accidentals"] = counts.accidentals;
+    list.append(detector);
+  }
+  return list;
+}
+
+nb::dict decisions_dict(const emulate::EmulatorSnapshot& now) {
+  const emulate::DecisionCounts& counts = now.decisions;
+  nb::dict dict;
+  dict["packets"] = counts.packets;
+  dict["packets_bad_length"] = counts.packets_bad_length;
+  dict["packets_bad_format"] = counts.packets_bad_format;
+  dict["physics"] = counts.physics;
+  dict["calibration"] = counts.calibration;
+  dict["unknown"] = counts.unknown;
+  dict["stale"] = counts.stale;
+  dict["missing"] = counts.missing;
+  dict["out_of_order"] = counts.out_of_order;
+  dict["kernel_dropped"] = now.decisions_kernel_dropped;
+  return dict;
+}
+
 nb::dict snapshot(const Emulator& emulator) {
   const emulate::EmulatorSnapshot now = emulator.snapshot();
   nb::dict bad_packets;
@@ -67,6 +97,9 @@ nb::dict snapshot(const Emulator& emulator) {
   dict["latency"] = nb::cast(now.latency);
   dict["latency_clean"] = nb::cast(now.latency_clean);
   dict["send_lateness"] = nb::cast(now.send_lateness);
+  dict["detectors"] = detector_list(now.detectors);
+  dict["decisions"] = decisions_dict(now);
+  dict["decision_latency"] = nb::cast(now.decision_latency);
   dict["series"] = course_records(now.course);
   return dict;
 }
@@ -116,7 +149,8 @@ bool wait(const Emulator& emulator, double timeout_s) {
 }  // namespace
 
 void bind_emulator(nb::module_& module) {
-  nb::class_<Emulator>(module, "Emulator", "Readout boards and L0 trigger processor on one clock, in one thread.")
+  nb::class_<Emulator>(module, "Emulator",
+                       "Readout boards, checker of answers, detectors and receiver of decisions on one clock, in one thread.")
       .def(
           "__init__", [](Emulator* self, const nb::dict& config) { new (self) Emulator(emulator_config(config)); }, nb::arg("config"))
       .def("start", &Emulator::start, nb::call_guard<nb::gil_scoped_release>())
@@ -125,6 +159,7 @@ void bind_emulator(nb::module_& module) {
       .def_prop_ro("running", &Emulator::running)
       .def_prop_ro("notes", &Emulator::notes)
       .def_prop_ro("answers_port", [](const Emulator& emulator) { return emulator.answers_endpoint().port; })
+      .def_prop_ro("decisions_port", [](const Emulator& emulator) { return emulator.decisions_endpoint().port; })
       .def("truth", &truth, nb::arg("event_count"),
            "Of the first events of the pool: timestamp, fine_time, rings (x_mm, y_mm, radius_mm, time_ns, hits) as they were made.")
       .def("snapshot", &snapshot, "Totals, latencies and course of the run so far.");

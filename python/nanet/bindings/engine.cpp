@@ -16,26 +16,6 @@ nb::dict counters_of(const flow::Counters& counters) {
   return counters_dict([&](flow::Counter counter) { return counters.value(counter); });
 }
 
-nb::dict stats_dict(const link::LinkStats& stats) {
-  nb::dict dict;
-#define NANET_STAT(name) dict[#name] = stats.name
-  NANET_STAT(rx_packets);
-  NANET_STAT(rx_bytes);
-  NANET_STAT(rx_calls);
-  NANET_STAT(rx_batches);
-  NANET_STAT(rx_copied_bytes);
-  NANET_STAT(rx_kernel_dropped);
-  NANET_STAT(rx_truncated);
-  NANET_STAT(rx_errors);
-  NANET_STAT(tx_packets);
-  NANET_STAT(tx_bytes);
-  NANET_STAT(tx_calls);
-  NANET_STAT(tx_refused);
-  NANET_STAT(tx_dropped);
-#undef NANET_STAT
-  return dict;
-}
-
 nb::object faults_dict(const link::FaultInjector* injector) {
   if (injector == nullptr) return nb::none();
   const link::FaultStats faults = injector->faults();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
@@ -10,7 +10,6 @@
 #include "bindings.hpp"
 
 namespace nanet::bindings {
-namespace {
 
 l0tp::Config l0tp_config(const nb::dict& dict) {
   l0tp::Config config;
@@ -32,6 +31,29 @@ l0tp::Config l0tp_config(const nb::dict& dict) {
   return config;
 }
 
+nb::dict l0tp_counters(const l0tp::Stats& stats, std::span<const l0tp::InputStats> inputs, std::span<const l0tp::MaskStats> masks) {
+  nb::dict dict;
+  for (const auto& entry : l0tp::kStatsNames) dict[nb::str(entry.name.data())] = stats.*entry.value;
+  nb::list input_list;
+  for (const l0tp::InputStats& of_input : inputs) {
+    nb::dict input;
+    for (const auto& entry : l0tp::kInputStatsNames) input[nb::str(entry.name.data())] = of_input.*entry.value;
+    input_list.append(input);
+  }
+  dict["inputs"] = input_list;
+  nb::list mask_list;
+  for (const l0tp::MaskStats& of_mask : masks) {
+    nb::dict mask;
+    mask["matched"] = of_mask.matched;
+    mask["fired"] = of_mask.fired;
+    mask_list.append(mask);
+  }
+  dict["masks"] = mask_list;
+  return dict;
+}
+
+namespace {
+
 // Calls call(room) until it returns less than there is room; all decisions as one array.
 template <class F>
 nb::object gather(F&& call) {
@@ -52,24 +74,9 @@ nb::object gather(F&& call) {
 }
 
 nb::dict counters(const l0tp::TriggerProcessor& processor) {
-  nb::dict dict;
-  for (const auto& entry : l0tp::kStatsNames) dict[nb::str(entry.name.data())] = processor.stats().*entry.value;
-  nb::list inputs;
-  for (std::uint32_t i = 0; i < processor.input_count(); ++i) {
-    const l0tp::InputStats stats = processor.input_stats(i);
-    nb::dict input;
-    for (const auto& entry : l0tp::kInputStatsNames) input[nb::str(entry.name.data())] = stats.*entry.value;
-    inputs.append(input);
-  }
-  dict["inputs"] = inputs;
-  nb::list masks;
-  for (const l0tp::MaskStats& stats : processor.mask_stats()) {
-    nb::dict mask;
-    mask["matched"] = stats.matched;
-    mask["fired"] = stats.fired;
-    masks.append(mask);
-  }
-  dict["masks"] = masks;
+  std::vector<l0tp::InputStats> inputs;
+  for (std::uint32_t i = 0; i < processor.input_count(); ++i) inputs.push_back(processor.input_stats(i));
+  nb::dict dict = l0tp_counters(processor.stats(), inputs, processor.mask_stats());
   dict["pending"] = processor.pending_count();
   dict["pending_calibrations"] = processor.pending_calibrations();
   return dict;

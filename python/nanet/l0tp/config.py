@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from nanet import wire
-from nanet.config_base import Byte, Model, Name, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, Name, problem, setting
 from nanet.config_errors import load_document, nearest, validated
 
-__all__ = ["Input", "L0tpConfig", "Mask", "load"]
+__all__ = ["Input", "L0tpConfig", "Mask", "NodeWaiting", "load"]
 
 CELLS = 16384
 INPUTS_MAX = 7
@@ -68,6 +68,23 @@ class Mask(Model):
     enabled: bool = setting(True, "Whether it can fire at all")
 
 
+class NodeWaiting(Model):
+    """What the thread does when nothing comes."""
+
+    spin: int = setting(
+        20000, "Empty polls before it sleeps; -1: spin for ever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
+        too_small="the wake-up time of the kernel (about 30 us) is added at every pause", too_big="a core that is never idle",
+    )  # fmt: skip
+    sleep_us: int = setting(
+        100, "Longest sleep, after which silence is noticed", unit="us", ge=1, le=1_000_000,
+        too_big="what waits at the end of a spill is decided late",
+    )  # fmt: skip
+    gather_us: int = setting(
+        0, "Sleep after each turn that had work, so that many packets share one wake-up; 0: none, for a core of its own", unit="us",
+        ge=0, le=10_000, too_small="on a shared core, each packet interrupts the other thread", too_big="latency, all of it",
+    )  # fmt: skip
+
+
 def default_inputs() -> tuple[Input, ...]:
     """Seven detectors that say most about a decay within a millisecond; docs/design/l0tp.md says why these."""
     source = wire.Source
@@ -101,6 +118,15 @@ class L0tpConfig(Model):
         too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
     )  # fmt: skip
     masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word")
+    listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
+    decisions: Endpoint | None = setting(None, "Where triggers are sent, in L0 decision packets; null: they are only counted")
+    source_sub_id: Byte = setting(0, "Source sub-ID of the decision packets")
+    socket_buffer_bytes: int = setting(
+        64 << 20, "What the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1 << 30,
+        too_small="primitives are lost while the thread is away", too_big="old primitives come late instead",
+    )  # fmt: skip
+    cpu_core: Core | None = setting(None, "Core of the thread; null: not pinned")
+    waiting: NodeWaiting = setting(NodeWaiting, "What the thread does when nothing comes")
 
     @property
     def cell_ns(self) -> float:
@@ -112,6 +138,8 @@ class L0tpConfig(Model):
         self._check_inputs()
         self._check_times()
         self._check_masks()
+        if self.decisions == self.listen:
+            raise problem(f"listen and decisions are both {self.listen}", "triggers are no primitives", "change one")
         return self
 
     def _check_inputs(self) -> None:
@@ -163,6 +191,20 @@ class L0tpConfig(Model):
             "read_lag_ticks": round(self.read_lag_us * 1000 / wire.TICK_NS),
             "silence_ns": self.silence_us * 1000,
             "masks": [self._native_mask(mask) for mask in self.masks],
+        }
+
+    def native_node(self) -> dict[str, Any]:
+        """What the native node takes: the processor, its sockets and its thread."""
+        return {
+            "processor": self.native(),
+            "listen": self.listen,
+            "decisions": self.decisions,
+            "source_sub_id": self.source_sub_id,
+            "socket_bytes": self.socket_buffer_bytes,
+            "cpu_core": self.cpu_core,
+            "spins": self.waiting.spin,
+            "sleep_ns": self.waiting.sleep_us * 1000,
+            "gather_ns": self.waiting.gather_us * 1000,
         }
 
     def _native_mask(self, mask: Mask) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nanet import rich_map
 from nanet.histogram import Histogram
-from nanet.report import events
+from nanet.report import events, l0
 from nanet.report.latency import survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
@@ -48,15 +48,18 @@ def make(result: Mapping[str, Any]) -> Page:
         Figure("p99.9", us(latency.get("p99_9")), "\u00b5s"),
         Figure("slowest", us(latency.get("max")), "\u00b5s"),
     ]
+    l0_part = result.get("l0")
     page.sections = [
         _latency_section(result, budget_us),
         _time_section(result, budget_us),
         _books_section(result),
+        *([l0.section(result, budget_us)] if l0_part else []),
         _radius_section(result),
         _events_section(result),
         facts_section(
             result,
-            {"Engine configuration": result["engine"]["config"], "Emulator configuration": emulator["config"]},
+            {"Engine configuration": result["engine"]["config"], "Emulator configuration": emulator["config"]}
+            | ({"L0 trigger processor configuration": l0_part["config"]} if l0_part else {}),
             result.get("notes", []),
         ),
     ]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet l0tp`: the options of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def l0tp(
+    config: Annotated[Path, typer.Argument(help="YAML file of an L0 trigger processor, see examples/l0tp.yaml.")],
+    duration: Annotated[float | None, typer.Option("--duration", metavar="S", help="How long; else until it is stopped.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
+) -> None:
+    """Run the L0 trigger processor that CONFIG describes, until SIGTERM or SIGINT: primitives in, triggers out."""
+    from nanet.l0tp import config as models
+    from nanet.l0tp import run
+
+    result = run.run(models.load(config), run.RunOptions(duration, json_file, quiet, ready_fd))
+    if quiet:
+        return
+    print(run.sentence(result), flush=True)
+    if latency := result["latency_us"]:
+        print(
+            f"primitive to trigger: p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}"
+            f"  max {latency['max']:.1f} us",
+            flush=True,
+        )
