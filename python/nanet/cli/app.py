@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
 
@@ -22,6 +23,7 @@ app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.command()(physics)
 app.command()(replay)
+app.command("l0tp")(trigger_processor)
 
 
 class Layout(StrEnum):
@@ -50,6 +52,10 @@ Budget = Annotated[int, typer.Option("--budget-us", help="The promise for p99.9 
 Burst = Annotated[int, typer.Option("--burst", metavar="PACKETS", help="Packets of a board sent in one call.")]
 EventsPerPacket = Annotated[int, typer.Option("--events-per-packet", help="Events of a full packet.")]
 PortOption = Annotated[int, typer.Option("--port", help="UDP port of the engine; answers come to PORT + 100.")]
+L0Option = Annotated[
+    bool,
+    typer.Option("--l0/--no-l0", help="With the L0 trigger processor (at PORT + 200, its triggers to PORT + 300), or without."),
+]
 MeanHits = Annotated[float, typer.Option("--mean-hits", help="Mean hits of an electron's ring.")]
 
 
@@ -63,21 +69,25 @@ def demo(
     topology: TopologyOption = Topology.RUN_TO_COMPLETION,
     port: PortOption = 6200,
     mean_hits: MeanHits = 20.0,
+    l0: L0Option = True,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
-    """The whole loop on this machine: boards, engine in another process, answers, verdict, report. Needs no hardware."""
+    """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware."""
     from nanet import demo as run_demo
+    from nanet import demo_l0
 
     loop = run_demo.Loop(
         rate_events_per_s=rate, duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
-        topology=topology.value, mean_hits=mean_hits,
+        topology=topology.value, mean_hits=mean_hits, l0=l0,
     )  # fmt: skip
     code, result = run_demo.demo(loop, out, json_file)
     for note in result["notes"]:
         _say(f"note: {note}")
     _say("")
     _say(run_demo.sentence(result))
+    if result["l0"]:
+        _say(demo_l0.sentence(result["l0"]))
     _say(f"report: {out / 'demo.html'}   data: {out / 'demo.json'}, {out / 'demo.hlog'}")
     raise typer.Exit(code)
 
@@ -255,6 +265,9 @@ def bench_latency(
 
 @bench_app.command("rings")
 def bench_rings(
+    finder: Annotated[
+        list[str] | None, typer.Option("--finder", help="Time this ring finder, or all, instead of the MATH fit and its peers.")
+    ] = None,
     events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
     short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
@@ -264,12 +277,18 @@ def bench_rings(
     csv_file: CsvFile = None,
 ) -> None:
     """Ring fits a second on one core, with ratios to vectorised numpy and to circle-fit, and resolution against truth."""
-    from nanet.bench import rings
+    from nanet.bench import finders, rings
     from nanet.machine import keep_to, plan_cores
 
     chosen = core if core is not None else plan_cores().engine
     if chosen is not None:
         keep_to({chosen})
+    if finder:
+        wanted = () if "all" in finder else tuple(finder)
+        of_finders = finders.FinderBench(wanted, 512, 1) if short else finders.FinderBench(wanted, min(events, 8192), repeats)
+        found = finders.run(of_finders, _say)
+        _finish(found, "finders", finders.csv_rows(found), out, json_file, csv_file)
+        raise typer.Exit(0 if found["same_bits"] else 1)
     bench = rings.RingBench(2048, 1, 0.05) if short else rings.RingBench(events, repeats)
     result = rings.run(bench, _say)
     _finish(result, "rings", rings.csv_rows(result), out, json_file, csv_file)
@@ -292,22 +311,25 @@ def doctor(json_file: JsonFile = None) -> None:
 def validate(
     config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
     emulator: Annotated[bool, typer.Option("--emulator", help="It is the file of an emulator.")] = False,
+    l0tp: Annotated[bool, typer.Option("--l0tp", help="It is the file of an L0 trigger processor.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Check CONFIG and print every mistake, one line each, or the truth table of its conditions."""
     from nanet import config as models
     from nanet import emulator_config, results
     from nanet.cli import text
+    from nanet.l0tp import config as l0tp_config
 
     try:
-        loaded: Any = emulator_config.load(config) if emulator else models.load(config)
+        load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
+        loaded: Any = load(config)
     except models.ConfigError as error:
         results.write_json(json_file, results.base("validate") | {"valid": False, "problems": error.problems})
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
         raise typer.Exit(2) from None
-    decision = loaded if emulator else loaded.processor
-    names = [condition.name for condition in decision.conditions]
+    decision: Any = None if l0tp else loaded if emulator else loaded.processor
+    names = [condition.name for condition in decision.conditions] if decision is not None else []
     table = decision.truth_table() if names else []
     rows = [{**row.mix, "multiplicity": row.multiplicity, **dict(zip(names, row.holds, strict=True))} for row in table]
     results.write_json(
@@ -323,15 +345,16 @@ def validate(
 @app.command()
 def schema(
     emulator: Annotated[bool, typer.Option("--emulator", help="Of the emulator's configuration.")] = False,
+    l0tp: Annotated[bool, typer.Option("--l0tp", help="Of the L0 trigger processor's configuration.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Print the JSON schema of the configuration: every key with unit, default and effect."""
     import json
 
     from nanet import results
-    from nanet.schema import emulator_schema, engine_schema
+    from nanet.schema import emulator_schema, engine_schema, l0tp_schema
 
-    text = emulator_schema() if emulator else engine_schema()
+    text = l0tp_schema() if l0tp else emulator_schema() if emulator else engine_schema()
     results.write_json(json_file, text)
     if json_file is None:
         _say(json.dumps(text, indent=1))
