@@ -60,6 +60,24 @@ TEST(AnswerBook, InOrderAnswersAreAllMatched) {
   }
 }
 
+TEST(AnswerBook, FindingClaimsNothingWhereverItBegins) {
+  Fixture f(16, 64);
+  f.send(200);  // 136..199 are remembered
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 5'000; ++i) {
+    const std::uint64_t event = random() % (200 * 16);
+    const AnswerBook::Answer found = f.book.find(f.wire_key(event), random() % 220);
+    if (event < 136 * 16) {
+      ASSERT_EQ(found.match, Match::stale);
+      continue;
+    }
+    ASSERT_EQ(found.match, Match::answered);
+    ASSERT_EQ(found.packet * 16 + found.in_packet, event);
+  }
+  EXPECT_EQ(f.book.answer(f.wire_key(199 * 16)).match, Match::answered);
+  EXPECT_EQ(f.book.find(f.wire_key(199 * 16 + 15) + 1, 0).match, Match::unknown);
+}
+
 TEST(AnswerBook, AnyOrderIsMatchedOnceEach) {
   for (const std::uint32_t per_packet : {1u, 16u, 100u, 255u}) {
     Fixture f(per_packet, 64);

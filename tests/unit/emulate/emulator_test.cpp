@@ -419,5 +419,74 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
   }
 }
 
+// Where the L0 trigger processor would be: counts the detectors' packets, and says of each event that the responder answered that it is a
+// trigger.
+TEST(Emulator, DetectorsAndDecisions) {
+  link::UdpConfig listen;
+  listen.listen = link::parse_endpoint("udp://127.0.0.1:0");
+  link::UdpLink l0tp(listen);
+  Responder responder(1);
+  EmulatorConfig config = small_config(responder);
+  config.detectors = DetectorBankConfig{.endpoint = link::to_string(l0tp.local()), .frame_us = 1'000};
+  for (const DetectorConfig& detector : default_detectors()) config.detectors->detectors.push_back(detector);
+  for (DetectorConfig& detector : config.detectors->detectors) detector.accidental_rate_hz = 0;
+  config.decisions = "udp://127.0.0.1:0";
+  Emulator emulator(config);
+  link::UdpConfig sends;
+  sends.destinations = {emulator.decisions_endpoint()};
+  link::UdpLink decisions(sends);
+  std::array<std::byte, wire::kL0DecisionBytesMax> room{};
+  wire::L0DecisionWriter decision(room);
+  std::uint64_t triggers = 0;
+  responder.start(emulator, [&](wire::Primitive& primitive, wire::MtpWriter&) {
+    decision.begin(0, triggers++);
+    decision.add({primitive.timestamp, primitive.fine_time, 1, 1});
+    const auto bytes = decision.finish();
+    const link::TxPacket packet{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0};
+    decisions.send({&packet, 1}, 0);
+    return true;
+  });
+  emulator.start();
+  const EmulatorSnapshot snapshot = run_to_end(emulator);
+  responder.stop();
+  EXPECT_EQ(snapshot.answers.answered, kEvents);
+  EXPECT_EQ(snapshot.decisions.physics, kEvents);
+  EXPECT_EQ(snapshot.decisions.unknown + snapshot.decisions.stale + snapshot.decisions.missing, 0u);
+  EXPECT_EQ(snapshot.decision_latency.count(), kEvents);
+
+  std::map<std::uint8_t, DetectorCounts> got;
+  std::vector<std::byte> buffer(1 << 20);
+  std::array<link::RxPacket, 64> packets;
+  for (auto batch = l0tp.receive(buffer, packets, 0); batch.packet_count > 0; batch = l0tp.receive(buffer, packets, 0)) {
+    for (std::uint32_t i = 0; i < batch.packet_count; ++i) {
+      wire::MtpView view;
+      ASSERT_EQ(wire::MtpView::parse(std::span(buffer).subspan(packets[i].offset, packets[i].bytes), view), wire::ParseError::none);
+      ++got[view.source_id()].packets;
+      got[view.source_id()].primitives += view.primitive_count();
+    }
+  }
+  ASSERT_EQ(snapshot.detectors.size(), 6u);
+  for (std::size_t d = 0; d < 6; ++d) {
+    const DetectorCounts& counts = snapshot.detectors[d];
+    EXPECT_EQ(counts.events_shown, kEvents);
+    EXPECT_GE(counts.packets, 60u);  // of 1 ms, for 64 ms
+    EXPECT_LE(counts.events_seen - counts.primitives, 2u);
+    const std::uint8_t source = config.detectors->detectors[d].source_id;
+    EXPECT_EQ(got[source].packets, counts.packets);
+    EXPECT_EQ(got[source].primitives, counts.primitives);
+  }
+}
+
+TEST(Emulator, DetectorsNeedBoardsAndTheirTime) {
+  Responder responder(1);
+  EmulatorConfig config = small_config(responder);
+  config.detectors = DetectorBankConfig{.endpoint = "udp://127.0.0.1:9", .detectors = {DetectorConfig{}}};
+  EmulatorConfig unpaced = config;
+  unpaced.rate_events_per_s = 0;
+  EXPECT_THROW(Emulator{unpaced}, SetupError);
+  config.endpoints.clear();
+  EXPECT_THROW(Emulator{config}, SetupError);
+}
+
 }  // namespace
 }  // namespace nanet::emulate
