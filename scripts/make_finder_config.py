@@ -22,7 +22,7 @@ FINDERS = {
     "histogram": ("histogram", "Several rings: peaks of the distance histograms, ring by ring, which then share the hits."),
     "almagest": ("almagest", "Several rings by Ptolemy's theorem: the fastest finder of several rings."),
     "triplets": ("triplets", "Several rings: best-scoring circle through three hits, robust joint refit."),
-    "mixture": ("mixture", "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, and slow."),
+    "mixture": ("mixture_cuts", "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, and slow."),
 }
 TYPES = {"float": "float", "std::uint32_t": "int"}
 UNITS = {"mm": "mm", "mm2": "mm^2", "ns": "ns"}
@@ -138,7 +138,7 @@ def source() -> str:
     written: set[str] = set()
     parts = [HEAD, f"__all__ = [\n{listed}]\n"]
     for (name, (header, summary)), class_name in zip(FINDERS.items(), classes, strict=True):
-        base = "".join(map(str.capitalize, header.split("_"))) + "Cuts" if header else "Model"
+        base = "".join(map(str.capitalize, header.removesuffix("_cuts").split("_"))) + "Cuts" if header else "Model"
         if header and header not in written:
             written.add(header)
             parts.append(f'\n\nclass {base}(Model):\n    """Cuts of include/nanet/rich/{header}.hpp."""\n\n')

@@ -449,7 +449,7 @@ class TripletsFinder(TripletsCuts):
 
 
 class MixtureCuts(Model):
-    """Cuts of include/nanet/rich/mixture.hpp."""
+    """Cuts of include/nanet/rich/mixture_cuts.hpp."""
 
     ring_yield: float = setting(
         12.5, "Hits of a ring that is wholly on the disk, expected", too_small="noise makes rings",

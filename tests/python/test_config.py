@@ -87,7 +87,7 @@ def test_defaults_are_filled_in() -> None:
         ("memory_regions.0.buffer_bytes", 65600 + 1, "is not a multiple of 64"),
         ("memory_regions.0.buffer_bytes", 8192, "has no room for link 'boards' (with gro, one super-packet needs 65536 B)"),
         ("links.0.memory_region", "rihc", "unknown memory region 'rihc' (memory_regions has rich) did you mean 'rich'?"),
-        ("links.0.protocol", "mpg", "'mpg' is not allowed (it must be one of mgp, raw) did you mean 'mgp'?"),
+        ("links.0.protocol", "mpg", "'mpg' is not allowed (it must be one of mgp, m2egp, raw) did you mean 'mgp'?"),
         ("links.0.endpoint", "127.0.0.1:6200", "has no scheme"),
         ("links.0.endpoint", "tcp://127.0.0.1:6200", "this version has no tcp:// link"),
         ("links.0.endpoint", "udp://127.0.0.1", "has no usable port"),

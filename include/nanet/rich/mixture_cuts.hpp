@@ -8,7 +8,7 @@ namespace nanet::rich {
 
 struct MixtureCuts {
   // Hits of a ring that is wholly on the disk, expected. Too small: noise makes rings; too big: rings with little light are lost.
-  float yield = 12.5F;
+  float ring_yield = 12.5F;
   // Of the expected hits, relative: known (small) or not. Too small: faint and bright rings are spoiled; too big: few hits make a ring.
   float yield_width = 0.2F;
   // Noise hits expected on a disk. Too small: noise makes rings; too big: faint rings are lost.
@@ -52,7 +52,7 @@ struct MixtureCuts {
 
   template <class Visit>
   void visit(Visit&& v) {
-    v("yield", yield);
+    v("ring_yield", ring_yield);
     v("yield_width", yield_width);
     v("noise_hits", noise_hits);
     v("noise_width", noise_width);

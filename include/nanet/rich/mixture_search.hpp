@@ -41,7 +41,7 @@ NANET_HD inline MixtureSetup prepare_mixture(const MixtureCuts& cuts) {
   setup.spread_a = kSpreadA * narrow2;
   setup.spread_b = kSpreadB * (narrow2 * narrow2);
   setup.amplitude = kSpreadPeak * narrow * 0.15915494F * (976.0F * kPmAreaMm2) / noise;
-  setup.yield = clamp_cut(cuts.yield, 0.1F, 100.0F);
+  setup.yield = clamp_cut(cuts.ring_yield, 0.1F, 100.0F);
   setup.pool_gain = setup.amplitude * setup.yield / 130.0F;
   const float reach_mm = 17.0F / narrow;
   setup.inverse_reach2 = 1.0F / (reach_mm * reach_mm);

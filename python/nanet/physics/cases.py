@@ -29,7 +29,6 @@ class Case:
     changes: dict[str, Any] = field(default_factory=dict)
     base: dict[str, Any] = field(default_factory=lambda: FLAT)
     apart_mm: float = 0.0
-    hit_times: bool = False  # let finders look at hit times that do not by themselves
     momentum_bins_gev: tuple[float, ...] = ()  # of the separation of particles; none: not measured
 
     def monte_carlo(self, seed: int) -> MonteCarlo:
@@ -60,7 +59,6 @@ _CASES = (
     Case("noise_6", "no ring, 6 noise hits", {"ring_count_shares": rings(0), "noise_hits": 6.0}),
     Case("inefficient", "1 ring, 10 % of the hits lost", {"inefficiency": 0.1}),
     Case("pileup", "2 rings, each in pile-up with 30 %", {"ring_count_shares": rings(2), "pileup_share": 0.3}),
-    Case("pileup_time", "the same, with hit times", {"ring_count_shares": rings(2), "pileup_share": 0.3}, hit_times=True),
     Case("both_disks", "1 ring, light on both disks", {"both_disks_share": 1.0}),
     Case("two_rings_two_disks", "2 rings, each on either disk", {"ring_count_shares": rings(2), "jura_share": 0.5}),
     Case("multi_ring", "0 to 4 rings (10, 50, 25, 10, 5 %)", {"ring_count_shares": MIX}),

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+TIMED = "_time"  # ends the name of a finder that looks at hit times
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -36,24 +38,28 @@ def merit(figures: Mapping[str, Any]) -> float:
     return float(figures["all_found"] or 0.0) - float(figures["fakes"]) - float(figures["clones"])
 
 
-def best(finders: Mapping[str, Mapping[str, Any]]) -> str:
-    """The finder with the most merit; the oracle does not take part."""
-    return max((name for name in finders if name != "oracle"), key=lambda name: merit(finders[name]))
+def best(finders: Mapping[str, Mapping[str, Any]], *, hit_times: bool = True) -> str:
+    """The finder with the most merit, if asked among those that do not look at hit times; the oracle does not take part."""
+    names = [name for name in finders if name != "oracle" and (hit_times or not name.endswith(TIMED))]
+    return max(names, key=lambda name: merit(finders[name]))
 
 
 def judge(cases: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each goal whose sample was measured, for the best finder of that sample."""
+    """Each goal whose sample was measured, for the best finder of that sample, first of those that do not look at hit times, then of all."""
     judged = []
-    for goal in GOALS:
+    for goal, hit_times in [(goal, hit_times) for hit_times in (False, True) for goal in GOALS]:
         if goal.case not in cases:
             continue
         case = cases[goal.case]
-        figures = case["finders"][case["best"]]
+        finder = best(case["finders"], hit_times=hit_times)
+        if hit_times and not finder.endswith(TIMED):
+            continue
+        figures = case["finders"][finder]
         found = figures[goal.figure]
         spare = None if found is None else (found - goal.limit if goal.at_least else goal.limit - found)
         judged.append({
             "case": goal.case, "title": case["title"], "figure": goal.figure, "limit": goal.limit,
             "sense": "at least" if goal.at_least else "at most", "found": found, "error": figures.get(f"{goal.figure}_error"),
-            "finder": case["best"], "met": spare is not None and spare >= 0, "spare": None if spare is None else round(spare, 6),
+            "finder": finder, "hit_times": hit_times, "met": spare is not None and spare >= 0, "spare": None if spare is None else round(spare, 6),
         })  # fmt: skip
     return judged

@@ -14,7 +14,7 @@ from nanet.physics.study import ORACLE, Study, measure_all
 
 EVENTS = 1000
 SEED = 20_061
-GOLDEN_CASES = ("single_ring", "two_rings", "multi_ring", "noise_6", "pileup_time", "real_mix")
+GOLDEN_CASES = ("single_ring", "two_rings", "multi_ring", "noise_6", "pileup", "real_mix")
 COUNTS = ("rings", "matched", "all_found", "found", "fakes", "clones")
 COLUMNS = ("case", "finder", "events", *COUNTS, "radius_rms_mm")
 

@@ -33,6 +33,7 @@ class Study:
     cases: tuple[str, ...] = ()  # none: all
     scan: bool = True
     gpu_csv: Path | None = None
+    hit_times: bool = True  # finders that can look at hit times are measured a second time, looking at them
     passes: int = 3  # of each finder over each sample; the fastest counts
 
 
@@ -76,18 +77,20 @@ def measure_all(case: Case, study: Study, events: int) -> dict[str, tuple[Column
     truth = dict(sample.truth())
     measured: dict[str, tuple[Columns, float | None]] = {}
     for finder in study.finders:
-        found = dict(sample.measure(finder, time_cuts(finder) if case.hit_times else {}, "vector", study.passes))
-        measured[finder] = (truth | found, found.pop("ns_per_event"))
-        measured[finder][0].pop("ns_per_event")
+        for name, cuts in variants(finder, hit_times=study.hit_times):
+            found = dict(sample.measure(finder, cuts, "vector", study.passes))
+            ns_per_event = found.pop("ns_per_event")
+            measured[name] = (truth | found, ns_per_event)
     oracle = dict(sample.measure("", {}, ORACLE, 1))
     oracle.pop("ns_per_event")
     measured[ORACLE] = (truth | oracle, None)
     return measured
 
 
-def time_cuts(finder: str) -> dict[str, int]:
-    """Cuts that make a finder look at hit times; none where it has no such choice."""
-    return {TIME_CUT: 1} if TIME_CUT in _core.default_finder_cuts().get(finder, {}) else {}
+def variants(finder: str, *, hit_times: bool) -> list[tuple[str, dict[str, int]]]:
+    """(name, cuts) of the finder as it is, and, where it has that choice, looking at hit times."""
+    timed = hit_times and TIME_CUT in _core.default_finder_cuts().get(finder, {})
+    return [(finder, {}), *([(finder + goals.TIMED, {TIME_CUT: 1})] if timed else [])]
 
 
 def measure_case(case: Case, study: Study) -> dict[str, Any]:
@@ -102,14 +105,14 @@ def measure_case(case: Case, study: Study) -> dict[str, Any]:
                 "separation": separation.by_momentum(columns, case.momentum_bins_gev),
             }
     best = goals.best(finders)
-    config = case.monte_carlo(study.seed).model_dump(mode="json") | {"apart_mm": case.apart_mm, "hit_times": case.hit_times}
+    config = case.monte_carlo(study.seed).model_dump(mode="json") | {"apart_mm": case.apart_mm}
     return {"title": case.title, "best": best, "efficiency": finders[best]["efficiency"], "finders": finders, "config": config}
 
 
 def scans(study: Study, say: Callable[[str], None]) -> dict[str, Any]:
     """Figures of each finder at each point of each scan; and, from large samples, against distance and against hits of a ring."""
     events = max(100, int(SCAN_SHARE * study.events))
-    once = replace(study, passes=1)
+    once = replace(study, passes=1, hit_times=False)
     result: dict[str, Any] = {}
     for scan in SCANS:
         result[scan.name] = run_scan(scan, once, events)

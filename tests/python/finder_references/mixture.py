@@ -134,7 +134,7 @@ class Finder:
         value += self.noise_shape * (np.log(model.noise) - model.noise + 1)
         for circle in model.circles:
             x, y, radius = circle.place
-            ratio = circle.yield_hits / cuts["yield"]
+            ratio = circle.yield_hits / cuts["ring_yield"]
             value -= circle.yield_hits * share_on_disk(circle.place) + cuts["ring_penalty"]
             value -= (x * x + y * y) / (2 * cuts["center_sigma_mm"] ** 2)
             value -= 0.25 * (max(cuts["radius_min_mm"] - radius, 0) ** 2 + max(radius - cuts["radius_max_mm"], 0) ** 2)
@@ -151,7 +151,7 @@ class Finder:
         for circle, belongs in zip(model.circles, share, strict=True):
             largest = max(largest, self.move(circle, belongs))
             hits = belongs.sum()
-            circle.yield_hits = (hits + self.yield_shape) / (share_on_disk(circle.place) + self.yield_shape / self.cuts["yield"])
+            circle.yield_hits = (hits + self.yield_shape) / (share_on_disk(circle.place) + self.yield_shape / self.cuts["ring_yield"])
             if self.cuts["disk_use"]:
                 circle.disk_share = ((belongs * self.disk).sum() + DISK_PRIOR) / (hits + 2 * DISK_PRIOR)
         rest = max(self.count - share.sum(), 0.0)
@@ -217,10 +217,10 @@ class Finder:
 
     def price_of(self, place: Floats) -> float:
         x, y, _ = place
-        return float(self.cuts["yield"] * share_on_disk(place) + (x * x + y * y) / (2 * self.cuts["center_sigma_mm"] ** 2))
+        return float(self.cuts["ring_yield"] * share_on_disk(place) + (x * x + y * y) / (2 * self.cuts["center_sigma_mm"] ** 2))
 
     def room(self, model: Model) -> Floats:
-        gain = self.amplitude * self.cuts["yield"] / MIDDLE_RADIUS_MM
+        gain = self.amplitude * self.cuts["ring_yield"] / MIDDLE_RADIUS_MM
         room: Floats = np.log1p(gain * self.weight / self.total(model))
         return room
 
@@ -237,7 +237,7 @@ class Finder:
 
     def with_circle(self, base: Model, place: Floats) -> Model:
         model = base.copy()
-        model.circles.append(Circle(place.copy(), self.cuts["yield"], 0.5 if self.cuts["disk_use"] else 0.0))
+        model.circles.append(Circle(place.copy(), self.cuts["ring_yield"], 0.5 if self.cuts["disk_use"] else 0.0))
         return model
 
     # Search
@@ -246,7 +246,7 @@ class Finder:
         """The best model of one circle more than `base` that is better than `best`."""
         needed = best.likelihood - base.likelihood + self.cuts["ring_penalty"] - self.cuts["start_gap"]
         room = self.room(base)
-        if room.sum() < needed + 0.3 * self.cuts["yield"]:
+        if room.sum() < needed + 0.3 * self.cuts["ring_yield"]:
             return None
         scores = self.scores(room)
         if but is not None:
