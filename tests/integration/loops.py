@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -33,16 +34,17 @@ def free_ports(count: int = 2) -> list[int]:
 
 
 def free_pair() -> int:
-    """A port such that it and the one 100 above are free: what the commands take as --port."""
+    """A port such that it and those 100, 200 and 300 above are free: what the commands take as --port."""
     for _ in range(1000):
         port = free_ports(1)[0]
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        with contextlib.ExitStack() as others:
             try:
-                other.bind(("127.0.0.1", port + 100))
+                for above in (100, 200, 300):
+                    others.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind(("127.0.0.1", port + above))
             except (OSError, OverflowError):
                 continue
             return port
-    raise AssertionError("no two free ports 100 apart")
+    raise AssertionError("no four free ports 100 apart")
 
 
 def engine_config(port: int, answers: int | None, boards: int = 1, **changes: Any) -> EngineConfig:

@@ -149,7 +149,7 @@ def test_the_model_says_the_same() -> None:
         l0tp = l0tp_config(listen, triggers.getsockname()[1], silence_us=0)
         copies = f"udp://127.0.0.1:{tap.port}"
         emulator = emulator_config(
-            port, answers, rate_events_per_s=2e4, events_total=480, pool_events=480, events_per_packet=4,
+            port, answers, rate_events_per_s=2e4, events_total=256, pool_events=256, events_per_packet=4,
             detectors={"endpoint": copies, "frame_us": 192.0},
         )  # fmt: skip
         _, _, l0 = run(emulator, l0tp, port, answers, copies)
@@ -167,7 +167,7 @@ def test_the_model_says_the_same() -> None:
     counters = model.counters()
     assert [one["counters"] for one in l0["inputs"]] == counters["inputs"]
     assert {name: counters[name] for name in l0["counters"]} == l0["counters"]
-    assert len(expected) > 48
+    assert len(expected) > 10
     check_l0_books(l0)
 
 

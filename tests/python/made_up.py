@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from nanet import books, demo, results, rich_map
+from nanet import books, demo, demo_l0, results, rich_map
 from nanet.histogram import Histogram
 from nanet.machine import CorePlan
 
@@ -67,3 +67,29 @@ def whole_demo() -> dict[str, Any]:
     result = demo.joined(engine_config, emulated, engine)
     assert result["losses"] == dict.fromkeys(books.EVENT_LOSSES, 0)
     return result | {"notes": ["made up for a test"], "date": results.now()}
+
+
+def l0_part() -> dict[str, Any]:
+    """`l0` of a demo result: 1,000,000 primitives, 100 of them late. The numbers are made up."""
+    config = demo_l0.l0tp_config(6200, CorePlan(None, None, frozenset({0})))
+    names = (
+        "packets",
+        "primitives",
+        "stored",
+        "calibrations",
+        "late",
+        "out_of_range",
+        "duplicates",
+        "calibrations_no_room",
+        "overwritten",
+    )
+    rich = dict.fromkeys(names, 0) | {"primitives": 1_000_000, "stored": 999_900, "late": 100, "matched": 999_900}
+    inputs = [{"name": one.name, "counters": rich | {"matched": 999_900 - 100_000 * n}} for n, one in enumerate(config.inputs)]
+    whole, own = histogram_of(240.0, 50_000), histogram_of(210.0, 50_000, seed=4)
+    return {
+        "config": config.model_dump(mode="json"), "counters": {"decided": 999_900}, "inputs": inputs,
+        "masks": [{"name": m.name, "downscaling": m.downscaling, "matched": 20_000, "fired": 10_000} for m in config.masks],
+        "triggers_sent": 50_000, "decisions": {"physics": 50_000, "calibration": 0},
+        "latency_us": own.summary_us(), "latency_histogram": own.encode(),
+        "event_to_decision_us": whole.summary_us(), "event_to_decision_histogram": whole.encode(),
+    }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import histogram_of, samples
+from made_up import histogram_of, l0_part, samples
 from nanet.report import events, write_report
 from nanet.report.svg import Axis, Chart
 
@@ -38,6 +38,21 @@ def test_demo(demo_result: dict[str, Any], tmp_path: Path) -> None:
     assert "budget 1\u2009000 \u00b5s" in text
     for name in ("events_lost", "answers_lost", "unexplained"):
         assert name in text
+
+
+def test_demo_with_the_trigger_processor(demo_result: dict[str, Any], tmp_path: Path) -> None:
+    demo_result["l0"] = l0_part()
+    text = page_of(demo_result, tmp_path)
+    assert "999\u2009900 of 1\u2009000\u2009000 were decided on, 50\u2009000 triggers were sent and 50\u2009000 came back" in text
+    assert "pion-nothing-else" in text
+    assert "late: came when its time was decided on already." in text
+    assert "out_of_range" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)
+    demo_result["l0"] |= {"event_to_decision_histogram": None, "event_to_decision_us": None}
+    for one in demo_result["l0"]["inputs"]:
+        one["counters"]["late"] = 0
+    text = page_of(demo_result, tmp_path)
+    assert "No trigger came back" in text
+    assert "No primitive was late" in text
 
 
 def test_demo_that_lost(demo_result: dict[str, Any], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from nanet.histogram import Histogram
@@ -70,6 +71,7 @@ def _not_decided(inputs: list[Mapping[str, Any]]) -> str:
     shown = [name for name in NOT_DECIDED if any(one["counters"][name] for one in inputs)]
     if not shown:
         return "<p>No primitive was late, out of range or overwritten.</p>"
-    rows = [[name, *(number(one["counters"][name]) for one in inputs), NOT_DECIDED[name]] for name in shown]
-    columns = ["not decided on", *(str(one["name"]) for one in inputs), ""]
-    return table(columns, rows, numbers=list(range(1, len(inputs) + 1)))
+    rows = [[name, *(number(one["counters"][name]) for one in inputs)] for name in shown]
+    columns = ["not decided on", *(str(one["name"]) for one in inputs)]
+    meanings = "; ".join(f"{escape(name)}: {escape(NOT_DECIDED[name])}" for name in shown)
+    return table(columns, rows, numbers=list(range(1, len(inputs) + 1))) + f"<p>{meanings}.</p>"
