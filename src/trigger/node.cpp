@@ -79,6 +79,7 @@ void TriggerNode::run_guarded() {
   try {
     if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
     flow::name_this_thread("nanet-l0tp");
+    if (config_.gather_ns > 0) flow::ask_for_short_turns();  // it shares its core
   } catch (...) {
     thread_error_ = std::current_exception();
     running_.store(false, std::memory_order_release);

@@ -14,6 +14,10 @@ void pin_this_thread(int core);
 // The name that top, perf and a debugger show; the kernel keeps the first 15 bytes.
 void name_this_thread(std::string_view name);
 
+// Asks the kernel to run the calling thread in turns as short as it can (0.1 ms instead of some ms), which lets it run soon after it wakes up on
+// a core that another thread keeps busy. Nothing happens where the kernel does not know that (before Linux 6.12).
+void ask_for_short_turns();
+
 // Nanoseconds for which the calling thread was ready to run but something else had its core, since it began; 0 where the kernel does not
 // say. Reads a file: not for the hot path. What a hypervisor takes away is not in it.
 std::uint64_t this_thread_core_wait_ns();

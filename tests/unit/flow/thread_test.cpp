@@ -34,6 +34,13 @@ TEST(Thread, RefusesCoresThatAreNotThere) {
   }
 }
 
+TEST(Thread, ShortTurnsLeaveThePolicyAsItIs) {
+  std::thread([] {
+    ask_for_short_turns();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+  }).join();
+}
+
 TEST(Thread, NameIsCutToWhatTheKernelKeeps) {
   std::thread([] {
     char name[32] = {};
