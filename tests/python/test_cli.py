@@ -23,7 +23,7 @@ def nanet(*arguments: str | Path, expect: int = 0) -> subprocess.CompletedProces
 @pytest.mark.parametrize(
     "arguments",
     [(), ("demo",), ("run",), ("emulate",), ("emulate", "tel62"), ("emulate", "l0tp"), ("bench",), ("bench", "rate"),
-     ("bench", "latency"), ("bench", "rings"), ("doctor",), ("validate",), ("schema",), ("version",)],
+     ("bench", "latency"), ("bench", "rings"), ("l0tp",), ("doctor",), ("validate",), ("schema",), ("version",)],
     ids=" ".join,
 )  # fmt: skip
 def test_help(arguments: tuple[str, ...]) -> None:
@@ -85,6 +85,7 @@ def test_validate_shows_every_mistake(tmp_path: Path) -> None:
 def test_schema_is_json() -> None:
     assert json.loads(nanet("schema").stdout)["properties"]["links"]
     assert json.loads(nanet("schema", "--emulator").stdout)["properties"]["monte_carlo"]
+    assert json.loads(nanet("schema", "--l0tp").stdout)["properties"]["masks"]
 
 
 def test_doctor(tmp_path: Path) -> None:
