@@ -7,7 +7,7 @@
 // the trigger processor from both is about a frame apart at the most, even after the machine has stopped this thread for long.
 //
 // The packets of a frame leave in one call. They are made equally long by timestamp words at their ends, which say nothing in MTP, so that
-// the kernel takes them as one message: that costs a fifth of what single ones do.
+// the kernel takes them as one message instead of one each.
 //
 // Thread rules: one thread; counts() by any.
 #pragma once
