@@ -22,7 +22,10 @@ FINDERS = {
     "histogram": ("histogram", "Several rings: peaks of the distance histograms, ring by ring, which then share the hits."),
     "almagest": ("almagest", "Several rings by Ptolemy's theorem: the fastest finder of several rings."),
     "triplets": ("triplets", "Several rings: best-scoring circle through three hits, robust joint refit."),
-    "mixture": ("mixture_cuts", "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, and slow."),
+    "mixture": (
+        "mixture_cuts",
+        "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, and slow.",
+    ),
 }
 TYPES = {"float": "float", "std::uint32_t": "int"}
 UNITS = {"mm": "mm", "mm2": "mm^2", "ns": "ns"}

@@ -151,7 +151,9 @@ class Finder:
         for circle, belongs in zip(model.circles, share, strict=True):
             largest = max(largest, self.move(circle, belongs))
             hits = belongs.sum()
-            circle.yield_hits = (hits + self.yield_shape) / (share_on_disk(circle.place) + self.yield_shape / self.cuts["ring_yield"])
+            circle.yield_hits = (hits + self.yield_shape) / (
+                share_on_disk(circle.place) + self.yield_shape / self.cuts["ring_yield"]
+            )
             if self.cuts["disk_use"]:
                 circle.disk_share = ((belongs * self.disk).sum() + DISK_PRIOR) / (hits + 2 * DISK_PRIOR)
         rest = max(self.count - share.sum(), 0.0)
