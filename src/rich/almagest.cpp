@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectorised Almagest finder. Steps 2 and 3 run with a start in each lane, over one event's hits; steps 4 and 5 with a hit in each lane; and the
-// fits' closed form with an event in each lane. To that end a block of events goes through the steps together, ring by ring.
+// The vectorised Almagest finder. Steps 2 and 3 run with a start in each lane of 16 bits, over one event's hits; step 5 with a hit in each lane; and
+// the fits' closed form with an event in each lane. To that end a block of events goes through the steps together, ring by ring.
 // Every lane does what the scalar function of almagest.hpp does, in the same order.
 #include "nanet/rich/almagest.hpp"
 
@@ -25,85 +25,76 @@
 namespace nanet::rich::almagest {
 
 inline constexpr std::size_t kBlock = 16;  // events that go through the steps together: their columns stay in the first-level cache
-inline constexpr std::size_t kPadding = 16;          // columns are readable so far behind the last hit
-inline constexpr std::size_t kMoreThanOneRing = 17;  // hits; speed only, the result is the same
-inline constexpr std::size_t kUnroll = 4;            // hits a turn of a loop over starts
+inline constexpr std::size_t kPadding = 16;  // columns are readable so far behind the last hit
+inline constexpr std::size_t kUnroll = 4;    // hits a turn of a loop over starts
 
-// Keys of a PM in the eight directions.
-struct alignas(32) KeyRow {
-  std::int32_t keys[kDirections];
-};
-struct PmTables {
-  std::array<KeyRow, kPmPointRows> keys{};
-  std::array<std::uint16_t, kPmPointRows> places{};  // the low bits of the keys; 0: no PM
-};
-
-constexpr PmTables make_pm_tables() {
-  PmTables tables;
+constexpr std::array<std::uint16_t, kPmPointRows> make_places() {
+  std::array<std::uint16_t, kPmPointRows> places{};  // 0: no PM
   for (std::size_t channel = 0; channel < kPmPointRows; ++channel) {
     const Pm& pm = kPmMap[channel];
-    for (std::uint32_t direction = 0; direction < kDirections; ++direction) {
-      tables.keys[channel].keys[direction] = pm.mapped ? key_of(direction, pm.i, pm.j) : kNoKey;
-    }
-    tables.places[channel] = pm.mapped ? static_cast<std::uint16_t>(key_of(0, pm.i, pm.j) & 8191) : std::uint16_t{0};
+    if (pm.mapped) places[channel] = static_cast<std::uint16_t>(place_of(pm.i, pm.j));
   }
-  return tables;
+  return places;
 }
-alignas(64) inline constexpr PmTables kPmTables = make_pm_tables();
-
-// Fills up a loop's last turn: chosen by no step, on no circle.
-inline constexpr std::uint32_t kPadCode = 1023u << 6;
-inline constexpr float kPadZ = 1.0e6F;
-static_assert(!kPmMap[1023].mapped);
+alignas(64) inline constexpr std::array<std::uint16_t, kPmPointRows> kPlaces = make_places();
 
 // A hit's code is hit_order: row in the tables << 6, then time and disk.
 inline std::int32_t time_code_of(std::uint32_t code) { return static_cast<std::int32_t>((code >> 1 & 31u) ^ 16u) - 16; }
 
-// Factors of along() at right angles to each direction.
-struct alignas(64) AcrossFactors {
-  std::int32_t i[kDirections], j[kDirections];
+// Factors of along() for each start, and of the coordinate at right angles that is larger on the side of B.
+struct alignas(64) StartFactors {
+  std::int16_t out_i[kStarts], out_j[kStarts], across_i[kStarts], across_j[kStarts], flip[kStarts];
 };
-constexpr AcrossFactors make_across_factors() {
-  AcrossFactors factors{};
-  for (std::uint32_t direction = 0; direction < kDirections; ++direction) {
-    factors.i[direction] = along(direction ^ 2u, 1, 0);
-    factors.j[direction] = along(direction ^ 2u, 0, 1);
+constexpr StartFactors make_start_factors() {
+  StartFactors factors{};
+  for (std::uint32_t start = 0; start < kStarts; ++start) {
+    const std::uint32_t direction = start & 7u;
+    const std::int32_t side = start < kDirections ? 1 : -1;
+    factors.flip[start] = static_cast<std::int16_t>(side);
+    factors.out_i[start] = static_cast<std::int16_t>(along(direction, 1, 0));
+    factors.out_j[start] = static_cast<std::int16_t>(along(direction, 0, 1));
+    factors.across_i[start] = static_cast<std::int16_t>(side * along(direction ^ 2u, 1, 0));
+    factors.across_j[start] = static_cast<std::int16_t>(side * along(direction ^ 2u, 0, 1));
   }
   return factors;
 }
-inline constexpr AcrossFactors kAcross = make_across_factors();
+inline constexpr StartFactors kStartFactors = make_start_factors();
 
-// One triplet a start: what the scalar find_triplet returns, as columns. score is -1 where there is none.
+// One triplet a start: what the scalar find_triplet returns, as columns. Place 0: there is none, and score is -1.
 struct alignas(64) Triplets {
-  std::int32_t score[kStarts];
-  std::int32_t key_b[kStarts], key_c[kStarts], key_a[kDirections];  // each on a vector's boundary
+  std::int16_t place_a[kStarts], place_b[kStarts], place_c[kStarts], score[kStarts];
+  std::uint16_t cotangent[kStarts];
+  std::int16_t scale[kStarts], scale_i[kStarts], scale_j[kStarts], offset[kStarts];  // ScoreFactors
+  alignas(64) float circle_i[kStarts];
+  float circle_j[kStarts], radius[kStarts];
 };
 
-inline Triplet triplet_of(const Triplets& triplets, std::size_t start) {
-  return {triplets.score[start], point_of(triplets.key_a[start & 7u]), point_of(triplets.key_b[start]),
-          point_of(triplets.key_c[start])};
+inline Triplet triplet_of(const Triplets& t, std::size_t start) {
+  return {t.score[start],
+          {t.circle_i[start], t.circle_j[start], t.radius[start]},
+          point_of(t.place_a[start]),
+          point_of(t.place_b[start]),
+          point_of(t.place_c[start])};
 }
 
-// An event on its way: the hits not yet in a ring, as columns.
+// An event on its way: the hits not yet in a ring, as columns. Most hold a number of 16 bits twice, so that one load fills a vector's lanes with it.
 struct Work {
-  alignas(64) float i[kMaxHits + kPadding];
-  alignas(64) float j[kMaxHits + kPadding];
-  alignas(64) float z[kMaxHits + kPadding];
-  alignas(64) std::uint32_t code[kMaxHits + kPadding];
-  Triplets triplets;  // of the ring in work
+  alignas(64) std::uint32_t place[kMaxHits + kPadding];
+  alignas(64) std::uint32_t i[kMaxHits + kPadding];
+  alignas(64) std::uint32_t j[kMaxHits + kPadding];
+  alignas(64) std::uint32_t z[kMaxHits + kPadding];
+  alignas(64) std::uint32_t score_i[kMaxHits + kPadding];  // as score_of multiplies them
+  alignas(64) std::uint32_t score_j[kMaxHits + kPadding];
+  alignas(64) std::uint32_t score_z[kMaxHits + kPadding];
+  alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // 16384 for a hit, 0 for what fills up
+  alignas(64) std::uint32_t code[kMaxHits + kPadding];        // once
+  Triplets triplets;                                          // of the ring in work
   std::uint32_t count;
   HitSet chosen;  // hits of the ring in work
   EventRings* rings;
 };
 
 inline HitSet all_hits(const Work& work) { return ~HitSet{0} >> (kMaxHits - work.count); }
-
-inline void pad(Work& work) {
-  std::fill_n(work.i + work.count, kPadding, 0.0F);
-  std::fill_n(work.j + work.count, kPadding, 0.0F);
-  std::fill_n(work.z + work.count, kPadding, kPadZ);
-  std::fill_n(work.code + work.count, kPadding, kPadCode);
-}
 
 inline void cut_time(Work& work, const Limits& limits) {
   std::uint8_t counts[32] = {};
@@ -113,23 +104,21 @@ inline void cut_time(Work& work, const Limits& limits) {
   for (std::uint32_t k = 0; k < work.count; ++k) {
     const std::int32_t code = time_code_of(work.code[k]);
     if (code < start || code >= start + limits.window_codes) continue;
-    work.i[left] = work.i[k];
-    work.j[left] = work.j[k];
-    work.z[left] = work.z[k];
+    work.place[left] = work.place[k];
     work.code[left++] = work.code[k];
   }
   work.count = left;
 }
 
 // Codes and places of an event's hits; their order does not matter.
-inline void read_hits(const EventHits& event, Work& work, std::uint16_t* places) {
+inline void read_hits(const EventHits& event, Work& work) {
   std::uint32_t count = 0;
   const std::uint32_t looked_at = std::min(event.count, kMaxHits);
   for (std::uint32_t k = 0; k < looked_at; ++k) {
-    const std::uint32_t code = hit_order(event.hits[k]);
-    const std::uint16_t place = kPmTables.places[code >> 6];
-    work.code[count] = code;
-    places[count] = place;
+    const std::uint32_t hit = event.hits[k];
+    const std::uint32_t place = kPlaces[hit & 1023u];
+    work.code[count] = hit_order(static_cast<std::uint16_t>(hit));
+    work.place[count] = place;
     count += place != 0 ? 1 : 0;
   }
   work.count = count;
@@ -153,78 +142,43 @@ void find_batch(const EventHits* events, std::size_t count, EventRings* rings, c
 
 #else
 
-// Point A, B or C of each start.
-template <class V>
-struct Points {
-  V i, j, z;
-};
-
-template <class DF, class VI>
-HWY_INLINE Points<hn::Vec<DF>> points_of(DF df, VI keys) {
-  const hn::RebindToSigned<DF> di;
-  const auto i = hn::ConvertTo(df, hn::Sub(hn::And(hn::ShiftRight<6>(keys), hn::Set(di, 127)), hn::Set(di, 64)));
-  const auto j = hn::ConvertTo(df, hn::Sub(hn::And(keys, hn::Set(di, 63)), hn::Set(di, 32)));
-  return {i, j, hn::Add(hn::Mul(i, i), hn::Mul(hn::Set(df, 3.0F), hn::Mul(j, j)))};
+// Fills the other columns from places. Turns of a loop over hits end on copies of the first hit, which change no maximum and score nothing.
+HWY_INLINE void fill_columns(Work& work) {
+  const hn::CappedTag<std::uint32_t, kPadding> du;
+  const hn::Repartition<std::int16_t, decltype(du)> d;
+  for (std::size_t k = 0; k < kUnroll; ++k) work.place[work.count + k] = work.place[0];
+  const auto count = hn::Set(du, work.count);
+  for (std::size_t k = 0; k < work.count; k += hn::Lanes(du)) {
+    const auto once = hn::And(hn::Load(du, work.place + k), hn::Set(du, 0xffff));
+    const auto place = hn::Or(once, hn::ShiftLeft<16>(once));
+    const auto i = hn::Sub(hn::ShiftRight<6>(hn::BitCast(d, place)), hn::Set(d, 64));
+    const auto j = hn::Sub(hn::And(hn::BitCast(d, place), hn::Set(d, 63)), hn::Set(d, 32));
+    const auto z = hn::Add(hn::Mul(i, i), hn::Mul(hn::Mul(j, j), hn::Set(d, 3)));
+    const auto store = [&](auto v, std::uint32_t* column) HWY_ATTR { hn::Store(hn::BitCast(du, v), du, column + k); };
+    store(place, work.place);
+    store(i, work.i);
+    store(j, work.j);
+    store(z, work.z);
+    store(hn::ShiftLeft<9>(i), work.score_i);
+    store(hn::ShiftLeft<10>(j), work.score_j);
+    store(hn::ShiftLeft<4>(z), work.score_z);
+    const auto is_hit = hn::Lt(hn::Iota(du, static_cast<std::uint32_t>(k)), count);
+    store(hn::IfThenElseZero(is_hit, hn::Set(du, 16384u << 16 | 16384u)), work.score_most);
+  }
 }
 
 HWY_INLINE void lay_out(const EventHits& event, const Limits& limits, Work& work) {
-  alignas(64) std::uint16_t places[kMaxHits + kPadding];
-  read_hits(event, work, places);
-  const hn::CappedTag<float, kPadding> df;
-  const hn::RebindToSigned<decltype(df)> di;
-  const hn::Rebind<std::uint16_t, decltype(df)> du16;
-  for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
-    const auto points = points_of(df, hn::PromoteTo(di, hn::Load(du16, places + k)));
-    hn::Store(points.i, df, work.i + k);
-    hn::Store(points.j, df, work.j + k);
-    hn::Store(points.z, df, work.z + k);
-  }
+  read_hits(event, work);
   if (limits.window_codes < 32) cut_time(work, limits);
-  pad(work);
 }
 
-// Squared distances from one point of each lane to hits: what does not depend on the hit.
-template <class V>
-struct From {
-  V two_i, six_j, z;
-};
-template <class DF, class V = hn::Vec<DF>>
-HWY_INLINE From<V> from(DF df, const Points<V>& p) {
-  return {hn::Mul(hn::Set(df, 2.0F), p.i), hn::Mul(hn::Set(df, 6.0F), p.j), p.z};
-}
-template <class V>
-HWY_INLINE V squared_distance_lanes(const From<V>& a, V i, V j, V z) {
-  return hn::Sub(hn::Add(a.z, z), hn::Add(hn::Mul(i, a.two_i), hn::Mul(j, a.six_j)));
+// A number that a column holds twice, in all lanes.
+template <class D>
+HWY_INLINE hn::Vec<D> every(D d, std::uint32_t twice) {
+  return hn::BitCast(d, hn::Set(hn::RepartitionToWide<hn::RebindToUnsigned<D>>(), twice));
 }
 
-// Something that eight directions have, for the starts of one vector.
-template <class DI>
-HWY_INLINE hn::Vec<DI> load_by_direction(DI di, const std::int32_t* values, std::size_t start) {
-  if constexpr (hn::MaxLanes(DI()) > kDirections) {
-    const auto eight = hn::Load(hn::Half<DI>(), values);
-    return hn::Combine(di, eight, eight);
-  } else {
-    return hn::Load(di, values + (start & 7u));
-  }
-}
-template <class DI>
-HWY_INLINE hn::Vec<DI> load_keys(DI di, const Work& work, std::size_t k, std::size_t start) {
-  return load_by_direction(di, kPmTables.keys[work.code[k] >> 6].keys, start);
-}
-
-// Step 2: A for the directions of one vector.
-template <class DI>
-HWY_INLINE void find_a(DI di, Work& work, std::size_t direction) {
-  auto key0 = hn::Set(di, kNoKey);
-  auto key1 = key0;
-  for (std::size_t k = 0; k < work.count; k += kUnroll) {
-    key0 = hn::Max(key0, hn::Max(load_keys(di, work, k, direction), load_keys(di, work, k + 1, direction)));
-    key1 = hn::Max(key1, hn::Max(load_keys(di, work, k + 2, direction), load_keys(di, work, k + 3, direction)));
-  }
-  hn::Store(hn::Max(key0, key1), di, work.triplets.key_a + direction);
-}
-
-// Calls take(k) for each hit k and the padding of the last turn.
+// Calls take(k) for each hit k and what fills up the last turn.
 template <class Take>
 HWY_INLINE void for_each_hit(const Work& work, Take take) {
   for (std::size_t k = 0; k < work.count; k += kUnroll) {
@@ -235,119 +189,215 @@ HWY_INLINE void for_each_hit(const Work& work, Take take) {
   }
 }
 
-// On which side of A hits are, for the starts of one vector.
-template <class DI>
-struct Sides {
-  hn::Vec<DI> key;  // at right angles, the least that is above A's
-  hn::Mask<DI> second_half;
+// What eight directions have in common with eight others at right angles.
+template <class D>
+HWY_INLINE hn::Vec<D> at_right_angles(D d, hn::Vec<D> values) {
+  const hn::RepartitionToWide<D> wide;
+  return hn::BitCast(d, hn::Shuffle2301(hn::BitCast(wide, values)));
+}
 
-  HWY_INLINE hn::Mask<DI> is_for_c(hn::Vec<DI> keys) const { return hn::Xor(hn::Lt(hn::Shuffle1032(keys), key), second_half); }
+template <class V>
+struct Points16 {
+  V i, j;
 };
-template <class DI, class V>
-HWY_INLINE Sides<DI> sides_of(DI di, const Points<V>& a, std::size_t start) {
-  const auto across = hn::Add(hn::Mul(load_by_direction(di, kAcross.i, start), hn::ConvertTo(di, a.i)),
-                              hn::Mul(load_by_direction(di, kAcross.j, start), hn::ConvertTo(di, a.j)));
-  const auto starts = hn::Iota(di, static_cast<std::int32_t>(start));
-  return {hn::ShiftLeft<13>(hn::Add(across, hn::Set(di, 1))), hn::Gt(starts, hn::Set(di, kDirections - 1))};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE Points16<V> points16_of(D d, V places) {
+  return {hn::Sub(hn::ShiftRight<6>(places), hn::Set(d, 64)), hn::Sub(hn::And(places, hn::Set(d, 63)), hn::Set(d, 32))};
 }
 
-// Step 3: B and C for the starts of one vector.
-template <class DF>
-HWY_INLINE void find_b_and_c(DF df, Work& work, std::size_t start, const Limits& limits) {
-  const hn::RebindToSigned<DF> di;
-  const std::size_t lanes = hn::Lanes(df);
-  const auto none = hn::Set(di, kNoKey);
-  const auto a = points_of(df, load_by_direction(di, work.triplets.key_a, start));
-  const auto from_a = from(df, a);
-  const auto sides = sides_of(di, a, start);
-  const auto pair_z = hn::Set(df, limits.pair_z);
-  const auto far_pair_z = hn::Set(df, limits.far_pair_z);
-  alignas(64) float distances[(kMaxHits + kUnroll) * kStarts];          // squared, of each hit from A
-  alignas(64) std::int32_t candidates[(kMaxHits + kUnroll) * kStarts];  // for C: key, or none
-  auto key_b = none;
+// Hits along each start's direction and their squared distances from A, and which may be C.
+struct Columns {
+  alignas(64) std::int16_t along[(kMaxHits + kUnroll) * kStarts];
+  alignas(64) std::int16_t for_c[(kMaxHits + kUnroll) * kStarts];  // along, or none
+};
+
+// Steps 2 and 3: A and B for the starts of one vector.
+template <class D>
+HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& limits, Columns& columns) {
+  const std::size_t lanes = hn::Lanes(d);
+  const auto none = hn::Set(d, kNone);
+  const auto out_i = hn::Load(d, kStartFactors.out_i + start);
+  const auto out_j = hn::Load(d, kStartFactors.out_j + start);
+  auto most = none;
+  auto place_a = hn::Zero(d);
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
-    const auto keys = load_keys(di, work, k, start);
-    const auto ad = squared_distance_lanes(from_a, hn::Set(df, work.i[k]), hn::Set(df, work.j[k]), hn::Set(df, work.z[k]));
-    const auto for_c = sides.is_for_c(keys);
-    const auto for_b = hn::AndNot(for_c, hn::RebindMask(di, hn::Gt(ad, pair_z)));
-    key_b = hn::IfThenElse(for_b, hn::Max(key_b, keys), key_b);
-    const auto far = hn::And(for_c, hn::RebindMask(di, hn::Gt(ad, far_pair_z)));
-    hn::Store(ad, df, distances + k * lanes);
-    hn::Store(hn::IfThenElse(far, keys, none), di, candidates + k * lanes);
+    const auto value = hn::Add(hn::Mul(out_i, every(d, work.i[k])), hn::Mul(out_j, every(d, work.j[k])));
+    hn::Store(value, d, columns.along + k * lanes);
+    place_a = hn::IfThenElse(hn::Gt(value, most), every(d, work.place[k]), place_a);
+    most = hn::Max(most, value);
   });
-  const auto b = points_of(df, key_b);
-  const auto from_b = from(df, b);
+  const auto a = points16_of(d, place_a);
+  const auto three = hn::Set(d, 3);
+  const auto a_z = hn::Add(hn::Mul(a.i, a.i), hn::Mul(three, hn::Mul(a.j, a.j)));
+  const auto two_i = hn::Add(a.i, a.i);
+  const auto six_j = hn::Mul(hn::Set(d, 6), a.j);
+  const auto across_i = hn::Load(d, kStartFactors.across_i + start);
+  const auto across_j = hn::Load(d, kStartFactors.across_j + start);
+  const auto flip = hn::Load(d, kStartFactors.flip + start);
+  const auto across_a = hn::Add(hn::Mul(across_i, a.i), hn::Mul(across_j, a.j));
+  const auto pair_z = hn::Set(d, static_cast<std::int16_t>(limits.pair_z));
+  const auto far_pair_z = hn::Set(d, static_cast<std::int16_t>(limits.far_pair_z));
+  most = none;
+  auto place_b = hn::Zero(d);
+  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
+    const auto value = hn::Load(d, columns.along + k * lanes);
+    const auto across = hn::Mul(at_right_angles(d, value), flip);
+    const auto dot = hn::Add(hn::Mul(two_i, every(d, work.i[k])), hn::Mul(six_j, every(d, work.j[k])));
+    const auto ad = hn::Sub(hn::Add(a_z, every(d, work.z[k])), dot);
+    const auto on_side_of_b = hn::Gt(across, across_a);
+    const auto for_b = hn::IfThenElse(hn::And(on_side_of_b, hn::Gt(ad, pair_z)), value, none);
+    hn::Store(hn::IfThenElse(hn::AndNot(on_side_of_b, hn::Gt(ad, far_pair_z)), value, none), d, columns.for_c + k * lanes);
+    place_b = hn::IfThenElse(hn::Gt(for_b, most), every(d, work.place[k]), place_b);
+    most = hn::Max(most, for_b);
+  });
+  hn::Store(place_a, d, work.triplets.place_a + start);
+  hn::Store(place_b, d, work.triplets.place_b + start);
+}
+
+// Step 3: C for the starts of one vector.
+template <class D>
+HWY_INLINE void find_c(D d, Work& work, std::size_t start, const Columns& columns) {
+  const hn::RebindToUnsigned<D> du;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto none = hn::Set(d, kNone);
+  const auto three = hn::Set(d, 3);
+  const auto a = points16_of(d, hn::Load(d, work.triplets.place_a + start));
+  const auto b = points16_of(d, hn::Load(d, work.triplets.place_b + start));
+  const auto cotangent = hn::Load(du, work.triplets.cotangent + start);
   const auto bi = hn::Sub(b.i, a.i);
   const auto bj = hn::Sub(b.j, a.j);
-  const auto ab = squared_distance_lanes(from_a, b.i, b.j, b.z);
-  const auto flat = hn::Div(hn::Set(df, limits.flat), ab);
+  const auto sum_i = hn::Add(a.i, b.i);
+  const auto sum_j = hn::Mul(three, hn::Add(a.j, b.j));
+  const auto dot_ab = hn::Add(hn::Mul(a.i, b.i), hn::Mul(three, hn::Mul(a.j, b.j)));
   const auto cross_a = hn::Sub(hn::Mul(bi, a.j), hn::Mul(bj, a.i));
-  auto key_c = none;
+  auto most = none;
+  auto place_c = hn::Zero(d);
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
-    const auto i = hn::Set(df, work.i[k]);
-    const auto j = hn::Set(df, work.j[k]);
-    const auto cross = hn::Sub(hn::Sub(hn::Mul(bi, j), hn::Mul(bj, i)), cross_a);
-    const auto product = hn::Mul(hn::Load(df, distances + k * lanes), squared_distance_lanes(from_b, i, j, hn::Set(df, work.z[k])));
-    const auto round = hn::RebindMask(di, hn::Le(product, hn::Mul(hn::Mul(cross, cross), flat)));
-    key_c = hn::IfThenElse(round, hn::Max(key_c, hn::Load(di, candidates + k * lanes)), key_c);
+    const auto i = every(d, work.i[k]);
+    const auto j = every(d, work.j[k]);
+    const auto dot = hn::Abs(hn::Sub(hn::Add(dot_ab, every(d, work.z[k])), hn::Add(hn::Mul(sum_i, i), hn::Mul(sum_j, j))));
+    const auto cross = hn::Abs(hn::Sub(hn::Sub(hn::Mul(bi, j), hn::Mul(bj, i)), cross_a));
+    const auto limit = hn::BitCast(d, hn::MulHigh(hn::ShiftLeft<3>(hn::BitCast(du, cross)), cotangent));
+    const auto for_c = hn::IfThenElse(hn::Gt(dot, limit), none, hn::Load(d, columns.for_c + k * lanes));
+    place_c = hn::IfThenElse(hn::Gt(for_c, most), every(d, work.place[k]), place_c);
+    most = hn::Max(most, for_c);
   });
-  hn::Store(key_b, di, work.triplets.key_b + start);
-  hn::Store(key_c, di, work.triplets.key_c + start);
+  hn::Store(place_c, d, work.triplets.place_c + start);
 }
 
-// Step 3: scores for the starts of one vector.
+// Point A, B or C of each start.
+template <class V>
+struct Points {
+  V i, j, z;
+};
 template <class DF>
-HWY_INLINE void find_scores(DF df, Work& work, std::size_t start, const Limits& limits) {
+HWY_INLINE Points<hn::Vec<DF>> load_points(DF df, const std::int16_t* from) {
   const hn::RebindToSigned<DF> di;
-  const auto none = hn::Set(di, kNoKey);
-  const auto key_b = hn::Load(di, work.triplets.key_b + start);
-  const auto key_c = hn::Load(di, work.triplets.key_c + start);
-  const auto found = hn::And(hn::Ne(key_b, none), hn::Ne(key_c, none));
-  const auto a = points_of(df, load_by_direction(di, work.triplets.key_a, start));
-  const auto b = points_of(df, key_b);
-  const auto c = points_of(df, key_c);
-  const auto from_a = from(df, a);
+  const hn::Rebind<std::int16_t, DF> d16;
+  const auto places = hn::PromoteTo(di, hn::Load(d16, from));
+  const auto i = hn::ConvertTo(df, hn::Sub(hn::ShiftRight<6>(places), hn::Set(di, 64)));
+  const auto j = hn::ConvertTo(df, hn::Sub(hn::And(places, hn::Set(di, 63)), hn::Set(di, 32)));
+  return {i, j, hn::Add(hn::Mul(i, i), hn::Mul(hn::Set(df, 3.0F), hn::Mul(j, j)))};
+}
+template <class DF, class V = hn::Vec<DF>>
+HWY_INLINE V squared_distances(DF df, const Points<V>& a, const Points<V>& b) {
+  const auto dot = hn::Add(hn::Mul(b.i, hn::Mul(hn::Set(df, 2.0F), a.i)), hn::Mul(b.j, hn::Mul(hn::Set(df, 6.0F), a.j)));
+  return hn::Sub(hn::Add(a.z, b.z), dot);
+}
+
+// Step 3: cotangent_limit for the starts of one vector.
+template <class DF>
+HWY_INLINE void find_cotangents(DF df, Work& work, std::size_t start, const Limits& limits) {
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::uint16_t, DF> du16;
+  const auto ab = squared_distances(df, load_points(df, work.triplets.place_a + start),
+                                    load_points(df, work.triplets.place_b + start));
+  const auto square = hn::Sub(hn::Div(hn::Set(df, limits.flat), ab), hn::Set(df, 3.0F));
+  const auto limit = hn::Mul(hn::Sqrt(hn::Max(square, hn::Zero(df))), hn::Set(df, 8192.0F));
+  hn::Store(hn::DemoteTo(du16, hn::ConvertTo(di, hn::Min(limit, hn::Set(df, 65535.0F)))), du16, work.triplets.cotangent + start);
+}
+
+// Step 3: circles and their ScoreFactors for the starts of one vector.
+template <class DF>
+HWY_INLINE void find_circles(DF df, Work& work, std::size_t start, const Limits& limits) {
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::int16_t, DF> d16;
+  Triplets& t = work.triplets;
+  const auto a = load_points(df, t.place_a + start);
+  const auto b = load_points(df, t.place_b + start);
+  const auto c = load_points(df, t.place_c + start);
   const auto bi = hn::Sub(b.i, a.i);
   const auto bj = hn::Sub(b.j, a.j);
-  const auto ab = squared_distance_lanes(from_a, b.i, b.j, b.z);
+  const auto ab = squared_distances(df, a, b);
   const auto ci = hn::Sub(c.i, a.i);
   const auto cj = hn::Sub(c.j, a.j);
-  const auto ac = squared_distance_lanes(from_a, c.i, c.j, c.z);
+  const auto ac = squared_distances(df, a, c);
   const auto one = hn::Set(df, 1.0F);
+  const auto three = hn::Set(df, 3.0F);
   const auto cross = hn::Sub(hn::Mul(bi, cj), hn::Mul(bj, ci));
-  const auto inverse = hn::Div(hn::Set(df, 0.5F), hn::IfThenElse(hn::RebindMask(df, found), cross, one));
+  const auto is_circle = hn::Ne(cross, hn::Zero(df));  // where there is a triplet
+  const auto inverse = hn::Div(hn::Set(df, 0.5F), hn::IfThenElse(is_circle, cross, one));
   const auto from_a_i = hn::Mul(hn::Sub(hn::Mul(cj, ab), hn::Mul(bj, ac)), inverse);
   const auto from_a_j = hn::Mul(hn::Sub(hn::Mul(bi, ac), hn::Mul(ci, ab)), hn::Mul(inverse, hn::Set(df, 1.0F / 3.0F)));
-  const auto three = hn::Set(df, 3.0F);
   const auto radius2 = hn::Add(hn::Mul(from_a_i, from_a_i), hn::Mul(three, hn::Mul(from_a_j, from_a_j)));
   const auto center_i = hn::Add(a.i, from_a_i);
   const auto center_j = hn::Add(a.j, from_a_j);
-  const auto scale = hn::Div(hn::Set(df, limits.score_scale), hn::Sqrt(hn::IfThenElse(hn::RebindMask(df, found), radius2, one)));
-  const auto scale_i = hn::Mul(scale, hn::Mul(hn::Set(df, 2.0F), center_i));
-  const auto scale_j = hn::Mul(scale, hn::Mul(hn::Set(df, 6.0F), center_j));
+  const auto radius = hn::Sqrt(hn::IfThenElse(is_circle, radius2, one));
+  const auto scale = hn::Div(hn::Set(df, limits.score_scale), radius);
   const auto center_z = hn::Add(hn::Mul(center_i, center_i), hn::Mul(three, hn::Mul(center_j, center_j)));
-  const auto offset = hn::Mul(scale, hn::Sub(center_z, radius2));
-
-  const auto unit = hn::Set(df, kScoreUnit);
-  const auto zero = hn::Zero(df);
-  auto score = hn::Zero(di);
-  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
-    const auto pull = hn::Sub(hn::Add(hn::Mul(scale, hn::Set(df, work.z[k])), offset),
-                              hn::Add(hn::Mul(scale_i, hn::Set(df, work.i[k])), hn::Mul(scale_j, hn::Set(df, work.j[k]))));
-    const auto weight = hn::Max(hn::Sub(unit, hn::Mul(pull, pull)), zero);
-    score = hn::Add(score, hn::ConvertTo(di, weight));
-  });
-  hn::Store(hn::IfThenElse(found, score, hn::Set(di, -1)), di, work.triplets.score + start);
+  hn::Store(center_i, df, t.circle_i + start);
+  hn::Store(center_j, df, t.circle_j + start);
+  hn::Store(radius, df, t.radius + start);
+  const auto store_fixed = [&](auto value, std::int16_t* to) HWY_ATTR {
+    const auto within = hn::Min(hn::Max(value, hn::Set(df, -32767.0F)), hn::Set(df, 32767.0F));
+    const auto fixed = hn::Sub(hn::ConvertTo(di, hn::Add(within, hn::Set(df, 32768.5F))), hn::Set(di, 32768));
+    hn::Store(hn::DemoteTo(d16, fixed), d16, to + start);
+  };
+  store_fixed(hn::Mul(scale, hn::Set(df, 2048.0F)), t.scale);
+  store_fixed(hn::Mul(scale, hn::Mul(center_i, hn::Set(df, 128.0F))), t.scale_i);
+  store_fixed(hn::Mul(scale, hn::Mul(center_j, hn::Set(df, 192.0F))), t.scale_j);
+  store_fixed(hn::Mul(scale, hn::Sub(center_z, radius2)), t.offset);
 }
 
-// Bits of the hits for which `test` of vectors (i, j, z) holds.
+// Step 3: scores for the starts of one vector.
+template <class D>
+HWY_INLINE void find_scores(D d, Work& work, std::size_t start) {
+  const hn::RebindToUnsigned<D> du;
+  Triplets& t = work.triplets;
+  const auto scale = hn::Load(d, t.scale + start);
+  const auto scale_i = hn::Load(d, t.scale_i + start);
+  const auto scale_j = hn::Load(d, t.scale_j + start);
+  const auto offset = hn::Load(d, t.offset + start);
+  const auto low = hn::Set(d, -128);
+  const auto high = hn::Set(d, 128);
+  auto score = hn::Zero(d);
+  for_each_hit(work, [&](std::size_t k) HWY_ATTR {
+    const auto out = hn::SaturatedAdd(hn::MulFixedPoint15(scale, every(d, work.score_z[k])), offset);
+    const auto in = hn::SaturatedAdd(hn::MulFixedPoint15(scale_i, every(d, work.score_i[k])),
+                                     hn::MulFixedPoint15(scale_j, every(d, work.score_j[k])));
+    const auto pull = hn::Min(hn::Max(hn::SaturatedSub(out, in), low), high);
+    const auto weight = hn::SaturatedSub(every(du, work.score_most[k]), hn::BitCast(du, hn::Mul(pull, pull)));
+    score = hn::SaturatedAdd(score, hn::BitCast(d, hn::ShiftRight<6>(weight)));
+  });
+  const auto zero = hn::Zero(d);
+  const auto no_b = hn::Or(hn::Eq(hn::Load(d, t.place_b + start), zero),
+                           hn::Eq(hn::BitCast(d, hn::Load(du, t.cotangent + start)), zero));
+  const auto found = hn::AndNot(no_b, hn::Ne(hn::Load(d, t.place_c + start), zero));
+  hn::Store(hn::IfThenElse(found, score, hn::Set(d, -1)), d, t.score + start);
+}
+
+// Bits of the hits for which `test` of vectors (i, j) holds.
 template <class Test>
 HWY_INLINE HitSet choose(const Work& work, Test test) {
   const hn::CappedTag<float, 16> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::RebindToUnsigned<decltype(df)> du;
   HitSet bits = 0;
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
     std::uint8_t bytes[8] = {};
-    hn::StoreMaskBits(df, test(df, hn::Load(df, work.i + k), hn::Load(df, work.j + k), hn::Load(df, work.z + k)), bytes);
+    const auto number = [&](const std::uint32_t* twice)
+                            HWY_ATTR { return hn::ConvertTo(df, hn::ShiftRight<16>(hn::BitCast(di, hn::Load(du, twice + k)))); };
+    hn::StoreMaskBits(df, test(df, number(work.i), number(work.j)), bytes);
     std::uint64_t some = 0;
     std::memcpy(&some, bytes, sizeof(some));
     bits |= HitSet{some} << k;
@@ -355,38 +405,11 @@ HWY_INLINE HitSet choose(const Work& work, Test test) {
   return bits & all_hits(work);
 }
 
-// As std::sqrt, which also sets errno.
-HWY_INLINE float distance_mm_of(const Point& a, const Point& b) {
-  const hn::CappedTag<float, 1> d;
-  return kPitchMm * hn::GetLane(hn::Sqrt(hn::Set(d, squared_distance(a, b))));
-}
-
-// Step 4.
-HWY_INLINE HitSet choose_by_ptolemy(const Work& work, const Triplet& triplet, const Limits& limits) {
-  const float ab_mm = distance_mm_of(triplet.a, triplet.b);
-  const float ac_mm = distance_mm_of(triplet.a, triplet.c);
-  const float bc_mm = distance_mm_of(triplet.b, triplet.c);
-  return choose(work, [&](auto df, auto i, auto j, auto z) HWY_ATTR {
-    const auto distance_mm = [&](const Point& p) HWY_ATTR {
-      const From<decltype(i)> point{hn::Set(df, 2.0F * p.i), hn::Set(df, 6.0F * p.j), hn::Set(df, p.z)};
-      return hn::Mul(hn::Set(df, kPitchMm), hn::Sqrt(squared_distance_lanes(point, i, j, z)));
-    };
-    const auto p = hn::Mul(distance_mm(triplet.a), hn::Set(df, bc_mm));
-    const auto q = hn::Mul(hn::Set(df, ab_mm), distance_mm(triplet.c));
-    const auto r = hn::Mul(hn::Set(df, ac_mm), distance_mm(triplet.b));
-    const auto pq = hn::Abs(hn::Sub(hn::Add(p, q), r));
-    const auto pr = hn::Abs(hn::Sub(hn::Add(p, r), q));
-    const auto qr = hn::Abs(hn::Sub(hn::Add(q, r), p));
-    return hn::Le(hn::Min(hn::Min(pq, pr), qr), hn::Set(df, limits.ptolemy_max_mm2));
-  });
-}
-
-// Hits near the circle of a fit.
-HWY_INLINE HitSet choose_near(const Work& work, const Ring& ring, float distance) {
-  const Circle circle = circle_of(ring);
+// Hits near a circle.
+HWY_INLINE HitSet choose_near(const Work& work, const Circle& circle, float distance) {
   const float inner = circle.radius > distance ? circle.radius - distance : 0.0F;
   const float outer = circle.radius + distance;
-  return choose(work, [&](auto df, auto i, auto j, auto) HWY_ATTR {
+  return choose(work, [&](auto df, auto i, auto j) HWY_ATTR {
     const auto di = hn::Sub(i, hn::Set(df, circle.i));
     const auto dj = hn::Sub(j, hn::Set(df, circle.j));
     const auto d2 = hn::Add(hn::Mul(di, di), hn::Mul(hn::Set(df, 3.0F), hn::Mul(dj, dj)));
@@ -397,38 +420,32 @@ HWY_INLINE HitSet choose_near(const Work& work, const Ring& ring, float distance
 // The best of eight starts: score * 16 + 15 - start, so that of equal scores the first start has it. Negative: none.
 HWY_INLINE std::int32_t best_start(const Triplets& triplets, std::size_t first) {
   const hn::CappedTag<std::int32_t, kDirections> di;
+  const hn::Rebind<std::int16_t, decltype(di)> d16;
   auto best = hn::Set(di, -1);
   for (std::size_t start = first; start < first + kDirections; start += hn::Lanes(di)) {
     const auto rank = hn::Sub(hn::Set(di, 15), hn::Iota(di, static_cast<std::int32_t>(start)));
-    best = hn::Max(best, hn::Add(hn::ShiftLeft<4>(hn::Load(di, triplets.score + start)), rank));
+    const auto score = hn::PromoteTo(di, hn::Load(d16, triplets.score + start));
+    best = hn::Max(best, hn::Add(hn::ShiftLeft<4>(score), rank));
   }
   return hn::GetLane(hn::MaxOfLanes(di, best));
 }
 
-// Step 3 for starts first to last - 1.
-template <class DF>
-HWY_INLINE void find_triplets(DF df, Work& work, std::size_t first, std::size_t last, const Limits& limits) {
-  for (std::size_t at = first; at < last; at += hn::Lanes(df)) find_b_and_c(df, work, at, limits);
-  for (std::size_t at = first; at < last; at += hn::Lanes(df)) find_scores(df, work, at, limits);
-}
-
 // The best of an event's triplets, as best_start.
 HWY_INLINE std::int32_t find_best_start(Work& work, const Limits& limits) {
-  const hn::CappedTag<std::int32_t, kDirections> di;
-  const hn::CappedTag<float, kDirections> half;
-  const hn::CappedTag<float, HWY_HAVE_SCALABLE ? kDirections : kStarts> full;
-  for (std::size_t at = 0; at < kDirections; at += hn::Lanes(di)) find_a(di, work, at);
-  const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(work.count);
-  if (work.count > kMoreThanOneRing) {  // all starts will be needed, and wide vectors do them in one go
-    find_triplets(full, work, 0, kStarts, limits);
-    const std::int32_t best = best_start(work.triplets, 0);
-    return best >> 4 < enough ? std::max(best, best_start(work.triplets, kDirections)) : best;
+  const hn::CappedTag<std::int16_t, kStarts> d;
+  const hn::CappedTag<float, HWY_HAVE_SCALABLE ? kDirections : kStarts> df;
+  Columns columns;
+  fill_columns(work);
+  for (std::size_t at = 0; at < kStarts; at += hn::Lanes(d)) {
+    find_a_and_b(d, work, at, limits, columns);
+    for (std::size_t k = at; k < at + hn::Lanes(d); k += hn::Lanes(df)) find_cotangents(df, work, k, limits);
+    find_c(d, work, at, columns);
+    for (std::size_t k = at; k < at + hn::Lanes(d); k += hn::Lanes(df)) find_circles(df, work, k, limits);
+    find_scores(d, work, at);
   }
-  find_triplets(half, work, 0, kDirections, limits);
   const std::int32_t best = best_start(work.triplets, 0);
-  if (best >> 4 >= enough) return best;
-  find_triplets(half, work, kDirections, kStarts, limits);
-  return std::max(best, best_start(work.triplets, kDirections));
+  const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(work.count);
+  return best >> 4 < enough ? std::max(best, best_start(work.triplets, kDirections)) : best;
 }
 
 // Steps 2 to 4 of the active events; keeps those that have a triplet and returns their number.
@@ -438,7 +455,10 @@ HWY_INLINE std::size_t start_rings(Work* work, std::uint8_t* active, std::size_t
     Work& one = work[active[k]];
     const std::int32_t best = find_best_start(one, limits);
     if (best < 0 || best >> 4 < limits.score_min) continue;
-    one.chosen = choose_by_ptolemy(one, triplet_of(one.triplets, 15u - (static_cast<std::size_t>(best) & 15u)), limits);
+    const Triplet triplet = triplet_of(one.triplets, 15u - (static_cast<std::size_t>(best) & 15u));
+    const auto point = [&one](std::uint32_t at) { return point_of(static_cast<std::int32_t>(one.place[at] & 0xffff)); };
+    if (!passes_ptolemy(triplet, one.count, limits, point)) continue;
+    one.chosen = choose_near(one, triplet.circle, limits.take_in);
     active[left++] = active[k];
   }
   return left;
@@ -447,36 +467,30 @@ HWY_INLINE std::size_t start_rings(Work* work, std::uint8_t* active, std::size_t
 // Writes the ring and takes its hits away.
 HWY_INLINE void emit(Work& work, Ring ring) {
   EventRings& rings = *work.rings;
-  const hn::CappedTag<float, kPadding> df;
-  const hn::RebindToUnsigned<decltype(df)> du;
+  const hn::CappedTag<std::uint32_t, kPadding> du;
   const HitSet left = all_hits(work) & ~work.chosen;
   std::size_t at = 0;
   auto times = hn::Zero(du);  // code + 16 of the ring's hits
-  for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
-    const std::uint64_t some = static_cast<std::uint64_t>(left >> k) & ((std::uint64_t{1} << hn::Lanes(df)) - 1);
+  const auto mask_of = [&](HitSet set, std::size_t k) HWY_ATTR {
+    const std::uint64_t some = static_cast<std::uint64_t>(set >> k) & ((std::uint64_t{1} << hn::Lanes(du)) - 1);
     std::uint8_t bytes[8];
     std::memcpy(bytes, &some, sizeof(some));
-    const auto mask = hn::LoadMaskBits(df, bytes);
+    return hn::LoadMaskBits(du, bytes);
+  };
+  for (std::size_t k = 0; k < work.count; k += hn::Lanes(du)) {
+    const auto mask = mask_of(left, k);
     const auto codes = hn::Load(du, work.code + k);
     const auto time = hn::Xor(hn::And(hn::ShiftRight<1>(codes), hn::Set(du, 31)), hn::Set(du, 16));
-    times = hn::Add(times, hn::IfThenElse(hn::RebindMask(du, mask), hn::Zero(du), time));
-    const auto i = hn::Compress(hn::Load(df, work.i + k), mask);
-    const auto j = hn::Compress(hn::Load(df, work.j + k), mask);
-    const auto z = hn::Compress(hn::Load(df, work.z + k), mask);
-    const auto code = hn::Compress(codes, hn::RebindMask(du, mask));
-    hn::StoreU(i, df, work.i + at);
-    hn::StoreU(j, df, work.j + at);
-    hn::StoreU(z, df, work.z + at);
-    hn::StoreU(code, du, work.code + at);
-    at += static_cast<std::size_t>(std::popcount(some));
+    times = hn::Add(times, hn::IfThenElseZero(mask_of(work.chosen, k), time));
+    const auto place = hn::Compress(hn::Load(du, work.place + k), mask);
+    hn::StoreU(place, du, work.place + at);
+    hn::StoreU(hn::Compress(codes, mask), du, work.code + at);
+    at += hn::CountTrue(du, mask);
   }
-  const auto lanes = static_cast<std::uint32_t>((work.count + hn::Lanes(df) - 1) / hn::Lanes(df) * hn::Lanes(df));
-  const std::uint32_t padding = lanes - work.count;  // counted as of the ring, with time code 0
-  const auto time_sum = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(du, times)) - 16 * padding);
+  const auto time_sum = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(du, times)));
   ring.time_ns = mean_time_ns(time_sum - 16 * ring.hits, ring.hits);
   rings.rings[rings.count++] = ring;
   work.count = static_cast<std::uint32_t>(at);
-  pad(work);
 }
 
 // Fits the chosen hits of events work[active[0..count-1]].
@@ -507,14 +521,8 @@ HWY_INLINE std::size_t next_rings(Work* work, std::uint8_t* active, std::size_t 
   count = start_rings(work, active, count, limits);
   fit_all(work, active, count, rings);
   count = keep_if(active, count, rings, [&](std::size_t at, const Ring& ring) {
-    if (!has_ring(ring.status) || ring.hits < limits.ptolemy_hits_min) return false;
-    work[at].chosen = choose_near(work[at], ring, limits.take_in);
-    return true;
-  });
-  fit_all(work, active, count, rings);
-  count = keep_if(active, count, rings, [&](std::size_t at, const Ring& ring) {
     if (!has_ring(ring.status) || ring.hits < limits.hits_min) return false;
-    work[at].chosen = choose_near(work[at], ring, limits.keep);
+    work[at].chosen = choose_near(work[at], circle_of(ring), limits.keep);
     return true;
   });
   fit_all(work, active, count, rings);

@@ -5,17 +5,18 @@
 //   1  hits near in time
 //   2  eight start directions: both ends of x, of y and of the axes turned by 45 degrees; the outermost hit at an end is A
 //   3  triplets A, B, C whose circle is not too big; of all directions' triplets the one on whose circle most hits lie
-//   4  another hit D belongs if |AD BC + AB CD - AC BD| is small in one of the three pairings: 0 for four points on a circle
-//   5  fit, take in the hits near the circle, fit again, keep the nearest, fit again
+//   4  where cuts ask for it: enough hits D with a small |AD BC + AB CD - AC BD| in one of the three pairings: 0 for four points on a circle
+//   5  fit the hits near the triplet's circle, keep the nearest, fit again
 //   6  cuts on the ring
 //
 // Terms
 //   lattice    a PM sits at x = 9 i mm, y = 9 sqrt(3) j mm; squared distances are 81 (di^2 + 3 dj^2) mm^2, integers until the last step.
-//   key        of a hit in a direction: how far out it is (13 bits, signed) and its i and j (13 bits), in one integer. No two PMs have the same.
+//   along      how far out a hit is in a direction, an integer of 13 bits. No two PMs have the same.
+//   place      of a PM: its i and j in 13 bits.
 //   start      one of 16 searches for a triplet: a direction, and on which side of A the hit B is looked for.
 //
 // The bits do not depend on the order of hits or on the instruction set: triplets are compared in integers, scores and fits are sums of
-// integers, and the floating point in between works on one hit or one triplet at a time.
+// integers (scores in fixed point of 16 bits), and the floating point in between works on one hit or one triplet at a time.
 // Thread rules: pure functions; no allocation, no exception.
 #pragma once
 
@@ -47,13 +48,14 @@ struct AlmagestCuts {
   // Of the hits left: if a triplet of the first eight starts scores as much, the other eight are not tried. Ours. Too small: worse triplets win;
   // above 1: never, which costs time.
   float score_enough = 0.6F;
-  // mm^2, of Ptolemy's test. Too small: few hits in the first fit; too big: noise in the first fit.
+  // mm^2, of Ptolemy's test. Too small: few hits pass; too big: noise passes.
   float ptolemy_max_mm2 = 40.0F;
-  // Hits that pass Ptolemy's test, A, B and C included (published: 4). Too small: nothing, later cuts remain; too big: half of the rings are lost.
+  // Hits that must pass Ptolemy's test, A, B and C included, which always do: up to 3 the test is not made (published: 4). Too small: nothing, later
+  // cuts remain; too big: half of the rings are lost.
   std::uint32_t ptolemy_hits_min = 3;
-  // mm from the first fit's circle, to take hits in. Too small: hits of badly known circles are lost; too big: noise and other rings' hits pull.
+  // mm from the triplet's circle, to take hits in. Too small: hits of badly known circles are lost; too big: noise and other rings' hits pull.
   float take_in_mm = 29.0F;
-  // mm from the second fit's circle, to keep hits. Ours. Too small: the ring's own hits are lost (5.4 mm a hit); too big: as take_in_mm.
+  // mm from the first fit's circle, to keep hits. Ours. Too small: the ring's own hits are lost (5.4 mm a hit); too big: as take_in_mm.
   float keep_mm = 14.0F;
   // mm. Too small: bunches of noise pass; too big: slow pions and kaons are lost.
   float radius_min_mm = 50.0F;
@@ -111,19 +113,19 @@ const char* find_almagest_target();
 namespace almagest {
 
 inline constexpr std::uint32_t kDirections = 8;
-inline constexpr std::uint32_t kStarts = 16;  // start s: direction s % 8; B on one side of A (s < 8) or on the other
-inline constexpr std::int32_t kNoKey = -0x7fffffff;
-inline constexpr float kScoreUnit = 1024.0F;  // of a hit on the circle
+inline constexpr std::uint32_t kStarts = 16;     // start s: direction s % 8; B on one side of A (s < 8) or on the other
+inline constexpr std::int32_t kNone = -0x8000;   // less than any hit's place along a direction
+inline constexpr std::int32_t kScoreUnit = 256;  // of a hit on the circle
 inline constexpr float kPitchMm = 9.0F;
 inline constexpr float kRowPitchMm = 15.588457F;
 
 // The cuts in units of the lattice, as both paths use them.
 struct Limits {
-  float pair_z, far_pair_z;   // squared distances
-  float flat;                 // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
-  float score_scale;          // over the radius: makes 32 of score_width_mm
-  std::int32_t score_min;     // in 1 / kScoreUnit
-  std::int32_t score_enough;  // a hit, in 1 / kScoreUnit
+  std::int32_t pair_z, far_pair_z;  // squared distances must be more
+  float flat;                       // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
+  float score_scale;                // over the radius: makes 128 of score_width_mm
+  std::int32_t score_min;           // in 1 / kScoreUnit
+  std::int32_t score_enough;        // a hit, in 1 / kScoreUnit
   float ptolemy_max_mm2;
   float take_in, keep;
   float radius_min_mm, radius_max_mm, rms_max_mm;
@@ -131,17 +133,22 @@ struct Limits {
   std::int32_t window_codes;  // of time; 32: no cut
 };
 
+NANET_HD constexpr std::int32_t squared_limit(float distance_mm) {
+  const float z = distance_mm * distance_mm / 81.0F;
+  return z < 32767.0F ? static_cast<std::int32_t>(z) : 32767;
+}
+
 NANET_HD constexpr Limits limits_of(const AlmagestCuts& cuts) {
   const float width_mm = cuts.score_width_mm > 0.1F ? cuts.score_width_mm : 0.1F;
   const float score = cuts.score_min > 0.0F ? (cuts.score_min < 1000.0F ? cuts.score_min : 1000.0F) : 0.0F;
   const float enough = cuts.score_enough > 0.0F ? (cuts.score_enough < 2.0F ? cuts.score_enough : 2.0F) : 0.0F;
   const float codes = cuts.time_window_ns > 0.0F ? cuts.time_window_ns / kHitTimeUnitNs : 0.0F;
-  return Limits{.pair_z = cuts.pair_distance_min_mm * cuts.pair_distance_min_mm / 81.0F,
-                .far_pair_z = cuts.far_pair_distance_min_mm * cuts.far_pair_distance_min_mm / 81.0F,
+  return Limits{.pair_z = squared_limit(cuts.pair_distance_min_mm),
+                .far_pair_z = squared_limit(cuts.far_pair_distance_min_mm),
                 .flat = cuts.circumradius_max_mm * cuts.circumradius_max_mm * (12.0F / 81.0F),
-                .score_scale = 16.0F / (width_mm / kPitchMm),
-                .score_min = static_cast<std::int32_t>(score * kScoreUnit),
-                .score_enough = static_cast<std::int32_t>(enough * kScoreUnit),
+                .score_scale = 64.0F / (width_mm / kPitchMm),
+                .score_min = static_cast<std::int32_t>(score * static_cast<float>(kScoreUnit)),
+                .score_enough = static_cast<std::int32_t>(enough * static_cast<float>(kScoreUnit)),
                 .ptolemy_max_mm2 = cuts.ptolemy_max_mm2,
                 .take_in = cuts.take_in_mm / kPitchMm,
                 .keep = cuts.keep_mm / kPitchMm,
@@ -163,27 +170,27 @@ NANET_HD constexpr std::int32_t along(std::uint32_t direction, std::int32_t i, s
   return (direction & 1u) != 0 ? -sum : sum;
 }
 
-NANET_HD constexpr std::int32_t key_of(std::uint32_t direction, std::int32_t i, std::int32_t j) {
-  return along(direction, i, j) * 8192 + ((i + 64) << 6 | (j + 32));
-}
-NANET_HD constexpr std::int32_t i_of(std::int32_t key) { return (key >> 6 & 127) - 64; }
-NANET_HD constexpr std::int32_t j_of(std::int32_t key) { return (key & 63) - 32; }
+// A PM's place in 13 bits; never 0.
+NANET_HD constexpr std::int32_t place_of(std::int32_t i, std::int32_t j) { return (i + 64) << 6 | (j + 32); }
 
-// A hit on the lattice; z = i^2 + 3 j^2. All integers.
+// A hit on the lattice; z = i^2 + 3 j^2.
 struct Point {
-  float i, j, z;
+  std::int32_t i, j, z;
 };
-NANET_HD constexpr Point point_of(std::int32_t key) {
-  const auto i = static_cast<float>(i_of(key));
-  const auto j = static_cast<float>(j_of(key));
-  return {i, j, i * i + 3.0F * (j * j)};
+NANET_HD constexpr Point point_at(std::int32_t i, std::int32_t j) { return {i, j, i * i + 3 * j * j}; }
+NANET_HD constexpr Point point_of(std::int32_t place) { return point_at((place >> 6) - 64, (place & 63) - 32); }
+NANET_HD constexpr std::int32_t squared_distance(const Point& a, const Point& b) {
+  return (a.z + b.z) - (b.i * (2 * a.i) + b.j * (6 * a.j));
 }
-NANET_HD constexpr float squared_distance(const Point& a, const Point& b) {
-  return (a.z + b.z) - (b.i * (2.0F * a.i) + b.j * (6.0F * a.j));
-}
+
+// A circle on the lattice.
+struct Circle {
+  float i, j, radius;
+};
 
 struct Triplet {
   std::int32_t score = -1;  // -1: there is none
+  Circle circle;
   Point a, b, c;
 };
 
@@ -194,77 +201,110 @@ struct Hits {
   std::uint32_t count = 0;
 };
 
-NANET_HD inline std::int32_t outermost(const Hits& hits, std::uint32_t direction) {
-  std::int32_t best = kNoKey;
+NANET_HD inline Point outermost(const Hits& hits, std::uint32_t direction) {
+  std::uint32_t best = 0;
+  std::int32_t most = kNone;
   for (std::uint32_t k = 0; k < hits.count; ++k) {
-    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(hits.points[k].i),
-                                    static_cast<std::int32_t>(hits.points[k].j));
-    if (key > best) best = key;
+    const std::int32_t value = along(direction, hits.points[k].i, hits.points[k].j);
+    if (value > most) best = k;
+    if (value > most) most = value;
   }
-  return best;
+  return hits.points[best];
 }
 
-// Is the hit on the side of A where start s looks for B? (It looks for C on the other.)
+// Is the hit on the side of A where start s looks for B? (It looks for C on the other.) Not for hits on A itself.
 NANET_HD inline bool is_on_side_of_b(std::uint32_t start, const Point& hit, const Point& a) {
-  const std::uint32_t across = (start & 7u) ^ 2u;
-  const std::int32_t difference = along(across, static_cast<std::int32_t>(hit.i - a.i), static_cast<std::int32_t>(hit.j - a.j));
-  return start < kDirections ? difference > 0 : difference <= 0;
+  const std::int32_t difference = along((start & 7u) ^ 2u, hit.i - a.i, hit.j - a.j);
+  return start < kDirections ? difference > 0 : difference < 0;
+}
+
+// Fixed point, as vectors of 16-bit integers have it.
+NANET_HD inline std::int32_t saturated(std::int32_t value) { return value < -32768 ? -32768 : (value > 32767 ? 32767 : value); }
+NANET_HD inline std::int32_t multiply_fixed(std::int32_t a, std::int32_t b) { return (a * b + 16384) >> 15; }
+NANET_HD inline std::int32_t fixed_of(float value) {
+  const float low = value > -32767.0F ? value : -32767.0F;
+  return static_cast<std::int32_t>((low < 32767.0F ? low : 32767.0F) + 32768.5F) - 32768;
+}
+
+// A circle's coefficients: (d^2 - R^2) / 2 R of a hit at i, j is scale z + offset - (scale_i i + scale_j j), in 1/128 of the score's width.
+struct ScoreFactors {
+  std::int32_t scale, scale_i, scale_j, offset;  // in 2^-11, 2^-6, 2^-5 and 1
+};
+
+NANET_HD inline ScoreFactors score_factors_of(const Circle& circle, float radius2, const Limits& limits) {
+  const float scale = limits.score_scale / circle.radius;
+  const float center_z = circle.i * circle.i + 3.0F * (circle.j * circle.j);
+  return {fixed_of(scale * 2048.0F), fixed_of(scale * (circle.i * 128.0F)), fixed_of(scale * (circle.j * 192.0F)),
+          fixed_of(scale * (center_z - radius2))};
+}
+
+// What a hit adds to a circle's score: kScoreUnit on it, 0 from the score's width on.
+NANET_HD inline std::int32_t score_of(const ScoreFactors& factors, const Point& d) {
+  const std::int32_t out = saturated(multiply_fixed(factors.scale, d.z * 16) + factors.offset);
+  const std::int32_t in = saturated(multiply_fixed(factors.scale_i, d.i * 512) + multiply_fixed(factors.scale_j, d.j * 1024));
+  const std::int32_t pull = saturated(out - in);
+  const std::int32_t near = pull < -128 ? -128 : (pull > 128 ? 128 : pull);
+  return (16384 - near * near) >> 6;
+}
+
+// The angle at which C must see A and B for a circle that is not too big: |cotangent| at most this / 8192 / sqrt(3); 0: A and B are too far apart.
+NANET_HD inline std::int32_t cotangent_limit(float ab, const Limits& limits) {
+  const float square = limits.flat / ab - 3.0F;
+  const float limit = std::sqrt(square > 0.0F ? square : 0.0F) * 8192.0F;
+  return limit < 65535.0F ? static_cast<std::int32_t>(limit) : 65535;
 }
 
 // Step 3: the triplet of a start, with its score.
 NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, const Limits& limits) {
   const std::uint32_t direction = start & 7u;
   Triplet triplet;
-  const Point a = point_of(outermost(hits, direction));
-  std::int32_t key_b = kNoKey;
+  const Point a = outermost(hits, direction);
+  Point b{};
+  std::int32_t along_b = kNone;
   for (std::uint32_t k = 0; k < hits.count; ++k) {
     const Point& d = hits.points[k];
-    if (!(squared_distance(a, d) > limits.pair_z) || !is_on_side_of_b(start, d, a)) continue;
-    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(d.i), static_cast<std::int32_t>(d.j));
-    if (key > key_b) key_b = key;
+    const std::int32_t value = along(direction, d.i, d.j);
+    if (squared_distance(a, d) <= limits.pair_z || !is_on_side_of_b(start, d, a) || value <= along_b) continue;
+    along_b = value;
+    b = d;
   }
-  if (key_b == kNoKey) return triplet;
-  const Point b = point_of(key_b);
-  const float bi = b.i - a.i;
-  const float bj = b.j - a.j;
-  const float ab = squared_distance(a, b);
-  const float flat = limits.flat / ab;
-  const float cross_a = bi * a.j - bj * a.i;
-  std::int32_t key_c = kNoKey;
+  if (along_b == kNone) return triplet;
+  const std::int32_t bi = b.i - a.i;
+  const std::int32_t bj = b.j - a.j;
+  const auto ab = static_cast<float>(squared_distance(a, b));
+  const std::int32_t cotangent = cotangent_limit(ab, limits);
+  const std::int32_t dot_ab = a.i * b.i + 3 * (a.j * b.j);
+  const std::int32_t cross_a = bi * a.j - bj * a.i;
+  Point c{};
+  std::int32_t along_c = kNone;
   for (std::uint32_t k = 0; k < hits.count; ++k) {
     const Point& d = hits.points[k];
-    const float ad = squared_distance(a, d);
-    const float cross = (bi * d.j - bj * d.i) - cross_a;
-    const bool round = ad * squared_distance(b, d) <= (cross * cross) * flat;
-    if (!(ad > limits.far_pair_z) || is_on_side_of_b(start, d, a) || !round) continue;
-    const std::int32_t key = key_of(direction, static_cast<std::int32_t>(d.i), static_cast<std::int32_t>(d.j));
-    if (key > key_c) key_c = key;
+    const std::int32_t value = along(direction, d.i, d.j);
+    const std::int32_t dot = (d.z + dot_ab) - (d.i * (a.i + b.i) + d.j * (3 * (a.j + b.j)));  // of D to A and D to B
+    const std::int32_t cross = (bi * d.j - bj * d.i) - cross_a;
+    const std::int64_t limit = std::int64_t{(cross < 0 ? -cross : cross) * 8} * cotangent >> 16;
+    const bool beside = squared_distance(a, d) > limits.far_pair_z && is_on_side_of_b(start ^ 8u, d, a);
+    if (!beside || (dot < 0 ? -dot : dot) > limit || value <= along_c) continue;
+    along_c = value;
+    c = d;
   }
-  if (key_c == kNoKey) return triplet;
-  const Point c = point_of(key_c);
+  if (along_c == kNone || cotangent == 0) return triplet;
 
   // The circle; the cross product is not 0, or C would not have been round.
-  const float ci = c.i - a.i;
-  const float cj = c.j - a.j;
-  const float ac = squared_distance(a, c);
-  const float inverse = 0.5F / (bi * cj - bj * ci);
-  const float from_a_i = (cj * ab - bj * ac) * inverse;
-  const float from_a_j = (bi * ac - ci * ab) * (inverse * (1.0F / 3.0F));
+  const auto bif = static_cast<float>(bi);
+  const auto bjf = static_cast<float>(bj);
+  const auto ci = static_cast<float>(c.i - a.i);
+  const auto cj = static_cast<float>(c.j - a.j);
+  const auto ac = static_cast<float>(squared_distance(a, c));
+  const float inverse = 0.5F / (bif * cj - bjf * ci);
+  const float from_a_i = (cj * ab - bjf * ac) * inverse;
+  const float from_a_j = (bif * ac - ci * ab) * (inverse * (1.0F / 3.0F));
   const float radius2 = from_a_i * from_a_i + 3.0F * (from_a_j * from_a_j);
-  const float center_i = a.i + from_a_i;
-  const float center_j = a.j + from_a_j;
-  const float scale = limits.score_scale / std::sqrt(radius2);
-  const float scale_i = scale * (2.0F * center_i);
-  const float scale_j = scale * (6.0F * center_j);
-  const float offset = scale * ((center_i * center_i + 3.0F * (center_j * center_j)) - radius2);
+  const Circle circle{static_cast<float>(a.i) + from_a_i, static_cast<float>(a.j) + from_a_j, std::sqrt(radius2)};
+  const ScoreFactors factors = score_factors_of(circle, radius2, limits);
   std::int32_t score = 0;
-  for (std::uint32_t k = 0; k < hits.count; ++k) {
-    const Point& d = hits.points[k];
-    const float pull = (scale * d.z + offset) - (scale_i * d.i + scale_j * d.j);
-    const float weight = kScoreUnit - pull * pull;
-    score += weight > 0.0F ? static_cast<std::int32_t>(weight) : 0;
-  }
-  return {score, a, b, c};
+  for (std::uint32_t k = 0; k < hits.count; ++k) score = saturated(score + score_of(factors, hits.points[k]));
+  return {score, circle, a, b, c};
 }
 
 // Steps 2 and 3: of equals the first. The second half of the starts only if the first found nothing good enough.
@@ -278,24 +318,33 @@ NANET_HD inline Triplet best_triplet(const Hits& hits, const Limits& limits) {
   return best;
 }
 
-// A fitted circle on the lattice.
-struct Circle {
-  float i, j, radius;
-};
 NANET_HD inline Circle circle_of(const Ring& ring) {
   return {ring.x_mm * (1.0F / kPitchMm), ring.y_mm * (1.0F / kRowPitchMm), ring.radius_mm * (1.0F / kPitchMm)};
 }
 
-NANET_HD inline bool passes_ptolemy(const Triplet& t, const Point& d, float ab_mm, float ac_mm, float bc_mm, const Limits& limits) {
-  const float ad_mm = kPitchMm * std::sqrt(squared_distance(t.a, d));
-  const float bd_mm = kPitchMm * std::sqrt(squared_distance(t.b, d));
-  const float cd_mm = kPitchMm * std::sqrt(squared_distance(t.c, d));
-  return ptolemy_mm2(ab_mm, ac_mm, bc_mm, ad_mm, bd_mm, cd_mm) <= limits.ptolemy_max_mm2;
+NANET_HD inline float distance_mm_of(const Point& a, const Point& b) {
+  return kPitchMm * std::sqrt(static_cast<float>(squared_distance(a, b)));
+}
+
+// Step 4: do enough hits pass? A, B and C always do. points(k): hit k of `count`.
+template <class Points>
+NANET_HD inline bool passes_ptolemy(const Triplet& t, std::uint32_t count, const Limits& limits, const Points& points) {
+  if (limits.ptolemy_hits_min <= 3) return true;
+  const float ab_mm = distance_mm_of(t.a, t.b);
+  const float ac_mm = distance_mm_of(t.a, t.c);
+  const float bc_mm = distance_mm_of(t.b, t.c);
+  std::uint32_t passed = 0;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const Point d = points(k);
+    const float value_mm2 = ptolemy_mm2(ab_mm, ac_mm, bc_mm, distance_mm_of(t.a, d), distance_mm_of(t.b, d), distance_mm_of(t.c, d));
+    passed += value_mm2 <= limits.ptolemy_max_mm2 ? 1u : 0u;
+  }
+  return passed >= limits.ptolemy_hits_min;
 }
 
 NANET_HD inline bool is_near(const Circle& circle, const Point& d, float distance) {
-  const float di = d.i - circle.i;
-  const float dj = d.j - circle.j;
+  const float di = static_cast<float>(d.i) - circle.i;
+  const float dj = static_cast<float>(d.j) - circle.j;
   const float d2 = di * di + 3.0F * (dj * dj);
   const float inner = circle.radius > distance ? circle.radius - distance : 0.0F;
   const float outer = circle.radius + distance;
@@ -307,13 +356,12 @@ NANET_HD inline Ring fit(const Hits& hits, const bool* chosen) {
   RingSums sums;
   for (std::uint32_t k = 0; k < hits.count; ++k) {
     if (!chosen[k]) continue;
-    add(sums, make_ring_sums_row(static_cast<std::int32_t>(hits.points[k].i), static_cast<std::int32_t>(hits.points[k].j)));
+    add(sums, make_ring_sums_row(hits.points[k].i, hits.points[k].j));
   }
   return solve_ring(sums);
 }
 
-NANET_HD inline Ring refit(const Hits& hits, const Ring& ring, float distance, bool* chosen) {
-  const Circle circle = circle_of(ring);
+NANET_HD inline Ring fit_near(const Hits& hits, const Circle& circle, float distance, bool* chosen) {
   for (std::uint32_t k = 0; k < hits.count; ++k) chosen[k] = is_near(circle, hits.points[k], distance);
   return fit(hits, chosen);
 }
@@ -328,17 +376,10 @@ NANET_HD inline bool is_accepted(const Ring& ring, const Limits& limits) {
 NANET_HD inline bool find_ring(const Hits& hits, const Limits& limits, bool* chosen, Ring& ring) {
   const Triplet triplet = best_triplet(hits, limits);
   if (triplet.score < 0 || triplet.score < limits.score_min) return false;
-  const float ab_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.b));
-  const float ac_mm = kPitchMm * std::sqrt(squared_distance(triplet.a, triplet.c));
-  const float bc_mm = kPitchMm * std::sqrt(squared_distance(triplet.b, triplet.c));
-  for (std::uint32_t k = 0; k < hits.count; ++k) {
-    chosen[k] = passes_ptolemy(triplet, hits.points[k], ab_mm, ac_mm, bc_mm, limits);
-  }
-  ring = fit(hits, chosen);
-  if (!has_ring(ring.status) || ring.hits < limits.ptolemy_hits_min) return false;
-  ring = refit(hits, ring, limits.take_in, chosen);
+  if (!passes_ptolemy(triplet, hits.count, limits, [&hits](std::uint32_t k) { return hits.points[k]; })) return false;
+  ring = fit_near(hits, triplet.circle, limits.take_in, chosen);
   if (!has_ring(ring.status) || ring.hits < limits.hits_min) return false;
-  ring = refit(hits, ring, limits.keep, chosen);
+  ring = fit_near(hits, circle_of(ring), limits.keep, chosen);
   if (!has_ring(ring.status) || ring.hits < limits.hits_min || !is_accepted(ring, limits)) return false;
   return true;
 }
@@ -377,9 +418,7 @@ NANET_HD inline void choose_hits(const HitPlane& plane, const PmPoint* points, c
     const std::int32_t code = plane.time_code[k];
     if (code < start || code >= start + limits.window_codes) continue;
     const PmPoint& pm = points[plane.row[k]];
-    const auto i = static_cast<float>(pm.i);
-    const auto j = static_cast<float>(pm.j);
-    hits.points[hits.count] = {i, j, i * i + 3.0F * (j * j)};
+    hits.points[hits.count] = point_at(pm.i, pm.j);
     hits.time_codes[hits.count++] = static_cast<std::int8_t>(code);
   }
 }

@@ -45,18 +45,56 @@ TEST(Almagest, PtolemyOnLiteralPoints) {
   EXPECT_GT(test_value_mm2(at(0.3, 150), at(1.9, 150), at(4.1, 150), at(5.4, 155)), 10.0F);
 }
 
-TEST(Almagest, KeysAreUniqueAndHoldThePlace) {
+TEST(Almagest, NoTwoPmsAreEquallyFarOut) {
   for (std::uint32_t direction = 0; direction < almagest::kDirections; ++direction) {
     std::set<std::int32_t> seen;
     for (std::size_t channel = 0; channel < kPmPointRows; ++channel) {
       const PmPoint& pm = kPmPoints[channel];
       if (pm.mapped == 0) continue;
-      const std::int32_t key = almagest::key_of(direction, pm.i, pm.j);
-      EXPECT_EQ(almagest::i_of(key), pm.i);
-      EXPECT_EQ(almagest::j_of(key), pm.j);
-      EXPECT_TRUE(seen.insert(key >> 13).second) << channel;
+      const almagest::Point point = almagest::point_of(almagest::place_of(pm.i, pm.j));
+      EXPECT_EQ(point.i, pm.i);
+      EXPECT_EQ(point.j, pm.j);
+      EXPECT_TRUE(seen.insert(almagest::along(direction, pm.i, pm.j)).second) << channel;
     }
   }
+}
+
+// A circle of radius 100 mm about (45, 9 sqrt(3)) mm; score_width_mm is 20. What a hit p mm outside scores is 1 - (p / 20)^2.
+TEST(Almagest, ScoreFallsWithTheSquareOfTheDistance) {
+  const almagest::Limits limits = almagest::limits_of({});
+  const almagest::Circle circle{5.0F, 1.0F, 100.0F / 9.0F};
+  const almagest::ScoreFactors factors = almagest::score_factors_of(circle, circle.radius * circle.radius, limits);
+  for (int i = -33; i <= 33; ++i) {
+    for (int j = -19; j <= 19; ++j) {
+      const double x_mm = 9.0 * (i - 5);
+      const double y_mm = 15.588457268119894 * (j - 1);
+      const double p = (x_mm * x_mm + y_mm * y_mm - 100.0 * 100.0) / 200.0 / 20.0;
+      const double expected = p * p < 1.0 ? 1.0 - p * p : 0.0;
+      EXPECT_NEAR(score_of(factors, almagest::point_at(i, j)) / 256.0, expected, 0.05) << i << " " << j;
+    }
+  }
+}
+
+// Published: four hits must pass; by default A, B and C are enough.
+TEST(Almagest, PtolemyCutDropsRingsWithoutAFourthHit) {
+  auto finder = kAlmagest;
+  finder.cuts.ptolemy_hits_min = 4;
+  std::vector<classic::Hits> events;
+  classic::Source source(31);
+  for (int k = 0; k < 500; ++k) events.push_back(source.next(1, 1.2).hits);
+  std::uint32_t rings = 0;
+  std::uint32_t with_cut = 0;
+  for (const classic::Hits& hits : events) {
+    rings += kAlmagest.fast(hits).count;
+    const EventRings found = finder.fast(hits);
+    EXPECT_TRUE(classic::same_bits(found, finder.one(hits)));
+    with_cut += found.count;
+  }
+  EXPECT_LE(with_cut, rings);
+  EXPECT_GE(with_cut, 450U);
+  finder.cuts.ptolemy_max_mm2 = 0.0F;
+  finder.cuts.ptolemy_hits_min = 100;
+  for (const classic::Hits& hits : events) EXPECT_EQ(finder.fast(hits).count, 0);
 }
 
 TEST(Almagest, TimeWindowKeepsTheDensestTimes) {
