@@ -19,6 +19,13 @@ from nanet.l0tp.config import L0tpConfig
 from nanet.machine import CorePlan, keep_to, plan_cores
 
 OK, BROKEN = 0, 1
+RING_MIX = (0.1, 0.5, 0.25, 0.1, 0.05)  # shares of 0 to 4 rings
+# What the boards send: one ring of 20 hits an event; the default mix of several rings, at any radius; the same mix of real particles.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "single": {"mean_hits": 20.0},
+    "multi": {"mean_hits": 12.0, "noise_hits": 1.2, "ring_count_shares": RING_MIX, "flat_radius": True},
+    "particles": {"mean_hits": 12.0, "noise_hits": 1.2, "ring_count_shares": RING_MIX},
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ class Loop:
     in_flight_packets_max: int = 0
     events_per_packet: int = 16
     topology: str = "run_to_completion"
-    mean_hits: float = 20.0
+    sample: str = "single"  # of SAMPLES
+    mean_hits: float | None = None  # None: the sample's
+    finder: str = "math"
     seed: int = 1
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
     open_events_max: int = 8192  # more than boards send between two looks; a larger memory leaves the second-level cache
@@ -47,6 +56,8 @@ class Loop:
 def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
     """The two configurations of a loop over 127.0.0.1."""
     receive, answers = f"udp://127.0.0.1:{loop.port}", f"udp://127.0.0.1:{loop.port + 100}"
+    sample = SAMPLES[loop.sample] | ({} if loop.mean_hits is None else {"mean_hits": loop.mean_hits})
+    finder = {"name": loop.finder}
     sources = [{"name": f"board{n}", "source_id": 0x1C, "source_sub_id": n} for n in range(loop.boards)]
     engine = EngineConfig.model_validate({
         "version": 1,
@@ -56,7 +67,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
         # One thread needs no more buffers than it can fill before it looks at them; few stay in the second-level cache.
         "memory_regions": [{"name": "rich", "buffer_count": 4 if loop.topology == "run_to_completion" else 64}],
         "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
-        "processor": {"kind": "rich", "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
+        "processor": {"kind": "rich", "finder": finder, "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
         "answers": {"endpoint": answers, "copies": [demo_l0.primitives_endpoint(loop.port)] if loop.l0 else []},
         "waiting": {"spin": -1 if cores.engine is not None else 200},
         "run": {"budget_us": loop.budget_us},
@@ -75,7 +86,8 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
             "packet_bytes": loop.packet_bytes,
             "events_per_packet": loop.events_per_packet,
             "cpu_core": cores.emulator,
-            "monte_carlo": {"mean_hits": loop.mean_hits, "seed": loop.seed},
+            "monte_carlo": sample | {"seed": loop.seed, "hits_max": 32 if loop.boards == 1 and loop.layout == "padded" else 128},
+            "finder": finder,
         }
         | (demo_l0.emulator_part(loop.port) if loop.l0 else {})
     )

@@ -184,7 +184,7 @@ class EmulatorConfig(Decision):
                 "a padded packet has 1168 bytes",
                 "set 0 or 1168",
             )
-        if self.monte_carlo.hits_max > 32:
+        if self.monte_carlo.hits_max > 32 and self.boards == 1:
             raise problem(
                 f"monte_carlo.hits_max {self.monte_carlo.hits_max} does not fit the padded layout",
                 "an event has 32 hit slots",

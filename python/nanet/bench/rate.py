@@ -58,6 +58,8 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
         "critical_rate_events_per_s": critical,
         "limited_by": "sender" if limited else ("search range" if critical >= search.highest else "engine"),
         "boards": loop.boards,
+        "sample": loop.sample,
+        "finder": loop.finder,
         "layout": loop.layout,
         "burst_packets": loop.burst_packets,
         "events_per_packet": loop.events_per_packet,
@@ -139,6 +141,8 @@ def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
     case = f"{result['boards']}board-{result['layout']}-burst{result['burst_packets']}-{result['topology']}"
+    if (result["sample"], result["finder"]) != ("single", "math"):
+        case += f"-{result['sample']}-{result['finder']}"
     rows = [(case, "critical_rate", float(result["critical_rate_events_per_s"]), "events/s")]
     for step in result["steps"]:
         at = f"{case}@{step['rate_events_per_s']:.0f}"

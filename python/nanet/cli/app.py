@@ -33,6 +33,14 @@ class Layout(StrEnum):
     PACKED = "packed"
 
 
+class Sample(StrEnum):
+    """Which events the boards send."""
+
+    SINGLE = "single"
+    MULTI = "multi"
+    PARTICLES = "particles"
+
+
 class Topology(StrEnum):
     """Threads of the engine."""
 
@@ -56,7 +64,12 @@ L0Option = Annotated[
     bool,
     typer.Option("--l0/--no-l0", help="With the L0 trigger processor (at PORT + 200, its triggers to PORT + 300), or without."),
 ]
-MeanHits = Annotated[float, typer.Option("--mean-hits", help="Mean hits of an electron's ring.")]
+MeanHits = Annotated[float | None, typer.Option("--mean-hits", help="Mean hits of a ring (of an electron's, for particles).")]
+SampleOption = Annotated[
+    Sample,
+    typer.Option("--sample", help="single: one ring of 20 hits; multi: 0 to 4 rings and noise; particles: such of e, mu, pi."),
+]
+FinderOption = Annotated[str, typer.Option("--finder", metavar="NAME", help="Ring finder, such as math, almagest or mixture.")]
 
 
 @app.command()
@@ -68,7 +81,9 @@ def demo(
     budget_us: Budget = 1000,
     topology: TopologyOption = Topology.RUN_TO_COMPLETION,
     port: PortOption = 6200,
-    mean_hits: MeanHits = 20.0,
+    sample: SampleOption = Sample.PARTICLES,
+    mean_hits: MeanHits = None,
+    finder: FinderOption = "almagest",
     l0: L0Option = True,
     out: Out = Path("out"),
     json_file: JsonFile = None,
@@ -79,7 +94,7 @@ def demo(
 
     loop = run_demo.Loop(
         rate_events_per_s=rate, duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
-        topology=topology.value, mean_hits=mean_hits, l0=l0,
+        topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, l0=l0,
     )  # fmt: skip
     code, result = run_demo.demo(loop, out, json_file)
     for note in result["notes"]:
@@ -141,7 +156,7 @@ def tel62(
     events_per_packet: EventsPerPacket = 16,
     spill: Annotated[float, typer.Option("--spill", metavar="S", help="Length of a spill; 0: none.")] = 0.0,
     pause: Annotated[float, typer.Option("--pause", metavar="S", help="Pause between spills.")] = 0.0,
-    mean_hits: MeanHits = 20.0,
+    mean_hits: Annotated[float, typer.Option("--mean-hits", help="Mean hits of an electron's ring.")] = 20.0,
     noise_hits: Annotated[float, typer.Option("--noise-hits", help="Mean noise hits of an event.")] = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the events.")] = 1,
     core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
@@ -204,7 +219,9 @@ def bench_rate(
     short: Annotated[bool, typer.Option("--short", help="A smoke of it: four steps of one run of 0.3 s.")] = False,
     budget_us: Budget = 1000,
     port: PortOption = 6200,
-    mean_hits: MeanHits = 20.0,
+    sample: SampleOption = Sample.SINGLE,
+    mean_hits: MeanHits = None,
+    finder: FinderOption = "math",
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -215,7 +232,7 @@ def bench_rate(
 
     loop = loops.Loop(
         boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
-        budget_us=budget_us, port=port, mean_hits=mean_hits,
+        budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder,
     )  # fmt: skip
     search = rate.RateSearch(loop, lowest, highest, steps, repeats, duration)
     if short:
@@ -237,7 +254,9 @@ def bench_latency(
     short: Annotated[bool, typer.Option("--short", help="A smoke of it: one round of a second each.")] = False,
     budget_us: Budget = 1000,
     port: PortOption = 6200,
-    mean_hits: MeanHits = 20.0,
+    sample: SampleOption = Sample.SINGLE,
+    mean_hits: MeanHits = None,
+    finder: FinderOption = "math",
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -247,8 +266,9 @@ def bench_latency(
     from nanet.bench import latency
 
     loop = loops.Loop(
-        rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, mean_hits=mean_hits
-    )
+        rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, sample=sample.value,
+        mean_hits=mean_hits, finder=finder,
+    )  # fmt: skip
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:
         bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
