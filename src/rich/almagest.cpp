@@ -89,6 +89,7 @@ struct Work {
   alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // 16384 for a hit, 0 for what fills up
   alignas(64) std::uint32_t code[kMaxHits + kPadding];        // once
   Triplets triplets;                                          // of the ring in work
+  alignas(64) std::int16_t for_c[(kMaxHits + kUnroll) * kStarts];  // of each hit and start: how far out it is, or kNone if it cannot be C
   std::uint32_t count;
   HitSet chosen;  // hits of the ring in work
   EventRings* rings;
@@ -205,16 +206,11 @@ HWY_INLINE Points16<V> points16_of(D d, V places) {
   return {hn::Sub(hn::ShiftRight<6>(places), hn::Set(d, 64)), hn::Sub(hn::And(places, hn::Set(d, 63)), hn::Set(d, 32))};
 }
 
-// Hits along each start's direction and their squared distances from A, and which may be C.
-struct Columns {
-  alignas(64) std::int16_t along[(kMaxHits + kUnroll) * kStarts];
-  alignas(64) std::int16_t for_c[(kMaxHits + kUnroll) * kStarts];  // along, or none
-};
-
 // Steps 2 and 3: A and B for the starts of one vector.
 template <class D>
-HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& limits, Columns& columns) {
+HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& limits) {
   const std::size_t lanes = hn::Lanes(d);
+  std::int16_t* const along = work.for_c + start * (kMaxHits + kUnroll);
   const auto none = hn::Set(d, kNone);
   const auto out_i = hn::Load(d, kStartFactors.out_i + start);
   const auto out_j = hn::Load(d, kStartFactors.out_j + start);
@@ -222,7 +218,7 @@ HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& l
   auto place_a = hn::Zero(d);
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
     const auto value = hn::Add(hn::Mul(out_i, every(d, work.i[k])), hn::Mul(out_j, every(d, work.j[k])));
-    hn::Store(value, d, columns.along + k * lanes);
+    hn::Store(value, d, along + k * lanes);
     place_a = hn::IfThenElse(hn::Gt(value, most), every(d, work.place[k]), place_a);
     most = hn::Max(most, value);
   });
@@ -240,13 +236,13 @@ HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& l
   most = none;
   auto place_b = hn::Zero(d);
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
-    const auto value = hn::Load(d, columns.along + k * lanes);
+    const auto value = hn::Load(d, along + k * lanes);
     const auto across = hn::Mul(at_right_angles(d, value), flip);
     const auto dot = hn::Add(hn::Mul(two_i, every(d, work.i[k])), hn::Mul(six_j, every(d, work.j[k])));
     const auto ad = hn::Sub(hn::Add(a_z, every(d, work.z[k])), dot);
     const auto on_side_of_b = hn::Gt(across, across_a);
     const auto for_b = hn::IfThenElse(hn::And(on_side_of_b, hn::Gt(ad, pair_z)), value, none);
-    hn::Store(hn::IfThenElse(hn::AndNot(on_side_of_b, hn::Gt(ad, far_pair_z)), value, none), d, columns.for_c + k * lanes);
+    hn::Store(hn::IfThenElse(hn::AndNot(on_side_of_b, hn::Gt(ad, far_pair_z)), value, none), d, along + k * lanes);
     place_b = hn::IfThenElse(hn::Gt(for_b, most), every(d, work.place[k]), place_b);
     most = hn::Max(most, for_b);
   });
@@ -256,9 +252,10 @@ HWY_INLINE void find_a_and_b(D d, Work& work, std::size_t start, const Limits& l
 
 // Step 3: C for the starts of one vector.
 template <class D>
-HWY_INLINE void find_c(D d, Work& work, std::size_t start, const Columns& columns) {
+HWY_INLINE void find_c(D d, Work& work, std::size_t start) {
   const hn::RebindToUnsigned<D> du;
   const std::size_t lanes = hn::Lanes(d);
+  const std::int16_t* const along = work.for_c + start * (kMaxHits + kUnroll);
   const auto none = hn::Set(d, kNone);
   const auto three = hn::Set(d, 3);
   const auto a = points16_of(d, hn::Load(d, work.triplets.place_a + start));
@@ -278,7 +275,7 @@ HWY_INLINE void find_c(D d, Work& work, std::size_t start, const Columns& column
     const auto dot = hn::Abs(hn::Sub(hn::Add(dot_ab, every(d, work.z[k])), hn::Add(hn::Mul(sum_i, i), hn::Mul(sum_j, j))));
     const auto cross = hn::Abs(hn::Sub(hn::Sub(hn::Mul(bi, j), hn::Mul(bj, i)), cross_a));
     const auto limit = hn::BitCast(d, hn::MulHigh(hn::ShiftLeft<3>(hn::BitCast(du, cross)), cotangent));
-    const auto for_c = hn::IfThenElse(hn::Gt(dot, limit), none, hn::Load(d, columns.for_c + k * lanes));
+    const auto for_c = hn::IfThenElse(hn::Gt(dot, limit), none, hn::Load(d, along + k * lanes));
     place_c = hn::IfThenElse(hn::Gt(for_c, most), every(d, work.place[k]), place_c);
     most = hn::Max(most, for_c);
   });
@@ -431,26 +428,33 @@ HWY_INLINE std::int32_t best_start(const Triplets& triplets, std::size_t first) 
 }
 
 // The best of an event's triplets, as best_start.
-HWY_INLINE std::int32_t find_best_start(Work& work, const Limits& limits) {
-  const hn::CappedTag<std::int16_t, kStarts> d;
-  const hn::CappedTag<float, HWY_HAVE_SCALABLE ? kDirections : kStarts> df;
-  Columns columns;
-  fill_columns(work);
-  for (std::size_t at = 0; at < kStarts; at += hn::Lanes(d)) {
-    find_a_and_b(d, work, at, limits, columns);
-    for (std::size_t k = at; k < at + hn::Lanes(d); k += hn::Lanes(df)) find_cotangents(df, work, k, limits);
-    find_c(d, work, at, columns);
-    for (std::size_t k = at; k < at + hn::Lanes(d); k += hn::Lanes(df)) find_circles(df, work, k, limits);
-    find_scores(d, work, at);
-  }
+HWY_INLINE std::int32_t find_best_start(const Work& work, const Limits& limits) {
   const std::int32_t best = best_start(work.triplets, 0);
   const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(work.count);
   return best >> 4 < enough ? std::max(best, best_start(work.triplets, kDirections)) : best;
 }
 
+// Steps 2 and 3 of the active events. Each step goes over all events before the next: what one event waits for, another computes.
+HWY_INLINE void find_triplets(Work* work, const std::uint8_t* active, std::size_t count, const Limits& limits) {
+  const hn::CappedTag<std::int16_t, kStarts> d;
+  const hn::CappedTag<float, HWY_HAVE_SCALABLE ? kDirections : kStarts> df;
+  const auto for_starts = [&](auto tag, auto step) HWY_ATTR {
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t start = 0; start < kStarts; start += hn::Lanes(tag)) step(work[active[k]], start);
+    }
+  };
+  for (std::size_t k = 0; k < count; ++k) fill_columns(work[active[k]]);
+  for_starts(d, [&](Work& one, std::size_t start) HWY_ATTR { find_a_and_b(d, one, start, limits); });
+  for_starts(df, [&](Work& one, std::size_t start) HWY_ATTR { find_cotangents(df, one, start, limits); });
+  for_starts(d, [&](Work& one, std::size_t start) HWY_ATTR { find_c(d, one, start); });
+  for_starts(df, [&](Work& one, std::size_t start) HWY_ATTR { find_circles(df, one, start, limits); });
+  for_starts(d, [&](Work& one, std::size_t start) HWY_ATTR { find_scores(d, one, start); });
+}
+
 // Steps 2 to 4 of the active events; keeps those that have a triplet and returns their number.
 HWY_INLINE std::size_t start_rings(Work* work, std::uint8_t* active, std::size_t count, const Limits& limits) {
   std::size_t left = 0;
+  find_triplets(work, active, count, limits);
   for (std::size_t k = 0; k < count; ++k) {
     Work& one = work[active[k]];
     const std::int32_t best = find_best_start(one, limits);
@@ -541,8 +545,9 @@ HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRing
     hwy::Prefetch(events[k].hits);
     hwy::Prefetch(events[k].hits + 24);
   }
+  static constexpr EventRings kNoRings{};  // copied: in place, compilers fill it in the slow way
   for (std::size_t k = 0; k < count; ++k) {
-    rings[k] = EventRings{};
+    rings[k] = kNoRings;
     rings[k].truncated = events[k].count > kMaxHits ? 1 : 0;
     Work& one = work[active_count];
     one.rings = &rings[k];
