@@ -88,7 +88,10 @@ struct Work {
   alignas(64) std::uint32_t score_z[kMaxHits + kPadding];
   alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // 16384 for a hit, 0 for what fills up
   alignas(64) std::uint32_t code[kMaxHits + kPadding];        // once
-  Triplets triplets;                                          // of the ring in work
+  alignas(64) std::int16_t column_i[kMaxHits + kPadding];
+  alignas(64) std::int16_t column_j[kMaxHits + kPadding];
+  alignas(64) std::int16_t column_z[kMaxHits + kPadding];
+  Triplets triplets;                                               // of the ring in work
   alignas(64) std::int16_t for_c[(kMaxHits + kUnroll) * kStarts];  // of each hit and start: how far out it is, or kNone if it cannot be C
   std::uint32_t count;
   HitSet chosen;  // hits of the ring in work
@@ -146,7 +149,9 @@ void find_batch(const EventHits* events, std::size_t count, EventRings* rings, c
 // Fills the other columns from places. Turns of a loop over hits end on copies of the first hit, which change no maximum and score nothing.
 HWY_INLINE void fill_columns(Work& work) {
   const hn::CappedTag<std::uint32_t, kPadding> du;
+  const hn::RebindToSigned<decltype(du)> di;
   const hn::Repartition<std::int16_t, decltype(du)> d;
+  const hn::Rebind<std::int16_t, decltype(du)> once16;
   for (std::size_t k = 0; k < kUnroll; ++k) work.place[work.count + k] = work.place[0];
   const auto count = hn::Set(du, work.count);
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(du)) {
@@ -163,6 +168,12 @@ HWY_INLINE void fill_columns(Work& work) {
     store(hn::ShiftLeft<9>(i), work.score_i);
     store(hn::ShiftLeft<10>(j), work.score_j);
     store(hn::ShiftLeft<4>(z), work.score_z);
+    const auto store_once = [&](auto v, std::int16_t* column) HWY_ATTR {
+      hn::Store(hn::DemoteTo(once16, hn::ShiftRight<16>(hn::BitCast(di, v))), once16, column + k);
+    };
+    store_once(i, work.column_i);
+    store_once(j, work.column_j);
+    store_once(z, work.column_z);
     const auto is_hit = hn::Lt(hn::Iota(du, static_cast<std::uint32_t>(k)), count);
     store(hn::IfThenElseZero(is_hit, hn::Set(du, 16384u << 16 | 16384u)), work.score_most);
   }
@@ -388,13 +399,13 @@ template <class Test>
 HWY_INLINE HitSet choose(const Work& work, Test test) {
   const hn::CappedTag<float, 16> df;
   const hn::RebindToSigned<decltype(df)> di;
-  const hn::RebindToUnsigned<decltype(df)> du;
+  const hn::Rebind<std::int16_t, decltype(df)> d16;
   HitSet bits = 0;
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(df)) {
     std::uint8_t bytes[8] = {};
-    const auto number = [&](const std::uint32_t* twice)
-                            HWY_ATTR { return hn::ConvertTo(df, hn::ShiftRight<16>(hn::BitCast(di, hn::Load(du, twice + k)))); };
-    hn::StoreMaskBits(df, test(df, number(work.i), number(work.j)), bytes);
+    const auto number = [&](const std::int16_t* column)
+                            HWY_ATTR { return hn::ConvertTo(df, hn::PromoteTo(di, hn::Load(d16, column + k))); };
+    hn::StoreMaskBits(df, test(df, number(work.column_i), number(work.column_j)), bytes);
     std::uint64_t some = 0;
     std::memcpy(&some, bytes, sizeof(some));
     bits |= HitSet{some} << k;
@@ -502,7 +513,7 @@ HWY_INLINE void fit_all(const Work* work, const std::uint8_t* active, std::size_
   alignas(64) RingSums sums[kBlock];
   for (std::size_t k = 0; k < count; ++k) {
     const Work& one = work[active[k]];
-    sums[k] = sum_chosen(one.code, one.chosen);
+    sums[k] = sum_chosen(one.column_i, one.column_j, one.column_z, one.count, one.chosen);
   }
   solve_rings(sums, count, rings);
 }

@@ -29,42 +29,62 @@ HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {
 namespace HWY_NAMESPACE {
 
-// Sums over the hits k whose bit in `chosen` is set; codes[k] is hit_order of the hit. `codes` must be aligned to a
+// Sums over the hits k < count whose bit in `chosen` is set, at lattice points (i[k], j[k]) with z = i^2 + 3 j^2. The columns must be aligned to a
 // vector and readable up to the next multiple of 16.
-HWY_INLINE RingSums sum_chosen(const std::uint32_t* codes, HitSet chosen) {
+HWY_INLINE RingSums sum_chosen(const std::int16_t* i, const std::int16_t* j, const std::int16_t* z, std::size_t count, HitSet chosen) {
   RingSums sums;
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-  for (std::size_t k = 0; chosen >> k != 0; ++k) {
-    if ((chosen >> k & 1u) != 0) add(sums, kRingSumTable[codes[k] >> 6]);
-    if (k + 1 == kMaxHits) break;
+  (void)z;
+  for (std::size_t k = 0; k < count; ++k) {
+    if ((chosen >> k & 1u) != 0) add(sums, make_ring_sums_row(i[k], j[k]));
   }
 #else
   namespace hn = hwy::HWY_NAMESPACE;
-  // The chosen codes, filled up to a multiple of four with a channel that has no PM and so a row of zeros: few turns, of a number easily guessed.
-  const hn::CappedTag<std::uint32_t, 16> du;
-  alignas(64) std::uint32_t some[kMaxHits + 16];
-  std::size_t count = 0;
-  for (std::size_t k = 0; chosen >> k != 0; k += hn::Lanes(du)) {
-    const std::uint64_t bits = static_cast<std::uint64_t>(chosen >> k) & ((std::uint64_t{1} << hn::Lanes(du)) - 1);
+  const hn::CappedTag<std::int16_t, 16> d;
+  const hn::RepartitionToWide<decltype(d)> dw;
+  using V = hn::Vec<decltype(dw)>;
+  V some[8];  // of each sum: which lane holds what does not matter
+  V more[8];
+  for (std::size_t field = 0; field < 8; ++field) some[field] = more[field] = hn::Zero(dw);
+  const auto add_products = [&](std::size_t field, auto a, auto b)
+                                HWY_ATTR { some[field] = hn::ReorderWidenMulAccumulate(dw, a, b, some[field], more[field]); };
+  const auto one = hn::Set(d, 1);
+  for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
+    const std::uint64_t bits = static_cast<std::uint64_t>(chosen >> k) & ((std::uint64_t{1} << hn::Lanes(d)) - 1);
     std::uint8_t bytes[8];
     std::memcpy(bytes, &bits, sizeof(bits));
-    hn::StoreU(hn::Compress(hn::Load(du, codes + k), hn::LoadMaskBits(du, bytes)), du, some + count);
-    count += static_cast<std::size_t>(std::popcount(bits));
-    if (k + hn::Lanes(du) >= kMaxHits) break;
+    const auto mask = hn::LoadMaskBits(d, bytes);
+    const auto some_i = hn::IfThenElseZero(mask, hn::Load(d, i + k));
+    const auto some_j = hn::IfThenElseZero(mask, hn::Load(d, j + k));
+    const auto some_z = hn::IfThenElseZero(mask, hn::Load(d, z + k));
+    add_products(0, some_i, hn::Set(d, 256));
+    add_products(1, some_j, one);
+    add_products(2, some_i, some_i);
+    add_products(3, some_i, some_j);
+    add_products(4, some_j, some_j);
+    add_products(5, some_z, some_i);
+    add_products(6, some_z, some_j);
+    add_products(7, some_z, some_z);
   }
-  for (std::size_t k = 0; k < 4; ++k) some[count + k] = 1023u << 6;
-  const hn::CappedTag<std::int32_t, 8> d;
-  std::int32_t* out = &sums.hits_and_i;
-  for (std::size_t field = 0; field < 8; field += hn::Lanes(d)) {
-    const auto row = [&](std::size_t k) HWY_ATTR { return hn::Load(d, &kRingSumTable[some[k] >> 6].hits_and_i + field); };
-    auto sum0 = hn::Zero(d);
-    auto sum1 = hn::Zero(d);
-    for (std::size_t k = 0; k < count; k += 4) {
-      sum0 = hn::Add(sum0, hn::Add(row(k), row(k + 1)));
-      sum1 = hn::Add(sum1, hn::Add(row(k + 2), row(k + 3)));
-    }
-    hn::Store(hn::Add(sum0, sum1), d, out + field);
+  // Transposed and added: in each block of four lanes the four sums of a half.
+  const hn::RepartitionToWide<decltype(dw)> d64;
+  for (std::size_t field = 0; field < 8; ++field) some[field] = hn::RearrangeToOddPlusEven(some[field], more[field]);
+  const auto pairs = [&](V a, V b) HWY_ATTR { return hn::Add(hn::InterleaveLower(dw, a, b), hn::InterleaveUpper(dw, a, b)); };
+  const auto fours = [&](V a, V b, V c, V e) HWY_ATTR {
+    const auto ab = hn::BitCast(d64, pairs(a, b));
+    const auto ce = hn::BitCast(d64, pairs(c, e));
+    return hn::Add(hn::BitCast(dw, hn::InterleaveLower(d64, ab, ce)), hn::BitCast(dw, hn::InterleaveUpper(d64, ab, ce)));
+  };
+  const auto low = fours(some[0], some[1], some[2], some[3]);
+  const auto high = fours(some[4], some[5], some[6], some[7]);
+  std::int32_t* const out = &sums.hits_and_i;
+  if constexpr (hn::MaxLanes(dw) == 8) {
+    hn::Store(hn::Add(hn::ConcatLowerLower(dw, high, low), hn::ConcatUpperUpper(dw, high, low)), dw, out);
+  } else {
+    hn::Store(low, dw, out);
+    hn::Store(high, dw, out + 4);
   }
+  sums.hits_and_i += std::popcount(static_cast<std::uint64_t>(chosen)) + std::popcount(static_cast<std::uint64_t>(chosen >> 64));
 #endif
   return sums;
 }
