@@ -38,8 +38,8 @@ constexpr std::array<std::uint16_t, kPmPointRows> make_places() {
 }
 alignas(64) inline constexpr std::array<std::uint16_t, kPmPointRows> kPlaces = make_places();
 
-// A hit's code is hit_order: row in the tables << 6, then time and disk.
-inline std::int32_t time_code_of(std::uint32_t code) { return static_cast<std::int32_t>((code >> 1 & 31u) ^ 16u) - 16; }
+// A hit in one word: place, and from bit 16 on its time.
+inline std::int32_t time_code_of(std::uint32_t word) { return static_cast<std::int32_t>((word >> 16) ^ 16u) - 16; }
 
 // Factors of along() for each start, and of the coordinate at right angles that is larger on the side of B.
 struct alignas(64) StartFactors {
@@ -79,6 +79,7 @@ inline Triplet triplet_of(const Triplets& t, std::size_t start) {
 
 // An event on its way: the hits not yet in a ring, as columns. Most hold a number of 16 bits twice, so that one load fills a vector's lanes with it.
 struct Work {
+  alignas(64) std::uint32_t words[kMaxHits + kPadding];  // once; the other columns follow from it
   alignas(64) std::uint32_t place[kMaxHits + kPadding];
   alignas(64) std::uint32_t i[kMaxHits + kPadding];
   alignas(64) std::uint32_t j[kMaxHits + kPadding];
@@ -87,7 +88,6 @@ struct Work {
   alignas(64) std::uint32_t score_j[kMaxHits + kPadding];
   alignas(64) std::uint32_t score_z[kMaxHits + kPadding];
   alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // 16384 for a hit, 0 for what fills up
-  alignas(64) std::uint32_t code[kMaxHits + kPadding];        // once
   alignas(64) std::int16_t column_i[kMaxHits + kPadding];
   alignas(64) std::int16_t column_j[kMaxHits + kPadding];
   alignas(64) std::int16_t column_z[kMaxHits + kPadding];
@@ -102,27 +102,25 @@ inline HitSet all_hits(const Work& work) { return ~HitSet{0} >> (kMaxHits - work
 
 inline void cut_time(Work& work, const Limits& limits) {
   std::uint8_t counts[32] = {};
-  for (std::uint32_t k = 0; k < work.count; ++k) ++counts[time_code_of(work.code[k]) + 16];
+  for (std::uint32_t k = 0; k < work.count; ++k) ++counts[time_code_of(work.words[k]) + 16];
   const std::int32_t start = densest_window(counts, limits.window_codes);
   std::uint32_t left = 0;
   for (std::uint32_t k = 0; k < work.count; ++k) {
-    const std::int32_t code = time_code_of(work.code[k]);
+    const std::int32_t code = time_code_of(work.words[k]);
     if (code < start || code >= start + limits.window_codes) continue;
-    work.place[left] = work.place[k];
-    work.code[left++] = work.code[k];
+    work.words[left++] = work.words[k];
   }
   work.count = left;
 }
 
-// Codes and places of an event's hits; their order does not matter.
+// The words of an event's hits; their order does not matter.
 inline void read_hits(const EventHits& event, Work& work) {
   std::uint32_t count = 0;
   const std::uint32_t looked_at = std::min(event.count, kMaxHits);
   for (std::uint32_t k = 0; k < looked_at; ++k) {
     const std::uint32_t hit = event.hits[k];
     const std::uint32_t place = kPlaces[hit & 1023u];
-    work.code[count] = hit_order(static_cast<std::uint16_t>(hit));
-    work.place[count] = place;
+    work.words[count] = (hit & 0xf800u) << 5 | place;
     count += place != 0 ? 1 : 0;
   }
   work.count = count;
@@ -152,10 +150,10 @@ HWY_INLINE void fill_columns(Work& work) {
   const hn::RebindToSigned<decltype(du)> di;
   const hn::Repartition<std::int16_t, decltype(du)> d;
   const hn::Rebind<std::int16_t, decltype(du)> once16;
-  for (std::size_t k = 0; k < kUnroll; ++k) work.place[work.count + k] = work.place[0];
+  for (std::size_t k = 0; k < kUnroll; ++k) work.words[work.count + k] = work.words[0];
   const auto count = hn::Set(du, work.count);
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(du)) {
-    const auto once = hn::And(hn::Load(du, work.place + k), hn::Set(du, 0xffff));
+    const auto once = hn::And(hn::Load(du, work.words + k), hn::Set(du, 0xffff));
     const auto place = hn::Or(once, hn::ShiftLeft<16>(once));
     const auto i = hn::Sub(hn::ShiftRight<6>(hn::BitCast(d, place)), hn::Set(d, 64));
     const auto j = hn::Sub(hn::And(hn::BitCast(d, place), hn::Set(d, 63)), hn::Set(d, 32));
@@ -344,14 +342,20 @@ HWY_INLINE void find_circles(DF df, Work& work, std::size_t start, const Limits&
   const auto three = hn::Set(df, 3.0F);
   const auto cross = hn::Sub(hn::Mul(bi, cj), hn::Mul(bj, ci));
   const auto is_circle = hn::Ne(cross, hn::Zero(df));  // where there is a triplet
-  const auto inverse = hn::Div(hn::Set(df, 0.5F), hn::IfThenElse(is_circle, cross, one));
-  const auto from_a_i = hn::Mul(hn::Sub(hn::Mul(cj, ab), hn::Mul(bj, ac)), inverse);
-  const auto from_a_j = hn::Mul(hn::Sub(hn::Mul(bi, ac), hn::Mul(ci, ab)), hn::Mul(inverse, hn::Set(df, 1.0F / 3.0F)));
-  const auto radius2 = hn::Add(hn::Mul(from_a_i, from_a_i), hn::Mul(three, hn::Mul(from_a_j, from_a_j)));
+  const auto safe_cross = hn::IfThenElse(is_circle, cross, one);
+  const auto u = hn::Sub(hn::Mul(cj, ab), hn::Mul(bj, ac));
+  const auto v = hn::Mul(hn::Sub(hn::Mul(bi, ac), hn::Mul(ci, ab)), hn::Set(df, 1.0F / 3.0F));
+  const auto length = hn::Sqrt(hn::IfThenElse(is_circle, hn::Add(hn::Mul(u, u), hn::Mul(three, hn::Mul(v, v))), one));
+  const auto both = hn::Div(one, hn::Mul(safe_cross, length));
+  const auto inverse = hn::Mul(hn::Set(df, 0.5F), hn::Mul(both, length));
+  const auto from_a_i = hn::Mul(u, inverse);
+  const auto from_a_j = hn::Mul(v, inverse);
   const auto center_i = hn::Add(a.i, from_a_i);
   const auto center_j = hn::Add(a.j, from_a_j);
-  const auto radius = hn::Sqrt(hn::IfThenElse(is_circle, radius2, one));
-  const auto scale = hn::Div(hn::Set(df, limits.score_scale), radius);
+  const auto radius = hn::Abs(hn::Mul(length, inverse));
+  const auto radius2 = hn::Mul(radius, radius);
+  const auto scale = hn::Mul(hn::Set(df, limits.score_scale),
+                             hn::Abs(hn::Mul(both, hn::Mul(safe_cross, hn::Add(safe_cross, safe_cross)))));
   const auto center_z = hn::Add(hn::Mul(center_i, center_i), hn::Mul(three, hn::Mul(center_j, center_j)));
   hn::Store(center_i, df, t.circle_i + start);
   hn::Store(center_j, df, t.circle_j + start);
@@ -471,7 +475,7 @@ HWY_INLINE std::size_t start_rings(Work* work, std::uint8_t* active, std::size_t
     const std::int32_t best = find_best_start(one, limits);
     if (best < 0 || best >> 4 < limits.score_min) continue;
     const Triplet triplet = triplet_of(one.triplets, 15u - (static_cast<std::size_t>(best) & 15u));
-    const auto point = [&one](std::uint32_t at) { return point_of(static_cast<std::int32_t>(one.place[at] & 0xffff)); };
+    const auto point = [&one](std::uint32_t at) { return point_of(static_cast<std::int32_t>(one.words[at] & 0xffffu)); };
     if (!passes_ptolemy(triplet, one.count, limits, point)) continue;
     one.chosen = choose_near(one, triplet.circle, limits.take_in);
     active[left++] = active[k];
@@ -494,12 +498,10 @@ HWY_INLINE void emit(Work& work, Ring ring) {
   };
   for (std::size_t k = 0; k < work.count; k += hn::Lanes(du)) {
     const auto mask = mask_of(left, k);
-    const auto codes = hn::Load(du, work.code + k);
-    const auto time = hn::Xor(hn::And(hn::ShiftRight<1>(codes), hn::Set(du, 31)), hn::Set(du, 16));
+    const auto words = hn::Load(du, work.words + k);
+    const auto time = hn::Xor(hn::ShiftRight<16>(words), hn::Set(du, 16));
     times = hn::Add(times, hn::IfThenElseZero(mask_of(work.chosen, k), time));
-    const auto place = hn::Compress(hn::Load(du, work.place + k), mask);
-    hn::StoreU(place, du, work.place + at);
-    hn::StoreU(hn::Compress(codes, mask), du, work.code + at);
+    hn::StoreU(hn::Compress(words, mask), du, work.words + at);
     at += hn::CountTrue(du, mask);
   }
   const auto time_sum = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(du, times)));

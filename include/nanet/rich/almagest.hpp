@@ -231,8 +231,9 @@ struct ScoreFactors {
   std::int32_t scale, scale_i, scale_j, offset;  // in 2^-11, 2^-6, 2^-5 and 1
 };
 
-NANET_HD inline ScoreFactors score_factors_of(const Circle& circle, float radius2, const Limits& limits) {
-  const float scale = limits.score_scale / circle.radius;
+NANET_HD inline ScoreFactors score_factors_of(const Circle& circle, float inverse_radius, const Limits& limits) {
+  const float scale = limits.score_scale * inverse_radius;
+  const float radius2 = circle.radius * circle.radius;
   const float center_z = circle.i * circle.i + 3.0F * (circle.j * circle.j);
   return {fixed_of(scale * 2048.0F), fixed_of(scale * (circle.i * 128.0F)), fixed_of(scale * (circle.j * 192.0F)),
           fixed_of(scale * (center_z - radius2))};
@@ -296,12 +297,15 @@ NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, cons
   const auto ci = static_cast<float>(c.i - a.i);
   const auto cj = static_cast<float>(c.j - a.j);
   const auto ac = static_cast<float>(squared_distance(a, c));
-  const float inverse = 0.5F / (bif * cj - bjf * ci);
-  const float from_a_i = (cj * ab - bjf * ac) * inverse;
-  const float from_a_j = (bif * ac - ci * ab) * (inverse * (1.0F / 3.0F));
-  const float radius2 = from_a_i * from_a_i + 3.0F * (from_a_j * from_a_j);
-  const Circle circle{static_cast<float>(a.i) + from_a_i, static_cast<float>(a.j) + from_a_j, std::sqrt(radius2)};
-  const ScoreFactors factors = score_factors_of(circle, radius2, limits);
+  const float cross = bif * cj - bjf * ci;
+  const float u = cj * ab - bjf * ac;
+  const float v = (bif * ac - ci * ab) * (1.0F / 3.0F);
+  const float length = std::sqrt(u * u + 3.0F * (v * v));
+  const float both = 1.0F / (cross * length);  // one division for the two that follow
+  const float inverse = 0.5F * (both * length);
+  const float inverse_radius = std::abs(both * (cross * (cross + cross)));
+  const Circle circle{static_cast<float>(a.i) + u * inverse, static_cast<float>(a.j) + v * inverse, std::abs(length * inverse)};
+  const ScoreFactors factors = score_factors_of(circle, inverse_radius, limits);
   std::int32_t score = 0;
   for (std::uint32_t k = 0; k < hits.count; ++k) score = saturated(score + score_of(factors, hits.points[k]));
   return {score, circle, a, b, c};

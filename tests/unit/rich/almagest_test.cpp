@@ -63,7 +63,7 @@ TEST(Almagest, NoTwoPmsAreEquallyFarOut) {
 TEST(Almagest, ScoreFallsWithTheSquareOfTheDistance) {
   const almagest::Limits limits = almagest::limits_of({});
   const almagest::Circle circle{5.0F, 1.0F, 100.0F / 9.0F};
-  const almagest::ScoreFactors factors = almagest::score_factors_of(circle, circle.radius * circle.radius, limits);
+  const almagest::ScoreFactors factors = almagest::score_factors_of(circle, 1.0F / circle.radius, limits);
   for (int i = -33; i <= 33; ++i) {
     for (int j = -19; j <= 19; ++j) {
       const double x_mm = 9.0 * (i - 5);
