@@ -50,6 +50,7 @@ EOF
   ran=$((ran + 1))
 }
 smoke math.events_per_s rings
+smoke same_bits rings --finder almagest
 smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
 echo "$ran benchmarks ran"
