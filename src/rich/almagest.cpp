@@ -25,8 +25,9 @@
 namespace nanet::rich::almagest {
 
 inline constexpr std::size_t kBlock = 16;  // events that go through the steps together: their columns stay in the first-level cache
-inline constexpr std::size_t kPadding = 16;  // columns are readable so far behind the last hit
-inline constexpr std::size_t kUnroll = 4;    // hits a turn of a loop over starts
+inline constexpr std::size_t kPadding = 16;         // columns are readable so far behind the last hit
+inline constexpr std::uint32_t kScoreMost = 65025;  // as in score_of
+inline constexpr std::size_t kUnroll = 4;           // hits a turn of a loop over starts
 
 constexpr std::array<std::uint16_t, kPmPointRows> make_places() {
   std::array<std::uint16_t, kPmPointRows> places{};  // 0: no PM
@@ -87,7 +88,7 @@ struct Work {
   alignas(64) std::uint32_t score_i[kMaxHits + kPadding];  // as score_of multiplies them
   alignas(64) std::uint32_t score_j[kMaxHits + kPadding];
   alignas(64) std::uint32_t score_z[kMaxHits + kPadding];
-  alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // 16384 for a hit, 0 for what fills up
+  alignas(64) std::uint32_t score_most[kMaxHits + kPadding];  // kScoreMost for a hit, 0 for what fills up
   alignas(64) std::int16_t column_i[kMaxHits + kPadding];
   alignas(64) std::int16_t column_j[kMaxHits + kPadding];
   alignas(64) std::int16_t column_z[kMaxHits + kPadding];
@@ -173,7 +174,7 @@ HWY_INLINE void fill_columns(Work& work) {
     store_once(j, work.column_j);
     store_once(z, work.column_z);
     const auto is_hit = hn::Lt(hn::Iota(du, static_cast<std::uint32_t>(k)), count);
-    store(hn::IfThenElseZero(is_hit, hn::Set(du, 16384u << 16 | 16384u)), work.score_most);
+    store(hn::IfThenElseZero(is_hit, hn::Set(du, kScoreMost << 16 | kScoreMost)), work.score_most);
   }
 }
 
@@ -380,8 +381,8 @@ HWY_INLINE void find_scores(D d, Work& work, std::size_t start) {
   const auto scale_i = hn::Load(d, t.scale_i + start);
   const auto scale_j = hn::Load(d, t.scale_j + start);
   const auto offset = hn::Load(d, t.offset + start);
-  const auto low = hn::Set(d, -128);
-  const auto high = hn::Set(d, 128);
+  const auto low = hn::Set(d, -255);
+  const auto high = hn::Set(d, 255);
   auto score = hn::Zero(d);
   for_each_hit(work, [&](std::size_t k) HWY_ATTR {
     const auto out = hn::SaturatedAdd(hn::MulFixedPoint15(scale, every(d, work.score_z[k])), offset);
@@ -389,7 +390,7 @@ HWY_INLINE void find_scores(D d, Work& work, std::size_t start) {
                                      hn::MulFixedPoint15(scale_j, every(d, work.score_j[k])));
     const auto pull = hn::Min(hn::Max(hn::SaturatedSub(out, in), low), high);
     const auto weight = hn::SaturatedSub(every(du, work.score_most[k]), hn::BitCast(du, hn::Mul(pull, pull)));
-    score = hn::SaturatedAdd(score, hn::BitCast(d, hn::ShiftRight<6>(weight)));
+    score = hn::Add(score, hn::BitCast(d, hn::ShiftRight<8>(weight)));
   });
   const auto zero = hn::Zero(d);
   const auto no_b = hn::Or(hn::Eq(hn::Load(d, t.place_b + start), zero),

@@ -115,7 +115,7 @@ namespace almagest {
 inline constexpr std::uint32_t kDirections = 8;
 inline constexpr std::uint32_t kStarts = 16;     // start s: direction s % 8; B on one side of A (s < 8) or on the other
 inline constexpr std::int32_t kNone = -0x8000;   // less than any hit's place along a direction
-inline constexpr std::int32_t kScoreUnit = 256;  // of a hit on the circle
+inline constexpr std::int32_t kScoreUnit = 254;  // of a hit on the circle
 inline constexpr float kPitchMm = 9.0F;
 inline constexpr float kRowPitchMm = 15.588457F;
 
@@ -123,7 +123,7 @@ inline constexpr float kRowPitchMm = 15.588457F;
 struct Limits {
   std::int32_t pair_z, far_pair_z;  // squared distances must be more
   float flat;                       // circumradius <= maximum: the three squared distances' product <= flat * (cross product)^2
-  float score_scale;                // over the radius: makes 128 of score_width_mm
+  float score_scale;                // over the radius: makes 255 of score_width_mm
   std::int32_t score_min;           // in 1 / kScoreUnit
   std::int32_t score_enough;        // a hit, in 1 / kScoreUnit
   float ptolemy_max_mm2;
@@ -146,7 +146,7 @@ NANET_HD constexpr Limits limits_of(const AlmagestCuts& cuts) {
   return Limits{.pair_z = squared_limit(cuts.pair_distance_min_mm),
                 .far_pair_z = squared_limit(cuts.far_pair_distance_min_mm),
                 .flat = cuts.circumradius_max_mm * cuts.circumradius_max_mm * (12.0F / 81.0F),
-                .score_scale = 64.0F / (width_mm / kPitchMm),
+                .score_scale = 127.5F / (width_mm / kPitchMm),
                 .score_min = static_cast<std::int32_t>(score * static_cast<float>(kScoreUnit)),
                 .score_enough = static_cast<std::int32_t>(enough * static_cast<float>(kScoreUnit)),
                 .ptolemy_max_mm2 = cuts.ptolemy_max_mm2,
@@ -226,7 +226,7 @@ NANET_HD inline std::int32_t fixed_of(float value) {
   return static_cast<std::int32_t>((low < 32767.0F ? low : 32767.0F) + 32768.5F) - 32768;
 }
 
-// A circle's coefficients: (d^2 - R^2) / 2 R of a hit at i, j is scale z + offset - (scale_i i + scale_j j), in 1/128 of the score's width.
+// A circle's coefficients: (d^2 - R^2) / 2 R of a hit at i, j is scale z + offset - (scale_i i + scale_j j), in 1/255 of the score's width.
 struct ScoreFactors {
   std::int32_t scale, scale_i, scale_j, offset;  // in 2^-11, 2^-6, 2^-5 and 1
 };
@@ -244,8 +244,8 @@ NANET_HD inline std::int32_t score_of(const ScoreFactors& factors, const Point& 
   const std::int32_t out = saturated(multiply_fixed(factors.scale, d.z * 16) + factors.offset);
   const std::int32_t in = saturated(multiply_fixed(factors.scale_i, d.i * 512) + multiply_fixed(factors.scale_j, d.j * 1024));
   const std::int32_t pull = saturated(out - in);
-  const std::int32_t near = pull < -128 ? -128 : (pull > 128 ? 128 : pull);
-  return (16384 - near * near) >> 6;
+  const std::int32_t near = pull < -255 ? -255 : (pull > 255 ? 255 : pull);
+  return (65025 - near * near) >> 8;
 }
 
 // The angle at which C must see A and B for a circle that is not too big: |cotangent| at most this / 8192 / sqrt(3); 0: A and B are too far apart.
@@ -307,7 +307,7 @@ NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, cons
   const Circle circle{static_cast<float>(a.i) + u * inverse, static_cast<float>(a.j) + v * inverse, std::abs(length * inverse)};
   const ScoreFactors factors = score_factors_of(circle, inverse_radius, limits);
   std::int32_t score = 0;
-  for (std::uint32_t k = 0; k < hits.count; ++k) score = saturated(score + score_of(factors, hits.points[k]));
+  for (std::uint32_t k = 0; k < hits.count; ++k) score += score_of(factors, hits.points[k]);
   return {score, circle, a, b, c};
 }
 

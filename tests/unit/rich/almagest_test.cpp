@@ -70,7 +70,7 @@ TEST(Almagest, ScoreFallsWithTheSquareOfTheDistance) {
       const double y_mm = 15.588457268119894 * (j - 1);
       const double p = (x_mm * x_mm + y_mm * y_mm - 100.0 * 100.0) / 200.0 / 20.0;
       const double expected = p * p < 1.0 ? 1.0 - p * p : 0.0;
-      EXPECT_NEAR(score_of(factors, almagest::point_at(i, j)) / 256.0, expected, 0.05) << i << " " << j;
+      EXPECT_NEAR(score_of(factors, almagest::point_at(i, j)) / 254.0, expected, 0.03) << i << " " << j;
     }
   }
 }
