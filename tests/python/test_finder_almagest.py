@@ -13,8 +13,8 @@ from nanet.emulator_config import MonteCarlo
 
 Events = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]
 
-# Share of events that may differ: the finder computes in float32 and compares integers along directions that are sqrt(3) to 5e-5, the reference in
-# float64; a hit near a window's edge, or two starts of nearly the same score, may fall otherwise (2 of 1500).
+# Share of events that may differ: the finder scores in fixed point of 16 bits, computes circles in float32 and compares integers along directions that
+# are sqrt(3) to 5e-5, the reference in float64; a hit near a window's edge, or two starts of nearly the same score, may fall otherwise (5 of 3000).
 DIFFER_MAX = 0.01
 
 

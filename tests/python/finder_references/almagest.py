@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Almagest in plain numpy, written from docs/design/finder-almagest.md: directions, triplets, Ptolemy's test, three fits, cuts."""
+"""Almagest in plain numpy, written from docs/design/finder-almagest.md: directions, triplets, Ptolemy's test, two fits, cuts."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ def find_ring(hits: Hits, cuts: Cuts) -> tuple[Ring, Bools] | None:
     triplet = best_triplet(hits.xy, cuts)
     if triplet is None or triplet.score < cuts["score_min"]:
         return None
-    chosen = ptolemy(triplet.points, hits.xy) <= cuts["ptolemy_max_mm2"]
+    passed = ptolemy(triplet.points, hits.xy) <= cuts["ptolemy_max_mm2"]
+    if cuts["ptolemy_hits_min"] > 3 and passed.sum() < cuts["ptolemy_hits_min"]:
+        return None
     hits_min = max(4, cuts["hits_min"])
-    for window_mm, needed in ((cuts["take_in_mm"], cuts["ptolemy_hits_min"]), (cuts["keep_mm"], hits_min)):
-        circle = fit(hits.xy[chosen], np.ones(chosen.sum()))
-        if circle is None or chosen.sum() < needed:
-            return None
-        chosen = np.abs(misses(circle, hits.xy)) <= window_mm
+    chosen = np.abs(misses(triplet.circle, hits.xy)) <= cuts["take_in_mm"]
+    circle = fit(hits.xy[chosen], np.ones(chosen.sum()))
+    if circle is None or chosen.sum() < hits_min:
+        return None
+    chosen = np.abs(misses(circle, hits.xy)) <= cuts["keep_mm"]
     ring = final_ring(hits, chosen)
     if ring is None or ring.hits < hits_min or ring.rms * np.sqrt(ring.hits / (ring.hits - 3)) > cuts["rms_max_mm"]:
         return None
