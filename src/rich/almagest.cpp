@@ -363,7 +363,8 @@ HWY_INLINE void find_circles(DF df, Work& work, std::size_t start, const Limits&
   hn::Store(radius, df, t.radius + start);
   const auto store_fixed = [&](auto value, std::int16_t* to) HWY_ATTR {
     const auto within = hn::Min(hn::Max(value, hn::Set(df, -32767.0F)), hn::Set(df, 32767.0F));
-    const auto fixed = hn::Sub(hn::ConvertTo(di, hn::Add(within, hn::Set(df, 32768.5F))), hn::Set(di, 32768));
+    const auto fixed = hn::Sub(hn::BitCast(di, hn::Add(within, hn::Set(df, kWhole))),
+                               hn::Set(di, std::bit_cast<std::int32_t>(kWhole)));
     hn::Store(hn::DemoteTo(d16, fixed), d16, to + start);
   };
   store_fixed(hn::Mul(scale, hn::Set(df, 2048.0F)), t.scale);

@@ -219,11 +219,12 @@ NANET_HD inline bool is_on_side_of_b(std::uint32_t start, const Point& hit, cons
 }
 
 // Fixed point, as vectors of 16-bit integers have it.
+inline constexpr float kWhole = 12582912.0F;  // 1.5 2^23: a small number added to it is rounded to an integer
 NANET_HD inline std::int32_t saturated(std::int32_t value) { return value < -32768 ? -32768 : (value > 32767 ? 32767 : value); }
 NANET_HD inline std::int32_t multiply_fixed(std::int32_t a, std::int32_t b) { return (a * b + 16384) >> 15; }
 NANET_HD inline std::int32_t fixed_of(float value) {
   const float low = value > -32767.0F ? value : -32767.0F;
-  return static_cast<std::int32_t>((low < 32767.0F ? low : 32767.0F) + 32768.5F) - 32768;
+  return static_cast<std::int32_t>(((low < 32767.0F ? low : 32767.0F) + kWhole) - kWhole);
 }
 
 // A circle's coefficients: (d^2 - R^2) / 2 R of a hit at i, j is scale z + offset - (scale_i i + scale_j j), in 1/255 of the score's width.
