@@ -9,30 +9,22 @@ import numpy as np
 import pytest
 from finder_references.mixture import Finder
 from nanet import _core
+from nanet.emulator_config import MonteCarlo
 from numpy.typing import NDArray
 
 Events = tuple[NDArray[np.uint16], NDArray[np.uint32], Any]
 
 
 def make_events(count: int, seed: int) -> Events:
-    config = {
-        "seed": seed,
-        "mean_hits": 12.0,
-        "noise_hits": 1.2,
-        "smear_mm": 2.5,
-        "centre_sigma_mm": 40.0,
-        "momentum_min_gev": 15.0,
-        "momentum_max_gev": 35.0,
-        "fractions": {"e": 0.2, "mu": 0.5, "pi": 0.3, "K": 0.0},
-        "hit_time_sigma_ns": 0.28,
-        "flat_radius": True,
-        "ring_count_shares": [0.1, 0.5, 0.3, 0.1, 0.0],
-        "pileup_share": 0.2,
-        "both_disks_share": 0.0,
-        "jura_share": 0.5,
-        "inefficiency": 0.0,
-        "hits_max": 64,
-    }
+    config = MonteCarlo(
+        seed=seed,
+        mean_hits=12.0,
+        noise_hits=1.2,
+        flat_radius=True,
+        ring_count_shares=(0.1, 0.5, 0.3, 0.1, 0.0),
+        pileup_share=0.2,
+        hits_max=64,
+    ).model_dump(mode="json")
     hits, counts, truth = _core.monte_carlo(config, count)
     return hits, counts, truth
 

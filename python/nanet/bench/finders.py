@@ -34,7 +34,7 @@ class FinderBench:
 
 def samples() -> list[tuple[str, dict[str, Any], int]]:
     """(name, changes to the flat sample, rings; 0: a mix)."""
-    found = [(f"1 ring, {hits} hits", {"mean_hits": float(hits)}, 1) for hits in HITS]
+    found: list[tuple[str, dict[str, Any], int]] = [(f"1 ring, {hits} hits", {"mean_hits": float(hits)}, 1) for hits in HITS]
     found += [(f"{n} rings, {MEAN_HITS} hits each", {"ring_count_shares": rings(n)}, n) for n in RINGS[1:]]
     return [*found, ("0 to 4 rings", {"ring_count_shares": MIX}, 0)]
 
