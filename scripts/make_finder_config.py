@@ -20,7 +20,7 @@ FINDERS = {
     "hough": ("hough", "One ring: the highest cell of an accumulator over centre and radius, coarse and then fine."),
     "tripls": ("tripls", "One ring: the circles through many triplets of hits that agree, and a fit of the hits near to them."),
     "histogram": ("histogram", "Several rings: peaks of the distance histograms, ring by ring, which then share the hits."),
-    "almagest": ("almagest", "Several rings by Ptolemy's theorem: the fastest finder of several rings."),
+    "almagest": ("almagest", "Several rings from Almagest's triplets: the fastest finder of several rings."),
     "triplets": ("triplets", "Several rings: best-scoring circle through three hits, robust joint refit."),
     "mixture": (
         "mixture_cuts",

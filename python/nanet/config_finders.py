@@ -287,18 +287,19 @@ class AlmagestCuts(Model):
         too_small="worse triplets win; above 1: never, which costs time", ge=0,
     )  # fmt: skip
     ptolemy_max_mm2: float = setting(
-        40.0, "Of Ptolemy's test", unit="mm^2", too_small="few hits in the first fit", too_big="noise in the first fit", ge=0,
+        40.0, "Of Ptolemy's test", unit="mm^2", too_small="few hits pass", too_big="noise passes", ge=0,
     )  # fmt: skip
     ptolemy_hits_min: int = setting(
-        3, "Hits that pass Ptolemy's test, A, B and C included (published: 4)", too_small="nothing, later cuts remain",
-        too_big="half of the rings are lost", ge=0,
+        3,
+        "Hits that must pass Ptolemy's test, A, B and C included, which always do: up to 3 the test is not made (published: 4)",
+        too_small="nothing, later cuts remain", too_big="half of the rings are lost", ge=0,
     )  # fmt: skip
     take_in_mm: float = setting(
-        29.0, "Distance from the first fit's circle, to take hits in", unit="mm",
+        29.0, "Distance from the triplet's circle, to take hits in", unit="mm",
         too_small="hits of badly known circles are lost", too_big="noise and other rings' hits pull", ge=0,
     )  # fmt: skip
     keep_mm: float = setting(
-        14.0, "Distance from the second fit's circle, to keep hits. Ours", unit="mm",
+        14.0, "Distance from the first fit's circle, to keep hits. Ours", unit="mm",
         too_small="the ring's own hits are lost (5.4 mm a hit)", too_big="as take_in_mm", ge=0,
     )  # fmt: skip
     radius_min_mm: float = setting(
@@ -319,7 +320,7 @@ class AlmagestCuts(Model):
 
 
 class AlmagestFinder(AlmagestCuts):
-    """Several rings by Ptolemy's theorem: the fastest finder of several rings."""
+    """Several rings from Almagest's triplets: the fastest finder of several rings."""
 
     name: Literal["almagest"] = setting("almagest", "Name of the finder")
 

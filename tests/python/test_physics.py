@@ -338,7 +338,7 @@ def test_result_is_whole(result: dict[str, Any]) -> None:
     assert result["finders"] == list(_core.finder_names())
     assert set(result["cases"]) == set(cases.CASES)
     for name, case in result["cases"].items():
-        assert set(case["finders"]) == {*result["finders"], "triplets_time", "mixture_time", "oracle"}, name
+        assert set(case["finders"]) == {*result["finders"], "almagest_ptolemy", "triplets_time", "mixture_time", "oracle"}, name
         assert case["efficiency"] == case["finders"][case["best"]]["efficiency"]
     assert result["single_ring"]["efficiency"] == result["cases"]["single_ring"]["efficiency"]
     assert result["cases"]["noise"]["finders"]["math"]["efficiency"] is None

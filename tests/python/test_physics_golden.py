@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from nanet import _core
 from nanet.physics import golden
+from nanet.physics.study import variants
 
+NAMES = [name for finder in _core.finder_names() for name, _ in variants(finder, hit_times=True)]
 PATH = Path(__file__).parents[1] / "physics" / "golden.csv"
 RADIUS_RMS_TOLERANCE = 0.01  # of itself
 
@@ -26,10 +28,10 @@ def measured() -> dict[tuple[str, str], golden.Row]:
 
 def test_every_finder_is_in_the_table() -> None:
     keys = {(row["case"], row["finder"]) for row in golden.read(PATH)}
-    assert keys == {(case, finder) for case in golden.GOLDEN_CASES for finder in _core.finder_names()}
+    assert keys == {(case, finder) for case in golden.GOLDEN_CASES for finder in NAMES}
 
 
-@pytest.mark.parametrize("finder", _core.finder_names())
+@pytest.mark.parametrize("finder", NAMES)
 def test_as_in_the_table(finder: str, measured: dict[tuple[str, str], golden.Row]) -> None:
     for expected in golden.read(PATH):
         if expected["finder"] != finder:

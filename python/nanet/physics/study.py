@@ -88,9 +88,12 @@ def measure_all(case: Case, study: Study, events: int) -> dict[str, tuple[Column
 
 
 def variants(finder: str, *, hit_times: bool) -> list[tuple[str, dict[str, int]]]:
-    """(name, cuts) of the finder as it is, and, where it has that choice, looking at hit times."""
+    """(name, cuts) of the finder as it is; Almagest with Ptolemy's test too; where it has that choice, looking at hit times too."""
     timed = hit_times and TIME_CUT in _core.default_finder_cuts().get(finder, {})
-    return [(finder, {}), *([(finder + goals.TIMED, {TIME_CUT: 1})] if timed else [])]
+    found: list[tuple[str, dict[str, int]]] = [(finder, {})]
+    if finder == "almagest":
+        found.append(("almagest_ptolemy", {"ptolemy_hits_min": 4}))  # as published
+    return [*found, (finder + goals.TIMED, {TIME_CUT: 1})] if timed else found
 
 
 def measure_case(case: Case, study: Study) -> dict[str, Any]:

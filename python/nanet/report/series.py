@@ -24,7 +24,7 @@ SHAPES = {
 FINDERS = {
     "math": (0, "circle"), "pomh": (1, "square"), "domh": (2, "diamond"), "hough": (3, "up"), "tripls": (4, "down"),
     "histogram": (5, "square"), "almagest": (6, "up"), "triplets": (7, "diamond"), "mixture": (8, "circle"), "oracle": (9, "down"),
-    "triplets_time": (7, "up"), "mixture_time": (8, "square"),
+    "almagest_ptolemy": (6, "down"), "triplets_time": (7, "up"), "mixture_time": (8, "square"),
 }  # fmt: skip
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 HOLLOW = {"math", "pomh", "domh", "hough", "tripls", "oracle"}
