@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nanet.l0tp.config import L0tpConfig
-from nanet.machine import CorePlan
+from nanet.machine import CorePlan, plan_cores
 
 FRAME_US = 64.0
 """How often each detector sends: seldom enough to cost the emulator little."""
@@ -32,6 +32,11 @@ MASKS: tuple[dict[str, Any], ...] = (
     },
     {"name": "control", "bits": {"NewCHOD": THERE}, "downscaling": 1000},
 )  # fmt: skip
+
+
+def default_rate_events_per_s(*, l0: bool) -> float:
+    """What the cores of this machine stand: emulator and L0 trigger processor on one core share its time."""
+    return 1e6 if not l0 or plan_cores().l0tp is not None else 2.5e5
 
 
 def primitives_endpoint(port: int) -> str:

@@ -74,7 +74,14 @@ FinderOption = Annotated[str, typer.Option("--finder", metavar="NAME", help="Rin
 
 @app.command()
 def demo(
-    rate: Rate = 1e6,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            metavar="EVENTS/S",
+            help="Mean rate of events; by default 1e6, or 2.5e5 where the L0TP has no core of its own.",
+        ),
+    ] = None,
     duration: Duration = 10.0,
     boards: Boards = 1,
     layout: LayoutOption = Layout.PADDED,
@@ -93,7 +100,7 @@ def demo(
     from nanet import demo_l0
 
     loop = run_demo.Loop(
-        rate_events_per_s=rate, duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
+        rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, l0=l0,
     )  # fmt: skip
     code, result = run_demo.demo(loop, out, json_file)
