@@ -132,7 +132,7 @@ def test_a_display_shows_rings_truth_and_hits() -> None:
     assert 'class="ring r1"' in svg
     assert 'class="ring truth"' in svg
     assert svg.count('class="r1"') > 10
-    assert "e-like" in caption
+    assert "e\u2011like" in caption
 
 
 def test_choice_of_events() -> None:

@@ -173,9 +173,15 @@ nb::dict PhysicsSample::measure(const std::string& finder, const nb::dict& cuts,
     throw SetupError("no way '" + how + "' to find rings", "there are vector, scalar and oracle", "choose one of them");
   }
   const rich::FinderConfig config = how == "oracle" ? rich::FinderConfig{} : finder_config(finder, cuts);
+  std::vector<std::uint16_t> hits;  // one event behind the other, as packets hold them: a rate should not be that of spread-out memory
+  for (const McEvent& event : events_) hits.insert(hits.end(), event.hits.begin(), event.hits.begin() + event.hit_count);
   std::vector<rich::EventHits> events;
   events.reserve(events_.size());
-  for (const McEvent& event : events_) events.push_back({event.hits.data(), event.hit_count});
+  const std::uint16_t* next = hits.data();
+  for (const McEvent& event : events_) {
+    events.push_back({next, event.hit_count});
+    next += event.hit_count;
+  }
   std::vector<EventRings> found(events_.size());
   const auto find = [&] {
     if (how == "vector") return rich::find_rings(config, events, found);

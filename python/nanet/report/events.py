@@ -89,7 +89,7 @@ def _caption(sample: Mapping[str, Any], hits: int) -> str:
     caption = f"R {radii} mm \u00b7 {hits} hits"
     if len(rings) == 1:
         caption += f" \u00b7 rms {float(rings[0]['rms_mm']):.1f} mm"
-    return caption + (" \u00b7 e-like" if sample["electron"] else "")
+    return caption + (" \u00b7 e\u2011like" if sample["electron"] else "")
 
 
 def _radius(sample: Mapping[str, Any]) -> float:
