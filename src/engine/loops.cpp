@@ -110,7 +110,7 @@ void Engine::send_loop() {
     if (send_once(flow::clock_now_ns()) == 0) tx_ring_->wait(config_.waiting.sleep_ns, spins);
   }
   while (send_once(flow::clock_now_ns()) > 0) collect_sent();  // the processing thread has ended: its part is done here
-  collect_sent();  // also of what was sent before that was seen
+  collect_sent();                                              // also of what was sent before that was seen
 }
 
 // Takes what had arrived when the engine was stopped, and hands over the last buffers.
