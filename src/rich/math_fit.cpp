@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "rich/math_fit.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "solve_rings-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {
@@ -142,52 +143,6 @@ HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& colum
 #endif  // lanes
 #endif  // scalar
 
-// solve_ring for one vector of events, operation by operation; see there for the meaning. Writes x, y, radius, rms of each event to `out`.
-template <class D>
-HWY_INLINE void solve_lanes(D d, const Columns& columns, std::size_t at, float* out) {
-  const hn::Rebind<std::int32_t, D> di32;
-  const hn::Rebind<float, D> df;
-  const auto column = [&](std::size_t f) HWY_ATTR { return hn::PromoteTo(d, hn::Load(di32, &columns.sums[f][at])); };
-  const auto set = [&](double value) HWY_ATTR { return hn::Set(d, value); };
-
-  const auto packed = hn::Load(di32, &columns.sums[0][at]);
-  const auto n = hn::PromoteTo(d, hn::And(packed, hn::Set(di32, 255)));
-  const auto si = hn::PromoteTo(d, hn::ShiftRight<8>(packed));
-  const auto sj = column(1);
-  const auto sii = column(2);
-  const auto sjj = column(4);
-  const auto sz = hn::Add(sii, hn::Mul(set(3.0), sjj));
-  const auto a = hn::Sub(hn::Mul(n, sii), hn::Mul(si, si));
-  const auto b = hn::Sub(hn::Mul(n, column(3)), hn::Mul(si, sj));
-  const auto c = hn::Sub(hn::Mul(n, sjj), hn::Mul(sj, sj));
-  const auto p = hn::Sub(hn::Mul(n, column(5)), hn::Mul(sz, si));
-  const auto q = hn::Sub(hn::Mul(n, column(6)), hn::Mul(sz, sj));
-  const auto w = hn::Sub(hn::Mul(n, column(7)), hn::Mul(sz, sz));
-  const auto det = hn::Sub(hn::Mul(a, c), hn::Mul(b, b));
-  const auto found = hn::Gt(det, hn::Zero(d));
-
-  const auto one = set(1.0);
-  const auto inverse_det = hn::Div(one, hn::IfThenElse(found, det, one));
-  const auto inverse_n = hn::Div(one, hn::IfThenElse(found, n, one));
-  const auto two_a = hn::Mul(hn::Sub(hn::Mul(p, c), hn::Mul(q, b)), inverse_det);
-  const auto two_b = hn::Mul(hn::Sub(hn::Mul(a, q), hn::Mul(b, p)), inverse_det);
-  const auto center_i = hn::Mul(set(0.5), two_a);
-  const auto center_j = hn::Mul(set(1.0 / 6.0), two_b);
-  const auto di = hn::Sub(center_i, hn::Mul(si, inverse_n));
-  const auto dj = hn::Sub(center_j, hn::Mul(sj, inverse_n));
-  const auto inverse_n2 = hn::Mul(inverse_n, inverse_n);
-  const auto spread = hn::Mul(hn::Add(a, hn::Mul(set(3.0), c)), inverse_n2);
-  const auto radius2 = hn::Add(hn::Add(hn::Mul(di, di), hn::Mul(set(3.0), hn::Mul(dj, dj))), spread);
-  const auto residual = hn::Mul(hn::Sub(w, hn::Add(hn::Mul(two_a, p), hn::Mul(two_b, q))), inverse_n2);
-  const auto residual2 = hn::IfThenElseZero(hn::Gt(residual, hn::Zero(d)), residual);
-  const auto safe_radius2 = hn::IfThenElse(found, radius2, one);
-
-  const auto to_float = [&](auto v) HWY_ATTR { return hn::DemoteTo(df, hn::IfThenElseZero(found, v)); };
-  hn::StoreInterleaved4(to_float(hn::Mul(set(9.0), center_i)), to_float(hn::Mul(set(15.588457268119894), center_j)),
-                        to_float(hn::Mul(set(9.0), hn::Sqrt(safe_radius2))),
-                        to_float(hn::Mul(set(4.5), hn::Sqrt(hn::Div(residual2, safe_radius2)))), df, out);
-}
-
 // Rings of at most kBlock events.
 HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* rings) {
   const hn::CappedTag<double, 8> d;
@@ -206,7 +161,14 @@ HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* ring
     const EventHits none[4] = {};
     sum_four(none, done, columns);
   }
-  for (std::size_t at = 0; at < count; at += lanes) solve_lanes(d, columns, at, out + 4 * at);
+  const hn::Rebind<std::int32_t, decltype(d)> di32;
+  const hn::Rebind<float, decltype(d)> df;
+  for (std::size_t at = 0; at < count; at += lanes) {
+    auto x = hn::Zero(df), y = x, radius = x, rms = x;
+    solve_lanes(
+        d, [&](std::size_t f) HWY_ATTR { return hn::Load(di32, &columns.sums[f][at]); }, x, y, radius, rms);
+    hn::StoreInterleaved4(x, y, radius, rms, df, out + 4 * at);
+  }
   for (std::size_t k = 0; k < count; ++k) {
     Ring& ring = rings[k];
     std::memcpy(&ring.x_mm, out + 4 * k, 4 * sizeof(float));

@@ -89,6 +89,52 @@ HWY_INLINE RingSums sum_chosen(const std::int16_t* i, const std::int16_t* j, con
   return sums;
 }
 
+// solve_ring with one event in each lane of d, operation by operation; see there for the meaning. column(f): int32 lanes of sum f (in the order
+// of RingSums). All four are 0 in a lane without a ring.
+template <class D, class Column, class VF>
+HWY_INLINE void solve_lanes(D d, Column column_i32, VF& x_mm, VF& y_mm, VF& radius_mm, VF& rms_mm) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<std::int32_t, D> di32;
+  const hn::Rebind<float, D> df;
+  const auto column = [&](std::size_t f) HWY_ATTR { return hn::PromoteTo(d, column_i32(f)); };
+  const auto set = [&](double value) HWY_ATTR { return hn::Set(d, value); };
+  const auto packed = column_i32(std::size_t{0});
+  const auto n = hn::PromoteTo(d, hn::And(packed, hn::Set(di32, 255)));
+  const auto si = hn::PromoteTo(d, hn::ShiftRight<8>(packed));
+  const auto sj = column(1);
+  const auto sii = column(2);
+  const auto sjj = column(4);
+  const auto sz = hn::Add(sii, hn::Mul(set(3.0), sjj));
+  const auto a = hn::Sub(hn::Mul(n, sii), hn::Mul(si, si));
+  const auto b = hn::Sub(hn::Mul(n, column(3)), hn::Mul(si, sj));
+  const auto c = hn::Sub(hn::Mul(n, sjj), hn::Mul(sj, sj));
+  const auto p = hn::Sub(hn::Mul(n, column(5)), hn::Mul(sz, si));
+  const auto q = hn::Sub(hn::Mul(n, column(6)), hn::Mul(sz, sj));
+  const auto w = hn::Sub(hn::Mul(n, column(7)), hn::Mul(sz, sz));
+  const auto det = hn::Sub(hn::Mul(a, c), hn::Mul(b, b));
+  const auto found = hn::Gt(det, hn::Zero(d));
+  const auto one = set(1.0);
+  const auto inverse_det = hn::Div(one, hn::IfThenElse(found, det, one));
+  const auto inverse_n = hn::Div(one, hn::IfThenElse(found, n, one));
+  const auto two_a = hn::Mul(hn::Sub(hn::Mul(p, c), hn::Mul(q, b)), inverse_det);
+  const auto two_b = hn::Mul(hn::Sub(hn::Mul(a, q), hn::Mul(b, p)), inverse_det);
+  const auto center_i = hn::Mul(set(0.5), two_a);
+  const auto center_j = hn::Mul(set(1.0 / 6.0), two_b);
+  const auto di = hn::Sub(center_i, hn::Mul(si, inverse_n));
+  const auto dj = hn::Sub(center_j, hn::Mul(sj, inverse_n));
+  const auto inverse_n2 = hn::Mul(inverse_n, inverse_n);
+  const auto spread = hn::Mul(hn::Add(a, hn::Mul(set(3.0), c)), inverse_n2);
+  const auto radius2 = hn::Add(hn::Add(hn::Mul(di, di), hn::Mul(set(3.0), hn::Mul(dj, dj))), spread);
+  const auto residual = hn::Mul(hn::Sub(w, hn::Add(hn::Mul(two_a, p), hn::Mul(two_b, q))), inverse_n2);
+  const auto residual2 = hn::IfThenElseZero(hn::Gt(residual, hn::Zero(d)), residual);
+  const auto safe_radius2 = hn::IfThenElse(found, radius2, one);
+  const auto to_float = [&](auto v) HWY_ATTR { return hn::DemoteTo(df, hn::IfThenElseZero(found, v)); };
+  x_mm = to_float(hn::Mul(set(9.0), center_i));
+  y_mm = to_float(hn::Mul(set(15.588457268119894), center_j));
+  radius_mm = to_float(hn::Mul(set(9.0), hn::Sqrt(safe_radius2)));
+  rms_mm = to_float(hn::Mul(set(4.5), hn::Sqrt(hn::Div(residual2, safe_radius2))));
+}
+
 #if HWY_TARGET == HWY_SCALAR
 
 HWY_INLINE void solve_rings(const RingSums* sums, std::size_t count, Ring* rings) {
@@ -104,7 +150,6 @@ HWY_INLINE void solve_rings(const RingSums* sums, std::size_t count, Ring* rings
   const hn::Rebind<std::int32_t, decltype(d)> di32;
   const hn::Rebind<float, decltype(d)> df;
   const std::size_t lanes = hn::Lanes(d);
-  const auto set = [&](double value) HWY_ATTR { return hn::Set(d, value); };
   for (std::size_t at = 0; at < count; at += lanes) {
     alignas(64) std::int32_t columns[8][8] = {};
     const std::size_t some = count - at < lanes ? count - at : lanes;
@@ -112,46 +157,17 @@ HWY_INLINE void solve_rings(const RingSums* sums, std::size_t count, Ring* rings
       const std::int32_t* from = &sums[at + k].hits_and_i;
       for (std::size_t field = 0; field < 8; ++field) columns[field][k] = from[field];
     }
-    const auto column = [&](std::size_t field) HWY_ATTR { return hn::PromoteTo(d, hn::Load(di32, columns[field])); };
-    const auto packed = hn::Load(di32, columns[0]);
-    const auto n = hn::PromoteTo(d, hn::And(packed, hn::Set(di32, 255)));
-    const auto si = hn::PromoteTo(d, hn::ShiftRight<8>(packed));
-    const auto sj = column(1);
-    const auto sii = column(2);
-    const auto sjj = column(4);
-    const auto sz = hn::Add(sii, hn::Mul(set(3.0), sjj));
-    const auto a = hn::Sub(hn::Mul(n, sii), hn::Mul(si, si));
-    const auto b = hn::Sub(hn::Mul(n, column(3)), hn::Mul(si, sj));
-    const auto c = hn::Sub(hn::Mul(n, sjj), hn::Mul(sj, sj));
-    const auto p = hn::Sub(hn::Mul(n, column(5)), hn::Mul(sz, si));
-    const auto q = hn::Sub(hn::Mul(n, column(6)), hn::Mul(sz, sj));
-    const auto w = hn::Sub(hn::Mul(n, column(7)), hn::Mul(sz, sz));
-    const auto det = hn::Sub(hn::Mul(a, c), hn::Mul(b, b));
-    const auto found = hn::Gt(det, hn::Zero(d));
-    const auto one = set(1.0);
-    const auto inverse_det = hn::Div(one, hn::IfThenElse(found, det, one));
-    const auto inverse_n = hn::Div(one, hn::IfThenElse(found, n, one));
-    const auto two_a = hn::Mul(hn::Sub(hn::Mul(p, c), hn::Mul(q, b)), inverse_det);
-    const auto two_b = hn::Mul(hn::Sub(hn::Mul(a, q), hn::Mul(b, p)), inverse_det);
-    const auto center_i = hn::Mul(set(0.5), two_a);
-    const auto center_j = hn::Mul(set(1.0 / 6.0), two_b);
-    const auto di = hn::Sub(center_i, hn::Mul(si, inverse_n));
-    const auto dj = hn::Sub(center_j, hn::Mul(sj, inverse_n));
-    const auto inverse_n2 = hn::Mul(inverse_n, inverse_n);
-    const auto spread = hn::Mul(hn::Add(a, hn::Mul(set(3.0), c)), inverse_n2);
-    const auto radius2 = hn::Add(hn::Add(hn::Mul(di, di), hn::Mul(set(3.0), hn::Mul(dj, dj))), spread);
-    const auto residual = hn::Mul(hn::Sub(w, hn::Add(hn::Mul(two_a, p), hn::Mul(two_b, q))), inverse_n2);
-    const auto residual2 = hn::IfThenElseZero(hn::Gt(residual, hn::Zero(d)), residual);
-    const auto safe_radius2 = hn::IfThenElse(found, radius2, one);
-    const auto to_float = [&](auto v) HWY_ATTR { return hn::DemoteTo(df, hn::IfThenElseZero(found, v)); };
+    auto x = hn::Zero(df), y = x, radius = x, rms = x;  // by reference: a scalable vector cannot stand in a struct
+    solve_lanes(
+        d, [&](std::size_t f) HWY_ATTR { return hn::Load(di32, columns[f]); }, x, y, radius, rms);
     alignas(64) float x_mm[8];
     alignas(64) float y_mm[8];
     alignas(64) float radius_mm[8];
     alignas(64) float rms_mm[8];
-    hn::Store(to_float(hn::Mul(set(9.0), center_i)), df, x_mm);
-    hn::Store(to_float(hn::Mul(set(15.588457268119894), center_j)), df, y_mm);
-    hn::Store(to_float(hn::Mul(set(9.0), hn::Sqrt(safe_radius2))), df, radius_mm);
-    hn::Store(to_float(hn::Mul(set(4.5), hn::Sqrt(hn::Div(residual2, safe_radius2)))), df, rms_mm);
+    hn::Store(x, df, x_mm);
+    hn::Store(y, df, y_mm);
+    hn::Store(radius, df, radius_mm);
+    hn::Store(rms, df, rms_mm);
     for (std::size_t k = 0; k < some; ++k) {
       // A ring's radius is at least half the distance of two PMs, so 0 says that there is none.
       const RingStatus status = radius_mm[k] > 0.0F ? RingStatus::ring : RingStatus::no_ring;
