@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owning types for what CUDA hands out, and the check of its return codes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::gpu {
+
+inline void check(cudaError_t error, const char* what, const char* suggestion = "see nvidia-smi, and nanet doctor") {
+  if (error == cudaSuccess) return;
+  throw SetupError(std::string("GPU: ") + what + " failed", cudaGetErrorString(error), suggestion);
+}
+
+// Device memory, zeroed.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t count) : count_(count) {
+    check(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc", "make buffers smaller, or free the GPU's memory");
+    check(cudaMemset(data_, 0, bytes()), "cudaMemset");
+  }
+  DeviceArray(const T* from, std::size_t count) : DeviceArray(count) {
+    check(cudaMemcpy(data_, from, bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  ~DeviceArray() { cudaFree(data_); }
+  DeviceArray(DeviceArray&& other) noexcept : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+
+  T* get() const { return data_; }
+  std::size_t count() const { return count_; }
+  std::size_t bytes() const { return count_ * sizeof(T) != 0 ? count_ * sizeof(T) : 1; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void record(cudaStream_t stream = nullptr) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void wait() { check(cudaEventSynchronize(event_), "a kernel"); }
+  double seconds_since(const Event& begin) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin.event_, event_), "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace nanet::gpu

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels as the host sees them: one set for each ring finder.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/kernels/tables.hpp"
+#include "nanet/rich/finder.hpp"
+
+namespace nanet::gpu {
+
+// Events in device memory: event e has hits[first_hit[e] .. first_hit[e + 1] - 1].
+struct EventTable {
+  std::uint32_t count;
+  const std::uint16_t* hits;
+  const std::uint64_t* first_hit;
+  rich::EventRings* rings;  // out
+};
+
+template <rich::FinderKind kind>
+struct FinderKernels {
+  static cudaError_t find(const rich::FinderConfig& config, const DeviceTables& tables, const EventTable& events, cudaStream_t stream);
+};
+
+}  // namespace nanet::gpu

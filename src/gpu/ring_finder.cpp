@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/gpu/ring_finder.hpp"
+
+#include <cuda_runtime.h>
+
+#include "gpu/cuda_types.hpp"
+#include "gpu/kernels/kernels.hpp"
+#include "gpu/kernels/tables.hpp"
+#include "nanet/rich/hit_plane.hpp"
+
+namespace nanet::gpu {
+namespace {
+
+std::vector<std::uint64_t> first_hits(std::span<const rich::EventHits> events) {
+  std::vector<std::uint64_t> first{0};
+  for (const rich::EventHits& event : events) first.push_back(first.back() + event.count);
+  return first;
+}
+
+std::vector<std::uint16_t> all_hits(std::span<const rich::EventHits> events) {
+  std::vector<std::uint16_t> hits;
+  for (const rich::EventHits& event : events) hits.insert(hits.end(), event.hits, event.hits + event.count);
+  if (hits.empty()) hits.push_back(0);
+  return hits;
+}
+
+}  // namespace
+
+struct RingFinder::Memory {
+  Memory(std::span<const rich::EventHits> events, const std::vector<std::uint16_t>& host_hits,
+         const std::vector<std::uint64_t>& host_first)
+      : event_count(static_cast<std::uint32_t>(events.size())),
+        points(rich::kPmPoints.data(), rich::kPmPoints.size()),
+        hits(host_hits.data(), host_hits.size()),
+        first_hit(host_first.data(), host_first.size()),
+        rings(events.size()) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  }
+
+  std::uint32_t event_count;
+  DeviceArray<rich::PmPoint> points;
+  DeviceArray<std::uint16_t> hits;
+  DeviceArray<std::uint64_t> first_hit;
+  DeviceArray<rich::EventRings> rings;
+  Event begin;
+  Event end;
+  cudaDeviceProp properties{};
+};
+
+RingFinder::RingFinder(std::span<const rich::EventHits> events)
+    : memory_(std::make_unique<Memory>(events, all_hits(events), first_hits(events))) {}
+
+RingFinder::~RingFinder() = default;
+
+double RingFinder::find(const rich::FinderConfig& config) {
+  Memory& memory = *memory_;
+  if (memory.event_count == 0) return 0;
+  memory.begin.record();
+  rich::with_finder(config.kind, [&](auto kind) {
+    const EventTable events{memory.event_count, memory.hits.get(), memory.first_hit.get(), memory.rings.get()};
+    check(FinderKernels<decltype(kind)::value>::find(config, {memory.points.get()}, events, nullptr), "a kernel launch");
+  });
+  memory.end.record();
+  memory.end.wait();
+  return memory.end.seconds_since(memory.begin);
+}
+
+std::vector<rich::EventRings> RingFinder::rings() const {
+  std::vector<rich::EventRings> found(memory_->event_count);
+  check(cudaMemcpy(found.data(), memory_->rings.get(), found.size() * sizeof(rich::EventRings), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
+  return found;
+}
+
+const char* RingFinder::device_name() const { return memory_->properties.name; }
+
+}  // namespace nanet::gpu
