@@ -4,33 +4,18 @@
 #include <algorithm>
 #include <bit>
 
-#include "nanet/setup_error.hpp"
+#include "packet_header.hpp"
 
 namespace nanet::wire {
 namespace {
 
-constexpr unsigned kLayoutMask = 0x0F;
-constexpr unsigned kRunStartBit = 0x10;
-constexpr unsigned kRunEndBit = 0x20;
-
 ParseError decode_header(const std::byte* data, MgpHeader& header) {
-  const auto first = load_le<std::uint32_t>(data);
-  const unsigned format = first >> 16 & 0xFFu;
-  const unsigned layout = format & kLayoutMask;
-  header.source_id = static_cast<std::uint8_t>(first);
-  header.source_sub_id = static_cast<std::uint8_t>(first >> 8);
-  header.run_start = (format & kRunStartBit) != 0;
-  header.run_end = (format & kRunEndBit) != 0;
-  header.event_count = static_cast<std::uint8_t>(first >> 24);
-  header.sequence = load_le<std::uint32_t>(data + 4);
-  header.send_time_ns = load_le<std::uint32_t>(data + 8);
+  load_header(data, header);
+  const unsigned layout = static_cast<unsigned>(data[2]) & kLayoutMask;
   if (layout != 1 && layout != 2) return ParseError::bad_format;
   header.layout = static_cast<MgpLayout>(layout);
-  if ((format & ~(kLayoutMask | kRunStartBit | kRunEndBit)) != 0) return ParseError::bad_format;
   if (layout == 2 && header.source_sub_id >= kBoardsMax) return ParseError::bad_format;
-  // A marker says exactly one thing.
-  if (header.event_count == 0 && header.run_start == header.run_end) return ParseError::bad_format;
-  return ParseError::none;
+  return flags_are_good(data, header) ? ParseError::none : ParseError::bad_format;
 }
 
 ParseError check_padded(std::span<const std::byte> payload, std::size_t event_count) {
@@ -67,17 +52,6 @@ void unpack_eight_ids(const std::byte* packed, std::uint64_t board_lanes, std::u
   std::memcpy(channels + 4, &second, sizeof second);
 }
 
-void write_header(std::byte* data, const MgpHeader& header, MgpLayout layout, std::size_t event_count) {
-  const unsigned format = static_cast<unsigned>(layout) | (header.run_start ? kRunStartBit : 0u) | (header.run_end ? kRunEndBit : 0u);
-  store_le(data, header.source_id);
-  store_le(data + 1, header.source_sub_id);
-  store_le(data + 2, static_cast<std::uint8_t>(format));
-  store_le(data + 3, static_cast<std::uint8_t>(event_count));
-  store_le(data + 4, header.sequence);
-  store_le(data + 8, header.send_time_ns);
-  store_le(data + kChecksumOffset, std::uint32_t{0});
-}
-
 void pack_ids(std::span<const std::uint16_t> hits, std::byte* to) {
   std::uint64_t waiting = 0;
   unsigned waiting_bits = 0;
@@ -104,7 +78,7 @@ ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
                                                : check_packed(payload, header.event_count);
     if (error != ParseError::none) return error;
   }
-  if (load_le<std::uint32_t>(payload.data() + kChecksumOffset) != mgp_checksum(payload)) return ParseError::bad_checksum;
+  if (!checksum_is_good(payload)) return ParseError::bad_checksum;
   view.data_ = payload.data();
   view.bytes_ = bytes;
   view.header_ = header;
@@ -133,10 +107,7 @@ void unpack_ids(const std::byte* packed, const std::byte* end, std::size_t hit_c
 }
 
 MgpBuilder::MgpBuilder(std::span<std::byte> room) : room_(room) {
-  if (room.size() < kMgpMarkerBytes) {
-    throw SetupError("no room for a packet", "a packet needs at least 24 bytes, given " + std::to_string(room.size()),
-                     "give the builder 1472 bytes");
-  }
+  require_packet_room(room.size());
   begin(room.size() < kMgpPaddedBytes ? MgpLayout::packed : MgpLayout::padded);
 }
 
@@ -186,25 +157,14 @@ std::span<std::byte> MgpBuilder::finish(const MgpHeader& header, std::size_t pac
     bytes = std::min(limit, (std::max(used_, packet_bytes) + 1) & ~std::size_t{1});
     std::memset(room_.data() + used_, 0, bytes - used_);
   }
-  write_header(room_.data(), header, layout_, event_count_);
+  write_header(room_.data(), header, static_cast<unsigned>(layout_), event_count_);
   const auto payload = room_.first(bytes);
   seal(payload);
   return payload;
 }
 
 std::span<std::byte> make_marker(std::span<std::byte> room, const MgpHeader& header, std::uint64_t next_event_number) {
-  if (room.size() < kMgpMarkerBytes) {
-    throw SetupError("no room for a run marker", "it needs 24 bytes, given " + std::to_string(room.size()), "give it 24 bytes");
-  }
-  if (header.run_start == header.run_end) {
-    throw SetupError("a run marker must say start or end", header.run_start ? "both are set" : "none is set",
-                     "set exactly one of run_start and run_end");
-  }
-  write_header(room.data(), header, header.layout, 0);
-  store_le(room.data() + kMgpHeaderBytes, next_event_number);
-  const auto payload = room.first(kMgpMarkerBytes);
-  seal(payload);
-  return payload;
+  return write_marker(room, header, static_cast<unsigned>(header.layout), next_event_number);
 }
 
 }  // namespace nanet::wire

@@ -38,7 +38,7 @@ struct M2egpHeader {
   std::uint32_t send_time_ns = 0;  // sender's CLOCK_MONOTONIC, modulo 2^32
 };
 
-constexpr std::size_t m2egp_event_bytes(std::size_t hit_count) { return kMgpEventHeaderBytes + 2 * hit_count; }
+NANET_HD constexpr std::size_t m2egp_event_bytes(std::size_t hit_count) { return kMgpEventHeaderBytes + 2 * hit_count; }
 
 class M2egpView {
  public:
@@ -76,7 +76,7 @@ class M2egpCursor {
   bool next(MgpEvent& event, const std::uint16_t*& hits) {
     if (events_left_ == 0) return false;
     --events_left_;
-    event = MgpView::load_event(next_);
+    event = load_event(next_);
     hits = reinterpret_cast<const std::uint16_t*>(next_ + kMgpEventHeaderBytes);
     next_ += m2egp_event_bytes(event.hit_count);
     return true;

@@ -69,8 +69,23 @@ NANET_HD constexpr int hit_time(std::uint16_t hit) { return static_cast<std::int
 NANET_HD constexpr std::uint16_t make_hit(unsigned channel, int time) {
   return static_cast<std::uint16_t>((channel & 0x7FFu) | (static_cast<unsigned>(time) & 0x1Fu) << 11);
 }
-constexpr std::size_t mgp_slot_offset(std::size_t event_index) { return kMgpHeaderBytes + event_index * kMgpSlotBytes; }
-constexpr std::size_t mgp_packed_event_bytes(std::size_t hit_count) { return kMgpEventHeaderBytes + (9 * hit_count + 7) / 8; }
+NANET_HD constexpr std::size_t mgp_slot_offset(std::size_t event_index) { return kMgpHeaderBytes + event_index * kMgpSlotBytes; }
+NANET_HD constexpr std::size_t mgp_packed_event_bytes(std::size_t hit_count) {
+  return kMgpEventHeaderBytes + (9 * hit_count + 7) / 8;
+}
+
+NANET_HD constexpr MgpEvent event_from_word(std::uint64_t word) {
+  return {static_cast<std::uint32_t>(word), static_cast<std::uint8_t>(word >> 32), static_cast<std::uint8_t>(word >> 40),
+          static_cast<std::uint16_t>(word >> 48)};
+}
+// The event header at any address. A GPU reads whole aligned words of 4 bytes: up to the next multiple of 4 behind the header.
+NANET_HD inline MgpEvent load_event(const std::byte* from) {
+#ifdef __CUDA_ARCH__
+  return event_from_word(load_le64_by_words(from));
+#else
+  return event_from_word(load_le<std::uint64_t>(from));
+#endif
+}
 
 class MgpView {
  public:
@@ -98,12 +113,6 @@ class MgpView {
     return {slot_hits(event_index), event(event_index).hit_count};
   }
 
-  static MgpEvent load_event(const std::byte* from) {
-    const auto word = load_le<std::uint64_t>(from);
-    return {static_cast<std::uint32_t>(word), static_cast<std::uint8_t>(word >> 32), static_cast<std::uint8_t>(word >> 40),
-            static_cast<std::uint16_t>(word >> 48)};
-  }
-
  private:
   const std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
@@ -128,7 +137,7 @@ class MgpPackedCursor {
   bool next(MgpEvent& event, std::uint16_t* channels) {
     if (events_left_ == 0) return false;
     --events_left_;
-    event = MgpView::load_event(next_);
+    event = load_event(next_);
     unpack_ids(next_ + kMgpEventHeaderBytes, end_, event.hit_count, board_, channels);
     next_ += mgp_packed_event_bytes(event.hit_count);
     return true;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 
+#include "nanet/host_device.hpp"
 #include "nanet/wire/little_endian.hpp"
 #include "nanet/wire/parse_error.hpp"
 
@@ -52,17 +53,35 @@ struct Primitive {
   friend bool operator==(const Primitive&, const Primitive&) = default;
 };
 
+// The words of a packet; every writer makes them here. Header: TSH of the first primitive and source ID, then length, number of
+// primitives and sub-ID.
+NANET_HD constexpr std::uint32_t mtp_header_time_word(std::uint8_t source_id, std::uint32_t first_timestamp) {
+  return first_timestamp >> 8 | std::uint32_t{source_id} << 24;
+}
+NANET_HD constexpr std::uint32_t mtp_header_length_word(std::uint32_t packet_bytes, std::uint32_t primitive_count,
+                                                        std::uint8_t source_sub_id) {
+  return packet_bytes | primitive_count << 16 | std::uint32_t{source_sub_id} << 24;
+}
+// Stands before a primitive whose TSH is not that of the primitive (or header) before it.
+NANET_HD constexpr std::uint32_t mtp_timestamp_word(std::uint32_t timestamp) { return timestamp >> 8; }
+NANET_HD constexpr bool mtp_needs_timestamp_word(std::uint32_t timestamp, std::uint32_t timestamp_before) {
+  return timestamp >> 8 != timestamp_before >> 8;
+}
+NANET_HD constexpr std::uint32_t mtp_primitive_word(const Primitive& primitive) {
+  return std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 | std::uint32_t{primitive.id} << 16;
+}
+
 // Writes one packet after another into the same room, which is at least 8 bytes (SetupError).
 class MtpWriter {
  public:
   explicit MtpWriter(std::span<std::byte> room);
 
   void begin(std::uint8_t source_id, std::uint8_t source_sub_id, std::uint32_t first_timestamp) {
-    time_high_ = first_timestamp >> 8;
+    last_timestamp_ = first_timestamp;
     used_bytes_ = kMtpHeaderBytes;
     primitive_count_ = 0;
     source_sub_id_ = source_sub_id;
-    store_le(data_, time_high_ | std::uint32_t{source_id} << 24);
+    store_le(data_, mtp_header_time_word(source_id, first_timestamp));
   }
 
   // False, with nothing changed, when the packet is full (255 primitives, 1472 bytes or the room) or when the primitive's ID
@@ -73,24 +92,23 @@ class MtpWriter {
   // variables, since the bytes written could be any object's as far as a compiler knows.
   std::size_t add(std::span<const Primitive> primitives) {
     const std::uint32_t count_max = static_cast<std::uint32_t>(kMtpPrimitivesMax) - primitive_count_;
-    std::uint32_t time_high_now = time_high_;
+    std::uint32_t last_timestamp = last_timestamp_;
     std::uint32_t used_bytes = used_bytes_;
     std::uint32_t added = 0;
     for (const Primitive& primitive : primitives) {
-      const std::uint32_t time_high = primitive.timestamp >> 8;
-      const std::uint32_t word_bytes = time_high == time_high_now ? kMtpWordBytes : 2 * kMtpWordBytes;
+      const bool new_time = mtp_needs_timestamp_word(primitive.timestamp, last_timestamp);
+      const std::uint32_t word_bytes = new_time ? 2 * kMtpWordBytes : kMtpWordBytes;
       if (used_bytes + word_bytes > room_bytes_ || added == count_max || primitive.id < kPrimitiveIdMin) break;
-      if (time_high != time_high_now) {
-        time_high_now = time_high;
-        store_le(data_ + used_bytes, time_high);
+      if (new_time) {
+        last_timestamp = primitive.timestamp;
+        store_le(data_ + used_bytes, mtp_timestamp_word(primitive.timestamp));
         used_bytes += kMtpWordBytes;
       }
-      store_le(data_ + used_bytes,
-               std::uint32_t{primitive.fine_time} | (primitive.timestamp & 0xFFu) << 8 | std::uint32_t{primitive.id} << 16);
+      store_le(data_ + used_bytes, mtp_primitive_word(primitive));
       used_bytes += kMtpWordBytes;
       ++added;
     }
-    time_high_ = time_high_now;
+    last_timestamp_ = last_timestamp;
     used_bytes_ = used_bytes;
     primitive_count_ += added;
     return added;
@@ -98,7 +116,7 @@ class MtpWriter {
 
   // Completes the header; more primitives may follow and finish() be called again.
   std::span<const std::byte> finish() {
-    store_le(data_ + 4, used_bytes_ | primitive_count_ << 16 | std::uint32_t{source_sub_id_} << 24);
+    store_le(data_ + 4, mtp_header_length_word(used_bytes_, primitive_count_, source_sub_id_));
     return {data_, used_bytes_};
   }
 
@@ -109,7 +127,7 @@ class MtpWriter {
   std::uint32_t room_bytes_;
   std::uint32_t used_bytes_ = kMtpHeaderBytes;
   std::uint32_t primitive_count_ = 0;
-  std::uint32_t time_high_ = 0;
+  std::uint32_t last_timestamp_ = 0;  // of the header or of the last timestamp word
   std::uint8_t source_sub_id_ = 0;
 };
 

@@ -135,6 +135,43 @@ TEST(Mtp, RandomRoundTrip) {
   }
 }
 
+// As a kernel writes a packet: each primitive finds its place by counting the timestamp words before it, and all are written in
+// any order.
+TEST(Mtp, WordsInAnyOrderMakeTheWritersPacket) {
+  std::mt19937 generator(8);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Primitive> primitives(generator() % 200);
+    auto timestamp = static_cast<std::uint32_t>(generator());
+    for (auto& primitive : primitives) {
+      primitive = {timestamp, static_cast<std::uint8_t>(generator()), static_cast<std::uint16_t>(256 + generator() % 65280)};
+      timestamp += static_cast<std::uint32_t>(generator()) % 40;
+    }
+    const std::uint32_t first_timestamp = primitives.empty() ? timestamp : primitives.front().timestamp;
+    std::vector<std::byte> room(kMtpBytesMax);
+    MtpWriter writer(room);
+    writer.begin(kSourceRich, 3, first_timestamp);
+    ASSERT_EQ(writer.add(primitives), primitives.size());
+
+    std::vector<std::uint32_t> places(primitives.size());
+    auto end = static_cast<std::uint32_t>(kMtpHeaderBytes);
+    for (std::size_t i = 0; i < primitives.size(); ++i) {
+      if (i > 0 && mtp_needs_timestamp_word(primitives[i].timestamp, primitives[i - 1].timestamp)) end += 4;
+      places[i] = end;
+      end += 4;
+    }
+    std::vector<std::byte> packet(end);
+    for (std::size_t i = primitives.size(); i-- > 0;) {
+      if (i > 0 && mtp_needs_timestamp_word(primitives[i].timestamp, primitives[i - 1].timestamp)) {
+        store_le(packet.data() + places[i] - 4, mtp_timestamp_word(primitives[i].timestamp));
+      }
+      store_le(packet.data() + places[i], mtp_primitive_word(primitives[i]));
+    }
+    store_le(packet.data(), mtp_header_time_word(kSourceRich, first_timestamp));
+    store_le(packet.data() + 4, mtp_header_length_word(end, static_cast<std::uint32_t>(primitives.size()), 3));
+    ASSERT_TRUE(std::ranges::equal(writer.finish(), packet));
+  }
+}
+
 TEST(Mtp, WriterLimits) {
   std::vector<std::byte> room(1600);
   MtpWriter writer(room);
