@@ -11,6 +11,8 @@
 // Rules
 //   * `sequence` of entry k (k = 0, 1, ...) is k + 1 and is written last, with release order; memory starts zeroed.
 //     A consumer that reads sequence k + 1 with acquire order sees all of entry k. An entry that reads anything else is not there yet.
+//   * The last 16 bytes of a completion hold what a consumer needs to begin: a consumer that loads them in one piece (a GPU over PCIe) need not
+//     load the completion again after it has seen the sequence.
 //   * A buffer belongs to the NIC until its completion is written, then to the consumer until it advances the CLOP's
 //     consumer index. Buffers are handed over and returned in order.
 //   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old and the consumer waits for it (or
@@ -55,20 +57,21 @@ struct alignas(64) Completion {
   std::uint64_t last_packet_ns;   // arrival of the newest; for packet_sent: when it left
   std::uint64_t tag;              // buffer_filled: hand-over number, from 0; packet_sent: the descriptor's tag
   std::uint32_t bytes;            // bytes in use, from offset 0, holes of refused packets included
-  std::uint32_t packet_count;     // entries of the packet index
   std::uint32_t event_count;      // events in those packets, as their headers say
   std::uint32_t packets_lost;     // newly known to be missing since the previous completion of this CLOP
-  std::uint32_t buffer_index;
-  std::uint32_t stride_bytes;  // not 0: every packet is this long and packet p starts at p * stride_bytes
-  std::uint16_t clop;
+  std::uint16_t status;
   CompletionKind kind;
   std::uint8_t reserved0;
-  std::uint16_t status;
-  std::uint16_t reserved1;
-  std::uint64_t sequence;  // written last
+  std::uint64_t reserved1;
+  std::uint16_t buffer_index;
+  std::uint16_t packet_count;      // entries of the packet index
+  std::uint16_t stride_bytes;      // not 0: every packet is this long and packet p starts at p * stride_bytes
+  std::uint8_t clop;
+  std::uint8_t packet_events_max;  // of the packets, the largest number of events
+  std::uint64_t sequence;          // written last
 };
 static_assert(sizeof(Completion) == 64 && std::is_trivially_copyable_v<Completion>);
-static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, clop) == 48 && offsetof(Completion, sequence) == 56);
+static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 56);
 
 struct alignas(64) TxDescriptor {
   std::uint64_t address;  // of the payload, in memory registered with the TX ring's owner
@@ -80,5 +83,13 @@ struct alignas(64) TxDescriptor {
 };
 static_assert(sizeof(TxDescriptor) == 64 && std::is_trivially_copyable_v<TxDescriptor>);
 static_assert(offsetof(TxDescriptor, tag) == 16 && offsetof(TxDescriptor, sequence) == 56);
+
+// The two running numbers of a CLOP or ring, in its own memory behind the entries, so that whoever sees the memory sees them too. Each is on
+// a cache line of its own and written by one side only, with release order; neither ever wraps.
+struct Indexes {
+  alignas(64) std::uint64_t produced;  // buffers handed over; descriptors rung (the doorbell)
+  alignas(64) std::uint64_t consumed;  // buffers returned; completions taken; descriptors sent
+};
+static_assert(sizeof(Indexes) == 128 && std::is_trivially_copyable_v<Indexes>);
 
 }  // namespace nanet

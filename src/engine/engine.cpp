@@ -17,6 +17,7 @@
 namespace nanet::engine {
 namespace {
 
+constexpr std::size_t kLinksMax = 256;
 constexpr std::uint32_t kTxRingCapacity = 1024;
 constexpr std::uint32_t kTxSlotBytes = 1536;  // the largest MTP is 1472 B
 
@@ -46,16 +47,20 @@ void check_sends(const EngineConfig& config) {
 
 Engine::Engine(const EngineConfig& config) : config_(config) {
   if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
+  if (config.links.size() > kLinksMax) {
+    throw SetupError(std::to_string(config.links.size()) + " links", "a completion names at most " + std::to_string(kLinksMax),
+                     "let several sources share a link");
+  }
   std::uint32_t buffer_total = 0;
   for (const LinkConfig& link : config.links) buffer_total += link.memory_region.buffer_count;
   completions_ = std::make_unique<flow::CompletionQueue>(std::bit_ceil(buffer_total + 1));
-  for (const LinkConfig& link : config.links) add_input(link, static_cast<std::uint16_t>(inputs_.size()));
+  for (const LinkConfig& link : config.links) add_input(link, static_cast<std::uint8_t>(inputs_.size()));
   add_processor();
 }
 
 Engine::~Engine() { stop(); }
 
-void Engine::add_input(const LinkConfig& config, std::uint16_t clop_id) {
+void Engine::add_input(const LinkConfig& config, std::uint8_t clop_id) {
   Input input{.config = config};
   auto udp = std::make_unique<link::UdpLink>(udp_config(config));
   append(notes_, udp->notes());

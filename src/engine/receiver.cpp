@@ -30,6 +30,7 @@ struct Filling {
   std::uint32_t packet_count = 0;
   std::uint32_t event_count = 0;
   std::uint32_t stride_bytes = 0;
+  std::uint32_t packet_events_max = 0;
   std::uint16_t status = 0;
   std::uint64_t first_packet_ns = 0;
   std::uint64_t last_packet_ns = 0;
@@ -153,6 +154,7 @@ class ProtocolReceiver final : public Receiver {
     source.counters.add(Counter::bytes_accepted, packet.bytes);
     source.counters.add(Counter::events_received, facts.event_count);
     filling_.event_count += facts.event_count;
+    filling_.packet_events_max = std::max(filling_.packet_events_max, facts.event_count);
     // Said of the first packet that the consumer sees of the run: the very first may have been dropped.
     const std::uint64_t restarts = source.tracker.restarts();
     const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
@@ -197,11 +199,12 @@ class ProtocolReceiver final : public Receiver {
     completion.first_packet_ns = filling_.first_packet_ns;
     completion.last_packet_ns = filling_.last_packet_ns;
     completion.bytes = filling_.used_bytes;
-    completion.packet_count = filling_.packet_count;
+    completion.packet_count = static_cast<std::uint16_t>(filling_.packet_count);
+    completion.packet_events_max = static_cast<std::uint8_t>(filling_.packet_events_max);
     completion.event_count = filling_.event_count;
     completion.packets_lost = newly_lost;
-    completion.buffer_index = buffer_index;
-    completion.stride_bytes = filling_.stride_bytes;
+    completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
+    completion.stride_bytes = static_cast<std::uint16_t>(filling_.stride_bytes);
     completion.clop = clop_.config().id;
     completion.kind = CompletionKind::buffer_filled;
     completion.status = static_cast<std::uint16_t>(filling_.status | why | gap);

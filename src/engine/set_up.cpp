@@ -22,7 +22,7 @@ link::UdpConfig udp_config(const LinkConfig& config) {
   };
 }
 
-flow::ClopConfig clop_config(const LinkConfig& config, std::uint16_t clop_id, std::size_t min_room_bytes) {
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes) {
   const MemoryRegionConfig& region = config.memory_region;
   if (region.buffer_bytes < min_room_bytes) {
     throw SetupError("memory region " + region.name + " has too small buffers",

@@ -70,7 +70,7 @@ class Engine {
   std::uint64_t total(flow::Counter counter) const;
 
  private:
-  void add_input(const LinkConfig& config, std::uint16_t clop_id);
+  void add_input(const LinkConfig& config, std::uint8_t clop_id);
   void add_transmitter(const char* name, std::span<const std::string> endpoints, std::uint32_t slot_bytes);
   void add_processor();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());

@@ -14,7 +14,7 @@ namespace nanet::engine {
 link::UdpConfig udp_config(const LinkConfig& config);  // throws SetupError for a bad endpoint
 
 // Throws SetupError when the buffers cannot hold one batch of a link that needs min_room_bytes.
-flow::ClopConfig clop_config(const LinkConfig& config, std::uint16_t clop_id, std::size_t min_room_bytes);
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes);
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
 

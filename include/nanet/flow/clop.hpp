@@ -21,11 +21,11 @@ namespace nanet::flow {
 
 struct ClopConfig {
   std::string name = "clop";
-  std::uint16_t id = 0;  // Completion::clop
+  std::uint8_t id = 0;  // Completion::clop
   MemoryKind kind = MemoryKind::host;
   std::uint32_t buffer_count = 64;  // power of two, 2..65536. Too few: bursts are dropped; too many: caches are missed
   std::uint32_t buffer_bytes = 65536;  // multiple of 4096. Too big: latency at low rates is the time-out; too small: a completion for few packets
-  std::uint32_t index_capacity = 0;  // packets a buffer can describe; 0: buffer_bytes / 64
+  std::uint32_t index_capacity = 0;  // packets a buffer can describe, at most 65535; 0: buffer_bytes / 64
   bool huge_pages = true;
   bool locked = true;
 };
@@ -35,7 +35,7 @@ class Clop {
   explicit Clop(const ClopConfig& config);  // throws SetupError
 
   const ClopConfig& config() const { return config_; }  // index_capacity filled in
-  std::uint16_t id() const { return config_.id; }
+  std::uint8_t id() const { return config_.id; }
   std::uint32_t buffer_count() const { return config_.buffer_count; }
   std::uint32_t buffer_bytes() const { return config_.buffer_bytes; }
   std::uint32_t index_capacity() const { return config_.index_capacity; }
@@ -51,11 +51,15 @@ class Clop {
   // All buffers, back to back: what a back-end registers.
   std::span<std::byte> memory() const { return {region_.data(), std::size_t{config_.buffer_count} * config_.buffer_bytes}; }
 
+  // The same with the packet index and the indexes behind it: what a processor on another device registers.
+  std::span<std::byte> region() const { return region_.span(); }
+  Indexes& indexes() const { return *indexes_; }
+
   // Producer. The next buffer to fill, or false when the consumer holds them all. Says the same until hand_over().
   bool acquire(std::uint32_t& buffer_index) {
-    const std::uint64_t next = handed_over_.load(std::memory_order_relaxed);
+    const std::uint64_t next = handed_over().load(std::memory_order_relaxed);
     if (next - released_seen_ == config_.buffer_count) {
-      released_seen_ = released_.load(std::memory_order_acquire);
+      released_seen_ = released().load(std::memory_order_acquire);
       if (next - released_seen_ == config_.buffer_count) return false;
     }
     buffer_index = static_cast<std::uint32_t>(next) & mask_;
@@ -65,28 +69,30 @@ class Clop {
   // Producer. Gives the acquired buffer away and returns its hand-over number (0, 1, ...). Only after acquire() said true.
   // Call it before the completion is pushed.
   std::uint64_t hand_over() {
-    const std::uint64_t number = handed_over_.load(std::memory_order_relaxed);
-    handed_over_.store(number + 1, std::memory_order_relaxed);
+    const std::uint64_t number = handed_over().load(std::memory_order_relaxed);
+    handed_over().store(number + 1, std::memory_order_relaxed);
     return number;
   }
 
   // Consumer. Returns the oldest buffer that was handed over; nothing of it may be read afterwards.
-  void release() { released_.store(released_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void release() { released().store(released().load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
   // Buffers with the consumer. Exact for the two threads when the other rests, a snapshot otherwise.
   std::uint32_t in_use() const {
-    const std::uint64_t released = released_.load(std::memory_order_acquire);
-    return static_cast<std::uint32_t>(handed_over_.load(std::memory_order_acquire) - released);
+    const std::uint64_t returned = released().load(std::memory_order_acquire);
+    return static_cast<std::uint32_t>(handed_over().load(std::memory_order_acquire) - returned);
   }
 
  private:
+  std::atomic_ref<std::uint64_t> handed_over() const { return std::atomic_ref(indexes_->produced); }
+  std::atomic_ref<std::uint64_t> released() const { return std::atomic_ref(indexes_->consumed); }
+
   ClopConfig config_;
   Region region_;
   PacketRef* index_;
+  Indexes* indexes_;
   std::uint32_t mask_;
-  alignas(64) std::atomic<std::uint64_t> handed_over_{0};  // the producer's line
-  std::uint64_t released_seen_ = 0;
-  alignas(64) std::atomic<std::uint64_t> released_{0};  // the consumer's line
+  alignas(64) std::uint64_t released_seen_ = 0;  // the producer's
 };
 
 }  // namespace nanet::flow

@@ -30,10 +30,14 @@ class CompletionQueue {
   const std::vector<std::string>& notes() const { return region_.notes(); }
   std::span<const Completion> memory() const { return {entries_, capacity()}; }
 
+  // Entries and the indexes behind them: what a processor on another device registers.
+  std::span<std::byte> region() const { return region_.span(); }
+  Indexes& indexes() const { return *indexes_; }
+
   // Producer.
   bool has_room() {
     if (pushed_ - popped_seen_ <= mask_) return true;
-    popped_seen_ = popped_.load(std::memory_order_acquire);
+    popped_seen_ = popped().load(std::memory_order_acquire);
     return pushed_ - popped_seen_ <= mask_;
   }
 
@@ -49,15 +53,15 @@ class CompletionQueue {
     return true;
   }
 
-  // Consumer. The oldest completion, or nullptr. Valid until pop().
-  const Completion* peek() {
-    const std::uint64_t next = popped_.load(std::memory_order_relaxed);
+  // Consumer. The oldest completion, or the one `ahead` behind it, or nullptr. Valid until pop().
+  const Completion* peek(std::uint64_t ahead = 0) {
+    const std::uint64_t next = popped().load(std::memory_order_relaxed) + ahead;
     Completion& entry = entries_[next & mask_];
     return std::atomic_ref(entry.sequence).load(std::memory_order_acquire) == next + 1 ? &entry : nullptr;
   }
 
   // Consumer. Only after peek() returned an entry.
-  void pop() { popped_.store(popped_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void pop() { popped().store(popped().load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
   // Consumer. True when peek() has something. See WaitPoint::wait: may come back early with false.
   bool wait(std::uint64_t timeout_ns, std::uint32_t spins) {
@@ -68,12 +72,14 @@ class CompletionQueue {
   void wake() { wait_point_.wake(); }
 
  private:
+  std::atomic_ref<std::uint64_t> popped() const { return std::atomic_ref(indexes_->consumed); }
+
   Region region_;
   Completion* entries_;
+  Indexes* indexes_;  // produced is not used: an entry's sequence says that it is there
   std::uint32_t mask_;
   alignas(64) std::uint64_t pushed_ = 0;  // the producer's line
   std::uint64_t popped_seen_ = 0;
-  alignas(64) std::atomic<std::uint64_t> popped_{0};  // the consumer's line
   WaitPoint wait_point_;
 };
 

@@ -39,10 +39,17 @@ class TxRing {
   const std::vector<std::string>& notes() const { return region_.notes(); }
   std::span<const TxDescriptor> memory() const { return {descriptors_, capacity()}; }
 
+  // Descriptors, slots and the indexes behind them: what a producer on another device registers. It writes what post() and ring_doorbell()
+  // write, and then nobody calls those.
+  std::span<std::byte> region() const { return region_.span(); }
+  Indexes& indexes() const { return *indexes_; }
+  std::span<std::byte> slots() const { return {slots_, std::size_t{capacity()} * slot_stride_bytes_}; }
+  std::size_t slot_stride_bytes() const { return slot_stride_bytes_; }
+
   // Producer. The payload room of the next descriptor; empty when the ring is full. Says the same until post().
   std::span<std::byte> slot() {
     if (posted_ - completed_seen_ > mask_) {
-      completed_seen_ = completed_.load(std::memory_order_acquire);
+      completed_seen_ = completed().load(std::memory_order_acquire);
       if (posted_ - completed_seen_ > mask_) return {};
     }
     return {slot_of(posted_), slot_bytes_};
@@ -62,8 +69,8 @@ class TxRing {
 
   // Producer. Publishes everything posted, and wakes the consumer if it sleeps.
   void ring_doorbell() {
-    if (posted_ == doorbell_.load(std::memory_order_relaxed)) return;
-    doorbell_.store(posted_, std::memory_order_release);
+    if (posted_ == doorbell().load(std::memory_order_relaxed)) return;
+    doorbell().store(posted_, std::memory_order_release);
     wait_point_.wake();
   }
 
@@ -73,14 +80,14 @@ class TxRing {
 
   // Consumer. Frees the `count` oldest polled descriptors; at most those polled and not completed yet.
   void complete(std::uint32_t count) {
-    const std::uint64_t completed = completed_.load(std::memory_order_relaxed);
-    assert(count <= polled_ - completed);
-    completed_.store(completed + count, std::memory_order_release);
+    const std::uint64_t before = completed().load(std::memory_order_relaxed);
+    assert(count <= polled_ - before);
+    completed().store(before + count, std::memory_order_release);
   }
 
   // Consumer. True when poll() has something. See WaitPoint::wait: may come back early with false.
   bool wait(std::uint64_t timeout_ns, std::uint32_t spins) {
-    return wait_point_.wait(timeout_ns, spins, [this] { return doorbell_.load(std::memory_order_acquire) != polled_; });
+    return wait_point_.wait(timeout_ns, spins, [this] { return doorbell().load(std::memory_order_acquire) != polled_; });
   }
 
   // Any thread. Ends a sleep of the consumer early, for example to stop it.
@@ -88,11 +95,13 @@ class TxRing {
 
   // Descriptors rung and not completed; a snapshot.
   std::uint32_t in_use() const {
-    const std::uint64_t completed = completed_.load(std::memory_order_acquire);
-    return static_cast<std::uint32_t>(doorbell_.load(std::memory_order_acquire) - completed);
+    const std::uint64_t before = completed().load(std::memory_order_acquire);
+    return static_cast<std::uint32_t>(doorbell().load(std::memory_order_acquire) - before);
   }
 
  private:
+  std::atomic_ref<std::uint64_t> doorbell() const { return std::atomic_ref(indexes_->produced); }
+  std::atomic_ref<std::uint64_t> completed() const { return std::atomic_ref(indexes_->consumed); }
   std::byte* slot_of(std::uint64_t number) const { return slots_ + (number & mask_) * slot_stride_bytes_; }
 
   Region region_;
@@ -101,11 +110,10 @@ class TxRing {
   std::uint32_t mask_;
   std::uint32_t slot_bytes_;
   std::size_t slot_stride_bytes_;
+  Indexes* indexes_;
   alignas(64) std::uint64_t posted_ = 0;  // the producer's line
   std::uint64_t completed_seen_ = 0;
-  alignas(64) std::atomic<std::uint64_t> doorbell_{0};
   alignas(64) std::uint64_t polled_ = 0;  // the consumer's line
-  std::atomic<std::uint64_t> completed_{0};
   WaitPoint wait_point_;
 };
 

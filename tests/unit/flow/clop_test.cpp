@@ -92,7 +92,7 @@ TEST(Clop, TwoThreadsNeverShareABuffer) {
       std::memset(clop.buffer(buffer).data(), static_cast<int>(number & 0xff), 256);
       clop.packet_index(buffer)[0] = {static_cast<std::uint32_t>(number), 0, 0};
       Completion completion{};
-      completion.buffer_index = buffer;
+      completion.buffer_index = static_cast<std::uint16_t>(buffer);
       completion.tag = clop.hand_over();
       ASSERT_EQ(completion.tag, number);
       ASSERT_TRUE(queue.push(completion)) << "the queue has room for every buffer";
