@@ -28,9 +28,9 @@ LAYERS: dict[str, set[str]] = {
     "l0tp": {"wire"},
     "link": {"flow"},
     "emulate": {"wire", "flow", "rich", "link"},
-    "engine": {"wire", "flow", "event", "rich", "link"},
+    "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
     "trigger": {"wire", "flow", "link", "l0tp"},
-    "gpu": {"rich"},
+    "gpu": {"wire", "flow", "event", "rich"},
 }
 SEAMS = {
     "contract.hpp",
@@ -126,7 +126,7 @@ def check(sources: list[Source]) -> list[Finding]:
     findings: list[Finding] = []
     for source in sources:
         checks: list[Callable[[Source], Iterator[Finding]]] = [check_head_and_size, check_marks]
-        suffix = Path(source.path).suffix
+        suffix = suffix_of(source.path)
         if suffix in CXX_SUFFIXES:
             checks.append(check_cxx)
         if source.path == "CMakeLists.txt":
@@ -141,8 +141,13 @@ def check(sources: list[Source]) -> list[Finding]:
 def read_sources(root: Path) -> Iterator[Source]:
     for path in list_files(root):
         full = root / path
-        if (full.suffix in SOURCE_SUFFIXES or full.name in SOURCE_NAMES) and full.is_file():
+        if (suffix_of(path) in SOURCE_SUFFIXES or full.name in SOURCE_NAMES) and full.is_file():
             yield Source(path, full.read_text(encoding="utf-8").splitlines())
+
+
+def suffix_of(path: str) -> str:
+    """The kind of a file; what CMake makes a source from (`.cu.in`) is of that source's kind."""
+    return Path(path.removesuffix(".in")).suffix
 
 
 def list_files(root: Path) -> list[str]:
@@ -236,9 +241,9 @@ def own_include_problems(layer: str, header: str) -> Iterator[str]:
 
 
 def check_links(source: Source) -> Iterator[Finding]:
-    """`nanet_library(NAME DEPENDENCY...)` may name the same layers as an include."""
+    """`nanet_library(NAME DEPENDENCY...)`, and `nanet_cuda_library`, may name the same layers as an include."""
     for number, line in enumerate(source.lines, 1):
-        call = re.match(r"nanet_library\((\w+)\s*([^)]*)\)", line)
+        call = re.match(r"\s*nanet_(?:cuda_)?library\((\w+)\s*([^)]*)\)", line)
         for target in call[2].split() if call else []:
             if call and "::" not in target and target not in LAYERS.get(call[1], set()):
                 text = f"links {call[1]} to {target} (LAYERS of check_layers.py does not) turn the dependency round, or change both"

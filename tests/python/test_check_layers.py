@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
-HEAD = {".py": "# ", ".cpp": "// ", ".hpp": "// ", ".cu": "// ", ".sh": "# ", ".txt": "# "}
+HEAD = {".py": "# ", ".cpp": "// ", ".hpp": "// ", ".cu": "// ", ".in": "// ", ".sh": "# ", ".txt": "# "}
 
 
 def run_on(root: Path, files: dict[str, str], head: bool = True) -> tuple[int, str]:
@@ -38,8 +38,11 @@ VIOLATIONS = [
     ("src/flow/a.cpp", "#include <cuda_runtime.h>", "belongs to src/gpu"),
     ("src/engine/a.cpp", "#include <sys/socket.h>", "belongs to src/link"),
     ("src/engine/a.cpp", "#include <nanobind/nanobind.h>", "belongs to tests, benchmarks and bindings"),
-    ("src/engine/a.cpp", "#include <nanet/emulate/tel62.hpp>", "engine may include: event, flow, link, rich, wire"),
+    ("src/engine/a.cpp", "#include <nanet/emulate/tel62.hpp>", "engine may include: event, flow, gpu, link, rich, wire"),
+    ("include/nanet/gpu/a.hpp", "#include <nanet/engine/engine.hpp>", "gpu may include: event, flow, rich, wire"),
+    ("src/gpu/kernels/a.cu.in", "#include <nanet/link/link.hpp>", "gpu may include: event, flow, rich, wire"),
     ("CMakeLists.txt", "nanet_library(event wire rich)", "links event to rich"),
+    ("CMakeLists.txt", "  nanet_cuda_library(gpu rich engine)", "links gpu to engine"),
     ("src/wire/a.cpp", "#include <chrono>", "wire has no I/O"),
     ("src/rich/a.cpp", "#include <sys/mman.h>", "rich has no I/O"),
     ("src/flow/a.cpp", "auto t = std::chrono::steady_clock::now();", "reads a clock"),
@@ -79,12 +82,14 @@ def test_what_is_allowed_passes(tmp_path: Path) -> None:
             "CMakeLists.txt": "nanet_library(flow)\nnanet_library(rich wire Highway::Highway)\n",
             "src/engine/engine.cpp": "#include <nanet/link/link.hpp>\n#include <nanet/rich/math_fit.hpp>\n",
             "tests/unit/wire/mgp_test.cpp": "#include <gtest/gtest.h>\n#include <nanet/engine/engine.hpp>\n",
+            "src/engine/gpu_loop.cpp": "#include <nanet/gpu/build.hpp>\n",
+            "src/gpu/kernels/fit.cu.in": "#include <cuda_runtime.h>\n__global__ void fit() {}\n",
             "python/nanet/bindings/module.cpp": "#include <nanobind/nanobind.h>\n",
             "python/nanet/config.py": "from nanet.config_errors import suggest\nimport pydantic\n",
             "python/nanet/cli/app.py": "import typer\nfrom nanet import config, report\nfrom . import live\n",
         },
     )
-    assert (status, output) == (0, "check_layers: 11 files, 0 errors, 0 warnings\n")
+    assert (status, output) == (0, "check_layers: 13 files, 0 errors, 0 warnings\n")
 
 
 def test_a_missing_licence_line_is_found(tmp_path: Path) -> None:
