@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -44,6 +46,53 @@ class DeviceArray {
  private:
   T* data_ = nullptr;
   std::size_t count_ = 0;
+};
+
+// Memory of the host that the GPU reads and writes in place, zeroed.
+template <class T>
+class PinnedArray {
+ public:
+  explicit PinnedArray(std::size_t count) {
+    check(cudaHostAlloc(reinterpret_cast<void**>(&host_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    std::memset(static_cast<void*>(host_), 0, count * sizeof(T));
+    check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device_), host_, 0), "cudaHostGetDevicePointer");
+  }
+  ~PinnedArray() { cudaFreeHost(host_); }
+  PinnedArray(const PinnedArray&) = delete;
+  PinnedArray& operator=(const PinnedArray&) = delete;
+
+  T* host() const { return host_; }
+  T* device() const { return device_; }
+
+ private:
+  T* host_ = nullptr;
+  T* device_ = nullptr;
+};
+
+// Makes memory that the host has already (huge pages or not) visible to the GPU, for as long as this lives.
+class Registration {
+ public:
+  Registration(std::span<std::byte> memory, const std::string& name) : host_(memory.data()) {
+    const cudaError_t error = cudaHostRegister(host_, memory.size(), cudaHostRegisterMapped | cudaHostRegisterPortable);
+    if (error != cudaSuccess) {
+      throw SetupError("GPU: " + name + " of " + std::to_string(memory.size()) + " bytes cannot be registered",
+                       cudaGetErrorString(error), "raise the memlock limit (ulimit -l unlimited), or make it smaller");
+    }
+    check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device_), host_, 0), "cudaHostGetDevicePointer");
+  }
+  ~Registration() { cudaHostUnregister(host_); }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  // Where the GPU sees what the host has at `host`, which lies in this memory.
+  template <class T>
+  T* device(T* host) const {
+    return reinterpret_cast<T*>(device_ + (reinterpret_cast<const std::byte*>(host) - host_));
+  }
+
+ private:
+  std::byte* host_;
+  std::byte* device_ = nullptr;
 };
 
 class Stream {

@@ -122,7 +122,7 @@ inline constexpr std::size_t kVerdictCount = kRingMixCount * kMultiplicityCount;
 inline constexpr std::uint32_t kMaxConditions = 4;
 
 // Number of a mix of rings: mixes are counted with rings from 0 to 4, in it electrons from 0 up, in it muons, pions and kaons.
-constexpr std::size_t ring_mix_index(std::uint32_t rings, std::uint32_t electrons, std::uint32_t muons, std::uint32_t pions,
+NANET_HD constexpr std::size_t ring_mix_index(std::uint32_t rings, std::uint32_t electrons, std::uint32_t muons, std::uint32_t pions,
                                      std::uint32_t kaons) {
   // Solutions of "this many unknowns add up to at most n": the binomial coefficient (n + unknowns choose unknowns).
   const auto choose = [](std::uint32_t n, std::uint32_t k) {
@@ -166,9 +166,17 @@ constexpr auto make_ring_mixes() {
 inline constexpr auto kRingMixes = make_ring_mixes();
 }  // namespace detail
 
-inline std::uint32_t conditions_of(const Verdict& verdict, const ConditionTable& table) {
-  const std::size_t key = (((verdict.rings * 5u + verdict.electrons) * 5u + verdict.muons) * 5u + verdict.pions) * 5u + verdict.kaons;
-  return table.answers[detail::kRingMixes[key] * kMultiplicityCount + verdict.multiplicity];
+// Number of the verdict's mix of rings: from a table, but computed on a GPU, which has no copy of it.
+NANET_HD inline std::size_t ring_mix_of(const Verdict& verdict) {
+#ifdef __CUDA_ARCH__
+  return ring_mix_index(verdict.rings, verdict.electrons, verdict.muons, verdict.pions, verdict.kaons);
+#else
+  return detail::kRingMixes[(((verdict.rings * 5u + verdict.electrons) * 5u + verdict.muons) * 5u + verdict.pions) * 5u + verdict.kaons];
+#endif
+}
+
+NANET_HD inline std::uint32_t conditions_of(const Verdict& verdict, const ConditionTable& table) {
+  return table.answers[ring_mix_of(verdict) * kMultiplicityCount + verdict.multiplicity];
 }
 
 // ---- the answer
@@ -176,7 +184,7 @@ inline std::uint32_t conditions_of(const Verdict& verdict, const ConditionTable&
 inline constexpr std::uint16_t kPrimitiveRingFound = 1u << 8;
 inline constexpr std::uint16_t kPrimitiveElectron = 1u << 9;
 
-inline std::uint16_t primitive_id(const Verdict& verdict, const ConditionTable& table) {
+NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const ConditionTable& table) {
   const float radius_mm = verdict.radius_mm < 255.0F ? verdict.radius_mm : 255.0F;
   const auto radius_class = static_cast<std::uint32_t>(static_cast<std::int32_t>(radius_mm * (1.0F / 16.0F)));
   const std::uint32_t field = table.count == 0 ? radius_class : conditions_of(verdict, table);

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "gpu/kernels/kernels.hpp"
+#include "gpu/kernels/runtimes.cuh"
 #include "gpu/kernels/team_finder.cuh"
 
 namespace nanet::gpu {
@@ -33,6 +34,12 @@ cudaError_t FinderKernels<kind>::find(const rich::FinderConfig& config, const De
   const std::uint32_t teams = Finder::kThreads / Finder::kLanes;
   find_rings<kind><<<(events.count + teams - 1) / teams, Finder::kThreads, 0, stream>>>(config, tables, events);
   return cudaGetLastError();
+}
+
+template <rich::FinderKind kind>
+RuntimeKernels FinderKernels<kind>::runtimes() {
+  return {reinterpret_cast<const void*>(&run_persistent<kind>), reinterpret_cast<const void*>(&run_item<kind>),
+          TeamFinder<kind>::kThreads, sizeof(BlockMemory<kind>)};
 }
 
 }  // namespace nanet::gpu

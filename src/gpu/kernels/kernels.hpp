@@ -19,8 +19,17 @@ struct EventTable {
   rich::EventRings* rings;  // out
 };
 
+// Kernels of runtimes.cuh, for the host to launch. Arguments: rich::FinderConfig, DeviceTables, Work, and for `item` an Item.
+struct RuntimeKernels {
+  const void* persistent;
+  const void* item;
+  std::uint32_t threads;       // of a block
+  std::uint32_t shared_bytes;  // of a block, dynamic
+};
+
 template <rich::FinderKind kind>
 struct FinderKernels {
+  static RuntimeKernels runtimes();
   static cudaError_t find(const rich::FinderConfig& config, const DeviceTables& tables, const EventTable& events, cudaStream_t stream);
 };
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventProcessor: a GPU as the consumer of completions and the producer of answers. It reads packets where the link put them, unpacks the
+// events, finds their rings, judges them, writes MTP packets and descriptors, rings the doorbell and gives the buffers back: all of the contract
+// (contract.hpp) to the right of the completion queue.
+//
+// With the runtime `persistent` the host does nothing at all between a completion and a doorbell; with `launch` and `graph` it launches a
+// kernel for each completion. The kernels' work and their answers are the same.
+//
+// Answers: one MTP packet for each chunk of packets (about 64 events), in the order of the buffers.
+// Thread rules: one thread calls poll and finish; totals() from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nanet/flow/clop.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/tx_ring.hpp"
+#include "nanet/gpu/config.hpp"
+#include "nanet/rich/decision.hpp"
+#include "nanet/rich/finder.hpp"
+#include "nanet/rich/spectra.hpp"
+
+namespace nanet::gpu {
+
+// The longest packet that the kernels take.
+inline constexpr std::uint32_t kPacketBytesMax = 1472;
+
+struct EventProcessorConfig {
+  GpuConfig gpu;
+  rich::FinderConfig finder;
+  rich::Decision decision;
+  std::uint8_t answer_source_id = 0x1C;  // of the MTP packets
+  std::uint8_t answer_source_sub_id = 0;
+};
+
+// The contract's memory, which must outlive the processor. Nobody else consumes these completions or fills that ring.
+struct ContractMemory {
+  flow::CompletionQueue& completions;
+  std::vector<flow::Clop*> clops;  // by Completion::clop; at most kClopsMax
+  flow::TxRing* answers = nullptr;  // null: rings are found and counted, nothing is sent. Slots of at least 1472 bytes
+};
+inline constexpr std::size_t kClopsMax = 16;
+
+// Since the start of the run, of buffers that are given back.
+struct Totals {
+  std::uint64_t events = 0;
+  std::uint64_t rings = 0;
+  std::uint64_t electrons = 0;
+  std::uint64_t hits_unmapped = 0;
+};
+
+class EventProcessor {
+ public:
+  // Registers the memory with the GPU and starts the resident kernel, if there is one. Throws SetupError.
+  static std::unique_ptr<EventProcessor> make(const EventProcessorConfig& config, ContractMemory memory);
+  virtual ~EventProcessor() = default;
+
+  // One turn: sees to it that completions that are there are worked on. Returns the buffers given back since the last call. now_ns: for the
+  // watchdog.
+  virtual std::uint32_t poll(std::uint64_t now_ns) = 0;
+
+  // Whether the GPU has buffers that it has not given back.
+  virtual bool busy() const = 0;
+
+  // Waits, within the watchdog's time, for the rest; then the GPU is free.
+  virtual void finish() = 0;
+
+  // Of buffers that are given back.
+  virtual Totals totals() const = 0;
+
+  // Why the GPU was given up; empty while all is well. "problem (why) suggestion". From then on buffers are given back unjudged.
+  virtual const std::string& fault() const = 0;
+  virtual std::uint64_t events_unjudged() const = 0;
+
+  // After finish().
+  virtual rich::Spectra spectra() const = 0;
+  virtual std::span<const rich::EventSample> samples() const = 0;
+
+  virtual const char* device_name() const = 0;
+};
+
+}  // namespace nanet::gpu

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/gpu/event_processor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "gpu/processor_base.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::gpu {
+namespace {
+
+constexpr std::uint64_t kQueryAfterNs = 10'000'000;  // without progress: ask the driver whether the GPU still lives
+
+void check_config(const EventProcessorConfig& config, const ContractMemory& memory) {
+  const std::uint32_t in_flight = config.gpu.buffers_in_flight;
+  if (in_flight < 1 || in_flight > kBuffersInFlightMax) {
+    throw SetupError("GPU: buffers_in_flight is " + std::to_string(in_flight), "it must be 1 to 16", "start with 4");
+  }
+  if (memory.clops.size() > kClopsMax) {
+    throw SetupError("GPU: " + std::to_string(memory.clops.size()) + " links", "one GPU takes at most 16", "let several sources share a link");
+  }
+  if (memory.answers != nullptr && memory.answers->slot_bytes() < wire::kMtpBytesMax) {
+    throw SetupError("GPU: too small TX slots", "an answer packet has up to 1472 bytes", "make them 1472 bytes");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig& config, ContractMemory memory) {
+  check_config(config, memory);
+  switch (config.gpu.runtime) {
+    case Runtime::persistent:
+      if (config.gpu.path == BufferPath::copied) {
+        throw SetupError("GPU: persistent with copied buffers", "the host does not act between completion and doorbell",
+                         "set path: mapped, or runtime: launch");
+      }
+      return make_persistent(config, std::move(memory));
+    case Runtime::launch:
+    case Runtime::graph: return make_launched(config, std::move(memory));
+    case Runtime::cpu: break;
+  }
+  throw SetupError("GPU: runtime cpu", "it is not one of a GPU's", "use engine::RichProcessor");
+}
+
+ProcessorBase::State::State(std::uint32_t group_count, const rich::Decision& host_decision)
+    : groups(group_count), samples(1), decision(&host_decision, 1) {
+  const DeviceSamples none{0, sample_events.device()};
+  check(cudaMemcpy(samples.get(), &none, sizeof none, cudaMemcpyHostToDevice), "cudaMemcpy");
+}
+
+ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory memory) : config_(config), memory_(std::move(memory)) {
+  select_device();
+  state_ = std::make_unique<State>(config.gpu.buffers_in_flight, config.decision);
+  kernels_ = rich::with_finder(config.finder.kind, [](auto kind) { return FinderKernels<decltype(kind)::value>::runtimes(); });
+  for (const void* kernel : {kernels_.persistent, kernels_.item}) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernels_.shared_bytes)),
+          "cudaFuncSetAttribute", "choose another finder: this one needs more shared memory than the GPU has");
+  }
+  register_memory();
+}
+
+void ProcessorBase::select_device() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    throw SetupError("no GPU", error != cudaSuccess ? cudaGetErrorString(error) : "the driver shows none",
+                     "set runtime: cpu, or see nanet doctor");
+  }
+  if (config_.gpu.device < 0 || config_.gpu.device >= count) {
+    throw SetupError("GPU " + std::to_string(config_.gpu.device) + " is not there", "there are " + std::to_string(count),
+                     "set device: 0 to " + std::to_string(count - 1));
+  }
+  check(cudaSetDevice(config_.gpu.device), "cudaSetDevice");
+  check(cudaGetDeviceProperties(&properties_, config_.gpu.device), "cudaGetDeviceProperties");
+}
+
+const Registration& ProcessorBase::add_registration(std::span<std::byte> memory, const std::string& name) {
+  registrations_.push_back(std::make_unique<Registration>(memory, name));
+  return *registrations_.back();
+}
+
+void ProcessorBase::register_memory() {
+  const Registration& completions = add_registration(memory_.completions.region(), "the completion queue");
+  work_.completions = completions.device(memory_.completions.memory().data());
+  work_.completion_mask = memory_.completions.capacity() - 1;
+  work_.popped = completions.device(&memory_.completions.indexes().consumed);
+  for (std::size_t c = 0; c < memory_.clops.size(); ++c) {
+    const flow::Clop& clop = *memory_.clops[c];
+    const Registration& registration = add_registration(clop.region(), "CLOP '" + clop.config().name + "'");
+    work_.clops[c] = {registration.device(clop.memory().data()), registration.device(clop.packet_index(0).data()),
+                      registration.device(&clop.indexes().consumed), clop.buffer_bytes(), clop.index_capacity()};
+  }
+  if (memory_.answers != nullptr) {
+    flow::TxRing& ring = *memory_.answers;
+    const Registration& registration = add_registration(ring.region(), "the TX ring");
+    work_.descriptors = const_cast<TxDescriptor*>(registration.device(ring.memory().data()));
+    work_.slots = registration.device(ring.slots().data());
+    work_.slots_host = reinterpret_cast<std::uintptr_t>(ring.slots().data());
+    work_.tx_indexes = registration.device(&ring.indexes());
+    work_.tx_mask = ring.capacity() - 1;
+    work_.slot_stride_bytes = static_cast<std::uint32_t>(ring.slot_stride_bytes());
+  }
+  work_.words = state_->words.device();
+  work_.report = state_->report.device();
+  work_.groups = state_->groups.get();
+  work_.order = state_->order.get();
+  work_.totals = state_->totals.get();
+  work_.spectra = state_->spectra.get();
+  work_.samples = state_->samples.get();
+  work_.decision = state_->decision.get();
+  work_.group_count = config_.gpu.buffers_in_flight;
+  work_.answer_source_id = config_.answer_source_id;
+  work_.answer_source_sub_id = config_.answer_source_sub_id;
+}
+
+std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
+  if (!fault_.empty()) return discard();
+  const cudaError_t error = dispatch();
+  if (error != cudaSuccess) give_up(cudaGetErrorString(error));
+  const std::uint64_t now_consumed = consumed();
+  const auto given_back = static_cast<std::uint32_t>(now_consumed - consumed_seen_);
+  consumed_seen_ = now_consumed;
+  if (given_back > 0 || !busy()) {
+    progress_ns_ = now_ns;
+    return given_back;
+  }
+  const std::uint64_t stalled_ns = now_ns - progress_ns_;
+  if (stalled_ns < kQueryAfterNs) return 0;
+  if (const cudaError_t state = query(); state != cudaSuccess && state != cudaErrorNotReady) {
+    give_up(cudaGetErrorString(state));
+  } else if (stalled_ns > config_.gpu.watchdog_ns) {
+    give_up("no buffer was given back for " + std::to_string(stalled_ns / 1'000'000) + " ms");
+  }
+  return 0;
+}
+
+// The host takes the buffers again when nothing on the GPU can do so any more.
+void ProcessorBase::give_up(const std::string& why) {
+  fault_ = std::string("GPU ") + properties_.name + " was given up (" + why + ") see nvidia-smi and the kernel's log, then start again";
+  tell(Stop::now);
+}
+
+std::uint32_t ProcessorBase::discard() {
+  if (!ended_) {
+    if (query() == cudaErrorNotReady) return 0;
+    ended_ = true;
+  }
+  std::uint32_t count = 0;
+  for (const Completion* completion; (completion = memory_.completions.peek()) != nullptr; ++count) {
+    events_unjudged_ += completion->event_count;
+    memory_.clops[completion->clop]->release();
+    memory_.completions.pop();
+  }
+  consumed_seen_ = consumed();
+  return count;
+}
+
+bool ProcessorBase::wait_until_ended(std::uint64_t timeout_ns) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  while (query() == cudaErrorNotReady) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
+}
+
+void ProcessorBase::finish() {
+  if (state_ == nullptr) return;
+  const auto now_ns = [] { return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); };
+  progress_ns_ = now_ns();
+  while (busy() && fault_.empty()) poll(now_ns());
+  if (fault_.empty()) tell(Stop::when_idle);
+  bool ended = wait_until_ended(config_.gpu.watchdog_ns);
+  if (!ended) {
+    tell(Stop::now);
+    ended = wait_until_ended(config_.gpu.watchdog_ns);
+    if (fault_.empty()) fault_ = std::string("GPU ") + properties_.name + " did not end by itself (it was still at work) see nvidia-smi and the kernel's log";
+  }
+  if (!ended) {
+    // Whatever is freed or unregistered now would wait for the kernel.
+    static_cast<void>(state_.release());
+    for (auto& registration : registrations_) static_cast<void>(registration.release());
+    fault_ = std::string("GPU ") + properties_.name + " does not end (a kernel hangs) end this process";
+    return;
+  }
+  discard();
+  collect();
+}
+
+void ProcessorBase::collect() {
+  if (query() != cudaSuccess) return;  // after an error nothing can be read any more
+  check(cudaMemcpy(&spectra_, state_->spectra.get(), sizeof spectra_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  DeviceSamples samples{};
+  check(cudaMemcpy(&samples, state_->samples.get(), sizeof samples, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  const rich::EventSample* const first = state_->sample_events.host();
+  samples_.assign(first, first + std::min<std::size_t>(samples.taken, rich::kSamples));
+}
+
+Totals ProcessorBase::totals() const {
+  if (state_ == nullptr) return {};
+  Totals& shared = state_->report.host()->totals;
+  const auto load = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
+  return {load(shared.events), load(shared.rings), load(shared.electrons), load(shared.hits_unmapped)};
+}
+
+}  // namespace nanet::gpu

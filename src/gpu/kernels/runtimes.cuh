@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ways to get at a buffer: a kernel for one buffer, and a resident kernel that waits for buffers itself.
+//
+// Resident kernel: groups of blocks, a group a buffer in flight; group g takes buffers g, g + group_count, ... Its first block leads: one warp polls the completion
+// queue, the host's words and the TX ring's consumer index with a single load instruction, and relays what the others need to know
+// through device memory, which they poll (a load from there takes a third of one over PCIe, and PCIe stays free for the data).
+#pragma once
+
+#include "gpu/kernels/buffer_work.cuh"
+
+namespace nanet::gpu {
+
+inline constexpr std::uint32_t kLeaderLanes = 3;  // of the polling load: completion, host's words, TX ring
+
+__device__ inline BufferWord buffer_word(uint4 v) {
+  BufferWord word;
+  const std::uint32_t two[2] = {v.x, v.y};
+  memcpy(&word, two, sizeof word);
+  return word;
+}
+
+__device__ inline std::uint64_t second_half(uint4 v) { return v.z | std::uint64_t{v.w} << 32; }
+
+// What a block knows of the next buffer.
+struct Next {
+  Item item;
+  bool stop;
+};
+
+// Which descriptors are the next buffer's: said from group to group, in the order of the buffers. False: the host wants an end at once.
+__device__ inline bool take_turn(const Work& work, std::uint64_t number, std::uint64_t& tx_first) {
+  Order& order = *work.order;
+  while (load_acquire_gpu(&order.planned) != number) {
+    if (load_relaxed_gpu(&order.abort) != 0) return false;
+  }
+  tx_first = load_relaxed_gpu(&order.tx_first);
+  return true;
+}
+
+__device__ inline void pass_turn(const Work& work, std::uint64_t number, std::uint64_t tx_first) {
+  work.order->tx_first = tx_first;
+  store_release_gpu(&work.order->planned, number + 1);
+}
+
+// The leading warp waits for completion `number`, and for room in the TX ring. All lanes get the same.
+__device__ inline Next wait_for_completion(const Work& work, std::uint64_t number) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  const Completion& entry = work.completions[number & work.completion_mask];
+  const void* const places[kLeaderLanes] = {&entry.buffer_index, work.words, &work.tx_indexes->consumed};
+  const void* const place = places[lane < kLeaderLanes ? lane : 0];
+  const bool polling = lane < (work.descriptors != nullptr ? 3u : 2u);
+  Next next{};
+  next.item.number = number;
+  bool mine = false;  // it is this group's turn: tx_first is known
+  for (;;) {
+    const uint4 seen = polling ? load_relaxed_sys16(place) : uint4{};
+    const std::uint64_t sequence = __shfl_sync(0xffffffffu, second_half(seen), 0);
+    const auto stop = static_cast<Stop>(__shfl_sync(0xffffffffu, seen.x, 1));
+    if (stop == Stop::now || (stop == Stop::when_idle && sequence != number + 1)) {
+      if (stop == Stop::now && lane == 0) atomicExch(&work.order->abort, 1u);
+      next.stop = true;
+      return next;
+    }
+    if (sequence != number + 1) continue;
+    const std::uint64_t word_bits = __shfl_sync(0xffffffffu, seen.x | std::uint64_t{seen.y} << 32, 0);
+    next.item.word = buffer_word({static_cast<std::uint32_t>(word_bits), static_cast<std::uint32_t>(word_bits >> 32), 0, 0});
+    if (!mine) {
+      if (!take_turn(work, number, next.item.tx_first)) {
+        next.stop = true;
+        return next;
+      }
+      mine = true;
+    }
+    const std::uint64_t tx_end = next.item.tx_first + plan_chunks(next.item.word).chunks;
+    const std::uint64_t consumed = __shfl_sync(0xffffffffu, seen.x | std::uint64_t{seen.y} << 32, 2);
+    if (work.descriptors != nullptr && tx_end > consumed + work.tx_mask + 1) continue;
+    if (lane == 0) pass_turn(work, number, tx_end);
+    fence_sys();  // the buffer's bytes are read after this
+    return next;
+  }
+}
+
+// Two pieces of 16 bytes, each with a tag that tells whether it is new: no order between them is needed.
+__device__ inline void relay(Group& group, const Next& next) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  const auto tag = static_cast<std::uint32_t>(next.item.number) + 1;
+  std::uint32_t word[2];
+  memcpy(word, &next.item.word, sizeof word);
+  const auto tx_first = next.item.tx_first;
+  const uint4 piece = lane == 0 ? uint4{tag, word[0], word[1], 0}
+                                : uint4{tag, static_cast<std::uint32_t>(tx_first), static_cast<std::uint32_t>(tx_first >> 32), next.stop ? 1u : 0u};
+  if (lane < 2) store_relaxed_gpu16(group.relay + 4 * lane, piece);
+}
+
+// The first warp of another block waits for news after `number_before` (of the buffer it knew last; its number + 1, 0 at first).
+__device__ inline Next wait_for_relay(const Group& group, std::uint64_t number_before) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  const auto tag_before = static_cast<std::uint32_t>(number_before);
+  for (;;) {
+    const uint4 seen = lane < 2 ? load_relaxed_gpu16(group.relay + 4 * lane) : uint4{};
+    const std::uint32_t tag = __shfl_sync(0xffffffffu, seen.x, 0);
+    if (tag == tag_before || tag != __shfl_sync(0xffffffffu, seen.x, 1)) continue;
+    Next next{};
+    next.item.number = number_before + (tag - tag_before) - 1;
+    next.item.word = buffer_word({__shfl_sync(0xffffffffu, seen.y, 0), __shfl_sync(0xffffffffu, seen.z, 0), 0, 0});
+    next.item.tx_first = __shfl_sync(0xffffffffu, seen.y, 1) | std::uint64_t{__shfl_sync(0xffffffffu, seen.z, 1)} << 32;
+    next.stop = __shfl_sync(0xffffffffu, seen.w, 1) != 0;
+    fence_gpu();
+    return next;
+  }
+}
+
+template <rich::FinderKind kind>
+__global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
+    run_persistent(const __grid_constant__ rich::FinderConfig config, const DeviceTables tables, const __grid_constant__ Work work) {
+  extern __shared__ __align__(128) unsigned char dynamic[];
+  auto& memory = *reinterpret_cast<BlockMemory<kind>*>(dynamic);
+  __shared__ Next next;
+  constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
+  const std::uint32_t rank = blockIdx.x % work.group_blocks;
+  const std::uint32_t first_number = blockIdx.x / work.group_blocks;
+  Group& group = work.groups[first_number];
+  std::uint64_t known = 0;  // number of the buffer known last, + 1
+  clear_spectra<kThreads>(memory.chunk);
+  for (std::uint64_t number = first_number;; number += work.group_count) {
+    if (threadIdx.x < 32) {
+      const Next found = rank == 0 ? wait_for_completion(work, number) : wait_for_relay(group, known);
+      if (rank == 0) relay(group, found);
+      if (threadIdx.x == 0) {
+        next = found;
+        const DeviceClop& clop = work.clops[found.item.word.clop];
+        next.item.buffer = clop.buffers + std::uint64_t{found.item.word.buffer_index} * clop.buffer_bytes;
+      }
+    }
+    __syncthreads();
+    const Item item = next.item;
+    if (next.stop) return;
+    known = item.number + 1;
+    const std::uint32_t ranks = min(work.group_blocks, plan_chunks(item.word).chunks);
+    if (rank < ranks) {
+      work_on_chunks<kind>(config, tables, work, item, rank, ranks, memory);
+      arrive(work, item, group, ranks);
+      give_spectra<kThreads>(work, memory.chunk);
+    }
+    // The relay is written again only when no block of the group needs it any more.
+    if (rank == 0 && threadIdx.x == 0) {
+      while (load_acquire_gpu(&group.done) != item.number + 1 && load_relaxed_gpu(&work.order->abort) == 0) {
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// One buffer; `ranks` blocks.
+template <rich::FinderKind kind>
+__global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
+    run_item(const __grid_constant__ rich::FinderConfig config, const DeviceTables tables, const __grid_constant__ Work work, const Item item) {
+  extern __shared__ __align__(128) unsigned char dynamic[];
+  auto& memory = *reinterpret_cast<BlockMemory<kind>*>(dynamic);
+  constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
+  Group& group = work.groups[item.number % work.group_count];
+  clear_spectra<kThreads>(memory.chunk);
+  __syncthreads();
+  work_on_chunks<kind>(config, tables, work, item, blockIdx.x, gridDim.x, memory);
+  arrive(work, item, group, gridDim.x);
+  give_spectra<kThreads>(work, memory.chunk);
+}
+
+}  // namespace nanet::gpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ways to run on a GPU have in common: the contract's memory as the GPU sees it, the state on the device, progress and faults.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda_types.hpp"
+#include "gpu/device_layout.hpp"
+#include "gpu/kernels/kernels.hpp"
+#include "gpu/tables.hpp"
+#include "nanet/gpu/event_processor.hpp"
+
+namespace nanet::gpu {
+
+class ProcessorBase : public EventProcessor {
+ public:
+  ProcessorBase(const EventProcessorConfig& config, ContractMemory memory);
+
+  std::uint32_t poll(std::uint64_t now_ns) final;
+  bool busy() const final { return memory_.completions.peek() != nullptr; }
+  void finish() final;
+  Totals totals() const final;
+  const std::string& fault() const final { return fault_; }
+  std::uint64_t events_unjudged() const final { return events_unjudged_; }
+  rich::Spectra spectra() const final { return spectra_; }
+  std::span<const rich::EventSample> samples() const final { return samples_; }
+  const char* device_name() const final { return properties_.name; }
+
+ protected:
+  // Gives the GPU what it may begin with. False: it failed.
+  virtual cudaError_t dispatch() = 0;
+  // cudaSuccess: the GPU does nothing for us any more; cudaErrorNotReady: it does.
+  virtual cudaError_t query() const = 0;
+
+  std::uint64_t consumed() const { return std::atomic_ref(memory_.completions.indexes().consumed).load(std::memory_order_acquire); }
+  void tell(Stop stop) { std::atomic_ref(state_->words.host()->stop).store(static_cast<std::uint64_t>(stop), std::memory_order_release); }
+
+  // Device memory. Behind a pointer, so that it can be left alone where a kernel never ends: to free it would wait for ever.
+  struct State {
+    State(std::uint32_t group_count, const rich::Decision& host_decision);
+    PinnedArray<HostWords> words{1};
+    PinnedArray<Report> report{1};
+    PinnedArray<rich::EventSample> sample_events{rich::kSamples};
+    DeviceArray<Group> groups;
+    DeviceArray<Order> order{1};
+    DeviceArray<Totals> totals{1};
+    DeviceArray<rich::Spectra> spectra{1};
+    DeviceArray<DeviceSamples> samples;
+    DeviceArray<rich::Decision> decision;
+    Tables tables;
+  };
+
+  const EventProcessorConfig config_;
+  ContractMemory memory_;
+  cudaDeviceProp properties_{};
+  std::vector<std::unique_ptr<Registration>> registrations_;
+  std::unique_ptr<State> state_;
+  RuntimeKernels kernels_{};
+  Work work_{};
+
+ private:
+  void select_device();
+  void register_memory();
+  const Registration& add_registration(std::span<std::byte> memory, const std::string& name);
+  void give_up(const std::string& why);
+  std::uint32_t discard();
+  bool wait_until_ended(std::uint64_t timeout_ns) const;
+  void collect();
+
+  std::uint64_t consumed_seen_ = 0;
+  std::uint64_t progress_ns_ = 0;
+  std::uint64_t events_unjudged_ = 0;
+  bool ended_ = false;
+  std::string fault_;
+  rich::Spectra spectra_{};
+  std::vector<rich::EventSample> samples_;
+};
+
+std::unique_ptr<EventProcessor> make_persistent(const EventProcessorConfig& config, ContractMemory memory);
+std::unique_ptr<EventProcessor> make_launched(const EventProcessorConfig& config, ContractMemory memory);
+
+}  // namespace nanet::gpu
