@@ -22,12 +22,30 @@ NO_ASLR = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(un
 export HYPOTHESIS_STORAGE_DIRECTORY := build/hypothesis
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
-.PHONY: help setup demo test lint format bench bench-smoke sanitize fuzz clean
+# From `make cuda` on, until `make clean`, the package in .venv is one with GPU code: the stamp remembers that, and the architectures if any
+# were named (make cuda CUDA_ARCHITECTURES=90). The build folder is that of the CMake preset, so nothing is compiled twice.
+CUDA_BUILD := build/cuda-release
+CUDA_STAMPED := $(shell cat $(STAMPS)/cuda 2>/dev/null)
+CUDA_ARCHITECTURES ?= $(CUDA_STAMPED)
+WITH_CUDA :=
+PACKAGE_SETTINGS :=
+GPU_TEST_LOG :=
+ifneq (,$(filter cuda,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cuda))
+WITH_CUDA := yes
+PACKAGE_SETTINGS := --config-settings=build-dir=$(CUDA_BUILD) --config-settings=cmake.define.NANET_CUDA=ON \
+  $(if $(CUDA_ARCHITECTURES),--config-settings='cmake.define.CMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCHITECTURES)')
+GPU_TEST_LOG := build/test-gpu.log
+endif
+
+.PHONY: help setup cuda demo test test-gpu lint format bench bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMPS)/install ## system packages, virtual environment, build and install of the nanet package
 	@echo "ready: $(BIN)/nanet"
+
+cuda: packages-run $(STAMPS)/cuda $(STAMPS)/install ## as setup, with the GPU code: a CUDA toolkit's compiler, or PyPI's; needs no GPU
+	@echo "ready, with GPU code: $(BIN)/nanet"
 
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
@@ -38,7 +56,16 @@ test: packages-run packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: 
 	cmake --build --preset host-release
 	ctest --preset host-release
 	$(BIN)/pytest --junit-xml=build/pytest.xml
-	@$(BIN)/python scripts/test_summary.py build/host-release/Testing/Temporary/LastTest.log build/pytest.xml
+	$(if $(WITH_CUDA),cmake --preset cuda-release >build/configure.log || { cat build/configure.log; exit 1; })
+	$(if $(WITH_CUDA),cmake --build --preset cuda-release --target test_gpu)
+	$(if $(WITH_CUDA),$(CUDA_BUILD)/tests/gpu/test_gpu | tee $(GPU_TEST_LOG))
+	@$(BIN)/python scripts/test_summary.py build/host-release/Testing/Temporary/LastTest.log build/pytest.xml $(GPU_TEST_LOG)
+
+test-gpu: ## on a machine with a GPU: its tests, also under compute-sanitizer; needs a CUDA compiler, CMake, Ninja and Highway, no Python
+	@mkdir -p build
+	cmake --preset cuda-release >build/configure.log || { cat build/configure.log; exit 1; }
+	cmake --build --preset cuda-release --target test_gpu
+	scripts/test_gpu.sh $(CUDA_BUILD)/tests/gpu/test_gpu
 
 lint: $(STAMPS)/install $(STAMPS)/test $(STAMPS)/lint ## layers, file heads and sizes, formatting, types
 	$(BIN)/python scripts/check_layers.py
@@ -91,10 +118,21 @@ $(STAMPS)/venv: | packages-run
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/install: $(STAMPS)/venv requirements/constraints.txt $(PACKAGE_SOURCES)
-	@echo "installing nanet into $(VENV) (the first time takes some minutes)"
+	@echo "installing nanet into $(VENV) $(if $(WITH_CUDA),with,without) GPU code (the first time takes some minutes)"
 	@$(PIP) --group build
-	@$(PIP) --no-build-isolation . || { echo "error: the package did not build (the compiler says why above)" >&2; exit 1; }
+	@$(PIP) --no-build-isolation $(PACKAGE_SETTINGS) . || { echo "error: the package did not build (the compiler says why above)" >&2; exit 1; }
 	@touch $@
+
+ifdef WITH_CUDA
+$(STAMPS)/install: $(STAMPS)/cuda
+endif
+ifneq ($(CUDA_ARCHITECTURES),$(CUDA_STAMPED))
+.PHONY: $(STAMPS)/cuda
+endif
+$(STAMPS)/cuda: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
+	@scripts/find_nvcc.sh >/dev/null || { echo "installing a CUDA compiler from PyPI into $(VENV)"; $(PIP) --group cuda; }
+	@scripts/find_nvcc.sh || { echo "error: no CUDA compiler (PyPI's does not run here) install the CUDA toolkit, 13 or newer" >&2; exit 1; }
+	@echo '$(CUDA_ARCHITECTURES)' >$@
 
 $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
 	@$(PIP) --group $*

@@ -53,4 +53,32 @@ smoke math.events_per_s rings
 smoke same_bits rings --finder almagest
 smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
-echo "$ran benchmarks ran"
+
+# Those for a GPU, if the GPU code was built. Without a GPU each must say so, in one line, and end with status 2.
+gpu=build/cuda-release/bench/gpu
+note="CUDA code not built: GPU benchmarks not run"
+if [[ -e .venv/stamps/cuda ]]; then
+  cmake --preset cuda-release >/dev/null
+  cmake --build --preset cuda-release
+  not_run=0
+  note=
+  for program in "$gpu"/*; do
+    [[ -f $program && -x $program ]] || continue
+    case $(basename "$program") in
+      bench_gpu_finders) arguments=(--events 8192 --finder math) ;;
+      *) arguments=(--short) ;;
+    esac
+    echo "--- $program ${arguments[*]}"
+    status=0
+    "$program" "${arguments[@]}" >"$out/figures.txt" 2>"$out/errors.txt" || status=$?
+    if ((status == 2)) && grep -q '^error: GPU.*\(driver\|no CUDA-capable device\)' "$out/errors.txt"; then
+      not_run=$((not_run + 1))
+      continue
+    fi
+    ((status == 0)) || fail "$program broke" "exit status $status: $(head -n 1 "$out/errors.txt")" "run it by hand"
+    grep -q '[1-9]' "$out/figures.txt" || fail "$program printed no figure" "its output has no number" "run it by hand"
+    ran=$((ran + 1))
+  done
+  ((not_run == 0)) || note="no GPU: $not_run GPU benchmarks not run"
+fi
+echo "$ran benchmarks ran${note:+; $note}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The last line of `make test`: how many tests ran, counted from CTest's log of the GoogleTest programs and from pytest's
-JUnit file. Exit 1 where a test failed or was skipped, or where one side ran no test at all: an empty suite must not pass."""
+"""The last line of `make test`: how many tests ran, counted from CTest's log of the GoogleTest programs, from pytest's JUnit
+file, and from the log of test_gpu if the CUDA code was built. Exit 1 where a test failed or was skipped, or where one of them
+ran no test at all: an empty suite must not pass. Only on a machine without a GPU may its tests not run, and their count is said."""
 
 import re
 import sys
@@ -17,15 +18,34 @@ class Tally:
     skipped: int
 
 
+@dataclass(frozen=True)
+class GpuTally:
+    passed: int = 0
+    failed: int = 0
+    not_run: int = 0  # all of them: there is no GPU
+
+
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        print("usage: test_summary.py CTEST_LOG PYTEST_XML", file=sys.stderr)
+    if len(arguments) not in (2, 3):
+        print("usage: test_summary.py CTEST_LOG PYTEST_XML [GPU_LOG]", file=sys.stderr)
         return 2
     cxx = tally_gtest(Path(arguments[0]).read_text(encoding="utf-8", errors="replace"))
     python = tally_pytest(Path(arguments[1]).read_text(encoding="utf-8"))
+    gpu = tally_gpu(Path(arguments[2]).read_text(encoding="utf-8", errors="replace")) if len(arguments) == 3 else None
     passed, failed, skipped = cxx.passed + python.passed, cxx.failed + python.failed, cxx.skipped + python.skipped
-    print(f"{passed} tests passed ({cxx.passed} C++, {python.passed} Python), {failed} failed, {skipped} skipped")
-    return 0 if cxx.passed and python.passed and not failed and not skipped else 1
+    sides = f"{cxx.passed} C++, {python.passed} Python"
+    if gpu is not None and not gpu.not_run:
+        passed, failed, sides = passed + gpu.passed, failed + gpu.failed, f"{sides}, {gpu.passed} GPU"
+    note = (
+        "; CUDA code not built: GPU tests not run"
+        if gpu is None
+        else f"; no GPU: {gpu.not_run} tests not run"
+        if gpu.not_run
+        else ""
+    )
+    print(f"{passed} tests passed ({sides}), {failed} failed, {skipped} skipped{note}")
+    empty = not cxx.passed or not python.passed or (gpu is not None and not gpu.passed and not gpu.not_run)
+    return 1 if empty or failed or skipped else 0
 
 
 def tally_gtest(log: str) -> Tally:
@@ -43,6 +63,14 @@ def tally_pytest(junit: str) -> Tally:
         failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
         skipped += int(suite.get("skipped", 0))
     return Tally(passed=total - failed - skipped, failed=failed, skipped=skipped)
+
+
+def tally_gpu(log: str) -> GpuTally:
+    absent = re.search(r"^no GPU: (\d+) tests not run$", log, re.MULTILINE)
+    if absent:
+        return GpuTally(not_run=int(absent[1]))
+    counts = re.search(r"^(\d+) passed, (\d+) failed$", log, re.MULTILINE)
+    return GpuTally(passed=int(counts[1]), failed=int(counts[2])) if counts else GpuTally()
 
 
 if __name__ == "__main__":

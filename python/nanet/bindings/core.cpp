@@ -5,20 +5,38 @@
 
 #include "bindings.hpp"
 #include "nanet/flow/counters.hpp"
+#ifdef NANET_CUDA
+#include "nanet/gpu/build.hpp"
+#endif
 #include "nanet/rich/math_fit.hpp"
 
 namespace nanet::bindings {
 namespace {
 
+// None without GPU code.
+nb::object gpu_code() {
+#ifdef NANET_CUDA
+  const gpu::Build build = gpu::build();
+  nb::dict code;
+  code["cuda_version"] = build.cuda_version;
+  code["architectures"] = build.architectures;
+  return code;
+#else
+  return nb::none();
+#endif
+}
+
 nb::dict build_info() {
   nb::dict back_ends;
   back_ends["udp"] = true;
-  for (const char* absent : {"xdp", "dpdk", "rdma", "cuda", "gateware"}) back_ends[absent] = false;
+  for (const char* absent : {"xdp", "dpdk", "rdma", "gateware"}) back_ends[absent] = false;
+  back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
   info["version"] = NANET_VERSION;
   info["compiler"] = __VERSION__;
   info["simd"] = rich::fit_rings_target();
   info["back_ends"] = back_ends;
+  info["gpu_code"] = gpu_code();
   return info;
 }
 
