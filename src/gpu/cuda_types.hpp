@@ -53,7 +53,8 @@ template <class T>
 class PinnedArray {
  public:
   explicit PinnedArray(std::size_t count) {
-    check(cudaHostAlloc(reinterpret_cast<void**>(&host_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    check(cudaHostAlloc(reinterpret_cast<void**>(&host_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+          "cudaHostAlloc");
     std::memset(static_cast<void*>(host_), 0, count * sizeof(T));
     check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device_), host_, 0), "cudaHostGetDevicePointer");
   }

@@ -68,8 +68,8 @@ struct alignas(128) Group {
 
 // What goes from buffer to buffer, in order.
 struct alignas(128) Order {
-  std::uint64_t planned;   // buffers whose descriptors have their places ...
-  std::uint64_t tx_first;  // ... and the place of the next one
+  std::uint64_t planned;                // buffers whose descriptors have their places ...
+  std::uint64_t tx_first;               // ... and the place of the next one
   alignas(128) std::uint64_t finished;  // buffers given back
   std::uint64_t released[kClopsMax];    // of each CLOP
   alignas(128) std::uint32_t abort;     // the host wants an end at once
@@ -97,6 +97,7 @@ struct Work {
   rich::Spectra* spectra;
   DeviceSamples* samples;
   const rich::Decision* decision;
+  std::uint64_t first_number;  // of the completions of this run
   std::uint32_t completion_mask;
   std::uint32_t tx_mask;
   std::uint32_t slot_stride_bytes;

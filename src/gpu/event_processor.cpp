@@ -19,7 +19,8 @@ void check_config(const EventProcessorConfig& config, const ContractMemory& memo
     throw SetupError("GPU: buffers_in_flight is " + std::to_string(in_flight), "it must be 1 to 16", "start with 4");
   }
   if (memory.clops.size() > kClopsMax) {
-    throw SetupError("GPU: " + std::to_string(memory.clops.size()) + " links", "one GPU takes at most 16", "let several sources share a link");
+    throw SetupError("GPU: " + std::to_string(memory.clops.size()) + " links", "one GPU takes at most 16",
+                     "let several sources share a link");
   }
   if (memory.answers != nullptr && memory.answers->slot_bytes() < wire::kMtpBytesMax) {
     throw SetupError("GPU: too small TX slots", "an answer packet has up to 1472 bytes", "make them 1472 bytes");
@@ -50,7 +51,8 @@ ProcessorBase::State::State(std::uint32_t group_count, const rich::Decision& hos
   check(cudaMemcpy(samples.get(), &none, sizeof none, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
-ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory memory) : config_(config), memory_(std::move(memory)) {
+ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory memory)
+    : config_(config), memory_(std::move(memory)) {
   select_device();
   state_ = std::make_unique<State>(config.gpu.buffers_in_flight, config.decision);
   kernels_ = rich::with_finder(config.finder.kind, [](auto kind) { return FinderKernels<decltype(kind)::value>::runtimes(); });
@@ -102,6 +104,7 @@ void ProcessorBase::register_memory() {
     work_.tx_mask = ring.capacity() - 1;
     work_.slot_stride_bytes = static_cast<std::uint32_t>(ring.slot_stride_bytes());
   }
+  begin_where_others_ended();
   work_.words = state_->words.device();
   work_.report = state_->report.device();
   work_.groups = state_->groups.get();
@@ -113,6 +116,16 @@ void ProcessorBase::register_memory() {
   work_.group_count = config_.gpu.buffers_in_flight;
   work_.answer_source_id = config_.answer_source_id;
   work_.answer_source_sub_id = config_.answer_source_sub_id;
+}
+
+// Queue and rings may have been in use before.
+void ProcessorBase::begin_where_others_ended() {
+  Order order{};
+  consumed_seen_ = consumed();
+  work_.first_number = order.planned = order.finished = consumed_seen_;
+  for (std::size_t c = 0; c < memory_.clops.size(); ++c) order.released[c] = memory_.clops[c]->indexes().consumed;
+  if (memory_.answers != nullptr) order.tx_first = memory_.answers->indexes().produced;
+  check(cudaMemcpy(state_->order.get(), &order, sizeof order, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
 std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
@@ -138,7 +151,8 @@ std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
 
 // The host takes the buffers again when nothing on the GPU can do so any more.
 void ProcessorBase::give_up(const std::string& why) {
-  fault_ = std::string("GPU ") + properties_.name + " was given up (" + why + ") see nvidia-smi and the kernel's log, then start again";
+  fault_ = std::string("GPU ") + properties_.name + " was given up (" + why +
+           ") see nvidia-smi and the kernel's log, then start again";
   tell(Stop::now);
 }
 
@@ -176,7 +190,9 @@ void ProcessorBase::finish() {
   if (!ended) {
     tell(Stop::now);
     ended = wait_until_ended(config_.gpu.watchdog_ns);
-    if (fault_.empty()) fault_ = std::string("GPU ") + properties_.name + " did not end by itself (it was still at work) see nvidia-smi and the kernel's log";
+    if (fault_.empty())
+      fault_ = std::string("GPU ") + properties_.name +
+               " did not end by itself (it was still at work) see nvidia-smi and the kernel's log";
   }
   if (!ended) {
     // Whatever is freed or unregistered now would wait for the kernel.

@@ -50,8 +50,8 @@ class Launched final : public ProcessorBase {
       if (in_flight >= flights_.size()) return cudaSuccess;
       const Completion* const completion = memory_.completions.peek(in_flight);
       if (completion == nullptr || completion->sequence != dispatched_ + 1) return cudaSuccess;
-      BufferWord word{completion->buffer_index, completion->packet_count,      completion->stride_bytes,
-                      completion->clop,         completion->packet_events_max};
+      BufferWord word{completion->buffer_index, completion->packet_count, completion->stride_bytes, completion->clop,
+                      completion->packet_events_max};
       const std::uint32_t chunks = plan_chunks(word).chunks;
       if (memory_.answers != nullptr) {
         const std::uint64_t sent = std::atomic_ref(memory_.answers->indexes().consumed).load(std::memory_order_acquire);
@@ -97,7 +97,8 @@ class Launched final : public ProcessorBase {
       before = 1;
     }
     const cudaKernelNodeParams parameters = kernel_parameters(1);
-    check(cudaGraphAddKernelNode(&flight.kernel_node, flight.graph, &flight.copy_node, before, &parameters), "cudaGraphAddKernelNode");
+    check(cudaGraphAddKernelNode(&flight.kernel_node, flight.graph, &flight.copy_node, before, &parameters),
+          "cudaGraphAddKernelNode");
     check(cudaGraphInstantiate(&flight.graph_exec, flight.graph, 0), "cudaGraphInstantiate");
   }
 
@@ -117,11 +118,12 @@ class Launched final : public ProcessorBase {
       return error != cudaSuccess ? error : cudaGraphLaunch(flight.graph_exec, flight.stream.get());
     }
     if (copied) {
-      const cudaError_t error =
-          cudaMemcpyAsync(flight.copy.get(), buffer, completion.bytes, cudaMemcpyHostToDevice, flight.stream.get());
+      const cudaError_t error = cudaMemcpyAsync(flight.copy.get(), buffer, completion.bytes, cudaMemcpyHostToDevice,
+                                                flight.stream.get());
       if (error != cudaSuccess) return error;
     }
-    return cudaLaunchKernel(kernels_.item, dim3(blocks), dim3(kernels_.threads), arguments_, kernels_.shared_bytes, flight.stream.get());
+    return cudaLaunchKernel(kernels_.item, dim3(blocks), dim3(kernels_.threads), arguments_, kernels_.shared_bytes,
+                            flight.stream.get());
   }
 
   rich::FinderConfig finder_;
@@ -130,8 +132,8 @@ class Launched final : public ProcessorBase {
   void* arguments_[4] = {&finder_, &tables_, &work_, &item_};
   const std::uint32_t blocks_max_;
   std::vector<std::unique_ptr<Flight>> flights_;
-  std::uint64_t dispatched_ = 0;
-  std::uint64_t tx_first_ = 0;
+  std::uint64_t dispatched_ = work_.first_number;
+  std::uint64_t tx_first_ = memory_.answers != nullptr ? memory_.answers->indexes().produced : 0;
 };
 
 }  // namespace

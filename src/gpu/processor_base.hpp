@@ -36,7 +36,9 @@ class ProcessorBase : public EventProcessor {
   virtual cudaError_t query() const = 0;
 
   std::uint64_t consumed() const { return std::atomic_ref(memory_.completions.indexes().consumed).load(std::memory_order_acquire); }
-  void tell(Stop stop) { std::atomic_ref(state_->words.host()->stop).store(static_cast<std::uint64_t>(stop), std::memory_order_release); }
+  void tell(Stop stop) {
+    std::atomic_ref(state_->words.host()->stop).store(static_cast<std::uint64_t>(stop), std::memory_order_release);
+  }
 
   // Device memory. Behind a pointer, so that it can be left alone where a kernel never ends: to free it would wait for ever.
   struct State {
@@ -64,6 +66,7 @@ class ProcessorBase : public EventProcessor {
  private:
   void select_device();
   void register_memory();
+  void begin_where_others_ended();
   const Registration& add_registration(std::span<std::byte> memory, const std::string& name);
   void give_up(const std::string& why);
   std::uint32_t discard();

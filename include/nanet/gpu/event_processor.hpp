@@ -41,7 +41,7 @@ struct EventProcessorConfig {
 // The contract's memory, which must outlive the processor. Nobody else consumes these completions or fills that ring.
 struct ContractMemory {
   flow::CompletionQueue& completions;
-  std::vector<flow::Clop*> clops;  // by Completion::clop; at most kClopsMax
+  std::vector<flow::Clop*> clops;   // by Completion::clop; at most kClopsMax
   flow::TxRing* answers = nullptr;  // null: rings are found and counted, nothing is sent. Slots of at least 1472 bytes
 };
 inline constexpr std::size_t kClopsMax = 16;

@@ -122,8 +122,8 @@ inline constexpr std::size_t kVerdictCount = kRingMixCount * kMultiplicityCount;
 inline constexpr std::uint32_t kMaxConditions = 4;
 
 // Number of a mix of rings: mixes are counted with rings from 0 to 4, in it electrons from 0 up, in it muons, pions and kaons.
-NANET_HD constexpr std::size_t ring_mix_index(std::uint32_t rings, std::uint32_t electrons, std::uint32_t muons, std::uint32_t pions,
-                                     std::uint32_t kaons) {
+NANET_HD constexpr std::size_t ring_mix_index(std::uint32_t rings, std::uint32_t electrons, std::uint32_t muons,
+                                              std::uint32_t pions, std::uint32_t kaons) {
   // Solutions of "this many unknowns add up to at most n": the binomial coefficient (n + unknowns choose unknowns).
   const auto choose = [](std::uint32_t n, std::uint32_t k) {
     std::size_t value = 1;

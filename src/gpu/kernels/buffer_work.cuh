@@ -113,7 +113,8 @@ __device__ inline std::uint32_t place_events(const Item& item, std::uint32_t fir
     if (head.format == wire::PacketFormat::padded) {
       for (std::uint32_t e = threadIdx.x; e < head.event_count; e += threads) {
         const auto offset = static_cast<std::uint32_t>(wire::mgp_slot_offset(e));
-        m.events[event_count + e] = {*reinterpret_cast<const std::uint64_t*>(payload + offset), static_cast<std::uint16_t>(offset), 0, p};
+        m.events[event_count + e] = {*reinterpret_cast<const std::uint64_t*>(payload + offset), static_cast<std::uint16_t>(offset),
+                                     0, p};
       }
     } else if (threadIdx.x == p * 32 % threads) {  // one thread walks, each packet in another warp where there are some
       wire::EventWalk walk(payload, head);
@@ -161,7 +162,9 @@ __device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits
 __device__ inline void record(const rich::EventRings& rings, const rich::Verdict& verdict, ChunkMemory& m) {
   std::uint32_t* const multiplicity = m.spectra + rich::kSpectrumRadiusBins + 1;
   std::uint32_t* const ring_count = multiplicity + rich::kSpectrumMultiplicityBins;
-  atomicAdd(multiplicity + (verdict.multiplicity < rich::kSpectrumMultiplicityBins ? verdict.multiplicity : rich::kSpectrumMultiplicityBins - 1), 1u);
+  atomicAdd(multiplicity + (verdict.multiplicity < rich::kSpectrumMultiplicityBins ? verdict.multiplicity
+                                                                                   : rich::kSpectrumMultiplicityBins - 1),
+            1u);
   atomicAdd(ring_count + verdict.rings, 1u);
   for (std::uint32_t k = 0; k < rings.count; ++k) {
     const float radius_mm = rings.rings[k].radius_mm;
@@ -173,8 +176,8 @@ __device__ inline void record(const rich::EventRings& rings, const rich::Verdict
 // Rings, verdicts and primitives of the chunk's events, a team an event.
 template <rich::FinderKind kind>
 __device__ inline void judge_events(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
-                                    std::uint32_t event_count, bool sampling, ChunkMemory& m, typename TeamFinder<kind>::Shared* shared,
-                                    ThreadTotals& totals) {
+                                    std::uint32_t event_count, bool sampling, ChunkMemory& m,
+                                    typename TeamFinder<kind>::Shared* shared, ThreadTotals& totals) {
   using Finder = TeamFinder<kind>;
   constexpr std::uint32_t kTeams = Finder::kThreads / Finder::kLanes;
   const std::uint32_t team = threadIdx.x / Finder::kLanes;
@@ -186,9 +189,8 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
     const rich::EventRings rings = Finder::find(config, hits, tables, shared[team]);
     if (lane != 0) continue;
     const rich::Verdict verdict = rich::judge(rings, work.decision->cuts);
-    const wire::Primitive answer{.timestamp = header.timestamp,
-                                 .fine_time = header.fine_time,
-                                 .id = rich::primitive_id(verdict, work.decision->conditions)};
+    const wire::Primitive answer{
+        .timestamp = header.timestamp, .fine_time = header.fine_time, .id = rich::primitive_id(verdict, work.decision->conditions)};
     m.answers[e] = answer;
     record(rings, verdict, m);
     if (sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
@@ -243,8 +245,8 @@ struct BlockMemory {
 
 // Chunks rank, rank + ranks, ... of a buffer.
 template <rich::FinderKind kind>
-__device__ inline void work_on_chunks(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work, const Item& item,
-                                      std::uint32_t rank, std::uint32_t ranks, BlockMemory<kind>& memory) {
+__device__ inline void work_on_chunks(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
+                                      const Item& item, std::uint32_t rank, std::uint32_t ranks, BlockMemory<kind>& memory) {
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   ChunkMemory& m = memory.chunk;
   const ChunkPlan plan = plan_chunks(item.word);
@@ -267,7 +269,8 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
   }
   const auto add = [](std::uint64_t* to, std::uint32_t n) {
     const std::uint32_t sum = __reduce_add_sync(0xffffffffu, n);
-    if (threadIdx.x % 32 == 0 && sum != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(sum));
+    if (threadIdx.x % 32 == 0 && sum != 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(sum));
   };
   add(&work.totals->events, totals.events);
   add(&work.totals->rings, totals.rings);

@@ -30,7 +30,8 @@ struct RuntimeKernels {
 template <rich::FinderKind kind>
 struct FinderKernels {
   static RuntimeKernels runtimes();
-  static cudaError_t find(const rich::FinderConfig& config, const DeviceTables& tables, const EventTable& events, cudaStream_t stream);
+  static cudaError_t find(const rich::FinderConfig& config, const DeviceTables& tables, const EventTable& events,
+                          cudaStream_t stream);
 };
 
 }  // namespace nanet::gpu

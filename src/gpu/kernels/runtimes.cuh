@@ -88,7 +88,8 @@ __device__ inline void relay(Group& group, const Next& next) {
   memcpy(word, &next.item.word, sizeof word);
   const auto tx_first = next.item.tx_first;
   const uint4 piece = lane == 0 ? uint4{tag, word[0], word[1], 0}
-                                : uint4{tag, static_cast<std::uint32_t>(tx_first), static_cast<std::uint32_t>(tx_first >> 32), next.stop ? 1u : 0u};
+                                : uint4{tag, static_cast<std::uint32_t>(tx_first), static_cast<std::uint32_t>(tx_first >> 32),
+                                        next.stop ? 1u : 0u};
   if (lane < 2) store_relaxed_gpu16(group.relay + 4 * lane, piece);
 }
 
@@ -118,11 +119,11 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   __shared__ Next next;
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   const std::uint32_t rank = blockIdx.x % work.group_blocks;
-  const std::uint32_t first_number = blockIdx.x / work.group_blocks;
-  Group& group = work.groups[first_number];
+  const std::uint32_t group_index = blockIdx.x / work.group_blocks;
+  Group& group = work.groups[group_index];
   std::uint64_t known = 0;  // number of the buffer known last, + 1
   clear_spectra<kThreads>(memory.chunk);
-  for (std::uint64_t number = first_number;; number += work.group_count) {
+  for (std::uint64_t number = work.first_number + group_index;; number += work.group_count) {
     if (threadIdx.x < 32) {
       const Next found = rank == 0 ? wait_for_completion(work, number) : wait_for_relay(group, known);
       if (rank == 0) relay(group, found);
@@ -154,7 +155,8 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
 // One buffer; `ranks` blocks.
 template <rich::FinderKind kind>
 __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
-    run_item(const __grid_constant__ rich::FinderConfig config, const DeviceTables tables, const __grid_constant__ Work work, const Item item) {
+    run_item(const __grid_constant__ rich::FinderConfig config, const DeviceTables tables, const __grid_constant__ Work work,
+             const Item item) {
   extern __shared__ __align__(128) unsigned char dynamic[];
   auto& memory = *reinterpret_cast<BlockMemory<kind>*>(dynamic);
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;

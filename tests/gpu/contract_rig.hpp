@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A link and a sender played by the test, around an EventProcessor: packets in, primitives out, and what the CPU says they should be.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "nanet/emulate/monte_carlo.hpp"
+#include "nanet/gpu/event_processor.hpp"
+#include "nanet/wire/mtp.hpp"
+
+namespace nanet::gpu::rig {
+
+using Payload = std::vector<std::byte>;
+using Primitives = std::vector<wire::Primitive>;
+
+enum class Format { padded, packed, merged };
+
+struct RigConfig {
+  std::uint32_t buffer_count = 8;
+  std::uint32_t buffer_bytes = 65536;
+  std::uint32_t tx_capacity = 256;
+};
+
+// Packets of `event_count` events each, of the detector's Monte Carlo with some hits that no detector has; the timestamps go on from packet to packet.
+class PacketSource {
+ public:
+  explicit PacketSource(std::uint64_t seed);
+  Payload next(Format format, std::uint32_t event_count, std::uint32_t packet_bytes = 0);
+
+ private:
+  emulate::MonteCarlo monte_carlo_;
+  std::uint32_t timestamp_ = 0xFFFFFE00u;  // wraps soon
+  std::uint32_t number_ = 0;
+};
+
+// What the CPU answers to a packet.
+Primitives answers_to(const Payload& packet, const EventProcessorConfig& config);
+
+class Rig {
+ public:
+  explicit Rig(const RigConfig& config);
+
+  void start(const EventProcessorConfig& config);
+  EventProcessor& processor() { return *processor_; }
+  void end() { processor_.reset(); }
+
+  // Hands over one buffer with these packets, each `hole` bytes behind the one before. False: no buffer is free.
+  bool feed(std::span<const Payload> packets, std::uint32_t hole = 0);
+  // As feed, but takes answers while it waits for a buffer.
+  void feed_waiting(std::span<const Payload> packets, std::uint32_t hole = 0);
+  // Takes the answers that are there. Returns the number of packets.
+  std::uint32_t take_answers();
+  // Takes answers until every buffer is back; false after ten seconds.
+  bool settle();
+
+  const Primitives& answers() const { return answers_; }
+  std::uint32_t bad_answers() const { return bad_answers_; }
+  const std::vector<std::uint64_t>& tags() const { return tags_; }
+  flow::Clop& clop() { return clop_; }
+  flow::TxRing& ring() { return ring_; }
+  std::uint64_t buffers_fed() const { return fed_; }
+
+ private:
+  flow::Clop clop_;
+  flow::CompletionQueue queue_;
+  flow::TxRing ring_;
+  std::unique_ptr<EventProcessor> processor_;
+  Primitives answers_;
+  std::vector<std::uint64_t> tags_;  // of the descriptors
+  std::uint32_t bad_answers_ = 0;
+  std::uint64_t fed_ = 0;
+};
+
+std::uint64_t now_ns();
+
+}  // namespace nanet::gpu::rig
