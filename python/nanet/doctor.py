@@ -4,38 +4,37 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nanet import results
 from nanet.config import online_cores
+from nanet.doctor_check import FAIL, OK, WARN, Check, Lister, Reader
+from nanet.doctor_gpu import Machine, gpu_checks
+from nanet.gpu_driver import Driver, ask_driver
 from nanet.machine import cpu_model, memory_gib, read_text
 
-OK, WARN, FAIL = "ok", "warn", "fail"
+__all__ = ["FAIL", "OK", "WARN", "Check", "checks", "run"]
+
 SOCKET_BUFFER_WANTED = 64 << 20
 LOCKED_WANTED = 64 << 20
 
 
-@dataclass(frozen=True)
-class Check:
-    """One finding. `mend` is a command, or empty when nothing is to be done."""
-
-    name: str
-    state: str
-    found: str
-    mend: str = ""
+def list_folder(path: str) -> list[str]:
+    """The names in a folder; none where there is no such folder."""
+    try:
+        return [entry.name for entry in Path(path).iterdir()]
+    except OSError:
+        return []
 
 
-Reader = Callable[[str], str]
-
-
-def checks(read: Reader = read_text) -> list[Check]:
-    """All findings. `read` gives the text of a file of /proc or /sys, empty where there is none."""
+def checks(read: Reader = read_text, names: Lister = list_folder, driver: Driver | None = None) -> list[Check]:
+    """All findings. `read` gives the text of a file of /proc or /sys, `names` the names in a folder; without `driver`, NVIDIA's is asked."""
     return [
         _cores(), _governor(read), _isolated(read), _smt(read), _huge_pages(read), _memlock(),
         _socket_limit(read, "rmem_max"), _socket_limit(read, "wmem_max"), _backlog(read), _busy_poll(read), _rt_throttling(read),
         _transparent_huge_pages(read), _clock(read), *_back_ends(),
+        *_gpus(read, names, driver or ask_driver()),
     ]  # fmt: skip
 
 
@@ -188,3 +187,12 @@ def _back_ends() -> list[Check]:
         Check("native module", OK, f"{info['version']}, {info['compiler']}, ring fit with {info['simd']}"),
         Check("back-ends built in", OK, ", ".join(there) + (f" (not: {', '.join(absent)})" if absent else "")),
     ]
+
+
+def _gpus(read: Reader, names: Lister, driver: Driver) -> list[Check]:
+    try:
+        from nanet import _core
+    except ImportError:
+        return gpu_checks(Machine(read, names, driver, None, {}))
+    info = _core.build_info()
+    return gpu_checks(Machine(read, names, driver, info["gpu_code"], info["back_ends"]))

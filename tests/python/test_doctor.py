@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doctor: findings from made-up /proc and /sys, and a run on this machine."""
+"""Doctor: findings from made-up /proc, /sys and drivers, and a run on this machine."""
 
 from __future__ import annotations
 
+import platform
+
 import pytest
-from nanet import doctor
+from nanet import doctor, gpu_driver
+from nanet.doctor_gpu import Machine, gpu_checks, runs_on
+from nanet.gpu_driver import Driver, Gpu, PcieLink
 
 GOOD = {
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance",
@@ -22,8 +26,56 @@ GOOD = {
 MACHINE_ONLY = {"cores", "locked memory"}
 
 
+WAYS = ("packets to pinned memory", "packets by dma-buf", "packets by peer memory", "packets by DPDK", "CPU writes by gdrcopy")
+ALL = dict.fromkeys(gpu_driver.ATTRIBUTES, 1) | {
+    "kernel_time_limit": 0,
+    "compute_mode": 0,
+    "capability_major": 9,
+    "capability_minor": 0,
+}
+H200 = Gpu(0, "NVIDIA H200", 139.8, "0000:01:00.0", ALL, PcieLink(5, 16, 16))
+CODE = {"cuda_version": 13000, "architectures": "80-real 90 100-real"}
+PCI = "/sys/bus/pci/devices"
+RELEASE = platform.release()
+# A data centre's machine: GPU, ConnectX, DPDK, and both modules loaded.
+FULL_FILES = {
+    f"{PCI}/0000:02:00.0/vendor": "0x15b3",
+    f"{PCI}/0000:02:00.0/class": "0x020000",
+    "/sys/class/infiniband/mlx5_0/device/vendor": "0x15b3",
+    "/sys/module/nvidia/version": "580.159.04",
+}
+FULL_NAMES = {
+    PCI: ["0000:02:00.0"],
+    "/sys/class/infiniband": ["mlx5_0"],
+    "/sys/module": ["nvidia", "nvidia_peermem", "gdrdrv"],
+    "/dev": ["gdrdrv"],
+    "/usr/lib/x86_64-linux-gnu": ["librte_gpudev.so.25", "libgdrapi.so.2", "dpdk"],
+    "/usr/lib/x86_64-linux-gnu/dpdk": ["pmds-25.0"],
+    "/usr/lib/x86_64-linux-gnu/dpdk/pmds-25.0": ["librte_gpu_cuda.so.25"],
+}
+
+
+def gpu_states(
+    *gpus: Gpu,
+    version: int = 13000,
+    files: dict[str, str] | None = None,
+    names: dict[str, list[str]] | None = None,
+    code: dict[str, object] | None = CODE,
+) -> dict[str, doctor.Check]:
+    files, names = FULL_FILES if files is None else files, FULL_NAMES if names is None else names
+    driver = Driver(version, "" if gpus else "libcuda.so.1 is not there", gpus)
+    back_ends = {"rdma": True, "dpdk": True}
+    return {
+        check.name: check
+        for check in gpu_checks(
+            Machine(lambda path: files.get(path, ""), lambda path: names.get(path, []), driver, code, back_ends)
+        )
+    }
+
+
 def states(files: dict[str, str]) -> dict[str, doctor.Check]:
-    return {check.name: check for check in doctor.checks(lambda path: files.get(path, ""))}
+    driver = Driver(problem="there is none")
+    return {check.name: check for check in doctor.checks(lambda path: files.get(path, ""), lambda path: [], driver)}
 
 
 def test_all_well() -> None:
@@ -55,10 +107,120 @@ def test_this_machine() -> None:
     result = doctor.run()
     names = [check["name"] for check in result["checks"]]
     assert len(names) == len(set(names))
-    assert {"cores", "rmem_max", "native module", "back-ends built in"} <= set(names)
+    assert {"cores", "rmem_max", "native module", "back-ends built in", "GPU driver", "GPU code", *WAYS} <= set(names)
     assert all(check["state"] in ("ok", "warn", "fail") and check["found"] for check in result["checks"])
     assert all(check["mend"] for check in result["checks"] if check["state"] != "ok")
 
 
 def test_nothing_visible_is_no_failure() -> None:
     assert not [check for check in states({}).values() if check.state == "fail" and check.name not in MACHINE_ONLY]
+
+
+def test_a_machine_with_everything_can_do_all() -> None:
+    found = gpu_states(H200)
+    assert {check.state for check in found.values()} == {"ok"}
+    assert all(found[way].found.startswith("can: ") for way in WAYS)
+    assert found["GPU 0"].found == "NVIDIA H200, compute capability 9.0, 139.8 GiB, PCIe 0000:01:00.0 Gen5 x16"
+    assert found["GPU driver"].found == "CUDA 13.0, release 580.159.04"
+    assert "mlx5_0" in found["packets by dma-buf"].found
+    assert "0000:02:00.0" in found["packets by DPDK"].found
+
+
+def test_a_machine_without_a_gpu_says_why_for_each_way() -> None:
+    found = gpu_states(files={}, names={})
+    assert {check.state for check in found.values()} == {"ok"}
+    assert all(found[way].found.startswith("cannot: no GPU (libcuda.so.1 is not there)") for way in WAYS)
+    assert "no RDMA NIC" in found["packets by dma-buf"].found
+    assert "nor installed for this kernel" in found["packets by peer memory"].found
+    assert "librte_gpudev.so is not there" in found["packets by DPDK"].found
+    assert "libgdrapi.so is not there" in found["CPU writes by gdrcopy"].found
+
+
+def test_a_bare_gpu_machine_reads_pinned_memory_only() -> None:
+    found = gpu_states(H200, files={}, names={"/sys/module": ["nvidia"]})
+    assert found["packets to pinned memory"].found.startswith("can: GPU 0 reads")
+    assert all(found[way].found.startswith("cannot: ") and found[way].state == "ok" for way in WAYS[1:])
+    assert "no GPU" not in found["packets by dma-buf"].found
+
+
+def test_a_module_that_is_installed_but_not_loaded_has_its_command() -> None:
+    files = FULL_FILES | {
+        f"/lib/modules/{RELEASE}/modules.dep": "updates/dkms/nvidia-peermem.ko: nvidia.ko\nupdates/dkms/gdrdrv.ko.zst: nvidia.ko"
+    }
+    found = gpu_states(H200, files=files, names=FULL_NAMES | {"/sys/module": ["nvidia"]})
+    assert found["packets by peer memory"].state == "warn"
+    assert found["packets by peer memory"].mend == "sudo modprobe nvidia_peermem"
+    assert found["CPU writes by gdrcopy"].mend == "sudo modprobe gdrdrv"
+    assert found["packets by dma-buf"].found.startswith("can: ")
+
+
+def test_an_rdma_nic_made_by_software_is_none() -> None:
+    found = gpu_states(H200, files={}, names={"/sys/class/infiniband": ["rxe0"]})
+    assert "no RDMA NIC" in found["packets by dma-buf"].found
+
+
+@pytest.mark.parametrize(("key", "ways"), [("dma_buf", WAYS[1:2]), ("gpudirect_rdma", WAYS[2:]), ("map_host_memory", WAYS[:1])])
+def test_a_gpu_that_cannot_is_the_reason(key: str, ways: tuple[str, ...]) -> None:
+    poor = Gpu(0, "GeForce", 8, "0000:01:00.0", ALL | {key: 0}, H200.link)
+    found = gpu_states(poor)
+    assert {way for way in WAYS if found[way].found.startswith("cannot: no GPU here can")} == set(ways)
+
+
+def test_of_two_gpus_the_able_one_is_named() -> None:
+    poor = Gpu(0, "GeForce", 8, "0000:01:00.0", ALL | {"dma_buf": 0}, H200.link)
+    able = Gpu(1, "NVIDIA H200", 139.8, "0000:03:00.0", ALL, H200.link)
+    assert "memory of GPU 1" in gpu_states(poor, able)["packets by dma-buf"].found
+
+
+@pytest.mark.parametrize(
+    ("change", "link", "words"),
+    [
+        ({}, PcieLink(5, 8, 16), "x8 of x16"),
+        ({"kernel_time_limit": 1}, H200.link, "ends kernels after some seconds"),
+        ({"compute_mode": 2}, H200.link, "forbids every program"),
+    ],
+)
+def test_what_limits_a_gpu(change: dict[str, int], link: PcieLink, words: str) -> None:
+    check = gpu_states(Gpu(0, "GPU", 8, "0000:01:00.0", ALL | change, link))["GPU 0"]
+    assert check.state == "warn"
+    assert words in check.found
+    assert check.mend
+
+
+def test_gpu_code_that_does_not_fit() -> None:
+    assert gpu_states(H200, code=None)["GPU code"].mend == "make cuda"
+    assert gpu_states(code=None)["GPU code"].state == "ok"
+    assert "up to CUDA 12.4" in gpu_states(H200, version=12040)["GPU code"].found
+    old = Gpu(0, "T4", 16, "0000:01:00.0", ALL | {"capability_major": 7, "capability_minor": 5})
+    check = gpu_states(old)["GPU code"]
+    assert (check.state, check.mend) == ("warn", "make cuda CUDA_ARCHITECTURES='75'")
+
+
+def test_a_card_without_a_driver() -> None:
+    files = {f"{PCI}/0000:01:00.0/vendor": "0x10de", f"{PCI}/0000:01:00.0/class": "0x030200"}
+    check = gpu_states(files=files, names={PCI: ["0000:01:00.0"]})["GPU driver"]
+    assert check.state == "warn"
+    assert "0000:01:00.0" in check.found
+
+
+@pytest.mark.parametrize(
+    ("architectures", "capability", "runs"),
+    [
+        ("80-real 90 100-real", 80, True),
+        ("80-real 90 100-real", 86, True),  # machine code of the same major number
+        ("80-real 90 100-real", 120, True),  # from PTX
+        ("80-real 90 100-real", 75, False),
+        ("90-real", 100, False),
+        ("90-virtual", 100, True),
+        ("90a", 90, True),
+        ("90a", 100, False),
+        ("native", 75, True),
+    ],
+)
+def test_runs_on(architectures: str, capability: int, runs: bool) -> None:
+    assert runs_on(architectures, capability) is runs
+
+
+def test_asking_the_driver_never_throws() -> None:
+    driver = gpu_driver.ask_driver()
+    assert bool(driver.gpus) != bool(driver.problem)
