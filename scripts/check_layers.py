@@ -65,7 +65,16 @@ IMPURE_HEADERS = {
     "thread",
 }
 # What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the wait for a GPU to end.
-CLOCKS = ("flow/clock", "engine/", "trigger/", "emulate/emulator", "link/udp", "link/recorder", "link/replay", "gpu/event_processor")
+CLOCKS = (
+    "flow/clock",
+    "engine/",
+    "trigger/",
+    "emulate/emulator",
+    "link/udp",
+    "link/recorder",
+    "link/replay",
+    "gpu/event_processor",
+)
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 )
