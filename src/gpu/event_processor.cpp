@@ -135,7 +135,8 @@ std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
   const std::uint64_t now_consumed = consumed();
   const auto given_back = static_cast<std::uint32_t>(now_consumed - consumed_seen_);
   consumed_seen_ = now_consumed;
-  if (given_back > 0 || !busy()) {
+  const bool was_busy = std::exchange(busy_, busy());
+  if (given_back > 0 || !was_busy || !busy_) {
     progress_ns_ = now_ns;
     return given_back;
   }
@@ -183,7 +184,6 @@ bool ProcessorBase::wait_until_ended(std::uint64_t timeout_ns) const {
 void ProcessorBase::finish() {
   if (state_ == nullptr) return;
   const auto now_ns = [] { return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); };
-  progress_ns_ = now_ns();
   while (busy() && fault_.empty()) poll(now_ns());
   if (fault_.empty()) tell(Stop::when_idle);
   bool ended = wait_until_ended(config_.gpu.watchdog_ns);

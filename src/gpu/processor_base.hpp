@@ -75,6 +75,7 @@ class ProcessorBase : public EventProcessor {
 
   std::uint64_t consumed_seen_ = 0;
   std::uint64_t progress_ns_ = 0;
+  bool busy_ = false;  // when poll looked last
   std::uint64_t events_unjudged_ = 0;
   bool ended_ = false;
   std::string fault_;

@@ -289,6 +289,7 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
   fence_sys();
   if (work.descriptors != nullptr) store_relaxed_sys(&work.tx_indexes->produced, item.tx_first + plan_chunks(item.word).chunks);
+  fence_sys();  // who sees that the buffer is back sees the doorbell too
   store_relaxed_sys(work.clops[item.word.clop].released, released);
   store_relaxed_sys(work.popped, item.number + 1);
   group.arrived = 0;

@@ -10,7 +10,7 @@
 
 namespace nanet::gpu {
 
-inline constexpr std::uint32_t kLeaderLanes = 3;  // of the polling load: completion, host's words, TX ring
+inline constexpr std::uint32_t kLeaderLanes = 4;  // of the polling load: completion, host's words, the group's last buffer, TX ring
 
 __device__ inline BufferWord buffer_word(uint4 v) {
   BufferWord word;
@@ -19,6 +19,7 @@ __device__ inline BufferWord buffer_word(uint4 v) {
   return word;
 }
 
+__device__ inline std::uint64_t first_half(uint4 v) { return v.x | std::uint64_t{v.y} << 32; }
 __device__ inline std::uint64_t second_half(uint4 v) { return v.z | std::uint64_t{v.w} << 32; }
 
 // What a block knows of the next buffer.
@@ -42,13 +43,14 @@ __device__ inline void pass_turn(const Work& work, std::uint64_t number, std::ui
   store_release_gpu(&work.order->planned, number + 1);
 }
 
-// The leading warp waits for completion `number`, and for room in the TX ring. All lanes get the same.
-__device__ inline Next wait_for_completion(const Work& work, std::uint64_t number) {
+// The leading warp waits for completion `number`, for the end of the group's buffer before (known: its number + 1), when no block needs
+// the relay any more, and for room in the TX ring. All lanes get the same.
+__device__ inline Next wait_for_completion(const Work& work, const Group& group, std::uint64_t number, std::uint64_t known) {
   const std::uint32_t lane = threadIdx.x % 32;
   const Completion& entry = work.completions[number & work.completion_mask];
-  const void* const places[kLeaderLanes] = {&entry.buffer_index, work.words, &work.tx_indexes->consumed};
+  const void* const places[kLeaderLanes] = {&entry.buffer_index, work.words, &group.done, &work.tx_indexes->consumed};
   const void* const place = places[lane < kLeaderLanes ? lane : 0];
-  const bool polling = lane < (work.descriptors != nullptr ? 3u : 2u);
+  const bool polling = lane < (work.descriptors != nullptr ? kLeaderLanes : kLeaderLanes - 1);
   Next next{};
   next.item.number = number;
   bool mine = false;  // it is this group's turn: tx_first is known
@@ -56,13 +58,14 @@ __device__ inline Next wait_for_completion(const Work& work, std::uint64_t numbe
     const uint4 seen = polling ? load_relaxed_sys16(place) : uint4{};
     const std::uint64_t sequence = __shfl_sync(0xffffffffu, second_half(seen), 0);
     const auto stop = static_cast<Stop>(__shfl_sync(0xffffffffu, seen.x, 1));
-    if (stop == Stop::now || (stop == Stop::when_idle && sequence != number + 1)) {
+    const bool rested = __shfl_sync(0xffffffffu, first_half(seen), 2) == known;
+    if (stop == Stop::now || (rested && stop == Stop::when_idle && sequence != number + 1)) {
       if (stop == Stop::now && lane == 0) atomicExch(&work.order->abort, 1u);
       next.stop = true;
       return next;
     }
-    if (sequence != number + 1) continue;
-    const std::uint64_t word_bits = __shfl_sync(0xffffffffu, seen.x | std::uint64_t{seen.y} << 32, 0);
+    if (sequence != number + 1 || !rested) continue;
+    const std::uint64_t word_bits = __shfl_sync(0xffffffffu, first_half(seen), 0);
     next.item.word = buffer_word({static_cast<std::uint32_t>(word_bits), static_cast<std::uint32_t>(word_bits >> 32), 0, 0});
     if (!mine) {
       if (!take_turn(work, number, next.item.tx_first)) {
@@ -72,7 +75,7 @@ __device__ inline Next wait_for_completion(const Work& work, std::uint64_t numbe
       mine = true;
     }
     const std::uint64_t tx_end = next.item.tx_first + plan_chunks(next.item.word).chunks;
-    const std::uint64_t consumed = __shfl_sync(0xffffffffu, seen.x | std::uint64_t{seen.y} << 32, 2);
+    const std::uint64_t consumed = __shfl_sync(0xffffffffu, first_half(seen), 3);
     if (work.descriptors != nullptr && tx_end > consumed + work.tx_mask + 1) continue;
     if (lane == 0) pass_turn(work, number, tx_end);
     fence_sys();  // the buffer's bytes are read after this
@@ -125,7 +128,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   clear_spectra<kThreads>(memory.chunk);
   for (std::uint64_t number = work.first_number + group_index;; number += work.group_count) {
     if (threadIdx.x < 32) {
-      const Next found = rank == 0 ? wait_for_completion(work, number) : wait_for_relay(group, known);
+      const Next found = rank == 0 ? wait_for_completion(work, group, number, known) : wait_for_relay(group, known);
       if (rank == 0) relay(group, found);
       if (threadIdx.x == 0) {
         next = found;
@@ -143,12 +146,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
       arrive(work, item, group, ranks);
       give_spectra<kThreads>(work, memory.chunk);
     }
-    // The relay is written again only when no block of the group needs it any more.
-    if (rank == 0 && threadIdx.x == 0) {
-      while (load_acquire_gpu(&group.done) != item.number + 1 && load_relaxed_gpu(&work.order->abort) == 0) {
-      }
-    }
-    __syncthreads();
+    __syncthreads();  // before `next` is written again
   }
 }
 
