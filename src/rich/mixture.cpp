@@ -91,7 +91,7 @@ HWY_INLINE void sum_four_rows(const float (*lanes)[kMixtureLanes], float* sums) 
 
 struct MixtureVectorKernels {
   static HWY_NOINLINE void make_pool(const MixtureHits& hits, const MixtureSetup& setup, MixturePool& pool) {
-    const std::uint32_t stride = pair_stride(hits);
+    const std::uint32_t stride = pair_stride(hits.on_disk0, hits.count);
     pool.count = 0;
     add_circles(hits, setup, 0, hits.on_disk0, stride, pool);
     finish_pool(setup, 0, pool);
@@ -343,8 +343,9 @@ struct MixtureVectorKernels {
 
 void find_mixture_batch(const EventHits* events, std::size_t count, EventRings* rings, const MixtureCuts& cuts) {
   const MixtureSetup setup = prepare_mixture(cuts);
-  MixtureSearch<MixtureVectorKernels> search(cuts, setup);
-  for (std::size_t k = 0; k < count; ++k) rings[k] = search.find(events[k], kPmPoints.data());
+  MixtureWorker<MixtureVectorKernels> worker(setup);
+  MixtureSearch search(setup, worker);
+  for (std::size_t k = 0; k < count; ++k) search.find(events[k], kPmPoints.data(), rings[k]);
 }
 
 }  // namespace HWY_NAMESPACE

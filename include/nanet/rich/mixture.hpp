@@ -14,7 +14,9 @@
 #include "nanet/rich/hit_plane.hpp"
 #include "nanet/rich/mixture_cuts.hpp"
 #include "nanet/rich/mixture_kernels.hpp"
+#include "nanet/rich/mixture_model.hpp"
 #include "nanet/rich/mixture_search.hpp"
+#include "nanet/rich/mixture_worker.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
@@ -22,8 +24,11 @@ namespace nanet::rich {
 // The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory. Needs 40 KiB of stack.
 NANET_HD inline EventRings find_mixture(EventHits event, const PmPoint* points, const MixtureCuts& cuts) {
   const MixtureSetup setup = prepare_mixture(cuts);
-  MixtureSearch<MixtureScalarKernels> search(cuts, setup);
-  return search.find(event, points);
+  MixtureWorker<MixtureScalarKernels> worker(setup);
+  MixtureSearch search(setup, worker);
+  EventRings found;
+  search.find(event, points, found);
+  return found;
 }
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
