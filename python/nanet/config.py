@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict, model_validator
 
@@ -26,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
+MemoryKind: TypeAlias = Literal["host", "host_pinned", "device"]
 
 
 def load(path: str | Path) -> EngineConfig:
@@ -47,7 +48,9 @@ class MemoryRegion(Model):
     """Memory of the circular list of persistent buffers (CLOP) of the links that name it."""
 
     name: Name = setting(..., "Name by which links refer to it")
-    kind: Literal["host"] = setting("host", "Where the memory is; this version has host memory only")
+    kind: MemoryKind = setting(
+        "host", "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused"
+    )
     huge_pages: bool = setting(True, "Try huge pages; without any, ordinary pages are used and it is said aloud")
     buffer_count: int = setting(
         64, "Buffers of each CLOP, a power of two", unit="buffers", ge=2, le=65536,
@@ -74,6 +77,12 @@ class MemoryRegion(Model):
                 f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
                 "every buffer starts on a cache line",
                 f"choose {(self.buffer_bytes // 64 + 1) * 64}",
+            )
+        if self.kind == "device":
+            raise problem(
+                f"memory region '{self.name}' cannot be device memory",
+                "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
+                "use host_pinned, which a GPU reads in place",
             )
         return self
 
@@ -290,6 +299,12 @@ class EngineConfig(Model):
         return self
 
     def _check_names(self) -> None:
+        for region in self.memory_regions:
+            if region.kind != "host":
+                raise problem(
+                    f"memory region '{region.name}' is {region.kind}",
+                    "an engine whose processor runs on a GPU shows its memory to that GPU by itself", "set kind to host",
+                )  # fmt: skip
         regions = [region.name for region in self.memory_regions]
         _no_twice("memory region", regions, "rename one")
         _no_twice("link", [link.name for link in self.links], "rename one")
@@ -386,6 +401,9 @@ class PortConfig(Model):
     buffer_count: int = setting(16, "Buffers, a power of two", unit="buffers", ge=2, le=65536)
     buffer_bytes: int = setting(1 << 18, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30)
     huge_pages: bool = setting(True, "Try huge pages")
+    memory_kind: MemoryKind = setting(
+        "host", "host; host_pinned: registered with CUDA, so that a GPU reads the buffers in place; device: refused"
+    )
     batch_size: int = setting(128, "Most packets of one receive call", unit="packets", ge=1, le=4096)
     timeout_us: int = setting(0, "Age at which a buffer is handed over; 0: after every batch", unit="us", ge=0, le=1_000_000)
     socket_buffer_bytes: int = setting(1 << 26, "Receive buffer asked of the kernel", unit="bytes", ge=4096, le=1 << 31)
@@ -395,7 +413,7 @@ class PortConfig(Model):
 
     @model_validator(mode="after")
     def _whole(self) -> PortConfig:
-        MemoryRegion(name="port", buffer_count=self.buffer_count, buffer_bytes=self.buffer_bytes)
+        MemoryRegion(name="port", kind=self.memory_kind, buffer_count=self.buffer_count, buffer_bytes=self.buffer_bytes)
         link = LinkConfig(
             name="port",
             endpoint=self.endpoint,

@@ -85,6 +85,8 @@ def test_defaults_are_filled_in() -> None:
         ("procesor", {}, "unknown key 'procesor' in the top level (the schema has no such key) did you mean 'processor'?"),
         ("memory_regions.0.buffer_count", 48, "buffer_count 48 is not a power of two"),
         ("memory_regions.0.buffer_bytes", 65600 + 1, "is not a multiple of 64"),
+        ("memory_regions.0.kind", "device", "'rich' cannot be device memory (the kernel copies the packets"),
+        ("memory_regions.0.kind", "host_pinned", "memory region 'rich' is host_pinned (an engine"),
         ("memory_regions.0.buffer_bytes", 8192, "has no room for link 'boards' (with gro, one super-packet needs 65536 B)"),
         ("links.0.memory_region", "rihc", "unknown memory region 'rihc' (memory_regions has rich) did you mean 'rich'?"),
         ("links.0.protocol", "mpg", "'mpg' is not allowed (it must be one of mgp, m2egp, raw) did you mean 'mgp'?"),
