@@ -96,7 +96,8 @@ struct Work {
   Totals* totals;
   rich::Spectra* spectra;
   DeviceSamples* samples;
-  const rich::Decision* decision;
+  rich::RingCuts cuts;
+  const rich::ConditionTable* conditions;  // null: there are none
   std::uint64_t first_number;  // of the completions of this run
   std::uint32_t completion_mask;
   std::uint32_t tx_mask;

@@ -46,7 +46,7 @@ std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig&
 }
 
 ProcessorBase::State::State(std::uint32_t group_count, const rich::Decision& host_decision)
-    : groups(group_count), samples(1), decision(&host_decision, 1) {
+    : groups(group_count), samples(1), conditions(&host_decision.conditions, 1) {
   const DeviceSamples none{0, sample_events.device()};
   check(cudaMemcpy(samples.get(), &none, sizeof none, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
@@ -112,7 +112,8 @@ void ProcessorBase::register_memory() {
   work_.totals = state_->totals.get();
   work_.spectra = state_->spectra.get();
   work_.samples = state_->samples.get();
-  work_.decision = state_->decision.get();
+  work_.cuts = config_.decision.cuts;
+  work_.conditions = config_.decision.conditions.count != 0 ? state_->conditions.get() : nullptr;
   work_.group_count = config_.gpu.buffers_in_flight;
   work_.answer_source_id = config_.answer_source_id;
   work_.answer_source_sub_id = config_.answer_source_sub_id;

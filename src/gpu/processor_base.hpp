@@ -51,7 +51,7 @@ class ProcessorBase : public EventProcessor {
     DeviceArray<Totals> totals{1};
     DeviceArray<rich::Spectra> spectra{1};
     DeviceArray<DeviceSamples> samples;
-    DeviceArray<rich::Decision> decision;
+    DeviceArray<rich::ConditionTable> conditions;
     Tables tables;
   };
 

@@ -184,14 +184,21 @@ NANET_HD inline std::uint32_t conditions_of(const Verdict& verdict, const Condit
 inline constexpr std::uint16_t kPrimitiveRingFound = 1u << 8;
 inline constexpr std::uint16_t kPrimitiveElectron = 1u << 9;
 
-NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const ConditionTable& table) {
+NANET_HD inline std::uint32_t radius_class(const Verdict& verdict) {
   const float radius_mm = verdict.radius_mm < 255.0F ? verdict.radius_mm : 255.0F;
-  const auto radius_class = static_cast<std::uint32_t>(static_cast<std::int32_t>(radius_mm * (1.0F / 16.0F)));
-  const std::uint32_t field = table.count == 0 ? radius_class : conditions_of(verdict, table);
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(radius_mm * (1.0F / 16.0F)));
+}
+
+// field: the conditions, or the radius class where there are none.
+NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, std::uint32_t field) {
   const std::uint32_t rings = verdict.rings < 3u ? verdict.rings : 3u;
   const std::uint32_t found = verdict.rings != 0 ? 1u : 0u;
   const std::uint32_t electron = verdict.electrons != 0 ? 1u : 0u;
   return static_cast<std::uint16_t>(1u << 14 | verdict.multiplicity | rings << 6 | found << 8 | electron << 9 | field << 10);
+}
+
+NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const ConditionTable& table) {
+  return primitive_id(verdict, table.count == 0 ? radius_class(verdict) : conditions_of(verdict, table));
 }
 
 // Everything that makes an answer of rings.

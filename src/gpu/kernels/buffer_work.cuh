@@ -8,7 +8,8 @@
 
 #include "gpu/device_layout.hpp"
 #include "gpu/kernels/ordered_access.cuh"
-#include "gpu/kernels/team_finder.cuh"
+#include "gpu/kernels/shared_tables.cuh"
+#include "gpu/kernels/team_finders.cuh"
 #include "nanet/wire/event_walk.hpp"
 #include "nanet/wire/mtp.hpp"
 
@@ -30,6 +31,11 @@ struct ChunkEvent {
   std::uint32_t packet;
 };
 
+// Sums over events, of a thread or a block.
+struct Sums {
+  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0;
+};
+
 struct ChunkMemory {
   alignas(16) std::byte staged[kChunkPacketsMax][kStagedVectors * 16];
   alignas(16) std::uint32_t words[(wire::kMtpBytesMax + 15) / 16 * 4];
@@ -38,16 +44,13 @@ struct ChunkMemory {
   StagedPacket packets[kChunkPacketsMax];
   ChunkEvent events[kChunkEventsMax];
   wire::Primitive answers[kChunkEventsMax];
-  std::uint32_t spectra[sizeof(rich::Spectra) / sizeof(std::uint64_t)];  // as rich::Spectra, added up at the end of a buffer
-};
-
-// Sums of one thread over its events.
-struct ThreadTotals {
-  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0;
+  Sums sums;                                                             // of the buffer
+  std::uint32_t spectra[sizeof(rich::Spectra) / sizeof(std::uint64_t)];  // of the buffer, as rich::Spectra
 };
 
 template <std::uint32_t threads>
-__device__ inline void clear_spectra(ChunkMemory& m) {
+__device__ inline void clear_books(ChunkMemory& m) {
+  if (threadIdx.x == 0) m.sums = {};
   for (std::uint32_t i = threadIdx.x; i < std::size(m.spectra); i += threads) m.spectra[i] = 0;
 }
 
@@ -177,28 +180,39 @@ __device__ inline void record(const rich::EventRings& rings, const rich::Verdict
 template <rich::FinderKind kind>
 __device__ inline void judge_events(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
                                     std::uint32_t event_count, bool sampling, ChunkMemory& m,
-                                    typename TeamFinder<kind>::Shared* shared, ThreadTotals& totals) {
+                                    typename TeamFinder<kind>::Shared* shared) {
   using Finder = TeamFinder<kind>;
   constexpr std::uint32_t kTeams = Finder::kThreads / Finder::kLanes;
   const std::uint32_t team = threadIdx.x / Finder::kLanes;
   const std::uint32_t lane = threadIdx.x % Finder::kLanes;
+  Sums sums;
   for (std::uint32_t e = team; e < event_count; e += kTeams) {
     const ChunkEvent event = m.events[e];
     const wire::MgpEvent header = wire::event_from_word(event.header);
     const rich::EventHits hits = hits_of<Finder::kLanes>(event, header, lane, m);
     const rich::EventRings rings = Finder::find(config, hits, tables, shared[team]);
     if (lane != 0) continue;
-    const rich::Verdict verdict = rich::judge(rings, work.decision->cuts);
+    const rich::Verdict verdict = rich::judge(rings, work.cuts);
+    const std::uint32_t field = work.conditions != nullptr ? rich::conditions_of(verdict, *work.conditions)
+                                                           : rich::radius_class(verdict);
     const wire::Primitive answer{
-        .timestamp = header.timestamp, .fine_time = header.fine_time, .id = rich::primitive_id(verdict, work.decision->conditions)};
+        .timestamp = header.timestamp, .fine_time = header.fine_time, .id = rich::primitive_id(verdict, field)};
     m.answers[e] = answer;
     record(rings, verdict, m);
     if (sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
-    totals.events += 1;
-    totals.rings += verdict.rings;
-    totals.electrons += verdict.electrons;
-    totals.hits_unmapped += (hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits;
+    sums.events += 1;
+    sums.rings += verdict.rings;
+    sums.electrons += verdict.electrons;
+    sums.hits_unmapped += (hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits;
   }
+  const auto add = [](std::uint32_t* to, std::uint32_t n) {
+    n = __reduce_add_sync(0xffffffffu, n);
+    if (threadIdx.x % 32 == 0 && n != 0) atomicAdd(to, n);
+  };
+  add(&m.sums.events, sums.events);
+  add(&m.sums.rings, sums.rings);
+  add(&m.sums.electrons, sums.electrons);
+  add(&m.sums.hits_unmapped, sums.hits_unmapped);
 }
 
 // The chunk's answers as one MTP packet in the slot of descriptor `number`. One warp calls it.
@@ -240,6 +254,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
 template <rich::FinderKind kind>
 struct BlockMemory {
   ChunkMemory chunk;
+  alignas(16) SharedTables<TeamFinder<kind>> tables;
   typename TeamFinder<kind>::Shared teams[TeamFinder<kind>::kThreads / TeamFinder<kind>::kLanes];
 };
 
@@ -250,7 +265,6 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   ChunkMemory& m = memory.chunk;
   const ChunkPlan plan = plan_chunks(item.word);
-  ThreadTotals totals;
   const Completion& completion = work.completions[item.number & work.completion_mask];
   std::uint64_t arrival_ns = 0;
   if (threadIdx.x < 32) arrival_ns = load_relaxed_sys(&completion.first_packet_ns);  // is there when it is needed
@@ -262,53 +276,53 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
     __syncthreads();
     const std::uint32_t event_count = place_events<kThreads>(item, first, count, m);
     __syncthreads();
-    judge_events<kind>(config, tables, work, event_count, sampling, m, memory.teams, totals);
+    judge_events<kind>(config, tables, work, event_count, sampling, m, memory.teams);
     __syncthreads();
     if (work.descriptors != nullptr && threadIdx.x < 32) write_answers(work, item.tx_first + chunk, arrival_ns, event_count, m);
-    __syncthreads();
+    if (chunk + ranks < plan.chunks) __syncthreads();
   }
-  const auto add = [](std::uint64_t* to, std::uint32_t n) {
-    const std::uint32_t sum = __reduce_add_sync(0xffffffffu, n);
-    if (threadIdx.x % 32 == 0 && sum != 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(sum));
-  };
-  add(&work.totals->events, totals.events);
-  add(&work.totals->rings, totals.rings);
-  add(&work.totals->electrons, totals.electrons);
-  add(&work.totals->hits_unmapped, totals.hits_unmapped);
 }
 
-// Gives the buffer back and its answers away. One thread calls it, when all chunks are done; buffers go in order.
+// Gives the answers away and the buffer back. One thread calls it, when all chunks are done; buffers go in order.
 __device__ inline void finish_item(const Work& work, const Item& item, Group& group) {
   Order& order = *work.order;
-  while (load_acquire_gpu(&order.finished) != item.number) {
-    if (load_relaxed_gpu(&order.abort) != 0) return;
+  if (work.group_count > 1) {
+    while (load_acquire_gpu(&order.finished) != item.number) {
+      if (load_relaxed_gpu(&order.abort) != 0) return;
+    }
   }
+  // Each block's answers are in the host's memory (arrive), so nothing has to be waited for.
+  if (work.descriptors != nullptr) store_relaxed_sys(&work.tx_indexes->produced, item.tx_first + plan_chunks(item.word).chunks);
   const std::uint64_t released = ++order.released[item.word.clop];
   work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
-  fence_sys();
-  if (work.descriptors != nullptr) store_relaxed_sys(&work.tx_indexes->produced, item.tx_first + plan_chunks(item.word).chunks);
-  fence_sys();  // who sees that the buffer is back sees the doorbell too
+  group.arrived = 0;
+  fence_sys();  // who sees that the buffer is back sees the doorbell and the totals too
   store_relaxed_sys(work.clops[item.word.clop].released, released);
   store_relaxed_sys(work.popped, item.number + 1);
-  group.arrived = 0;
   store_release_gpu(&order.finished, item.number + 1);
   store_release_gpu(&group.done, item.number + 1);
 }
 
-// After its chunks each block says so; the last one finishes the buffer.
-__device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks) {
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    fence_sys();  // the block's answers are in the host's memory before the doorbell says so
-    if (add_acq_rel_gpu(&group.arrived, 1) + 1 == ranks) finish_item(work, item, group);
-  }
+// After its chunks each block says so; the last one finishes the buffer. The first warp calls it, which wrote the answers.
+__device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks, ChunkMemory& m) {
+  if (threadIdx.x != 0) return;
+  const auto add = [](std::uint64_t* to, std::uint32_t n) {
+    if (n != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
+  };
+  add(&work.totals->events, m.sums.events);
+  add(&work.totals->rings, m.sums.rings);
+  add(&work.totals->electrons, m.sums.electrons);
+  add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
+  fence_sys();  // answers, descriptors and totals are where they belong before anybody hears of it
+  if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item(work, item, group);
 }
 
 // What the block's events add to the spectra: when the buffer is done, so that nobody waits for it.
 template <std::uint32_t threads>
 __device__ inline void give_spectra(const Work& work, ChunkMemory& m) {
+  __syncthreads();
+  if (threadIdx.x == 0) m.sums = {};
   auto* const to = reinterpret_cast<unsigned long long*>(work.spectra);
   for (std::uint32_t i = threadIdx.x; i < std::size(m.spectra); i += threads) {
     if (m.spectra[i] != 0) atomicAdd(to + i, static_cast<unsigned long long>(m.spectra[i]));

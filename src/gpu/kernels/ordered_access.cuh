@@ -63,9 +63,9 @@ __device__ inline void store_release_gpu(std::uint64_t* to, std::uint64_t v) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(v) : "memory");
 }
 
-__device__ inline std::uint32_t add_acq_rel_gpu(std::uint32_t* to, std::uint32_t v) {
+__device__ inline std::uint32_t add_relaxed_gpu(std::uint32_t* to, std::uint32_t v) {
   std::uint32_t before;
-  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(v) : "memory");
+  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(v) : "memory");
   return before;
 }
 

@@ -44,16 +44,19 @@ __device__ inline void pass_turn(const Work& work, std::uint64_t number, std::ui
 }
 
 // The leading warp waits for completion `number`, for the end of the group's buffer before (known: its number + 1), when no block needs
-// the relay any more, and for room in the TX ring. All lanes get the same.
-__device__ inline Next wait_for_completion(const Work& work, const Group& group, std::uint64_t number, std::uint64_t known) {
+// the relay any more, and for room in the TX ring. All lanes get the same. tx_next: the next descriptor, if there is one group only.
+__device__ inline Next wait_for_completion(const Work& work, const Group& group, std::uint64_t number, std::uint64_t known,
+                                           std::uint64_t tx_next) {
   const std::uint32_t lane = threadIdx.x % 32;
+  const bool alone = work.group_count == 1;
   const Completion& entry = work.completions[number & work.completion_mask];
   const void* const places[kLeaderLanes] = {&entry.buffer_index, work.words, &group.done, &work.tx_indexes->consumed};
   const void* const place = places[lane < kLeaderLanes ? lane : 0];
   const bool polling = lane < (work.descriptors != nullptr ? kLeaderLanes : kLeaderLanes - 1);
   Next next{};
   next.item.number = number;
-  bool mine = false;  // it is this group's turn: tx_first is known
+  next.item.tx_first = tx_next;
+  bool mine = alone;  // it is this group's turn: tx_first is known
   for (;;) {
     const uint4 seen = polling ? load_relaxed_sys16(place) : uint4{};
     const std::uint64_t sequence = __shfl_sync(0xffffffffu, second_half(seen), 0);
@@ -67,18 +70,14 @@ __device__ inline Next wait_for_completion(const Work& work, const Group& group,
     if (sequence != number + 1 || !rested) continue;
     const std::uint64_t word_bits = __shfl_sync(0xffffffffu, first_half(seen), 0);
     next.item.word = buffer_word({static_cast<std::uint32_t>(word_bits), static_cast<std::uint32_t>(word_bits >> 32), 0, 0});
-    if (!mine) {
-      if (!take_turn(work, number, next.item.tx_first)) {
-        next.stop = true;
-        return next;
-      }
-      mine = true;
+    if (!mine && !take_turn(work, number, next.item.tx_first)) {
+      next.stop = true;
+      return next;
     }
+    mine = true;
     const std::uint64_t tx_end = next.item.tx_first + plan_chunks(next.item.word).chunks;
     const std::uint64_t consumed = __shfl_sync(0xffffffffu, first_half(seen), 3);
     if (work.descriptors != nullptr && tx_end > consumed + work.tx_mask + 1) continue;
-    if (lane == 0) pass_turn(work, number, tx_end);
-    fence_sys();  // the buffer's bytes are read after this
     return next;
   }
 }
@@ -109,8 +108,7 @@ __device__ inline Next wait_for_relay(const Group& group, std::uint64_t number_b
     next.item.word = buffer_word({__shfl_sync(0xffffffffu, seen.y, 0), __shfl_sync(0xffffffffu, seen.z, 0), 0, 0});
     next.item.tx_first = __shfl_sync(0xffffffffu, seen.y, 1) | std::uint64_t{__shfl_sync(0xffffffffu, seen.z, 1)} << 32;
     next.stop = __shfl_sync(0xffffffffu, seen.w, 1) != 0;
-    fence_gpu();
-    return next;
+    return next;  // loads of the buffer cannot begin before this one has come back
   }
 }
 
@@ -125,11 +123,15 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   const std::uint32_t group_index = blockIdx.x / work.group_blocks;
   Group& group = work.groups[group_index];
   std::uint64_t known = 0;  // number of the buffer known last, + 1
-  clear_spectra<kThreads>(memory.chunk);
+  std::uint64_t tx_next = load_relaxed_gpu(&work.order->tx_first);
+  clear_books<kThreads>(memory.chunk);
+  const DeviceTables near = memory.tables.load(tables, kThreads);
   for (std::uint64_t number = work.first_number + group_index;; number += work.group_count) {
     if (threadIdx.x < 32) {
-      const Next found = rank == 0 ? wait_for_completion(work, group, number, known) : wait_for_relay(group, known);
+      const Next found = rank == 0 ? wait_for_completion(work, group, number, known, tx_next) : wait_for_relay(group, known);
       if (rank == 0) relay(group, found);
+      tx_next = found.item.tx_first + plan_chunks(found.item.word).chunks;
+      if (rank == 0 && work.group_count > 1 && threadIdx.x == 0 && !found.stop) pass_turn(work, number, tx_next);
       if (threadIdx.x == 0) {
         next = found;
         const DeviceClop& clop = work.clops[found.item.word.clop];
@@ -142,8 +144,8 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
     known = item.number + 1;
     const std::uint32_t ranks = min(work.group_blocks, plan_chunks(item.word).chunks);
     if (rank < ranks) {
-      work_on_chunks<kind>(config, tables, work, item, rank, ranks, memory);
-      arrive(work, item, group, ranks);
+      work_on_chunks<kind>(config, near, work, item, rank, ranks, memory);
+      arrive(work, item, group, ranks, memory.chunk);
       give_spectra<kThreads>(work, memory.chunk);
     }
     __syncthreads();  // before `next` is written again
@@ -159,10 +161,11 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   auto& memory = *reinterpret_cast<BlockMemory<kind>*>(dynamic);
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   Group& group = work.groups[item.number % work.group_count];
-  clear_spectra<kThreads>(memory.chunk);
+  clear_books<kThreads>(memory.chunk);
+  const DeviceTables near = memory.tables.load(tables, kThreads);
   __syncthreads();
-  work_on_chunks<kind>(config, tables, work, item, blockIdx.x, gridDim.x, memory);
-  arrive(work, item, group, gridDim.x);
+  work_on_chunks<kind>(config, near, work, item, blockIdx.x, gridDim.x, memory);
+  arrive(work, item, group, gridDim.x, memory.chunk);
   give_spectra<kThreads>(work, memory.chunk);
 }
 
