@@ -72,11 +72,11 @@ void expect_same_bits_of_all_finders(const std::vector<Hits>& events) {
 }
 
 TEST(RingFinder, gives_the_bits_of_the_cpu) {
-  expect_same_bits_of_all_finders(physics_events(check::under_sanitizer() ? 60 : 600));
+  expect_same_bits_of_all_finders(physics_events(check::under_sanitizer() ? 12 : 600));
 }
 
 TEST(RingFinder, gives_the_bits_of_the_cpu_for_any_hits) {
-  expect_same_bits_of_all_finders(odd_events(check::under_sanitizer() ? 40 : 400));
+  expect_same_bits_of_all_finders(odd_events(check::under_sanitizer() ? 16 : 400));
 }
 
 TEST(RingFinder, one_finder_after_another_leaves_nothing_behind) {
