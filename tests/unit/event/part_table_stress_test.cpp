@@ -30,7 +30,7 @@ struct Part {
 
 // Hits from which everything about them can be told.
 std::uint16_t hit_of(const Part& part, std::uint32_t k) {
-  return static_cast<std::uint16_t>(part.key << 8 | part.copy << 7 | part.source << 4 | k);
+  return static_cast<std::uint16_t>(part.key << 8 | std::uint64_t{part.copy} << 7 | part.source << 4 | k);
 }
 std::uint32_t hit_count_of(const Part& part) { return static_cast<std::uint32_t>(part.key * 7 + part.source * 3) % 13; }
 

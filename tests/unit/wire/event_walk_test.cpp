@@ -32,7 +32,8 @@ class Random {
 };
 
 std::uint32_t offset_of(std::span<const std::byte> payload, const std::uint16_t* hits) {
-  return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(hits) - payload.data() - kMgpEventHeaderBytes);
+  const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(hits) - payload.data());
+  return static_cast<std::uint32_t>(offset - kMgpEventHeaderBytes);
 }
 
 std::vector<Event> by_cursor(const MgpView& view) {
