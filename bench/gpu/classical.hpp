@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "common.hpp"
 #include "gpu/kernels/bench_kernels.hpp"
 #include "gpu/tables.hpp"
+#include "rig.hpp"
 
 namespace nanet::bench {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of bench/gpu share: bounded waiting, percentiles, options, CSV, packets of 20-hit events, and the contract's memory filled with them.
+// What the programs of bench/gpu share: bounded waiting, percentiles, options, CSV, and what they say of the machine.
 //
 // No wait is without a limit: who waits longer than kWaitNs says for what and ends the program with status 3.
 #pragma once
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -17,27 +16,24 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/device_layout.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/flow/clock.hpp"
-#include "nanet/flow/clop.hpp"
-#include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/thread.hpp"
-#include "nanet/flow/tx_ring.hpp"
-#include "nanet/gpu/record_fit.hpp"
-#include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/mgp.hpp"
-#include "nanet/wire/mtp.hpp"
 
 namespace nanet::bench {
+
+// ---- events: padded MGP packets of 16 events of 20 hits
+
+inline constexpr std::uint32_t kEventHits = 20;
+inline constexpr auto kPacketEvents = static_cast<std::uint32_t>(wire::kMgpEventsMax);
+inline constexpr auto kPacketBytes = static_cast<std::uint32_t>(wire::kMgpPaddedBytes);
 
 // ---- time
 
@@ -152,7 +148,7 @@ inline void describe_machine(const char* program, Csv& csv) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
-    throw SetupError("no GPU", error != cudaSuccess ? cudaGetErrorString(error) : "the driver shows none",
+    throw SetupError("GPU: none to measure on", error != cudaSuccess ? cudaGetErrorString(error) : "the driver shows none",
                      "run this on a machine with one, see nanet doctor");
   }
   gpu::check(cudaSetDeviceFlags(cudaDeviceScheduleSpin), "cudaSetDeviceFlags");  // the fastest way to synchronise
@@ -179,12 +175,17 @@ inline void describe_machine(const char* program, Csv& csv) {
 
 // ---- options
 
-// --name value pairs. Throws SetupError for one that is not in `known`.
+// --name value pairs, and --short, which has no value. Throws SetupError for one that is not in `known`.
 class Options {
  public:
   Options(int argc, char** argv, const std::vector<std::string>& known) {
     for (int k = 1; k < argc; k += 2) {
       const std::string name = argv[k];
+      if (name == "--short") {
+        is_short_ = true;
+        --k;
+        continue;
+      }
       if (std::find(known.begin(), known.end(), name) == known.end() || k + 1 == argc) {
         std::string all;
         for (const std::string& one : known) all += " " + one;
@@ -194,6 +195,8 @@ class Options {
       values_[name] = argv[k + 1];
     }
   }
+  // A smoke of it is wanted: that it runs, not how fast.
+  bool is_short() const { return is_short_; }
   std::string text(const std::string& name, const std::string& otherwise = "") const {
     const auto found = values_.find(name);
     return found == values_.end() ? otherwise : found->second;
@@ -229,6 +232,7 @@ class Options {
 
  private:
   std::map<std::string, std::string> values_;
+  bool is_short_ = false;
 };
 
 inline rich::FinderKind finder_of(const std::string& name) {
@@ -238,159 +242,5 @@ inline rich::FinderKind finder_of(const std::string& name) {
   throw SetupError("there is no finder '" + name + "'", "it is math, almagest, triplets, mixture or another of rich/finder.hpp",
                    "take one of these");
 }
-
-// ---- packets
-
-inline constexpr std::uint32_t kEventHits = 20;
-inline constexpr auto kPacketEvents = static_cast<std::uint32_t>(wire::kMgpEventsMax);
-inline constexpr auto kPacketBytes = static_cast<std::uint32_t>(wire::kMgpPaddedBytes);
-
-// Padded packets with 16 events of 20 hits, of the Monte Carlo, and what a CPU says of them.
-struct PacketPool {
-  std::uint32_t packet_count = 0;
-  std::vector<std::byte> bytes;            // kPacketBytes a packet
-  std::vector<wire::Primitive> answers;    // kPacketEvents a packet, by the finder
-  std::vector<gpu::FittedCircle> circles;  // the same, by MATH
-
-  std::span<const std::byte> packet(std::uint32_t index) const {
-    return std::span(bytes).subspan(std::size_t{index % packet_count} * kPacketBytes, kPacketBytes);
-  }
-};
-
-inline PacketPool make_pool(const rich::FinderConfig& finder, const rich::Decision& decision, std::uint32_t packet_count = 509) {
-  emulate::MonteCarloConfig config;
-  config.radius_mode = emulate::RadiusMode::flat;
-  config.mean_hits = 22;
-  config.hits_max = kEventHits;
-  emulate::MonteCarlo monte_carlo(config);
-  PacketPool pool{packet_count, std::vector<std::byte>(std::size_t{packet_count} * kPacketBytes), {}, {}};
-  emulate::McEvent event;
-  for (std::uint32_t number = 0, p = 0; p < packet_count; ++p) {
-    wire::MgpBuilder builder(std::span(pool.bytes).subspan(std::size_t{p} * kPacketBytes, kPacketBytes));
-    builder.begin(wire::MgpLayout::padded);
-    for (std::uint32_t e = 0; e < kPacketEvents; ++e, ++number) {
-      do monte_carlo.next(event);
-      while (event.hit_count != kEventHits);
-      const wire::MgpEvent header{4 * number, static_cast<std::uint8_t>(37 * number), 0, static_cast<std::uint16_t>(number)};
-      builder.add_event(header, std::span(event.hits).first(kEventHits));
-      const rich::EventHits hits{event.hits.data(), kEventHits};
-      rich::EventRings rings;
-      rich::find_rings(finder, {&hits, 1}, {&rings, 1});
-      pool.answers.push_back({header.timestamp, header.fine_time, rich::primitive_id(rings, decision)});
-      rich::find_rings({.kind = rich::FinderKind::math}, {&hits, 1}, {&rings, 1});
-      const rich::Ring& ring = rings.rings[0];
-      pool.circles.push_back({ring.x_mm, ring.y_mm, ring.radius_mm, ring.rms_mm});
-    }
-    builder.finish({.source_id = 0x1C, .sequence = p});
-  }
-  return pool;
-}
-
-// ---- the contract's memory, filled for good: the program plays the link and the sender
-
-class Rig {
- public:
-  // Each buffer holds events_a_buffer events; together they are clop_bytes or somewhat less, so that no cache has them all.
-  Rig(const PacketPool& pool, std::uint32_t events_a_buffer, std::size_t clop_bytes)
-      : events(events_a_buffer),
-        packets((events + kPacketEvents - 1) / kPacketEvents),
-        chunks(gpu::plan_chunks(word()).chunks),
-        clop(clop_config(packets, clop_bytes)),
-        queue(64),
-        ring({.capacity = std::bit_ceil(std::max(64u, 8 * chunks)), .slot_bytes = gpu::kPacketBytesMax, .locked = false}),
-        pool_(pool),
-        descriptors_(chunks) {
-    if (events % kPacketEvents != 0)
-      throw SetupError(std::to_string(events) + " events", "packets have 16", "take a multiple of 16");
-    for (std::uint32_t b = 0; b < clop.buffer_count(); ++b) {
-      for (std::uint32_t p = 0; p < packets; ++p) {
-        const auto packet = pool_.packet(first_packet(b) + p);
-        std::memcpy(clop.buffer(b).data() + std::size_t{p} * kPacketBytes, packet.data(), packet.size());
-        clop.packet_index(b)[p] = {.offset = p * kPacketBytes, .bytes = kPacketBytes, .source = 0};
-      }
-    }
-  }
-
-  // As a receiver does: takes the next free buffer and writes its completion. Returns when.
-  std::uint64_t push() {
-    std::uint32_t buffer_index = 0;
-    for (Wait wait("a free buffer"); !clop.acquire(buffer_index);) wait.turn();
-    Completion completion{};
-    completion.bytes = packets * kPacketBytes;
-    completion.event_count = events;
-    completion.status = status::full;
-    completion.kind = CompletionKind::buffer_filled;
-    completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
-    completion.packet_count = static_cast<std::uint16_t>(packets);
-    completion.stride_bytes = kPacketBytes;
-    completion.packet_events_max = kPacketEvents;
-    const std::uint64_t time_ns = now_ns();
-    completion.first_packet_ns = completion.last_packet_ns = time_ns;
-    completion.tag = clop.hand_over();
-    queue.push(completion);
-    return time_ns;
-  }
-
-  // Takes descriptors that are there; true when they are all of one buffer's.
-  bool poll_answers() {
-    polled_ += ring.poll(std::span(descriptors_).subspan(polled_));
-    return polled_ == chunks;
-  }
-
-  // Looks at the polled answers, which are those to buffer `number`: their count, and with `values` each of them. Gives the descriptors back. Returns the
-  // number of wrong ones.
-  std::uint32_t check_answers(std::uint64_t number, bool values) {
-    const std::uint32_t first = first_packet(static_cast<std::uint32_t>(number % clop.buffer_count())) * kPacketEvents;
-    std::uint32_t answered = 0;
-    std::uint32_t wrong = 0;
-    for (const TxDescriptor* descriptor : descriptors_) {
-      const std::span payload(reinterpret_cast<const std::byte*>(descriptor->address), descriptor->bytes);
-      if (!values) {
-        answered += static_cast<std::uint32_t>(payload[6]);
-        continue;
-      }
-      wire::MtpView view;
-      if (wire::MtpView::parse(payload, view) != wire::ParseError::none) continue;
-      wire::for_each_primitive(view, [&](const wire::Primitive& answer) {
-        wrong += !(answer == pool_.answers[(first + answered) % pool_.answers.size()]);
-        ++answered;
-      });
-    }
-    ring.complete(polled_);
-    polled_ = 0;
-    return wrong + (answered < events ? events - answered : answered - events);
-  }
-
-  std::uint32_t first_packet(std::uint32_t buffer_index) const {
-    return static_cast<std::uint32_t>(std::uint64_t{buffer_index} * packets % pool_.packet_count);
-  }
-  const PacketPool& pool() const { return pool_; }
-
-  const std::uint32_t events;
-  const std::uint32_t packets;
-  const std::uint32_t chunks;  // answer packets to a buffer
-  flow::Clop clop;
-  flow::CompletionQueue queue;
-  flow::TxRing ring;
-
- private:
-  gpu::BufferWord word() const {
-    return {0, static_cast<std::uint16_t>(packets), static_cast<std::uint16_t>(kPacketBytes), 0,
-            static_cast<std::uint8_t>(kPacketEvents)};
-  }
-  static flow::ClopConfig clop_config(std::uint32_t packets, std::size_t clop_bytes) {
-    flow::ClopConfig config;
-    config.buffer_bytes = (packets * kPacketBytes + 4095) / 4096 * 4096;
-    const std::size_t count = std::clamp<std::size_t>(clop_bytes / config.buffer_bytes, 16, 32768);
-    config.buffer_count = std::bit_floor(static_cast<std::uint32_t>(count));
-    config.index_capacity = packets;
-    config.locked = false;  // registering it with the GPU locks it
-    return config;
-  }
-
-  const PacketPool& pool_;
-  std::vector<const TxDescriptor*> descriptors_;
-  std::uint32_t polled_ = 0;
-};
 
 }  // namespace nanet::bench

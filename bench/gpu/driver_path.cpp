@@ -6,14 +6,14 @@
 //   --work-us 200        of the dummy work
 //   --events 1024        of 20 hits, a buffer of the real work: MATH fits (driver path), or MATH fits, verdicts and MTP packets (persistent)
 //   --in-flight 1,4      buffers at a time: 1 is one after the other, the worst case
-//   --core N, --limit-s 300, --csv FILE
+//   --core N, --limit-s 300, --short: a smoke of it, --csv FILE
 //
 // The time of a buffer is from the host's first act for it until the host has seen that it is done.
 // Exit status: 0; 1 wrong answers; 2 no GPU or wrong options; 3 something took too long.
 #include <cstdio>
 
 #include "classical.hpp"
-#include "common.hpp"
+#include "rig.hpp"
 
 using namespace nanet;
 using namespace nanet::bench;
@@ -192,7 +192,7 @@ void print_row(const std::string& work, const std::string& way, const Plan& plan
 int run(const Options& options) {
   Csv csv(options.text("--csv"));
   Plan plan;
-  plan.buffers = std::max<std::uint64_t>(1, options.count("--buffers", plan.buffers));
+  plan.buffers = std::max<std::uint64_t>(1, options.count("--buffers", options.is_short() ? 100 : plan.buffers));
   plan.row_ns = static_cast<std::uint64_t>(1e9 * options.number("--seconds", 5));
   plan.work_ns = static_cast<std::uint64_t>(1e3 * options.number("--work-us", 200));
   const std::uint32_t events = options.counts("--events", "1024").at(0);

@@ -9,7 +9,7 @@
 //   --pause-us 2         of rest between two round trips, and up to one more by chance: data do not come in step with the GPU's polling
 //   --clop-mib 128       of all buffers together
 //   --core N             of this thread; --limit-s 540: the whole program ends after that
-//   --csv FILE
+//   --short              a smoke of it; --csv FILE
 //
 // Ways: persistent, launch_mapped, launch_copied, graph_mapped, graph_copied are the event processor (contract in, MTP packets out). launch_sync,
 // copy_launch_copy_sync, graph_sync (copies too), graph_mapped_sync are the classical ways, written plainly: launch, then synchronise. flag is one thread on the
@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "classical.hpp"
-#include "common.hpp"
+#include "rig.hpp"
 
 using namespace nanet;
 using namespace nanet::bench;
@@ -187,14 +187,15 @@ void print_ratios(const std::vector<Row>& rows, const std::vector<std::uint32_t>
 int run(const Options& options) {
   Csv csv(options.text("--csv"));
   Plan plan;
-  plan.repeat = options.count("--repeat", plan.repeat);
-  plan.warm_up = options.count("--warm-up", plan.warm_up);
-  plan.row_ns = static_cast<std::uint64_t>(1e9 * options.number("--seconds", 5));
+  const bool is_short = options.is_short();
+  plan.repeat = options.count("--repeat", is_short ? 100 : plan.repeat);
+  plan.warm_up = options.count("--warm-up", is_short ? 20 : plan.warm_up);
+  plan.row_ns = static_cast<std::uint64_t>(1e9 * options.number("--seconds", is_short ? 0.2 : 5));
   plan.pause_ns = static_cast<std::uint64_t>(1e3 * options.number("--pause-us", 2));
   plan.clop_bytes = options.count("--clop-mib", 128) << 20;
   plan.processor.finder.kind = finder_of(options.text("--finder", "math"));
   plan.processor.gpu.blocks = static_cast<std::uint32_t>(options.count("--blocks", 0));
-  const auto sizes = options.counts("--sizes", "16,64,256,1024,4096,16384");
+  const auto sizes = options.counts("--sizes", is_short ? "16,1024" : "16,64,256,1024,4096,16384");
   const auto ways = options.list("--ways",
                                  "flag,persistent,launch_mapped,launch_copied,graph_mapped,graph_copied,launch_sync,"
                                  "copy_launch_copy_sync,graph_sync,graph_mapped_sync");
