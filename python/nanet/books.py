@@ -13,6 +13,7 @@ EVENT_LOSSES = {
     "events_lost": "their packet was missing or dropped before the processor",
     "events_unseen": "no part of them came",
     "events_discarded": "incomplete, and the configuration says to drop such events",
+    "events_unjudged": "a GPU was given up with them",
     "answers_lost": "answered, but the answer did not arrive at the L0 trigger processor",
     "unexplained": "no counter accounts for them",
 }
@@ -40,7 +41,7 @@ def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bo
 
     merged: events are built from parts, so that `events_lost` counts parts and is no summand.
     """
-    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded")}
+    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded", "events_unjudged")}
     if merged:
         losses["events_lost"] = 0
     else:
@@ -67,7 +68,7 @@ def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> d
 
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
-    names = ["events_discarded", "events_unseen" if merged else "events_lost", *PACKET_LOSSES, *LINK_LOSSES]
+    names = ["events_discarded", "events_unjudged", "events_unseen" if merged else "events_lost", *PACKET_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

@@ -12,21 +12,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, Name, Probability, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
 from nanet.config_rich import Cuts, Decision
 
 __all__ = [
-    "Answers", "ConfigError", "Cores", "Cuts", "EngineConfig", "Faults", "LinkConfig", "MemoryRegion", "Merge",
+    "Answers", "ConfigError", "Cores", "Cuts", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
     "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "load", "online_cores", "problem", "setting",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
 MemoryKind: TypeAlias = Literal["host", "host_pinned", "device"]
+GPU_PACKET_BYTES_MAX = 1472
+GPU_PACKET_EVENTS_MAX = (GPU_PACKET_BYTES_MAX - 16) // 8  # of a packet of events without hits; each such packet has one of answers
 
 
 def load(path: str | Path) -> EngineConfig:
@@ -40,8 +42,10 @@ class Cores(Model):
     receive: Core | None = setting(
         None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned"
     )
-    process: Core | None = setting(None, "Core of the processing thread; pipelined only; null: not pinned")
-    send: Core | None = setting(None, "Core of the sending thread; pipelined only; null: not pinned")
+    process: Core | None = setting(
+        None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned"
+    )
+    send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
 
 
 class MemoryRegion(Model):
@@ -215,14 +219,53 @@ class Merge(Model):
         return self
 
 
+class Gpu(Model):
+    """How events are judged on GPUs. docs/guide.md says what a GPU cannot do."""
+
+    devices: tuple[Annotated[int, Field(ge=0, le=255)], ...] = setting(
+        (0,), "GPUs by number, as CUDA counts them; the links go to them in turn", min_length=1, max_length=16
+    )
+    path: Literal["mapped", "copied"] = setting(
+        "mapped",
+        "mapped: the GPU reads a buffer where the packets came to, in the host's memory; copied: it is copied to the GPU first, with"
+        " launch and graph only",
+    )
+    buffers_in_flight: int = setting(
+        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case", unit="buffers", ge=1, le=16,
+        too_small="the GPU rests between two buffers, so a lower critical rate",
+        too_big="fewer blocks of threads for each, so large buffers take longer",
+    )  # fmt: skip
+    blocks: int | None = setting(
+        None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
+        too_small="large buffers take longer",
+        too_big="nothing of the GPU is left for others; what does not fit is refused at start",
+    )  # fmt: skip
+    watchdog_ms: int = setting(
+        1000, "A GPU that has work and finishes nothing for so long is given up: the run ends", unit="ms", ge=20, le=60_000,
+        too_small="a long buffer is taken for a fault",
+        too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
+    )  # fmt: skip
+
+
 class Processor(Decision):
     """What is done with the events."""
 
     kind: Literal["rich", "forward", "count"] = setting(
         "rich", "rich: find the rings of each event; forward: send whole events on; count: only count packets and bytes"
     )
+    runtime: Literal["cpu", "launch", "graph", "persistent"] = setting(
+        "cpu",
+        "Where events are judged. cpu: by the engine's own thread; persistent: by a kernel that stays on the GPU, takes buffers and"
+        " answers by itself; launch: by a kernel that the host launches for each buffer; graph: the same as a captured graph",
+    )
+    gpu: Gpu = setting(Gpu, "How events are judged on GPUs; not with runtime cpu")
     merge: Merge | None = setting(None, "Event building; needed with more than one source, null: each packet has whole events")
     forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
+
+    def place(self) -> str:
+        """Who processes, for a person: `cpu`, or `persistent on GPU 0, 1`."""
+        devices = ", ".join(map(str, self.gpu.devices))
+        return "cpu" if self.runtime == "cpu" else f"{self.runtime} on GPU {devices}"
 
 
 class Forward(Model):
@@ -296,6 +339,7 @@ class EngineConfig(Model):
         self._check_names()
         self._check_cores()
         self._check_processor()
+        self._check_gpu()
         return self
 
     def _check_names(self) -> None:
@@ -384,12 +428,66 @@ class EngineConfig(Model):
                 "its protocol is raw",
                 "use protocol: mgp, or kind: count",
             )
-        if source_count > 1 and self.processor.merge is None:
+        if source_count > 1 and self.processor.merge is None and self.processor.runtime == "cpu":
             raise problem(
                 f"{source_count} sources but no merge",
                 "their parts of an event have to be put together",
                 "add processor.merge: {window_us: 200}",
             )
+
+    def _check_gpu(self) -> None:
+        processor = self.processor
+        if processor.runtime == "cpu":
+            if processor.gpu != Gpu():
+                raise problem("processor.gpu is configured", "runtime cpu uses no GPU", "remove it, or set runtime: persistent")
+            return
+        if processor.kind != "rich":
+            raise problem(f"processor {processor.kind} on a GPU", "only kind rich runs on one", "set runtime: cpu")
+        if processor.merge is not None:
+            raise problem(
+                "merge on a GPU", "parts of events are merged by the engine's own thread only",
+                "set runtime: cpu, or let a node with kind: forward build the events",
+            )  # fmt: skip
+        self._check_gpu_settings()
+        for link in self.links:
+            if len(link.sources) != 1:
+                raise problem(
+                    f"link '{link.name}' has {len(link.sources)} sources",
+                    "on a GPU each packet must hold whole events, of one source a link",
+                    "give each source a link of its own, or set runtime: cpu",
+                )
+            if link.packet_bytes_max > GPU_PACKET_BYTES_MAX:
+                raise problem(
+                    f"packet_bytes_max {link.packet_bytes_max} of link '{link.name}'",
+                    f"a GPU takes packets of at most {GPU_PACKET_BYTES_MAX} B", "set it to that, or runtime: cpu",
+                )  # fmt: skip
+
+    def _check_gpu_settings(self) -> None:
+        runtime, gpu = self.processor.runtime, self.processor.gpu
+        if runtime == "persistent" and gpu.path == "copied":
+            raise problem(
+                "runtime persistent with copied buffers", "the host does nothing between a buffer and its answers",
+                "set gpu.path: mapped, or runtime: launch",
+            )  # fmt: skip
+        if len(gpu.devices) > len(self.links):
+            raise problem(
+                f"{len(gpu.devices)} GPUs for {len(self.links)} link(s)", "the links go to the GPUs in turn",
+                "name fewer devices, or spread the sources over more links",
+            )  # fmt: skip
+        if runtime == "persistent" and gpu.blocks is None and len(set(gpu.devices)) < len(gpu.devices):
+            raise problem(
+                "a GPU is named twice", "a kernel that stays takes all of it, unless told how much", "set gpu.blocks, such as 8"
+            )
+        if self.answers is not None and self.answers.primitives_max < GPU_PACKET_EVENTS_MAX:
+            raise problem(
+                f"answers.primitives_max {self.answers.primitives_max}",
+                f"a GPU answers each packet of events by one, with up to {GPU_PACKET_EVENTS_MAX} primitives", "leave it at 255",
+            )  # fmt: skip
+        if self.cpu_cores.send is not None:
+            raise problem(
+                "cpu_cores.send is set", "with a GPU the processing thread, which only watches, sends too",
+                "set cpu_cores.send to null",
+            )  # fmt: skip
 
 
 class PortConfig(Model):

@@ -12,6 +12,7 @@ from typing import Any
 
 from nanet import books, demo_l0, emulate, results
 from nanet.config import EngineConfig
+from nanet.config_errors import validated
 from nanet.emulator_config import EmulatorConfig
 from nanet.engine_process import EngineProcess, L0tpProcess
 from nanet.histogram import LOWEST_NS, Histogram, write_hlog
@@ -46,6 +47,7 @@ class Loop:
     sample: str = "single"  # of SAMPLES
     mean_hits: float | None = None  # None: the sample's
     finder: str = "math"
+    runtime: str = "cpu"  # of the engine's processor
     seed: int = 1
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
     open_events_max: int = 8192  # more than boards send between two looks; a larger memory leaves the second-level cache
@@ -54,25 +56,27 @@ class Loop:
 
 
 def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
-    """The two configurations of a loop over 127.0.0.1."""
+    """The two configurations of a loop over 127.0.0.1. Raises ConfigError for what does not go together."""
     receive, answers = f"udp://127.0.0.1:{loop.port}", f"udp://127.0.0.1:{loop.port + 100}"
     sample = SAMPLES[loop.sample] | ({} if loop.mean_hits is None else {"mean_hits": loop.mean_hits})
     finder = {"name": loop.finder}
     sources = [{"name": f"board{n}", "source_id": 0x1C, "source_sub_id": n} for n in range(loop.boards)]
-    engine = EngineConfig.model_validate({
+    # One thread needs no more buffers than it can fill before it looks at them; few stay in the second-level cache.
+    alone = loop.topology == "run_to_completion" and loop.runtime == "cpu"
+    engine = validated(EngineConfig, {
         "version": 1,
         "name": "demo" if loop.boards == 1 else "demo-four-boards",
         "topology": loop.topology,
         "cpu_cores": {"receive": cores.engine},
-        # One thread needs no more buffers than it can fill before it looks at them; few stay in the second-level cache.
-        "memory_regions": [{"name": "rich", "buffer_count": 4 if loop.topology == "run_to_completion" else 64}],
+        "memory_regions": [{"name": "rich", "buffer_count": 4 if alone else 64}],
         "links": [{"name": "boards", "endpoint": receive, "memory_region": "rich", "sources": sources}],
-        "processor": {"kind": "rich", "finder": finder, "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
+        "processor": {"kind": "rich", "finder": finder, "runtime": loop.runtime, "merge": {"window_us": loop.window_us, "open_events_max": loop.open_events_max} if loop.boards > 1 else None},
         "answers": {"endpoint": answers, "copies": [demo_l0.primitives_endpoint(loop.port)] if loop.l0 else []},
         "waiting": {"spin": -1 if cores.engine is not None else 200},
         "run": {"budget_us": loop.budget_us},
     })  # fmt: skip
-    emulator = EmulatorConfig.model_validate(
+    emulator = validated(
+        EmulatorConfig,
         {
             "boards": loop.boards,
             "layout": loop.layout,
@@ -89,7 +93,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
             "monte_carlo": sample | {"seed": loop.seed, "hits_max": 32 if loop.boards == 1 and loop.layout == "padded" else 128},
             "finder": finder,
         }
-        | (demo_l0.emulator_part(loop.port) if loop.l0 else {})
+        | (demo_l0.emulator_part(loop.port) if loop.l0 else {}),
     )
     return engine, emulator
 
@@ -150,7 +154,7 @@ def _attach_truth(samples: Sequence[dict[str, Any]], truth: Sequence[Mapping[str
 
 def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> dict[str, Any]:
     """The promise of a trigger: every event answered once and rightly, p99.9 within the budget."""
-    reasons = []
+    reasons = list(result["engine"].get("faults") or ())
     if result["lost"] or any(result["losses"].values()):
         reasons.append(f"lost {result['lost']:,} of {result['sent']:,} events: {books.lost_text(result['losses'])}")
     wrong = {name: count for name, count in result["mistakes"].items() if count}
@@ -200,6 +204,7 @@ def demo(loop: Loop, out: Path, json_path: Path | None, *, show: bool = True) ->
     where = f"engine on core {cores.engine}, emulator on core {cores.emulator}" if cores.engine is not None else "cores shared"
     boards = "1 board" if loop.boards == 1 else f"{loop.boards} boards"
     title = f"nanet demo · {loop.rate_events_per_s / 1e6:g} Mevent/s · {boards}, {loop.layout} · {where}"
+    title += "" if loop.runtime == "cpu" else f" · {engine_config.processor.place()}"
     l0tp_config = demo_l0.l0tp_config(loop.port, cores) if loop.l0 else None
     result = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config)
     l0_note = demo_l0.note(cores) if loop.l0 else None

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from nanet.machine import keep_to
 from nanet.signals import StopSignals
 
 SAMPLES_KEPT = 48
+LOOK_EVERY_S = 0.1  # for a GPU that was given up
 OK, BROKEN = 0, 1
 
 
@@ -56,6 +57,8 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         _control_loop(engine, config, options, stop, parent)
         engine.stop()
         result = make_result(config, engine)
+    for fault in result["faults"]:
+        print(f"nanet: {fault}", file=sys.stderr)
     results.write_json(options.json_path, result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
@@ -70,6 +73,14 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
     result = results.base("run") | {
         "config": config.model_dump(mode="json"),
         "notes": list(engine.notes),
+        "processor": {
+            "runtime": config.processor.runtime,
+            "devices": [
+                {"index": index, "name": name}
+                for index, name in zip(config.processor.gpu.devices, engine.device_names, strict=False)
+            ],
+        },
+        "faults": list(engine.faults),
         "elapsed_s": snapshot["elapsed_s"],
         "core_wait_s": snapshot["core_wait_s"],
         "counters": {name: counters[name] for name in snapshot["counters"]},
@@ -82,13 +93,13 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
         "latency_histogram": histogram.encode() if histogram.count else None,
         "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
     }
-    result["verdict"] = verdict(losses, histogram, config.run.budget_us)
+    result["verdict"] = verdict(losses, histogram, config.run.budget_us, result["faults"])
     return result
 
 
-def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float) -> dict[str, Any]:
-    """Whether the promise was kept: nothing lost, p99.9 within the budget; with the reasons where not."""
-    reasons = []
+def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str] = ()) -> dict[str, Any]:
+    """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up; with the reasons where not."""
+    reasons = list(faults)
     if any(losses.values()):
         reasons.append(f"lost {books.lost_text(losses)}")
     p99_9_us = histogram.percentile(99.9) / 1e3
@@ -100,7 +111,10 @@ def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float) -
 def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int) -> None:
     start = time.monotonic()
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
-    table = None if options.quiet else LiveTable(f"nanet run · {config.name} · {config.topology}", plain_every_s=10.0)
+    title = f"nanet run · {config.name} · {config.topology}" + (
+        "" if config.processor.runtime == "cpu" else f" · {config.processor.place()}"
+    )
+    table = None if options.quiet else LiveTable(title, plain_every_s=10.0)
     merged, raw_links = config.processor.merge is not None, _raw_links(config)
     counting = config.processor.kind == "count"
     state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
@@ -111,7 +125,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
         state.done_name = done.partition("_")[2]
     events_before, then = 0, start
     while engine.running and time.monotonic() < end:
-        if stop.wait(min(1.0, end - time.monotonic())):
+        if _wait(engine, stop, min(1.0, end - time.monotonic())) or engine.faults:
             break
         if options.ready_fd is not None and os.getppid() != parent:
             break  # who started us is gone
@@ -134,6 +148,15 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
             table.paint(state)
     if table is not None:
         table.close()
+
+
+def _wait(engine: Any, stop: StopSignals, longest_s: float) -> bool:
+    """Waits for a signal, or for a GPU's fault; true when a signal came."""
+    end = time.monotonic() + longest_s
+    while engine.device_names and not engine.faults and (left_s := end - time.monotonic()) > LOOK_EVERY_S:
+        if stop.wait(min(LOOK_EVERY_S, left_s)):
+            return True
+    return stop.wait(max(0.0, end - time.monotonic()) if not engine.faults else 0.0)
 
 
 def _say_ready(config: EngineConfig, options: RunOptions) -> None:

@@ -6,6 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "nanet/engine/checks.hpp"
+#include "nanet/engine/rich_processor.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/thread.hpp"
@@ -17,50 +19,43 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::size_t kLinksMax = 256;
 constexpr std::uint32_t kTxRingCapacity = 1024;
 constexpr std::uint32_t kTxSlotBytes = 1536;  // the largest MTP is 1472 B
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
+// A GPU reserves descriptors for a whole buffer before it begins with it, at most one a packet. So a buffer must not hold more packets than
+// the TX ring has descriptors, however short they are.
+constexpr std::uint32_t kGpuBufferPacketsMax = 2048;
 
-// What the processor's kind says it sends, and what the configuration has for it.
-void check_sends(const EngineConfig& config) {
-  const std::optional<ForwardConfig>& forward = config.processor.forward;
-  if ((config.processor.kind == ProcessorKind::forward) != forward.has_value()) {
-    throw SetupError(forward ? "a destination of events, but nothing forwards them" : "no destination for the events",
-                     "forward belongs to processor kind forward",
-                     forward ? "set processor: {kind: forward}" : "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");
-  }
-  if (!forward) return;
-  if (config.answers) {
-    throw SetupError("answers from a processor that forwards", "it finds no rings", "remove answers, or set kind: rich");
-  }
-  const std::size_t least_bytes = wire::kMgpHeaderBytes + wire::m2egp_event_bytes(wire::kM2egpHitsMax);
-  if (forward->packet_bytes_max < least_bytes || forward->packet_bytes_max > wire::kM2egpBytesMax ||
-      forward->packet_bytes_max % 2 != 0) {
-    throw SetupError("forward: packet_bytes_max is " + std::to_string(forward->packet_bytes_max),
-                     "it must be even and 280 to 8972, so that any event fits", "set 1472, or 8972 where the MTU is 9000");
-  }
-}
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
 }  // namespace
 
-Engine::Engine(const EngineConfig& config) : config_(config) {
-  if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
-  if (config.links.size() > kLinksMax) {
-    throw SetupError(std::to_string(config.links.size()) + " links", "a completion names at most " + std::to_string(kLinksMax),
-                     "let several sources share a link");
+Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_(config) {
+  check(config);
+  add_lanes();
+  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(config.links[k], lanes_[k % lanes_.size()]);
+  open_answer_link();
+  for (std::size_t k = 0; k < lanes_.size(); ++k) {
+    if (on_gpu()) {
+      add_gpu_consumer(lanes_[k], config.processor.gpu_devices[k], make_gpu);
+    } else {
+      add_host_consumer(lanes_[k]);
+    }
   }
-  std::uint32_t buffer_total = 0;
-  for (const LinkConfig& link : config.links) buffer_total += link.memory_region.buffer_count;
-  completions_ = std::make_unique<flow::CompletionQueue>(std::bit_ceil(buffer_total + 1));
-  for (const LinkConfig& link : config.links) add_input(link, static_cast<std::uint8_t>(inputs_.size()));
-  add_processor();
 }
 
 Engine::~Engine() { stop(); }
 
-void Engine::add_input(const LinkConfig& config, std::uint8_t clop_id) {
+void Engine::add_lanes() {
+  lanes_.resize(on_gpu() ? config_.processor.gpu_devices.size() : 1);
+  std::vector<std::uint32_t> buffers(lanes_.size());
+  for (std::size_t k = 0; k < config_.links.size(); ++k) buffers[k % lanes_.size()] += config_.links[k].memory_region.buffer_count;
+  for (std::size_t k = 0; k < lanes_.size(); ++k) {
+    lanes_[k].completions = std::make_unique<flow::CompletionQueue>(std::bit_ceil(buffers[k] + 1));
+  }
+}
+
+void Engine::add_input(const LinkConfig& config, Lane& lane) {
   Input input{.config = config};
   auto udp = std::make_unique<link::UdpLink>(udp_config(config));
   append(notes_, udp->notes());
@@ -76,14 +71,31 @@ void Engine::add_input(const LinkConfig& config, std::uint8_t clop_id) {
     input.faults = faults.get();
     input.link = std::move(faults);
   }
-  input.clop = std::make_unique<flow::Clop>(clop_config(config, clop_id, input.link->min_room_bytes()));
+  const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
+  flow::ClopConfig clop = clop_config(config, clop_id, input.link->min_room_bytes());
+  ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns};
+  if (on_gpu()) {
+    clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
+    receiver.backlog_max = config_.processor.gpu.buffers_in_flight + 1;  // one waits while the others are worked on
+  }
+  input.clop = std::make_unique<flow::Clop>(clop);
   append(notes_, input.clop->notes());
-  input.receiver = make_receiver(config.protocol, {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns}, *input.link,
-                                 *input.clop, *completions_, make_router(config, clop_id), source_count(config));
+  lane.clops.push_back(input.clop.get());
+  input.receiver = make_receiver(config.protocol, receiver, *input.link, *input.clop, *lane.completions,
+                                 make_router(config, clop_id), source_count(config));
   inputs_.push_back(std::move(input));
 }
 
-void Engine::add_transmitter(const char* name, std::span<const std::string> endpoints, std::uint32_t slot_bytes) {
+void Engine::open_answer_link() {
+  const char* const name = forwards() ? "forward" : "answers";
+  std::vector<std::string> endpoints;
+  if (forwards()) {
+    endpoints.push_back(config_.processor.forward->endpoint);
+  } else if (config_.answers && config_.processor.kind == ProcessorKind::rich) {
+    endpoints.push_back(config_.answers->endpoint);
+    append(endpoints, config_.answers->copies);
+  }
+  if (endpoints.empty()) return;
   if (endpoints.size() > Transmitter::kDestinationsMax) {
     throw SetupError(std::to_string(endpoints.size()) + " destinations of " + name,
                      "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
@@ -93,46 +105,54 @@ void Engine::add_transmitter(const char* name, std::span<const std::string> endp
   auto udp = std::make_unique<link::UdpLink>(config);
   append(notes_, udp->notes());
   answer_link_ = std::move(udp);
-  tx_ring_ = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = kTxRingCapacity, .slot_bytes = slot_bytes});
-  sent_completions_ = std::make_unique<flow::CompletionQueue>(2 * kTxRingCapacity);
-  transmitter_ = std::make_unique<Transmitter>(*tx_ring_, *answer_link_, *sent_completions_,
-                                               static_cast<std::uint32_t>(endpoints.size()));
+  destination_count_ = static_cast<std::uint32_t>(endpoints.size());
 }
 
-void Engine::add_processor() {
+void Engine::add_transmitter(Lane& lane, std::uint32_t slot_bytes) {
+  if (answer_link_ == nullptr) return;
+  std::uint32_t capacity = kTxRingCapacity;
+  if (on_gpu()) {
+    for (const flow::Clop* clop : lane.clops) capacity = std::max(capacity, std::bit_ceil(clop->index_capacity()));
+  }
+  lane.tx_ring = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = capacity, .slot_bytes = slot_bytes});
+  lane.sent_completions = std::make_unique<flow::CompletionQueue>(2 * capacity);
+  lane.transmitter = std::make_unique<Transmitter>(*lane.tx_ring, *answer_link_, *lane.sent_completions, destination_count_);
+}
+
+void Engine::add_host_consumer(Lane& lane) {
   const ProcessorConfig& config = config_.processor;
-  check_sends(config_);
+  std::unique_ptr<Processor> processor;
   if (config.kind == ProcessorKind::count) {
-    processor_ = std::make_unique<CountProcessor>();
-    return;
-  }
-  std::vector<std::uint32_t> first_source;
-  std::uint32_t source_count = 0;
-  for (const Input& input : inputs_) {
-    if (input.config.protocol == ProtocolKind::raw) {
-      throw SetupError("link " + input.config.name + " cannot feed the processor", "its protocol is raw",
-                       "set protocol: mgp or m2egp, or processor: {kind: count}");
+    processor = std::make_unique<CountProcessor>();
+  } else {
+    std::vector<std::uint32_t> first_source;
+    std::uint32_t source_total = 0;
+    for (const Input& input : inputs_) {
+      first_source.push_back(source_total);
+      source_total += static_cast<std::uint32_t>(input.config.sources.size());
     }
-    first_source.push_back(source_count);
-    source_count += static_cast<std::uint32_t>(input.config.sources.size());
+    add_transmitter(lane, forwards() ? config.forward->packet_bytes_max : kTxSlotBytes);
+    Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr;
+    if (forwards()) {
+      lane.forward = std::make_unique<EventWriter>(*lane.tx_ring, *lane.sent_completions, *config.forward, lane.counters,
+                                                   inline_transmitter);
+      processor = std::make_unique<EventForwarder>(config, std::move(first_source), source_total, *lane.forward, lane.counters);
+    } else {
+      if (lane.tx_ring) {
+        lane.answers = std::make_unique<AnswerWriter>(*lane.tx_ring, *lane.sent_completions, *config_.answers, lane.counters,
+                                                      inline_transmitter);
+      }
+      processor = std::make_unique<RichProcessor>(config, std::move(first_source), source_total, lane.answers.get(), lane.counters,
+                                                  monitor_);
+    }
   }
-  if (config_.answers) {
-    std::vector<std::string> endpoints{config_.answers->endpoint};
-    endpoints.insert(endpoints.end(), config_.answers->copies.begin(), config_.answers->copies.end());
-    add_transmitter("answers", endpoints, kTxSlotBytes);
-  }
-  if (config.forward) add_transmitter("forward", {&config.forward->endpoint, 1}, config.forward->packet_bytes_max);
-  Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? transmitter_.get() : nullptr;
-  if (config.forward) {
-    forward_ = std::make_unique<EventWriter>(*tx_ring_, *sent_completions_, *config.forward, process_counters_, inline_transmitter);
-    processor_ = std::make_unique<EventForwarder>(config, std::move(first_source), source_count, *forward_, process_counters_);
-    return;
-  }
-  if (config_.answers) {
-    answers_ = std::make_unique<AnswerWriter>(*tx_ring_, *sent_completions_, *config_.answers, process_counters_, inline_transmitter);
-  }
-  processor_ = std::make_unique<RichProcessor>(config, std::move(first_source), source_count, answers_.get(), process_counters_,
-                                               monitor_);
+  lane.consumer = std::make_unique<HostConsumer>(*lane.completions, lane.clops, std::move(processor));
+}
+
+void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
+  add_transmitter(lane, kTxSlotBytes);
+  auto processor = make_gpu(event_processor_config(config_, device), {*lane.completions, lane.clops, lane.tx_ring.get()});
+  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), *lane.completions, lane.counters, monitor_);
 }
 
 void Engine::start() {
@@ -141,8 +161,12 @@ void Engine::start() {
     spawn("nanet-run", config_.receive_core, &Engine::run_to_completion_loop);
   } else {
     spawn("nanet-receive", config_.receive_core, &Engine::receive_loop);
-    spawn("nanet-process", config_.process_core, &Engine::process_loop);
-    if (transmitter_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
+    if (on_gpu()) {
+      spawn("nanet-process", config_.process_core, &Engine::process_and_send_loop);
+    } else {
+      spawn("nanet-process", config_.process_core, &Engine::process_loop);
+      if (answer_link_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
+    }
   }
   while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
   if (thread_error_) {
@@ -195,7 +219,8 @@ double Engine::elapsed_s() const {
 }
 
 std::uint64_t Engine::total(flow::Counter counter) const {
-  std::uint64_t sum = process_counters_.value(counter);
+  std::uint64_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.counters.value(counter);
   for (const Input& input : inputs_) {
     sum += input.receiver->link_counters().value(counter);
     for (std::size_t s = 0; s < source_count(input.config); ++s) {
@@ -203,6 +228,32 @@ std::uint64_t Engine::total(flow::Counter counter) const {
     }
   }
   return sum;
+}
+
+flow::LatencyHistogram Engine::residence_ns() const {
+  flow::LatencyHistogram all;
+  for (const Lane& lane : lanes_) {
+    if (lane.transmitter) all.add(lane.transmitter->residence_ns());
+  }
+  return all;
+}
+
+std::vector<std::string> Engine::device_names() const {
+  std::vector<std::string> names;
+  for (const Lane& lane : lanes_) {
+    if (std::string name = lane.consumer->device_name(); !name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::vector<std::string> Engine::faults() const {
+  std::vector<std::string> found;
+  if (!faulted_.load(std::memory_order_acquire)) return found;
+  const std::lock_guard lock(fault_mutex_);
+  for (const Lane& lane : lanes_) {
+    if (!lane.fault_told.empty()) found.push_back(lane.fault_told);
+  }
+  return found;
 }
 
 // Events of which every part was lost leave no trace in the merger; the sources' running numbers know of them.
@@ -215,8 +266,9 @@ void Engine::count_unseen() {
       expected = std::max(expected, source.value(flow::Counter::events_received) + source.value(flow::Counter::events_lost));
     }
   }
-  const std::uint64_t opened = processor_->events_opened();
-  process_counters_.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
+  Lane& lane = lanes_.front();  // all sources of one event are in one
+  const std::uint64_t opened = lane.consumer->events_opened();
+  lane.counters.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
 }
 
 }  // namespace nanet::engine

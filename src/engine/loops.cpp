@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of an engine: one loop for run to completion, one a stage when pipelined, and the order in which they end.
+//
+// No thread sleeps while something is in_flight(): what a GPU finishes wakes nobody.
 #include <algorithm>
 
 #include "nanet/engine/engine.hpp"
@@ -9,7 +11,6 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::uint32_t kCompletionsATurn = 16;           // so that answers leave and packets are fetched in between
 constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for so long: the rest has arrived
 constexpr std::uint64_t kDrainLongestNs = 1'000'000'000;  // a sender that does not stop is not waited for
 
@@ -49,37 +50,47 @@ std::uint32_t Engine::receive_once(std::uint64_t now_ns) {
   return packets;
 }
 
-std::uint32_t Engine::process_once() {
-  // Read before the queue: what was handed over before that moment is then in the queue or done.
+std::uint32_t Engine::process_once(std::uint64_t now_ns) {
+  // Read before the queues: what was handed over before that moment is then in a queue or done.
   const std::uint64_t drained_ns = drained_ns_.load(std::memory_order_acquire);
   std::uint32_t done = 0;
-  for (; done < kCompletionsATurn; ++done) {
-    const Completion* completion = completions_->peek();
-    if (completion == nullptr) break;
-    flow::Clop& clop = *inputs_[completion->clop].clop;
-    processor_->process(*completion, clop);
-    clop.release();
-    completions_->pop();
+  for (Lane& lane : lanes_) {
+    done += lane.consumer->poll(drained_ns, now_ns);
+    lane.collect_sent();
+    if (!lane.consumer->fault().empty()) [[unlikely]]
+      publish_fault(lane);
   }
-  if (done < kCompletionsATurn) processor_->tick(drained_ns);
-  collect_sent();
   return done;
 }
 
-void Engine::collect_sent() {
-  if (answers_) answers_->collect_sent();
-  if (forward_) forward_->collect_sent();
+std::uint32_t Engine::send_once(std::uint64_t now_ns) {
+  std::uint32_t sent = 0;
+  for (Lane& lane : lanes_) {
+    if (lane.transmitter) sent += lane.transmitter->poll(now_ns);
+  }
+  return sent;
 }
 
-std::uint32_t Engine::send_once(std::uint64_t now_ns) { return transmitter_ ? transmitter_->poll(now_ns) : 0; }
+bool Engine::in_flight() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.in_flight(); });
+}
+
+// With several links the sleep on the first is cut short, so that the others are looked at in time.
+void Engine::sleep_on_link() { inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size()); }
+
+void Engine::publish_fault(Lane& lane) {
+  if (lane.fault_told == lane.consumer->fault()) return;
+  const std::lock_guard lock(fault_mutex_);
+  lane.fault_told = lane.consumer->fault();
+  faulted_.store(true, std::memory_order_release);
+}
 
 void Engine::run_to_completion_loop() {
   Idle idle(config_.waiting.spins);
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint64_t now_ns = flow::clock_now_ns();
-    const std::uint32_t work = receive_once(now_ns) + process_once() + send_once(now_ns);
-    // With several links the sleep on the first is cut short, so that the others are looked at in time.
-    if (idle.should_sleep(work > 0)) inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size());
+    const std::uint32_t work = receive_once(now_ns) + process_once(now_ns) + send_once(now_ns);
+    if (idle.should_sleep(work > 0 || in_flight())) sleep_on_link();
   }
   receive_rest();
   process_rest();
@@ -89,7 +100,7 @@ void Engine::receive_loop() {
   Idle idle(config_.waiting.spins);
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint32_t packets = receive_once(flow::clock_now_ns());
-    if (idle.should_sleep(packets > 0)) inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size());
+    if (idle.should_sleep(packets > 0 || in_flight())) sleep_on_link();
   }
   receive_rest();
   receive_done_.store(true, std::memory_order_release);
@@ -97,20 +108,33 @@ void Engine::receive_loop() {
 
 void Engine::process_loop() {
   const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
+  flow::CompletionQueue& completions = *lanes_.front().completions;
   while (!receive_done_.load(std::memory_order_acquire)) {
-    if (process_once() == 0) completions_->wait(config_.waiting.sleep_ns, spins);
+    if (process_once(flow::clock_now_ns()) == 0) completions.wait(config_.waiting.sleep_ns, spins);
   }
   process_rest();
   process_done_.store(true, std::memory_order_release);
 }
 
+// With a GPU: the process thread only launches or watches, so it sends too. A completion ends its sleep.
+void Engine::process_and_send_loop() {
+  Idle idle(config_.waiting.spins);
+  flow::CompletionQueue& completions = *lanes_.front().completions;
+  while (!receive_done_.load(std::memory_order_acquire)) {
+    const std::uint64_t now_ns = flow::clock_now_ns();
+    const std::uint32_t work = process_once(now_ns) + send_once(now_ns);
+    if (idle.should_sleep(work > 0 || in_flight())) completions.wait(config_.waiting.sleep_ns / lanes_.size(), 0);
+  }
+  process_rest();
+}
+
 void Engine::send_loop() {
   const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
+  flow::TxRing& ring = *lanes_.front().tx_ring;
   while (!process_done_.load(std::memory_order_acquire)) {
-    if (send_once(flow::clock_now_ns()) == 0) tx_ring_->wait(config_.waiting.sleep_ns, spins);
+    if (send_once(flow::clock_now_ns()) == 0) ring.wait(config_.waiting.sleep_ns, spins);
   }
-  while (send_once(flow::clock_now_ns()) > 0) collect_sent();  // the processing thread has ended: its part is done here
-  collect_sent();                                              // also of what was sent before that was seen
+  send_rest();  // the processing thread has ended: its part is done here
 }
 
 // Takes what had arrived when the engine was stopped, and hands over the last buffers.
@@ -121,20 +145,34 @@ void Engine::receive_rest() {
        now_ns = flow::clock_now_ns()) {
     if (receive_once(now_ns) > 0) quiet_since_ns = now_ns;
     if (config_.topology == Topology::run_to_completion) {
-      process_once();
+      process_once(now_ns);
       send_once(now_ns);
     }
   }
   for (Input& input : inputs_) input.receiver->flush();
 }
 
+// Ends when everything is answered, or the consumer that has the rest was given up.
 void Engine::process_rest() {
-  while (process_once() > 0) {
+  const bool sends = config_.topology == Topology::run_to_completion || on_gpu();
+  for (;;) {
+    const std::uint64_t now_ns = flow::clock_now_ns();
+    const std::uint32_t work = process_once(now_ns) + (sends ? send_once(now_ns) : 0);
+    if (work == 0 && (!in_flight() || faulted_.load(std::memory_order_relaxed))) break;
   }
-  processor_->finish();
-  if (config_.topology == Topology::run_to_completion) {
-    while (send_once(flow::clock_now_ns()) > 0) collect_sent();
+  for (Lane& lane : lanes_) {
+    lane.consumer->finish();
+    publish_fault(lane);
   }
+  if (sends) send_rest();
+}
+
+void Engine::send_rest() {
+  const auto collect = [this] {
+    for (Lane& lane : lanes_) lane.collect_sent();
+  };
+  while (send_once(flow::clock_now_ns()) > 0) collect();
+  collect();  // also of what was sent before
 }
 
 }  // namespace nanet::engine

@@ -25,10 +25,10 @@ std::span<std::byte> TxSlots::acquire() {
   return slot;
 }
 
-void TxSlots::collect_sent() {
-  std::uint64_t sent = 0;
-  for (; sent_queue_.peek() != nullptr; sent_queue_.pop()) ++sent;
-  if (sent > 0) counters_.add(names_.sent, sent);
+void collect_sent(flow::CompletionQueue& sent_queue, flow::Counters& counters, flow::Counter sent) {
+  std::uint64_t count = 0;
+  for (; sent_queue.peek() != nullptr; sent_queue.pop()) ++count;
+  if (count > 0) counters.add(sent, count);
 }
 
 }  // namespace nanet::engine

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nanet import books
 
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (
-    "events_lost", "events_unseen", "events_discarded", "events_answered"
+    "events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_answered"
 )})  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def test_one_board() -> None:
     counters = {"events_lost": 32, "events_answered": 968, "events_unseen": 5}
     losses = books.balance(1000, 950, counters, merged=False)
     assert losses == {
-        "events_lost": 32, "events_unseen": 0, "events_discarded": 0, "answers_lost": 18, "unexplained": 0,
+        "events_lost": 32, "events_unseen": 0, "events_discarded": 0, "events_unjudged": 0, "answers_lost": 18, "unexplained": 0,
     }  # fmt: skip
 
 
@@ -32,6 +32,14 @@ def test_merged_parts_are_no_events() -> None:
     losses = books.balance(1000, 980, counters, merged=True)
     assert losses["events_lost"] == 0
     assert losses["unexplained"] == 0
+
+
+def test_a_gpu_that_was_given_up() -> None:
+    counters = {"events_answered": 600, "events_unjudged": 400}
+    losses = books.balance(1000, 600, counters, merged=False)
+    assert losses["events_unjudged"] == 400
+    assert losses["unexplained"] == 0
+    assert books.engine_losses(counters, merged=False) == {"events_unjudged": 400}
 
 
 def test_what_nobody_counted_is_unexplained() -> None:

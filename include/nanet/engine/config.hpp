@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/gpu/config.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
@@ -73,6 +74,8 @@ struct ProcessorConfig {
   std::optional<ForwardConfig> forward;  // exactly with kind forward
   rich::FinderConfig finder;
   rich::Decision decision;
+  gpu::GpuConfig gpu;               // its runtime cpu: no GPU. In place of its device:
+  std::vector<int> gpu_devices{0};  // the links go to these in turn, and each is a consumer by itself
 };
 
 struct AnswersConfig {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engine: a configured pipeline with its threads. Everything is allocated in the constructor; start() begins to move data.
 //
+// From a link packets go to a lane (lane.hpp), and from there answers to the one link that all lanes share.
+//
 // Thread rules: start, stop and flush from one control thread; everything const from any thread at any time.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "nanet/engine/answer_writer.hpp"
 #include "nanet/engine/config.hpp"
-#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/engine/gpu_consumer.hpp"
+#include "nanet/engine/lane.hpp"
 #include "nanet/engine/receiver.hpp"
-#include "nanet/engine/rich_processor.hpp"
 #include "nanet/engine/ring_monitor.hpp"
-#include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/latency_histogram.hpp"
 #include "nanet/link/fault_injector.hpp"
 
 namespace nanet::engine {
@@ -35,8 +38,8 @@ struct Input {
 
 class Engine {
  public:
-  // Throws SetupError. Sockets are bound when it returns.
-  explicit Engine(const EngineConfig& config);
+  // Throws SetupError. Sockets are bound when it returns. make_gpu: called once for each GPU of the configuration.
+  explicit Engine(const EngineConfig& config, const GpuFactory& make_gpu = make_event_processor);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -59,9 +62,17 @@ class Engine {
   const std::vector<Input>& inputs() const { return inputs_; }
   // Where answers or forwarded events leave; null when nothing is sent.
   const link::Link* answer_link() const { return answer_link_.get(); }
-  bool forwards() const { return forward_ != nullptr; }
+  bool forwards() const { return config_.processor.kind == ProcessorKind::forward; }
+  // With a GPU empty until the end of the run.
   const RingMonitor& monitor() const { return monitor_; }
-  const flow::LatencyHistogram* residence_ns() const { return transmitter_ ? &transmitter_->residence_ns() : nullptr; }
+  // A snapshot; empty when nothing is sent.
+  flow::LatencyHistogram residence_ns() const;
+
+  // The GPUs' names; none when the engine's own threads process.
+  std::vector<std::string> device_names() const;
+
+  // Why GPUs were given up, "problem (why) suggestion", a line each. Their buffers are given back unjudged (events_unjudged) until stop().
+  std::vector<std::string> faults() const;
 
   // How long the engine's threads together were ready to run but something else had their cores. Known after stop().
   std::uint64_t core_wait_ns() const { return core_wait_ns_.load(std::memory_order_acquire); }
@@ -70,35 +81,37 @@ class Engine {
   std::uint64_t total(flow::Counter counter) const;
 
  private:
-  void add_input(const LinkConfig& config, std::uint8_t clop_id);
-  void add_transmitter(const char* name, std::span<const std::string> endpoints, std::uint32_t slot_bytes);
-  void add_processor();
+  bool on_gpu() const { return config_.processor.gpu.runtime != gpu::Runtime::cpu; }
+  void add_lanes();
+  void add_input(const LinkConfig& config, Lane& lane);
+  void open_answer_link();
+  void add_transmitter(Lane& lane, std::uint32_t slot_bytes);
+  void add_host_consumer(Lane& lane);
+  void add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu);
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();
   void receive_loop();
   void process_loop();
+  void process_and_send_loop();
   void send_loop();
   std::uint32_t receive_once(std::uint64_t now_ns);
-  std::uint32_t process_once();
+  std::uint32_t process_once(std::uint64_t now_ns);
   std::uint32_t send_once(std::uint64_t now_ns);
-  void collect_sent();
+  bool in_flight() const;
+  void sleep_on_link();
+  void publish_fault(Lane& lane);
   void receive_rest();
   void process_rest();
+  void send_rest();
   void count_unseen();
 
   const EngineConfig config_;
   std::vector<std::string> notes_;
   std::vector<Input> inputs_;
-  std::unique_ptr<flow::CompletionQueue> completions_;
   std::unique_ptr<link::Link> answer_link_;
-  std::unique_ptr<flow::TxRing> tx_ring_;
-  std::unique_ptr<flow::CompletionQueue> sent_completions_;
-  std::unique_ptr<Transmitter> transmitter_;
-  std::unique_ptr<AnswerWriter> answers_;  // one of the two, or none
-  std::unique_ptr<EventWriter> forward_;
+  std::uint32_t destination_count_ = 0;  // of answer_link_
   RingMonitor monitor_;
-  flow::Counters process_counters_;
-  std::unique_ptr<Processor> processor_;
+  std::deque<Lane> lanes_;  // after the memory that their consumers use
 
   std::vector<std::thread> threads_;
   std::atomic<std::uint32_t> threads_ready_{0};
@@ -107,6 +120,8 @@ class Engine {
   std::atomic<bool> receive_done_{false};
   std::atomic<bool> process_done_{false};
   std::atomic<bool> running_{false};
+  std::atomic<bool> faulted_{false};
+  mutable std::mutex fault_mutex_;            // of Lane::fault_told, written once or twice in a run
   std::atomic<std::uint64_t> drained_ns_{0};  // when nothing more waited, neither in the links nor in partly filled buffers
   std::atomic<std::uint32_t> flush_requests_{0};
   std::uint32_t flushes_done_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person wants to see of the rings while the engine runs: spectra of radius, multiplicity and ring count, and the first events whole.
 //
-// Thread rules: one thread calls record; any thread may read.
+// Thread rules: one thread calls record and take; any thread may read.
 #pragma once
 
 #include <algorithm>
@@ -12,65 +12,79 @@
 #include <vector>
 
 #include "nanet/rich/decision.hpp"
+#include "nanet/rich/spectra.hpp"
 #include "nanet/wire/mtp.hpp"
 
 namespace nanet::engine {
 
-struct EventSample {
-  static constexpr std::size_t kHitsMax = rich::kMaxHits;
-  wire::Primitive answer;
-  std::uint16_t hit_count = 0;  // of the event; only the first kHitsMax are kept
-  std::array<std::uint16_t, kHitsMax> hits{};
-  rich::EventRings rings;
-  std::uint8_t good_rings = 0;  // bit k: rings.rings[k] passed the cuts
-};
-
 class RingMonitor {
  public:
-  static constexpr std::size_t kRadiusBins = 400;       // of 1 mm, from 0; a larger radius is not binned
-  static constexpr std::size_t kMultiplicityBins = 64;  // the last one takes all above
-  static constexpr std::size_t kSamples = 256;
-
-  RingMonitor() : samples_(kSamples) {}
+  RingMonitor() : samples_(rich::kSamples) {}
 
   void record(const rich::EventHits& event, const rich::EventRings& rings, const rich::Verdict& verdict,
               const wire::Primitive& answer) {
-    bump(multiplicity_[std::min<std::size_t>(verdict.multiplicity, kMultiplicityBins - 1)]);
-    bump(ring_count_[verdict.rings]);
+    add(spectra_.multiplicity[std::min<std::size_t>(verdict.multiplicity, rich::kSpectrumMultiplicityBins - 1)]);
+    add(spectra_.ring_count[verdict.rings]);
     for (std::uint32_t k = 0; k < rings.count; ++k) {
       const auto bin = static_cast<std::size_t>(rings.rings[k].radius_mm);
-      bump(radius_mm_[(verdict.good_rings >> k & 1) != 0 ? std::min(bin, kRadiusBins) : kRadiusBins]);  // cheaper than a branch
+      const bool good = (verdict.good_rings >> k & 1) != 0;
+      add(spectra_.radius_mm[good ? std::min(bin, rich::kSpectrumRadiusBins) : rich::kSpectrumRadiusBins]);  // cheaper than a branch
     }
     const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
-    if (taken < kSamples) [[unlikely]]
+    if (taken < rich::kSamples) [[unlikely]]
       keep(taken, event, rings, verdict, answer);
   }
 
-  std::span<const std::atomic<std::uint64_t>> radius_mm() const { return std::span(radius_mm_).first(kRadiusBins); }
-  std::span<const std::atomic<std::uint64_t>> multiplicity() const { return multiplicity_; }
-  std::span<const std::atomic<std::uint64_t>> ring_count() const { return ring_count_; }
-  std::span<const EventSample> samples() const { return std::span(samples_).first(sample_count_.load(std::memory_order_acquire)); }
+  // Adds what somebody else has recorded.
+  void take(const rich::Spectra& spectra, std::span<const rich::EventSample> samples) {
+    add_all(spectra_.radius_mm, spectra.radius_mm);
+    add_all(spectra_.multiplicity, spectra.multiplicity);
+    add_all(spectra_.ring_count, spectra.ring_count);
+    const std::size_t taken = sample_count_.load(std::memory_order_relaxed);
+    const std::size_t count = std::min(samples.size(), rich::kSamples - taken);
+    std::copy_n(samples.begin(), count, samples_.begin() + static_cast<std::ptrdiff_t>(taken));
+    sample_count_.store(taken + count, std::memory_order_release);
+  }
+
+  // A snapshot.
+  rich::Spectra spectra() const {
+    rich::Spectra copy;
+    load_all(spectra_.radius_mm, copy.radius_mm);
+    load_all(spectra_.multiplicity, copy.multiplicity);
+    load_all(spectra_.ring_count, copy.ring_count);
+    return copy;
+  }
+  std::span<const rich::EventSample> samples() const {
+    return std::span(samples_).first(sample_count_.load(std::memory_order_acquire));
+  }
 
  private:
-  static void bump(std::atomic<std::uint64_t>& bin) {
-    bin.store(bin.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Plain words, touched through relaxed atomics: ordinary loads and stores to the compiler, and a reader sees no tear.
+  static std::uint64_t load(std::uint64_t& bin) { return std::atomic_ref(bin).load(std::memory_order_relaxed); }
+  static void add(std::uint64_t& bin, std::uint64_t n = 1) { std::atomic_ref(bin).store(load(bin) + n, std::memory_order_relaxed); }
+
+  template <std::size_t count>
+  static void add_all(std::uint64_t (&to)[count], const std::uint64_t (&from)[count]) {
+    for (std::size_t i = 0; i < count; ++i) add(to[i], from[i]);
+  }
+  template <std::size_t count>
+  static void load_all(std::uint64_t (&from)[count], std::uint64_t (&to)[count]) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = load(from[i]);
   }
 
   void keep(std::size_t slot, const rich::EventHits& event, const rich::EventRings& rings, const rich::Verdict& verdict,
             const wire::Primitive& answer) {
-    EventSample& sample = samples_[slot];
+    rich::EventSample& sample = samples_[slot];
     sample.answer = answer;
     sample.hit_count = static_cast<std::uint16_t>(event.count);
-    std::copy_n(event.hits, std::min<std::size_t>(event.count, EventSample::kHitsMax), sample.hits.begin());
+    std::copy_n(event.hits, std::min(event.count, rich::kMaxHits), sample.hits);
     sample.rings = rings;
     sample.good_rings = verdict.good_rings;
     sample_count_.store(slot + 1, std::memory_order_release);
   }
 
-  std::array<std::atomic<std::uint64_t>, kRadiusBins + 1> radius_mm_{};
-  std::array<std::atomic<std::uint64_t>, kMultiplicityBins> multiplicity_{};
-  std::array<std::atomic<std::uint64_t>, rich::kMaxRings + 1> ring_count_{};  // of events, by number of good rings
-  std::vector<EventSample> samples_;
+  mutable rich::Spectra spectra_;  // a reader loads through std::atomic_ref, which takes no const
+  std::vector<rich::EventSample> samples_;
   std::atomic<std::size_t> sample_count_{0};
 };
 

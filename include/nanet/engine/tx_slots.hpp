@@ -23,6 +23,9 @@ struct TxCounters {
   flow::Counter waited = flow::Counter::answers_waited;
 };
 
+// Takes the packet_sent completions that have come back. One thread, the queue's consumer.
+void collect_sent(flow::CompletionQueue& sent_queue, flow::Counters& counters, flow::Counter sent);
+
 class TxSlots {
  public:
   // `inline_transmitter`: who empties the ring when it is full; null when another thread does.
@@ -40,7 +43,7 @@ class TxSlots {
   void ring_doorbell() { ring_.ring_doorbell(); }
 
   // Takes the sent completions that have come back.
-  void collect_sent();
+  void collect_sent() { engine::collect_sent(sent_queue_, counters_, names_.sent); }
 
  private:
   flow::TxRing& ring_;

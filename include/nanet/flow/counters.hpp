@@ -52,6 +52,7 @@ namespace nanet::flow {
   X(events_discarded, "events", "not answered: incomplete, and the configuration says to drop such events") \
   X(rings_found, "events", "answered with a ring")                                                          \
   X(rings_electron, "events", "answered with an electron-like ring")                                        \
+  X(events_unjudged, "events", "not answered: a GPU was given up with them")                                \
   /* answers */                                                                                             \
   X(answers_sent, "packets", "answer packets given to the link")                                            \
   X(answers_waited, "packets", "had to wait for a free TX descriptor")                                      \

@@ -67,6 +67,7 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
         "rate_events_per_s": loop.rate_events_per_s,
         "boards": loop.boards,
         "layout": loop.layout,
+        "runtime": loop.runtime,
         "message_bytes": MESSAGE_BYTES,
         "budget_us": loop.budget_us,
         "rounds": rounds,
@@ -107,7 +108,8 @@ def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
-    case = f"{result['boards']}board-{result['layout']}@{result['rate_events_per_s']:.0f}"
+    runtime = "" if result["runtime"] == "cpu" else f"-{result['runtime']}"
+    case = f"{result['boards']}board-{result['layout']}{runtime}@{result['rate_events_per_s']:.0f}"
     rows = [
         (case, "p50_above_sockperf", float(result["p50_above_sockperf_us"]), "us"),
         (case, "p99_9_ratio_to_sockperf", float(result["p99_9_ratio_to_sockperf"]), "1"),

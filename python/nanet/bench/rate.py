@@ -60,6 +60,7 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
         "boards": loop.boards,
         "sample": loop.sample,
         "finder": loop.finder,
+        "runtime": loop.runtime,
         "layout": loop.layout,
         "burst_packets": loop.burst_packets,
         "events_per_packet": loop.events_per_packet,
@@ -143,6 +144,8 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
     case = f"{result['boards']}board-{result['layout']}-burst{result['burst_packets']}-{result['topology']}"
     if (result["sample"], result["finder"]) != ("single", "math"):
         case += f"-{result['sample']}-{result['finder']}"
+    if result["runtime"] != "cpu":
+        case += f"-{result['runtime']}"
     rows = [(case, "critical_rate", float(result["critical_rate_events_per_s"]), "events/s")]
     for step in result["steps"]:
         at = f"{case}@{step['rate_events_per_s']:.0f}"

@@ -62,6 +62,16 @@ engine::ForwardConfig forward_config(const nb::dict& dict) {
   };
 }
 
+gpu::GpuConfig gpu_config(const nb::dict& dict) {
+  using gpu::BufferPath;
+  return {
+      .path = choice<BufferPath>(dict, "path", {{"mapped", BufferPath::mapped}, {"copied", BufferPath::copied}}),
+      .buffers_in_flight = get<std::uint32_t>(dict, "buffers_in_flight"),
+      .blocks = has(dict, "blocks") ? get<std::uint32_t>(dict, "blocks") : 0,
+      .watchdog_ns = get<std::uint64_t>(dict, "watchdog_ms") * 1'000'000,
+  };
+}
+
 engine::ProcessorConfig processor_config(const nb::dict& dict) {
   using engine::ProcessorKind;
   engine::ProcessorConfig config;
@@ -71,6 +81,14 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  using gpu::Runtime;
+  const auto settings = get<nb::dict>(dict, "gpu");
+  config.gpu = gpu_config(settings);
+  config.gpu.runtime = choice<Runtime>(
+      dict, "runtime",
+      {{"cpu", Runtime::cpu}, {"launch", Runtime::launch}, {"graph", Runtime::graph}, {"persistent", Runtime::persistent}});
+  config.gpu_devices.clear();
+  for (const nb::handle device : get<nb::list>(settings, "devices")) config.gpu_devices.push_back(nb::cast<int>(device));
   return config;
 }
 

@@ -31,11 +31,7 @@ nb::object faults_dict(const link::FaultInjector* injector) {
   return dict;
 }
 
-nb::object bins(std::span<const std::atomic<std::uint64_t>> from) {
-  std::vector<std::uint64_t> values;
-  for (const auto& bin : from) values.push_back(bin.load(std::memory_order_relaxed));
-  return to_array(std::move(values));
-}
+nb::object bins(std::span<const std::uint64_t> from) { return to_array(std::vector<std::uint64_t>(from.begin(), from.end())); }
 
 nb::dict snapshot(const engine::Engine& engine) {
   nb::list sources;
@@ -65,10 +61,11 @@ nb::dict snapshot(const engine::Engine& engine) {
     answers["counters"] = nb::dict();
     links.append(answers);
   }
+  const rich::Spectra spectra = engine.monitor().spectra();
   nb::dict rings;
-  rings["radius_mm"] = bins(engine.monitor().radius_mm());
-  rings["multiplicity"] = bins(engine.monitor().multiplicity());
-  rings["count"] = bins(engine.monitor().ring_count());
+  rings["radius_mm"] = bins(std::span(spectra.radius_mm).first(rich::kSpectrumRadiusBins));
+  rings["multiplicity"] = bins(spectra.multiplicity);
+  rings["count"] = bins(spectra.ring_count);
   nb::dict dict;
   dict["elapsed_s"] = engine.elapsed_s();
   dict["core_wait_s"] = 1e-9 * static_cast<double>(engine.core_wait_ns());
@@ -76,13 +73,12 @@ nb::dict snapshot(const engine::Engine& engine) {
   dict["sources"] = sources;
   dict["links"] = links;
   dict["rings"] = rings;
-  dict["latency_ns"] = engine.residence_ns() != nullptr ? nb::cast(flow::LatencyHistogram(*engine.residence_ns()))
-                                                        : nb::cast(flow::LatencyHistogram());
+  dict["latency_ns"] = nb::cast(engine.residence_ns());
   return dict;
 }
 
 // Those that passed the cuts, the one with most hits first.
-nb::list good_rings(const engine::EventSample& sample) {
+nb::list good_rings(const rich::EventSample& sample) {
   nb::list rings;
   for (std::uint32_t k = 0; k < sample.rings.count; ++k) {
     if ((sample.good_rings >> k & 1) == 0) continue;
@@ -101,10 +97,10 @@ nb::list good_rings(const engine::EventSample& sample) {
 
 nb::list event_samples(const engine::Engine& engine) {
   nb::list samples;
-  for (const engine::EventSample& sample : engine.monitor().samples()) {
-    const std::size_t kept = std::min<std::size_t>(sample.hit_count, engine::EventSample::kHitsMax);
+  for (const rich::EventSample& sample : engine.monitor().samples()) {
+    const std::size_t kept = std::min<std::size_t>(sample.hit_count, rich::kMaxHits);
     nb::dict dict;
-    dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits.begin(), sample.hits.begin() + static_cast<std::ptrdiff_t>(kept)));
+    dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits, sample.hits + kept));
     dict["timestamp"] = sample.answer.timestamp;
     dict["fine_time"] = sample.answer.fine_time;
     dict["rings"] = good_rings(sample);
@@ -127,6 +123,8 @@ void bind_engine(nb::module_& module) {
       .def("flush", &Engine::flush, "Hands partly filled buffers over at once.")
       .def_prop_ro("running", &Engine::running)
       .def_prop_ro("notes", [](const Engine& engine) { return engine.notes(); })
+      .def_prop_ro("device_names", &Engine::device_names, "The GPUs that process; none: the engine's own threads do.")
+      .def_prop_ro("faults", &Engine::faults, "Why GPUs were given up, a line each; their buffers are then given back unjudged.")
       .def("snapshot", &snapshot, "Counters, link statistics, spectra and residence times so far.")
       .def("event_samples", &event_samples, "The first events with their hits and rings.");
 }

@@ -48,6 +48,15 @@ class Topology(StrEnum):
     PIPELINED = "pipelined"
 
 
+class Runtime(StrEnum):
+    """Where the engine's processor runs."""
+
+    CPU = "cpu"
+    LAUNCH = "launch"
+    GRAPH = "graph"
+    PERSISTENT = "persistent"
+
+
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")]
 CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")]
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report goes.")]
@@ -70,6 +79,9 @@ SampleOption = Annotated[
     typer.Option("--sample", help="single: one ring of 20 hits; multi: 0 to 4 rings and noise; particles: such of e, mu, pi."),
 ]
 FinderOption = Annotated[str, typer.Option("--finder", metavar="NAME", help="Ring finder, such as math, almagest or mixture.")]
+RuntimeOption = Annotated[
+    Runtime, typer.Option("--runtime", help="Where events are judged: on the CPU, or in three ways on a GPU.")
+]
 
 
 @app.command()
@@ -91,6 +103,7 @@ def demo(
     sample: SampleOption = Sample.PARTICLES,
     mean_hits: MeanHits = None,
     finder: FinderOption = "almagest",
+    runtime: RuntimeOption = Runtime.CPU,
     l0: L0Option = True,
     out: Out = Path("out"),
     json_file: JsonFile = None,
@@ -101,7 +114,7 @@ def demo(
 
     loop = run_demo.Loop(
         rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
-        topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, l0=l0,
+        topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
     )  # fmt: skip
     code, result = run_demo.demo(loop, out, json_file)
     for note in result["notes"]:
@@ -229,6 +242,7 @@ def bench_rate(
     sample: SampleOption = Sample.SINGLE,
     mean_hits: MeanHits = None,
     finder: FinderOption = "math",
+    runtime: RuntimeOption = Runtime.CPU,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -239,7 +253,7 @@ def bench_rate(
 
     loop = loops.Loop(
         boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
-        budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder,
+        budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
     )  # fmt: skip
     search = rate.RateSearch(loop, lowest, highest, steps, repeats, duration)
     if short:
@@ -264,6 +278,7 @@ def bench_latency(
     sample: SampleOption = Sample.SINGLE,
     mean_hits: MeanHits = None,
     finder: FinderOption = "math",
+    runtime: RuntimeOption = Runtime.CPU,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -274,7 +289,7 @@ def bench_latency(
 
     loop = loops.Loop(
         rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, sample=sample.value,
-        mean_hits=mean_hits, finder=finder,
+        mean_hits=mean_hits, finder=finder, runtime=runtime.value,
     )  # fmt: skip
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:
@@ -366,6 +381,8 @@ def validate(
     )
     if table:
         text.truth_table(table, names)
+    if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
+        _say(f"processor: {loaded.processor.place()}{_no_gpu_code()}")
     _say(f"{config}: valid")
 
 
@@ -397,6 +414,12 @@ def version(json_file: JsonFile = None) -> None:
     results.write_json(json_file, results.base("version") | {"build": info})
     built = [name for name, there in info["back_ends"].items() if there]
     _say(f"nanet {package_version()} ({info['compiler']}; {info['simd']}; back-ends: {', '.join(built)})")
+
+
+def _no_gpu_code() -> str:
+    from nanet import _core
+
+    return "" if _core.build_info()["back_ends"]["cuda"] else " (this build has no GPU code: run make cuda)"
 
 
 def _finish(

@@ -2,16 +2,14 @@
 // The whole engine over real sockets in one process, both topologies; and that nothing is allocated once it runs.
 #include "nanet/engine/engine.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <set>
 
 #include "../allocation_count.hpp"
 #include "nanet/setup_error.hpp"
+#include "sockets.hpp"
 #include "support.hpp"
 
 namespace nanet::engine {
@@ -20,60 +18,9 @@ namespace {
 using flow::Counter;
 using test::Bytes;
 
-// A socket on the loopback interface with a port of the kernel's choice, without any of nanet's code.
-class PlainSocket {
- public:
-  PlainSocket() : fd_(socket(AF_INET, SOCK_DGRAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const int bytes = 4 << 20;
-    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-  }
-  ~PlainSocket() { close(fd_); }
-  std::uint16_t port() const {
-    sockaddr_in address{};
-    socklen_t length = sizeof address;
-    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length), 0);
-    return ntohs(address.sin_port);
-  }
-  void send(std::uint16_t port, std::span<const std::byte> payload) const {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    EXPECT_EQ(sendto(fd_, payload.data(), payload.size(), 0, reinterpret_cast<sockaddr*>(&address), sizeof address),
-              static_cast<ssize_t>(payload.size()));
-  }
-  // Bytes of the next packet, 0 when none comes in time.
-  std::size_t receive(std::span<std::byte> room, int timeout_ms) const {
-    pollfd entry{.fd = fd_, .events = POLLIN, .revents = 0};
-    if (poll(&entry, 1, timeout_ms) <= 0) return 0;
-    const ssize_t bytes = recv(fd_, room.data(), room.size(), 0);
-    return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
-  }
-
- private:
-  int fd_;
-};
-
-std::uint16_t free_port() { return PlainSocket().port(); }
-
-EngineConfig config_for(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
-  EngineConfig config;
-  config.topology = topology;
-  config.waiting = {.spins = 100, .sleep_ns = 200'000};
-  LinkConfig& link = config.links.emplace_back();
-  link.name = "boards";
-  link.endpoint = "udp://127.0.0.1:" + std::to_string(port);
-  link.memory_region.huge_pages = false;
-  link.memory_region.buffer_count = 16;
-  link.socket_buffer_bytes = 4 << 20;
-  link.sources.resize(1);
-  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:" + std::to_string(answer_port)};
-  return config;
-}
+using test::config_for;
+using test::free_port;
+using test::PlainSocket;
 
 class EngineTest : public ::testing::TestWithParam<Topology> {};
 
@@ -109,7 +56,7 @@ TEST_P(EngineTest, AnswersEveryEventAndDrainsOnStop) {
   EXPECT_EQ(answered, sent);
   EXPECT_EQ(engine.total(Counter::events_answered), events.size());
   EXPECT_EQ(engine.total(Counter::packets_accepted), 100u);
-  EXPECT_EQ(engine.residence_ns()->count(), engine.total(Counter::answers_sent));
+  EXPECT_EQ(engine.residence_ns().count(), engine.total(Counter::answers_sent));
 }
 
 TEST_P(EngineTest, AllocatesNothingOnceItRuns) {

@@ -100,7 +100,7 @@ TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
   std::uint64_t found = 0;
   for (const auto& [key, id] : answers()) found += id >> 8 & 1u;
   EXPECT_EQ(counters.value(Counter::rings_found), found);
-  EXPECT_EQ(monitor.samples().size(), RingMonitor::kSamples);
+  EXPECT_EQ(monitor.samples().size(), rich::kSamples);
   EXPECT_EQ(monitor.samples()[5].hit_count, events[5].hits.size());
 }
 

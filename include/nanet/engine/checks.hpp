@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a configuration can be refused before anything of it exists.
+#pragma once
+
+#include "nanet/engine/config.hpp"
+
+namespace nanet::engine {
+
+// Throws SetupError for parts that do not go together.
+void check(const EngineConfig& config);
+
+}  // namespace nanet::engine

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Consumer: whoever takes the completions of a queue, judges what is in the buffers, and gives them back. There is one for each queue: the
+// engine's own thread with a Processor (HostConsumer), or a GPU (GpuConsumer).
+//
+// A consumer that works alone does so while nobody calls it: it takes completions, fills the TX ring, rings the doorbell and gives buffers
+// back by writing into memory, and cannot wake a thread that sleeps. Hence no thread sleeps while it is busy.
+//
+// Thread rules: one thread calls poll, finish and fault; busy from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nanet/engine/processor.hpp"
+#include "nanet/flow/completion_queue.hpp"
+
+namespace nanet::engine {
+
+class Consumer {
+ public:
+  virtual ~Consumer() = default;
+
+  // One turn. Returns the number of buffers given back since the last call. caught_up_ns: everything that had arrived by then has been handed
+  // over, so what has waited long enough at that time can be closed.
+  virtual std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) = 0;
+
+  // End of the run, when no completion is left: closes and answers everything that is still open.
+  virtual void finish() = 0;
+
+  virtual bool works_alone() const { return false; }
+
+  // Whether it has buffers that it has not given back. Always false for one that does not work alone: between its polls nothing happens.
+  virtual bool busy() const { return false; }
+
+  // Why it was given up; empty while all is well. From then on it gives buffers back unjudged.
+  virtual std::string_view fault() const { return {}; }
+
+  // Events of which at least one part came; 0 for one that does not build events.
+  virtual std::uint64_t events_opened() const { return 0; }
+
+  // What it runs on; empty for the engine's own thread.
+  virtual std::string device_name() const { return {}; }
+};
+
+class HostConsumer final : public Consumer {
+ public:
+  static constexpr std::uint32_t kCompletionsATurn = 16;  // so that answers leave and packets are fetched in between
+
+  // clops: by Completion::clop.
+  HostConsumer(flow::CompletionQueue& completions, std::vector<flow::Clop*> clops, std::unique_ptr<Processor> processor)
+      : completions_(completions), clops_(std::move(clops)), processor_(std::move(processor)) {}
+
+  std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
+  void finish() override { processor_->finish(); }
+  std::uint64_t events_opened() const override { return processor_->events_opened(); }
+
+ private:
+  flow::CompletionQueue& completions_;
+  const std::vector<flow::Clop*> clops_;
+  const std::unique_ptr<Processor> processor_;
+};
+
+}  // namespace nanet::engine

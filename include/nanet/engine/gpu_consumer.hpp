@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// GpuConsumer: a GPU behind the engine's interface of consumers. The work is gpu::EventProcessor's; this counts it, watches over it, and takes
+// its spectra at the end.
+//
+// Thread rules: as Consumer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nanet/engine/config.hpp"
+#include "nanet/engine/consumer.hpp"
+#include "nanet/engine/ring_monitor.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/gpu/event_processor.hpp"
+
+namespace nanet::engine {
+
+// Makes what works on a GPU; a test gives the engine another one.
+using GpuFactory = std::function<std::unique_ptr<gpu::EventProcessor>(const gpu::EventProcessorConfig&, gpu::ContractMemory)>;
+
+// gpu::EventProcessor::make; in a build without CUDA throws SetupError.
+std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProcessorConfig& config, gpu::ContractMemory memory);
+
+// What the engine's configuration says of one of its GPUs.
+gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device);
+
+class GpuConsumer final : public Consumer {
+ public:
+  // completions: those that `processor` consumes. counters and monitor: of the thread that calls poll.
+  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, flow::CompletionQueue& completions, flow::Counters& counters,
+              RingMonitor& monitor)
+      : processor_(std::move(processor)), completions_(completions), counters_(counters), monitor_(monitor) {}
+
+  std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
+  void finish() override;
+  bool works_alone() const override { return true; }
+  bool busy() const override { return processor_->busy(); }
+  std::string_view fault() const override { return processor_->fault(); }
+  std::string device_name() const override { return processor_->device_name(); }
+
+ private:
+  void count();
+
+  const std::unique_ptr<gpu::EventProcessor> processor_;
+  flow::CompletionQueue& completions_;
+  flow::Counters& counters_;
+  RingMonitor& monitor_;
+};
+
+}  // namespace nanet::engine

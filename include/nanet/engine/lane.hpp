@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lane: a completion queue, who consumes it, and the way of its answers out. An engine has one; with several GPUs one for each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nanet/engine/answer_writer.hpp"
+#include "nanet/engine/consumer.hpp"
+#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/clop.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/flow/tx_ring.hpp"
+
+namespace nanet::engine {
+
+struct Lane {
+  std::unique_ptr<flow::CompletionQueue> completions;
+  std::vector<flow::Clop*> clops;  // by Completion::clop
+
+  // Null when nothing is sent.
+  std::unique_ptr<flow::TxRing> tx_ring;
+  std::unique_ptr<flow::CompletionQueue> sent_completions;
+  std::unique_ptr<Transmitter> transmitter;
+  std::unique_ptr<AnswerWriter> answers;  // of a processor on the host: one of the two, or none
+  std::unique_ptr<EventWriter> forward;
+
+  flow::Counters counters;  // of the consumer
+  std::unique_ptr<Consumer> consumer;
+  std::string fault_told;  // what the engine has published of consumer->fault()
+
+  void collect_sent() {
+    if (!sent_completions) return;
+    engine::collect_sent(*sent_completions, counters, forward ? flow::Counter::packets_forwarded : flow::Counter::answers_sent);
+  }
+
+  // Something is under way that will not wake a thread: a consumer that works alone has buffers, or has rung the doorbell.
+  bool in_flight() const { return consumer->works_alone() && (consumer->busy() || (tx_ring && tx_ring->in_use() > 0)); }
+};
+
+}  // namespace nanet::engine

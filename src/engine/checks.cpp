@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/checks.hpp"
+
+#include <string>
+
+#include "nanet/gpu/event_processor.hpp"
+#include "nanet/setup_error.hpp"
+#include "nanet/wire/m2egp.hpp"
+
+namespace nanet::engine {
+namespace {
+
+constexpr std::size_t kLinksMax = 256;
+
+void check_links(const EngineConfig& config) {
+  if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
+  if (config.links.size() > kLinksMax) {
+    throw SetupError(std::to_string(config.links.size()) + " links", "a completion names at most " + std::to_string(kLinksMax),
+                     "let several sources share a link");
+  }
+  if (config.processor.kind == ProcessorKind::count) return;
+  for (const LinkConfig& link : config.links) {
+    if (link.protocol == ProtocolKind::raw) {
+      throw SetupError("link " + link.name + " cannot feed the processor", "its protocol is raw",
+                       "set protocol: mgp or m2egp, or processor: {kind: count}");
+    }
+  }
+}
+
+// What the processor's kind says it sends, and what the configuration has for it.
+void check_sends(const EngineConfig& config) {
+  const std::optional<ForwardConfig>& forward = config.processor.forward;
+  if ((config.processor.kind == ProcessorKind::forward) != forward.has_value()) {
+    throw SetupError(forward ? "a destination of events, but nothing forwards them" : "no destination for the events",
+                     "forward belongs to processor kind forward",
+                     forward ? "set processor: {kind: forward}" : "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");
+  }
+  if (!forward) return;
+  if (config.answers) {
+    throw SetupError("answers from a processor that forwards", "it finds no rings", "remove answers, or set kind: rich");
+  }
+  const std::size_t least_bytes = wire::kMgpHeaderBytes + wire::m2egp_event_bytes(wire::kM2egpHitsMax);
+  if (forward->packet_bytes_max < least_bytes || forward->packet_bytes_max > wire::kM2egpBytesMax ||
+      forward->packet_bytes_max % 2 != 0) {
+    throw SetupError("forward: packet_bytes_max is " + std::to_string(forward->packet_bytes_max),
+                     "it must be even and 280 to 8972, so that any event fits", "set 1472, or 8972 where the MTU is 9000");
+  }
+}
+
+void check_gpu_links(const EngineConfig& config) {
+  for (const LinkConfig& link : config.links) {
+    if (link.packet_bytes_max > gpu::kPacketBytesMax) {
+      throw SetupError("link " + link.name + ": packet_bytes_max is " + std::to_string(link.packet_bytes_max),
+                       "a GPU takes packets of at most " + std::to_string(gpu::kPacketBytesMax) + " bytes",
+                       "set it to that, or runtime: cpu");
+    }
+    if (link.sources.size() != 1) {
+      throw SetupError("link " + link.name + " has " + std::to_string(link.sources.size()) + " sources",
+                       "on a GPU each packet must hold whole events, of one source a link",
+                       "give each source a link of its own, or set runtime: cpu");
+    }
+  }
+  if (config.processor.gpu_devices.empty() || config.processor.gpu_devices.size() > config.links.size()) {
+    throw SetupError(
+        std::to_string(config.processor.gpu_devices.size()) + " GPUs for " + std::to_string(config.links.size()) + " links",
+        "the links go to the GPUs in turn", "name a GPU at least, and not more than there are links");
+  }
+}
+
+void check_gpu(const EngineConfig& config) {
+  const ProcessorConfig& processor = config.processor;
+  if (processor.gpu.runtime == gpu::Runtime::cpu) return;
+  if (processor.kind != ProcessorKind::rich) {
+    throw SetupError("a GPU for a processor that finds no rings", "only kind rich runs on one", "set runtime: cpu, or kind: rich");
+  }
+  if (processor.merge) {
+    throw SetupError("merge on a GPU", "parts of events are merged by the engine's own thread only", "set runtime: cpu");
+  }
+  check_gpu_links(config);
+  constexpr std::uint32_t kPacketEventsMax = (gpu::kPacketBytesMax - wire::kMgpHeaderBytes) / wire::kMgpEventHeaderBytes;
+  if (config.answers && config.answers->primitives_max < kPacketEventsMax) {
+    throw SetupError("answers: primitives_max is " + std::to_string(config.answers->primitives_max),
+                     "a GPU answers a packet of events with one packet, and that may have " + std::to_string(kPacketEventsMax),
+                     "leave it at 255");
+  }
+  if (config.topology == Topology::pipelined && config.send_core) {
+    throw SetupError("a core for the sending thread", "with a GPU the processing thread, which only watches, sends too",
+                     "set cpu_cores.send to null");
+  }
+}
+
+}  // namespace
+
+void check(const EngineConfig& config) {
+  check_links(config);
+  check_sends(config);
+  check_gpu(config);
+}
+
+}  // namespace nanet::engine

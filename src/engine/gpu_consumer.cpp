@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/gpu_consumer.hpp"
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+
+[[maybe_unused]] const char* runtime_name(gpu::Runtime runtime) {
+  switch (runtime) {
+    case gpu::Runtime::launch: return "launch";
+    case gpu::Runtime::graph: return "graph";
+    case gpu::Runtime::persistent: return "persistent";
+    case gpu::Runtime::cpu: break;
+  }
+  return "cpu";
+}
+
+}  // namespace
+
+std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
+#ifdef NANET_CUDA
+  return gpu::EventProcessor::make(config, std::move(memory));
+#else
+  static_cast<void>(memory);
+  throw SetupError(std::string("processor runtime ") + runtime_name(config.gpu.runtime) + " is not in this build",
+                   "it was built without CUDA", "run make cuda, or set runtime: cpu");
+#endif
+}
+
+gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device) {
+  gpu::EventProcessorConfig made{
+      .gpu = config.processor.gpu, .finder = config.processor.finder, .decision = config.processor.decision};
+  made.gpu.device = device;
+  if (config.answers) {
+    made.answer_source_id = config.answers->source_id;
+    made.answer_source_sub_id = config.answers->source_sub_id;
+  }
+  return made;
+}
+
+std::uint32_t GpuConsumer::poll(std::uint64_t, std::uint64_t now_ns) {
+  const std::uint32_t given_back = processor_->poll(now_ns);
+  if (given_back > 0) count();
+  return given_back;
+}
+
+void GpuConsumer::finish() {
+  processor_->finish();
+  count();
+  // What a GPU that never ends still holds cannot be taken from it, but it has a name.
+  std::uint64_t held = 0;
+  const Completion* completion = nullptr;
+  for (std::uint64_t ahead = 0; (completion = completions_.peek(ahead)) != nullptr; ++ahead) held += completion->event_count;
+  counters_.add(Counter::events_unjudged, held);
+  monitor_.take(processor_->spectra(), processor_->samples());
+}
+
+void GpuConsumer::count() {
+  const gpu::Totals totals = processor_->totals();
+  counters_.set(Counter::events_unjudged, processor_->events_unjudged());
+  if (totals.events < counters_.value(Counter::events_answered)) return;  // a GPU that never ended cannot be asked any more
+  counters_.set(Counter::events_answered, totals.events);
+  counters_.set(Counter::rings_found, totals.rings);
+  counters_.set(Counter::rings_electron, totals.electrons);
+  counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
+}
+
+}  // namespace nanet::engine

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet run` around an engine that is made up: a GPU that is given up ends the run, and the user is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nanet import _core, config, run_engine
+from nanet.config_errors import validated
+
+FAULT = "GPU made-up was given up (the test says so) see the test"
+PLAIN: dict[str, Any] = {
+    "version": 1, "memory_regions": [{"name": "m"}],
+    "links": [{"name": "in", "endpoint": "udp://127.0.0.1:6200", "memory_region": "m", "sources": [{"name": "a"}]}],
+    "processor": {"runtime": "persistent", "gpu": {"devices": [3]}},
+}  # fmt: skip
+
+
+class MadeUpEngine:
+    """Answers 600 of 1000 events; its GPU is given up as soon as it runs, if it has one that fails."""
+
+    notes: tuple[str, ...] = ()
+    fails = True
+
+    def __init__(self, plain: dict[str, Any]) -> None:
+        self.device_names = ["made-up"] if plain["processor"]["runtime"] != "cpu" else []
+        self.running = False
+        self.faults: list[str] = []
+
+    def start(self) -> None:
+        self.running = True
+        self.faults = [FAULT] if self.fails else []
+
+    def stop(self) -> None:
+        self.running = False
+
+    def snapshot(self) -> dict[str, Any]:
+        counters = dict.fromkeys((name for name, _, _ in _core.counter_table()), 0)
+        counters |= {"events_received": 1000, "events_answered": 600, "events_unjudged": 400} if self.fails else {}
+        return {"elapsed_s": 1.0, "core_wait_s": 0.0, "counters": counters, "sources": [], "links": [], "rings": {}}
+
+    def event_samples(self) -> list[Any]:
+        return []
+
+
+def test_a_fault_ends_the_run_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_core, "Engine", MadeUpEngine)
+    path = tmp_path / "run.json"
+    code, result = run_engine.run(validated(config.EngineConfig, PLAIN), run_engine.RunOptions(path, quiet=True))  # no duration
+    assert code == run_engine.BROKEN
+    assert capsys.readouterr().err == f"nanet: {FAULT}\n"
+    assert result["verdict"]["reasons"] == [FAULT, "lost events_unjudged 400"]
+    written = json.loads(path.read_text())
+    assert written["faults"] == [FAULT]
+    assert written["processor"] == {"runtime": "persistent", "devices": [{"index": 3, "name": "made-up"}]}
+
+
+def test_without_a_fault_it_runs_to_its_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(_core, "Engine", MadeUpEngine)
+    monkeypatch.setattr(MadeUpEngine, "fails", False)
+    loaded = validated(config.EngineConfig, PLAIN | {"run": {"duration_s": 0.3}})
+    code, result = run_engine.run(loaded, run_engine.RunOptions(quiet=True))
+    assert (code, result["faults"], capsys.readouterr().err) == (run_engine.OK, [], "")
+
+
+def test_the_cpu_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "Engine", MadeUpEngine)
+    monkeypatch.setattr(MadeUpEngine, "fails", False)
+    loaded = validated(config.EngineConfig, PLAIN | {"processor": {}, "run": {"duration_s": 0.1}})
+    _, result = run_engine.run(loaded, run_engine.RunOptions(quiet=True))
+    assert result["processor"] == {"runtime": "cpu", "devices": []}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine whose completions are consumed by somebody that works alone and wakes nobody: order, sleep, drain, faults, several lanes.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fake_gpu.hpp"
+#include "nanet/engine/engine.hpp"
+#include "nanet/event/merger.hpp"
+#include "nanet/setup_error.hpp"
+#include "sockets.hpp"
+#include "support.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using flow::Counter;
+using test::FakeGpuScript;
+using test::PlainSocket;
+using Answers = std::multimap<std::uint64_t, std::uint16_t>;  // primitive ID by time
+
+EngineConfig gpu_config(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
+  EngineConfig config = test::config_for(port, answer_port, topology);
+  config.processor.gpu.runtime = gpu::Runtime::persistent;
+  return config;
+}
+
+Answers expected_answers(std::span<const test::TestEvent> events) {
+  Answers answers;
+  for (const test::TestEvent& event : events) {
+    const rich::EventRings rings = rich::find_rings_scalar({}, {event.hits.data(), static_cast<std::uint32_t>(event.hits.size())});
+    answers.emplace(event::event_key(event.time.timestamp, event.time.fine_time), rich::primitive_id(rings, rich::Decision{}));
+  }
+  return answers;
+}
+
+// Takes answer packets until there are `packets` more, or none comes for so long.
+std::size_t collect(const PlainSocket& l0tp, Answers& answers, std::size_t packets, int timeout_ms) {
+  test::Bytes room(2048);
+  std::size_t count = 0;
+  for (; count < packets; ++count) {
+    const std::size_t bytes = l0tp.receive(room, timeout_ms);
+    if (bytes == 0) break;
+    wire::MtpView view;
+    EXPECT_EQ(wire::MtpView::parse(std::span(room).first(bytes), view), wire::ParseError::none);
+    EXPECT_EQ(view.source_sub_id(), 7);
+    wire::for_each_primitive(view, [&](wire::Primitive p) { answers.emplace(event::event_key(p.timestamp, p.fine_time), p.id); });
+  }
+  return count;
+}
+
+class GpuEngineTest : public ::testing::TestWithParam<Topology> {
+ protected:
+  static constexpr int kPatienceMs = 60'000;  // of a test that fails
+  PlainSocket l0tp;
+  PlainSocket board;
+  const std::uint16_t port = test::free_port();
+  FakeGpuScript script;
+
+  EngineConfig config() const {
+    EngineConfig made = gpu_config(port, l0tp.port(), GetParam());
+    made.answers->source_sub_id = 7;
+    return made;
+  }
+};
+
+// Each buffer needs fifty polls. Were the polling thread to sleep while the GPU is busy, two seconds each, this would take half a day; were it to
+// sleep while an answer waits in the ring, a quarter of an hour.
+TEST_P(GpuEngineTest, NobodySleepsWhileTheGpuIsBusyOrAnswersWait) {
+  constexpr std::uint32_t kPackets = 500;
+  script.polls_a_buffer = 50;
+  EngineConfig made = config();
+  made.waiting = {.spins = 0, .sleep_ns = 2'000'000'000};
+  Engine engine(made, test::fake_gpu(script));
+  engine.start();
+  const auto events = test::make_events(16 * kPackets, 21);
+  Answers answers;
+  for (std::uint32_t p = 0; p < kPackets; ++p) {
+    board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+    ASSERT_EQ(collect(l0tp, answers, 1, kPatienceMs), 1u);
+  }
+  engine.stop();
+  EXPECT_EQ(answers, expected_answers(events));
+  EXPECT_EQ(engine.total(Counter::events_answered), events.size());
+  EXPECT_EQ(engine.total(Counter::events_unjudged), 0u);
+  EXPECT_EQ(engine.total(Counter::answers_sent), kPackets);
+  EXPECT_EQ(engine.residence_ns().count(), kPackets);
+  EXPECT_EQ(engine.device_names(), std::vector<std::string>{"fake"});
+  EXPECT_TRUE(engine.faults().empty());
+}
+
+// The engine is stopped while nearly everything is still with the GPU.
+TEST_P(GpuEngineTest, EverythingIsAnsweredAtStop) {
+  constexpr std::uint32_t kPackets = 200;
+  script.polls_a_buffer = 3000;
+  EngineConfig made = config();
+  made.links[0].timeout_ns = 1'000'000;
+  Engine engine(made, test::fake_gpu(script));
+  engine.start();
+  const auto events = test::make_events(16 * kPackets, 22);
+  for (std::uint32_t p = 0; p < kPackets; ++p) board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+  engine.stop();
+  EXPECT_EQ(engine.total(Counter::events_answered), events.size());
+  EXPECT_EQ(engine.total(Counter::events_unjudged), 0u);
+  EXPECT_EQ(engine.total(Counter::answers_sent), kPackets);
+  EXPECT_EQ(script.finished, 1u);
+  Answers answers;
+  collect(l0tp, answers, kPackets, 0);
+  EXPECT_EQ(answers, expected_answers(events));
+  EXPECT_EQ(engine.monitor().spectra().multiplicity[0], events.size());
+  ASSERT_EQ(engine.monitor().samples().size(), 1u);
+  EXPECT_EQ(engine.monitor().samples()[0].answer.timestamp, events[0].time.timestamp);
+}
+
+// What the GPU has answered before is sent; the rest has a name, while the engine runs on and when it stops.
+TEST_P(GpuEngineTest, AFaultIsToldAndTheBooksBalance) {
+  constexpr std::uint32_t kPackets = 60;
+  for (const bool ends : {true, false}) {
+    FakeGpuScript broken;
+    broken.fault_after_buffers = 5;
+    broken.ends = ends;
+    EngineConfig made = config();
+    Engine engine(made, test::fake_gpu(broken));
+    engine.start();
+    const auto events = test::make_events(16 * kPackets, 23);
+    for (std::uint32_t p = 0; p < kPackets; ++p) {
+      board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+      if (p == 0) {
+        while (engine.total(Counter::packets_accepted) == 0) std::this_thread::yield();
+      }
+    }
+    while (engine.total(Counter::packets_accepted) < kPackets) std::this_thread::yield();
+    while (engine.faults().empty()) std::this_thread::yield();
+    EXPECT_TRUE(engine.running());
+    engine.stop();
+    EXPECT_EQ(engine.faults(), std::vector<std::string>{"GPU fake was given up (the test says so) see the test"});
+    EXPECT_EQ(engine.total(Counter::events_received), events.size());
+    EXPECT_EQ(engine.total(Counter::events_answered) + engine.total(Counter::events_unjudged), events.size()) << ends;
+    EXPECT_GT(engine.total(Counter::events_unjudged), 0u);
+    Answers answers;
+    collect(l0tp, answers, kPackets, 0);
+    EXPECT_EQ(answers.size(), engine.total(Counter::events_answered));
+  }
+}
+
+TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
+  constexpr std::uint32_t kPackets = 40;
+  EngineConfig made = config();
+  const std::uint16_t second_port = test::free_port();
+  LinkConfig second = made.links[0];
+  second.name = "second";
+  second.endpoint = "udp://127.0.0.1:" + std::to_string(second_port);
+  second.sources[0].source_sub_id = 1;
+  made.links.push_back(second);
+  made.processor.gpu_devices = {0, 0};
+  std::vector<std::unique_ptr<FakeGpuScript>> scripts;
+  Engine engine(made, [&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
+    EXPECT_EQ(memory.clops.size(), 1u);
+    scripts.push_back(std::make_unique<FakeGpuScript>());
+    return std::make_unique<test::FakeGpu>(*scripts.back(), config, std::move(memory));
+  });
+  ASSERT_EQ(scripts.size(), 2u);
+  engine.start();
+  const auto events = test::make_events(2 * 16 * kPackets, 24);
+  const auto half = std::span(events).first(16 * kPackets);
+  const auto other = std::span(events).subspan(16 * kPackets);
+  for (std::uint32_t p = 0; p < kPackets; ++p) {
+    board.send(port, test::make_packet(half.subspan(16 * p, 16), p));
+    board.send(second_port, test::make_packet(other.subspan(16 * p, 16), p, 1));
+  }
+  Answers answers;
+  collect(l0tp, answers, 2 * kPackets, kPatienceMs);
+  engine.stop();
+  EXPECT_EQ(answers, expected_answers(events));
+  EXPECT_EQ(engine.total(Counter::events_answered), events.size());
+  EXPECT_EQ(engine.total(Counter::answers_sent), 2 * kPackets);
+  EXPECT_EQ(engine.residence_ns().count(), 2 * kPackets);
+  EXPECT_EQ(engine.monitor().spectra().multiplicity[0], events.size());
+  EXPECT_EQ(engine.monitor().samples().size(), 2u);
+}
+
+TEST_P(GpuEngineTest, RingsAreCountedWithoutAnswers) {
+  EngineConfig made = config();
+  made.answers.reset();
+  Engine engine(made, test::fake_gpu(script));
+  engine.start();
+  const auto events = test::make_events(16 * 20, 25);
+  for (std::uint32_t p = 0; p < 20; ++p) board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+  engine.stop();
+  EXPECT_EQ(engine.total(Counter::events_answered), events.size());
+  EXPECT_EQ(engine.residence_ns().count(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, GpuEngineTest, ::testing::Values(Topology::run_to_completion, Topology::pipelined),
+                         [](const auto& test) { return test.param == Topology::pipelined ? "pipelined" : "run_to_completion"; });
+
+// The configuration with one change is refused, with these words.
+void expect_refused(void (*change)(EngineConfig&), const std::string& words) {
+  EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
+  change(config);
+  FakeGpuScript script;
+  try {
+    const Engine engine(config, test::fake_gpu(script));
+    ADD_FAILURE() << "accepted: " << words;
+  } catch (const SetupError& error) {
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
+  expect_refused([](EngineConfig& c) { c.processor.merge = MergeConfig{}; }, "merge on a GPU");
+  expect_refused([](EngineConfig& c) { c.processor.kind = ProcessorKind::count; }, "only kind rich");
+  expect_refused([](EngineConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 bytes");
+  expect_refused([](EngineConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
+  expect_refused([](EngineConfig& c) { c.links[0].protocol = ProtocolKind::raw; }, "its protocol is raw");
+  expect_refused([](EngineConfig& c) { c.processor.gpu_devices = {0, 1}; }, "2 GPUs for 1 links");
+  expect_refused([](EngineConfig& c) { c.processor.gpu_devices.clear(); }, "0 GPUs for 1 links");
+  expect_refused([](EngineConfig& c) { c.answers->primitives_max = 100; }, "leave it at 255");
+  expect_refused([](EngineConfig& c) { c.send_core = 0; }, "sends too");
+}
+
+TEST(GpuSetUp, WhatTheConfigurationSaysReachesTheGpu) {
+  EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
+  config.processor.finder.kind = rich::FinderKind::almagest;
+  config.processor.decision.cuts.min_hits = 6;
+  config.processor.gpu.buffers_in_flight = 3;
+  config.processor.gpu_devices = {5};
+  config.answers->source_id = 0x20;
+  FakeGpuScript script;
+  const Engine engine(config, test::fake_gpu(script));
+  EXPECT_EQ(script.config.finder.kind, rich::FinderKind::almagest);
+  EXPECT_EQ(script.config.decision.cuts.min_hits, 6u);
+  EXPECT_EQ(script.config.gpu.runtime, gpu::Runtime::persistent);
+  EXPECT_EQ(script.config.gpu.buffers_in_flight, 3u);
+  EXPECT_EQ(script.config.gpu.device, 5);
+  EXPECT_EQ(script.config.answer_source_id, 0x20);
+}
+
+// However short the packets are, a buffer of them has room in the TX ring.
+TEST(GpuSetUp, ABufferNeverHoldsMorePacketsThanTheTxRingHasDescriptors) {
+  for (const std::uint32_t buffer_bytes : {1u << 16, 1u << 18, 1u << 22}) {
+    EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
+    config.links[0].memory_region.buffer_bytes = buffer_bytes;
+    const Engine engine(config, [&](const gpu::EventProcessorConfig&, gpu::ContractMemory memory) {
+      EXPECT_LE(memory.clops[0]->index_capacity(), memory.answers->capacity());
+      static FakeGpuScript script;
+      return std::make_unique<test::FakeGpu>(script, gpu::EventProcessorConfig{}, std::move(memory));
+    });
+  }
+}
+
+#ifndef NANET_CUDA
+TEST(GpuSetUp, ABuildWithoutCudaSaysSo) {
+  const EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
+  try {
+    const Engine engine(config);
+    ADD_FAILURE() << "accepted";
+  } catch (const SetupError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "processor runtime persistent is not in this build (it was built without CUDA) run make cuda, or set runtime: cpu");
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace nanet::engine
