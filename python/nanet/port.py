@@ -10,24 +10,28 @@ Terms are those of the NIC contract: packets are received into a circular list o
 buffer is filled; releasing it gives the buffer back. While all buffers are held, further packets are dropped and counted.
 One thread uses a port. What a view shows after its completion was released may change: copy what is to be kept. It stays
 readable memory for as long as any view of it lives, even after the port was closed.
+
+With memory="host_pinned" a GPU reads the buffers in place: completion.device_buffer is an array for CuPy, PyTorch and Numba, and
+a completion is released only when the GPU has done what it was given (examples/gpu_port.py).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from nanet.arrays import CPU, CUDA_HOST, DeviceArray, Waitable, dlpack, host_bytes
 from nanet.config import PortConfig, Source
 from nanet.config_errors import validated
 
 if TYPE_CHECKING:
     from nanet import _core
 
-__all__ = ["Completion", "Port", "open"]
+__all__ = ["Completion", "DeviceArray", "Port", "open"]
 
 STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error")
 
@@ -39,6 +43,7 @@ def open(  # noqa: A001
     sources: Iterable[Source | dict[str, Any]] | None = None,
     buffer_count: int = 16,
     buffer_bytes: int = 1 << 18,
+    memory: Literal["host", "host_pinned"] = "host",
     **options: Any,
 ) -> Port:
     """Listens on `endpoint` (udp://ADDRESS:PORT) and returns the port.
@@ -46,6 +51,7 @@ def open(  # noqa: A001
     protocol: "raw" for any datagrams, "mgp" for ours, checked for header, checksum, source and sequence.
     sources: who may send, mgp only; None: the RICH's first board.
     buffer_count: power of two. buffer_bytes: multiple of 64, 65536 at least (without gro: a packet).
+    memory: "host_pinned": CUDA's GPU that is current in this thread reads the buffers in place; needs a GPU and nanet with GPU code.
     options: further fields of nanet.config.PortConfig.
     Raises ConfigError for a wrong value, nanet._core.SetupError where the machine refuses.
     """
@@ -53,7 +59,7 @@ def open(  # noqa: A001
         sources = [Source(name="rich")] if protocol == "mgp" else []
     plain = [source.model_dump() if isinstance(source, Source) else source for source in sources]
     given = {"endpoint": endpoint, "protocol": protocol, "sources": plain, "buffer_count": buffer_count}
-    return Port(validated(PortConfig, given | {"buffer_bytes": buffer_bytes} | options))
+    return Port(validated(PortConfig, given | {"buffer_bytes": buffer_bytes, "memory_kind": memory} | options))
 
 
 class Port:
@@ -64,6 +70,8 @@ class Port:
 
         self.config = config
         self._native: _core.Port | None = _core.Port(config.model_dump(mode="json"))
+        self.device_index: int | None = self._native.device_index
+        """Number of the GPU that sees the buffers, as CUDA counts; None with memory host."""
         self._destinations: dict[str, int] = {}
         self._held: deque[Completion] = deque()
 
@@ -98,13 +106,17 @@ class Port:
             finally:
                 completion.release()
 
-    def send(self, destination: str, payload: bytes | bytearray | memoryview | NDArray[Any]) -> bool:
-        """Sends one datagram at once. False: the kernel did not take it."""
+    def send(self, destination: str, payload: Any) -> bool:
+        """Sends one datagram at once. False: the kernel did not take it.
+
+        payload: bytes, an array of NumPy, CuPy, PyTorch or Numba without gaps, or a completion. It is read where it lies, in pinned
+        memory too; only what is in a GPU's own memory is copied to the host first. Of a GPU's array, its stream is waited for.
+        """
         native = self._open()
         index = self._destinations.get(destination)
         if index is None:
             index = self._destinations[destination] = native.add_destination(destination)
-        return bool(native.send(index, bytes(payload)))
+        return bool(native.send(index, host_bytes(payload)))
 
     def counters(self) -> dict[str, int]:
         """Totals by name since the port was opened; docs/design/books.md explains each."""
@@ -130,6 +142,10 @@ class Port:
             raise ValueError("the port is closed (its with block has ended) open it again")
         return self._native
 
+    def _wait_for_gpu(self) -> None:
+        if self._native is not None and self.device_index is not None:
+            self._native.wait_for_gpu()
+
     def _release(self) -> None:
         while self._held and self._held[0].released:
             self._held.popleft()
@@ -141,7 +157,7 @@ class Completion:
     """One filled buffer. As a context manager it is released at the end of the block."""
 
     def __init__(self, port: Port, view: _core.CompletionView) -> None:
-        self._port = port
+        self.port = port
         self._view = view
         self.released = False
         self.bytes: int = view.bytes
@@ -180,13 +196,44 @@ class Completion:
     @property
     def buffer(self) -> NDArray[np.uint8]:
         """The bytes in use, uint8 [bytes], read-only, no copy."""
-        self._check()
+        self.check_held()
         return np.asarray(self._view.buffer)
+
+    @property
+    def device_buffer(self) -> DeviceArray:
+        """`buffer` as a GPU sees it, uint8 [bytes], no copy. Raises SetupError unless the port's memory is host_pinned."""
+        self.check_held()
+        return DeviceArray(self, self._view.device_address, (self.bytes,), np.uint8, self._view.array)
+
+    @property
+    def device_index(self) -> DeviceArray:
+        """`index` as a GPU sees it, uint32 [packet_count, 2], no copy: offset, and bytes + 65536 * source. Raises as device_buffer does."""
+        self.check_held()
+        return DeviceArray(self, self._view.device_index_address, (self.packet_count, 2), np.uint32, self._view.index_array)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Host memory, or with host_pinned, host memory that CUDA sees."""
+        return (CPU if self.port.device_index is None else CUDA_HOST), 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """`buffer` as a DLPack capsule, no copy, read-only except for a GPU.
+
+        dl_device: (kind, number); with host_pinned it is also seen as CPU and as CUDA.
+        Raises BufferError for a device that does not see the memory, and for copy=True.
+        """
+        return dlpack(self, self._view.array, dl_device or self.__dlpack_device__(), max_version, copy)
 
     @property
     def index(self) -> NDArray[Any]:
         """Where each packet is: structured [packet_count] with offset, bytes, source."""
-        self._check()
+        self.check_held()
         return np.asarray(self._view.index)
 
     def array(self, dtype: DTypeLike) -> NDArray[Any]:
@@ -210,12 +257,24 @@ class Completion:
         for offset, size in zip(self.index["offset"].tolist(), self.index["bytes"].tolist(), strict=True):
             yield whole[offset : offset + size]
 
-    def release(self) -> None:
-        """Gives the buffer back; twice is the same as once. Buffers go back in the order in which they came."""
-        if not self.released:
-            self.released = True
-            self._port._release()
+    def release(self, after: Waitable | None = None) -> None:
+        """Gives the buffer back; twice is the same as once. Buffers go back in the order in which they came.
 
-    def _check(self) -> None:
+        after: an event or a stream that is waited for before. None: with host_pinned, all that the GPU was given so far.
+        Raises SetupError when the GPU has failed, with the buffer given back.
+        """
+        if self.released:
+            return
+        self.released = True
+        try:
+            if after is not None:
+                after.synchronize()
+            else:
+                self.port._wait_for_gpu()
+        finally:
+            self.port._release()
+
+    def check_held(self) -> None:
+        """Raises ValueError once it was released."""
         if self.released:
             raise ValueError("this completion was released (its buffer may hold newer packets) copy what is to be kept")

@@ -6,6 +6,7 @@
 
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
+#include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -16,12 +17,28 @@ constexpr std::uint64_t kSpinNs = 50'000;
 // A port's caller may hold as many buffers as there are, and still wants the next one.
 constexpr std::uint32_t kNoBacklog = UINT32_MAX;
 
+std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) {
+  if (kind == MemoryKind::host) return nullptr;
+  if (kind == MemoryKind::device) {
+    throw SetupError("a port cannot receive into device memory",
+                     "the kernel copies packets into host memory, and there is no link that writes into a GPU (GPUDirect)",
+                     "use host_pinned, which a GPU reads in place");
+  }
+#ifdef NANET_CUDA
+  return gpu::PinnedMemory::make(clop.region(), "CLOP '" + clop.config().name + "'");
+#else
+  throw SetupError("CLOP '" + clop.config().name + "' cannot be made visible to a GPU", "nanet was built without CUDA",
+                   "run make cuda, or use memory host");
+#endif
+}
+
 }  // namespace
 
-Port::Port(const LinkConfig& config)
+Port::Port(const LinkConfig& config, MemoryKind memory)
     : config_(config),
       link_(udp_config(config)),
       clop_(clop_config(config, 0, link_.min_room_bytes())),
+      pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
       receiver_(make_receiver(config.protocol,
                               {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, link_,

@@ -9,12 +9,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import nanet
 import numpy as np
 import pytest
 from loops import ROOT, emulator_config, free_ports, sender
-from nanet import emulate, wire
+from nanet import _core, emulate, wire
+from nanet.arrays import host_bytes
+from nanet.gpu_driver import ask_driver
 
 PAYLOAD = np.dtype([("number", "<u4"), ("text", "S12")])
 
@@ -139,6 +142,119 @@ def test_send(port_number: int) -> None:
             assert [receiver.recv(100), receiver.recv(100)] == [b"one", b"two"]
 
 
+def test_dlpack(port_number: int, out: socket.socket) -> None:
+    """Others see a buffer without a copy, for as long as it is held."""
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        out.send(payload(5))
+        completion = port.poll(2.0)
+        assert completion is not None
+        assert completion.__dlpack_device__() == (1, 0)  # memory of the CPU
+        array = np.from_dlpack(completion)
+        assert np.shares_memory(array, completion.buffer)
+        assert array.dtype == np.uint8
+        assert not array.flags.writeable
+        assert array.tobytes() == completion.buffer.tobytes()
+        assert np.shares_memory(np.from_dlpack(completion, device="cpu"), array)
+        for device in ((2, 0), (3, 0), (1, 1)):
+            with pytest.raises(BufferError, match=re.escape(f"{device} does not see the buffer (memory host is seen by (1, 0))")):
+                completion.__dlpack__(dl_device=device)
+        with pytest.raises(BufferError, match="copy"):
+            completion.__dlpack__(copy=True)
+        for part in ("device_buffer", "device_index"):
+            with pytest.raises(nanet.SetupError, match=re.escape("(its memory is host) open it with memory host_pinned")):
+                getattr(completion, part)
+        completion.release()
+        for late in (completion.__dlpack__, lambda: completion.device_buffer, lambda: completion.index):
+            with pytest.raises(ValueError, match="was released"):
+                late()
+
+
+def test_release_waits_for_what_it_is_given(port_number: int, out: socket.socket) -> None:
+    class Event:
+        waited = 0
+
+        def synchronize(self) -> None:
+            self.waited += 1
+
+    event = Event()
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        out.send(payload(5))
+        completion = port.poll(2.0)
+        assert completion is not None
+        completion.release(after=event)
+        completion.release(after=event)
+        assert event.waited == 1
+
+
+ARRAYS = {
+    "bytes": b"abcdef",
+    "memoryview": memoryview(b"a-b-c-")[::2],
+    "transposed": np.arange(6, dtype="<u2").reshape(2, 3).T,
+    "structured": np.array([(1, 2), (3, 4)], [("a", "u1"), ("b", "<u4")]),
+    "scalar": np.float32(1),
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_send_anything_that_the_host_can_read(port_number: int, name: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(5)
+        with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+            assert port.send(f"udp://127.0.0.1:{receiver.getsockname()[1]}", ARRAYS[name])
+        assert receiver.recv(100) == bytes(ARRAYS[name])
+
+
+class OnlyDlpack:
+    """What PyTorch has in host memory: DLPack, and no buffer protocol."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_bytes_to_send_are_read_in_place() -> None:
+    array = np.arange(12, dtype=np.uint16)
+    assert np.shares_memory(np.asarray(host_bytes(array)), array)
+    assert np.shares_memory(np.asarray(host_bytes(OnlyDlpack(array))), array)
+    assert bytes(host_bytes(OnlyDlpack(array[::2]))) == array[::2].tobytes()
+
+
+@pytest.mark.parametrize("payload", [5, "text", [1, 2], None])
+def test_what_is_no_array_is_not_sent(port_number: int, payload: Any) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port, pytest.raises(TypeError, match="bytes-like"):
+        port.send("udp://127.0.0.1:9", payload)
+
+
+def test_an_array_of_a_gpu_with_gaps_is_refused() -> None:
+    class Gaps:
+        __cuda_array_interface__: ClassVar = {
+            "shape": (2, 3), "typestr": "<u2", "data": (4096, False), "strides": (12, 2), "version": 3,
+        }  # fmt: skip
+
+    with pytest.raises(ValueError, match=re.escape("the array has gaps (it is a view of a larger one)")):
+        host_bytes(Gaps())
+
+
+def test_pinned_memory_needs_a_gpu(port_number: int) -> None:
+    """Without one, the port says why: no GPU code, or no GPU. With one, the buffers are seen."""
+    if _core.build_info()["gpu_code"] and ask_driver().gpus:
+        with nanet.open(f"udp://127.0.0.1:{port_number}", memory="host_pinned") as port:
+            assert port.device_index == 0
+        return
+    why = "no CUDA-capable device|driver" if _core.build_info()["gpu_code"] else "nanet was built without CUDA"
+    with pytest.raises(nanet.SetupError, match=rf"CLOP 'port' cannot be made visible to a GPU \(.*({why}).*\) .*memory host"):
+        nanet.open(f"udp://127.0.0.1:{port_number}", memory="host_pinned")
+    with nanet.open(f"udp://127.0.0.1:{port_number}"):  # the port is free again
+        pass
+
+
 def test_mgp_is_checked(port_number: int) -> None:
     with nanet.open(f"udp://127.0.0.1:{port_number}", protocol="mgp", buffer_count=64) as port:
         sent = emulate.run(emulator_config(port_number, None, events_total=16_000))
@@ -162,6 +278,8 @@ def test_mgp_is_checked(port_number: int) -> None:
         ({"buffer_bytes": 8192}, "buffer_bytes 8192 is too small"),
         ({"protocol": "mgb"}, "did you mean 'mgp'?"),
         ({"bufer_count": 4}, "did you mean 'buffer_count'?"),
+        ({"memory": "device"}, "cannot be device memory (the kernel copies the packets of a UDP link into host memory"),
+        ({"memory": "pinned"}, "must be one of host, host_pinned, device"),
         ({"sources": [{"name": "a"}]}, "raw datagrams carry no source ID"),
     ],
 )

@@ -13,6 +13,7 @@
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/completion_queue.hpp"
+#include "nanet/gpu/pinned_memory.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
 
@@ -20,8 +21,9 @@ namespace nanet::engine {
 
 class Port {
  public:
-  // Binds the socket and allocates everything. Throws SetupError.
-  explicit Port(const LinkConfig& config);
+  // Binds the socket and allocates everything. memory: host_pinned registers the CLOP with CUDA, so that a GPU reads it in place.
+  // Throws SetupError; for memory device always, as the kernel writes into host memory only.
+  explicit Port(const LinkConfig& config, MemoryKind memory = MemoryKind::host);
 
   // The next completion, or nullptr when none came within timeout_ns. Valid until release(). Several may be held at once: each
   // call gives a newer one.
@@ -36,6 +38,9 @@ class Port {
   std::span<const PacketRef> packet_index(const Completion& completion) const {
     return clop_.packet_index(completion.buffer_index).first(completion.packet_count);
   }
+
+  // How a GPU sees the buffers; nullptr with memory host.
+  const gpu::PinnedMemory* pinned() const { return pinned_.get(); }
 
   // Index of a destination for send(). The same URL gives the same index.
   std::uint32_t add_destination(const std::string& url);
@@ -52,6 +57,7 @@ class Port {
   const LinkConfig config_;
   link::UdpLink link_;
   flow::Clop clop_;
+  std::unique_ptr<gpu::PinnedMemory> pinned_;
   flow::CompletionQueue queue_;
   std::unique_ptr<Receiver> receiver_;
   std::vector<std::string> destination_urls_;
