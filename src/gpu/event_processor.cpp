@@ -209,6 +209,7 @@ void ProcessorBase::finish() {
 void ProcessorBase::collect() {
   if (query() != cudaSuccess) return;  // after an error nothing can be read any more
   check(cudaMemcpy(&spectra_, state_->spectra.get(), sizeof spectra_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check(cudaMemcpy(&state_->report.host()->totals, state_->totals.get(), sizeof(Totals), cudaMemcpyDeviceToHost), "cudaMemcpy");
   DeviceSamples samples{};
   check(cudaMemcpy(&samples, state_->samples.get(), sizeof samples, cudaMemcpyDeviceToHost), "cudaMemcpy");
   const rich::EventSample* const first = state_->sample_events.host();

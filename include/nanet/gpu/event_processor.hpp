@@ -46,7 +46,7 @@ struct ContractMemory {
 };
 inline constexpr std::size_t kClopsMax = 16;
 
-// Since the start of the run, of buffers that are given back.
+// Since the start of the run. While it goes on, a buffer or two behind what is given back.
 struct Totals {
   std::uint64_t events = 0;
   std::uint64_t rings = 0;
@@ -70,7 +70,6 @@ class EventProcessor {
   // Waits, within the watchdog's time, for the rest; then the GPU is free.
   virtual void finish() = 0;
 
-  // Of buffers that are given back.
   virtual Totals totals() const = 0;
 
   // Why the GPU was given up; empty while all is well. "problem (why) suggestion". From then on buffers are given back unjudged.

@@ -18,18 +18,31 @@ namespace nanet::gpu {
 inline constexpr std::uint32_t kStagedVectors = kPacketBytesMax / 16 + 2;  // a packet may begin and end inside a vector of 16 bytes
 inline constexpr std::uint32_t kUnpackedHits = (kPacketBytesMax - 24) * 8 / 9 + 8;
 
-struct StagedPacket {
-  std::uint32_t first_byte;  // of the payload in staged[]: 0 or 8
-  std::uint32_t first_event;
-  wire::PacketHead head;
-};
-
+// Where one event of the chunk is.
 struct ChunkEvent {
   std::uint64_t header;     // of the event, as in the packet
   std::uint16_t offset;     // of the header, from the start of the payload
   std::uint16_t first_hit;  // packed packets: of unpacked[]
   std::uint32_t packet;
 };
+
+// A packet of the chunk.
+struct ChunkPacket {
+  wire::PacketHead head;
+  std::uint16_t first_byte;   // of the payload in staged[]: 0 or 8
+  std::uint16_t first_event;  // of the chunk's
+};
+
+// What an event adds to the books.
+struct EventTally {
+  std::uint16_t radius_bin[rich::kMaxRings];
+  std::uint8_t rings;  // found, with a bin each
+  std::uint8_t good_rings;
+  std::uint8_t electrons;
+  std::uint8_t multiplicity;
+  std::uint32_t hits_unmapped;
+};
+static_assert(sizeof(EventTally) == 16);
 
 // Sums over events, of a thread or a block.
 struct Sums {
@@ -41,9 +54,12 @@ struct ChunkMemory {
   alignas(16) std::uint32_t words[(wire::kMtpBytesMax + 15) / 16 * 4];
   std::uint16_t unpacked[kChunkPacketsMax][kUnpackedHits];
   PacketRef refs[kChunkPacketsMax];
-  StagedPacket packets[kChunkPacketsMax];
-  ChunkEvent events[kChunkEventsMax];
+  ChunkPacket packets[32][kChunkPacketsMax];  // a copy for each warp, so that no other has to be waited for
+  ChunkEvent events[kChunkEventsMax];         // unless all packets are padded
   wire::Primitive answers[kChunkEventsMax];
+  EventTally tallies[kChunkEventsMax];
+  std::uint64_t arrival_ns;
+  bool sampling;
   Sums sums;                                                             // of the buffer
   std::uint32_t spectra[sizeof(rich::Spectra) / sizeof(std::uint64_t)];  // of the buffer, as rich::Spectra
 };
@@ -77,7 +93,7 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
     if (packet >= count) continue;
     const std::uint32_t offset = stride != 0 ? (first + packet) * stride : m.refs[packet].offset;
     const std::uint32_t bytes = stride != 0 ? stride : m.refs[packet].bytes;
-    if (vector * 16 < offset % 16 + bytes) loaded[r] = load_relaxed_sys16(item.buffer + offset / 16 * 16 + vector * 16);
+    if (vector * 16 < offset % 16 + bytes) loaded[r] = load_host16(item.buffer + offset / 16 * 16 + vector * 16);
   }
 #pragma unroll
   for (std::uint32_t r = 0; r < kRounds; ++r) {
@@ -103,51 +119,74 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
   }
 }
 
-// Where each event of the staged packets is: m.packets and m.events. Returns their number.
-template <std::uint32_t threads>
-__device__ inline std::uint32_t place_events(const Item& item, std::uint32_t first, std::uint32_t count, ChunkMemory& m) {
-  std::uint32_t event_count = 0;
-  for (std::uint32_t p = 0; p < count; ++p) {  // few: each thread reads all heads
+struct ChunkEvents {
+  std::uint32_t count;
+  bool all_padded;  // then they need not be listed
+};
+
+// Each warp looks at the staged packets, a lane a packet.
+__device__ inline ChunkEvents look_at_packets(const Item& item, std::uint32_t first, std::uint32_t count, ChunkMemory& m) {
+  const std::uint32_t p = threadIdx.x % 32;
+  ChunkPacket packet{};
+  if (p < count) {
     const std::uint32_t shift = (item.word.stride_bytes != 0 ? (first + p) * item.word.stride_bytes : m.refs[p].offset) % 16;
-    const std::uint32_t first_byte = shift % 8 == 0 ? shift : 0;
-    const std::byte* const payload = m.staged[p] + first_byte;
-    const wire::PacketHead head = wire::load_packet_head(payload);
-    if (threadIdx.x == 0) m.packets[p] = {first_byte, event_count, head};
-    if (head.format == wire::PacketFormat::padded) {
-      for (std::uint32_t e = threadIdx.x; e < head.event_count; e += threads) {
-        const auto offset = static_cast<std::uint32_t>(wire::mgp_slot_offset(e));
-        m.events[event_count + e] = {*reinterpret_cast<const std::uint64_t*>(payload + offset), static_cast<std::uint16_t>(offset),
-                                     0, p};
-      }
-    } else if (threadIdx.x == p * 32 % threads) {  // one thread walks, each packet in another warp where there are some
-      wire::EventWalk walk(payload, head);
-      std::uint32_t hits = 0;
-      std::uint32_t e = event_count;
-      for (wire::EventPlace place; walk.next(place); ++e) {
-        m.events[e] = {wire::load_le64_by_words(payload + place.offset), static_cast<std::uint16_t>(place.offset),
-                       static_cast<std::uint16_t>(hits), p};
-        hits += place.event.hit_count;
-      }
-    }
-    event_count += head.event_count;
+    packet.first_byte = static_cast<std::uint16_t>(shift % 8 == 0 ? shift : 0);
+    packet.head = wire::load_packet_head(m.staged[p] + packet.first_byte);
   }
-  return event_count;
+  std::uint32_t events = packet.head.event_count;
+#pragma unroll
+  for (std::uint32_t step = 1; step < kChunkPacketsMax; step *= 2) {
+    const std::uint32_t before = __shfl_up_sync(0xffffffffu, events, step);
+    if (p >= step) events += before;
+  }
+  packet.first_event = static_cast<std::uint16_t>(events - packet.head.event_count);
+  if (p < kChunkPacketsMax) m.packets[threadIdx.x / 32][p] = packet;
+  const bool padded = p >= count || packet.head.format == wire::PacketFormat::padded;
+  __syncwarp();
+  return {__shfl_sync(0xffffffffu, events, kChunkPacketsMax - 1), __all_sync(0xffffffffu, padded) != 0};
+}
+
+// Puts all events into m.events: one thread walks through a packet, each packet in another warp where there are some.
+template <std::uint32_t threads>
+__device__ inline void list_events(std::uint32_t count, ChunkMemory& m) {
+  for (std::uint32_t p = 0; p < count; ++p) {
+    if (threadIdx.x != p * 32 % threads) continue;
+    const ChunkPacket packet = m.packets[threadIdx.x / 32][p];
+    const std::byte* const payload = m.staged[p] + packet.first_byte;
+    wire::EventWalk walk(payload, packet.head);
+    std::uint32_t hits = 0;
+    std::uint32_t e = packet.first_event;
+    for (wire::EventPlace place; walk.next(place); ++e) {
+      m.events[e] = {wire::load_le64_by_words(payload + place.offset), static_cast<std::uint16_t>(place.offset),
+                     static_cast<std::uint16_t>(hits), p};
+      hits += place.event.hit_count;
+    }
+  }
+}
+
+// Event e of the chunk.
+__device__ inline ChunkEvent event_of(const ChunkEvents& events, std::uint32_t e, const ChunkMemory& m) {
+  if (!events.all_padded) return m.events[e];
+  const ChunkPacket* const packets = m.packets[threadIdx.x / 32];
+  std::uint32_t packet = 0;
+#pragma unroll
+  for (std::uint32_t p = 1; p < kChunkPacketsMax; ++p)
+    packet += packets[p].head.event_count != 0 && e >= packets[p].first_event ? 1u : 0u;
+  const auto offset = static_cast<std::uint32_t>(wire::mgp_slot_offset(e - packets[packet].first_event));
+  const std::byte* const at = m.staged[packet] + packets[packet].first_byte + offset;
+  return {*reinterpret_cast<const std::uint64_t*>(at), static_cast<std::uint16_t>(offset), 0, packet};
 }
 
 // A team's event: its hits, unpacked if need be.
 template <std::uint32_t lanes>
-__device__ inline rich::EventHits hits_of(const ChunkEvent& event, const wire::MgpEvent& header, std::uint32_t lane, ChunkMemory& m) {
-  const StagedPacket& packet = m.packets[event.packet];
-  const std::byte* const payload = m.staged[event.packet] + packet.first_byte;
-  if (packet.head.format != wire::PacketFormat::packed) {
-    return {reinterpret_cast<const std::uint16_t*>(payload + event.offset + wire::kMgpEventHeaderBytes), header.hit_count};
-  }
+__device__ inline rich::EventHits hits_of(const ChunkEvent& event, std::uint32_t hit_count, std::uint32_t lane, ChunkMemory& m) {
+  const ChunkPacket& packet = m.packets[threadIdx.x / 32][event.packet];
+  const std::byte* const from = m.staged[event.packet] + packet.first_byte + event.offset + wire::kMgpEventHeaderBytes;
+  if (packet.head.format != wire::PacketFormat::packed) return {reinterpret_cast<const std::uint16_t*>(from), hit_count};
   std::uint16_t* const hits = m.unpacked[event.packet] + event.first_hit;
-  for (std::uint32_t k = lane; k < header.hit_count; k += lanes) {
-    hits[k] = wire::unpack_id(payload + event.offset + wire::kMgpEventHeaderBytes, k, packet.head.source_sub_id);
-  }
+  for (std::uint32_t k = lane; k < hit_count; k += lanes) hits[k] = wire::unpack_id(from, k, packet.head.source_sub_id);
   if constexpr (lanes > 1) __syncwarp(team_mask<lanes>());
-  return {hits, header.hit_count};
+  return {hits, hit_count};
 }
 
 __device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits& event, const rich::EventRings& rings,
@@ -162,34 +201,34 @@ __device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits
   sample.good_rings = verdict.good_rings;
 }
 
-__device__ inline void record(const rich::EventRings& rings, const rich::Verdict& verdict, ChunkMemory& m) {
-  std::uint32_t* const multiplicity = m.spectra + rich::kSpectrumRadiusBins + 1;
-  std::uint32_t* const ring_count = multiplicity + rich::kSpectrumMultiplicityBins;
-  atomicAdd(multiplicity + (verdict.multiplicity < rich::kSpectrumMultiplicityBins ? verdict.multiplicity
-                                                                                   : rich::kSpectrumMultiplicityBins - 1),
-            1u);
-  atomicAdd(ring_count + verdict.rings, 1u);
-  for (std::uint32_t k = 0; k < rings.count; ++k) {
+__device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::EventRings& rings, const rich::Verdict& verdict) {
+  EventTally tally{};
+  tally.rings = static_cast<std::uint8_t>(rings.count);
+  tally.good_rings = verdict.rings;
+  tally.electrons = verdict.electrons;
+  tally.multiplicity = verdict.multiplicity;
+  tally.hits_unmapped = (hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits;
+#pragma unroll
+  for (std::uint32_t k = 0; k < rich::kMaxRings; ++k) {
     const float radius_mm = rings.rings[k].radius_mm;
     const bool binned = (verdict.good_rings >> k & 1) != 0 && radius_mm < static_cast<float>(rich::kSpectrumRadiusBins);
-    atomicAdd(m.spectra + (binned ? static_cast<std::uint32_t>(radius_mm) : rich::kSpectrumRadiusBins), 1u);
+    tally.radius_bin[k] = static_cast<std::uint16_t>(binned ? static_cast<std::uint32_t>(radius_mm) : rich::kSpectrumRadiusBins);
   }
+  return tally;
 }
 
 // Rings, verdicts and primitives of the chunk's events, a team an event.
 template <rich::FinderKind kind>
 __device__ inline void judge_events(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
-                                    std::uint32_t event_count, bool sampling, ChunkMemory& m,
-                                    typename TeamFinder<kind>::Shared* shared) {
+                                    const ChunkEvents& events, ChunkMemory& m, typename TeamFinder<kind>::Shared* shared) {
   using Finder = TeamFinder<kind>;
   constexpr std::uint32_t kTeams = Finder::kThreads / Finder::kLanes;
   const std::uint32_t team = threadIdx.x / Finder::kLanes;
   const std::uint32_t lane = threadIdx.x % Finder::kLanes;
-  Sums sums;
-  for (std::uint32_t e = team; e < event_count; e += kTeams) {
-    const ChunkEvent event = m.events[e];
+  for (std::uint32_t e = team; e < events.count; e += kTeams) {
+    const ChunkEvent event = event_of(events, e, m);
     const wire::MgpEvent header = wire::event_from_word(event.header);
-    const rich::EventHits hits = hits_of<Finder::kLanes>(event, header, lane, m);
+    const rich::EventHits hits = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
     const rich::EventRings rings = Finder::find(config, hits, tables, shared[team]);
     if (lane != 0) continue;
     const rich::Verdict verdict = rich::judge(rings, work.cuts);
@@ -198,12 +237,25 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
     const wire::Primitive answer{
         .timestamp = header.timestamp, .fine_time = header.fine_time, .id = rich::primitive_id(verdict, field)};
     m.answers[e] = answer;
-    record(rings, verdict, m);
-    if (sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
+    m.tallies[e] = tally_of(hits, rings, verdict);
+    if (m.sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
+  }
+}
+
+// Adds the events' tallies to the block's books. The threads from `first` on call it, all of a warp or none.
+__device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t first, std::uint32_t threads, ChunkMemory& m) {
+  std::uint32_t* const multiplicity = m.spectra + rich::kSpectrumRadiusBins + 1;
+  std::uint32_t* const ring_count = multiplicity + rich::kSpectrumMultiplicityBins;
+  Sums sums;
+  for (std::uint32_t e = threadIdx.x - first; e < event_count; e += threads - first) {
+    const EventTally tally = m.tallies[e];
+    atomicAdd(multiplicity + min(tally.multiplicity, static_cast<unsigned char>(rich::kSpectrumMultiplicityBins - 1)), 1u);
+    atomicAdd(ring_count + tally.good_rings, 1u);
+    for (std::uint32_t k = 0; k < tally.rings; ++k) atomicAdd(m.spectra + tally.radius_bin[k], 1u);
     sums.events += 1;
-    sums.rings += verdict.rings;
-    sums.electrons += verdict.electrons;
-    sums.hits_unmapped += (hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits;
+    sums.rings += tally.good_rings;
+    sums.electrons += tally.electrons;
+    sums.hits_unmapped += tally.hits_unmapped;
   }
   const auto add = [](std::uint32_t* to, std::uint32_t n) {
     n = __reduce_add_sync(0xffffffffu, n);
@@ -216,8 +268,7 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
 }
 
 // The chunk's answers as one MTP packet in the slot of descriptor `number`. One warp calls it.
-__device__ inline void write_answers(const Work& work, std::uint64_t number, std::uint64_t arrival_ns, std::uint32_t event_count,
-                                     ChunkMemory& m) {
+__device__ inline void write_answers(const Work& work, std::uint64_t number, std::uint32_t event_count, ChunkMemory& m) {
   const std::uint32_t lane = threadIdx.x % 32;
   std::uint32_t used = wire::kMtpHeaderBytes / wire::kMtpWordBytes;
   for (std::uint32_t base = 0; base < event_count; base += 32) {
@@ -245,7 +296,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
     descriptor.address = work.slots_host + slot;
     descriptor.bytes = bytes;
     descriptor.destination = 0;
-    descriptor.tag = arrival_ns;
+    descriptor.tag = m.arrival_ns;
     descriptor.sequence = number + 1;  // nobody looks before the doorbell
   }
   __syncwarp();
@@ -265,20 +316,35 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   ChunkMemory& m = memory.chunk;
   const ChunkPlan plan = plan_chunks(item.word);
-  const Completion& completion = work.completions[item.number & work.completion_mask];
   std::uint64_t arrival_ns = 0;
-  if (threadIdx.x < 32) arrival_ns = load_relaxed_sys(&completion.first_packet_ns);  // is there when it is needed
-  const bool sampling = load_relaxed_gpu(&work.samples->taken) < rich::kSamples;
+  std::uint32_t samples_taken = 0;
+  if (threadIdx.x == 0) {  // one thread only: such loads are not joined, and 32 of the same place take as long as 32 different ones
+    arrival_ns = load_relaxed_sys(&work.completions[item.number & work.completion_mask].first_packet_ns);
+    samples_taken = load_relaxed_gpu(&work.samples->taken);
+  }
   for (std::uint32_t chunk = rank; chunk < plan.chunks; chunk += ranks) {
     const std::uint32_t first = chunk * plan.packets;
     const std::uint32_t count = min(plan.packets, item.word.packet_count - first);
     stage_packets<kThreads>(work, item, first, count, m);
+    if (threadIdx.x == 0) {
+      m.arrival_ns = arrival_ns;
+      m.sampling = samples_taken < rich::kSamples;
+    }
     __syncthreads();
-    const std::uint32_t event_count = place_events<kThreads>(item, first, count, m);
+    const ChunkEvents events = look_at_packets(item, first, count, m);
+    if (!events.all_padded) {
+      list_events<kThreads>(count, m);
+      __syncthreads();
+    }
+    judge_events<kind>(config, tables, work, events, m, memory.teams);
     __syncthreads();
-    judge_events<kind>(config, tables, work, event_count, sampling, m, memory.teams);
-    __syncthreads();
-    if (work.descriptors != nullptr && threadIdx.x < 32) write_answers(work, item.tx_first + chunk, arrival_ns, event_count, m);
+    // The first warp answers, the others keep the books.
+    static_assert(kThreads > 32);
+    if (threadIdx.x >= 32) {
+      add_tallies(events.count, 32, kThreads, m);
+    } else if (work.descriptors != nullptr) {
+      write_answers(work, item.tx_first + chunk, events.count, m);
+    }
     if (chunk + ranks < plan.chunks) __syncthreads();
   }
 }
@@ -297,7 +363,7 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
   group.arrived = 0;
-  fence_sys();  // who sees that the buffer is back sees the doorbell and the totals too
+  fence_sys();  // who sees that the buffer is back sees the doorbell too
   store_relaxed_sys(work.clops[item.word.clop].released, released);
   store_relaxed_sys(work.popped, item.number + 1);
   store_release_gpu(&order.finished, item.number + 1);
@@ -305,28 +371,30 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
 }
 
 // After its chunks each block says so; the last one finishes the buffer. The first warp calls it, which wrote the answers.
-__device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks, ChunkMemory& m) {
+__device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks) {
   if (threadIdx.x != 0) return;
-  const auto add = [](std::uint64_t* to, std::uint32_t n) {
-    if (n != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
-  };
-  add(&work.totals->events, m.sums.events);
-  add(&work.totals->rings, m.sums.rings);
-  add(&work.totals->electrons, m.sums.electrons);
-  add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
-  fence_sys();  // answers, descriptors and totals are where they belong before anybody hears of it
+  fence_sys();  // answers and descriptors are in the host's memory before anybody hears of it
   if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item(work, item, group);
 }
 
-// What the block's events add to the spectra: when the buffer is done, so that nobody waits for it.
+// The block's books go to the GPU's, when the answers have left: nobody waits for that.
 template <std::uint32_t threads>
-__device__ inline void give_spectra(const Work& work, ChunkMemory& m) {
+__device__ inline void give_books(const Work& work, ChunkMemory& m) {
   __syncthreads();
-  if (threadIdx.x == 0) m.sums = {};
-  auto* const to = reinterpret_cast<unsigned long long*>(work.spectra);
+  const auto add = [](std::uint64_t* to, std::uint32_t n) {
+    if (n != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
+  };
+  auto* const spectra = reinterpret_cast<std::uint64_t*>(work.spectra);
   for (std::uint32_t i = threadIdx.x; i < std::size(m.spectra); i += threads) {
-    if (m.spectra[i] != 0) atomicAdd(to + i, static_cast<unsigned long long>(m.spectra[i]));
+    add(spectra + i, m.spectra[i]);
     m.spectra[i] = 0;
+  }
+  if (threadIdx.x == 0) {
+    add(&work.totals->events, m.sums.events);
+    add(&work.totals->rings, m.sums.rings);
+    add(&work.totals->electrons, m.sums.electrons);
+    add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
+    m.sums = {};
   }
   __syncthreads();
 }

@@ -18,6 +18,14 @@ __device__ inline uint4 load_relaxed_sys16(const void* from) {
   return v;
 }
 
+// Of the host's memory, in as large pieces as the warp's lanes make together (a relaxed load would make one of 32 bytes for each lane). It
+// bypasses the first-level cache, and the second one keeps nothing of the host's memory, so what it gives is not older than the load.
+__device__ inline uint4 load_host16(const void* from) {
+  uint4 v;
+  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
+  return v;
+}
+
 __device__ inline std::uint64_t load_relaxed_sys(const std::uint64_t* from) {
   std::uint64_t v;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(from) : "memory");

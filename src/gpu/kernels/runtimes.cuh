@@ -145,8 +145,8 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
     const std::uint32_t ranks = min(work.group_blocks, plan_chunks(item.word).chunks);
     if (rank < ranks) {
       work_on_chunks<kind>(config, near, work, item, rank, ranks, memory);
-      arrive(work, item, group, ranks, memory.chunk);
-      give_spectra<kThreads>(work, memory.chunk);
+      arrive(work, item, group, ranks);
+      give_books<kThreads>(work, memory.chunk);
     }
     __syncthreads();  // before `next` is written again
   }
@@ -165,8 +165,8 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   const DeviceTables near = memory.tables.load(tables, kThreads);
   __syncthreads();
   work_on_chunks<kind>(config, near, work, item, blockIdx.x, gridDim.x, memory);
-  arrive(work, item, group, gridDim.x, memory.chunk);
-  give_spectra<kThreads>(work, memory.chunk);
+  arrive(work, item, group, gridDim.x);
+  give_books<kThreads>(work, memory.chunk);
 }
 
 }  // namespace nanet::gpu
