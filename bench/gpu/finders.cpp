@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gpu_finders [--events N] [--csv FILE] [--finder NAME]: rates of the ring finders on a GPU, events in device memory, one thread an event,
-// beside one core of this machine; and whether both find the same bits.
+// bench_gpu_finders [--events N] [--records N] [--csv FILE] [--finder NAME | --finder records]: the ring finders on a GPU.
+//
+// First the rate of each on events in device memory, beside one core of this machine, and how long a running kernel takes for one event and for 64. Then
+// the MATH fit of records in device memory, beside a copy within that memory. All bits are compared with the CPU's.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,8 +13,10 @@
 #include <vector>
 
 #include "../micro/finder_quality.hpp"
+#include "nanet/gpu/record_fit.hpp"
 #include "nanet/gpu/ring_finder.hpp"
 #include "nanet/rich/finder.hpp"
+#include "nanet/rich/math_fit.hpp"
 #include "nanet/setup_error.hpp"
 
 using namespace nanet;
@@ -35,7 +40,7 @@ double cpu_ns_per_event(const rich::FinderConfig& config, std::span<const rich::
   return best;
 }
 
-void run(const Row& row, std::size_t event_count, const std::string& only, std::ofstream& csv) {
+void run_finders(const Row& row, std::size_t event_count, const std::string& only, std::ofstream& csv) {
   constexpr std::size_t kDifferent = 8192;  // events made; repeated up to event_count
   const auto events = bench::make_events({row.name, row.ring_count, 12, 1.2, row.distance_min_mm}, kDifferent, 2);
   std::vector<rich::EventHits> hits;
@@ -55,9 +60,70 @@ void run(const Row& row, std::size_t event_count, const std::string& only, std::
     for (std::size_t e = 0; e < found.size(); ++e)
       differ += std::memcmp(&found[e], &expected[e % kDifferent], sizeof(rich::EventRings)) != 0;
     const double rate = static_cast<double>(event_count) / seconds;
-    std::printf("%-18s %-10s %14.3f %14.3f %10.1f %10zu\n", row.name, finder, rate * 1e-6, 1e3 / cpu_ns, rate * 1e-9 * cpu_ns,
-                differ);
-    if (csv.is_open()) csv << finder << ',' << row.name << ',' << rate << ',' << 1e9 / cpu_ns << ',' << differ << '\n';
+    const double one_us = 1e6 * device.latency_seconds(config, 1);
+    const double many_us = 1e6 * device.latency_seconds(config, 64);
+    std::printf("%-18s %-10s %12.3f %12.3f %8.1f %10.2f %10.2f %8zu\n", row.name, finder, rate * 1e-6, 1e3 / cpu_ns,
+                rate * 1e-9 * cpu_ns, one_us, many_us, differ);
+    if (csv.is_open()) {
+      csv << finder << ',' << row.name << ',' << rate << ',' << 1e9 / cpu_ns << ',' << one_us << ',' << many_us << ',' << differ
+          << '\n';
+    }
+    std::fflush(stdout);
+  }
+}
+
+// `count` records of one clean ring; hits_each hits, or as many as the ring happens to have (mean 20) for 0.
+std::vector<gpu::EventRecord> make_records(std::size_t count, std::uint32_t hits_each) {
+  std::vector<gpu::EventRecord> records;
+  const auto events = bench::make_events({"records", 1, hits_each == 0 ? 20.0 : 26.0, 0, 0}, 4 * count, 3);
+  for (const emulate::McEvent& event : events) {
+    if (records.size() == count) break;
+    const std::uint32_t take = hits_each != 0 ? hits_each : std::min(event.hit_count, gpu::kRecordHitsMax);
+    if (event.hit_count < take) continue;
+    gpu::EventRecord& record = records.emplace_back();
+    record.hit_count = static_cast<std::uint8_t>(take);
+    for (std::uint32_t k = 0; k < take; ++k) record.hits[k] = event.hits[k * event.hit_count / take];
+    for (std::uint32_t k = take; k < gpu::kRecordHitsMax; ++k) record.hits[k] = 77;  // behind the hits anything may stand
+  }
+  return records;
+}
+
+std::size_t count_different(const std::vector<gpu::EventRecord>& records, const std::vector<gpu::FittedCircle>& circles) {
+  std::vector<rich::Ring> rings(records.size());
+  std::vector<rich::EventHits> events;
+  for (const gpu::EventRecord& record : records) events.push_back({record.hits, record.hit_count});
+  rich::fit_rings(events, rings);
+  std::size_t differ = 0;
+  for (std::size_t k = 0; k < circles.size(); ++k) {
+    const rich::Ring& ring = rings[k % rings.size()];
+    const gpu::FittedCircle expected{ring.x_mm, ring.y_mm, ring.radius_mm, ring.rms_mm};
+    differ += std::memcmp(&circles[k], &expected, sizeof expected) != 0;
+  }
+  return differ;
+}
+
+void run_records(std::size_t record_count, std::ofstream& csv) {
+  constexpr std::size_t kDifferent = 1u << 15;
+  const std::size_t repeats = std::max<std::size_t>(record_count / kDifferent, 1);
+  const std::size_t count = repeats * kDifferent;
+  const double bytes = static_cast<double>(count * (sizeof(gpu::EventRecord) + sizeof(gpu::FittedCircle)));
+  const std::size_t copied = static_cast<std::size_t>(bytes) / 2;
+  const double copy_rate = 2.0 * static_cast<double>(copied) / gpu::RecordFit::copy_seconds(copied);
+  std::printf(
+      "\nMATH on %zu records of 64 B, 16 B of answer each: %.2f GB a pass; a copy of as many bytes, read and written: %.0f GB/s\n",
+      count, bytes * 1e-9, copy_rate * 1e-9);
+  std::printf("%-18s %12s %12s %14s %8s\n", "hits", "GPU [Gev/s]", "GPU [GB/s]", "of the copy", "differ");
+  for (const std::uint32_t hits_each : {12u, 20u, 0u}) {
+    const std::vector<gpu::EventRecord> records = make_records(kDifferent, hits_each);
+    gpu::RecordFit device(records, repeats);
+    double seconds = device.fit();
+    for (int pass = 0; pass < 9; ++pass) seconds = std::min(seconds, device.fit());
+    const std::size_t differ = count_different(records, device.circles());
+    const double rate = static_cast<double>(count) / seconds;
+    const std::string name = hits_each == 0 ? "Poisson, mean 20" : std::to_string(hits_each);
+    std::printf("%-18s %12.2f %12.0f %13.1f%% %8zu\n", name.c_str(), rate * 1e-9, bytes / seconds * 1e-9,
+                100.0 * bytes / seconds / copy_rate, differ);
+    if (csv.is_open()) csv << "record_fit," << name << ',' << rate << ",,,," << differ << '\n';
     std::fflush(stdout);
   }
 }
@@ -66,20 +132,26 @@ void run(const Row& row, std::size_t event_count, const std::string& only, std::
 
 int main(int argc, char** argv) {
   std::size_t event_count = 1u << 20;
+  std::size_t record_count = 1u << 24;
   std::string only;
   std::ofstream csv;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--events") == 0) event_count = std::strtoul(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--records") == 0) record_count = std::strtoul(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--finder") == 0) only = argv[i + 1];
     if (std::strcmp(argv[i], "--csv") == 0) csv.open(argv[i + 1]);
   }
-  if (csv.is_open()) csv << "finder,case,events_per_s,cpu_events_per_s,events_that_differ\n";
+  if (csv.is_open()) csv << "finder,case,events_per_s,cpu_events_per_s,latency_1_us,latency_64_us,events_that_differ\n";
   try {
     std::printf("%s, %zu events\n", gpu::RingFinder({}).device_name(), event_count);
-    std::printf("%-18s %-10s %14s %14s %10s %10s\n", "case", "finder", "GPU [Mev/s]", "core [Mev/s]", "ratio", "differ");
-    for (const Row& row : {Row{"single_ring", 1, 0}, Row{"two_rings_apart", 2, 60}, Row{"three_rings_apart", 3, 60}}) {
-      run(row, event_count, only, csv);
+    if (only != "records") {
+      std::printf("%-18s %-10s %12s %12s %8s %10s %10s %8s\n", "case", "finder", "GPU [Mev/s]", "core [Mev/s]", "ratio",
+                  "1 ev. [us]", "64 ev. [us]", "differ");
+      for (const Row& row : {Row{"single_ring", 1, 0}, Row{"two_rings_apart", 2, 60}, Row{"three_rings_apart", 3, 60}}) {
+        run_finders(row, event_count, only, csv);
+      }
     }
+    if (only.empty() || only == "records") run_records(record_count, csv);
   } catch (const SetupError& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 2;

@@ -3,10 +3,11 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "gpu/cuda_types.hpp"
 #include "gpu/kernels/kernels.hpp"
-#include "gpu/kernels/tables.hpp"
-#include "nanet/rich/hit_plane.hpp"
+#include "gpu/tables.hpp"
 
 namespace nanet::gpu {
 namespace {
@@ -30,7 +31,6 @@ struct RingFinder::Memory {
   Memory(std::span<const rich::EventHits> events, const std::vector<std::uint16_t>& host_hits,
          const std::vector<std::uint64_t>& host_first)
       : event_count(static_cast<std::uint32_t>(events.size())),
-        points(rich::kPmPoints.data(), rich::kPmPoints.size()),
         hits(host_hits.data(), host_hits.size()),
         first_hit(host_first.data(), host_first.size()),
         rings(events.size()) {
@@ -39,8 +39,21 @@ struct RingFinder::Memory {
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   }
 
+  // Runs the kernel for the first `count` events, and waits.
+  double seconds(const rich::FinderConfig& config, std::uint32_t count, std::uint32_t rounds) {
+    if (count == 0) return 0;
+    begin.record();
+    rich::with_finder(config.kind, [&](auto kind) {
+      const EventTable events{count, hits.get(), first_hit.get(), rings.get(), rounds};
+      check(FinderKernels<decltype(kind)::value>::find(config, tables.device(), events, nullptr), "a kernel launch");
+    });
+    end.record();
+    end.wait();
+    return end.seconds_since(begin);
+  }
+
   std::uint32_t event_count;
-  DeviceArray<rich::PmPoint> points;
+  Tables tables;
   DeviceArray<std::uint16_t> hits;
   DeviceArray<std::uint64_t> first_hit;
   DeviceArray<rich::EventRings> rings;
@@ -54,17 +67,14 @@ RingFinder::RingFinder(std::span<const rich::EventHits> events)
 
 RingFinder::~RingFinder() = default;
 
-double RingFinder::find(const rich::FinderConfig& config) {
-  Memory& memory = *memory_;
-  if (memory.event_count == 0) return 0;
-  memory.begin.record();
-  rich::with_finder(config.kind, [&](auto kind) {
-    const EventTable events{memory.event_count, memory.hits.get(), memory.first_hit.get(), memory.rings.get()};
-    check(FinderKernels<decltype(kind)::value>::find(config, {memory.points.get()}, events, nullptr), "a kernel launch");
-  });
-  memory.end.record();
-  memory.end.wait();
-  return memory.end.seconds_since(memory.begin);
+double RingFinder::find(const rich::FinderConfig& config) { return memory_->seconds(config, memory_->event_count, 1); }
+
+double RingFinder::latency_seconds(const rich::FinderConfig& config, std::uint32_t event_count) {
+  constexpr std::uint32_t kRounds = 20;
+  const std::uint32_t events = std::min(event_count, memory_->event_count);
+  memory_->seconds(config, events, 1);
+  const double once = memory_->seconds(config, events, 1);
+  return (memory_->seconds(config, events, 1 + kRounds) - once) / kRounds;
 }
 
 std::vector<rich::EventRings> RingFinder::rings() const {

@@ -202,10 +202,10 @@ HWY_INLINE void sum_lanes(FloatTag d, const PlaneHits& hits, const float* weight
   hn::Store(s9, d, parts[9] + lane);
 }
 
-struct VectorKernels {
-  static void best_of_seed(const SeedView& view, const CircleCuts& cuts, CircleList& list, SeedBest& best) {
-    if (cuts.time_width_ns > 0.0F) return best_of_seed_lanes<true>(view, cuts, list, best);
-    best_of_seed_lanes<false>(view, cuts, list, best);
+struct VectorKernels : ScalarKernels {
+  static void best_of_seed(Arrays& arrays, const SeedView& view, const CircleCuts& cuts, SeedBest& best) {
+    if (cuts.time_width_ns > 0.0F) return best_of_seed_lanes<true>(view, cuts, arrays.list, best);
+    best_of_seed_lanes<false>(view, cuts, arrays.list, best);
   }
 
   static void near_to(const PlaneHits& hits, const Circle& circle, float inverse_width2, float inverse_time2, float* out) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RingFinder: the ring finders on a GPU, on batches of events in device memory, one thread an event. The same bits as on a CPU.
-//
-// This is the finders' part only: buffers, streams and the ways to run beside a network come with the GPU back-end.
+// RingFinder: the ring finders on a GPU, on batches of events in device memory. The same bits as on a CPU.
+// For benchmarks and tests: beside a network the finders run in an EventProcessor.
 // Thread rules: one thread an object.
 #pragma once
 
@@ -25,6 +24,9 @@ class RingFinder {
 
   // Finds the rings of all events and waits; the seconds that the kernel ran. Throws SetupError when it failed.
   double find(const rich::FinderConfig& config);
+
+  // Seconds that a running kernel takes for the first `event_count` events, side by side as far as they fit: the mean of repetitions, without the launch.
+  double latency_seconds(const rich::FinderConfig& config, std::uint32_t event_count);
 
   // What the last find() found, from the device.
   std::vector<rich::EventRings> rings() const;

@@ -256,6 +256,28 @@ NANET_HD inline std::int32_t cotangent_limit(float ab, const Limits& limits) {
   return limit < 65535.0F ? static_cast<std::int32_t>(limit) : 65535;
 }
 
+// The circle through A, B and C, which do not lie on a line.
+struct RoundedCircle {
+  Circle circle;
+  float inverse_radius;
+};
+NANET_HD inline RoundedCircle circle_through(const Point& a, const Point& b, const Point& c) {
+  const auto bi = static_cast<float>(b.i - a.i);
+  const auto bj = static_cast<float>(b.j - a.j);
+  const auto ci = static_cast<float>(c.i - a.i);
+  const auto cj = static_cast<float>(c.j - a.j);
+  const auto ab = static_cast<float>(squared_distance(a, b));
+  const auto ac = static_cast<float>(squared_distance(a, c));
+  const float cross = bi * cj - bj * ci;
+  const float u = cj * ab - bj * ac;
+  const float v = (bi * ac - ci * ab) * (1.0F / 3.0F);
+  const float length = std::sqrt(u * u + 3.0F * (v * v));
+  const float both = 1.0F / (cross * length);  // one division for the two that follow
+  const float inverse = 0.5F * (both * length);
+  return {{static_cast<float>(a.i) + u * inverse, static_cast<float>(a.j) + v * inverse, std::abs(length * inverse)},
+          std::abs(both * (cross * (cross + cross)))};
+}
+
 // Step 3: the triplet of a start, with its score.
 NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, const Limits& limits) {
   const std::uint32_t direction = start & 7u;
@@ -291,25 +313,11 @@ NANET_HD inline Triplet find_triplet(const Hits& hits, std::uint32_t start, cons
     c = d;
   }
   if (along_c == kNone || cotangent == 0) return triplet;
-
-  // The circle; the cross product is not 0, or C would not have been round.
-  const auto bif = static_cast<float>(bi);
-  const auto bjf = static_cast<float>(bj);
-  const auto ci = static_cast<float>(c.i - a.i);
-  const auto cj = static_cast<float>(c.j - a.j);
-  const auto ac = static_cast<float>(squared_distance(a, c));
-  const float cross = bif * cj - bjf * ci;
-  const float u = cj * ab - bjf * ac;
-  const float v = (bif * ac - ci * ab) * (1.0F / 3.0F);
-  const float length = std::sqrt(u * u + 3.0F * (v * v));
-  const float both = 1.0F / (cross * length);  // one division for the two that follow
-  const float inverse = 0.5F * (both * length);
-  const float inverse_radius = std::abs(both * (cross * (cross + cross)));
-  const Circle circle{static_cast<float>(a.i) + u * inverse, static_cast<float>(a.j) + v * inverse, std::abs(length * inverse)};
-  const ScoreFactors factors = score_factors_of(circle, inverse_radius, limits);
+  const RoundedCircle round = circle_through(a, b, c);
+  const ScoreFactors factors = score_factors_of(round.circle, round.inverse_radius, limits);
   std::int32_t score = 0;
   for (std::uint32_t k = 0; k < hits.count; ++k) score += score_of(factors, hits.points[k]);
-  return {score, circle, a, b, c};
+  return {score, round.circle, a, b, c};
 }
 
 // Steps 2 and 3: of equals the first. The second half of the starts only if the first found nothing good enough.

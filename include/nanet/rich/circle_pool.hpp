@@ -215,7 +215,8 @@ NANET_HD inline void best_of_seed(const SeedView& view, const CircleCuts& cuts, 
   score_circles(view, cuts, list, best);
 }
 
-NANET_HD inline Circle circle_of(const SeedView& view, const SeedBest& best) {
+template <class View>
+NANET_HD inline Circle circle_of(const View& view, const SeedBest& best) {
   return Circle{0.5F * best.p_mm + view.seed_x_mm, 0.5F * best.q_mm + view.seed_y_mm, 0.5F * std::sqrt(best.r4_mm2), best.time_ns,
                 best.score};
 }

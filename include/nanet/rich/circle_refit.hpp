@@ -13,6 +13,7 @@
 #include "nanet/host_device.hpp"
 #include "nanet/rich/hit_plane.hpp"
 #include "nanet/rich/math_fit.hpp"
+#include "nanet/rich/normal_numbers.hpp"
 #include "nanet/rich/ring.hpp"
 #include "nanet/rich/ring_sums.hpp"
 
@@ -77,8 +78,8 @@ NANET_HD inline bool solve_circle(const WeightedSums& s, Circle& circle) {
   const double q = n * s.sums.zj - sz * sj;
   const double det = a * c - b * b;
   if (!(det > 1.0e-6 * (a * c))) return false;
-  const double inverse_det = 1.0 / det;
-  const double inverse_n = 1.0 / n;
+  const double inverse_det = reciprocal(det);
+  const double inverse_n = reciprocal(n);
   const double center_i = 0.5 * ((p * c - q * b) * inverse_det);
   const double center_j = (1.0 / 6.0) * ((a * q - b * p) * inverse_det);
   const double di = center_i - si * inverse_n;
@@ -86,7 +87,7 @@ NANET_HD inline bool solve_circle(const WeightedSums& s, Circle& circle) {
   const double radius2 = (di * di + 3.0 * (dj * dj)) + (a + 3.0 * c) * (inverse_n * inverse_n);
   circle.x_mm = static_cast<float>(9.0 * center_i);
   circle.y_mm = static_cast<float>(15.588457268119894 * center_j);
-  circle.radius_mm = static_cast<float>(9.0 * std::sqrt(radius2));
+  circle.radius_mm = static_cast<float>(9.0 * square_root(radius2));
   return true;
 }
 

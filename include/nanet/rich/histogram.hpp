@@ -125,29 +125,31 @@ NANET_HD inline std::uint8_t nearest_circle(const Circle* circles, std::uint32_t
   return nearest;
 }
 
-// What a finder of several rings does is the same for the scalar and the vector path; Steps gives the functions that differ:
-//   peak(lattice, range)   refit(plane, refit cuts, circle)   fit(plane, window, circle)   owners(plane, circles, count, owner of each hit)
+// What the finder does is the same whatever the hits lie in and however many lanes look at them. Hits gives
+//   left()                                    how many hits no ring has taken out yet
+//   peak(range)                               the best peak of those
+//   refit_left(cuts, circle)                  refit_circle to those
+//   fit_left(window, circle)                  fit_near of those
+//   take_out(circle, distance)                takes out those that are near the circle
+//   assign(circles, count)                    gives each hit of the event to its nearest circle
+//   refit_owned(r, cuts, circle)              refit_circle to the hits that circle r had at the last assign()
+//   fit_owned(r, window, circle)              fit_near of those
+
 // Up to kMaxRings circles, best first; returns how many.
-template <class Steps>
-NANET_HD inline std::uint32_t find_circles(const HitPlane& plane, const PmPoint* points, const HistogramCuts& cuts, Steps steps,
-                                           Circle* circles) {
-  HitPlane rest = plane;
-  LatticeHits lattice;
+template <class Hits>
+NANET_HD inline std::uint32_t find_circles(Hits& hits, const HistogramCuts& cuts, Circle* circles) {
   std::uint32_t count = 0;
   const std::uint32_t rings_max = cuts.rings_max < kMaxRings ? cuts.rings_max : kMaxRings;
   const std::uint32_t hits_min = cuts.min_hits > 4 ? cuts.min_hits : 4u;
-  while (count < rings_max && rest.count >= hits_min) {
-    take_lattice(rest, points, lattice);
-    const CenterPeak peak = steps.peak(lattice, cuts.center_range_mm);
+  while (count < rings_max && hits.left() >= hits_min) {
+    const CenterPeak peak = hits.peak(cuts.center_range_mm);
     if (peak.score == 0) break;
     Circle circle = circle_of(peak);
-    if (!steps.refit(rest, refit_cuts(cuts), circle)) break;
-    const Ring ring = steps.fit(rest, cuts.window_mm, circle);
-    if (!is_within(ring, ring_limits(cuts)) || !stands_out(ring, rest.count, cuts)) break;
+    if (!hits.refit_left(refit_cuts(cuts), circle)) break;
+    const Ring ring = hits.fit_left(cuts.window_mm, circle);
+    if (!is_within(ring, ring_limits(cuts)) || !stands_out(ring, hits.left(), cuts)) break;
     circles[count++] = circle;
-    HitPlane left;
-    select_hits(rest, left, [&](std::uint32_t k) { return !is_near(circle, cuts.remove_mm, rest.x_mm[k], rest.y_mm[k]); });
-    rest = left;
+    hits.take_out(circle, cuts.remove_mm);
   }
   return count;
 }
@@ -159,16 +161,13 @@ NANET_HD inline void drop_circle(Circle* circles, std::uint32_t& count, std::uin
 }
 
 // Each hit to its nearest circle, each circle to its hits.
-template <class Steps>
-NANET_HD inline void share_hits(const HitPlane& plane, const HistogramCuts& cuts, Steps steps, Circle* circles, std::uint32_t& count) {
+template <class Hits>
+NANET_HD inline void share_hits(Hits& hits, const HistogramCuts& cuts, Circle* circles, std::uint32_t& count) {
   const RefitCuts one_pass{cuts.refit_end_mm, cuts.refit_end_mm, cuts.window_mm, 1};
-  std::uint8_t owners[kMaxHits];
-  steps.owners(plane, circles, count, owners);
-  HitPlane own;
+  hits.assign(circles, count);
   std::uint32_t r = 0;
   for (std::uint32_t label = 0; r < count; ++label) {  // label: the circle's index before any was dropped
-    select_hits(plane, own, [&](std::uint32_t k) { return owners[k] == label; });
-    if (steps.refit(own, one_pass, circles[r])) {
+    if (hits.refit_owned(label, one_pass, circles[r])) {
       ++r;
     } else {
       drop_circle(circles, count, r);
@@ -176,19 +175,16 @@ NANET_HD inline void share_hits(const HitPlane& plane, const HistogramCuts& cuts
   }
 }
 
-// The rings of the circles; a circle whose hits make no ring is dropped, and the others take its hits.
-template <class Steps>
-NANET_HD inline void take_rings(const HitPlane& plane, const HistogramCuts& cuts, Steps steps, Circle* circles, std::uint32_t count,
-                                EventRings& found) {
-  std::uint8_t owners[kMaxHits];
-  HitPlane own;
+// The rings of the circles; a circle whose hits make no ring is dropped, and the others take its hits. `hit_count`: of the event.
+template <class Hits>
+NANET_HD inline void take_rings(Hits& hits, std::uint32_t hit_count, const HistogramCuts& cuts, Circle* circles,
+                                std::uint32_t count, EventRings& found) {
   for (std::uint32_t round = 0; round < kMaxRings && count > 0; ++round) {
-    steps.owners(plane, circles, count, owners);
+    hits.assign(circles, count);
     std::uint32_t worst = count;
     for (std::uint32_t r = 0; r < count; ++r) {
-      select_hits(plane, own, [&](std::uint32_t k) { return owners[k] == r; });
-      found.rings[r] = steps.fit(own, cuts.window_mm, circles[r]);
-      const bool good = is_within(found.rings[r], ring_limits(cuts)) && stands_out(found.rings[r], plane.count, cuts);
+      found.rings[r] = hits.fit_owned(r, cuts.window_mm, circles[r]);
+      const bool good = is_within(found.rings[r], ring_limits(cuts)) && stands_out(found.rings[r], hit_count, cuts);
       if (!good && (worst == count || found.rings[r].hits <= found.rings[worst].hits)) worst = r;
     }
     if (worst == count) break;
@@ -199,16 +195,65 @@ NANET_HD inline void take_rings(const HitPlane& plane, const HistogramCuts& cuts
   sort_rings(found);
 }
 
+// `found` comes without rings, and gets them.
+template <class Hits>
+NANET_HD inline void find_rings_of(Hits& hits, const HistogramCuts& cuts, EventRings& found) {
+  Circle circles[kMaxRings];
+  const std::uint32_t hit_count = hits.left();
+  std::uint32_t count = find_circles(hits, cuts, circles);
+  const std::uint32_t share_passes = cuts.share_passes < kMaxRefitPasses ? cuts.share_passes : kMaxRefitPasses;
+  for (std::uint32_t pass = 0; pass < share_passes && count > 0; ++pass) share_hits(hits, cuts, circles, count);
+  take_rings(hits, hit_count, cuts, circles, count, found);
+}
+
+// Hits in planes, looked at one after the other or in vectors. Steps gives the functions that differ:
+//   peak(lattice, range)   refit(plane, refit cuts, circle)   fit(plane, window, circle)   owners(plane, circles, count, owner of each hit)
+template <class Steps>
+class PlaneHits {
+ public:
+  NANET_HD PlaneHits(EventHits event, const PmPoint* points, Steps steps) : points_(points), steps_(steps) {
+    lay_out_hits(event, points, plane_);
+  }
+  NANET_HD const HitPlane& plane() const { return plane_; }
+  NANET_HD std::uint32_t left() const { return rest_->count; }
+  NANET_HD CenterPeak peak(float range_mm) {
+    LatticeHits lattice;
+    take_lattice(*rest_, points_, lattice);
+    return steps_.peak(lattice, range_mm);
+  }
+  NANET_HD bool refit_left(const RefitCuts& cuts, Circle& circle) { return steps_.refit(*rest_, cuts, circle); }
+  NANET_HD Ring fit_left(float window_mm, const Circle& circle) { return steps_.fit(*rest_, window_mm, circle); }
+  NANET_HD void take_out(const Circle& circle, float distance_mm) {
+    const HitPlane& from = *rest_;
+    HitPlane& to = rest_ == &some_[0] ? some_[1] : some_[0];
+    select_hits(from, to, [&](std::uint32_t k) { return !is_near(circle, distance_mm, from.x_mm[k], from.y_mm[k]); });
+    rest_ = &to;
+  }
+  NANET_HD void assign(const Circle* circles, std::uint32_t count) { steps_.owners(plane_, circles, count, owners_); }
+  NANET_HD bool refit_owned(std::uint32_t r, const RefitCuts& cuts, Circle& circle) { return steps_.refit(owned(r), cuts, circle); }
+  NANET_HD Ring fit_owned(std::uint32_t r, float window_mm, const Circle& circle) {
+    return steps_.fit(owned(r), window_mm, circle);
+  }
+
+ private:
+  NANET_HD const HitPlane& owned(std::uint32_t r) {
+    select_hits(plane_, some_[0], [&](std::uint32_t k) { return owners_[k] == r; });
+    return some_[0];
+  }
+
+  const PmPoint* points_;
+  Steps steps_;
+  HitPlane plane_;
+  HitPlane some_[2];  // the hits left, by turns; then those of one circle
+  const HitPlane* rest_ = &plane_;
+  std::uint8_t owners_[kMaxHits];
+};
+
 template <class Steps>
 NANET_HD inline EventRings find_rings_by_steps(EventHits event, const PmPoint* points, const HistogramCuts& cuts, Steps steps) {
-  HitPlane plane;
-  lay_out_hits(event, points, plane);
-  EventRings found = no_rings(plane);
-  Circle circles[kMaxRings];
-  std::uint32_t count = find_circles(plane, points, cuts, steps, circles);
-  const std::uint32_t share_passes = cuts.share_passes < kMaxRefitPasses ? cuts.share_passes : kMaxRefitPasses;
-  for (std::uint32_t pass = 0; pass < share_passes && count > 0; ++pass) share_hits(plane, cuts, steps, circles, count);
-  take_rings(plane, cuts, steps, circles, count, found);
+  PlaneHits<Steps> hits(event, points, steps);
+  EventRings found = no_rings(hits.plane());
+  find_rings_of(hits, cuts, found);
   return found;
 }
 

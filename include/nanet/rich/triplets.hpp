@@ -17,6 +17,7 @@
 #include "nanet/host_device.hpp"
 #include "nanet/rich/circle_pool.hpp"
 #include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/normal_numbers.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
@@ -115,7 +116,7 @@ void find_triplets(std::span<const EventHits> events, std::span<EventRings> ring
 const char* find_triplets_target();
 
 // ---------------------------------------------------------------------------------------------------------------------------------
-// The algorithm in terms of three kernels, which a back-end may replace by vectors with the same bits.
+// The algorithm in terms of kernels, which a back-end may replace by vectors, or by lanes that share the hits, with the same bits.
 
 namespace triplets {
 
@@ -140,21 +141,94 @@ struct FitSums {
   float of[kFitSumCount];
 };
 
-struct Work {
-  PlaneHits hits;
-  SearchHits search;
-  SeedView view;
-  CircleList list;
-  alignas(64) float weight[kMaxHits];               // not explained by the rings found
-  alignas(64) float nearness[kMaxRings][kMaxHits];  // to each ring, 1 on it
+// What a search looks at: the hits with some weight left.
+struct Search {
+  const SearchHits& hits;
+  float left;  // sum of all weights, in order of hits
+};
+
+// A circle's own hits, in order of hits.
+struct RingTotals {
+  std::uint32_t hits = 0;
+  std::uint32_t octants = 0;  // a bit each
+  float square = 0;           // of the distances
+  float time_ns = 0;
+};
+
+NANET_HD inline std::uint32_t octant_of(float dx, float dy) {
+  const float ax = dx < 0.0F ? -dx : dx;
+  const float ay = dy < 0.0F ? -dy : dy;
+  return 1u << ((dx < 0.0F ? 1u : 0u) | (dy < 0.0F ? 2u : 0u) | (ax < ay ? 4u : 0u));
+}
+
+// An event in work. Kernels::Arrays: hits, their weights (not explained by the rings found), and nearness of each hit to each ring, 1 on it.
+template <class Kernels>
+struct Work : Kernels::Arrays {
+  using Kernels::Arrays::Arrays;
   Circle rings[kMaxRings + 1];
   std::uint32_t count = 0;
   float inverse_time2 = 0;
 };
 
 struct ScalarKernels {
-  NANET_HD static void best_of_seed(const SeedView& view, const CircleCuts& cuts, CircleList& list, SeedBest& best) {
-    triplets::best_of_seed(view, cuts, list, best);
+  struct Arrays {
+    PlaneHits hits;
+    SearchHits search;
+    SeedView view;
+    CircleList list;
+    alignas(64) float weight[kMaxHits];
+    alignas(64) float nearness[kMaxRings][kMaxHits];
+  };
+
+  // Calls f(k) for each hit; what it writes for hit k, only f(k) reads until each() has returned.
+  template <class F>
+  NANET_HD static void each(std::uint32_t count, F f) {
+    for (std::uint32_t k = 0; k < count; ++k) f(k);
+  }
+
+  NANET_HD static Search take_search(Arrays& arrays) {
+    SearchHits& search = arrays.search;
+    std::uint32_t count = 0;
+    float left = 0.0F;
+    for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) {
+      search.x_mm[count] = arrays.hits.plane.x_mm[k];
+      search.y_mm[count] = arrays.hits.plane.y_mm[k];
+      search.time_ns[count] = arrays.hits.time_ns[k];
+      search.weight[count] = arrays.weight[k];
+      left += arrays.weight[k];
+      count += arrays.weight[k] >= kSearchWeightMin ? 1u : 0u;
+    }
+    search.count = count;
+    return {search, left};
+  }
+
+  NANET_HD static const SeedView& view_from_seed(Arrays& arrays, const Search& search, std::uint32_t seed, const CircleCuts& cuts) {
+    triplets::view_from_seed(search.hits, seed, cuts, arrays.view);
+    return arrays.view;
+  }
+
+  NANET_HD static void best_of_seed(Arrays& arrays, const SeedView& view, const CircleCuts& cuts, SeedBest& best) {
+    triplets::best_of_seed(view, cuts, arrays.list, best);
+  }
+
+  // The hits that are nearer to circle `which` than to any other of `count`, and of equal ones to none before it. Spoils nearness[which].
+  NANET_HD static RingTotals ring_totals(Arrays& arrays, std::uint32_t count, std::uint32_t which, const Circle& circle) {
+    RingTotals totals;
+    for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) {
+      const float near = arrays.nearness[which][k];
+      bool mine = near > 0.0F;
+      for (std::uint32_t r = 0; r < count; ++r)
+        mine = mine & ((arrays.nearness[r][k] < near) | ((arrays.nearness[r][k] == near) & (r >= which)));
+      if (!mine) continue;
+      const float dx = arrays.hits.plane.x_mm[k] - circle.x_mm;
+      const float dy = arrays.hits.plane.y_mm[k] - circle.y_mm;
+      const float residual = std::sqrt(dx * dx + dy * dy) - circle.radius_mm;
+      totals.square += residual * residual;
+      totals.time_ns += arrays.hits.time_ns[k];
+      totals.octants |= octant_of(dx, dy);
+      ++totals.hits;
+    }
+    return totals;
   }
 
   // out[k] = max(0, 1 - (r / width)^2) of each hit, times the same in time.
@@ -205,9 +279,9 @@ struct ScalarKernels {
 NANET_HD inline bool take_step(const FitSums& sums, Circle& circle) {
   const double n = sums.of[0];
   if (!(n > 2.0)) return false;
-  const double mx = sums.of[1] / n;
-  const double my = sums.of[2] / n;
-  const double mr = sums.of[6] / n;
+  const double mx = quotient(sums.of[1], n);
+  const double my = quotient(sums.of[2], n);
+  const double mr = quotient(sums.of[6], n);
   const double a = sums.of[3] - mx * sums.of[1];
   const double b = sums.of[4] - mx * sums.of[2];
   const double c = sums.of[5] - my * sums.of[2];
@@ -215,15 +289,15 @@ NANET_HD inline bool take_step(const FitSums& sums, Circle& circle) {
   const double f = sums.of[8] - my * sums.of[6];
   const double det = a * c - b * b;
   if (!(det > 1.0e-4 * (n * n))) return false;
-  const double dx = (e * c - f * b) / det;
-  const double dy = (a * f - b * e) / det;
+  const double dx = quotient(e * c - f * b, det);
+  const double dy = quotient(a * f - b * e, det);
   const double dr = mr - (mx * dx + my * dy);
   const double limit = kStepMaxMm;
   if (!(dx * dx + dy * dy <= limit * limit) || !(dr * dr <= limit * limit)) return false;
   circle.x_mm += static_cast<float>(dx);
   circle.y_mm += static_cast<float>(dy);
   circle.radius_mm += static_cast<float>(dr);
-  circle.time_ns = static_cast<float>(sums.of[9] / n);
+  circle.time_ns = static_cast<float>(quotient(sums.of[9], n));
   return true;
 }
 
@@ -231,22 +305,23 @@ NANET_HD inline std::uint32_t at_most(std::uint32_t value, std::uint32_t limit) 
 
 // weight[k] = 1 - the nearness of the closest of these circles.
 template <class Kernels>
-NANET_HD inline void weigh_unexplained(Work& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD inline void weigh_unexplained(Work<Kernels>& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
-  for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = 1.0F;
+  float* const weight = work.weight;
+  Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 1.0F; });
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.explained_width_mm), work.inverse_time2, near);
-    for (std::uint32_t k = 0; k < hits; ++k) {
+    Kernels::each(hits, [&](std::uint32_t k) {
       const float left = 1.0F - near[k];
-      work.weight[k] = left < work.weight[k] ? left : work.weight[k];
-    }
+      weight[k] = left < weight[k] ? left : weight[k];
+    });
   }
 }
 
 // The circle explains enough of the weights of now to be a ring, considering what it leaves.
 template <class Kernels>
-NANET_HD inline bool gains_enough(Work& work, const Circle& circle, float gain_per_outsider, const TripletsCuts& cuts) {
+NANET_HD inline bool gains_enough(Work<Kernels>& work, const Circle& circle, float gain_per_outsider, const TripletsCuts& cuts) {
   float* near = work.nearness[0];
   Kernels::near_to(work.hits, circle, inverse_square(cuts.score_width_mm), work.inverse_time2, near);
   float gain = 0.0F;
@@ -261,20 +336,9 @@ NANET_HD inline bool gains_enough(Work& work, const Circle& circle, float gain_p
 
 // The best circle among the hits with the weights of now, refitted.
 template <class Kernels>
-NANET_HD inline bool search_circle(Work& work, const TripletsCuts& cuts, Circle& found) {
-  SearchHits& search = work.search;
-  std::uint32_t count = 0;
-  float left = 0.0F;
-  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) {
-    search.x_mm[count] = work.hits.plane.x_mm[k];
-    search.y_mm[count] = work.hits.plane.y_mm[k];
-    search.time_ns[count] = work.hits.time_ns[k];
-    search.weight[count] = work.weight[k];
-    left += work.weight[k];
-    count += work.weight[k] >= kSearchWeightMin ? 1u : 0u;
-  }
-  search.count = count;
-  if (left < cuts.gain_min) return false;
+NANET_HD inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts, Circle& found) {
+  const auto search = Kernels::take_search(work);
+  if (search.left < cuts.gain_min) return false;
 
   const bool timed = cuts.time_use != 0;
   const CircleCuts circle_cuts{.pair_distance_min_mm = cuts.pair_distance_min_mm,
@@ -286,22 +350,23 @@ NANET_HD inline bool search_circle(Work& work, const TripletsCuts& cuts, Circle&
                                .penalty_per_mm = cuts.penalty_per_mm,
                                .time_window_ns = timed ? kTimeWindowSigmas * cuts.time_sigma_ns : 0.0F,
                                .time_width_ns = timed ? kTimeWidthSigmas * cuts.time_sigma_ns : 0.0F};
-  const float enough = cuts.enough_share * left;
+  const float enough = cuts.enough_share * search.left;
+  const std::uint32_t count = search.hits.count;
   found.score = 0.0F;
   std::uint32_t seeds = 0;
   for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max && !(found.score >= enough); ++s) {
-    if (search.weight[s] < cuts.seed_weight_min) continue;
+    if (search.hits.weight[s] < cuts.seed_weight_min) continue;
     ++seeds;
-    view_from_seed(search, s, circle_cuts, work.view);
-    if (work.view.partner_count < 2) continue;
+    auto&& view = Kernels::view_from_seed(work, search, s, circle_cuts);
+    if (view.partner_count < 2) continue;
     SeedBest best{.score = found.score};
-    Kernels::best_of_seed(work.view, circle_cuts, work.list, best);
-    if (best.score > found.score) found = circle_of(work.view, best);
+    Kernels::best_of_seed(work, view, circle_cuts, best);
+    if (best.score > found.score) found = circle_of(view, best);
   }
   if (!(found.score > 0.0F)) return false;
 
   float* ones = work.nearness[0];
-  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) ones[k] = 1.0F;
+  Kernels::each(work.hits.plane.count, [&](std::uint32_t k) { ones[k] = 1.0F; });
   for (std::uint32_t step = 0; step < at_most(cuts.refit_steps, kStepsLimit); ++step) {
     const FitSums sums = Kernels::fit_sums(work.hits, ones, found, inverse_square(cuts.refit_width_mm), work.inverse_time2);
     if (!take_step(sums, found)) break;
@@ -311,25 +376,26 @@ NANET_HD inline bool search_circle(Work& work, const TripletsCuts& cuts, Circle&
 
 // Fits all circles together: a hit counts for each in the share of its nearness.
 template <class Kernels>
-NANET_HD inline void fit_together(Work& work, Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD inline void fit_together(Work<Kernels>& work, Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
+  float* const weight = work.weight;
   for (std::uint32_t step = 0; step < at_most(cuts.joint_steps, kStepsLimit); ++step) {
-    for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = kShareFloor;
+    Kernels::each(hits, [&](std::uint32_t k) { weight[k] = kShareFloor; });
     for (std::uint32_t r = 0; r < count; ++r) {
       float* near = work.nearness[r];
       if (count > 1) {
         Kernels::near_to(work.hits, circles[r], inverse_square(cuts.share_width_mm), work.inverse_time2, near);
       } else {
-        for (std::uint32_t k = 0; k < hits; ++k) near[k] = 1.0F;
+        Kernels::each(hits, [&](std::uint32_t k) { near[k] = 1.0F; });
       }
-      for (std::uint32_t k = 0; k < hits; ++k) {
+      Kernels::each(hits, [&](std::uint32_t k) {
         near[k] = near[k] * near[k];
-        work.weight[k] = work.weight[k] + near[k];
-      }
+        weight[k] = weight[k] + near[k];
+      });
     }
     for (std::uint32_t r = 0; r < count; ++r) {
       float* share = work.nearness[r];
-      for (std::uint32_t k = 0; k < hits; ++k) share[k] = (share[k] + kShareFloor) / work.weight[k];
+      Kernels::each(hits, [&](std::uint32_t k) { share[k] = (share[k] + kShareFloor) / weight[k]; });
       const FitSums sums = Kernels::fit_sums(work.hits, share, circles[r], inverse_square(cuts.joint_width_mm), work.inverse_time2);
       take_step(sums, circles[r]);
     }
@@ -338,69 +404,47 @@ NANET_HD inline void fit_together(Work& work, Circle* circles, std::uint32_t cou
 
 // Sum over hits of the nearness of the closest circle.
 template <class Kernels>
-NANET_HD inline float explained_by(Work& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD inline float explained_by(Work<Kernels>& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
-  for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = 0.0F;
+  float* const weight = work.weight;
+  Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 0.0F; });
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.score_width_mm), work.inverse_time2, near);
-    for (std::uint32_t k = 0; k < hits; ++k) work.weight[k] = near[k] > work.weight[k] ? near[k] : work.weight[k];
+    Kernels::each(hits, [&](std::uint32_t k) { weight[k] = near[k] > weight[k] ? near[k] : weight[k]; });
   }
   float sum = 0.0F;
-  for (std::uint32_t k = 0; k < hits; ++k) sum += work.weight[k];
+  for (std::uint32_t k = 0; k < hits; ++k) sum += weight[k];
   return sum;
-}
-
-NANET_HD inline std::uint32_t octant_of(float dx, float dy) {
-  const float ax = dx < 0.0F ? -dx : dx;
-  const float ay = dy < 0.0F ? -dy : dy;
-  return 1u << ((dx < 0.0F ? 1u : 0u) | (dy < 0.0F ? 2u : 0u) | (ax < ay ? 4u : 0u));
 }
 
 // The ring of a circle's hits (those nearer to it than to any of `others`); status no_ring where it fails a cut.
 template <class Kernels>
-NANET_HD inline Ring ring_of(Work& work, const Circle* circles, std::uint32_t count, std::uint32_t which, const TripletsCuts& cuts) {
-  const std::uint32_t hits = work.hits.plane.count;
+NANET_HD inline Ring ring_of(Work<Kernels>& work, const Circle* circles, std::uint32_t count, std::uint32_t which,
+                             const TripletsCuts& cuts) {
   for (std::uint32_t r = 0; r < count; ++r) {
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.keep_mm), work.inverse_time2, work.nearness[r]);
   }
   const Circle& circle = circles[which];
   Ring ring{.x_mm = circle.x_mm, .y_mm = circle.y_mm, .radius_mm = circle.radius_mm};
-  std::uint32_t n = 0;
-  std::uint32_t octants = 0;
-  float square = 0.0F;
-  float time = 0.0F;
-  for (std::uint32_t k = 0; k < hits; ++k) {
-    const float near = work.nearness[which][k];
-    bool mine = near > 0.0F;
-    for (std::uint32_t r = 0; r < count; ++r)
-      mine = mine & ((work.nearness[r][k] < near) | ((work.nearness[r][k] == near) & (r >= which)));
-    if (!mine) continue;
-    const float dx = work.hits.plane.x_mm[k] - circle.x_mm;
-    const float dy = work.hits.plane.y_mm[k] - circle.y_mm;
-    const float residual = std::sqrt(dx * dx + dy * dy) - circle.radius_mm;
-    square += residual * residual;
-    time += work.hits.time_ns[k];
-    octants |= octant_of(dx, dy);
-    ++n;
-  }
-  if (n < 4 || n < cuts.hits_min) return ring;
+  const RingTotals totals = Kernels::ring_totals(work, count, which, circle);
+  if (totals.hits < 4 || totals.hits < cuts.hits_min) return ring;
   std::uint32_t octant_count = 0;
-  for (; octants != 0; octants &= octants - 1) ++octant_count;
-  const auto m = static_cast<float>(n);
-  const bool round = square <= cuts.rms_max_mm * cuts.rms_max_mm * (m - 3.0F);
+  for (std::uint32_t octants = totals.octants; octants != 0; octants &= octants - 1) ++octant_count;
+  const auto m = static_cast<float>(totals.hits);
+  const bool round = totals.square <= cuts.rms_max_mm * cuts.rms_max_mm * (m - 3.0F);
   const bool sized = (ring.radius_mm >= cuts.radius_min_mm) & (ring.radius_mm <= cuts.radius_max_mm);
   if (!round || !sized || octant_count < cuts.octants_min) return ring;
-  ring.rms_mm = std::sqrt(square / m);
-  ring.time_ns = time / m;
-  ring.hits = static_cast<std::uint16_t>(n);
+  ring.rms_mm = std::sqrt(totals.square / m);
+  ring.time_ns = totals.time_ns / m;
+  ring.hits = static_cast<std::uint16_t>(totals.hits);
   ring.status = RingStatus::ring;
   return ring;
 }
 
 // One more ring beside those found; false: there is none.
 template <class Kernels>
-NANET_HD inline bool add_ring(Work& work, const TripletsCuts& cuts) {
+NANET_HD inline bool add_ring(Work<Kernels>& work, const TripletsCuts& cuts) {
   weigh_unexplained<Kernels>(work, work.rings, work.count, cuts);
   Circle circle;
   if (!search_circle<Kernels>(work, cuts, circle)) return false;
@@ -422,7 +466,7 @@ NANET_HD inline std::uint32_t copy_others(const Circle* circles, std::uint32_t c
 
 // Searches for each ring again beside the others and takes what explains more. True: something changed.
 template <class Kernels>
-NANET_HD inline bool exchange_rings(Work& work, const TripletsCuts& cuts) {
+NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cuts) {
   bool changed = false;
   float explained = explained_by<Kernels>(work, work.rings, work.count, cuts);
   for (std::uint32_t r = 0; r < work.count; ++r) {
@@ -443,7 +487,7 @@ NANET_HD inline bool exchange_rings(Work& work, const TripletsCuts& cuts) {
 
 // Takes out rings that the others make superfluous, or that chance may have made of the hits left over.
 template <class Kernels>
-NANET_HD inline void drop_weak(Work& work, const TripletsCuts& cuts) {
+NANET_HD inline void drop_weak(Work<Kernels>& work, const TripletsCuts& cuts) {
   for (std::uint32_t r = 0; r < work.count;) {
     Circle others[kMaxRings + 1];
     const std::uint32_t n = copy_others(work.rings, work.count, r, others);
@@ -458,17 +502,14 @@ NANET_HD inline void drop_weak(Work& work, const TripletsCuts& cuts) {
   }
 }
 
+// The rings of a work whose hits are laid out.
 template <class Kernels>
-NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
-  Work work;
-  lay_out_hits(event, points, work.hits.plane);
+NANET_HD inline EventRings find_in(Work<Kernels>& work, const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
   EventRings out;
   out.mapped_hits = static_cast<std::uint16_t>(hits);
   out.truncated = work.hits.plane.truncated;
   if (hits < 4 || hits < cuts.hits_min) return out;
-  for (std::uint32_t k = 0; k < hits; ++k) work.hits.time_ns[k] = static_cast<float>(work.hits.plane.time_code[k]) * kHitTimeUnitNs;
-  for (std::uint32_t k = hits; k < ((hits + 15u) & ~15u); ++k) work.hits.time_ns[k] = 0.0F;
   work.inverse_time2 = cuts.time_use != 0 ? inverse_square(kTimeWidthSigmas * cuts.time_sigma_ns) : 0.0F;
 
   const std::uint32_t rings_max = at_most(cuts.rings_max, kMaxRings);
@@ -485,6 +526,16 @@ NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, con
   }
   sort_rings(out);
   return out;
+}
+
+template <class Kernels>
+NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
+  Work<Kernels> work;
+  lay_out_hits(event, points, work.hits.plane);
+  const std::uint32_t hits = work.hits.plane.count;
+  for (std::uint32_t k = 0; k < hits; ++k) work.hits.time_ns[k] = static_cast<float>(work.hits.plane.time_code[k]) * kHitTimeUnitNs;
+  for (std::uint32_t k = hits; k < ((hits + 15u) & ~15u); ++k) work.hits.time_ns[k] = 0.0F;
+  return find_in<Kernels>(work, cuts);
 }
 
 }  // namespace triplets

@@ -16,7 +16,8 @@ struct EventTable {
   std::uint32_t count;
   const std::uint16_t* hits;
   const std::uint64_t* first_hit;
-  rich::EventRings* rings;  // out
+  rich::EventRings* rings;   // out
+  std::uint32_t rounds = 1;  // times that all of it is done; more only to measure
 };
 
 // Kernels of runtimes.cuh, for the host to launch. Arguments: rich::FinderConfig, DeviceTables, Work, and for `item` an Item.
