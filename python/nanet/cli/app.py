@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
@@ -17,10 +18,11 @@ app = typer.Typer(
     name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
 )  # fmt: skip
-bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings, GPU.")
 emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
+bench_app.command("gpu")(bench_gpu)
 app.command()(physics)
 app.command()(replay)
 app.command("l0tp")(trigger_processor)

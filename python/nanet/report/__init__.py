@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, page, physics
+from nanet.report import bench, demo, gpu, page, physics
 
 _MAKERS = {
     "demo": demo.make,
@@ -15,6 +15,7 @@ _MAKERS = {
     "bench latency": bench.make_latency,
     "bench rings": bench.make_rings,
     "bench rings --finder": bench.make_finders,
+    "bench gpu": gpu.make_gpu,
     "physics": physics.make_physics,
 }
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU benchmarks: runs the C++ programs of bench/gpu, or reads what they measured elsewhere, and says what follows from it.
+
+The programs measure (a host's spinning thread cannot be Python's) and write CSV: lines `# key: value` first, then a table. This reads those.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nanet import results
+
+# Part -> columns that its CSV has at least. The program is bench_gpu_PART.
+COLUMNS = {
+    "round_trip": ("way", "events", "count", "p50_us", "p99_us", "p999_us", "p9999_us", "max_us", "min_us", "wrong"),
+    "driver_path": ("work", "path", "in_flight", "events", "work_us", "mean_us", "std_us", "p50_us", "p99_us", "p999_us", "p9999_us",
+                    "max_us", "buffers_per_s", "wrong"),
+    "loop": ("runtime", "path", "in_flight", "rate_events_per_s", "packets", "packets_mean", "sent", "lost", "wrong", "p50_us", "p99_us",
+             "p999_us", "p9999_us", "max_us", "clean_p999_us"),
+}  # fmt: skip
+PARTS = tuple(COLUMNS)
+TEXT_COLUMNS = {"way", "work", "path", "runtime", "topology", "finder"}
+COUNT_COLUMNS = {"events", "count", "wrong", "in_flight", "burst_packets", "packets", "sent", "answered", "lost"}
+PROGRAMS = Path("build/cuda-release/bench/gpu")
+LONGEST_S = 600.0  # a program ends itself before
+RATIO_LIMIT = 0.65
+
+Row = dict[str, Any]
+
+
+class GpuBenchError(RuntimeError):
+    """The benchmark cannot be done as asked: "problem (why) suggestion"."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one program wrote."""
+
+    part: str
+    facts: dict[str, str] = field(default_factory=dict)
+    rows: tuple[Row, ...] = ()
+
+
+def read(path: Path) -> Measured:
+    """One CSV of a program. Raises GpuBenchError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise GpuBenchError(f"{path} cannot be read ({error.strerror}) name a file that a bench_gpu program wrote") from None
+    facts = dict(line[1:].strip().split(": ", 1) for line in lines if line.startswith("#") and ": " in line)
+    part = facts.get("program", "").removeprefix("bench_gpu_")
+    table = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    if part not in COLUMNS:
+        raise GpuBenchError(f"{path} is of no benchmark (its lines with # name no program of {', '.join(PARTS)}) name another file")
+    missing = [name for name in COLUMNS[part] if not table or table[0].get(name) is None]
+    if missing:
+        raise GpuBenchError(f"{path} has no figures (there is no {missing[0]}) run bench_gpu_{part} to its end")
+    try:
+        rows = tuple({name: _value(name, text) for name, text in row.items()} for row in table)
+    except (ValueError, TypeError):
+        raise GpuBenchError(f"{path} is damaged (a cell is not a number) run bench_gpu_{part} again") from None
+    return Measured(part, facts, rows)
+
+
+def _value(name: str, text: str) -> str | int | float:
+    if name in TEXT_COLUMNS:
+        return text
+    return int(text) if name in COUNT_COLUMNS else float(text)
+
+
+def find_programs(folder: Path | None, parts: Sequence[str]) -> dict[str, Path]:
+    """Program of each part. Raises GpuBenchError."""
+    where = folder or PROGRAMS
+    found = {part: where / f"bench_gpu_{part}" for part in parts}
+    missing = [program.name for program in found.values() if not program.is_file()]
+    if missing:
+        raise GpuBenchError(
+            f"{missing[0]} is not in {where} (it is not built, or this is not the repository's root) "
+            f"run make cuda, then cmake --preset cuda-release && cmake --build --preset cuda-release --target {' '.join(missing)}"
+        )
+    return found
+
+
+def check_gpu() -> None:
+    """Raises GpuBenchError where no GPU can be used."""
+    from nanet.gpu_driver import ask_driver
+
+    driver = ask_driver()
+    if not driver.gpus:
+        raise GpuBenchError(
+            f"no GPU ({driver.problem}) run this on a machine with one, or give --from FILE to see figures of another"
+        )
+
+
+def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Path, say: Callable[[str], None]) -> Measured:
+    """Runs a program to its end and reads what it wrote; its lines go to `say`. Raises GpuBenchError."""
+    csv_file.parent.mkdir(parents=True, exist_ok=True)
+    command = [str(program), *arguments, "--csv", str(csv_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            say(line.rstrip("\n"))
+        try:
+            _, errors = process.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise GpuBenchError(f"{program.name} does not end (it is busy after its last line) see nvidia-smi") from None
+    if process.returncode not in (0, 1):  # 1: answers were wrong, and the figures say so
+        last = errors.strip().splitlines()[-1:] or ["it said nothing"]
+        raise GpuBenchError(f"{program.name} broke ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
+    return read(csv_file)
+
+
+def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
+    """The result as `nanet bench gpu --json` writes it. Of a part that was measured twice the later counts."""
+    by_part = {one.part: one for one in measured}
+    facts = {name: value for one in by_part.values() for name, value in one.facts.items()}
+    rows: dict[str, list[Row]] = {part: [dict(row) for row in by_part[part].rows] if part in by_part else [] for part in PARTS}
+    ratios = ratios_of(rows["round_trip"])
+    return results.base("bench gpu") | {
+        "gpu": facts.get("gpu", "unknown"),
+        "gpu_host_cpu": facts.get("cpu", "unknown"),
+        "cuda": facts.get("cuda", "unknown"),
+        "finder": facts.get("finder", "math"),
+        **rows,
+        "ratios": ratios,
+        "goals": goals_of(rows, ratios),
+        "wrong": sum(int(row["wrong"]) for part in rows.values() for row in part),
+    }
+
+
+def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Persistent over the best of all ways that launch, at each size."""
+    ratios: list[Row] = []
+    for events in sorted({row["events"] for row in rows if row["way"] != "flag"}):
+        here = [row for row in rows if row["events"] == events]
+        persistent = next((row for row in here if row["way"] == "persistent"), None)
+        others = [row for row in here if row["way"] not in ("persistent", "flag")]
+        if persistent is None or not others:
+            continue
+        ratio: Row = {"events": events}
+        for name in ("p50", "p999"):
+            best = min(others, key=lambda row: float(row[f"{name}_us"]))
+            ratio |= {name: round(persistent[f"{name}_us"] / best[f"{name}_us"], 4), f"{name}_best_way": best["way"],
+                      f"{name}_us": persistent[f"{name}_us"], f"{name}_best_us": best[f"{name}_us"]}  # fmt: skip
+        ratios.append(ratio)
+    return ratios
+
+
+def goals_of(rows: Mapping[str, Sequence[Mapping[str, Any]]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """What an H200 has to reach, as far as it was measured."""
+    goals: list[Row] = []
+
+    def add(goal: str, value: float, limit: float, unit: str) -> None:
+        goals.append({"goal": goal, "value": value, "limit": limit, "unit": unit, "met": value <= limit})
+
+    persistent = {row["events"]: row for row in rows["round_trip"] if row["way"] == "persistent"}
+    if 16 in persistent:
+        add("round trip of 16 events, p50", persistent[16]["p50_us"], 6.0, "us")
+    if 1024 in persistent:
+        add("round trip of 1024 events, p50", persistent[1024]["p50_us"], 9.0, "us")
+        add("round trip of 1024 events, p99.9", persistent[1024]["p999_us"], 20.0, "us")
+    for ratio in ratios:
+        add(f"persistent over the best that launches, {ratio['events']} events, p50", ratio["p50"], RATIO_LIMIT, "")
+    loop = [
+        row for row in rows["loop"] if row["runtime"] == "persistent" and row["packets"] == 8 and row["rate_events_per_s"] == 10e6
+    ]
+    if loop:
+        best = min(loop, key=lambda row: (row["lost"], row["p999_us"]))
+        add("whole loop, 10 Mevent/s, buffers of 128 events, p50", best["p50_us"], 40.0, "us")
+        add("the same, p99.9", best["p999_us"], 200.0, "us")
+        add("the same, events lost", float(best["lost"]), 0.0, "")
+    return goals
+
+
+def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+    """Rows for the common CSV: case, name, value, unit."""
+    rows: list[tuple[str, str, float, str]] = []
+    percentiles = (("p50", "p50_us"), ("p99", "p99_us"), ("p99_9", "p999_us"), ("p99_99", "p9999_us"), ("max", "max_us"))
+    for row in result["round_trip"]:
+        rows += [(f"round_trip {row['way']} {row['events']}", name, float(row[key]), "us") for name, key in percentiles]
+    for ratio in result["ratios"]:
+        rows += [
+            (f"round_trip ratio {ratio['events']}", name, float(ratio[key]), "1")
+            for name, key in (("p50", "p50"), ("p99_9", "p999"))
+        ]
+    for row in result["driver_path"]:
+        case = f"driver_path {row['work']} {row['path']} in_flight {row['in_flight']}"
+        rows += [(case, name, float(row[key]), "us") for name, key in (("mean", "mean_us"), ("jitter", "std_us"), *percentiles)]
+        rows.append((case, "buffers_per_s", float(row["buffers_per_s"]), "1/s"))
+    for row in result["loop"]:
+        case = f"loop {row['runtime']} in_flight {row['in_flight']} packets {row['packets']}@{row['rate_events_per_s']:.0f}"
+        rows += [(case, name, float(row[key]), "us") for name, key in percentiles]
+        rows.append((case, "lost", float(row["lost"]), "events"))
+    return rows

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `nanet bench gpu`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Part(StrEnum):
+    """Which benchmark."""
+
+    ROUND_TRIP = "round_trip"
+    DRIVER_PATH = "driver_path"
+    LOOP = "loop"
+
+
+def bench_gpu(
+    part: Annotated[list[Part] | None, typer.Option("--part", help="Only this one; again for more.")] = None,
+    given: Annotated[
+        list[Path] | None,
+        typer.Option("--from", metavar="FILE", help="Measure nothing: a CSV that a bench_gpu program wrote; again for more."),
+    ] = None,
+    programs: Annotated[
+        Path | None, typer.Option("--programs", metavar="FOLDER", help="Where they are; by default build/cuda-release/bench/gpu.")
+    ] = None,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report and the CSV files go.")] = Path("out"),
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
+) -> None:
+    """Round trips to a GPU, the papers' driver path, and the whole loop over UDP, for all ways to run."""
+    from nanet import results
+    from nanet.bench import gpu
+    from nanet.report import write_report
+
+    if given:
+        measured = [gpu.read(path) for path in given]
+    else:
+        gpu.check_gpu()
+        found = gpu.find_programs(programs, [one.value for one in part] if part else gpu.PARTS)
+        arguments = ["--short"] if short else []
+        measured = [gpu.run_program(program, name, arguments, out / f"gpu-{name}.csv", _say) for name, program in found.items()]
+    result = gpu.result_of(measured)
+    results.write_json(json_file, result)
+    results.append_csv(csv_file, "gpu", gpu.csv_rows(result))
+    write_report(result, out / "bench-gpu.html")
+    for goal in result["goals"]:
+        met = "met" if goal["met"] else "not met"
+        _say(f"{goal['goal']}: {goal['value']:.4g} {goal['unit']} (at most {goal['limit']:g}): {met}")
+    _say(f"report: {out / 'bench-gpu.html'}")
+    raise typer.Exit(1 if result["wrong"] else 0)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
