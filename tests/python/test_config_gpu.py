@@ -97,3 +97,12 @@ def test_validate_says_where_events_are_judged() -> None:
     assert first.startswith("processor: persistent on GPU 0")
     assert ("make cuda" in first) != _core.build_info()["back_ends"]["cuda"]
     assert last.endswith("gpu.yaml: valid")
+
+
+@pytest.mark.parametrize("command", [("demo",), ("bench", "rate"), ("bench", "latency")], ids=" ".join)
+def test_commands_pass_the_runtime_on(command: tuple[str, ...], tmp_path: Path) -> None:
+    """Four boards would have to be merged: refused before anything starts, GPU or not."""
+    arguments = [sys.executable, "-m", "nanet", *command, "--runtime", "graph", "--boards", "4", "--out", str(tmp_path)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "merge on a GPU" in done.stderr

@@ -37,9 +37,10 @@ class LatencyBench:
 
 
 def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
-    """The result as `nanet bench latency --json` writes it. Raises SockperfError."""
+    """The result as `nanet bench latency --json` writes it. Raises SockperfError and ConfigError."""
     cores = plan_cores()
     loop = replace(bench.loop, duration_s=bench.repeat_s)
+    demo.configs(loop, cores)  # what does not go together is refused before anything is measured
     rounds: list[dict[str, Any]] = []
     all_ours, all_clean, all_engine = Histogram(), Histogram(), Histogram()
     series: list[Any] = []
