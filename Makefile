@@ -50,7 +50,7 @@ cuda: packages-run $(STAMPS)/cuda $(STAMPS)/install ## as setup, with the GPU co
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
 
-test: packages-run packages-test $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
+test: packages-run packages-test packages-bench $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
 	@rm -f build/pytest.xml
 	cmake --preset host-release >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset host-release
