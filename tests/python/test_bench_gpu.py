@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -198,3 +199,37 @@ def test_command_runs_the_programs(
     make_program(folder, "loop", 'echo "error: waited for the answers (4 s went by) see nvidia-smi" >&2; exit 3')
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "loop") == 2
     assert "bench_gpu_loop broke (waited for the answers (4 s went by) see nvidia-smi) exit status 3" in capsys.readouterr().err
+
+
+def make_page(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = Path(__file__).resolve().parents[2] / "scripts" / "make_performance_gpu.py"
+    return subprocess.run([sys.executable, str(script), *arguments, str(folder)], capture_output=True, text=True, check=False)
+
+
+def test_page_of_performance(files: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    empty = make_page(folder)
+    assert (empty.returncode, empty.stderr.startswith("error: no figures in ")) == (1, True)
+    files["round_trip"].rename(folder / "gpu-h200-round_trip.csv")
+    assert make_page(folder).returncode == 0
+    assert (folder / "performance-gpu.md").read_text().count("Not measured.") == 3
+    files["driver_path"].rename(folder / "gpu-h200-driver_path.csv")
+    files["loop"].rename(folder / "gpu-h200-loop.csv")
+    columns = "finder,case,events_per_s,cpu_events_per_s,latency_1_us,latency_64_us,events_that_differ\n"
+    (folder / "gpu-h200-finders.csv").write_text(columns + "math,single_ring,2.7e9,1.8e7,3.0,3.1,0\nrecord_fit,20,4.5e10,,,,0\n")
+    assert make_page(folder, "--check").returncode == 1
+    assert make_page(folder).returncode == 0
+    assert make_page(folder, "--check").returncode == 0
+    page = (folder / "performance-gpu.md").read_text()
+    for line in (
+        "Machine: NVIDIA Made Up, CUDA 13.0 of the driver, Some CPU.",
+        "| round trip of 1024 events, p50 | 8.5 us | 9 | met |",
+        "| persistent | 5.50 | 8.50 | 30.00 |",
+        "| 1024 | 0.50 | launch_mapped | 0.50 | launch_mapped | 120 |",
+        "| dummy, 200 us | driver | 1 | 215 | 26.88 | 215 | 258 | 430 | 645 | 1935 | 4800 |",
+        "| persistent | serialised | 10 | 8 (8.1) | 28.00 | 56.00 | 84.00 | 112 | 252 | 70.00 | 0 |",
+        "| math | 2,700.0 |",
+        "| 20 | 45.0 | 3,600 |",
+    ):
+        assert line in page
