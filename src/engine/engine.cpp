@@ -152,7 +152,7 @@ void Engine::add_host_consumer(Lane& lane) {
 void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
   add_transmitter(lane, kTxSlotBytes);
   auto processor = make_gpu(event_processor_config(config_, device), {*lane.completions, lane.clops, lane.tx_ring.get()});
-  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), *lane.completions, lane.counters, monitor_);
+  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), lane.counters, monitor_);
 }
 
 void Engine::start() {
@@ -208,6 +208,7 @@ void Engine::stop() {
   stopping_.store(true, std::memory_order_release);
   for (std::thread& thread : threads_) thread.join();
   count_unseen();
+  count_unjudged();
   stop_ns_.store(flow::clock_now_ns(), std::memory_order_release);
   running_.store(false, std::memory_order_release);
 }
@@ -269,6 +270,22 @@ void Engine::count_unseen() {
   Lane& lane = lanes_.front();  // all sources of one event are in one
   const std::uint64_t opened = lane.consumer->events_opened();
   lane.counters.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
+}
+
+// Of a GPU that was given up only the buffers that came back are known, or not even those; what it had and did not answer is the rest.
+void Engine::count_unjudged() {
+  for (std::size_t k = 0; k < lanes_.size(); ++k) {
+    Lane& lane = lanes_[k];
+    if (lane.fault_told.empty()) continue;
+    std::uint64_t received = 0;
+    for (std::size_t i = k; i < inputs_.size(); i += lanes_.size()) {
+      for (std::size_t s = 0; s < source_count(inputs_[i].config); ++s) {
+        received += inputs_[i].receiver->source_counters(s).value(flow::Counter::events_received);
+      }
+    }
+    const std::uint64_t answered = lane.counters.value(flow::Counter::events_answered);
+    lane.counters.set(flow::Counter::events_unjudged, received - std::min(received, answered));
+  }
 }
 
 }  // namespace nanet::engine

@@ -50,11 +50,6 @@ std::uint32_t GpuConsumer::poll(std::uint64_t, std::uint64_t now_ns) {
 void GpuConsumer::finish() {
   processor_->finish();
   count();
-  // What a GPU that never ends still holds cannot be taken from it, but it has a name.
-  std::uint64_t held = 0;
-  const Completion* completion = nullptr;
-  for (std::uint64_t ahead = 0; (completion = completions_.peek(ahead)) != nullptr; ++ahead) held += completion->event_count;
-  counters_.add(Counter::events_unjudged, held);
   monitor_.take(processor_->spectra(), processor_->samples());
 }
 

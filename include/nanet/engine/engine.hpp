@@ -104,6 +104,7 @@ class Engine {
   void process_rest();
   void send_rest();
   void count_unseen();
+  void count_unjudged();
 
   const EngineConfig config_;
   std::vector<std::string> notes_;

@@ -30,10 +30,9 @@ gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int
 
 class GpuConsumer final : public Consumer {
  public:
-  // completions: those that `processor` consumes. counters and monitor: of the thread that calls poll.
-  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, flow::CompletionQueue& completions, flow::Counters& counters,
-              RingMonitor& monitor)
-      : processor_(std::move(processor)), completions_(completions), counters_(counters), monitor_(monitor) {}
+  // counters and monitor: of the thread that calls poll.
+  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, flow::Counters& counters, RingMonitor& monitor)
+      : processor_(std::move(processor)), counters_(counters), monitor_(monitor) {}
 
   std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
   void finish() override;
@@ -46,7 +45,6 @@ class GpuConsumer final : public Consumer {
   void count();
 
   const std::unique_ptr<gpu::EventProcessor> processor_;
-  flow::CompletionQueue& completions_;
   flow::Counters& counters_;
   RingMonitor& monitor_;
 };
