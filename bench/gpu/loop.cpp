@@ -78,7 +78,7 @@ engine::EngineConfig engine_config(const Plan& plan, const Setting& setting) {
   link.endpoint = endpoint(plan.port);
   link.memory_region = {
       .name = "buffers", .buffer_count = 256, .buffer_bytes = 65536 + ((packets_full - 1) * kPacketBytes + 4095) / 4096 * 4096};
-  link.batch_size = setting.packets;
+  link.batch_size = packets_full;
   const double packet_ns = 1e9 * kPacketEvents / setting.rate_events_per_s;
   link.timeout_ns = static_cast<std::uint64_t>((setting.packets - 1) * packet_ns);
   link.sources = {{.name = "board", .source_id = wire::kSourceRich, .source_sub_id = 0}};
@@ -204,7 +204,11 @@ int run(const Options& options) {
   const auto in_flights = options.counts("--in-flight", "1,4");
   const auto runtimes = options.list("--runtimes", "persistent,launch,graph");
   limit_run_time(static_cast<unsigned>(options.count("--limit-s", 580)));
-  if (runtimes != std::vector<std::string>{"cpu"}) describe_machine("bench_gpu_loop", csv);
+  if (runtimes != std::vector<std::string>{"cpu"}) {
+    describe_machine("bench_gpu_loop", csv);
+  } else {
+    csv.line("# program: bench_gpu_loop");
+  }
   plan.cores = cores_of(options);
   if (!plan.cores.empty())
     std::printf("emulator on core %d, receiving on %d, processing on %d\n", plan.cores[0], plan.cores[1], plan.cores[2]);
