@@ -9,7 +9,7 @@
 //   doorbell    the producer index of the TX ring, the only word that a sender of answers has to touch.
 //
 // Rules
-//   * `sequence` of entry k (k = 0, 1, ...) is k + 1 and is written last, with release order; memory starts zeroed.
+//   * `sequence` of entry k (k = 0, 1, ...) is k + 1 (of a completion its low 32 bits) and is written last, with release order; memory starts zeroed.
 //     A consumer that reads sequence k + 1 with acquire order sees all of entry k. An entry that reads anything else is not there yet.
 //   * The last 16 bytes of a completion hold what a consumer needs to begin: a consumer that loads them in one piece (a GPU over PCIe) need not
 //     load the completion again after it has seen the sequence.
@@ -64,14 +64,15 @@ struct alignas(64) Completion {
   std::uint8_t reserved0;
   std::uint64_t reserved1;
   std::uint16_t buffer_index;
-  std::uint16_t packet_count;      // entries of the packet index
-  std::uint16_t stride_bytes;      // not 0: every packet is this long and packet p starts at p * stride_bytes
+  std::uint16_t packet_count;  // entries of the packet index
+  std::uint16_t stride_bytes;  // not 0: every packet is this long and packet p starts at p * stride_bytes
   std::uint8_t clop;
   std::uint8_t packet_events_max;  // of the packets, the largest number of events
-  std::uint64_t sequence;          // written last
+  std::uint32_t first_packet_low;  // low half of first_packet_ns
+  std::uint32_t sequence;          // written last
 };
 static_assert(sizeof(Completion) == 64 && std::is_trivially_copyable_v<Completion>);
-static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 56);
+static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 60);
 
 struct alignas(64) TxDescriptor {
   std::uint64_t address;  // of the payload, in memory registered with the TX ring's owner

@@ -26,7 +26,7 @@ struct BufferWord {
   std::uint8_t clop;
   std::uint8_t packet_events_max;
 };
-static_assert(sizeof(BufferWord) == 8 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 56);
+static_assert(sizeof(BufferWord) == 8 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 60);
 
 struct ChunkPlan {
   std::uint32_t packets;  // of a chunk
@@ -34,10 +34,10 @@ struct ChunkPlan {
 };
 
 NANET_HD inline ChunkPlan plan_chunks(BufferWord word) {
-  const std::uint32_t events = word.packet_events_max > 1 ? word.packet_events_max : 1u;
-  std::uint32_t packets = kChunkEvents / events;
-  packets = packets < 1 ? 1u : packets > kChunkPacketsMax ? kChunkPacketsMax : packets;
-  return {packets, (word.packet_count + packets - 1) / packets};
+  // A power of two: no division.
+  const std::uint32_t shift = word.packet_events_max <= kChunkEvents / 4 ? 2 : word.packet_events_max <= kChunkEvents / 2 ? 1 : 0;
+  const std::uint32_t packets = 1u << shift;
+  return {packets, (word.packet_count + packets - 1) >> shift};
 }
 
 struct DeviceClop {
@@ -48,9 +48,11 @@ struct DeviceClop {
   std::uint32_t index_capacity;
 };
 
-// Host to GPU, in pinned memory; on one line, so that one load tells all.
+// Host to GPU, in pinned memory, a line for each group of blocks: a line of the host's memory that several of them poll makes each wait for the
+// others. One load of 16 bytes tells all.
 struct alignas(64) HostWords {
-  std::uint64_t stop;  // a Stop
+  std::uint64_t stop;    // a Stop
+  std::uint64_t now_ns;  // at the host's last poll
 };
 enum class Stop : std::uint64_t { no = 0, when_idle = 1, now = 2 };
 
@@ -61,7 +63,7 @@ struct alignas(64) Report {
 
 // Blocks that work on one buffer together.
 struct alignas(128) Group {
-  std::uint32_t relay[8];  // two pieces of 16 bytes that the leading block writes for the others: {tag, BufferWord, -}, {tag, tx_first, stop}
+  std::uint32_t relay[8];  // two pieces of 16 bytes that the leading block writes for the others: {tag, BufferWord, arrival low}, {tag, tx_first and stop, arrival high}
   alignas(128) std::uint32_t arrived;  // blocks that are done with the buffer
   alignas(128) std::uint64_t done;     // number of the buffer done last, + 1
 };
@@ -89,7 +91,7 @@ struct Work {
   std::byte* slots;
   std::uint64_t slots_host;  // the host's address of the slots
   Indexes* tx_indexes;
-  const HostWords* words;
+  const HostWords* words;  // of each group
   Report* report;
   Group* groups;
   Order* order;
@@ -98,7 +100,7 @@ struct Work {
   DeviceSamples* samples;
   rich::RingCuts cuts;
   const rich::ConditionTable* conditions;  // null: there are none
-  std::uint64_t first_number;  // of the completions of this run
+  std::uint64_t first_number;              // of the completions of this run
   std::uint32_t completion_mask;
   std::uint32_t tx_mask;
   std::uint32_t slot_stride_bytes;
@@ -110,8 +112,9 @@ struct Work {
 
 // One buffer for a block to work on.
 struct Item {
-  std::uint64_t number;    // of the completion, from 0
-  std::uint64_t tx_first;  // number of the first descriptor
+  std::uint64_t number;      // of the completion, from 0
+  std::uint64_t tx_first;    // number of the first descriptor
+  std::uint64_t arrival_ns;  // of the oldest packet
   BufferWord word;
   const std::byte* buffer;  // in the CLOP, or its copy on the device
 };

@@ -11,7 +11,12 @@
 namespace nanet::gpu {
 namespace {
 
+constexpr std::uint64_t kTellTimeNs = 100'000'000;
 constexpr std::uint64_t kQueryAfterNs = 10'000'000;  // without progress: ask the driver whether the GPU still lives
+
+std::uint64_t monotonic_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
 
 void check_config(const EventProcessorConfig& config, const ContractMemory& memory) {
   const std::uint32_t in_flight = config.gpu.buffers_in_flight;
@@ -115,6 +120,7 @@ void ProcessorBase::register_memory() {
   work_.cuts = config_.decision.cuts;
   work_.conditions = config_.decision.conditions.count != 0 ? state_->conditions.get() : nullptr;
   work_.group_count = config_.gpu.buffers_in_flight;
+  tell_time(monotonic_ns());
   work_.answer_source_id = config_.answer_source_id;
   work_.answer_source_sub_id = config_.answer_source_sub_id;
 }
@@ -129,8 +135,18 @@ void ProcessorBase::begin_where_others_ended() {
   check(cudaMemcpy(state_->order.get(), &order, sizeof order, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
+// What the GPU completes the low half of an arrival with: now and then is enough.
+void ProcessorBase::tell_time(std::uint64_t now_ns) {
+  if (now_ns - told_ns_ < kTellTimeNs) return;
+  told_ns_ = now_ns;
+  for (std::uint32_t group = 0; group < work_.group_count; ++group) {
+    std::atomic_ref(state_->words.host()[group].now_ns).store(now_ns, std::memory_order_relaxed);
+  }
+}
+
 std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
   if (!fault_.empty()) return discard();
+  tell_time(now_ns);
   const cudaError_t error = dispatch();
   if (error != cudaSuccess) give_up(cudaGetErrorString(error));
   const std::uint64_t now_consumed = consumed();
@@ -184,8 +200,7 @@ bool ProcessorBase::wait_until_ended(std::uint64_t timeout_ns) const {
 
 void ProcessorBase::finish() {
   if (state_ == nullptr) return;
-  const auto now_ns = [] { return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); };
-  while (busy() && fault_.empty()) poll(now_ns());
+  while (busy() && fault_.empty()) poll(monotonic_ns());
   if (fault_.empty()) tell(Stop::when_idle);
   bool ended = wait_until_ended(config_.gpu.watchdog_ns);
   if (!ended) {

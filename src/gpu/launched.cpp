@@ -49,7 +49,7 @@ class Launched final : public ProcessorBase {
       const std::uint64_t in_flight = dispatched_ - consumed();
       if (in_flight >= flights_.size()) return cudaSuccess;
       const Completion* const completion = memory_.completions.peek(in_flight);
-      if (completion == nullptr || completion->sequence != dispatched_ + 1) return cudaSuccess;
+      if (completion == nullptr || completion->sequence != static_cast<std::uint32_t>(dispatched_ + 1)) return cudaSuccess;
       BufferWord word{completion->buffer_index, completion->packet_count, completion->stride_bytes, completion->clop,
                       completion->packet_events_max};
       const std::uint32_t chunks = plan_chunks(word).chunks;
@@ -57,7 +57,7 @@ class Launched final : public ProcessorBase {
         const std::uint64_t sent = std::atomic_ref(memory_.answers->indexes().consumed).load(std::memory_order_acquire);
         if (tx_first_ + chunks > sent + memory_.answers->capacity()) return cudaSuccess;
       }
-      item_ = {dispatched_, tx_first_, word, buffer_on_device(word)};
+      item_ = {dispatched_, tx_first_, completion->first_packet_ns, word, buffer_on_device(word)};
       const cudaError_t error = launch(*flights_[dispatched_ % flights_.size()], *completion, std::min(chunks, blocks_max_));
       if (error != cudaSuccess) return error;
       ++dispatched_;

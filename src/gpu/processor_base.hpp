@@ -37,13 +37,15 @@ class ProcessorBase : public EventProcessor {
 
   std::uint64_t consumed() const { return std::atomic_ref(memory_.completions.indexes().consumed).load(std::memory_order_acquire); }
   void tell(Stop stop) {
-    std::atomic_ref(state_->words.host()->stop).store(static_cast<std::uint64_t>(stop), std::memory_order_release);
+    for (std::uint32_t group = 0; group < work_.group_count; ++group) {
+      std::atomic_ref(state_->words.host()[group].stop).store(static_cast<std::uint64_t>(stop), std::memory_order_release);
+    }
   }
 
   // Device memory. Behind a pointer, so that it can be left alone where a kernel never ends: to free it would wait for ever.
   struct State {
     State(std::uint32_t group_count, const rich::Decision& host_decision);
-    PinnedArray<HostWords> words{1};
+    PinnedArray<HostWords> words{kBuffersInFlightMax};
     PinnedArray<Report> report{1};
     PinnedArray<rich::EventSample> sample_events{rich::kSamples};
     DeviceArray<Group> groups;
@@ -68,12 +70,14 @@ class ProcessorBase : public EventProcessor {
   void register_memory();
   void begin_where_others_ended();
   const Registration& add_registration(std::span<std::byte> memory, const std::string& name);
+  void tell_time(std::uint64_t now_ns);
   void give_up(const std::string& why);
   std::uint32_t discard();
   bool wait_until_ended(std::uint64_t timeout_ns) const;
   void collect();
 
   std::uint64_t consumed_seen_ = 0;
+  std::uint64_t told_ns_ = 0;
   std::uint64_t progress_ns_ = 0;
   bool busy_ = false;  // when poll looked last
   std::uint64_t events_unjudged_ = 0;

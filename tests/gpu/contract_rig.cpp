@@ -99,7 +99,7 @@ bool Rig::feed(std::span<const Payload> packets, std::uint32_t hole) {
     completion.packet_events_max = std::max(completion.packet_events_max, events);
     offset += static_cast<std::uint32_t>(packet.size()) + hole;
   }
-  completion.first_packet_ns = 1000 + fed_;
+  completion.first_packet_ns = now_ns();
   completion.bytes = offset;
   completion.kind = CompletionKind::buffer_filled;
   completion.packet_count = static_cast<std::uint16_t>(packets.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The completion queue: a ring of contract Completions in one region, so that anything that can read memory can poll it.
 //
-// Entry k lies at k modulo capacity and is there when its `sequence` reads k + 1. The producer overwrites an entry only after
+// Entry k lies at k modulo capacity and is there when its `sequence` reads k + 1 modulo 2^32. The producer overwrites an entry only after
 // the consumer index went past it, so the rest of an entry is never read and written at once.
 //
 // Thread rules: one producer thread (push, has_room), one consumer thread (peek, pop, wait). wake() from any thread.
@@ -41,14 +41,15 @@ class CompletionQueue {
     return pushed_ - popped_seen_ <= mask_;
   }
 
-  // Producer. Fills in `sequence`, writes it last, and wakes the consumer if it sleeps. Without room nothing is written
+  // Producer. Fills in `first_packet_low` and `sequence`, writes that last, and wakes the consumer if it sleeps. Without room nothing is written
   // and false comes back: look at has_room() before giving away what the completion speaks of.
   bool push(const Completion& completion) {
     if (!has_room()) return false;
     Completion& entry = entries_[pushed_ & mask_];
     std::memcpy(static_cast<void*>(&entry), &completion, offsetof(Completion, sequence));
+    entry.first_packet_low = static_cast<std::uint32_t>(completion.first_packet_ns);
     ++pushed_;
-    std::atomic_ref(entry.sequence).store(pushed_, std::memory_order_release);
+    std::atomic_ref(entry.sequence).store(static_cast<std::uint32_t>(pushed_), std::memory_order_release);
     wait_point_.wake();
     return true;
   }
@@ -57,7 +58,7 @@ class CompletionQueue {
   const Completion* peek(std::uint64_t ahead = 0) {
     const std::uint64_t next = popped().load(std::memory_order_relaxed) + ahead;
     Completion& entry = entries_[next & mask_];
-    return std::atomic_ref(entry.sequence).load(std::memory_order_acquire) == next + 1 ? &entry : nullptr;
+    return std::atomic_ref(entry.sequence).load(std::memory_order_acquire) == static_cast<std::uint32_t>(next + 1) ? &entry : nullptr;
   }
 
   // Consumer. Only after peek() returned an entry.

@@ -60,8 +60,8 @@ class EventProcessor {
   static std::unique_ptr<EventProcessor> make(const EventProcessorConfig& config, ContractMemory memory);
   virtual ~EventProcessor() = default;
 
-  // One turn: sees to it that completions that are there are worked on. Returns the buffers given back since the last call. now_ns: for the
-  // watchdog.
+  // One turn: sees to it that completions that are there are worked on. Returns the buffers given back since the last call. now_ns: of
+  // CLOCK_MONOTONIC, as the arrivals in completions.
   virtual std::uint32_t poll(std::uint64_t now_ns) = 0;
 
   // Whether the GPU has buffers that it has not given back.

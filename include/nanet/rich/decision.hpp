@@ -97,7 +97,8 @@ NANET_HD inline RingKind ring_kind(float radius_mm, const RingCuts& cuts) {
 NANET_HD inline Verdict judge(const EventRings& event, const RingCuts& cuts) {
   Verdict verdict;
   std::uint32_t kinds = 0;  // four bits for the number of each kind
-  for (std::uint32_t k = 0; k < event.count; ++k) {
+  for (std::uint32_t k = 0; k < kMaxRings; ++k) {
+    if (k >= event.count) break;  // and not in the condition above: so a GPU unrolls the loop and keeps the rings in registers
     const Ring& ring = event.rings[k];
     const std::uint32_t good = is_good_ring(ring, cuts) ? 1u : 0u;
     kinds += good << 4 * static_cast<std::uint32_t>(ring_kind(ring.radius_mm, cuts));

@@ -58,7 +58,6 @@ struct ChunkMemory {
   ChunkEvent events[kChunkEventsMax];         // unless all packets are padded
   wire::Primitive answers[kChunkEventsMax];
   EventTally tallies[kChunkEventsMax];
-  std::uint64_t arrival_ns;
   bool sampling;
   Sums sums;                                                             // of the buffer
   std::uint32_t spectra[sizeof(rich::Spectra) / sizeof(std::uint64_t)];  // of the buffer, as rich::Spectra
@@ -268,7 +267,8 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
 }
 
 // The chunk's answers as one MTP packet in the slot of descriptor `number`. One warp calls it.
-__device__ inline void write_answers(const Work& work, std::uint64_t number, std::uint32_t event_count, ChunkMemory& m) {
+__device__ inline void write_answers(const Work& work, std::uint64_t number, std::uint64_t arrival_ns, std::uint32_t event_count,
+                                     ChunkMemory& m) {
   const std::uint32_t lane = threadIdx.x % 32;
   std::uint32_t used = wire::kMtpHeaderBytes / wire::kMtpWordBytes;
   for (std::uint32_t base = 0; base < event_count; base += 32) {
@@ -296,7 +296,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
     descriptor.address = work.slots_host + slot;
     descriptor.bytes = bytes;
     descriptor.destination = 0;
-    descriptor.tag = m.arrival_ns;
+    descriptor.tag = arrival_ns;
     descriptor.sequence = number + 1;  // nobody looks before the doorbell
   }
   __syncwarp();
@@ -316,20 +316,13 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   ChunkMemory& m = memory.chunk;
   const ChunkPlan plan = plan_chunks(item.word);
-  std::uint64_t arrival_ns = 0;
   std::uint32_t samples_taken = 0;
-  if (threadIdx.x == 0) {  // one thread only: such loads are not joined, and 32 of the same place take as long as 32 different ones
-    arrival_ns = load_relaxed_sys(&work.completions[item.number & work.completion_mask].first_packet_ns);
-    samples_taken = load_relaxed_gpu(&work.samples->taken);
-  }
+  if (threadIdx.x == 0) samples_taken = load_relaxed_gpu(&work.samples->taken);
   for (std::uint32_t chunk = rank; chunk < plan.chunks; chunk += ranks) {
     const std::uint32_t first = chunk * plan.packets;
     const std::uint32_t count = min(plan.packets, item.word.packet_count - first);
     stage_packets<kThreads>(work, item, first, count, m);
-    if (threadIdx.x == 0) {
-      m.arrival_ns = arrival_ns;
-      m.sampling = samples_taken < rich::kSamples;
-    }
+    if (threadIdx.x == 0) m.sampling = samples_taken < rich::kSamples;
     __syncthreads();
     const ChunkEvents events = look_at_packets(item, first, count, m);
     if (!events.all_padded) {
@@ -343,7 +336,7 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
     if (threadIdx.x >= 32) {
       add_tallies(events.count, 32, kThreads, m);
     } else if (work.descriptors != nullptr) {
-      write_answers(work, item.tx_first + chunk, events.count, m);
+      write_answers(work, item.tx_first + chunk, item.arrival_ns, events.count, m);
     }
     if (chunk + ranks < plan.chunks) __syncthreads();
   }

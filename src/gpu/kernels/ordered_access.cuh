@@ -18,11 +18,14 @@ __device__ inline uint4 load_relaxed_sys16(const void* from) {
   return v;
 }
 
-// Of the host's memory, in as large pieces as the warp's lanes make together (a relaxed load would make one of 32 bytes for each lane). It
-// bypasses the first-level cache, and the second one keeps nothing of the host's memory, so what it gives is not older than the load.
+// Of the host's memory. It bypasses the first-level cache, and the second one keeps nothing of the host's memory: what it gives is not older than
+// the load. Many blocks that read the same line of the host's memory wait for one another, about 1 us each: tell them through the GPU's memory.
 __device__ inline uint4 load_host16(const void* from) {
   uint4 v;
-  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from)
+               : "memory");
   return v;
 }
 
