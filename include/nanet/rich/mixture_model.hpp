@@ -12,6 +12,7 @@
 
 #include "nanet/host_device.hpp"
 #include "nanet/rich/mixture_cuts.hpp"
+#include "nanet/rich/ordinary_math.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
@@ -45,7 +46,7 @@ struct MixtureSetup {
   float pool_gain = 0;               // the same for an expected ring of middle radius
   float inverse_reach2 = 0;          // 1 / square of the distance where a start circle no longer counts a hit
   float inverse_two_center2 = 0;     // 1 / (2 sigma^2) of the centre
-  float yield = 0, yield_shape = 0;
+  float yield = 0, yield_shape = 0, yield_pull = 0;  // expected hits; prior's weight; weight / expected
   float noise = 0, noise_shape = 0;
   float radius_min_mm = 0, radius_max_mm = 0, pair_distance2_min = 0;
   float time_peak = 0, time_two_sigma2 = 0;
@@ -70,6 +71,7 @@ NANET_HD inline MixtureSetup prepare_mixture(const MixtureCuts& cuts) {
   setup.spread_b = kSpreadB * (narrow2 * narrow2);
   setup.amplitude = kSpreadPeak * narrow * 0.15915494F * (976.0F * kPmAreaMm2) / setup.noise;
   setup.yield = clamp_cut(cuts.ring_yield, 0.1F, 100.0F);
+  setup.yield_pull = setup.yield_shape / setup.yield;
   setup.pool_gain = setup.amplitude * setup.yield / 130.0F;
   const float reach_mm = 17.0F / narrow;
   setup.inverse_reach2 = 1.0F / (reach_mm * reach_mm);
@@ -132,7 +134,7 @@ NANET_HD inline float log_of(float x) {
   const auto bits = std::bit_cast<std::int32_t>(x);
   const std::int32_t k = (bits - 0x3f3504f3) >> 23;
   const float m = std::bit_cast<float>(bits - (k << 23));
-  const float s = (m - 1.0F) / (m + 1.0F);
+  const float s = ordinary_quotient(m - 1.0F, m + 1.0F);
   const float s2 = s * s;
   return static_cast<float>(k) * 0.69314718F + s * (2.0F + s2 * (0.66666667F + s2 * (0.4F + s2 * 0.28571429F)));
 }
@@ -140,12 +142,12 @@ NANET_HD inline float log_of(float x) {
 // Share of a circle that lies on the disk. x, y: centre.
 NANET_HD inline float share_on_disk(float x_mm, float y_mm, float radius_mm) {
   const float d2 = x_mm * x_mm + y_mm * y_mm;
-  const float d = std::sqrt(d2);
-  const float cosine = ((kDiskRadiusMm * kDiskRadiusMm - d2) - radius_mm * radius_mm) / (2.0F * d * radius_mm + 1.0F);
+  const float d = ordinary_root(d2);  // what is near 0 vanishes beside 1
+  const float cosine = ordinary_quotient((kDiskRadiusMm * kDiskRadiusMm - d2) - radius_mm * radius_mm, 2.0F * d * radius_mm + 1.0F);
   const float c = cosine < 1.0F ? (cosine > -1.0F ? cosine : -1.0F) : 1.0F;
   const float a = c < 0.0F ? -c : c;
   // arc cosine over pi, Abramowitz and Stegun 4.4.45
-  const float arc = std::sqrt(1.0F - a) * (0.5F + a * (-0.067509F + a * (0.023636F - a * 0.0059618F)));
+  const float arc = ordinary_root(1.0F - a) * (0.5F + a * (-0.067509F + a * (0.023636F - a * 0.0059618F)));
   return c < 0.0F ? arc : 1.0F - arc;
 }
 
@@ -185,10 +187,10 @@ NANET_HD inline bool circle_through(const MixtureSetup& setup, float x, float y,
   const float ww = wx * wx + wy * wy;
   const float cross = ax * by - ay * bx;
   const bool wide = bb >= setup.pair_distance2_min && ww >= setup.pair_distance2_min && std::abs(cross) >= 1.0F;
-  const float half_inverse = 0.5F / (wide ? cross : 1.0F);
+  const float half_inverse = ordinary_quotient(0.5F, wide ? cross : 1.0F);
   const float ux = (by * aa - ay * bb) * half_inverse;
   const float uy = (ax * bb - bx * aa) * half_inverse;
-  const float r = std::sqrt(ux * ux + uy * uy);
+  const float r = ordinary_root(ux * ux + uy * uy);
   circle = {x + ux, y + uy, r};
   return wide && r >= setup.radius_min_mm && r <= setup.radius_max_mm;
 }
@@ -208,7 +210,7 @@ NANET_HD inline MixtureReach reach_of(const MixtureCircle& circle) {
   const float x = circle.x_mm;
   const float y = circle.y_mm;
   const float r = circle.radius_mm;
-  const float half_inverse = 0.5F / r;
+  const float half_inverse = ordinary_quotient(0.5F, r);
   return {half_inverse, (x + x) * half_inverse, (y + y) * half_inverse, ((r * r - x * x) - y * y) * half_inverse};
 }
 
@@ -263,7 +265,7 @@ struct MixtureAmplitude {
 };
 
 NANET_HD inline MixtureAmplitude amplitude_of(const MixtureSetup& setup, const MixtureRing& ring) {
-  const float amplitude = setup.amplitude * ring.yield / ring.radius_mm;
+  const float amplitude = ordinary_quotient(setup.amplitude * ring.yield, ring.radius_mm);
   const float amplitude0 = amplitude * (1.0F - ring.disk_share);
   return {amplitude0, amplitude * ring.disk_share - amplitude0};
 }
@@ -354,16 +356,16 @@ NANET_HD inline float move_ring(const MixtureSetup& setup, const float* sums, Mi
 // One EM step of a ring, from its sums; returns the largest move.
 NANET_HD inline float maximise_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
   const float moved_mm = move_ring(setup, sums, ring);
-  ring.yield = (sums[kSumHits] + setup.yield_shape) /
-               (share_on_disk(ring.x_mm, ring.y_mm, ring.radius_mm) + setup.yield_shape / setup.yield);
-  if (setup.disk_use != 0) ring.disk_share = (sums[kSumDisk] + kDiskPrior) / (sums[kSumHits] + 2.0F * kDiskPrior);
+  ring.yield = ordinary_quotient(sums[kSumHits] + setup.yield_shape,
+                                 share_on_disk(ring.x_mm, ring.y_mm, ring.radius_mm) + setup.yield_pull);
+  if (setup.disk_use != 0) ring.disk_share = ordinary_quotient(sums[kSumDisk] + kDiskPrior, sums[kSumHits] + 2.0F * kDiskPrior);
   return moved_mm;
 }
 
 // The noise where `in_rings` of the hits belong to rings.
 NANET_HD inline float maximise_noise(const MixtureSetup& setup, std::uint32_t hits, float in_rings) {
   const float rest = static_cast<float>(hits) - in_rings;
-  return ((rest > 0.0F ? rest : 0.0F) + setup.noise_shape) / (setup.noise + setup.noise_shape);
+  return ordinary_quotient((rest > 0.0F ? rest : 0.0F) + setup.noise_shape, setup.noise + setup.noise_shape);
 }
 
 // What the noise adds to the log likelihood, beside the sum over hits.
@@ -377,7 +379,7 @@ struct MixtureTerms {
 };
 
 NANET_HD inline MixtureTerms terms_of(const MixtureSetup& setup, const MixtureRing& ring) {
-  const float ratio = ring.yield / setup.yield;
+  const float ratio = ordinary_quotient(ring.yield, setup.yield);
   const float center2 = ring.x_mm * ring.x_mm + ring.y_mm * ring.y_mm;
   const float below = setup.radius_min_mm > ring.radius_mm ? setup.radius_min_mm - ring.radius_mm : 0.0F;
   const float above = ring.radius_mm > setup.radius_max_mm ? ring.radius_mm - setup.radius_max_mm : 0.0F;

@@ -171,7 +171,7 @@ class MixtureSearch {
 
   // The slot of the best model with one more ring than `base`, if its likelihood is above `likelihood_min`; kNothing if there is none. Its
   // ring is not near `but`, if that is given. The likelihood of `base` is known, but it may have been fitted or not.
-  NANET_HD MixtureSlot extend(MixtureSlot base, float likelihood_min, const MixtureCircle* but) {
+  [[gnu::noinline]] NANET_HD MixtureSlot extend(MixtureSlot base, float likelihood_min, const MixtureCircle* but) {
     const float needed = (likelihood_min - likelihood(base)) + setup_.ring_penalty - setup_.start_gap;
     const float room = worker_.room(base);
     if (room < needed + 0.3F * setup_.yield) return kNothing;  // not even a ring through all hits, most of it outside the disk

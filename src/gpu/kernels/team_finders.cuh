@@ -6,4 +6,5 @@
 #include "gpu/kernels/team_finder.cuh"
 #include "gpu/kernels/team_histogram.cuh"
 #include "gpu/kernels/team_math.cuh"
+#include "gpu/kernels/team_mixture.cuh"
 #include "gpu/kernels/team_triplets.cuh"
