@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that need a GPU, as they are and then under compute-sanitizer: memcheck (addresses) and racecheck (shared memory).
+# Runs the tests that need a GPU, as they are and then under compute-sanitizer: memcheck (addresses) and racecheck (shared memory). Between
+# the two, what Python sees of pinned buffers, if a Python has the package: $PYTHON, or the one of .venv, or python3.
 #
 #   scripts/test_gpu.sh PROGRAM [WORD...]    PROGRAM: test_gpu of a CUDA build; WORD: as test_gpu takes them
 set -euo pipefail
@@ -11,6 +12,16 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 "$program" "$@" | tee "$log"
 if grep -q '^no GPU: ' "$log"; then exit 0; fi
+
+root=$(dirname "${BASH_SOURCE[0]}")/..
+python=${PYTHON:-$root/.venv/bin/python}
+if [[ ! -x $(command -v "$python") ]]; then python=python3; fi
+echo "--- arrays in Python"
+if "$python" -c 'import nanet._core' 2>/dev/null; then
+  "$python" "$root/tests/gpu/port_arrays.py"
+else
+  echo "not run: arrays in Python ($python has no nanet) run make cuda, and install CuPy, PyTorch or Numba beside it"
+fi
 
 sanitizer=
 nvcc=$("$(dirname "${BASH_SOURCE[0]}")/find_nvcc.sh" || true)

@@ -54,10 +54,15 @@ class DeviceArray:
         return f"<nanet.DeviceArray {self.dtype} {list(self.shape)}, GPU {self._completion.port.device_index}>"
 
     @property
+    def address(self) -> int:
+        """Where the GPU sees the first byte, for a kernel that takes an address."""
+        self._completion.check_held()
+        return self._address
+
+    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3. Not read-only, since PyTorch takes no array that is; no stream, since the packets are there already."""
-        self._completion.check_held()
-        address = self._address if math.prod(self.shape) else 0
+        address = self.address if math.prod(self.shape) else 0
         return {
             "shape": self.shape, "typestr": self.dtype.str, "data": (address, False), "strides": None, "version": 3, "stream": None,
         }  # fmt: skip

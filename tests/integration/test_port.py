@@ -255,6 +255,14 @@ def test_pinned_memory_needs_a_gpu(port_number: int) -> None:
         pass
 
 
+def test_the_checks_for_a_gpu_say_what_did_not_run() -> None:
+    command = [sys.executable, str(ROOT / "tests" / "gpu" / "port_arrays.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(r"(CUDA code not built|no GPU): \d+ checks of arrays in Python not run|\d+ passed, 0 failed", last)
+
+
 def test_mgp_is_checked(port_number: int) -> None:
     with nanet.open(f"udp://127.0.0.1:{port_number}", protocol="mgp", buffer_count=64) as port:
         sent = emulate.run(emulator_config(port_number, None, events_total=16_000))
