@@ -104,6 +104,8 @@ class Launched final : public ProcessorBase {
 
   // item_ is what the kernel gets.
   cudaError_t launch(Flight& flight, const Completion& completion, std::uint32_t blocks) {
+    // Of this thread, which may serve other GPUs too.
+    if (const cudaError_t error = cudaSetDevice(config_.gpu.device); error != cudaSuccess) return error;
     const std::byte* const buffer = item_.buffer;
     const bool copied = flight.copy.count() != 0;
     if (copied) item_.buffer = flight.copy.get();

@@ -7,7 +7,7 @@
 // kernel for each completion. The kernels' work and their answers are the same.
 //
 // Answers: one MTP packet for each chunk of packets (about 64 events), in the order of the buffers.
-// Thread rules: one thread calls poll and finish; totals() from any thread.
+// Thread rules: one thread calls poll and finish; busy() and totals() from any thread.
 #pragma once
 
 #include <cstddef>
