@@ -162,25 +162,30 @@ void print_row(const Row& row, Csv& csv) {
   csv.line(row.way + "," + std::to_string(row.events) + "," + summary_values(s) + "," + std::to_string(row.wrong));
 }
 
-// persistent / best of all ways that launch, at each size.
+// Of the rows of one size that pass: the one with the smallest figure; null if none does.
+template <class Passes>
+const Row* best_row(const std::vector<Row>& rows, std::uint32_t events, double Summary::*figure, Passes&& passes) {
+  const Row* best = nullptr;
+  for (const Row& row : rows) {
+    if (row.events == events && passes(row) && (best == nullptr || row.summary.*figure < best->summary.*figure)) best = &row;
+  }
+  return best;
+}
+
+// persistent / best of all ways that launch, at each size; and / best of those that do the same work, the event processor's.
 void print_ratios(const std::vector<Row>& rows, const std::vector<std::uint32_t>& sizes) {
-  std::printf("\n%7s %16s %-22s %18s %-22s\n", "events", "persistent / best", "(p50)", "persistent / best", "(p99.9)");
+  std::printf("\n%7s %6s %20s %-22s %12s %-22s\n", "events", "", "persistent / best", "which was", "/ same work", "which was");
   for (const std::uint32_t events : sizes) {
-    const Row* persistent = nullptr;
-    const Row* best_p50 = nullptr;
-    const Row* best_p999 = nullptr;
-    for (const Row& row : rows) {
-      if (row.events != events) continue;
-      if (row.way == "persistent") {
-        persistent = &row;
-        continue;
-      }
-      if (best_p50 == nullptr || row.summary.p50 < best_p50->summary.p50) best_p50 = &row;
-      if (best_p999 == nullptr || row.summary.p999 < best_p999->summary.p999) best_p999 = &row;
+    for (const auto& [name, figure] : {std::pair{"p50", &Summary::p50}, std::pair{"p99.9", &Summary::p999}}) {
+      const Row* const persistent = best_row(rows, events, figure, [](const Row& row) { return row.way == "persistent"; });
+      const Row* const best = best_row(rows, events, figure, [](const Row& row) { return row.way != "persistent"; });
+      const Row* const same = best_row(rows, events, figure,
+                                       [](const Row& row) { return row.way != "persistent" && !row.way.ends_with("_sync"); });
+      if (persistent == nullptr || best == nullptr) continue;
+      std::printf("%7u %6s %20.3f %-22s", events, name, persistent->summary.*figure / best->summary.*figure, best->way.c_str());
+      if (same != nullptr) std::printf(" %12.3f %-22s", persistent->summary.*figure / same->summary.*figure, same->way.c_str());
+      std::printf("\n");
     }
-    if (persistent == nullptr || best_p50 == nullptr) continue;
-    std::printf("%7u %17.3f %-22s %18.3f %-22s\n", events, persistent->summary.p50 / best_p50->summary.p50, best_p50->way.c_str(),
-                persistent->summary.p999 / best_p999->summary.p999, best_p999->way.c_str());
   }
 }
 

@@ -135,7 +135,7 @@ def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
 
 
 def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Persistent over the best of all ways that launch, at each size."""
+    """Persistent over the best of all ways that launch, at each size; `same_work`: of those that do the same work, the event processor's."""
     ratios: list[Row] = []
     for events in sorted({row["events"] for row in rows if row["way"] != "flag"}):
         here = [row for row in rows if row["events"] == events]
@@ -143,7 +143,11 @@ def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         others = [row for row in here if row["way"] not in ("persistent", "flag")]
         if persistent is None or not others:
             continue
-        ratio: Row = {"events": events}
+        same = [row for row in others if not row["way"].endswith("_sync")]
+        ratio: Row = {"events": events, "same_work_p50": None, "same_work_best_way": None}
+        if same:
+            best = min(same, key=lambda row: float(row["p50_us"]))
+            ratio |= {"same_work_p50": round(persistent["p50_us"] / best["p50_us"], 4), "same_work_best_way": best["way"]}
         for name in ("p50", "p999"):
             best = min(others, key=lambda row: float(row[f"{name}_us"]))
             ratio |= {name: round(persistent[f"{name}_us"] / best[f"{name}_us"], 4), f"{name}_best_way": best["way"],
