@@ -7,3 +7,13 @@
 #else
 #define NANET_HD
 #endif
+
+// For code that should stay in a GPU's instruction caches. NANET_DEVICE_CALL marks a long function that is called from several places: there it is called, not
+// taken in line. NANET_ROLLED stands before a loop that is not to be unrolled there.
+#ifdef __CUDA_ARCH__
+#define NANET_DEVICE_CALL __noinline__
+#define NANET_ROLLED _Pragma("unroll 1")
+#else
+#define NANET_DEVICE_CALL
+#define NANET_ROLLED
+#endif

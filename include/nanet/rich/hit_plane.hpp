@@ -78,7 +78,7 @@ NANET_HD inline void lay_out_hits(EventHits event, const PmPoint* points, HitPla
 }
 
 // Puts the rings into the order that EventRings promises.
-NANET_HD inline void sort_rings(EventRings& event) {
+NANET_HD NANET_DEVICE_CALL inline void sort_rings(EventRings& event) {
   for (std::uint32_t k = 1; k < event.count; ++k) {
     const Ring ring = event.rings[k];
     std::uint32_t at = k;

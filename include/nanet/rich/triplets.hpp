@@ -155,6 +155,12 @@ struct RingTotals {
   float time_ns = 0;
 };
 
+// What a circle explains of the hits' weights, and what it leaves; in order of hits.
+struct Gain {
+  float gained = 0;
+  float left = 0;
+};
+
 NANET_HD inline std::uint32_t octant_of(float dx, float dy) {
   const float ax = dx < 0.0F ? -dx : dx;
   const float ay = dy < 0.0F ? -dy : dy;
@@ -211,7 +217,22 @@ struct ScalarKernels {
     triplets::best_of_seed(view, cuts, arrays.list, best);
   }
 
-  // The hits that are nearer to circle `which` than to any other of `count`, and of equal ones to none before it. Spoils nearness[which].
+  NANET_HD static float sum_of_weights(const Arrays& arrays) {
+    float sum = 0.0F;
+    for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) sum += arrays.weight[k];
+    return sum;
+  }
+
+  NANET_HD static Gain gain_of(const Arrays& arrays, const float* near) {
+    Gain gain;
+    for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) {
+      gain.gained += arrays.weight[k] * near[k];
+      gain.left += near[k] > 0.0F ? 0.0F : arrays.weight[k];
+    }
+    return gain;
+  }
+
+  // The hits that are nearer to circle `which` than to any other of `count`, and of equal ones to none before it.
   NANET_HD static RingTotals ring_totals(Arrays& arrays, std::uint32_t count, std::uint32_t which, const Circle& circle) {
     RingTotals totals;
     for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) {
@@ -305,10 +326,12 @@ NANET_HD inline std::uint32_t at_most(std::uint32_t value, std::uint32_t limit) 
 
 // weight[k] = 1 - the nearness of the closest of these circles.
 template <class Kernels>
-NANET_HD inline void weigh_unexplained(Work<Kernels>& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD NANET_DEVICE_CALL inline void weigh_unexplained(Work<Kernels>& work, const Circle* circles, std::uint32_t count,
+                                                         const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
   Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 1.0F; });
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.explained_width_mm), work.inverse_time2, near);
@@ -321,22 +344,18 @@ NANET_HD inline void weigh_unexplained(Work<Kernels>& work, const Circle* circle
 
 // The circle explains enough of the weights of now to be a ring, considering what it leaves.
 template <class Kernels>
-NANET_HD inline bool gains_enough(Work<Kernels>& work, const Circle& circle, float gain_per_outsider, const TripletsCuts& cuts) {
+NANET_HD NANET_DEVICE_CALL inline bool gains_enough(Work<Kernels>& work, const Circle& circle, float gain_per_outsider,
+                                                    const TripletsCuts& cuts) {
   float* near = work.nearness[0];
   Kernels::near_to(work.hits, circle, inverse_square(cuts.score_width_mm), work.inverse_time2, near);
-  float gain = 0.0F;
-  float left = 0.0F;
-  for (std::uint32_t k = 0; k < work.hits.plane.count; ++k) {
-    gain += work.weight[k] * near[k];
-    left += near[k] > 0.0F ? 0.0F : work.weight[k];
-  }
-  const float outsiders = left < cuts.gain_outsiders_max ? left : cuts.gain_outsiders_max;
-  return gain >= cuts.gain_min + gain_per_outsider * outsiders;
+  const Gain gain = Kernels::gain_of(work, near);
+  const float outsiders = gain.left < cuts.gain_outsiders_max ? gain.left : cuts.gain_outsiders_max;
+  return gain.gained >= cuts.gain_min + gain_per_outsider * outsiders;
 }
 
 // The best circle among the hits with the weights of now, refitted.
 template <class Kernels>
-NANET_HD inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts, Circle& found) {
+NANET_HD NANET_DEVICE_CALL inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts, Circle& found) {
   const auto search = Kernels::take_search(work);
   if (search.left < cuts.gain_min) return false;
 
@@ -354,6 +373,7 @@ NANET_HD inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts
   const std::uint32_t count = search.hits.count;
   found.score = 0.0F;
   std::uint32_t seeds = 0;
+  NANET_ROLLED
   for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max && !(found.score >= enough); ++s) {
     if (search.hits.weight[s] < cuts.seed_weight_min) continue;
     ++seeds;
@@ -367,6 +387,7 @@ NANET_HD inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts
 
   float* ones = work.nearness[0];
   Kernels::each(work.hits.plane.count, [&](std::uint32_t k) { ones[k] = 1.0F; });
+  NANET_ROLLED
   for (std::uint32_t step = 0; step < at_most(cuts.refit_steps, kStepsLimit); ++step) {
     const FitSums sums = Kernels::fit_sums(work.hits, ones, found, inverse_square(cuts.refit_width_mm), work.inverse_time2);
     if (!take_step(sums, found)) break;
@@ -376,11 +397,14 @@ NANET_HD inline bool search_circle(Work<Kernels>& work, const TripletsCuts& cuts
 
 // Fits all circles together: a hit counts for each in the share of its nearness.
 template <class Kernels>
-NANET_HD inline void fit_together(Work<Kernels>& work, Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD NANET_DEVICE_CALL inline void fit_together(Work<Kernels>& work, Circle* circles, std::uint32_t count,
+                                                    const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
+  NANET_ROLLED
   for (std::uint32_t step = 0; step < at_most(cuts.joint_steps, kStepsLimit); ++step) {
     Kernels::each(hits, [&](std::uint32_t k) { weight[k] = kShareFloor; });
+    NANET_ROLLED
     for (std::uint32_t r = 0; r < count; ++r) {
       float* near = work.nearness[r];
       if (count > 1) {
@@ -393,6 +417,7 @@ NANET_HD inline void fit_together(Work<Kernels>& work, Circle* circles, std::uin
         weight[k] = weight[k] + near[k];
       });
     }
+    NANET_ROLLED
     for (std::uint32_t r = 0; r < count; ++r) {
       float* share = work.nearness[r];
       Kernels::each(hits, [&](std::uint32_t k) { share[k] = (share[k] + kShareFloor) / weight[k]; });
@@ -404,24 +429,25 @@ NANET_HD inline void fit_together(Work<Kernels>& work, Circle* circles, std::uin
 
 // Sum over hits of the nearness of the closest circle.
 template <class Kernels>
-NANET_HD inline float explained_by(Work<Kernels>& work, const Circle* circles, std::uint32_t count, const TripletsCuts& cuts) {
+NANET_HD NANET_DEVICE_CALL inline float explained_by(Work<Kernels>& work, const Circle* circles, std::uint32_t count,
+                                                     const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
   Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 0.0F; });
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.score_width_mm), work.inverse_time2, near);
     Kernels::each(hits, [&](std::uint32_t k) { weight[k] = near[k] > weight[k] ? near[k] : weight[k]; });
   }
-  float sum = 0.0F;
-  for (std::uint32_t k = 0; k < hits; ++k) sum += weight[k];
-  return sum;
+  return Kernels::sum_of_weights(work);
 }
 
 // The ring of a circle's hits (those nearer to it than to any of `others`); status no_ring where it fails a cut.
 template <class Kernels>
-NANET_HD inline Ring ring_of(Work<Kernels>& work, const Circle* circles, std::uint32_t count, std::uint32_t which,
-                             const TripletsCuts& cuts) {
+NANET_HD NANET_DEVICE_CALL inline Ring ring_of(Work<Kernels>& work, const Circle* circles, std::uint32_t count, std::uint32_t which,
+                                               const TripletsCuts& cuts) {
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < count; ++r) {
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.keep_mm), work.inverse_time2, work.nearness[r]);
   }
@@ -430,6 +456,7 @@ NANET_HD inline Ring ring_of(Work<Kernels>& work, const Circle* circles, std::ui
   const RingTotals totals = Kernels::ring_totals(work, count, which, circle);
   if (totals.hits < 4 || totals.hits < cuts.hits_min) return ring;
   std::uint32_t octant_count = 0;
+  NANET_ROLLED
   for (std::uint32_t octants = totals.octants; octants != 0; octants &= octants - 1) ++octant_count;
   const auto m = static_cast<float>(totals.hits);
   const bool round = totals.square <= cuts.rms_max_mm * cuts.rms_max_mm * (m - 3.0F);
@@ -458,6 +485,7 @@ NANET_HD inline bool add_ring(Work<Kernels>& work, const TripletsCuts& cuts) {
 // The circles but one; returns their number.
 NANET_HD inline std::uint32_t copy_others(const Circle* circles, std::uint32_t count, std::uint32_t but, Circle* others) {
   std::uint32_t n = 0;
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < count; ++r) {
     if (r != but) others[n++] = circles[r];
   }
@@ -469,6 +497,7 @@ template <class Kernels>
 NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cuts) {
   bool changed = false;
   float explained = explained_by<Kernels>(work, work.rings, work.count, cuts);
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < work.count; ++r) {
     Circle trial[kMaxRings + 1];
     std::uint32_t n = copy_others(work.rings, work.count, r, trial);
@@ -478,6 +507,7 @@ NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cut
     fit_together<Kernels>(work, trial, n, cuts);
     const float now = explained_by<Kernels>(work, trial, n, cuts);
     if (!(now > explained + 0.01F)) continue;
+    NANET_ROLLED
     for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = trial[k];
     explained = now;
     changed = true;
@@ -488,6 +518,7 @@ NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cut
 // Takes out rings that the others make superfluous, or that chance may have made of the hits left over.
 template <class Kernels>
 NANET_HD inline void drop_weak(Work<Kernels>& work, const TripletsCuts& cuts) {
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < work.count;) {
     Circle others[kMaxRings + 1];
     const std::uint32_t n = copy_others(work.rings, work.count, r, others);
@@ -496,6 +527,7 @@ NANET_HD inline void drop_weak(Work<Kernels>& work, const TripletsCuts& cuts) {
       ++r;
       continue;
     }
+    NANET_ROLLED
     for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = others[k];
     work.count = n;
     r = 0;
@@ -513,13 +545,16 @@ NANET_HD inline EventRings find_in(Work<Kernels>& work, const TripletsCuts& cuts
   work.inverse_time2 = cuts.time_use != 0 ? inverse_square(kTimeWidthSigmas * cuts.time_sigma_ns) : 0.0F;
 
   const std::uint32_t rings_max = at_most(cuts.rings_max, kMaxRings);
+  NANET_ROLLED
   while (work.count < rings_max && add_ring<Kernels>(work, cuts)) {
   }
+  NANET_ROLLED
   for (std::uint32_t pass = 0; pass < at_most(cuts.exchange_passes, kStepsLimit) && work.count > 1; ++pass) {
     if (!exchange_rings<Kernels>(work, cuts)) break;
     if (work.count < rings_max) add_ring<Kernels>(work, cuts);
   }
   drop_weak<Kernels>(work, cuts);
+  NANET_ROLLED
   for (std::uint32_t r = 0; r < work.count; ++r) {
     const Ring ring = ring_of<Kernels>(work, work.rings, work.count, r, cuts);
     if (has_ring(ring.status)) out.rings[out.count++] = ring;

@@ -65,6 +65,7 @@ class AlmagestTeam {
   __device__ static std::uint32_t lay_out(rich::EventHits event, const PackedPoint* packed, Shared& shared) {
     const std::uint32_t looked_at = event.count < rich::kMaxHits ? event.count : rich::kMaxHits;
     std::uint32_t count = 0;
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < looked_at; k += lanes) {
       const std::uint32_t hit = k < looked_at ? event.hits[k] : 1023u;  // no PM there
       const PackedPoint point = packed[hit & 1023u];
@@ -88,6 +89,7 @@ class AlmagestTeam {
   template <class Keep>
   __device__ static std::uint32_t keep_hits(Shared& shared, std::uint32_t count, Keep keep) {
     std::uint32_t left = 0;
+#pragma unroll 1
     for (std::uint32_t n = 0, k = Lanes::lane(); n * lanes < count; ++n, k += lanes) {
       const std::uint32_t at = k < count ? k : 0;
       const PackedPoint point = shared.points[at];
@@ -127,11 +129,17 @@ class AlmagestTeam {
     const Found triplet = best_triplet(shared, count, limits);
     if (triplet.score < 0 || triplet.score < limits.score_min) return {};
     if (limits.ptolemy_hits_min > 3 && !passes_ptolemy(triplet, shared, count, limits)) return {};
-    rich::Ring ring = fit_near(shared, count, triplet.circle, limits.take_in, chosen);
-    if (!rich::has_ring(ring.status) || ring.hits < limits.hits_min) return {};
-    ring = fit_near(shared, count, rich::almagest::circle_of(ring), limits.keep, chosen);
-    if (!rich::has_ring(ring.status) || ring.hits < limits.hits_min || !rich::almagest::is_accepted(ring, limits)) return {};
-    return ring;
+    Circle circle = triplet.circle;
+    float distance = limits.take_in;
+    rich::Ring ring;
+#pragma unroll 1
+    for (int pass = 0; pass < 2; ++pass) {
+      ring = fit_near(shared, count, circle, distance, chosen);
+      if (!rich::has_ring(ring.status) || ring.hits < limits.hits_min) return {};
+      circle = rich::almagest::circle_of(ring);
+      distance = limits.keep;
+    }
+    return rich::almagest::is_accepted(ring, limits) ? ring : rich::Ring{};
   }
 
   // A hit with how far out it is, to be compared as one number: along() above, i and j below. Equal ones are hits of one PM.
@@ -210,21 +218,24 @@ class AlmagestTeam {
       key_b = ::max(key_b, apart & (across > 0) ? key_of_hit : kNoKey);
       if constexpr (kBothSides) key_b_behind = ::max(key_b_behind, apart & (across < 0) ? key_of_hit : kNoKey);
     });
-    Found found = find_c(shared, count, limits, factors, key_a, max_of_shares(key_b));
-    std::int32_t best = Lanes::max(rank(found.score, start));
-    if constexpr (kBothSides) {
-      if (best >> 4 < limits.score_enough * static_cast<std::int32_t>(count)) {
-        const Factors behind = factors_of(start + rich::almagest::kDirections);
-        const Found other = find_c(shared, count, limits, behind, key_a, key_b_behind);
-        const std::int32_t best_behind = Lanes::max(rank(other.score, start + rich::almagest::kDirections));
-        if (best_behind > best) {
-          best = best_behind;
-          found = other;
-        }
+    key_b = max_of_shares(key_b);
+    const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(count);
+    Found found;
+    std::int32_t best = -1;
+#pragma unroll 1  // the code for both sides of A is there once
+    for (std::uint32_t first = 0; first < (kBothSides ? rich::almagest::kStarts : 1u); first += rich::almagest::kDirections) {
+      const Found other = find_c(shared, count, limits, factors_of(start + first), key_a, first == 0 ? key_b : key_b_behind);
+      const std::int32_t mine = rank(other.score, start + first);
+      const std::int32_t most = Lanes::max(mine);
+      if (most > best) {
+        best = most;
+        found = other;
       }
-    } else {
-      const std::int32_t best_first = Lanes::max(start < rich::almagest::kDirections ? rank(found.score, start) : -1);
-      if (best_first >> 4 >= limits.score_enough * static_cast<std::int32_t>(count)) best = best_first;
+      if constexpr (!kBothSides) {
+        const std::int32_t most_of_first = Lanes::max(start < rich::almagest::kDirections ? mine : -1);
+        if (most_of_first >> 4 >= enough) best = most_of_first;
+      }
+      if (best >> 4 >= enough) break;
     }
     if (best < 0) return {};
     const auto winner = static_cast<unsigned>(15 - (best & 15)) & (kBothSides ? 7u : 15u);
@@ -327,6 +338,7 @@ class AlmagestTeam {
                                         std::uint32_t& chosen) {
     rich::RingSums sums;
     chosen = 0;
+#pragma unroll 1
     for (std::uint32_t n = 0, k = Lanes::lane(); k < count; ++n, k += lanes) {
       const PackedPoint hit = shared.points[k];
       if (!rich::almagest::is_near(circle, Point{i_of(hit), j_of(hit), 0}, distance)) continue;
@@ -345,8 +357,8 @@ class AlmagestTeam {
 };
 
 template <>
-struct TeamFinder<rich::FinderKind::almagest> : AlmagestTeam<8> {
-  static constexpr unsigned kLanes = 8;
+struct TeamFinder<rich::FinderKind::almagest> : AlmagestTeam<16> {
+  static constexpr unsigned kLanes = 16;
   static constexpr unsigned kThreads = 128;
   static constexpr unsigned kBlocksAnSm = 8;
 };

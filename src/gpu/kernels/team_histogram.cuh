@@ -112,7 +112,7 @@ class CenterScan {
     std::uint32_t pairs = word + shifted(word, next, 1);  // at b: bins b and b + 1
     const std::uint32_t pairs_before = shifted(0, word, 1);
     std::uint32_t fours_before = pairs_before + shifted(pairs_before, pairs, 2);  // at b: bins b .. b + 3
-#pragma unroll
+#pragma unroll 4                                                                  // all 16 would not stay in the instruction cache
     for (std::uint32_t w = 0; w < kWords; ++w) {
       const std::uint32_t after = w + 2 < kWords ? shared_.columns[w + 2][Lanes::lane()] : 0;
       const std::uint32_t next_pairs = next + shifted(next, after, 1);
@@ -133,9 +133,10 @@ class CenterScan {
     if (bin < 0 || bin >= static_cast<std::int32_t>(rich::kRadiusBins)) return 0;
     return static_cast<std::int32_t>(shared_.columns[bin / 4][lane] >> (8 * (bin % 4)) & 0xffu);
   }
-  __device__ std::int32_t score_at(std::int32_t bin, std::uint32_t lane) const {
+  NANET_DEVICE_CALL __device__ std::int32_t score_at(std::int32_t bin, std::uint32_t lane) const {
     std::int32_t narrow = 0;
     std::int32_t wide = 0;
+#pragma unroll 1
     for (std::int32_t k = bin - 4; k <= bin + 4; ++k) {
       const std::int32_t hits = count_at(k, lane);
       wide += hits;
@@ -145,6 +146,7 @@ class CenterScan {
   }
   __device__ std::int32_t best_score_of_many() {
     std::int32_t most = 0;
+#pragma unroll 1
     for (std::int32_t bin = 0; bin < static_cast<std::int32_t>(rich::kRadiusBins); ++bin)
       most = max(most, score_at(bin, Lanes::lane()));
     clear_column();
@@ -156,6 +158,7 @@ class CenterScan {
     const std::uint32_t factors = factors_of(peak.i, peak.j);
     const std::int32_t center_z = peak.i * peak.i + 3 * peak.j * peak.j;
     Lanes::sync();  // all columns are empty
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k < count; k += 32)
       count_in(&shared_.columns[0][0], cell_of_hit(hits[k], factors, center_z));
     Lanes::sync();
@@ -172,35 +175,34 @@ class CenterScan {
   const std::uint16_t* cells_;
 };
 
-// The hits of an event as rich::find_rings_of wants them: hit k lies in slot k / 32 of lane k % 32.
+// The hits of an event as rich::find_rings_of wants them. Hit k is looked at by lane k % 32 alone, so what is noted of it needs no barrier.
 class WarpHits {
   using Lanes = Team<32>;
-  static constexpr std::uint32_t kSlots = rich::kMaxHits / 32;
 
  public:
   struct Shared {
-    alignas(16) PackedPoint list[rich::kMaxHits];  // the hits left
+    alignas(16) PackedPoint list[rich::kMaxHits];  // the hits left, for a scan
     CenterScan::Shared scan;
+    PackedPoint points[rich::kMaxHits];  // without kPmBit
+    float x_mm[rich::kMaxHits];
+    float y_mm[rich::kMaxHits];
+    std::int8_t time_codes[rich::kMaxHits];
+    std::uint8_t is_left[rich::kMaxHits];  // 1: yes; 0: taken out, or no PM
+    std::uint8_t is_hit[rich::kMaxHits];   // 0: no PM
+    std::uint8_t owners[rich::kMaxHits];   // circle at the last assign(), or kNoOwner
   };
 
   __device__ WarpHits(rich::EventHits event, const DeviceTables& tables, Shared& shared)
-      : shared_(shared), scan_(shared.scan, tables.cells) {
-    const std::uint32_t looked_at = event.count < rich::kMaxHits ? event.count : rich::kMaxHits;
-    for_slots(
-        [&](Slot& slot, std::uint32_t n) {
-          const std::uint32_t k = 32 * n + Lanes::lane();
-          const std::uint32_t hit = k < looked_at ? event.hits[k] : 1023u;  // no PM there
-          const PackedPoint point = tables.packed[hit & 1023u];
-          slot.point = point & ~kPmBit;
-          slot.x_mm = tables.points[hit & 1023u].x_mm;
-          slot.y_mm = tables.points[hit & 1023u].y_mm;
-          slot.time_code = static_cast<std::int16_t>(hit) >> 11;
-          slot.is_left = point != 0;
-          slot.is_hit = point != 0;
-          slot.owner = rich::kNoOwner;
-        },
-        looked_at);
-    used_ = looked_at;
+      : shared_(shared), scan_(shared.scan, tables.cells), used_(event.count < rich::kMaxHits ? event.count : rich::kMaxHits) {
+    for_each([&](std::uint32_t k) {
+      const std::uint32_t hit = event.hits[k];
+      const PackedPoint point = tables.packed[hit & 1023u];
+      shared_.points[k] = point & ~kPmBit;
+      shared_.x_mm[k] = tables.points[hit & 1023u].x_mm;
+      shared_.y_mm[k] = tables.points[hit & 1023u].y_mm;
+      shared_.time_codes[k] = static_cast<std::int8_t>(static_cast<std::int16_t>(hit) >> 11);
+      shared_.is_left[k] = shared_.is_hit[k] = point != 0 ? 1 : 0;
+    });
     count_left();
   }
 
@@ -209,83 +211,67 @@ class WarpHits {
   __device__ rich::CenterPeak peak(float range_mm) {
     Lanes::sync();  // the list before is read
     std::uint32_t count = 0;
-    for_slots(
-        [&](Slot& slot, std::uint32_t) {
-          const std::uint32_t takers = Lanes::ballot(slot.is_left);
-          if (slot.is_left)
-            shared_.list[count + static_cast<std::uint32_t>(__popc(takers & ((1u << Lanes::lane()) - 1u)))] = slot.point;
-          count += static_cast<std::uint32_t>(__popc(takers));
-        },
-        used_);
+#pragma unroll 1
+    for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < used_; k += 32) {
+      const bool take = k < used_ && shared_.is_left[k] != 0;
+      const std::uint32_t takers = Lanes::ballot(take);
+      if (take) shared_.list[count + static_cast<std::uint32_t>(__popc(takers & ((1u << Lanes::lane()) - 1u)))] = shared_.points[k];
+      count += static_cast<std::uint32_t>(__popc(takers));
+    }
     if (Lanes::lane() < ((0u - count) & 3u)) shared_.list[count + Lanes::lane()] = CenterScan::kNowhere;
     Lanes::sync();
     return scan_.peak(shared_.list, count, range_mm);
   }
 
-  __device__ bool refit_left(const rich::RefitCuts& cuts, rich::Circle& circle) {
-    return refit(cuts, circle, [](const Slot& slot) { return slot.is_left; });
-  }
-  __device__ rich::Ring fit_left(float window_mm, const rich::Circle& circle) {
-    return fit(window_mm, circle, [](const Slot& slot) { return slot.is_left; });
-  }
+  __device__ bool refit_left(const rich::RefitCuts& cuts, rich::Circle& circle) { return refit(shared_.is_left, 1, cuts, circle); }
+  __device__ rich::Ring fit_left(float window_mm, const rich::Circle& circle) { return fit(shared_.is_left, 1, window_mm, circle); }
   __device__ void take_out(const rich::Circle& circle, float distance_mm) {
-    for_slots(
-        [&](Slot& slot, std::uint32_t) { slot.is_left = slot.is_left && !rich::is_near(circle, distance_mm, slot.x_mm, slot.y_mm); },
-        used_);
+    for_each([&](std::uint32_t k) {
+      if (rich::is_near(circle, distance_mm, shared_.x_mm[k], shared_.y_mm[k])) shared_.is_left[k] = 0;
+    });
     count_left();
   }
 
-  __device__ void assign(const rich::Circle* circles, std::uint32_t count) {
-    for_slots(
-        [&](Slot& slot, std::uint32_t) {
-          slot.owner = slot.is_hit ? rich::nearest_circle(circles, count, slot.x_mm, slot.y_mm) : rich::kNoOwner;
-        },
-        used_);
+  NANET_DEVICE_CALL __device__ void assign(const rich::Circle* circles, std::uint32_t count) {
+    for_each([&](std::uint32_t k) {
+      const std::uint8_t nearest = rich::nearest_circle(circles, count, shared_.x_mm[k], shared_.y_mm[k]);
+      shared_.owners[k] = shared_.is_hit[k] != 0 ? nearest : rich::kNoOwner;
+    });
   }
   __device__ bool refit_owned(std::uint32_t r, const rich::RefitCuts& cuts, rich::Circle& circle) {
-    return refit(cuts, circle, [r](const Slot& slot) { return slot.owner == r; });
+    return refit(shared_.owners, r, cuts, circle);
   }
   __device__ rich::Ring fit_owned(std::uint32_t r, float window_mm, const rich::Circle& circle) {
-    return fit(window_mm, circle, [r](const Slot& slot) { return slot.owner == r; });
+    return fit(shared_.owners, r, window_mm, circle);
   }
 
  private:
-  struct Slot {
-    PackedPoint point;  // without kPmBit
-    float x_mm, y_mm;
-    std::int32_t time_code;
-    std::uint32_t owner;
-    bool is_hit, is_left;
-  };
-
-  // Calls take(slot, its number) for the slots that hold one of the first `count` hits.
-  template <class Take>
-  __device__ void for_slots(Take take, std::uint32_t count) {
-#pragma unroll
-    for (std::uint32_t n = 0; n < kSlots; ++n) {
-      if (32 * n < count) take(slots_[n], n);
-    }
+  template <class F>
+  __device__ void for_each(F f) const {
+#pragma unroll 1
+    for (std::uint32_t k = Lanes::lane(); k < used_; k += 32) f(k);
   }
 
   __device__ void count_left() {
-    left_ = 0;
-    for_slots([&](Slot& slot, std::uint32_t) { left_ += static_cast<std::uint32_t>(__popc(Lanes::ballot(slot.is_left))); }, used_);
+    std::int32_t mine = 0;
+    for_each([&](std::uint32_t k) { mine += shared_.is_left[k]; });
+    left_ = static_cast<std::uint32_t>(Lanes::sum(mine));
   }
 
-  // As rich::refit_circle, of the hits that `takes` says.
-  template <class Takes>
-  __device__ bool refit(const rich::RefitCuts& cuts, rich::Circle& circle, Takes takes) {
+  // As rich::refit_circle, of the hits with this label.
+  NANET_DEVICE_CALL __device__ bool refit(const std::uint8_t* labels, std::uint32_t label, const rich::RefitCuts& cuts,
+                                          rich::Circle& circle) const {
     const std::uint32_t passes = cuts.passes < rich::kMaxRefitPasses ? cuts.passes : rich::kMaxRefitPasses;
+#pragma unroll 1
     for (std::uint32_t pass = 0; pass < passes; ++pass) {
       const float inverse = rich::inverse_scale2(cuts, pass);
       rich::WeightedSums sums;
-      for_slots(
-          [&](Slot& slot, std::uint32_t) {
-            if (!takes(slot)) return;
-            const std::int32_t weight = rich::biweight(slot.x_mm - circle.x_mm, slot.y_mm - circle.y_mm, circle.radius_mm, inverse);
-            rich::add_weighted(sums, weight, sums_of(slot.point));
-          },
-          used_);
+      for_each([&](std::uint32_t k) {
+        if (labels[k] != label) return;
+        const std::int32_t weight = rich::biweight(shared_.x_mm[k] - circle.x_mm, shared_.y_mm[k] - circle.y_mm, circle.radius_mm,
+                                                   inverse);
+        rich::add_weighted(sums, weight, sums_of(shared_.points[k]));
+      });
       const rich::WeightedSums all{Lanes::sum(sums.weight), Lanes::sum(sums.sums)};
       if (!rich::solve_circle(all, circle)) return false;
     }
@@ -293,17 +279,15 @@ class WarpHits {
   }
 
   // As rich::fit_near.
-  template <class Takes>
-  __device__ rich::Ring fit(float window_mm, const rich::Circle& circle, Takes takes) {
+  NANET_DEVICE_CALL __device__ rich::Ring fit(const std::uint8_t* labels, std::uint32_t label, float window_mm,
+                                              const rich::Circle& circle) const {
     rich::RingSums sums;
     std::int32_t time_codes = 0;
-    for_slots(
-        [&](Slot& slot, std::uint32_t) {
-          if (!takes(slot) || !rich::is_near(circle, window_mm, slot.x_mm, slot.y_mm)) return;
-          rich::add(sums, sums_of(slot.point));
-          time_codes += slot.time_code;
-        },
-        used_);
+    for_each([&](std::uint32_t k) {
+      if (labels[k] != label || !rich::is_near(circle, window_mm, shared_.x_mm[k], shared_.y_mm[k])) return;
+      rich::add(sums, sums_of(shared_.points[k]));
+      time_codes += shared_.time_codes[k];
+    });
     rich::Ring ring = fast_solve_ring(Lanes::sum(sums));
     time_codes = Lanes::sum(time_codes);
     if (ring.hits > 0) ring.time_ns = static_cast<float>(time_codes) / static_cast<float>(ring.hits) * rich::kHitTimeUnitNs;
@@ -312,8 +296,7 @@ class WarpHits {
 
   Shared& shared_;
   CenterScan scan_;
-  Slot slots_[kSlots];
-  std::uint32_t used_ = 0;  // hits looked at, those without a PM among them
+  std::uint32_t used_;  // hits looked at, those without a PM among them
   std::uint32_t left_ = 0;
 };
 
@@ -321,7 +304,7 @@ template <>
 struct TeamFinder<rich::FinderKind::histogram> {
   static constexpr unsigned kLanes = 32;
   static constexpr unsigned kThreads = 256;
-  static constexpr unsigned kBlocksAnSm = 3;
+  static constexpr unsigned kBlocksAnSm = 4;
   static constexpr bool kCellsInShared = true;
   using Shared = WarpHits::Shared;
 

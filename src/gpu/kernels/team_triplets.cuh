@@ -19,6 +19,7 @@ struct TripletKernels {
   using CircleCuts = rich::triplets::CircleCuts;
   using SeedBest = rich::triplets::SeedBest;
   using FitSums = rich::triplets::FitSums;
+  using Gain = rich::triplets::Gain;
   using RingTotals = rich::triplets::RingTotals;
   static constexpr std::uint32_t kHits = rich::kMaxHits;
   static constexpr std::uint32_t kPartners = rich::triplets::kPartnersMax;
@@ -28,14 +29,22 @@ struct TripletKernels {
     float p_mm[64], q_mm[64], r4_mm2[64], time_ns[64];
   };
 
+  // Terms of sums over hits, of which zeros fill up the last four.
+  struct Terms {
+    float first[kHits], second[kHits];
+  };
+
   struct Shared {
     alignas(16) float4 seen[kHits];  // from the seed: x, y, x^2 + y^2, and the weight; outside of searches, nearness to each ring
     alignas(16) float x_mm[kHits];
     alignas(16) float y_mm[kHits];
     alignas(16) float time_ns[kHits];
     alignas(16) float weight[kHits];
-    float search_weight[kHits];
-    Candidates candidates;
+    alignas(16) float search_weight[kHits];
+    union {
+      Candidates candidates;  // while a seed is looked at
+      Terms terms;            // else
+    };
     std::uint8_t search_hit[kHits];  // of each hit of a search, its number in the event
     std::uint8_t partner[kHits];     // of a seed, numbers in the search
   };
@@ -80,6 +89,7 @@ struct TripletKernels {
   template <class F>
   __device__ static void each(std::uint32_t count, F f) {
     Lanes::sync();
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k < count; k += 32) f(k);
     Lanes::sync();
   }
@@ -96,8 +106,8 @@ struct TripletKernels {
     Shared& s = arrays.shared;
     const std::uint32_t hits = arrays.hits.plane.count;
     std::uint32_t count = 0;
-    float left = 0.0F;
     Lanes::sync();
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < hits; k += 32) {
       const float weight = k < hits ? s.weight[k] : 0.0F;
       const bool take = k < hits && weight >= rich::triplets::kSearchWeightMin;
@@ -106,9 +116,8 @@ struct TripletKernels {
       s.search_weight[at] = weight;
       s.search_hit[at] = static_cast<std::uint8_t>(k);
     }
-    for (std::uint32_t k = 0; k < hits; ++k) left += s.weight[k];
     Lanes::sync();
-    return {{s.search_weight, count}, left};
+    return {{s.search_weight, count}, sum_of_weights(arrays)};
   }
 
   __device__ static View view_from_seed(Arrays& arrays, const Search& search, std::uint32_t seed, const CircleCuts& cuts) {
@@ -118,6 +127,7 @@ struct TripletKernels {
     const float distance2_min = cuts.pair_distance_min_mm * cuts.pair_distance_min_mm;
     const float window_ns = cuts.time_window_ns > 0.0F ? cuts.time_window_ns : 1.0e9F;
     Lanes::sync();
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < view.count; k += 32) {
       bool take = false;
       if (k < view.count) {
@@ -193,8 +203,10 @@ struct TripletKernels {
     std::uint32_t scored = 0;  // circles before those that wait
     std::uint32_t best_at = 0;
     SeedBest mine = best;
+#pragma unroll 1
     for (std::uint32_t first = 0; first < pairs; first += 32) {
       const bool is_pair = first + Lanes::lane() < pairs;
+#pragma unroll 1
       while (is_pair && k >= n) {  // row j is at its end
         k = k - n + j + 2;
         ++j;
@@ -237,32 +249,36 @@ struct TripletKernels {
   }
 
   // A circle a lane; each lane remembers its first best.
-  __device__ static void score(const Arrays& arrays, const View& view, const CircleCuts& cuts, std::uint32_t count,
-                               std::uint32_t before, SeedBest& mine, std::uint32_t& best_at) {
+  NANET_DEVICE_CALL __device__ static void score(const Arrays& arrays, const View& view, const CircleCuts& cuts,
+                                                 std::uint32_t count, std::uint32_t before, SeedBest& mine, std::uint32_t& best_at) {
     const std::uint32_t lane = Lanes::lane();
     if (lane >= count) return;
     const Shared& s = arrays.shared;
     const SeedBest circle{0, s.candidates.p_mm[lane], s.candidates.q_mm[lane], s.candidates.r4_mm2[lane], s.candidates.time_ns[lane]};
     const float scale = rich::triplets::inverse_square(cuts.width_mm) / circle.r4_mm2;
-    const bool timed = cuts.time_width_ns > 0.0F;
-    const float inverse_time2 = rich::triplets::inverse_square(cuts.time_width_ns);
     float score = 0.0F;
-#pragma unroll 4
-    for (std::uint32_t k = 0; k < view.count; ++k) {
-      const float4 hit = s.seen[k];
-      const float u = (hit.z - circle.p_mm * hit.x) - circle.q_mm * hit.y;
-      float add = hit.w * rich::triplets::tent(u * u * scale);
-      if (timed) {
+    if (cuts.time_width_ns > 0.0F) {
+      const float inverse_time2 = rich::triplets::inverse_square(cuts.time_width_ns);
+#pragma unroll 1
+      for (std::uint32_t k = 0; k < view.count; ++k) {
         const float dt = s.time_ns[s.search_hit[k]] - circle.time_ns;
-        add = add * rich::triplets::tent(dt * dt * inverse_time2);
+        score += nearness_of(s.seen[k], circle, scale) * rich::triplets::tent(dt * dt * inverse_time2);
       }
-      score += add;
+    } else {
+#pragma unroll 4
+      for (std::uint32_t k = 0; k < view.count; ++k) score += nearness_of(s.seen[k], circle, scale);
     }
     score = score - cuts.penalty_per_mm * (0.5F * std::sqrt(circle.r4_mm2));
     if (!(score > mine.score)) return;
     mine = circle;
     mine.score = score;
     best_at = before + lane;
+  }
+
+  // Its weight, less with the distance from the circle.
+  __device__ static float nearness_of(const float4& hit, const SeedBest& circle, float scale) {
+    const float u = (hit.z - circle.p_mm * hit.x) - circle.q_mm * hit.y;
+    return hit.w * rich::triplets::tent(u * u * scale);
   }
 
   // The best of all lanes, of equal ones the first circle. Scores that are better than `best` are positive, so their bits compare as integers.
@@ -277,7 +293,8 @@ struct TripletKernels {
             Lanes::from_lane(mine.r4_mm2, winner), Lanes::from_lane(mine.time_ns, winner)};
   }
 
-  __device__ static void near_to(const Hits& hits, const Circle& circle, float inverse_width2, float inverse_time2, float* out) {
+  NANET_DEVICE_CALL __device__ static void near_to(const Hits& hits, const Circle& circle, float inverse_width2,
+                                                   float inverse_time2, float* out) {
     each(hits.plane.count, [&](std::uint32_t k) {
       const float dx = hits.plane.x_mm[k] - circle.x_mm;
       const float dy = hits.plane.y_mm[k] - circle.y_mm;
@@ -288,12 +305,13 @@ struct TripletKernels {
   }
 
   // Lanes 0 to 15 keep the partial sums of the first five sums, lanes 16 to 31 those of the others.
-  __device__ static FitSums fit_sums(const Hits& hits, const float* weight, const Circle& circle, float inverse_width2,
-                                     float inverse_time2) {
+  NANET_DEVICE_CALL __device__ static FitSums fit_sums(const Hits& hits, const float* weight, const Circle& circle,
+                                                       float inverse_width2, float inverse_time2) {
     constexpr unsigned kHalf = rich::triplets::kFitSumCount / 2;
     static_assert(rich::triplets::kFitLanes == 16 && kHalf == 5);
     const bool upper = Lanes::lane() >= 16;
     float parts[kHalf] = {};
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < hits.plane.count; k += 32) {
       float terms[2 * kHalf] = {};
       if (k < hits.plane.count) terms_of(hits, weight, circle, inverse_width2, inverse_time2, k, terms);
@@ -357,31 +375,61 @@ struct TripletKernels {
     return kept + Lanes::from_other(second ? s0 : s1, lane_xor);
   }
 
-  // Each lane finds out about its hits; then all add them up in order. Spoils nearness[which]: the squared distance of a hit of its own, -1 of another's.
-  __device__ static RingTotals ring_totals(Arrays& arrays, std::uint32_t count, std::uint32_t which, const Circle& circle) {
-    RingTotals totals;
+  // Each lane forms the terms f(k, first, second) of its hits; then all add both up in order of hits.
+  template <class F>
+  __device__ static float2 sum_in_order(const Arrays& arrays, F f) {
+    Terms& terms = arrays.shared.terms;
+    const std::uint32_t count = arrays.hits.plane.count;
+    each((count + 3u) & ~3u, [&](std::uint32_t k) {
+      terms.first[k] = 0.0F;
+      terms.second[k] = 0.0F;
+      if (k < count) f(k, terms.first[k], terms.second[k]);
+    });
+    return add_up(terms, count);
+  }
+  NANET_DEVICE_CALL __device__ static float2 add_up(const Terms& terms, std::uint32_t count) {
+    float2 sum{0.0F, 0.0F};
+#pragma unroll 1
+    for (std::uint32_t k = 0; k < count; k += 4) {
+      const float4 a = *reinterpret_cast<const float4*>(terms.first + k);
+      const float4 b = *reinterpret_cast<const float4*>(terms.second + k);
+      sum.x = (((sum.x + a.x) + a.y) + a.z) + a.w;
+      sum.y = (((sum.y + b.x) + b.y) + b.z) + b.w;
+    }
+    return sum;
+  }
+
+  __device__ static float sum_of_weights(const Arrays& arrays) {
+    return sum_in_order(arrays, [&](std::uint32_t k, float& first, float&) { first = arrays.weight[k]; }).x;
+  }
+
+  __device__ static Gain gain_of(const Arrays& arrays, const float* near) {
+    const float2 sums = sum_in_order(arrays, [&](std::uint32_t k, float& first, float& second) {
+      first = arrays.weight[k] * near[k];
+      second = near[k] > 0.0F ? 0.0F : arrays.weight[k];
+    });
+    return {sums.x, sums.y};
+  }
+
+  __device__ static RingTotals ring_totals(const Arrays& arrays, std::uint32_t count, std::uint32_t which, const Circle& circle) {
     std::uint32_t octants = 0;
-    float* const squares = arrays.nearness[which];
-    each(arrays.hits.plane.count, [&](std::uint32_t k) {
+    std::int32_t hits = 0;
+    const float2 sums = sum_in_order(arrays, [&](std::uint32_t k, float& first, float& second) {
       const float near = arrays.nearness[which][k];
       bool mine = near > 0.0F;
+#pragma unroll 1
       for (std::uint32_t r = 0; r < count; ++r)
         mine = mine & ((arrays.nearness[r][k] < near) | ((arrays.nearness[r][k] == near) & (r >= which)));
+      if (!mine) return;
       const float dx = arrays.hits.plane.x_mm[k] - circle.x_mm;
       const float dy = arrays.hits.plane.y_mm[k] - circle.y_mm;
       const float residual = std::sqrt(dx * dx + dy * dy) - circle.radius_mm;
-      squares[k] = mine ? residual * residual : -1.0F;
-      octants |= mine ? rich::triplets::octant_of(dx, dy) : 0u;
+      first = residual * residual;
+      second = arrays.hits.time_ns[k];
+      octants |= rich::triplets::octant_of(dx, dy);
+      ++hits;
     });
-    totals.octants = __reduce_or_sync(0xffffffffu, octants);
-    for (std::uint32_t k = 0; k < arrays.hits.plane.count; ++k) {
-      const float square = squares[k];
-      if (!(square >= 0.0F)) continue;
-      totals.square += square;
-      totals.time_ns += arrays.hits.time_ns[k];
-      ++totals.hits;
-    }
-    return totals;
+    return {static_cast<std::uint32_t>(Lanes::sum(hits)), __reduce_or_sync(0xffffffffu, octants), sums.x, sums.y};
   }
 
   // The hits in the order of rich::lay_out_hits, in shared memory; returns their number. Hits of equal keys are the same.
@@ -390,6 +438,7 @@ struct TripletKernels {
     const std::uint32_t looked_at = event.count < kHits ? event.count : kHits;
     std::uint32_t count = 0;
     Lanes::sync();  // the event before is read
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k - Lanes::lane() < looked_at; k += 32) {
       const std::uint32_t hit = k < looked_at ? event.hits[k] : 1023u;  // no PM there
       const bool take = points[hit & 1023u].mapped != 0;
@@ -398,9 +447,11 @@ struct TripletKernels {
         keys[at] = static_cast<std::uint32_t>(rich::hit_order(static_cast<std::uint16_t>(hit))) << 8 | at;  // no two are alike
     }
     Lanes::sync();
+#pragma unroll 1
     for (std::uint32_t k = Lanes::lane(); k < count; k += 32) {
       const std::uint32_t key = keys[k];
       std::uint32_t rank = 0;
+#pragma unroll 4
       for (std::uint32_t other = 0; other < count; ++other) rank += keys[other] < key ? 1u : 0u;
       const rich::PmPoint& point = points[key >> 14];
       const auto code = static_cast<std::int32_t>(key >> 9 & 31u);
