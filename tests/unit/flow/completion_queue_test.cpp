@@ -48,7 +48,7 @@ TEST(CompletionQueue, EntryIsTheContractInMemory) {
                                       0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x34, 0x33,
                                       0x32, 0x31, 0x44, 0x43, 0x42, 0x41, 0x54, 0x53, 0x52, 0x51, 0x0c, 0,    2,
                                       0,    0,    0,    0,    0,    0,    0,    0,    0,    0x62, 0x61, 0x72, 0x71,
-                                      0x82, 0x81, 0x91, 0xA1, 1,    0,    0,    0,    0,    0,    0,    0};
+                                      0x82, 0x81, 0x91, 0xA1, 8,    7,    6,    5,    1,    0,    0,    0};
   EXPECT_EQ(std::memcmp(queue.memory().data(), expected, 64), 0);
   EXPECT_EQ(queue.memory().size(), 4u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(queue.memory().data()) % 4096, 0u);
