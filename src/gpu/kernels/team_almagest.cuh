@@ -215,8 +215,8 @@ class AlmagestTeam {
       const std::int32_t key_of_hit = key_of(dot2(factors.out, hit, 0), hit);
       const std::int32_t across = side(hit);
       const bool apart = to_a(hit) > limits.pair_z;
-      key_b = ::max(key_b, apart & (across > 0) ? key_of_hit : kNoKey);
-      if constexpr (kBothSides) key_b_behind = ::max(key_b_behind, apart & (across < 0) ? key_of_hit : kNoKey);
+      key_b = ::max(key_b, (apart & (across > 0)) ? key_of_hit : kNoKey);
+      if constexpr (kBothSides) key_b_behind = ::max(key_b_behind, (apart & (across < 0)) ? key_of_hit : kNoKey);
     });
     key_b = max_of_shares(key_b);
     const std::int32_t enough = limits.score_enough * static_cast<std::int32_t>(count);
@@ -285,9 +285,10 @@ class AlmagestTeam {
       const auto z = static_cast<std::int32_t>(hit >> 16);
       const std::int32_t dot = dot2(dot_factors, hit, dot_ab) + z;
       const std::int32_t cross = dot2(cross_factors, hit, minus_cross_a);
-      const bool beside = (to_a(hit) > limits.far_pair_z) & (side(hit) < 0);
+      const bool apart = to_a(hit) > limits.far_pair_z;
+      const bool beside = side(hit) < 0;
       const bool round = static_cast<std::uint32_t>(abs(dot)) <= static_cast<std::uint32_t>(abs(cross)) * limit >> 16;
-      key_c = ::max(key_c, beside & round ? key_of(dot2(factors.out, hit, 0), hit) : kNoKey);
+      key_c = ::max(key_c, (apart & beside & round) ? key_of(dot2(factors.out, hit, 0), hit) : kNoKey);
     });
     key_c = max_of_shares(key_c);
     std::int32_t score = 0;

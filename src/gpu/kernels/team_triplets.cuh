@@ -189,7 +189,7 @@ struct TripletKernels {
     const float center_y = 0.5F * q + view.seed_y_mm;
     const bool apart = (dx * dx + dy * dy >= distance2_min) & (dt * dt <= window_ns * window_ns);
     const bool sized = (r4 >= r4_min) & (r4 <= r4_max) & (center_x * center_x + center_y * center_y <= center2_max);
-    return {p, q, r4, ((view.seed_time_ns + ta) + tb) * (1.0F / 3.0F), !flat & apart & sized};
+    return {p, q, r4, ((view.seed_time_ns + ta) + tb) * (1.0F / 3.0F), !flat && apart && sized};
   }
 
   // All pairs of partners, 32 at a time; those that make a circle wait until there are 32 of them.
