@@ -59,30 +59,30 @@ NANET_HD constexpr float clamp_cut(float value, float low, float high) { return 
 
 NANET_HD inline MixtureSetup prepare_mixture(const MixtureCuts& cuts) {
   MixtureSetup setup;
-  const float narrow = kSpreadRmsMm / clamp_cut(cuts.sigma_mm, 1.0F, 50.0F);
+  const float narrow = ordinary_quotient(kSpreadRmsMm, clamp_cut(cuts.sigma_mm, 1.0F, 50.0F));
   const float narrow2 = narrow * narrow;
   const float center_mm = clamp_cut(cuts.center_sigma_mm, 1.0F, 1.0e4F);
   const float noise_width = clamp_cut(cuts.noise_width, 0.01F, 100.0F);
   const float yield_width = clamp_cut(cuts.yield_width, 0.01F, 100.0F);
   setup.noise = clamp_cut(cuts.noise_hits, 0.01F, 100.0F);
-  setup.noise_shape = 1.0F / (noise_width * noise_width);
-  setup.yield_shape = 1.0F / (yield_width * yield_width);
+  setup.noise_shape = ordinary_inverse(noise_width * noise_width);
+  setup.yield_shape = ordinary_inverse(yield_width * yield_width);
   setup.spread_a = kSpreadA * narrow2;
   setup.spread_b = kSpreadB * (narrow2 * narrow2);
-  setup.amplitude = kSpreadPeak * narrow * 0.15915494F * (976.0F * kPmAreaMm2) / setup.noise;
+  setup.amplitude = ordinary_quotient(kSpreadPeak * narrow * 0.15915494F * (976.0F * kPmAreaMm2), setup.noise);
   setup.yield = clamp_cut(cuts.ring_yield, 0.1F, 100.0F);
-  setup.yield_pull = setup.yield_shape / setup.yield;
-  setup.pool_gain = setup.amplitude * setup.yield / 130.0F;
-  const float reach_mm = 17.0F / narrow;
-  setup.inverse_reach2 = 1.0F / (reach_mm * reach_mm);
-  setup.inverse_two_center2 = 0.5F / (center_mm * center_mm);
+  setup.yield_pull = ordinary_quotient(setup.yield_shape, setup.yield);
+  setup.pool_gain = ordinary_quotient(setup.amplitude * setup.yield, 130.0F);
+  const float reach_mm = ordinary_quotient(17.0F, narrow);
+  setup.inverse_reach2 = ordinary_inverse(reach_mm * reach_mm);
+  setup.inverse_two_center2 = ordinary_quotient(0.5F, center_mm * center_mm);
   setup.radius_min_mm = clamp_cut(cuts.radius_min_mm, 10.0F, 500.0F);
   setup.radius_max_mm = clamp_cut(cuts.radius_max_mm, 10.0F, 500.0F);
   const float pair_mm = clamp_cut(cuts.pair_distance_min_mm, 1.0F, 1000.0F);
   setup.pair_distance2_min = pair_mm * pair_mm;
   const float time_ns = clamp_cut(cuts.time_sigma_ns, 0.01F, 10.0F);
   const float sigma2 = time_ns * time_ns + kHitTimeUnitNs * kHitTimeUnitNs / 12.0F;
-  setup.time_peak = 32.0F * kHitTimeUnitNs * 0.39894228F / std::sqrt(sigma2);
+  setup.time_peak = ordinary_quotient(32.0F * kHitTimeUnitNs * 0.39894228F, ordinary_root(sigma2));
   setup.time_two_sigma2 = 2.0F * sigma2;
   setup.ring_penalty = cuts.ring_penalty;
   setup.start_gap = cuts.start_gap;
@@ -154,7 +154,7 @@ NANET_HD inline float share_on_disk(float x_mm, float y_mm, float radius_mm) {
 // Density of a hit's time on a ring over that of the noise; 1 where time is not used.
 NANET_HD inline float time_weight(const MixtureSetup& setup, float time_ns) {
   if (setup.time_use == 0) return 1.0F;
-  const float p = time_ns * time_ns / setup.time_two_sigma2;
+  const float p = ordinary_quotient(time_ns * time_ns, setup.time_two_sigma2);
   return setup.time_peak * exp_minus(p < 80.0F ? p : 80.0F);
 }
 
@@ -253,8 +253,8 @@ NANET_HD inline Ring ring_of(const MixtureRing& ring, std::uint32_t hits, float 
   return {.x_mm = ring.x_mm,
           .y_mm = ring.y_mm,
           .radius_mm = ring.radius_mm,
-          .rms_mm = std::sqrt(square / static_cast<float>(hits)),
-          .time_ns = time_ns / static_cast<float>(hits),
+          .rms_mm = ordinary_root(ordinary_quotient(square, static_cast<float>(hits))),
+          .time_ns = ordinary_quotient(time_ns, static_cast<float>(hits)),
           .hits = static_cast<std::uint16_t>(hits),
           .status = RingStatus::ring};
 }
@@ -315,8 +315,9 @@ NANET_HD inline void add_hit(const MixtureSetup& setup, float share, float t, fl
   add(kSumDisk, share * disk);
 }
 
-// Newton's step for centre and radius; returns the largest move.
-NANET_HD inline float move_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
+// Newton's step for centre and radius; returns the largest move. Divides by divide(a, b).
+template <class Divide>
+NANET_HD inline float move_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring, Divide&& divide) {
   const float prior = setup.inverse_two_center2;  // halves, as the sums
   const float cc = sums[kSumCC] + prior;
   const float ss = sums[kSumSS] + prior;
@@ -326,36 +327,61 @@ NANET_HD inline float move_ring(const MixtureSetup& setup, const float* sums, Mi
   const float s = sums[kSumS];
   const float gx = sums[kSumTC] - prior * ring.x_mm;
   const float gy = sums[kSumTS] - prior * ring.y_mm;
-  const float gr = sums[kSumT] - (0.5F * kRadiusBias) * sums[kSumHits] / ring.radius_mm;
+  const float gr = sums[kSumT] - divide((0.5F * kRadiusBias) * sums[kSumHits], ring.radius_mm);
   const float a = ss * n - s * s;
   const float b = c * s - cs * n;
   const float d = cs * s - c * ss;
   const float det = (cc * a + cs * b) + c * d;
-  if (!(det > 1.0e-12F)) return 0.0F;
-  float dx = ((gx * a + gy * b) + gr * d) / det;
-  float dy = ((gx * b + gy * (cc * n - c * c)) + gr * (cs * c - cc * s)) / det;
-  float dr = ((gx * d + gy * (cs * c - cc * s)) + gr * (cc * ss - cs * cs)) / det;
+  const float dx = divide((gx * a + gy * b) + gr * d, det);
+  const float dy = divide((gx * b + gy * (cc * n - c * c)) + gr * (cs * c - cc * s), det);
+  const float dr = divide((gx * d + gy * (cs * c - cc * s)) + gr * (cc * ss - cs * cs), det);
   const float ax = std::abs(dx);
   const float ay = std::abs(dy);
   const float ar = std::abs(dr);
   const float axy = ax > ay ? ax : ay;
   const float largest = axy > ar ? axy : ar;
-  if (!(largest < 1.0e6F)) return 0.0F;
-  if (largest > kMixtureStepMm) {
-    const float shorter = kMixtureStepMm / largest;
-    dx = dx * shorter;
-    dy = dy * shorter;
-    dr = dr * shorter;
+  const bool moves = det > 1.0e-12F && largest < 1.0e6F;
+  const float shorter = largest > kMixtureStepMm ? ordinary_quotient(kMixtureStepMm, largest) : 1.0F;
+  ring.x_mm = moves ? ring.x_mm + dx * shorter : ring.x_mm;
+  ring.y_mm = moves ? ring.y_mm + dy * shorter : ring.y_mm;
+  ring.radius_mm = moves ? clamp_cut(ring.radius_mm + dr * shorter, 20.0F, 600.0F) : ring.radius_mm;
+  return moves ? largest : 0.0F;
+}
+
+NANET_HD inline float move_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
+  return move_ring(setup, sums, ring, [](float a, float b) { return a / b; });
+}
+
+#ifdef __CUDA_ARCH__
+// As move_ring, which is called only where a number next to nothing is divided: a ring without hits.
+__device__ [[gnu::noinline]] inline float move_empty_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
+  return move_ring(setup, sums, ring);
+}
+__device__ inline float move_ring_quickly(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
+  std::uint32_t least = ~0u;  // of what is divided, as bits; 0 counts as much
+  MixtureRing moved = ring;
+  float largest = move_ring(setup, sums, moved, [&](float a, float b) {
+    const std::uint32_t bits = 2 * std::bit_cast<std::uint32_t>(a) - 1;
+    least = bits < least ? bits : least;
+    return ordinary_quotient(a, b);
+  });
+  if (least < 2 * std::bit_cast<std::uint32_t>(0x1p-95F) - 1) {
+    MixtureRing other = ring;
+    largest = move_empty_ring(setup, sums, other);
+    moved = other;
   }
-  ring.x_mm += dx;
-  ring.y_mm += dy;
-  ring.radius_mm = clamp_cut(ring.radius_mm + dr, 20.0F, 600.0F);
+  ring = moved;
   return largest;
 }
+#else
+NANET_HD inline float move_ring_quickly(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
+  return move_ring(setup, sums, ring);
+}
+#endif
 
 // One EM step of a ring, from its sums; returns the largest move.
 NANET_HD inline float maximise_ring(const MixtureSetup& setup, const float* sums, MixtureRing& ring) {
-  const float moved_mm = move_ring(setup, sums, ring);
+  const float moved_mm = move_ring_quickly(setup, sums, ring);
   ring.yield = ordinary_quotient(sums[kSumHits] + setup.yield_shape,
                                  share_on_disk(ring.x_mm, ring.y_mm, ring.radius_mm) + setup.yield_pull);
   if (setup.disk_use != 0) ring.disk_share = ordinary_quotient(sums[kSumDisk] + kDiskPrior, sums[kSumHits] + 2.0F * kDiskPrior);

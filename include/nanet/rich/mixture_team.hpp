@@ -74,14 +74,10 @@ class MixtureTeam {
     Warp::sync();
   }
 
-  NANET_HD void copy(MixtureSlot to, MixtureSlot from) {
-    copy_words(to, from, Warp::lane());
-    Warp::sync();
-  }
+  NANET_HD void copy(MixtureSlot to, MixtureSlot from) { copy_words(memory_, to, from, Warp::lane()); }
 
   NANET_HD void with(MixtureSlot to, MixtureSlot from, const MixtureCircle& circle) {
-    copy_words(to, from, Warp::lane());
-    Warp::sync();
+    copy(to, from);
     if (Warp::lane() == 0) {
       MixtureModel& model = memory_->models[to];
       model.rings[model.count++] = ring_on(memory_->setup, circle);
@@ -91,15 +87,13 @@ class MixtureTeam {
 
   NANET_HD void without(MixtureSlot to, MixtureSlot from, std::uint32_t ring) {
     const bool behind = Warp::lane() >= kRingWords * ring && Warp::lane() < kRingWords * (kMaxRings - 1);
-    copy_words(to, from, behind ? Warp::lane() + kRingWords : Warp::lane());
-    Warp::sync();
+    copy_words(memory_, to, from, behind ? Warp::lane() + kRingWords : Warp::lane());
     if (Warp::lane() == 0) --memory_->models[to].count;
     Warp::sync();
   }
 
   NANET_HD void only(MixtureSlot to, MixtureSlot from, std::uint32_t ring) {
-    copy_words(to, from, Warp::lane() < kRingWords ? Warp::lane() + kRingWords * ring : Warp::lane());
-    Warp::sync();
+    copy_words(memory_, to, from, Warp::lane() < kRingWords ? Warp::lane() + kRingWords * ring : Warp::lane());
     if (Warp::lane() == 0) memory_->models[to].count = 1;
     Warp::sync();
   }
@@ -150,12 +144,14 @@ class MixtureTeam {
     return count;
   }
 
-  // Word lane() of a model from word `word` of another.
-  NANET_HD void copy_words(MixtureSlot to, MixtureSlot from, std::uint32_t word) {
+  // Word lane() of a model becomes word `word` of another.
+  [[gnu::noinline]] NANET_HD static void copy_words(Memory memory, MixtureSlot to, MixtureSlot from, std::uint32_t word) {
     Warp::sync();
-    if (Warp::lane() >= kModelWords) return;
-    auto* const target = reinterpret_cast<unsigned char*>(&memory_->models[to]) + 4 * Warp::lane();
-    std::memcpy(target, reinterpret_cast<const unsigned char*>(&memory_->models[from]) + 4 * word, 4);
+    if (Warp::lane() < kModelWords) {
+      auto* const target = reinterpret_cast<unsigned char*>(&memory->models[to]) + 4 * Warp::lane();
+      std::memcpy(target, reinterpret_cast<const unsigned char*>(&memory->models[from]) + 4 * word, 4);
+    }
+    Warp::sync();
   }
 
   Memory memory_;

@@ -42,7 +42,7 @@ class MixtureTeamFit {
     const MixtureModel& model = m.models[slot];
     const std::uint32_t rings = model.count;
     const float noise = model.noise;
-    if (Warp::lane() < rings) publish(m, 0, Warp::lane(), model.rings[Warp::lane()]);
+    publish(m, 0, Warp::lane(), model.rings[Warp::lane() % kMaxRings], Warp::lane() < rings);
     Warp::sync();
     float sum = 0.0F;
     for (std::uint32_t first = 0; first < m.hit_count; first += kWarpLanes) {
@@ -52,7 +52,7 @@ class MixtureTeamFit {
         const float weight = m.weight[h];
         float total = noise;
         for (std::uint32_t k = 0; k < rings; ++k) total = total + at_hit(m, 0, k, h).density;
-        room = log_of(1.0F + (m.setup.pool_gain * weight) / total);
+        room = log_of(1.0F + share_of(m.setup.pool_gain * weight, total));
         m.room[h] = room;
       }
       sum = sum + room;
@@ -67,7 +67,7 @@ class MixtureTeamFit {
     MixtureTeamMemory& m = *memory;
     Warp::sync();
     const MixtureModel& model = m.models[slot];
-    if (Warp::lane() < model.count) publish(m, 0, Warp::lane(), model.rings[Warp::lane()]);
+    publish(m, 0, Warp::lane(), model.rings[Warp::lane() % kMaxRings], Warp::lane() < model.count);
     Warp::sync();
     for (std::uint32_t k = 0; k < model.count; ++k) {
       std::uint32_t count = 0;
@@ -107,6 +107,13 @@ class MixtureTeamFit {
   NANET_HD static std::uint32_t half() { return Warp::lane() / kMixtureLanes; }
   NANET_HD static std::uint32_t lane_of_half() { return Warp::lane() % kMixtureLanes; }
 
+  // Whether the lane moves a ring of its half's model.
+  template <std::uint32_t rings>
+  NANET_HD static bool lane_has_ring() {
+    if constexpr (rings == 0) return false;
+    return lane_of_half() + 1 <= rings;
+  }
+
   // The tree of sum_lanes.
   NANET_HD static float sum_of_half(float sum) {
     sum = sum + Warp::from_other(sum, 8);
@@ -115,10 +122,14 @@ class MixtureTeamFit {
     return sum + Warp::from_other(sum, 1);
   }
 
-  NANET_HD static void publish(MixtureTeamMemory& m, std::uint32_t side, std::uint32_t k, const MixtureRing& ring) {
+  // Ring k of a side as hits see it, if the lane has one.
+  NANET_HD static void publish(MixtureTeamMemory& m, std::uint32_t side, std::uint32_t k, const MixtureRing& ring, bool real) {
     const MixtureAmplitude amplitude = amplitude_of(m.setup, ring);
-    m.fits.rings[side][k] = {ring.x_mm, ring.y_mm, ring.radius_mm, amplitude.on_disk0};
-    m.fits.on_disk1[side][k] = amplitude.on_disk0 + amplitude.more_on_disk1;
+    const MixtureQuad seen{ring.x_mm, ring.y_mm, ring.radius_mm, amplitude.on_disk0};
+    if (real) {
+      m.fits.rings[side][k] = seen;
+      m.fits.on_disk1[side][k] = amplitude.on_disk0 + amplitude.more_on_disk1;
+    }
   }
 
   NANET_HD static HitOnRing at_hit(const MixtureTeamMemory& m, std::uint32_t side, std::uint32_t k, std::uint32_t h) {
@@ -138,25 +149,26 @@ class MixtureTeamFit {
     const std::uint32_t side = half();
     const std::uint32_t k = lane_of_half();
     MixtureModel& model = m.models[first + side * second];
-    MixtureRing ring = model.rings[k < rings ? k : 0];  // lanes without a ring of their own do what the first does, and nobody looks
+    const bool has_ring = lane_has_ring<rings>();
+    MixtureRing ring = model.rings[has_ring ? k : 0];  // lanes without a ring of their own do what the first does, and nobody looks
     float noise = model.noise;
-    if (k < rings) publish(m, side, k, ring);
+    publish(m, side, k, ring, has_ring);
     Warp::sync();
     if constexpr (rings > 0) {
-      bool moving = true;
-      for (std::uint32_t step = 0; step < steps; ++step) {
+      const std::uint32_t own = ((1u << rings) - 1u) << (side * kMixtureLanes);  // lanes that move rings of this model
+      std::uint32_t in_motion = ~0u;                                             // lanes whose ring is not still
+      for (std::uint32_t step = 0; step < steps && in_motion != 0; ++step) {
         add_up<rings>(m, side, noise);
-        if (moving) moving = !(maximise<rings>(m, side, ring, noise) < kMixtureStill);
-        const std::uint32_t in_motion = Warp::ballot(moving);
-        moving = (in_motion >> (side * kMixtureLanes) & ((1u << rings) - 1u)) != 0;
-        if (k < rings) publish(m, side, k, ring);
+        float moved_mm = 0.0F;
+        if ((in_motion & own) != 0) moved_mm = maximise<rings>(m, side, ring, noise);
+        in_motion = Warp::ballot(has_ring && !(moved_mm < kMixtureStill));
+        publish(m, side, k, ring, has_ring);
         Warp::sync();
-        if (in_motion == 0) break;
       }
     }
     const float likelihood = evaluate<rings>(m, side, ring, noise);
     if (side <= second) {
-      if (k < rings) model.rings[k] = ring;
+      if (has_ring) model.rings[k] = ring;
       if (k == 0) {
         model.noise = noise;
         model.likelihood = likelihood;
@@ -209,8 +221,7 @@ class MixtureTeamFit {
   // One step of this lane's ring and of the noise; returns how far the ring moved.
   template <std::uint32_t rings>
   NANET_HD static float maximise(const MixtureTeamMemory& m, std::uint32_t side, MixtureRing& ring, float& noise) {
-    const std::uint32_t k = lane_of_half();
-    const float moved_mm = maximise_ring(m.setup, m.fits.sums[side][k < rings ? k : 0], ring);
+    const float moved_mm = maximise_ring(m.setup, m.fits.sums[side][lane_has_ring<rings>() ? lane_of_half() : 0], ring);
     float in_rings = 0.0F;
     for (std::uint32_t j = 0; j < rings; ++j) in_rings = in_rings + m.fits.sums[side][j][kSumHits];
     noise = maximise_noise(m.setup, m.hit_count, in_rings);
@@ -223,7 +234,9 @@ class MixtureTeamFit {
     float sum = 0.0F;
     for (std::uint32_t h = lane_of_half(); h < m.hit_count; h += kMixtureLanes) {
       float total = noise;
-      for (std::uint32_t k = 0; k < rings; ++k) total = total + at_hit(m, side, k, h).density;
+      if constexpr (rings > 0) {
+        for (std::uint32_t k = 0; k < rings; ++k) total = total + at_hit(m, side, k, h).density;
+      }
       sum = sum + log_of(total);
     }
     float likelihood = with_noise(m.setup, sum_of_half(sum), noise);

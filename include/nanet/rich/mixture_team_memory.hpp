@@ -5,8 +5,9 @@
 //   lane()                       0..31
 //   sync()                       what a lane wrote to shared memory before, every lane sees after
 //   ballot(bool)                 bit k: what lane k said
-//   from_lane(value, lane)       the value of another lane; from_other(value, mask): of lane() ^ mask
+//   from_lane(value, lane)       the value of another lane, lane modulo 32; from_other(value, mask): of lane() ^ mask
 //   max(integer)                 the largest of all lanes
+//   set_bits(word, bits)         in shared memory, by several lanes at once
 //   bit_count(word), first_bit(word)    of a word (not 0)
 //   Memory<T>                    a handle of a T in shared memory: *handle
 #pragma once
@@ -31,10 +32,11 @@ namespace nanet::rich {
 inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kMaskHits = 30;  // of a mask's word; hits from 2 kMaskHits on are in no mask
 inline constexpr std::uint32_t kMaskGroup = 5;  // hits whose room is looked up together
-inline constexpr std::uint32_t kMixtureOffers = 128;
+inline constexpr std::uint32_t kMixtureOffers = 192;
 inline constexpr std::uint32_t kMixtureDrops = 2 * kMixtureStarts;
-inline constexpr std::uint32_t kMixturePairs = 256;
-inline constexpr std::uint32_t kMixtureRow = 20;  // of partial sums: 16, and 4 more so that rows begin in different banks
+inline constexpr std::uint32_t kMixturePairs = 231;        // bases of triplets in an event, at most
+inline constexpr std::uint32_t kMixtureTripletWords = 80;  // for 2529 triplets in an event, at most
+inline constexpr std::uint32_t kMixtureRow = 20;           // of partial sums: 16, and 4 more so that rows begin in different banks
 static_assert(kMixtureLanes == kWarpLanes / 2);
 
 struct alignas(16) MixtureQuad {
@@ -57,13 +59,13 @@ struct MixtureOwn {
 // While the pool is made.
 struct MixturePairs {
   MixtureQuad queue[2 * kWarpLanes];   // x, y, radius, triplet
-  std::uint32_t pairs[kMixturePairs];  // bits 15..0: number of its first triplet, 23..16 and 31..24: its hits
+  std::uint32_t pairs[kMixturePairs];  // those with triplets: bits 15..0: number of its first triplet, 23..16 and 31..24: its hits
+  std::uint32_t first_of[kMixtureTripletWords];  // bit k of word w: triplet 32 w + k is the first of its pair
 };
 
 // While starts are scored.
 struct MixtureScores {
   MixtureCandidate queue[2 * kWarpLanes];
-  float half_room[4 * kMaskHits / (2 * kMaskGroup)][kWarpLanes];  // of each group of hits: half the room of those in the index's bits
 };
 
 // While models are fitted, two side by side.

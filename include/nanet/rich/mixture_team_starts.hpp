@@ -220,8 +220,8 @@ class MixtureTeamStarts {
     const std::uint32_t end = part == 0 ? m.on_disk0 : m.hit_count;
     if (end - begin < 3) return 0;
     set_rooms(m, part);
-    std::uint32_t bases = 0;
-    const std::uint32_t triplets = add_pairs(m, begin, end, bases);
+    const std::uint32_t triplets = add_pairs(m, begin, end);
+    std::uint32_t pairs = 0;
     std::uint32_t made = 0;
     std::uint32_t queued = 0;
     std::uint32_t first = 0;
@@ -229,7 +229,7 @@ class MixtureTeamStarts {
       if (first < triplets) {
         MixtureCircle circle;
         std::uint32_t triplet = 0;
-        const bool good = triplet_at(m, first + Warp::lane(), triplets, bases, triplet, circle);
+        const bool good = triplet_from(m, first, triplets, pairs, triplet, circle);
         const std::uint32_t makers = Warp::ballot(good);
         const std::uint32_t at = Warp::bit_count(makers & lanes_below());
         if (good && made + at < most) {
@@ -254,12 +254,16 @@ class MixtureTeamStarts {
     return made;
   }
 
-  // The pairs of hits begin .. end - 1 that are bases of triplets, in m.pairs; `bases` is how many. Returns the number of their triplets.
-  NANET_HD static std::uint32_t add_pairs(MixtureTeamMemory& m, std::uint32_t begin, std::uint32_t end, std::uint32_t& bases) {
+  // The pairs of hits begin .. end - 1 that are bases of triplets, in m.pairs. Returns the number of their triplets.
+  NANET_HD static std::uint32_t add_pairs(MixtureTeamMemory& m, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t count = end - begin - 1;  // of hits that may be the second of a triplet, and one more
     const std::uint32_t stride = pair_stride(m.on_disk0, m.hit_count);
-    bases = (count * (count - 1) / 2 + stride - 1) / stride;
+    const std::uint32_t bases = (count * (count - 1) / 2 + stride - 1) / stride;
     std::uint32_t triplets = 0;
+    std::uint32_t pairs = 0;
+    NANET_UNROLL(1)
+    for (std::uint32_t word = Warp::lane(); word < kMixtureTripletWords; word += kWarpLanes) m.pairs.first_of[word] = 0;
+    Warp::sync();
     NANET_UNROLL(1)
     for (std::uint32_t first = 0; first < bases; first += kWarpLanes) {
       const std::uint32_t base = first + Warp::lane();
@@ -277,7 +281,13 @@ class MixtureTeamStarts {
         const std::uint32_t before = Warp::from_lane(sum, (Warp::lane() - step) % kWarpLanes);
         if (Warp::lane() >= step) sum += before;
       }
-      if (base < bases) m.pairs.pairs[base] = (triplets + sum - own) | i << 16 | j << 24;
+      const std::uint32_t number = triplets + sum - own;  // of the pair's first triplet
+      const std::uint32_t owners = Warp::ballot(own != 0);
+      if (own != 0) {
+        m.pairs.pairs[pairs + Warp::bit_count(owners & lanes_below())] = number | i << 16 | j << 24;
+        Warp::set_bits(m.pairs.first_of[number / kWarpLanes], 1u << (number % kWarpLanes));
+      }
+      pairs += Warp::bit_count(owners);
       triplets += Warp::from_lane(sum, kWarpLanes - 1);
     }
     Warp::sync();
@@ -296,21 +306,18 @@ class MixtureTeamStarts {
     j = i + 1 + (number - before(i));
   }
 
-  // Triplet `number` of `triplets` from m.pairs; false if it makes no start.
-  NANET_HD static bool triplet_at(const MixtureTeamMemory& m, std::uint32_t number, std::uint32_t triplets, std::uint32_t bases,
-                                  std::uint32_t& triplet, MixtureCircle& circle) {
-    const bool real = number < triplets;
-    std::uint32_t base = 0;
-    NANET_UNROLL(1)
-    for (std::uint32_t step = std::bit_floor(bases); step != 0; step /= 2) {
-      if (base + step < bases && (m.pairs.pairs[base + step] & 0xffffu) <= number) base += step;
-    }
-    const std::uint32_t pair = m.pairs.pairs[base];
+  // The lane's triplet of 32 from `first` on, of `triplets` in m.pairs, where `pairs` pairs begin before `first`; false if it makes no start.
+  NANET_HD static bool triplet_from(const MixtureTeamMemory& m, std::uint32_t first, std::uint32_t triplets, std::uint32_t& pairs,
+                                    std::uint32_t& triplet, MixtureCircle& circle) {
+    const std::uint32_t firsts = m.pairs.first_of[first / kWarpLanes];
+    const std::uint32_t number = first + Warp::lane();
+    const std::uint32_t pair = m.pairs.pairs[pairs + Warp::bit_count(firsts & (lanes_below() * 2 + 1)) - 1];
+    pairs += Warp::bit_count(firsts);
     const std::uint32_t i = pair >> 16 & 0xffu;
     const std::uint32_t j = pair >> 24;
-    const std::uint32_t k = real ? j + 1 + (number - (pair & 0xffffu)) : j;
+    const std::uint32_t k = number < triplets ? j + 1 + (number - (pair & 0xffffu)) : j;
     triplet = i | j << kHitBits | k << (2 * kHitBits);
-    return circle_of_triplet(m, triplet, circle) && real;
+    return circle_of_triplet(m, triplet, circle) && number < triplets;
   }
 
   NANET_HD static bool circle_of_triplet(const MixtureTeamMemory& m, std::uint32_t triplet, MixtureCircle& circle) {
@@ -380,17 +387,17 @@ class MixtureTeamStarts {
       const std::uint32_t end = m.chunks[part];
       if (chunk == end) continue;
       set_rooms(m, part);
-      const float more = fill_table(m);
+      const Tables tables = make_tables(m);
       std::uint32_t queued = 0;
       while (chunk < end || queued > 0) {
         if (chunk < end) {
           const std::uint32_t triplet = own.triplet[chunk];
           MixtureCandidate candidate{triplet, own.near_low[chunk], 0, 0};
-          float bound = more - kPriceUnit * static_cast<float>(triplet >> kPriceBit);
-          bound = bound + rooms_of<0>(m, candidate.near_low, own.core_low[chunk]);
+          float bound = tables.more - kPriceUnit * static_cast<float>(triplet >> kPriceBit);
+          bound = bound + rooms_of<0>(tables, m.hit_count, candidate.near_low, own.core_low[chunk]);
           if (m.hit_count > kMaskHits) {
             candidate.near_high = own.near_high[chunk];
-            bound = bound + rooms_of<1>(m, candidate.near_high, own.core_high[chunk]);
+            bound = bound + rooms_of<1>(tables, m.hit_count, candidate.near_high, own.core_high[chunk]);
           }
           const bool take = triplet != kNoTriplet && !(bound < offers.floor) && !(offers.cut_off && !(bound > offers.above));
           const std::uint32_t takers = Warp::ballot(take);
@@ -412,40 +419,49 @@ class MixtureTeamStarts {
     keep(m, offers);
   }
 
-  // Fills m.scores.half_room; returns what must be added to every bound: the room of hits in no mask, and what sums may be off.
-  NANET_HD static float fill_table(MixtureTeamMemory& m) {
+  // Look-ups of the room of up to five hits: lane k has half of the sum for those in the bits of k.
+  struct Tables {
+    float half_room[2][kMaskHits / kMaskGroup];
+    float more;  // to be added to every bound: the room of hits in no mask, and what sums may be off
+  };
+
+  NANET_HD static Tables make_tables(const MixtureTeamMemory& m) {
     const std::uint32_t count = m.hit_count;
-    for (std::uint32_t word = 0; word < 2 && count > word * kMaskHits; ++word) {
+    Tables tables;
+    float all = 0.0F;
+    NANET_UNROLL(2)
+    for (std::uint32_t word = 0; word < 2; ++word) {
       for (std::uint32_t group = 0; group < kMaskHits / kMaskGroup; ++group) {
+        const std::uint32_t first = word * kMaskHits + group * kMaskGroup;
         float sum = 0.0F;
-        for (std::uint32_t b = 0; b < kMaskGroup; ++b) {
-          const std::uint32_t h = word * kMaskHits + group * kMaskGroup + b;
-          if (h < count && (Warp::lane() >> b & 1u) != 0) sum = sum + 0.5F * m.hits[h].w;
+        if (first < count) {
+          for (std::uint32_t b = 0; b < kMaskGroup; ++b) {
+            const float room = first + b < count ? m.hits[first + b].w : 0.0F;
+            sum = sum + ((Warp::lane() >> b & 1u) != 0 ? 0.5F * room : 0.0F);
+          }
         }
-        m.scores.half_room[word * (kMaskHits / kMaskGroup) + group][Warp::lane()] = sum;
+        tables.half_room[word][group] = sum;
+        all = all + sum;
       }
     }
-    float all = 0.0F;
+    all = 2.0F * Warp::from_lane(all, kWarpLanes - 1);
     float rest = 0.0F;
-    for (std::uint32_t h = 0; h < count; ++h) {
-      all = all + m.hits[h].w;
-      if (h >= 2 * kMaskHits) rest = rest + m.hits[h].w;
-    }
-    Warp::sync();
-    return rest + (0.01F + 1.0e-4F * all);
+    NANET_UNROLL(1)
+    for (std::uint32_t h = 2 * kMaskHits; h < count; ++h) rest = rest + m.hits[h].w;
+    tables.more = rest + (0.01F + 1.0e-4F * (all + rest));
+    return tables;
   }
 
-  // What the hits of a word of masks may add to a score at most.
+  // What the hits of a word of masks may add to a score at most. Words have `count` hits.
   template <std::uint32_t word>
-  NANET_HD static float rooms_of(const MixtureTeamMemory& m, std::uint32_t near, std::uint32_t core) {
+  NANET_HD static float rooms_of(const Tables& tables, std::uint32_t count, std::uint32_t near, std::uint32_t core) {
     constexpr std::uint32_t kGroups = kMaskHits / kMaskGroup;
-    float sum = 0.0F;
-    for (std::uint32_t group = 0; group < kGroups; ++group) {
-      if (group == kGroups / 2 && m.hit_count <= word * kMaskHits + kMaskHits / 2) break;
-      const float* const table = m.scores.half_room[word * kGroups + group];
-      sum = sum + table[near >> (group * kMaskGroup) & (kWarpLanes - 1)];
-      sum = sum + table[core >> (group * kMaskGroup) & (kWarpLanes - 1)];
-    }
+    const auto look_up = [&](std::uint32_t group) {
+      const float room = tables.half_room[word][group];
+      return Warp::from_lane(room, near >> (group * kMaskGroup)) + Warp::from_lane(room, core >> (group * kMaskGroup));
+    };
+    float sum = (look_up(0) + look_up(1)) + look_up(2);
+    if (count > word * kMaskHits + kGroups / 2 * kMaskGroup) sum = sum + ((look_up(3) + look_up(4)) + look_up(5));
     return sum;
   }
 

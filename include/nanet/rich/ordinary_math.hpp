@@ -45,12 +45,18 @@ NANET_HD inline float ordinary_root(float x) {
 #endif
 }
 
+#ifdef __CUDA_ARCH__
+__device__ [[gnu::noinline]] inline float quotient_of_any(float a, float b) { return a / b; }
+#endif
+
 // part / whole for 0 <= part and 2^-21 <= whole, where the part may be next to nothing.
 NANET_HD inline float share_of(float part, float whole) {
 #ifdef __CUDA_ARCH__
   if ((part >= 0x1p-115F || part == 0.0F) && whole < 0x1p10F) return ordinary_quotient(part * 0x1p64F, whole) * 0x1p-64F;
-#endif
+  return quotient_of_any(part, whole);
+#else
   return part / whole;
+#endif
 }
 
 }  // namespace nanet::rich

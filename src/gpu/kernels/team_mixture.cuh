@@ -43,6 +43,7 @@ struct CudaWarp {
     return Lanes::from_other(value, mask);
   }
   NANET_HD static std::int32_t max(std::int32_t value) { return Lanes::max(value); }
+  NANET_HD static void set_bits(std::uint32_t& word, std::uint32_t bits) { atomicOr(&word, bits); }
   NANET_HD static std::uint32_t bit_count(std::uint32_t word) { return static_cast<std::uint32_t>(__popc(word)); }
   NANET_HD static std::uint32_t first_bit(std::uint32_t word) {
     return static_cast<std::uint32_t>(__ffs(static_cast<int>(word)) - 1);
@@ -56,6 +57,7 @@ struct CudaWarp {
   template <class T>
   static T from_other(T, std::uint32_t);
   static std::int32_t max(std::int32_t);
+  static void set_bits(std::uint32_t&, std::uint32_t);
   static std::uint32_t bit_count(std::uint32_t);
   static std::uint32_t first_bit(std::uint32_t);
 #endif
