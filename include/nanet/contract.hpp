@@ -39,6 +39,7 @@ inline constexpr std::uint16_t flush = 1u << 2;      // handed over because the 
 inline constexpr std::uint16_t gap = 1u << 3;        // packets are missing before or inside this buffer, see packets_lost
 inline constexpr std::uint16_t truncated = 1u << 4;  // at least one packet was longer than its room and was cut
 inline constexpr std::uint16_t error = 1u << 5;      // at least one packet was refused; it is not in the packet index
+inline constexpr std::uint16_t run_start = 1u << 6;  // at least one packet has PacketRef::run_start
 }  // namespace status
 
 // Where one packet lies in its buffer. A consumer needs the index only when Completion::stride_bytes is 0.

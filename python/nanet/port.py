@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Completion", "DeviceArray", "Port", "open"]
 
-STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error")
+STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error", "run_start")
 
 
 def open(  # noqa: A001
@@ -190,7 +190,8 @@ class Completion:
 
     @property
     def status(self) -> frozenset[str]:
-        """Why it was handed over and what happened: full, timeout, flush, gap, truncated, error."""
+        """Why it was handed over and what happened: full, timeout, flush, gap, truncated, error,
+        run_start."""
         return frozenset(name for bit, name in enumerate(STATUS_NAMES) if self._status >> bit & 1)
 
     @property

@@ -41,8 +41,8 @@ gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int
   return made;
 }
 
-std::uint32_t GpuConsumer::poll(std::uint64_t, std::uint64_t now_ns) {
-  const std::uint32_t given_back = processor_->poll(now_ns);
+std::uint32_t GpuConsumer::poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) {
+  const std::uint32_t given_back = processor_->poll(now_ns, caught_up_ns);
   if (given_back > 0) count();
   return given_back;
 }

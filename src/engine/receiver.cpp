@@ -158,6 +158,7 @@ class ProtocolReceiver final : public Receiver {
     // Said of the first packet that the consumer sees of the run: the very first may have been dropped.
     const std::uint64_t restarts = source.tracker.restarts();
     const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
+    if (run_start) filling_.status |= status::run_start;
     add_to_index(packet, static_cast<std::uint16_t>(source_index | (run_start ? PacketRef::run_start : 0)));
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "nanet/contract.hpp"
+#include "nanet/event/part_table.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/spectra.hpp"
@@ -52,13 +53,26 @@ struct DeviceClop {
 // others. One load of 16 bytes tells all.
 struct alignas(64) HostWords {
   std::uint64_t stop;    // a Stop
-  std::uint64_t now_ns;  // at the host's last poll
+  std::uint64_t now_ns;  // at the host's last poll; event building: its caught_up_ns
 };
 enum class Stop : std::uint64_t { no = 0, when_idle = 1, now = 2 };
 
+// As in Totals.
+struct RingTotals {
+  std::uint64_t events;
+  std::uint64_t rings;
+  std::uint64_t electrons;
+  std::uint64_t hits_unmapped;
+};
+
 // GPU to host, in pinned memory.
 struct alignas(64) Report {
-  Totals totals;
+  RingTotals totals;
+  // Of event building.
+  std::uint64_t merger[event::kPartCounts];  // as PartTableState::totals
+  std::uint64_t discarded;                   // events
+  std::uint64_t oldest_ns;                   // no open event is older
+  std::uint64_t round;                       // index of the round done last
 };
 
 // Blocks that work on one buffer together.
@@ -95,7 +109,7 @@ struct Work {
   Report* report;
   Group* groups;
   Order* order;
-  Totals* totals;
+  RingTotals* totals;
   rich::Spectra* spectra;
   DeviceSamples* samples;
   rich::RingCuts cuts;

@@ -32,9 +32,27 @@ void check_config(const EventProcessorConfig& config, const ContractMemory& memo
   }
 }
 
+void check_merge(const EventMerge& merge, const ContractMemory& memory) {
+  event::check(merge.merger);
+  if (merge.first_source.size() != memory.clops.size()) {
+    throw SetupError("GPU: first_source of " + std::to_string(merge.first_source.size()) + " links",
+                     "there are " + std::to_string(memory.clops.size()), "give one for each");
+  }
+  for (const std::uint32_t source : merge.first_source) {
+    if (source < merge.merger.source_count) continue;
+    throw SetupError("GPU: first_source " + std::to_string(source),
+                     "there are " + std::to_string(merge.merger.source_count) + " sources", "count them over all links");
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig& config, ContractMemory memory) {
+std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig& asked, ContractMemory memory) {
+  EventProcessorConfig config = asked;
+  if (config.merge) {
+    check_merge(*config.merge, memory);
+    config.gpu.buffers_in_flight = 1;
+  }
   check_config(config, memory);
   switch (config.gpu.runtime) {
     case Runtime::persistent:
@@ -44,7 +62,8 @@ std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig&
       }
       return make_persistent(config, std::move(memory));
     case Runtime::launch:
-    case Runtime::graph: return make_launched(config, std::move(memory));
+    case Runtime::graph:
+      return config.merge ? make_launched_rounds(config, std::move(memory)) : make_launched(config, std::move(memory));
     case Runtime::cpu: break;
   }
   throw SetupError("GPU: runtime cpu", "it is not one of a GPU's", "use engine::RichProcessor");
@@ -60,12 +79,16 @@ ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory 
     : config_(config), memory_(std::move(memory)) {
   select_device();
   state_ = std::make_unique<State>(config.gpu.buffers_in_flight, config.decision);
-  kernels_ = rich::with_finder(config.finder.kind, [](auto kind) { return FinderKernels<decltype(kind)::value>::runtimes(); });
+  kernels_ = rich::with_finder(config.finder.kind, [&](auto kind) {
+    using Kernels = FinderKernels<decltype(kind)::value>;
+    return config_.merge ? Kernels::merge_runtimes() : Kernels::runtimes();
+  });
   for (const void* kernel : {kernels_.persistent, kernels_.item}) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernels_.shared_bytes)),
           "cudaFuncSetAttribute", "choose another finder: this one needs more shared memory than the GPU has");
   }
   register_memory();
+  if (config_.merge) set_up_merging();
 }
 
 void ProcessorBase::select_device() {
@@ -137,6 +160,7 @@ void ProcessorBase::begin_where_others_ended() {
 
 // What the GPU completes the low half of an arrival with: now and then is enough.
 void ProcessorBase::tell_time(std::uint64_t now_ns) {
+  if (config_.merge) return;
   if (now_ns - told_ns_ < kTellTimeNs) return;
   told_ns_ = now_ns;
   for (std::uint32_t group = 0; group < work_.group_count; ++group) {
@@ -144,8 +168,12 @@ void ProcessorBase::tell_time(std::uint64_t now_ns) {
   }
 }
 
-std::uint32_t ProcessorBase::poll(std::uint64_t now_ns) {
+std::uint32_t ProcessorBase::poll(std::uint64_t now_ns, std::uint64_t caught_up_ns) {
   if (!fault_.empty()) return discard();
+  if (config_.merge && caught_up_ns > caught_up_ns_) {
+    caught_up_ns_ = caught_up_ns;
+    std::atomic_ref(state_->words.host()->now_ns).store(caught_up_ns, std::memory_order_release);
+  }
   tell_time(now_ns);
   const cudaError_t error = dispatch();
   if (error != cudaSuccess) give_up(cudaGetErrorString(error));
@@ -200,7 +228,10 @@ bool ProcessorBase::wait_until_ended(std::uint64_t timeout_ns) const {
 
 void ProcessorBase::finish() {
   if (state_ == nullptr) return;
-  while (busy() && fault_.empty()) poll(monotonic_ns());
+  while (busy() && fault_.empty()) poll(monotonic_ns(), caught_up_ns_);
+  if (fault_.empty() && config_.merge) {
+    if (const cudaError_t error = drain(); error != cudaSuccess) give_up(cudaGetErrorString(error));
+  }
   if (fault_.empty()) tell(Stop::when_idle);
   bool ended = wait_until_ended(config_.gpu.watchdog_ns);
   if (!ended) {
@@ -224,7 +255,12 @@ void ProcessorBase::finish() {
 void ProcessorBase::collect() {
   if (query() != cudaSuccess) return;  // after an error nothing can be read any more
   check(cudaMemcpy(&spectra_, state_->spectra.get(), sizeof spectra_, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  check(cudaMemcpy(&state_->report.host()->totals, state_->totals.get(), sizeof(Totals), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  Report& report = *state_->report.host();
+  check(cudaMemcpy(&report.totals, state_->totals.get(), sizeof report.totals, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  if (config_.merge) {
+    check(cudaMemcpy(report.merger, merge_.table.state->totals, sizeof report.merger, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(&report.discarded, &merge_.state->discarded, sizeof report.discarded, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  }
   DeviceSamples samples{};
   check(cudaMemcpy(&samples, state_->samples.get(), sizeof samples, cudaMemcpyDeviceToHost), "cudaMemcpy");
   const rich::EventSample* const first = state_->sample_events.host();
@@ -233,9 +269,16 @@ void ProcessorBase::collect() {
 
 Totals ProcessorBase::totals() const {
   if (state_ == nullptr) return {};
-  Totals& shared = state_->report.host()->totals;
+  Report& shared = *state_->report.host();
   const auto load = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
-  return {load(shared.events), load(shared.rings), load(shared.electrons), load(shared.hits_unmapped)};
+  event::PartTableState merger{};
+  for (std::uint32_t k = 0; k < event::kPartCounts; ++k) merger.totals[k] = load(shared.merger[k]);
+  return {.events = load(shared.totals.events),
+          .rings = load(shared.totals.rings),
+          .electrons = load(shared.totals.electrons),
+          .hits_unmapped = load(shared.totals.hits_unmapped),
+          .merger = event::merger_stats(merger),
+          .events_discarded = load(shared.discarded)};
 }
 
 }  // namespace nanet::gpu

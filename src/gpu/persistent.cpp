@@ -16,7 +16,7 @@ class Persistent final : public ProcessorBase {
     work_.group_blocks = group_blocks();
     rich::FinderConfig finder = config_.finder;
     DeviceTables tables = state_->tables.device();
-    void* arguments[] = {&finder, &tables, &work_};
+    void* arguments[] = {&finder, &tables, &work_, &merge_};  // the last one with event building only
     check(cudaLaunchKernel(kernels_.persistent, dim3(work_.group_blocks * work_.group_count), dim3(kernels_.threads), arguments,
                            kernels_.shared_bytes, stream_.get()),
           "the resident kernel's launch");

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gpu/cuda_types.hpp"
 #include "gpu/device_layout.hpp"
 #include "gpu/kernels/kernels.hpp"
+#include "gpu/merge_layout.hpp"
 #include "gpu/tables.hpp"
 #include "nanet/gpu/event_processor.hpp"
 
@@ -19,7 +21,7 @@ class ProcessorBase : public EventProcessor {
  public:
   ProcessorBase(const EventProcessorConfig& config, ContractMemory memory);
 
-  std::uint32_t poll(std::uint64_t now_ns) final;
+  std::uint32_t poll(std::uint64_t now_ns, std::uint64_t caught_up_ns) final;
   bool busy() const final { return memory_.completions.peek() != nullptr; }
   void finish() final;
   Totals totals() const final;
@@ -32,6 +34,8 @@ class ProcessorBase : public EventProcessor {
  protected:
   // Gives the GPU what it may begin with. False: it failed.
   virtual cudaError_t dispatch() = 0;
+  // Event building, when no buffer is left: sees to it that what is open is closed. The resident kernel does so by itself.
+  virtual cudaError_t drain() { return cudaSuccess; }
   // cudaSuccess: the GPU does nothing for us any more; cudaErrorNotReady: it does.
   virtual cudaError_t query() const = 0;
 
@@ -42,6 +46,16 @@ class ProcessorBase : public EventProcessor {
     }
   }
 
+  std::uint64_t told_caught_up_ns() const { return caught_up_ns_; }
+  std::uint32_t blocks_together(const void* kernel) const;  // that fit on the GPU
+
+  struct Merging {
+    explicit Merging(const event::MergerConfig& config);
+    DeviceArray<std::byte> table;
+    DeviceArray<MergeGroup> group{1};
+    DeviceArray<MergeState> state{1};
+  };
+
   // Device memory. Behind a pointer, so that it can be left alone where a kernel never ends: to free it would wait for ever.
   struct State {
     State(std::uint32_t group_count, const rich::Decision& host_decision);
@@ -50,11 +64,12 @@ class ProcessorBase : public EventProcessor {
     PinnedArray<rich::EventSample> sample_events{rich::kSamples};
     DeviceArray<Group> groups;
     DeviceArray<Order> order{1};
-    DeviceArray<Totals> totals{1};
+    DeviceArray<RingTotals> totals{1};
     DeviceArray<rich::Spectra> spectra{1};
     DeviceArray<DeviceSamples> samples;
     DeviceArray<rich::ConditionTable> conditions;
     Tables tables;
+    std::optional<Merging> merging;
   };
 
   const EventProcessorConfig config_;
@@ -64,10 +79,12 @@ class ProcessorBase : public EventProcessor {
   std::unique_ptr<State> state_;
   RuntimeKernels kernels_{};
   Work work_{};
+  MergeWork merge_{};  // with config_.merge
 
  private:
   void select_device();
   void register_memory();
+  void set_up_merging();
   void begin_where_others_ended();
   const Registration& add_registration(std::span<std::byte> memory, const std::string& name);
   void tell_time(std::uint64_t now_ns);
@@ -77,6 +94,7 @@ class ProcessorBase : public EventProcessor {
   void collect();
 
   std::uint64_t consumed_seen_ = 0;
+  std::uint64_t caught_up_ns_ = 0;  // as the caller said last
   std::uint64_t told_ns_ = 0;
   std::uint64_t progress_ns_ = 0;
   bool busy_ = false;  // when poll looked last
@@ -89,5 +107,6 @@ class ProcessorBase : public EventProcessor {
 
 std::unique_ptr<EventProcessor> make_persistent(const EventProcessorConfig& config, ContractMemory memory);
 std::unique_ptr<EventProcessor> make_launched(const EventProcessorConfig& config, ContractMemory memory);
+std::unique_ptr<EventProcessor> make_launched_rounds(const EventProcessorConfig& config, ContractMemory memory);  // event building
 
 }  // namespace nanet::gpu

@@ -73,26 +73,38 @@ Primitives answers_to(const Payload& packet, const EventProcessorConfig& config)
 }
 
 Rig::Rig(const RigConfig& config)
-    : clop_({.buffer_count = config.buffer_count, .buffer_bytes = config.buffer_bytes, .huge_pages = false, .locked = false}),
-      queue_(std::bit_ceil(config.buffer_count + 1)),
-      ring_({.capacity = config.tx_capacity, .slot_bytes = 1472, .locked = false}) {}
-
-void Rig::start(const EventProcessorConfig& config) {
-  processor_ = EventProcessor::make(config, {.completions = queue_, .clops = {&clop_}, .answers = &ring_});
+    : queue_(std::bit_ceil(config.clop_count * config.buffer_count + 1)),
+      ring_({.capacity = config.tx_capacity, .slot_bytes = 1472, .locked = false}) {
+  for (std::uint32_t c = 0; c < config.clop_count; ++c) {
+    clops_.push_back(std::make_unique<flow::Clop>(flow::ClopConfig{.id = static_cast<std::uint8_t>(c),
+                                                                   .buffer_count = config.buffer_count,
+                                                                   .buffer_bytes = config.buffer_bytes,
+                                                                   .huge_pages = false,
+                                                                   .locked = false}));
+  }
 }
 
-bool Rig::feed(std::span<const Payload> packets, std::uint32_t hole) {
+void Rig::start(const EventProcessorConfig& config) {
+  ContractMemory memory{.completions = queue_, .clops = {}, .answers = &ring_};
+  for (const auto& clop : clops_) memory.clops.push_back(clop.get());
+  processor_ = EventProcessor::make(config, std::move(memory));
+}
+
+bool Rig::feed(std::span<const Payload> packets, std::uint32_t hole, const Handover& handover) {
+  flow::Clop& clop = *clops_[handover.clop];
   std::uint32_t buffer_index = 0;
-  if (!clop_.acquire(buffer_index)) return false;
-  const std::span<std::byte> buffer = clop_.buffer(buffer_index);
-  const std::span<PacketRef> index = clop_.packet_index(buffer_index);
+  if (!clop.acquire(buffer_index)) return false;
+  const std::span<std::byte> buffer = clop.buffer(buffer_index);
+  const std::span<PacketRef> index = clop.packet_index(buffer_index);
   Completion completion{};
   std::uint32_t offset = hole;
   bool strided = hole == 0;
   for (std::size_t p = 0; p < packets.size(); ++p) {
     const Payload& packet = packets[p];
     std::memcpy(buffer.data() + offset, packet.data(), packet.size());
-    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packet.size()), .source = 0};
+    const std::uint16_t source = handover.sources.empty() ? std::uint16_t{0} : handover.sources[p];
+    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packet.size()), .source = source};
+    if ((source & PacketRef::run_start) != 0) completion.status = status::run_start;
     strided = strided && packet.size() == packets[0].size();
     const auto events = static_cast<std::uint8_t>(packet[3]);
     completion.event_count += events;
@@ -100,20 +112,22 @@ bool Rig::feed(std::span<const Payload> packets, std::uint32_t hole) {
     offset += static_cast<std::uint32_t>(packet.size()) + hole;
   }
   completion.first_packet_ns = now_ns();
+  completion.last_packet_ns = handover.last_packet_ns;
+  completion.clop = clop.id();
   completion.bytes = offset;
   completion.kind = CompletionKind::buffer_filled;
   completion.packet_count = static_cast<std::uint16_t>(packets.size());
   completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
   completion.stride_bytes = strided ? static_cast<std::uint16_t>(packets[0].size()) : std::uint16_t{0};
-  completion.tag = clop_.hand_over();
+  completion.tag = clop.hand_over();
   queue_.push(completion);
   ++fed_;
   return true;
 }
 
-void Rig::feed_waiting(std::span<const Payload> packets, std::uint32_t hole) {
+void Rig::feed_waiting(std::span<const Payload> packets, std::uint32_t hole, const Handover& handover) {
   const std::uint64_t begin_ns = now_ns();
-  while (!feed(packets, hole) && now_ns() - begin_ns < kLongestWaitNs) {
+  while (!feed(packets, hole, handover) && now_ns() - begin_ns < kLongestWaitNs) {
     processor_->poll(now_ns());
     take_answers();
   }

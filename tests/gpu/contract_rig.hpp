@@ -23,6 +23,14 @@ struct RigConfig {
   std::uint32_t buffer_count = 8;
   std::uint32_t buffer_bytes = 65536;
   std::uint32_t tx_capacity = 256;
+  std::uint32_t clop_count = 1;
+};
+
+// What event building needs to know of a buffer.
+struct Handover {
+  std::uint32_t clop = 0;
+  std::uint64_t last_packet_ns = 0;
+  std::span<const std::uint16_t> sources{};  // PacketRef::source of each packet; without them all are of source 0
 };
 
 // Packets of `event_count` events each, of the detector's Monte Carlo with some hits that no detector has; the timestamps go on from packet to packet.
@@ -49,9 +57,9 @@ class Rig {
   void end() { processor_.reset(); }
 
   // Hands over one buffer with these packets, each `hole` bytes behind the one before. False: no buffer is free.
-  bool feed(std::span<const Payload> packets, std::uint32_t hole = 0);
+  bool feed(std::span<const Payload> packets, std::uint32_t hole = 0, const Handover& handover = {});
   // As feed, but takes answers while it waits for a buffer.
-  void feed_waiting(std::span<const Payload> packets, std::uint32_t hole = 0);
+  void feed_waiting(std::span<const Payload> packets, std::uint32_t hole = 0, const Handover& handover = {});
   // Takes the answers that are there. Returns the number of packets.
   std::uint32_t take_answers();
   // Takes answers until every buffer is back; false after ten seconds.
@@ -60,12 +68,12 @@ class Rig {
   const Primitives& answers() const { return answers_; }
   std::uint32_t bad_answers() const { return bad_answers_; }
   const std::vector<std::uint64_t>& tags() const { return tags_; }
-  flow::Clop& clop() { return clop_; }
+  flow::Clop& clop() { return *clops_.front(); }
   flow::TxRing& ring() { return ring_; }
   std::uint64_t buffers_fed() const { return fed_; }
 
  private:
-  flow::Clop clop_;
+  std::vector<std::unique_ptr<flow::Clop>> clops_;
   flow::CompletionQueue queue_;
   flow::TxRing ring_;
   std::unique_ptr<EventProcessor> processor_;

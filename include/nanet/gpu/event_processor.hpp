@@ -6,17 +6,20 @@
 // With the runtime `persistent` the host does nothing at all between a completion and a doorbell; with `launch` and `graph` it launches a
 // kernel for each completion. The kernels' work and their answers are the same.
 //
-// Answers: one MTP packet for each chunk of packets (about 64 events), in the order of the buffers.
+// Answers: one MTP packet for each chunk of packets (about 64 events), in the order of the buffers. With event building one for up to 64 of the events
+// that a buffer completes or closes, in any order.
 // Thread rules: one thread calls poll and finish; busy() and totals() from any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "nanet/event/parts.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/tx_ring.hpp"
@@ -30,10 +33,20 @@ namespace nanet::gpu {
 // The longest packet that the kernels take.
 inline constexpr std::uint32_t kPacketBytesMax = 1472;
 
+enum class IncompletePolicy : std::uint8_t { drop, process };
+
+// Event building: the parts that several sources send of an event are put together before rings are looked for (docs/design/gpu-merge.md).
+struct EventMerge {
+  event::MergerConfig merger;  // takes 304 bytes of the GPU's memory for each of 4 * open_events_max events
+  IncompletePolicy incomplete = IncompletePolicy::drop;  // what becomes of events that miss a part
+  std::vector<std::uint32_t> first_source;  // by Completion::clop: where the sources of that CLOP begin in the numbering over all
+};
+
 struct EventProcessorConfig {
   GpuConfig gpu;
   rich::FinderConfig finder;
   rich::Decision decision;
+  std::optional<EventMerge> merge;       // with it one buffer is worked on at a time, whatever gpu.buffers_in_flight says
   std::uint8_t answer_source_id = 0x1C;  // of the MTP packets
   std::uint8_t answer_source_sub_id = 0;
 };
@@ -52,6 +65,9 @@ struct Totals {
   std::uint64_t rings = 0;
   std::uint64_t electrons = 0;
   std::uint64_t hits_unmapped = 0;
+  // Of event building. Each event that was closed is in `events` or in events_discarded.
+  event::MergerStats merger{};
+  std::uint64_t events_discarded = 0;
 };
 
 class EventProcessor {
@@ -62,12 +78,14 @@ class EventProcessor {
 
   // One turn: sees to it that completions that are there are worked on. Returns the buffers given back since the last call. now_ns: of
   // CLOCK_MONOTONIC, as the arrivals in completions.
-  virtual std::uint32_t poll(std::uint64_t now_ns) = 0;
+  // caught_up_ns: for event building. Everything that had arrived by then has been handed over, so what has waited long enough at that time can
+  // be closed; 0: nothing is known.
+  virtual std::uint32_t poll(std::uint64_t now_ns, std::uint64_t caught_up_ns = 0) = 0;
 
   // Whether the GPU has buffers that it has not given back.
   virtual bool busy() const = 0;
 
-  // Waits, within the watchdog's time, for the rest; then the GPU is free.
+  // Waits, within the watchdog's time, for the rest; then the GPU is free. Event building closes what is open; the TX ring needs room for its answers.
   virtual void finish() = 0;
 
   virtual Totals totals() const = 0;

@@ -79,7 +79,8 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
     const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity + first;
     if (threadIdx.x < count) {
       const std::uint64_t word = load_relaxed_sys(reinterpret_cast<const std::uint64_t*>(index + threadIdx.x));
-      m.refs[threadIdx.x] = {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32), 0};
+      m.refs[threadIdx.x] = {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32),
+                             static_cast<std::uint16_t>(word >> 48)};
     }
     __syncthreads();
   }
@@ -216,6 +217,18 @@ __device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::E
   return tally;
 }
 
+// The answer to event e of the chunk, and what it adds to the books. A team's first lane calls it.
+__device__ inline void answer_event(const Work& work, const rich::EventHits& hits, const rich::EventRings& rings,
+                                    std::uint32_t timestamp, std::uint8_t fine_time, std::uint32_t e, ChunkMemory& m) {
+  const rich::Verdict verdict = rich::judge(rings, work.cuts);
+  const std::uint32_t field = work.conditions != nullptr ? rich::conditions_of(verdict, *work.conditions)
+                                                         : rich::radius_class(verdict);
+  const wire::Primitive answer{.timestamp = timestamp, .fine_time = fine_time, .id = rich::primitive_id(verdict, field)};
+  m.answers[e] = answer;
+  m.tallies[e] = tally_of(hits, rings, verdict);
+  if (m.sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
+}
+
 // Rings, verdicts and primitives of the chunk's events, a team an event.
 template <rich::FinderKind kind>
 __device__ inline void judge_events(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
@@ -229,15 +242,7 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
     const wire::MgpEvent header = wire::event_from_word(event.header);
     const rich::EventHits hits = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
     const rich::EventRings rings = Finder::find(config, hits, tables, shared[team]);
-    if (lane != 0) continue;
-    const rich::Verdict verdict = rich::judge(rings, work.cuts);
-    const std::uint32_t field = work.conditions != nullptr ? rich::conditions_of(verdict, *work.conditions)
-                                                           : rich::radius_class(verdict);
-    const wire::Primitive answer{
-        .timestamp = header.timestamp, .fine_time = header.fine_time, .id = rich::primitive_id(verdict, field)};
-    m.answers[e] = answer;
-    m.tallies[e] = tally_of(hits, rings, verdict);
-    if (m.sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
+    if (lane == 0) answer_event(work, hits, rings, header.timestamp, header.fine_time, e, m);
   }
 }
 

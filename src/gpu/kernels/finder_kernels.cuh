@@ -7,6 +7,7 @@
 
 #include "gpu/kernels/find_rings.cuh"
 #include "gpu/kernels/kernels.hpp"
+#include "gpu/kernels/merge_runtimes.cuh"
 #include "gpu/kernels/runtimes.cuh"
 #include "gpu/kernels/team_finder.cuh"
 
@@ -16,6 +17,12 @@ template <rich::FinderKind kind>
 RuntimeKernels FinderKernels<kind>::runtimes() {
   return {reinterpret_cast<const void*>(&run_persistent<kind>), reinterpret_cast<const void*>(&run_item<kind>),
           TeamFinder<kind>::kThreads, sizeof(BlockMemory<kind>)};
+}
+
+template <rich::FinderKind kind>
+RuntimeKernels FinderKernels<kind>::merge_runtimes() {
+  return {reinterpret_cast<const void*>(&run_merge_persistent<kind>), reinterpret_cast<const void*>(&run_merge_round<kind>),
+          TeamFinder<kind>::kThreads, sizeof(MergeMemory<kind>)};
 }
 
 }  // namespace nanet::gpu

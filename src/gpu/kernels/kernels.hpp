@@ -20,7 +20,8 @@ struct EventTable {
   std::uint32_t rounds = 1;  // times that all of it is done; more only to measure
 };
 
-// Kernels of runtimes.cuh, for the host to launch. Arguments: rich::FinderConfig, DeviceTables, Work, and for `item` an Item.
+// Kernels of runtimes.cuh, for the host to launch. Arguments: rich::FinderConfig, DeviceTables, Work, and for `item` an Item. Those of
+// merge_runtimes.cuh: rich::FinderConfig, DeviceTables, Work, MergeWork, and for `item` a Round.
 struct RuntimeKernels {
   const void* persistent;
   const void* item;
@@ -31,6 +32,7 @@ struct RuntimeKernels {
 template <rich::FinderKind kind>
 struct FinderKernels {
   static RuntimeKernels runtimes();
+  static RuntimeKernels merge_runtimes();
   static cudaError_t find(const rich::FinderConfig& config, const DeviceTables& tables, const EventTable& events,
                           cudaStream_t stream);
 };

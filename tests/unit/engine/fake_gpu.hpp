@@ -42,7 +42,7 @@ class FakeGpu final : public gpu::EventProcessor {
   }
   ~FakeGpu() override { end(); }
 
-  std::uint32_t poll(std::uint64_t) override {
+  std::uint32_t poll(std::uint64_t, std::uint64_t) override {
     script_.polls.fetch_add(1, std::memory_order_release);
     if (fault_.empty() && done_.load(std::memory_order_acquire) == script_.fault_after_buffers) {
       fault_ = "GPU fake was given up (the test says so) see the test";

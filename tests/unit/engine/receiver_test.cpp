@@ -188,6 +188,12 @@ TEST_F(ReceiverTest, MarksTheFirstPacketOfANewRun) {
   EXPECT_EQ(index[0].source, 0u);
   EXPECT_EQ(index[1].source, 0u);
   EXPECT_EQ(index[2].source, PacketRef::run_start);
+  EXPECT_EQ(queue->peek()->status, status::timeout | status::run_start);
+  give(test::make_packet(std::span(events).subspan(16, 16), 1));
+  queue->pop();
+  receiver->poll(2000);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->status, status::timeout);
   EXPECT_EQ(source(Counter::source_restarts), 1u);
 }
 
