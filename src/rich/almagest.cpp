@@ -557,8 +557,9 @@ HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRing
   std::uint8_t active[kBlock];
   std::size_t active_count = 0;
   for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t ahead = std::min<std::size_t>(events[k].count, 24);  // an event without hits may have no array to point into
     hwy::Prefetch(events[k].hits);
-    hwy::Prefetch(events[k].hits + 24);
+    hwy::Prefetch(events[k].hits + ahead);
   }
   static constexpr EventRings kNoRings{};  // copied: in place, compilers fill it in the slow way
   for (std::size_t k = 0; k < count; ++k) {
