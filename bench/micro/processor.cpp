@@ -53,6 +53,9 @@ class ReplayLink final : public link::Link {
   }
   void send(std::span<const link::TxPacket>, std::uint64_t) override {}
   void wait(std::uint64_t) override {}
+  link::Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   link::LinkStats stats() const override { return {}; }
   void next_lap() {
     for (std::size_t p = 0; p < kPackets; ++p) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/engine/checks.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "nanet/engine/transmitter.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/m2egp.hpp"
@@ -34,6 +36,19 @@ void check_sends(const EngineConfig& config) {
     throw SetupError(forward ? "a destination of events, but nothing forwards them" : "no destination for the events",
                      "forward belongs to processor kind forward",
                      forward ? "set processor: {kind: forward}" : "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");
+  }
+  if (config.answers) {
+    const std::size_t destinations = 1 + config.answers->copies.size();
+    if (destinations > Transmitter::kDestinationsMax) {
+      throw SetupError(std::to_string(destinations) + " destinations of answers",
+                       "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
+    }
+    const std::string& via = config.answers->via;
+    const bool known = std::any_of(config.links.begin(), config.links.end(),
+                                   [&](const LinkConfig& link) { return link.name == via; });
+    if (!via.empty() && !known) {
+      throw SetupError("answers: via " + via, "there is no link of that name", "name one of links:, or leave via out");
+    }
   }
   if (!forward) return;
   if (config.answers) {

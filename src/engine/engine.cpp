@@ -57,14 +57,15 @@ void Engine::add_lanes() {
 
 void Engine::add_input(const LinkConfig& config, Lane& lane) {
   Input input{.config = config};
-  auto udp = std::make_unique<link::UdpLink>(udp_config(config));
-  append(notes_, udp->notes());
-  const link::Endpoint local = udp->local();
-  input.link = std::move(udp);
+  const std::vector<link::Endpoint> sends_to = config_.answers && config_.answers->via == config.name
+                                                   ? destinations()
+                                                   : std::vector<link::Endpoint>{};
+  input.link = open_link(config, sends_to);
+  append(notes_, input.link->notes());
   if (config.record) {
-    input.link = std::make_unique<link::Recorder>(
-        std::move(input.link),
-        link::RecorderConfig{.path = config.record->file, .max_bytes = config.record->bytes_max, .local = local});
+    const link::RecorderConfig recorder{
+        .path = config.record->file, .max_bytes = config.record->bytes_max, .local = input.link->local(), .destinations = sends_to};
+    input.link = std::make_unique<link::Recorder>(std::move(input.link), recorder);
   }
   if (config.faults) {
     auto faults = std::make_unique<link::FaultInjector>(std::move(input.link), *config.faults);
@@ -86,26 +87,32 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
   inputs_.push_back(std::move(input));
 }
 
-void Engine::open_answer_link() {
-  const char* const name = forwards() ? "forward" : "answers";
-  std::vector<std::string> endpoints;
+// Where packets of answers or of events go; none when nothing is sent.
+std::vector<link::Endpoint> Engine::destinations() const {
+  std::vector<link::Endpoint> endpoints;
   if (forwards()) {
-    endpoints.push_back(config_.processor.forward->endpoint);
+    endpoints.push_back(link::parse_endpoint(config_.processor.forward->endpoint));
   } else if (config_.answers && config_.processor.kind == ProcessorKind::rich) {
-    endpoints.push_back(config_.answers->endpoint);
-    append(endpoints, config_.answers->copies);
+    endpoints.push_back(link::parse_endpoint(config_.answers->endpoint));
+    for (const std::string& copy : config_.answers->copies) endpoints.push_back(link::parse_endpoint(copy));
   }
+  return endpoints;
+}
+
+void Engine::open_answer_link() {
+  const std::vector<link::Endpoint> endpoints = destinations();
   if (endpoints.empty()) return;
-  if (endpoints.size() > Transmitter::kDestinationsMax) {
-    throw SetupError(std::to_string(endpoints.size()) + " destinations of " + name,
-                     "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
-  }
-  link::UdpConfig config{.name = name};
-  for (const std::string& endpoint : endpoints) config.destinations.push_back(link::parse_endpoint(endpoint));
-  auto udp = std::make_unique<link::UdpLink>(config);
-  append(notes_, udp->notes());
-  answer_link_ = std::move(udp);
   destination_count_ = static_cast<std::uint32_t>(endpoints.size());
+  if (config_.answers && !config_.answers->via.empty()) {
+    const auto named = std::find_if(inputs_.begin(), inputs_.end(),
+                                    [&](const Input& input) { return input.config.name == config_.answers->via; });
+    answer_link_ = named->link.get();
+    return;
+  }
+  own_answer_link_ = std::make_unique<link::UdpLink>(
+      link::UdpConfig{.name = forwards() ? "forward" : "answers", .destinations = endpoints});
+  append(notes_, own_answer_link_->notes());
+  answer_link_ = own_answer_link_.get();
 }
 
 void Engine::add_transmitter(Lane& lane, std::uint32_t slot_bytes) {

@@ -36,15 +36,15 @@ std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) 
 
 Port::Port(const LinkConfig& config, MemoryKind memory)
     : config_(config),
-      link_(udp_config(config)),
-      clop_(clop_config(config, 0, link_.min_room_bytes())),
+      link_(open_link(config)),
+      clop_(clop_config(config, 0, link_->min_room_bytes())),
       pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
       receiver_(make_receiver(config.protocol,
-                              {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, link_,
+                              {.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .backlog_max = kNoBacklog}, *link_,
                               clop_, queue_, make_router(config, 0), source_count(config))),
       held_(config.memory_region.buffer_count) {
-  notes_ = link_.notes();
+  notes_ = link_->notes();
   notes_.insert(notes_.end(), clop_.notes().begin(), clop_.notes().end());
 }
 
@@ -64,7 +64,7 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
     if (waited_ns < kSpinNs) continue;
     // A partly filled buffer has to be handed over in time although nothing new comes.
     const std::uint64_t longest_ns = config_.timeout_ns > 0 ? config_.timeout_ns : timeout_ns;
-    link_.wait(std::min(timeout_ns - waited_ns, longest_ns));
+    link_->wait(std::min(timeout_ns - waited_ns, longest_ns));
   }
 }
 

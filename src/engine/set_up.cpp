@@ -6,20 +6,54 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/link/dpdk.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/udp.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
 
+namespace {
+
 link::UdpConfig udp_config(const LinkConfig& config) {
   return {
-      .name = config.name,
-      .listen = link::parse_endpoint(config.endpoint),
       .rx_socket_bytes = config.socket_buffer_bytes,
-      .packet_bytes_max = config.packet_bytes_max,
       .busy_poll_us = config.busy_poll_us,
       .gro = config.gro ? link::Coalesce::on : link::Coalesce::off,
+      .source_port = link::SourcePort::listen,  // answers by way of a link come from where it listens
   };
+}
+
+// What every kind of link is told alike.
+template <typename Config>
+Config complete(Config kind, const LinkConfig& config, link::Endpoint listen, std::vector<link::Endpoint> destinations) {
+  kind.name = config.name;
+  kind.listen = std::move(listen);
+  kind.destinations = std::move(destinations);
+  kind.packet_bytes_max = config.packet_bytes_max;
+  return kind;
+}
+
+}  // namespace
+
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations) {
+  link::Endpoint listen = link::parse_endpoint(config.endpoint);
+  const std::string scheme = listen.scheme;
+  if (scheme == "udp") {
+    link::UdpConfig udp = complete(udp_config(config), config, std::move(listen), std::move(destinations));
+    udp.interface = config.interface;
+    return std::make_unique<link::UdpLink>(udp);
+  }
+  if (scheme == "xdp") {
+    link::XdpConfig xdp = complete(config.xdp, config, std::move(listen), std::move(destinations));
+    xdp.interface = config.interface;
+    xdp.busy_poll_us = config.busy_poll_us;
+    return link::open_xdp(xdp);
+  }
+  if (scheme == "dpdk") return link::open_dpdk(complete(config.dpdk, config, std::move(listen), std::move(destinations)));
+  throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
+                   "use udp://, xdp:// or dpdk://");
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes) {

@@ -298,6 +298,12 @@ void FaultInjector::wait(std::uint64_t timeout_ns) {
 
 LinkStats FaultInjector::stats() const { return inner_->stats(); }
 
+Endpoint FaultInjector::local() const { return inner_->local(); }
+
+std::string FaultInjector::path() const { return inner_->path() + ", with faults put in"; }
+
+std::vector<std::string> FaultInjector::notes() const { return inner_->notes(); }
+
 FaultStats FaultInjector::faults() const {
   const auto value = [this](Fault fault) { return state_->books[static_cast<std::size_t>(fault)].load(std::memory_order_relaxed); };
   return {

@@ -19,17 +19,6 @@ constexpr std::uint32_t kCooked = 113;
 constexpr std::uint32_t kCooked2 = 276;
 constexpr bool is_raw(std::uint32_t type) { return type == 101 || type == 12 || type == 14 || type == 228; }
 
-constexpr std::uint32_t kTypeIp = 0x0800;
-constexpr bool is_vlan(std::uint32_t type) { return type == 0x8100 || type == 0x88A8 || type == 0x9100; }
-constexpr std::uint32_t kUdp = 17;
-
-std::uint32_t be16(std::span<const std::byte> from, std::size_t offset) {
-  return std::to_integer<std::uint32_t>(from[offset]) << 8 | std::to_integer<std::uint32_t>(from[offset + 1]);
-}
-std::uint32_t be32(std::span<const std::byte> from, std::size_t offset) {
-  return be16(from, offset) << 16 | be16(from, offset + 2);
-}
-
 }  // namespace
 
 PcapError PcapReader::open(std::span<const std::byte> file, PcapReader& reader) {
@@ -73,12 +62,11 @@ bool PcapReader::next(PcapPacket& packet) {
     const auto frame = file_.subspan(next_ + kRecordHeaderBytes, bytes);
     next_ += kRecordHeaderBytes + bytes;
     ++stats_.records;
-    const auto ip = find_ip(frame);
-    if (ip.empty()) {
-      ++stats_.skipped_not_udp;
-    } else if (find_udp(ip, packet)) {
-      ++stats_.packets;
-      return true;
+    switch (read_ipv4_udp(find_ip(frame), packet)) {
+      case FrameError::none: ++stats_.packets; return true;
+      case FrameError::not_udp: ++stats_.skipped_not_udp; break;
+      case FrameError::fragment: ++stats_.skipped_fragment; break;
+      case FrameError::cut: ++stats_.skipped_cut; break;
     }
   }
 }
@@ -90,41 +78,12 @@ std::uint32_t PcapReader::load(std::size_t offset) const {
 }
 
 std::span<const std::byte> PcapReader::find_ip(std::span<const std::byte> frame) const {
-  if (is_raw(link_type_)) return frame;
-  const std::size_t type_offset = link_type_ == kEthernet ? 12 : link_type_ == kCooked ? 14 : 0;
-  std::size_t header_bytes = link_type_ == kEthernet ? 14 : link_type_ == kCooked ? 16 : 20;
-  if (frame.size() < header_bytes) return {};
-  std::uint32_t type = be16(frame, type_offset);
-  while (is_vlan(type)) {  // a tag: two bytes of its own, then the next type
-    if (frame.size() < header_bytes + 4) return {};
-    type = be16(frame, header_bytes + 2);
-    header_bytes += 4;
+  switch (link_type_) {
+    case kEthernet: return find_ipv4(frame);
+    case kCooked: return find_ipv4(frame, 14, 16);
+    case kCooked2: return find_ipv4(frame, 0, 20);
+    default: return frame;  // raw
   }
-  return type == kTypeIp ? frame.subspan(header_bytes) : std::span<const std::byte>{};
-}
-
-bool PcapReader::find_udp(std::span<const std::byte> ip, PcapPacket& packet) {
-  const auto skip = [](std::uint64_t& reason) {
-    ++reason;
-    return false;
-  };
-  const std::uint32_t first = std::to_integer<std::uint32_t>(ip[0]);
-  if (first >> 4 != 4) return skip(stats_.skipped_not_udp);
-  const std::size_t ip_header_bytes = 4 * (first & 0xFu);
-  if (ip_header_bytes < 20 || ip.size() < ip_header_bytes) return skip(stats_.skipped_cut);
-  if (std::to_integer<std::uint32_t>(ip[9]) != kUdp) return skip(stats_.skipped_not_udp);
-  if ((be16(ip, 6) & 0x3FFFu) != 0) return skip(stats_.skipped_fragment);
-  const std::span<const std::byte> udp = ip.subspan(ip_header_bytes);
-  if (udp.size() < 8) return skip(stats_.skipped_cut);
-  // The IP length is not looked at: captures of offloaded packets leave it 0. The UDP length says what there is.
-  const std::size_t udp_bytes = be16(udp, 4);
-  if (udp_bytes < 8 || udp.size() < udp_bytes) return skip(stats_.skipped_cut);
-  packet.payload = udp.subspan(8, udp_bytes - 8);
-  packet.from_address = be32(ip, 12);
-  packet.to_address = be32(ip, 16);
-  packet.from_port = static_cast<std::uint16_t>(be16(udp, 0));
-  packet.to_port = static_cast<std::uint16_t>(be16(udp, 2));
-  return true;
 }
 
 }  // namespace nanet::link

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <mutex>
 
+#include "nanet/link/udp_frame.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
@@ -22,7 +23,6 @@ constexpr std::uint32_t kLinkTypeRaw = 101;
 constexpr std::uint32_t kSnapBytes = 262'144;
 constexpr std::size_t kFileHeaderBytes = 24;
 constexpr std::size_t kRecordHeaderBytes = 16;
-constexpr std::size_t kNetHeaderBytes = 28;  // IPv4 20, UDP 8
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 void put_le(std::byte* out, std::uint64_t value, std::size_t bytes) {
@@ -31,62 +31,12 @@ void put_le(std::byte* out, std::uint64_t value, std::size_t bytes) {
   }
 }
 
-void put_be(std::byte* out, std::uint64_t value, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    out[i] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
-  }
-}
-
-// Ones' complement sum of big-endian 16-bit words (RFC 1071), not yet folded.
-std::uint64_t add_words(std::uint64_t sum, const std::byte* data, std::size_t bytes) {
-  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
-    sum += (std::to_integer<std::uint64_t>(data[i]) << 8) | std::to_integer<std::uint64_t>(data[i + 1]);
-  }
-  return bytes % 2 == 0 ? sum : sum + (std::to_integer<std::uint64_t>(data[bytes - 1]) << 8);
-}
-
-std::uint16_t fold(std::uint64_t sum) {
-  while (sum >> 16 != 0) {
-    sum = (sum & 0xFFFF) + (sum >> 16);
-  }
-  return static_cast<std::uint16_t>(~sum);
-}
-
-struct Flow {
-  std::uint32_t from_address;
-  std::uint16_t from_port;
-  std::uint32_t to_address;
-  std::uint16_t to_port;
-};
-
-void write_net_headers(std::byte* out, const Flow& flow, const std::byte* payload, std::size_t bytes, std::uint16_t id) {
-  constexpr std::uint64_t kUdp = 17;
-  const std::size_t udp_bytes = bytes + 8;
-  put_be(out, 0x4500, 2);
-  put_be(out + 2, bytes + kNetHeaderBytes, 2);
-  put_be(out + 4, id, 2);
-  put_be(out + 6, 0x4000, 2);  // do not fragment
-  put_be(out + 8, (64u << 8) | kUdp, 2);
-  put_be(out + 10, 0, 2);
-  put_be(out + 12, flow.from_address, 4);
-  put_be(out + 16, flow.to_address, 4);
-  put_be(out + 10, fold(add_words(0, out, 20)), 2);
-  std::byte* udp = out + 20;
-  put_be(udp, flow.from_port, 2);
-  put_be(udp + 2, flow.to_port, 2);
-  put_be(udp + 4, udp_bytes, 2);
-  put_be(udp + 6, 0, 2);
-  const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 12, 8);
-  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload, bytes));
-  put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 would mean: no checksum
-}
-
 }  // namespace
 
 struct Recorder::File {
   explicit File(const RecorderConfig& c);
   ~File();
-  void record(const Flow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
+  void record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
   void write_out();
 
   RecorderConfig config;
@@ -127,11 +77,10 @@ Recorder::File::~File() {
   ::close(fd);
 }
 
-void Recorder::File::record(const Flow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
-  constexpr std::size_t kPayloadLimit = 65'507;  // IPv4 cannot say more
-  const std::size_t record_bytes = kRecordHeaderBytes + kNetHeaderBytes + bytes;
+void Recorder::File::record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
+  const std::size_t record_bytes = kRecordHeaderBytes + kIpUdpHeaderBytes + bytes;
   stopped = stopped || stats.bytes_recorded + record_bytes > config.max_bytes;
-  if (stopped || bytes > kPayloadLimit) {
+  if (stopped || bytes > kUdpPayloadMax) {
     ++stats.packets_unrecorded;
     return;
   }
@@ -145,11 +94,11 @@ void Recorder::File::record(const Flow& flow, const std::byte* payload, std::siz
   std::byte* out = &buffer[buffered];
   put_le(out, static_cast<std::uint64_t>(time.tv_sec), 4);
   put_le(out + 4, static_cast<std::uint64_t>(time.tv_nsec), 4);
-  put_le(out + 8, kNetHeaderBytes + bytes, 4);
-  put_le(out + 12, kNetHeaderBytes + bytes, 4);
-  write_net_headers(out + kRecordHeaderBytes, flow, payload, bytes, next_id++);
+  put_le(out + 8, kIpUdpHeaderBytes + bytes, 4);
+  put_le(out + 12, kIpUdpHeaderBytes + bytes, 4);
+  write_ipv4_udp_headers(out + kRecordHeaderBytes, flow, {payload, bytes}, next_id++);
   if (bytes != 0) {
-    std::memcpy(out + kRecordHeaderBytes + kNetHeaderBytes, payload, bytes);
+    std::memcpy(out + kRecordHeaderBytes + kIpUdpHeaderBytes, payload, bytes);
   }
   buffered += record_bytes;
   ++packets_buffered;
@@ -194,7 +143,7 @@ RxBatch Recorder::receive(std::span<std::byte> room, std::span<RxPacket> packets
   const Endpoint& local = file_->config.local;
   const std::lock_guard lock(file_->mutex);
   for (const RxPacket& packet : packets.first(batch.packet_count)) {
-    file_->record({packet.peer_address, packet.peer_port, local.address, local.port}, room.data() + packet.offset, packet.bytes,
+    file_->record({packet.peer_address, local.address, packet.peer_port, local.port}, room.data() + packet.offset, packet.bytes,
                   time);
   }
   return batch;
@@ -209,13 +158,19 @@ void Recorder::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
   for (const TxPacket& packet : packets) {
     const auto& table = file_->config.destinations;
     const Endpoint destination = packet.destination < table.size() ? table[packet.destination] : Endpoint{};
-    file_->record({local.address, local.port, destination.address, destination.port}, packet.data, packet.bytes, time);
+    file_->record({local.address, destination.address, local.port, destination.port}, packet.data, packet.bytes, time);
   }
 }
 
 void Recorder::wait(std::uint64_t timeout_ns) { inner_->wait(timeout_ns); }
 
 LinkStats Recorder::stats() const { return inner_->stats(); }
+
+Endpoint Recorder::local() const { return inner_->local(); }
+
+std::string Recorder::path() const { return inner_->path() + ", recorded"; }
+
+std::vector<std::string> Recorder::notes() const { return inner_->notes(); }
 
 void Recorder::flush() {
   const std::lock_guard lock(file_->mutex);

@@ -48,7 +48,7 @@ std::size_t PcapSource::next(std::span<ReplayPacket> packets) {
   std::size_t count = 0;
   PcapPacket packet;
   while (count < packets.size() && reader_.next(packet)) {
-    if (only_port_ != 0 && packet.to_port != only_port_) {
+    if (only_port_ != 0 && packet.flow.to_port != only_port_) {
       ++skipped_port_;
       continue;
     }

@@ -53,6 +53,16 @@ void size_buffer(const Socket& socket, Direction direction, std::uint32_t wanted
   }
 }
 
+void bind_to_interface(const Socket& socket, const std::string& interface, const std::string& link_name) {
+  if (interface.empty()) return;
+  const auto length = static_cast<socklen_t>(interface.size());
+  if (::setsockopt(socket.fd(), SOL_SOCKET, SO_BINDTODEVICE, interface.data(), length) != 0) {
+    throw SetupError(
+        "link " + link_name + " cannot keep to interface " + interface, std::strerror(errno),
+        errno == ENODEV ? "see `ip link` for the names there are" : "run as root or with CAP_NET_RAW, or leave interface out");
+  }
+}
+
 sockaddr_in to_sockaddr(const Endpoint& endpoint) {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -45,6 +45,9 @@ enum class Direction : std::uint8_t { receive, send };
 void size_buffer(const Socket& socket, Direction direction, std::uint32_t wanted_bytes, const std::string& link_name,
                  std::vector<std::string>& notes);
 
+// Only packets of this interface come in, and all go out through it; empty: any. Throws SetupError.
+void bind_to_interface(const Socket& socket, const std::string& interface, const std::string& link_name);
+
 sockaddr_in to_sockaddr(const Endpoint& endpoint);
 Endpoint from_sockaddr(const sockaddr_in& address);
 

@@ -101,6 +101,11 @@ LinkStats UdpLink::stats() const {
 
 Endpoint UdpLink::local() const { return receiver_ ? receiver_->local() : Endpoint{"udp", 0, 0}; }
 
+std::string UdpLink::path() const {
+  const bool coalesced = receiver_ ? receiver_->coalesces() : config_.gso == Coalesce::on;
+  return coalesced ? "UDP socket, coalesced" : "UDP socket, packet by packet";
+}
+
 std::vector<std::string> UdpLink::notes() const {
   std::vector<std::string> notes = setup_notes_;
   if (sender_) {

@@ -62,6 +62,7 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
       notes.push_back("link " + config.name + ": packets are not coalesced (no UDP_GRO) use Linux 5.0 or newer");
     }
   }
+  bind_to_interface(socket_, config.interface, config.name);
   const sockaddr_in address = to_sockaddr(*config.listen);
   if (::bind(socket_.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     throw SetupError("link " + config.name + " cannot listen on " + to_string(*config.listen), std::strerror(errno),

@@ -28,6 +28,7 @@ class UdpReceiver {
 
   const Socket& socket() const { return socket_; }
   Endpoint local() const;
+  bool coalesces() const { return gro_; }
 
  private:
   static constexpr std::uint32_t kSuperBytes = 65'536;  // no message of the kernel is longer

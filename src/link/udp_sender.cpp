@@ -57,6 +57,7 @@ void UdpSender::open(Destination& destination, const Endpoint& endpoint, const U
     if (notes.empty() || size_notes.empty() || notes.back() != size_notes.back()) {  // once is enough for all destinations
       notes.insert(notes.end(), size_notes.begin(), size_notes.end());
     }
+    bind_to_interface(socket, config.interface, config.name);
     socket.set(SOL_IP, IP_RECVERR, 1);
     refuse_input(socket);
     if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&destination.address), sizeof destination.address) != 0) {

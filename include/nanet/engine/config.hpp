@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "nanet/gpu/config.hpp"
+#include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 
@@ -49,6 +51,9 @@ struct LinkConfig {
   std::uint32_t packet_bytes_max = 1472;
   bool gro = true;
   std::uint32_t busy_poll_us = 0;
+  std::string interface;  // udp: receive from this one only; xdp: the one to attach to; empty: any, or the one with the address
+  link::XdpConfig xdp;    // what only this kind of link needs; its name, endpoints and sizes come from here
+  link::DpdkConfig dpdk;  // likewise
   std::vector<SourceConfig> sources;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;
@@ -84,6 +89,7 @@ struct AnswersConfig {
   std::uint8_t source_id = 0x1C;
   std::uint8_t source_sub_id = 0;
   std::uint32_t primitives_max = 255;
+  std::string via;  // name of the link that sends them; empty: a UDP socket of their own
 };
 
 struct WaitingConfig {

@@ -61,7 +61,7 @@ class Engine {
 
   const std::vector<Input>& inputs() const { return inputs_; }
   // Where answers or forwarded events leave; null when nothing is sent.
-  const link::Link* answer_link() const { return answer_link_.get(); }
+  const link::Link* answer_link() const { return answer_link_; }
   bool forwards() const { return config_.processor.kind == ProcessorKind::forward; }
   // With a GPU empty until the end of the run.
   const RingMonitor& monitor() const { return monitor_; }
@@ -84,6 +84,7 @@ class Engine {
   bool on_gpu() const { return config_.processor.gpu.runtime != gpu::Runtime::cpu; }
   void add_lanes();
   void add_input(const LinkConfig& config, Lane& lane);
+  std::vector<link::Endpoint> destinations() const;
   void open_answer_link();
   void add_transmitter(Lane& lane, std::uint32_t slot_bytes);
   void add_host_consumer(Lane& lane);
@@ -109,7 +110,8 @@ class Engine {
   const EngineConfig config_;
   std::vector<std::string> notes_;
   std::vector<Input> inputs_;
-  std::unique_ptr<link::Link> answer_link_;
+  std::unique_ptr<link::Link> own_answer_link_;  // unless an input's link sends them
+  link::Link* answer_link_ = nullptr;
   std::uint32_t destination_count_ = 0;  // of answer_link_
   RingMonitor monitor_;
   std::deque<Lane> lanes_;  // after the memory that their consumers use

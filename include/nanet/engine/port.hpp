@@ -48,14 +48,14 @@ class Port {
   // Sends one packet at once. False: the kernel did not take it.
   bool send(std::uint32_t destination, std::span<const std::byte> payload);
 
-  link::Endpoint local() const { return link_.local(); }
-  link::LinkStats stats() const { return link_.stats(); }
+  link::Endpoint local() const { return link_->local(); }
+  link::LinkStats stats() const { return link_->stats(); }
   std::uint64_t total(flow::Counter counter) const;
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   const LinkConfig config_;
-  link::UdpLink link_;
+  std::unique_ptr<link::Link> link_;
   flow::Clop clop_;
   std::unique_ptr<gpu::PinnedMemory> pinned_;
   flow::CompletionQueue queue_;

@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "nanet/engine/config.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/router.hpp"
-#include "nanet/link/udp.hpp"
+#include "nanet/link/link.hpp"
 
 namespace nanet::engine {
 
-link::UdpConfig udp_config(const LinkConfig& config);  // throws SetupError for a bad endpoint
+// The link that the endpoint's scheme names; it sends to `destinations`. Throws SetupError.
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {});
 
 // Throws SetupError when the buffers cannot hold one batch of a link that needs min_room_bytes.
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes);

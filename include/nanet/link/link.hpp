@@ -3,13 +3,17 @@
 // NIC (UDP sockets, AF_XDP, DPDK, a pcap file, the gateware model) implements this; the fault injector and the recorder
 // wrap any of them.
 //
-// Thread rules: one thread calls receive, one thread (the same or another) calls send. stats() may be called from any thread.
+// Thread rules: one thread calls receive, one thread (the same or another) calls send. Everything const may be called from any thread.
 // Neither function blocks, allocates, logs or throws after the constructor returned.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
+
+#include "nanet/link/endpoint.hpp"
 
 namespace nanet::link {
 
@@ -47,7 +51,9 @@ struct LinkStats {
   std::uint64_t rx_copied_bytes = 0;    // bytes that had to be moved again after the NIC or kernel wrote them
   std::uint64_t rx_kernel_dropped = 0;  // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
   std::uint64_t rx_truncated = 0;
-  std::uint64_t rx_errors = 0;  // receive calls that failed for a reason other than "nothing there"
+  std::uint64_t rx_errors = 0;     // receive calls that failed for a reason other than "nothing there"
+  std::uint64_t rx_foreign = 0;    // frames that reached the link but are not for its address and port
+  std::uint64_t rx_malformed = 0;  // frames for its port whose lengths contradict each other
   std::uint64_t tx_packets = 0;
   std::uint64_t tx_bytes = 0;
   std::uint64_t tx_calls = 0;
@@ -76,6 +82,15 @@ class Link {
   virtual void wait(std::uint64_t timeout_ns) = 0;
 
   virtual LinkStats stats() const = 0;
+
+  // Where it listens, with the actual port when 0 was asked. A link that only sends: address and port 0.
+  virtual Endpoint local() const = 0;
+
+  // Which way packets take, in words: "UDP socket, coalesced".
+  virtual std::string path() const = 0;
+
+  // One line "problem (why) suggestion" for each thing that the machine could not give.
+  virtual std::vector<std::string> notes() const = 0;
 };
 
 }  // namespace nanet::link

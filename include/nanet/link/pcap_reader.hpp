@@ -13,17 +13,14 @@
 #include <cstdint>
 #include <span>
 
+#include "nanet/link/udp_frame.hpp"
+
 namespace nanet::link {
 
 enum class PcapError : std::uint8_t { none, not_pcap, pcapng, link_type };
 
-struct PcapPacket {
-  std::span<const std::byte> payload;
+struct PcapPacket : UdpView {
   std::uint64_t time_ns;  // since 1970
-  std::uint32_t from_address;
-  std::uint32_t to_address;
-  std::uint16_t from_port;
-  std::uint16_t to_port;
 };
 
 // Totals since open() or rewind(). records = packets + the skipped ones.
@@ -52,7 +49,6 @@ class PcapReader {
   std::uint32_t load(std::size_t offset) const;
   // The IPv4 packet in a captured frame; empty when there is none.
   std::span<const std::byte> find_ip(std::span<const std::byte> frame) const;
-  bool find_udp(std::span<const std::byte> ip, PcapPacket& packet);
 
   std::span<const std::byte> file_;
   std::size_t next_ = 0;

@@ -42,6 +42,9 @@ class Recorder : public Link {
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;  // of the wrapped link
+  Endpoint local() const override;
+  std::string path() const override;
+  std::vector<std::string> notes() const override;
 
   void flush();  // everything recorded so far is in the file afterwards
   RecorderStats recorder_stats() const;

@@ -41,6 +41,9 @@ struct UdpConfig {
   // TxPacket::destination is an index into this list.
   std::vector<Endpoint> destinations;
 
+  // Network interface to receive from and to send through, whatever the routes say (SO_BINDTODEVICE); empty: any.
+  std::string interface;
+
   // Bytes the kernel may queue for the receiving socket (SO_RCVBUF). Too small: packets are dropped while the receiving thread is
   // away (10 ms at 10 Gb/s are 12.5 MB, and a short packet costs about 1 KiB whatever its length). Too big: old packets are
   // processed after a stall instead of dropped, and kernel memory is bound.
@@ -91,11 +94,9 @@ class UdpLink : public Link {
   // rx_kernel_dropped is asked of the socket, so it includes drops after the last packet.
   LinkStats stats() const override;
 
-  // Where it listens, with the actual port when 0 was asked. Without `listen`: address and port 0.
-  Endpoint local() const;
-
-  // One line "problem (why) suggestion" for each thing that the kernel limited.
-  std::vector<std::string> notes() const;
+  Endpoint local() const override;
+  std::string path() const override;
+  std::vector<std::string> notes() const override;
 
   const std::string& name() const { return config_.name; }
 

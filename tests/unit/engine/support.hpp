@@ -48,6 +48,9 @@ class MemoryLink final : public link::Link {
     for (const link::TxPacket& packet : packets) outgoing.emplace_back(packet.data, packet.data + packet.bytes);
   }
   void wait(std::uint64_t) override {}
+  link::Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   link::LinkStats stats() const override { return {}; }
 };
 

@@ -19,6 +19,9 @@ class SendLink final : public link::Link {
     for (const link::TxPacket& packet : packets) sent.push_back({packet.destination, std::to_integer<int>(packet.data[0])});
   }
   void wait(std::uint64_t) override {}
+  link::Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   link::LinkStats stats() const override { return {}; }
 
   int calls = 0;

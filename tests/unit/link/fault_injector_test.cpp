@@ -50,6 +50,9 @@ class Script : public Link {
   }
   void send(std::span<const TxPacket> packets, std::uint64_t) override { sent += static_cast<std::uint32_t>(packets.size()); }
   void wait(std::uint64_t timeout_ns) override { waited_ns = timeout_ns; }
+  Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   LinkStats stats() const override {
     LinkStats stats;
     stats.rx_packets = next;

@@ -121,10 +121,10 @@ TEST(PcapReader, ReadsBothByteOrdersAndBothClocks) {
       EXPECT_EQ(found.payloads, (std::vector<std::string>{"one", "second"}));
       const std::uint64_t fraction_ns = magic == kUs ? 5000 : 5;
       EXPECT_EQ(found.times_ns, (std::vector<std::uint64_t>{1'000'000'000'000 + fraction_ns, 1'001'000'000'000 + fraction_ns}));
-      EXPECT_EQ(found.last.from_address, 0x0A000001u);
-      EXPECT_EQ(found.last.to_address, 0x0A000002u);
-      EXPECT_EQ(found.last.from_port, 40000);
-      EXPECT_EQ(found.last.to_port, 6200);
+      EXPECT_EQ(found.last.flow.from_address, 0x0A000001u);
+      EXPECT_EQ(found.last.flow.to_address, 0x0A000002u);
+      EXPECT_EQ(found.last.flow.from_port, 40000);
+      EXPECT_EQ(found.last.flow.to_port, 6200);
       EXPECT_EQ(found.stats.bytes_damaged, 0u);
     }
   }

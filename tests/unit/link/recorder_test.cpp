@@ -152,6 +152,9 @@ class Nowhere : public Link {
   RxBatch receive(std::span<std::byte>, std::span<RxPacket>, std::uint64_t) override { return {}; }
   void send(std::span<const TxPacket>, std::uint64_t) override {}
   void wait(std::uint64_t) override {}
+  Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   LinkStats stats() const override { return {}; }
 };
 

@@ -20,6 +20,9 @@ class KeepingLink final : public link::Link {
     }
   }
   void wait(std::uint64_t) override {}
+  link::Endpoint local() const override { return {}; }
+  std::string path() const override { return "memory"; }
+  std::vector<std::string> notes() const override { return {}; }
   link::LinkStats stats() const override { return {}; }
 
   int calls = 0;

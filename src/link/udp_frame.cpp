@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksum), IEEE 802.1Q (tags).
+#include "nanet/link/udp_frame.hpp"
+
+#include <cstring>
+
+namespace nanet::link {
+namespace {
+
+constexpr std::uint32_t kTypeIp = 0x0800;
+constexpr bool is_vlan(std::uint32_t type) { return type == 0x8100 || type == 0x88A8 || type == 0x9100; }
+constexpr std::uint32_t kUdp = 17;
+
+std::uint32_t be16(std::span<const std::byte> from, std::size_t offset) {
+  return std::to_integer<std::uint32_t>(from[offset]) << 8 | std::to_integer<std::uint32_t>(from[offset + 1]);
+}
+std::uint32_t be32(std::span<const std::byte> from, std::size_t offset) {
+  return be16(from, offset) << 16 | be16(from, offset + 2);
+}
+
+void put_be(std::byte* out, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    out[i] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
+  }
+}
+
+// Ones' complement sum of big-endian 16-bit words, not yet folded.
+std::uint64_t add_words(std::uint64_t sum, const std::byte* data, std::size_t bytes) {
+  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
+    sum += (std::to_integer<std::uint64_t>(data[i]) << 8) | std::to_integer<std::uint64_t>(data[i + 1]);
+  }
+  return bytes % 2 == 0 ? sum : sum + (std::to_integer<std::uint64_t>(data[bytes - 1]) << 8);
+}
+
+std::uint16_t fold(std::uint64_t sum) {
+  while (sum >> 16 != 0) {
+    sum = (sum & 0xFFFF) + (sum >> 16);
+  }
+  return static_cast<std::uint16_t>(~sum);
+}
+
+}  // namespace
+
+std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
+  if (frame.size() < header_bytes) return {};
+  std::uint32_t type = be16(frame, type_offset);
+  while (is_vlan(type)) {  // a tag: two bytes of its own, then the next type
+    if (frame.size() < header_bytes + 4) return {};
+    type = be16(frame, header_bytes + 2);
+    header_bytes += 4;
+  }
+  return type == kTypeIp ? frame.subspan(header_bytes) : std::span<const std::byte>{};
+}
+
+FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view) {
+  if (packet.empty()) return FrameError::not_udp;
+  const std::uint32_t first = std::to_integer<std::uint32_t>(packet[0]);
+  if (first >> 4 != 4) return FrameError::not_udp;
+  const std::size_t header_bytes = 4 * (first & 0xFu);
+  if (header_bytes < 20 || packet.size() < header_bytes) return FrameError::cut;
+  if (std::to_integer<std::uint32_t>(packet[9]) != kUdp) return FrameError::not_udp;
+  if ((be16(packet, 6) & 0x3FFFu) != 0) return FrameError::fragment;
+  const std::span<const std::byte> udp = packet.subspan(header_bytes);
+  if (udp.size() < 8) return FrameError::cut;
+  // The IP length is not looked at: captures of offloaded packets leave it 0. The UDP length says what there is.
+  const std::size_t udp_bytes = be16(udp, 4);
+  if (udp_bytes < 8 || udp.size() < udp_bytes) return FrameError::cut;
+  view.payload = udp.subspan(8, udp_bytes - 8);
+  view.flow = {be32(packet, 12), be32(packet, 16), static_cast<std::uint16_t>(be16(udp, 0)),
+               static_cast<std::uint16_t>(be16(udp, 2))};
+  return FrameError::none;
+}
+
+void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to) {
+  std::memcpy(out, to.data(), to.size());
+  std::memcpy(out + 6, from.data(), from.size());
+  put_be(out + 12, kTypeIp, 2);
+}
+
+void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const std::byte> payload, std::uint16_t id) {
+  const std::size_t udp_bytes = payload.size() + 8;
+  put_be(out, 0x4500, 2);
+  put_be(out + 2, payload.size() + kIpUdpHeaderBytes, 2);
+  put_be(out + 4, id, 2);
+  put_be(out + 6, 0x4000, 2);  // do not fragment
+  put_be(out + 8, (64u << 8) | kUdp, 2);
+  put_be(out + 10, 0, 2);
+  put_be(out + 12, flow.from_address, 4);
+  put_be(out + 16, flow.to_address, 4);
+  put_be(out + 10, fold(add_words(0, out, 20)), 2);
+  std::byte* udp = out + 20;
+  put_be(udp, flow.from_port, 2);
+  put_be(udp + 2, flow.to_port, 2);
+  put_be(udp + 4, udp_bytes, 2);
+  put_be(udp + 6, 0, 2);
+  const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 12, 8);
+  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
+  put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 would mean: no checksum
+}
+
+}  // namespace nanet::link
