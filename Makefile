@@ -37,7 +37,10 @@ PACKAGE_SETTINGS := --config-settings=build-dir=$(CUDA_BUILD) --config-settings=
 GPU_TEST_LOG := build/test-gpu.log
 endif
 
-.PHONY: help setup cuda demo test test-gpu lint format bench bench-smoke sanitize fuzz clean
+# CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
+WITH_LINKS := $(if $(filter links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
+
+.PHONY: help setup cuda links demo test test-gpu lint format bench bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -46,6 +49,9 @@ setup: $(STAMPS)/install ## system packages, virtual environment, build and inst
 
 cuda: packages-run $(STAMPS)/cuda $(STAMPS)/install ## as setup, with the GPU code: a CUDA toolkit's compiler, or PyPI's; needs no GPU
 	@echo "ready, with GPU code: $(BIN)/nanet"
+
+links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup, with the links that need a library: AF_XDP and DPDK
+	@echo "ready, with optional links: $(BIN)/nanet"
 
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
@@ -107,8 +113,8 @@ clean: ## remove what was built (the system packages stay)
 	rm -rf build out $(VENV)
 
 # --- set-up, step by step; what is there already is left alone ---
-.PHONY: packages-run packages-test packages-bench packages-fuzz
-packages-run packages-test packages-bench packages-fuzz: packages-%:
+.PHONY: packages-run packages-links packages-test packages-bench packages-fuzz
+packages-run packages-links packages-test packages-bench packages-fuzz: packages-%:
 	@scripts/system_packages.sh $*
 
 $(STAMPS)/venv: | packages-run
@@ -126,6 +132,11 @@ $(STAMPS)/install: $(STAMPS)/venv requirements/constraints.txt $(PACKAGE_SOURCES
 ifdef WITH_CUDA
 $(STAMPS)/install: $(STAMPS)/cuda
 endif
+ifdef WITH_LINKS
+$(STAMPS)/install: $(STAMPS)/links
+endif
+$(STAMPS)/links: $(STAMPS)/venv | packages-links
+	@touch $@
 ifneq ($(CUDA_ARCHITECTURES),$(CUDA_STAMPED))
 .PHONY: $(STAMPS)/cuda
 endif

@@ -87,7 +87,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "config_base": set(),
     "config_finders": {"config_base"},
     "config_rich": {"config_base", "config_finders", "conditions"},
-    "config": {"config_base", "config_errors", "config_rich"},
+    "config_link": {"config_base"},
+    "config": {"config_base", "config_errors", "config_link", "config_rich"},
 }
 PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}}
 

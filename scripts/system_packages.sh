@@ -3,7 +3,7 @@
 # Installs the system packages that a task needs and the machine has not, on Debian and Ubuntu, as root or with sudo.
 # What is asked is what a package gives (a program of the right version, a header), so a copy from elsewhere will do too.
 #
-#   scripts/system_packages.sh TASK...    TASK: run (build and demo), test, bench, fuzz
+#   scripts/system_packages.sh TASK...    TASK: run (build and demo), links (those that are optional), test, bench, fuzz
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -42,6 +42,11 @@ for task in "$@"; do
       need libhwy-dev -- has_header hwy/highway.h
       need python3 python3-dev python3-venv -- eval "'$here/find_python.sh' >/dev/null"
       ;;
+    links)
+      need pkg-config -- has_program pkg-config
+      need clang libxdp-dev libbpf-dev -- eval "has_header xdp/xsk.h && has_header bpf/bpf.h && has_program clang"
+      need libdpdk-dev -- eval "has_program pkg-config && pkg-config --exists libdpdk"
+      ;;
     test)
       need libgtest-dev -- has_header gtest/gtest.h
       need iproute2 -- has_program ip
@@ -49,7 +54,7 @@ for task in "$@"; do
       ;;
     bench) need sockperf -- has_program sockperf ;;
     fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
-    *) fail "unknown task $task" "run, test, bench and fuzz are known" "see the head of scripts/system_packages.sh" ;;
+    *) fail "unknown task $task" "run, links, test, bench and fuzz are known" "see the head of scripts/system_packages.sh" ;;
   esac
 done
 ((${#missing[@]})) || exit 0

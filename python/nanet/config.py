@@ -16,13 +16,14 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from nanet.config_base import Byte, Core, Endpoint, Model, Name, Probability, online_cores, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, Name, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
+from nanet.config_link import Dpdk, Faults, LinkConfig, Record, Source, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
 
 __all__ = [
-    "Answers", "ConfigError", "Cores", "Cuts", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
-    "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "load", "online_cores", "problem", "setting",
+    "Answers", "ConfigError", "Cores", "Cuts", "Dpdk", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
+    "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
@@ -87,105 +88,6 @@ class MemoryRegion(Model):
                 f"memory region '{self.name}' cannot be device memory",
                 "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
                 "use host_pinned, which a GPU reads in place",
-            )
-        return self
-
-
-class Source(Model):
-    """One sender of packets, known by source ID and sub-ID."""
-
-    name: Name = setting(..., "Name in reports")
-    source_id: Byte = setting(0x1C, "Source ID in the packet header; 0x1C is the RICH")
-    source_sub_id: Byte = setting(0, "Sub-ID in the packet header: which board")
-
-
-class Faults(Model):
-    """Faults put into a link on purpose, each with a probability a packet. Seeded, so a run can be repeated."""
-
-    loss: Probability = setting(0.0, "Probability that a packet is lost")
-    duplicate: Probability = setting(0.0, "Probability that a packet comes twice")
-    reorder: Probability = setting(0.0, "Probability that a packet comes behind one of the next eight")
-    corrupt: Probability = setting(0.0, "Probability that bits of a packet are flipped")
-    truncate: Probability = setting(0.0, "Probability that a packet loses its end")
-    delay: Probability = setting(0.0, "Probability that a packet is held back for delay_us")
-    delay_us: int = setting(
-        100, "How long a delayed packet is held back", unit="us", ge=0, le=10_000_000,
-        too_big="packets come after their event's window and are counted late",
-    )  # fmt: skip
-    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
-
-    @model_validator(mode="after")
-    def _sum(self) -> Faults:
-        total = self.loss + self.duplicate + self.reorder + self.corrupt + self.truncate + self.delay
-        if total > 1.0:
-            raise problem(f"the probabilities add up to {total:g}", "a packet meets at most one fault", "lower them to 1 in all")
-        return self
-
-
-class Record(Model):
-    """Writes what a link receives to a pcap file, for tshark and for replay."""
-
-    file: str = setting(..., "Path of the pcap file; it is overwritten", min_length=1)
-    bytes_max: int = setting(
-        1 << 30, "The file stops growing at this size; what is left out is counted", unit="bytes", ge=4096,
-        too_big="a full disk",
-    )  # fmt: skip
-
-
-class LinkConfig(Model):
-    """One place where packets come from."""
-
-    name: Name = setting(..., "Name in reports")
-    endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT; udp://0.0.0.0:PORT listens on every address")
-    protocol: Literal["mgp", "m2egp", "raw"] = setting(
-        "mgp",
-        "mgp: packets of readout boards, with sequence numbers and checksum; m2egp: the same of merged events, from a node"
-        " that forwards; raw: any datagrams, counted and handed over",
-    )
-    memory_region: Name = setting(..., "Name of the memory region that packets are received into")
-    batch_size: int = setting(
-        128, "Most packets of one receive call", unit="packets", ge=1, le=4096,
-        too_small="a system call for every few packets, so a lower critical rate",
-        too_big="the first packet of a batch waits for the last one",
-    )  # fmt: skip
-    timeout_us: int = setting(
-        0, "Hand a buffer over when its oldest packet is this old; 0: after every batch", unit="us", ge=0, le=1_000_000,
-        too_small="small buffers, so more hand-overs a second",
-        too_big="latency at low rates",
-    )  # fmt: skip
-    socket_buffer_bytes: int = setting(
-        1 << 26, "Receive buffer asked of the kernel; what it grants is said aloud", unit="bytes", ge=4096, le=1 << 31,
-        too_small="packets_lost_kernel at every pause of the receiving thread",
-        too_big="late packets instead of lost ones after a long pause",
-    )  # fmt: skip
-    packet_bytes_max: int = setting(
-        1472, "Longest payload that is accepted; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes",
-        ge=24, le=65507,
-        too_small="packets are refused as packets_truncated",
-        too_big="room kept free at the end of each buffer",
-    )  # fmt: skip
-    gro: bool = setting(True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)")
-    busy_poll_us: int = setting(
-        0, "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off", unit="us", ge=0, le=1_000_000,
-        too_big="time in which the thread does nothing else",
-    )  # fmt: skip
-    sources: tuple[Source, ...] = setting((), "Who may send here; packets of others are refused and counted")
-    faults: Faults | None = setting(None, "Faults put in on purpose; null: none")
-    record: Record | None = setting(None, "Recording of what comes in; null: none")
-
-    @model_validator(mode="after")
-    def _sources(self) -> LinkConfig:
-        if self.protocol != "raw" and not self.sources:
-            raise problem(
-                f"link '{self.name}' has no sources",
-                f"with protocol {self.protocol} every packet of an unknown source is refused",
-                "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]",
-            )
-        if self.protocol == "raw" and self.sources:
-            raise problem(
-                f"link '{self.name}' has sources but protocol raw",
-                "raw datagrams carry no source ID",
-                "remove sources, or use protocol: mgp",
             )
         return self
 
@@ -291,6 +193,9 @@ class Answers(Model):
         255, "Most primitives of one MTP packet", unit="primitives", ge=1, le=255,
         too_small="many small packets at high rates",
     )  # fmt: skip
+    via: Name | None = setting(
+        None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own"
+    )
 
 
 class Waiting(Model):
@@ -337,6 +242,7 @@ class EngineConfig(Model):
     @model_validator(mode="after")
     def _whole(self) -> EngineConfig:
         self._check_names()
+        self._check_via()
         self._check_cores()
         self._check_processor()
         self._check_gpu()
@@ -365,19 +271,29 @@ class EngineConfig(Model):
                     nearest(link.memory_region, regions),
                 )
             region = self.memory_regions[regions.index(link.memory_region)]
-            need, why = _room_bytes(link)
+            need, why = room_bytes(link)
             if region.buffer_bytes < need:
                 raise problem(
                     f"a buffer of region '{region.name}' ({region.buffer_bytes} B) has no room for link '{link.name}'",
                     f"{why} needs {need} B",
                     f"raise buffer_bytes to at least {need}",
                 )
-            if self.answers and link.endpoint in (self.answers.endpoint, *self.answers.copies):
+            if self.answers and link.endpoint.replace(link.scheme, "udp", 1) in (self.answers.endpoint, *self.answers.copies):
                 raise problem(
                     f"answers go to the engine's own link '{link.name}'",
                     f"both are {link.endpoint}",
                     "set answers.endpoint to the port of the L0 trigger processor",
                 )
+
+    def _check_via(self) -> None:
+        via = self.answers.via if self.answers else None
+        if via is None:
+            return
+        names = [link.name for link in self.links]
+        if via not in names:
+            raise problem(f"answers.via names the unknown link '{via}'", f"links has {', '.join(names)}", nearest(via, names))
+        if self.links[names.index(via)].scheme == "pcap":
+            raise problem(f"answers cannot leave by link '{via}'", "it plays a file", "remove via, so that they have a socket")
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores
@@ -521,18 +437,12 @@ class PortConfig(Model):
             gro=self.gro,
             packet_bytes_max=self.packet_bytes_max,
         )
-        need, why = _room_bytes(link)
+        need, why = room_bytes(link)
         if self.buffer_bytes < need:
             raise problem(f"buffer_bytes {self.buffer_bytes} is too small", f"{why} needs {need} B", f"choose {need} or more")
         identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in self.sources]
         _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
         return self
-
-
-def _room_bytes(link: LinkConfig) -> tuple[int, str]:
-    if link.gro:
-        return 65536, "with gro, one super-packet"
-    return link.packet_bytes_max, f"packet_bytes_max {link.packet_bytes_max}"
 
 
 def _no_twice(what: str, values: Iterable[str], suggestion: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,14 +69,17 @@ def online_cores() -> frozenset[int]:
     return frozenset(cores)
 
 
-def check_endpoint(url: str) -> str:
-    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts."""
+def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
+    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts.
+
+    schemes: those that are allowed.
+    """
     scheme, separator, rest = url.partition("://")
     suggestion = "write it as udp://ADDRESS:PORT, for example udp://127.0.0.1:6200"
     if not separator:
         raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
-    if scheme != "udp":
-        raise problem(f"endpoint '{url}' is of no known kind", f"this version has no {scheme}:// link", suggestion)
+    if scheme not in schemes:
+        raise problem(f"endpoint '{url}' is of no known kind", f"here it can be {', '.join(schemes)}", suggestion)
     host, colon, port = rest.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
         raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
@@ -86,7 +90,7 @@ def check_endpoint(url: str) -> str:
             raise problem(f"endpoint '{url}' has no usable address", "it is no IPv4 address", suggestion) from None
     elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
         raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
-    return f"udp://{host}:{int(port)}"
+    return f"{scheme}://{host}:{int(port)}"
 
 
 def check_core(core: int) -> int:
@@ -98,7 +102,7 @@ def check_core(core: int) -> int:
     return core
 
 
-Endpoint = Annotated[str, AfterValidator(check_endpoint)]
+Endpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url))]
 Core = Annotated[int, Field(ge=0), AfterValidator(check_core)]
 Byte = Annotated[int, Field(ge=0, le=255)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]

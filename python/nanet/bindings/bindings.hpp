@@ -65,6 +65,8 @@ inline nb::dict stats_dict(const link::LinkStats& stats) {
   NANET_STAT(rx_kernel_dropped);
   NANET_STAT(rx_truncated);
   NANET_STAT(rx_errors);
+  NANET_STAT(rx_foreign);
+  NANET_STAT(rx_malformed);
   NANET_STAT(tx_packets);
   NANET_STAT(tx_bytes);
   NANET_STAT(tx_calls);

@@ -101,7 +101,35 @@ engine::AnswersConfig answers_config(const nb::dict& dict) {
       .source_id = get<std::uint8_t>(dict, "source_id"),
       .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
       .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
+      .via = has(dict, "via") ? get<std::string>(dict, "via") : std::string{},
   };
+}
+
+link::XdpConfig xdp_config(const nb::dict& dict) {
+  using link::XdpAttach;
+  using link::XdpZeroCopy;
+  link::XdpConfig config;
+  for (const nb::handle queue : get<nb::list>(dict, "queues")) config.queues.push_back(nb::cast<std::uint32_t>(queue));
+  config.frame_count = get<std::uint32_t>(dict, "frame_count");
+  config.zero_copy = choice<XdpZeroCopy>(
+      dict, "zero_copy", {{"automatic", XdpZeroCopy::automatic}, {"required", XdpZeroCopy::required}, {"off", XdpZeroCopy::off}});
+  config.attach = choice<XdpAttach>(
+      dict, "attach", {{"automatic", XdpAttach::automatic}, {"driver", XdpAttach::driver}, {"generic", XdpAttach::generic}});
+  config.huge_pages = get<bool>(dict, "huge_pages");
+  return config;
+}
+
+link::DpdkConfig dpdk_config(const nb::dict& dict) {
+  link::DpdkConfig config;
+  config.device = get<std::string>(dict, "device");
+  if (has(dict, "address")) config.address = get<std::string>(dict, "address");
+  for (const nb::handle argument : get<nb::list>(dict, "eal_arguments")) {
+    config.eal_arguments.push_back(nb::cast<std::string>(argument));
+  }
+  config.huge_pages = get<bool>(dict, "huge_pages");
+  config.memory_mib = get<std::uint32_t>(dict, "memory_mib");
+  config.descriptors = get<std::uint32_t>(dict, "descriptors");
+  return config;
 }
 
 // What a link of an engine and a port have in common.
@@ -139,6 +167,9 @@ engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::strin
 LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
   LinkConfig config = common_link_config(dict);
   config.name = get<std::string>(dict, "name");
+  if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
+  if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
+  if (has(dict, "dpdk")) config.dpdk = dpdk_config(get<nb::dict>(dict, "dpdk"));
   if (has(dict, "record")) {
     const auto record = get<nb::dict>(dict, "record");
     config.record = {.file = get<std::string>(record, "file"), .bytes_max = get<std::uint64_t>(record, "bytes_max")};

@@ -8,6 +8,8 @@
 #ifdef NANET_CUDA
 #include "nanet/gpu/build.hpp"
 #endif
+#include "nanet/link/dpdk.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/rich/math_fit.hpp"
 
 namespace nanet::bindings {
@@ -29,7 +31,9 @@ nb::object gpu_code() {
 nb::dict build_info() {
   nb::dict back_ends;
   back_ends["udp"] = true;
-  for (const char* absent : {"xdp", "dpdk", "rdma", "gateware"}) back_ends[absent] = false;
+  back_ends["xdp"] = link::has_xdp();
+  back_ends["dpdk"] = link::has_dpdk();
+  for (const char* absent : {"rdma", "gateware"}) back_ends[absent] = false;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
   info["version"] = NANET_VERSION;

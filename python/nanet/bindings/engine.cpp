@@ -39,6 +39,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   for (const engine::Input& input : engine.inputs()) {
     nb::dict one_link;
     one_link["name"] = input.config.name;
+    one_link["path"] = input.link->path();
     one_link["stats"] = stats_dict(input.link->stats());
     one_link["faults"] = faults_dict(input.faults);
     one_link["counters"] = counters_of(input.receiver->link_counters());
@@ -56,6 +57,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   if (engine.answer_link() != nullptr) {
     nb::dict answers;
     answers["name"] = engine.forwards() ? "forward" : "answers";
+    answers["path"] = engine.answer_link()->path();
     answers["stats"] = stats_dict(engine.answer_link()->stats());
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be configured of a link: where packets come from, by which way, and who may send them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, problem, setting
+
+__all__ = ["Dpdk", "Faults", "LinkConfig", "Record", "Source", "Xdp", "room_bytes"]
+
+LINK_SCHEMES = ("udp", "xdp", "dpdk")
+FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
+SOCKET_KEYS = ("gro", "socket_buffer_bytes")
+
+LinkEndpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url, LINK_SCHEMES))]
+
+
+class Source(Model):
+    """One sender of packets, known by source ID and sub-ID."""
+
+    name: Name = setting(..., "Name in reports")
+    source_id: Byte = setting(0x1C, "Source ID in the packet header; 0x1C is the RICH")
+    source_sub_id: Byte = setting(0, "Sub-ID in the packet header: which board")
+
+
+class Faults(Model):
+    """Faults put into a link on purpose, each with a probability a packet. Seeded, so a run can be repeated."""
+
+    loss: Probability = setting(0.0, "Probability that a packet is lost")
+    duplicate: Probability = setting(0.0, "Probability that a packet comes twice")
+    reorder: Probability = setting(0.0, "Probability that a packet comes behind one of the next eight")
+    corrupt: Probability = setting(0.0, "Probability that bits of a packet are flipped")
+    truncate: Probability = setting(0.0, "Probability that a packet loses its end")
+    delay: Probability = setting(0.0, "Probability that a packet is held back for delay_us")
+    delay_us: int = setting(
+        100, "How long a delayed packet is held back", unit="us", ge=0, le=10_000_000,
+        too_big="packets come after their event's window and are counted late",
+    )  # fmt: skip
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
+
+    @model_validator(mode="after")
+    def _sum(self) -> Faults:
+        total = self.loss + self.duplicate + self.reorder + self.corrupt + self.truncate + self.delay
+        if total > 1.0:
+            raise problem(f"the probabilities add up to {total:g}", "a packet meets at most one fault", "lower them to 1 in all")
+        return self
+
+
+class Record(Model):
+    """Writes what a link receives to a pcap file, for tshark and for replay."""
+
+    file: str = setting(..., "Path of the pcap file; it is overwritten", min_length=1)
+    bytes_max: int = setting(
+        1 << 30, "The file stops growing at this size; what is left out is counted", unit="bytes", ge=4096,
+        too_big="a full disk",
+    )  # fmt: skip
+
+
+class Xdp(Model):
+    """What an AF_XDP link needs beside an interface."""
+
+    queues: tuple[Annotated[int, Field(ge=0, le=1023)], ...] = setting(
+        (), "Queues of the interface to receive from; none: all it has. Packets in other queues go to the kernel", max_length=64
+    )
+    frame_count: int = setting(
+        8192, "Frames of each queue, a power of two; a half is for sending", unit="frames", ge=64, le=1 << 20,
+        too_small="kernel_dropped at every pause of the receiving thread",
+        too_big="memory that no cache holds",
+    )  # fmt: skip
+    zero_copy: Literal["automatic", "required", "off"] = setting(
+        "automatic", "automatic: if the driver can; required: refuse to start without; off: the kernel copies"
+    )
+    attach: Literal["automatic", "driver", "generic"] = setting(
+        "automatic",
+        "Where the steering program runs. driver: in the NIC's driver; generic: behind it, on any NIC; automatic: the better",
+    )
+    huge_pages: bool = setting(True, "Try huge pages for the frames; without any, ordinary pages are used and it is said aloud")
+
+    @model_validator(mode="after")
+    def _shape(self) -> Xdp:
+        if self.frame_count & (self.frame_count - 1):
+            lower = 1 << (self.frame_count.bit_length() - 1)
+            raise problem(
+                f"frame_count {self.frame_count} is not a power of two", "the kernel's rings are", f"choose {lower} or {2 * lower}"
+            )
+        if len(set(self.queues)) < len(self.queues):
+            raise problem("a queue is named twice", "each has one socket", "name each once")
+        return self
+
+
+class Dpdk(Model):
+    """What a DPDK link needs: a device and memory."""
+
+    device: str = setting(
+        ...,
+        "What DPDK calls it: '0000:3b:00.0', or a virtual device such as 'net_af_packet0,iface=eth1'",
+        min_length=1,
+        max_length=255,
+    )
+    address: str | None = setting(
+        None, "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
+        pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$",
+    )  # fmt: skip
+    eal_arguments: tuple[str, ...] = setting((), "More arguments for DPDK's environment layer; those of the first link count")
+    huge_pages: bool = setting(False, "Use huge pages; a NIC needs them, virtual devices do not")
+    memory_mib: int = setting(
+        256, "Memory for DPDK's pools", unit="MiB", ge=32, le=1 << 16,
+        too_small="DPDK does not start",
+    )  # fmt: skip
+    descriptors: int = setting(
+        1024, "Length of the device's receive and send rings", unit="packets", ge=64, le=1 << 15,
+        too_small="kernel_dropped at every pause of the receiving thread",
+        too_big="memory that no cache holds",
+    )  # fmt: skip
+
+
+class LinkConfig(Model):
+    """One place where packets come from."""
+
+    name: Name = setting(..., "Name in reports")
+    endpoint: LinkEndpoint = setting(
+        ...,
+        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK. udp://0.0.0.0:PORT"
+        " listens on every address",
+    )
+    protocol: Literal["mgp", "m2egp", "raw"] = setting(
+        "mgp",
+        "mgp: packets of readout boards, with sequence numbers and checksum; m2egp: the same of merged events, from a node"
+        " that forwards; raw: any datagrams, counted and handed over",
+    )
+    memory_region: Name = setting(..., "Name of the memory region that packets are received into")
+    batch_size: int = setting(
+        128, "Most packets of one receive call", unit="packets", ge=1, le=4096,
+        too_small="a system call for every few packets, so a lower critical rate",
+        too_big="the first packet of a batch waits for the last one",
+    )  # fmt: skip
+    timeout_us: int = setting(
+        0, "Hand a buffer over when its oldest packet is this old; 0: after every batch", unit="us", ge=0, le=1_000_000,
+        too_small="small buffers, so more hand-overs a second",
+        too_big="latency at low rates",
+    )  # fmt: skip
+    socket_buffer_bytes: int = setting(
+        1 << 26, "Receive buffer asked of the kernel; what it grants is said aloud", unit="bytes", ge=4096, le=1 << 31,
+        too_small="packets_lost_kernel at every pause of the receiving thread",
+        too_big="late packets instead of lost ones after a long pause",
+    )  # fmt: skip
+    packet_bytes_max: int = setting(
+        1472, "Longest payload that is accepted; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes",
+        ge=24, le=65507,
+        too_small="packets are refused as packets_truncated",
+        too_big="room kept free at the end of each buffer",
+    )  # fmt: skip
+    gro: bool = setting(True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)")
+    busy_poll_us: int = setting(
+        0, "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off", unit="us", ge=0, le=1_000_000,
+        too_big="time in which the thread does nothing else",
+    )  # fmt: skip
+    interface: str | None = setting(
+        None,
+        "Network interface. udp: keep to this one whatever the routes say; xdp: null is the one that has the address; not with dpdk",
+        min_length=1, max_length=15,
+    )  # fmt: skip
+    xdp: Xdp | None = setting(None, "What only an xdp:// link needs; null: the defaults")
+    dpdk: Dpdk | None = setting(None, "What only a dpdk:// link needs, and needs")
+    sources: tuple[Source, ...] = setting((), "Who may send here; packets of others are refused and counted")
+    faults: Faults | None = setting(None, "Faults put in on purpose; null: none")
+    record: Record | None = setting(None, "Recording of what comes in; null: none")
+
+    @model_validator(mode="after")
+    def _sources(self) -> LinkConfig:
+        if self.protocol != "raw" and not self.sources:
+            raise problem(
+                f"link '{self.name}' has no sources",
+                f"with protocol {self.protocol} every packet of an unknown source is refused",
+                "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]",
+            )
+        if self.protocol == "raw" and self.sources:
+            raise problem(
+                f"link '{self.name}' has sources but protocol raw",
+                "raw datagrams carry no source ID",
+                "remove sources, or use protocol: mgp",
+            )
+        return self
+
+    @property
+    def scheme(self) -> str:
+        """Which kind of link: `udp`, `xdp` or `dpdk`."""
+        return self.endpoint.partition("://")[0]
+
+    @model_validator(mode="after")
+    def _kind(self) -> LinkConfig:
+        kind = self.scheme
+        for key in ("xdp", "dpdk"):
+            if getattr(self, key) is not None and key != kind:
+                raise problem(
+                    f"link '{self.name}' has a section {key}", f"its endpoint is {self.endpoint}",
+                    f"write {key}://{self.endpoint.partition('://')[2]}, or remove the section",
+                )  # fmt: skip
+        if kind == "dpdk" and self.dpdk is None:
+            raise problem(
+                f"link '{self.name}' has no device", "DPDK does not know a NIC by its address",
+                "add dpdk: {device: 'net_af_packet0,iface=eth1'}",
+            )  # fmt: skip
+        if kind == "dpdk" and self.interface is not None:
+            raise problem(f"link '{self.name}' has an interface", "with DPDK the device says it", "remove interface")
+        if kind == "udp":
+            return self
+        for key in SOCKET_KEYS:
+            if key in self.model_fields_set:
+                raise problem(f"link '{self.name}' has {key}", f"{kind} has no socket buffer and no super-packets", f"remove {key}")
+        if self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
+            raise problem(
+                f"packet_bytes_max {self.packet_bytes_max} of link '{self.name}'",
+                f"{kind} takes whole frames, whose payload has at most {FRAME_PACKET_BYTES_MAX} B", "lower it, or use udp://",
+            )  # fmt: skip
+        return self
+
+
+def room_bytes(link: LinkConfig) -> tuple[int, str]:
+    """Bytes that a buffer of a link must have room for, and why."""
+    if link.scheme == "udp" and link.gro:
+        return 65536, "with gro, one super-packet"
+    return link.packet_bytes_max, f"packet_bytes_max {link.packet_bytes_max}"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of each kind in a configuration: which keys belong to which, and what is said of those that do not."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from nanet import config
+from nanet.config_errors import ConfigError, validated
+
+BASE: dict[str, Any] = {
+    "version": 1,
+    "memory_regions": [{"name": "rich", "buffer_bytes": 16384}],
+    "links": [{"name": "board", "endpoint": "xdp://10.0.0.1:6200", "memory_region": "rich", "sources": [{"name": "a"}]}],
+    "answers": {"endpoint": "udp://10.0.0.2:6300"},
+}
+
+
+def with_link(**keys: Any) -> dict[str, Any]:
+    data = copy.deepcopy(BASE)
+    data["links"][0].update(keys)
+    return data
+
+
+def only_problem(data: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        validated(config.EngineConfig, data)
+    assert len(caught.value.problems) == 1
+    return caught.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "scheme"),
+    [
+        ({}, "xdp"),
+        ({"interface": "eth1", "xdp": {"queues": [0, 1], "zero_copy": "required", "attach": "driver"}}, "xdp"),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "net_af_packet0,iface=eth1", "address": "10.0.0.1/16"}}, "dpdk"),
+        ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
+    ],
+)
+def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
+    whole = validated(config.EngineConfig, with_link(**keys))
+    assert whole.links[0].scheme == scheme
+    assert whole.links[0].endpoint == f"{scheme}://10.0.0.1:6200"
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk"),
+        ({"dpdk": {"device": "0000:3b:00.0"}}, "has a section dpdk"),
+        ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has an interface"),
+        ({"gro": True}, "has gro"),
+        ({"socket_buffer_bytes": 65536}, "has socket_buffer_bytes"),
+        ({"packet_bytes_max": 9015}, "packet_bytes_max 9015"),
+        ({"xdp": {"frame_count": 1000}}, "choose 512 or 1024"),
+        ({"xdp": {"queues": [0, 0]}}, "a queue is named twice"),
+    ],
+)
+def test_keys_of_another_kind_are_refused(keys: dict[str, Any], said: str) -> None:
+    assert said in only_problem(with_link(**keys))
+
+
+def test_only_udp_needs_room_for_a_super_packet() -> None:
+    assert "65536 B" in only_problem(with_link(endpoint="udp://10.0.0.1:6200"))
+
+
+def test_answers_go_by_way_of_a_link_that_is_there() -> None:
+    data = copy.deepcopy(BASE)
+    data["answers"]["via"] = "board"
+    assert validated(config.EngineConfig, data).answers.via == "board"
+    data["answers"]["via"] = "bord"
+    assert "did you mean 'board'" in only_problem(data)
+
+
+def test_answers_to_the_own_link_are_refused_whatever_its_kind() -> None:
+    data = copy.deepcopy(BASE)
+    data["answers"]["endpoint"] = "udp://10.0.0.1:6200"
+    assert "the engine's own link" in only_problem(data)
