@@ -38,7 +38,7 @@ GPU_TEST_LOG := build/test-gpu.log
 endif
 
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
-WITH_LINKS := $(if $(filter links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
+WITH_LINKS := $(if $(filter links test,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
 .PHONY: help setup cuda links demo test test-gpu lint format bench bench-smoke sanitize fuzz clean
 help: ## print these verbs
@@ -56,7 +56,7 @@ links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
 
-test: packages-run packages-test packages-bench $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
+test: packages-run packages-links packages-test packages-bench $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
 	@rm -f build/pytest.xml
 	cmake --preset host-release >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset host-release
