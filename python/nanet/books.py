@@ -31,7 +31,7 @@ LINK_LOSSES = {
 
 PACKET_REFUSALS = (
     "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
-    "packets_unknown_source",
+    "packets_unknown_source", "packets_unknown_sender",
 )  # fmt: skip
 """Counters of packets that came and were refused. One that a source sent is among the lost ones already."""
 

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, Name, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
-from nanet.config_link import Dpdk, Faults, LinkConfig, Record, Source, Xdp, room_bytes
+from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
 
 __all__ = [
@@ -219,6 +219,9 @@ class Run(Model):
     budget_us: int = setting(
         1000, "Promise: p99.9 of the latency stays below this, or the exit code is 1", unit="us", ge=1, le=3_600_000_000
     )
+    user: Name | None = setting(
+        None, "Account that the process becomes once sockets, memory and threads are there; null: it stays what it was started as"
+    )
 
 
 class EngineConfig(Model):
@@ -411,7 +414,8 @@ class PortConfig(Model):
 
     endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
     protocol: Literal["mgp", "m2egp", "raw"] = setting("raw", "mgp, m2egp: our packets, checked; raw: any datagrams")
-    sources: tuple[Source, ...] = setting((), "Who may send here; not with raw")
+    senders: tuple[Network, ...] = setting((), "IPv4 addresses or networks that may send here; none: everybody", max_length=64)
+    sources: tuple[Source, ...] = setting((), "Which boards may send here; not with raw")
     buffer_count: int = setting(16, "Buffers, a power of two", unit="buffers", ge=2, le=65536)
     buffer_bytes: int = setting(1 << 18, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30)
     huge_pages: bool = setting(True, "Try huge pages")

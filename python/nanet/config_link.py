@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +16,16 @@ LINK_SCHEMES = ("udp", "xdp", "dpdk")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 SOCKET_KEYS = ("gro", "socket_buffer_bytes")
 
+
+def check_network(text: str) -> str:
+    """An IPv4 address or network, with its prefix length."""
+    try:
+        return str(ipaddress.IPv4Network(text))
+    except ValueError as error:
+        raise problem(f"'{text}' is no IPv4 address or network", str(error), "write it as 10.0.0.7 or 10.0.0.0/24") from None
+
+
+Network = Annotated[str, AfterValidator(check_network)]
 LinkEndpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url, LINK_SCHEMES))]
 
 
@@ -165,7 +176,13 @@ class LinkConfig(Model):
     )  # fmt: skip
     xdp: Xdp | None = setting(None, "What only an xdp:// link needs; null: the defaults")
     dpdk: Dpdk | None = setting(None, "What only a dpdk:// link needs, and needs")
-    sources: tuple[Source, ...] = setting((), "Who may send here; packets of others are refused and counted")
+    senders: tuple[Network, ...] = setting(
+        (), "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets of others are refused and counted; none: everybody",
+        max_length=64,
+    )  # fmt: skip
+    sources: tuple[Source, ...] = setting(
+        (), "Which boards may send here, by the ID in their packets; others are refused and counted"
+    )
     faults: Faults | None = setting(None, "Faults put in on purpose; null: none")
     record: Record | None = setting(None, "Recording of what comes in; null: none")
 
@@ -209,7 +226,7 @@ class LinkConfig(Model):
         if kind == "udp":
             return self
         for key in SOCKET_KEYS:
-            if key in self.model_fields_set:
+            if getattr(self, key) != LinkConfig.model_fields[key].default:
                 raise problem(f"link '{self.name}' has {key}", f"{kind} has no socket buffer and no super-packets", f"remove {key}")
         if self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
             raise problem(

@@ -8,7 +8,7 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -33,10 +33,24 @@ def write_json(path: Path | None, data: Mapping[str, Any]) -> None:
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(data, indent=1, default=_plain, allow_nan=False)
     partial = path.with_name(path.name + ".part")
-    partial.write_text(text + "\n", encoding="utf-8")
+    partial.write_text(_text(data), encoding="utf-8")
     partial.replace(path)
+
+
+def open_json(path: Path | None) -> TextIO | None:
+    """`path` opened at once, for `fill_json` when this process may no longer open it."""
+    if path is None:
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w", encoding="utf-8")
+
+
+def fill_json(file: TextIO | None, data: Mapping[str, Any]) -> None:
+    """Writes `data` to what `open_json` gave, and closes it."""
+    if file is not None:
+        with file:
+            file.write(_text(data))
 
 
 def append_csv(path: Path | None, bench: str, rows: Iterable[tuple[str, str, float, str]]) -> None:
@@ -52,6 +66,10 @@ def append_csv(path: Path | None, bench: str, rows: Iterable[tuple[str, str, flo
             writer.writerow(CSV_COLUMNS)
         for case, name, value, unit in rows:
             writer.writerow([now(), bench, case, name, f"{value:.6g}", unit, where])
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=1, default=_plain, allow_nan=False) + "\n"
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, results
+from nanet import books, privileges, results
 from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
@@ -40,10 +40,11 @@ class RunOptions:
 
 
 def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]:
-    """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError."""
+    """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError and ConfigError."""
     from nanet import _core
 
     parent = os.getppid()  # before it can know that we are ready, and end
+    user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop:
         _leave_cores(config)
         engine = _core.Engine(config.model_dump(mode="json"))
@@ -51,6 +52,9 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
             for note in engine.notes:
                 print(f"note: {note}", file=sys.stderr)
         engine.start()
+        if user is not None:
+            out = results.open_json(options.json_path)
+            privileges.become(user)
         gc.collect()
         gc.freeze()
         _say_ready(config, options)
@@ -59,7 +63,10 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         result = make_result(config, engine)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
-    results.write_json(options.json_path, result)
+    if user is not None:
+        results.fill_json(out, result)
+    else:
+        results.write_json(options.json_path, result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
 

@@ -74,7 +74,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
   }
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
   flow::ClopConfig clop = clop_config(config, clop_id, input.link->min_room_bytes());
-  ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns};
+  ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .senders = config.senders};
   if (on_gpu()) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
     receiver.backlog_max = config_.processor.gpu.buffers_in_flight + 1;  // one waits while the others are worked on

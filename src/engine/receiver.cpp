@@ -46,6 +46,7 @@ class ProtocolReceiver final : public Receiver {
         clop_(clop),
         queue_(queue),
         router_(std::move(router)),
+        senders_(config.senders),
         sources_(source_count),
         packets_(config.batch_size),
         discard_room_({.name = clop.config().name + " discard room", .bytes = link.min_room_bytes()}) {}
@@ -96,6 +97,7 @@ class ProtocolReceiver final : public Receiver {
 
   void take(const link::RxPacket& packet, std::span<const std::byte> payload) {
     if (packet.flags & link::RxPacket::after_drop) ++drop_epoch_;
+    if (senders_.refuses(packet.peer_address)) return refuse(Counter::packets_unknown_sender);
     if (packet.flags & link::RxPacket::truncated) {
       filling_.status |= status::truncated;
       return refuse(Counter::packets_truncated);
@@ -219,6 +221,7 @@ class ProtocolReceiver final : public Receiver {
   flow::Clop& clop_;
   flow::CompletionQueue& queue_;
   const flow::Router router_;
+  SenderFilter senders_;
   std::vector<Source> sources_;
   flow::Counters link_counters_;
   std::vector<link::RxPacket> packets_;

@@ -19,7 +19,14 @@ from nanet.engine_process import EngineProcess
 ROOT = Path(__file__).parents[2]
 MARKERS_PER_BOARD = 6  # a run starts and ends with three markers of each board
 PATIENT = {"window_us": 900_000, "open_events_max": 1 << 18}  # a busy machine may stop the boards between two packets
-BAD_PACKETS = ("packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source")
+BAD_PACKETS = (
+    "packets_bad_length",
+    "packets_bad_format",
+    "packets_bad_checksum",
+    "packets_truncated",
+    "packets_unknown_source",
+    "packets_unknown_sender",
+)
 
 
 def free_ports(count: int = 2) -> list[int]:

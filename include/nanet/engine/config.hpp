@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/engine/sender_filter.hpp"
 #include "nanet/gpu/config.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -54,6 +55,7 @@ struct LinkConfig {
   std::string interface;  // udp: receive from this one only; xdp: the one to attach to; empty: any, or the one with the address
   link::XdpConfig xdp;    // what only this kind of link needs; its name, endpoints and sizes come from here
   link::DpdkConfig dpdk;  // likewise
+  std::vector<SenderNetwork> senders;  // who may send here; none: everybody
   std::vector<SourceConfig> sources;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "nanet/engine/config.hpp"
+#include "nanet/engine/sender_filter.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
@@ -25,6 +27,8 @@ struct ReceiverConfig {
   // But not while the consumer has so many to do already: then the buffer goes on filling, and a slow consumer gets fewer, fuller
   // buffers instead of running out of them.
   std::uint32_t backlog_max = 2;
+
+  std::vector<SenderNetwork> senders;  // who may send; none: everybody
 };
 
 class Receiver {

@@ -36,6 +36,7 @@ namespace nanet::flow {
   X(packets_bad_checksum, "packets", "refused: checksum does not match")                                    \
   X(packets_truncated, "packets", "refused: longer than the room for one packet")                           \
   X(packets_unknown_source, "packets", "refused: source is not in the configuration")                       \
+  X(packets_unknown_sender, "packets", "refused: from an address that is not in the configuration")         \
   /* event building */                                                                                      \
   X(parts_merged, "parts", "parts put into an open event")                                                  \
   X(parts_late, "parts", "dropped: their event is closed already")                                          \

@@ -105,6 +105,13 @@ engine::AnswersConfig answers_config(const nb::dict& dict) {
   };
 }
 
+// "10.0.0.0/24", checked already.
+engine::SenderNetwork sender_network(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const link::Endpoint endpoint = link::parse_endpoint("udp://" + text.substr(0, slash) + ":0");
+  return {.address = endpoint.address, .prefix_bits = static_cast<std::uint8_t>(std::stoul(text.substr(slash + 1)))};
+}
+
 link::XdpConfig xdp_config(const nb::dict& dict) {
   using link::XdpAttach;
   using link::XdpZeroCopy;
@@ -150,6 +157,9 @@ LinkConfig common_link_config(const nb::dict& dict) {
     config.sources.push_back({.name = get<std::string>(one, "name"),
                               .source_id = get<std::uint8_t>(one, "source_id"),
                               .source_sub_id = get<std::uint8_t>(one, "source_sub_id")});
+  }
+  for (const nb::handle sender : get<nb::list>(dict, "senders")) {
+    config.senders.push_back(sender_network(nb::cast<std::string>(sender)));
   }
   if (has(dict, "faults")) config.faults = fault_config(get<nb::dict>(dict, "faults"));
   return config;

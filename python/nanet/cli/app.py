@@ -144,7 +144,7 @@ def run(
 
     loaded = models.load(config)
     if duration is not None:
-        loaded = loaded.model_copy(update={"run": models.Run(duration_s=duration, budget_us=loaded.run.budget_us)})
+        loaded = loaded.model_copy(update={"run": models.Run(**loaded.run.model_dump() | {"duration_s": duration})})
     code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd))
     if not quiet:
         counters, latency = result["counters"], result["latency_us"]

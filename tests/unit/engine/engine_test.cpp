@@ -99,8 +99,37 @@ TEST_P(EngineTest, GoesOnWithoutAnL0tp) {
   EXPECT_GT(engine.answer_link()->stats().tx_refused + engine.answer_link()->stats().tx_dropped, 0u);
 }
 
+TEST_P(EngineTest, AnswersByWayOfTheLinkThatReceives) {
+  PlainSocket l0tp;
+  PlainSocket board;
+  const std::uint16_t port = free_port();
+  EngineConfig config = config_for(port, l0tp.port(), GetParam());
+  config.answers->via = "boards";
+  Engine engine(config);
+  engine.start();
+  board.send(port, test::make_packet(test::make_events(16, 14), 0));
+  Bytes room(2048);
+  EXPECT_GT(l0tp.receive(room, 5000), 0u);
+  EXPECT_EQ(l0tp.from_port(), port);
+  engine.stop();
+  EXPECT_EQ(engine.answer_link(), engine.inputs().front().link.get());
+  EXPECT_EQ(engine.answer_link()->stats().tx_packets, 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Topologies, EngineTest, ::testing::Values(Topology::run_to_completion, Topology::pipelined),
                          [](const auto& test) { return test.param == Topology::pipelined ? "pipelined" : "run_to_completion"; });
+
+TEST(EngineSetUp, RefusesAnswersByWayOfNoLink) {
+  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  config.answers->via = "nobody";
+  EXPECT_THROW(Engine{config}, SetupError);
+}
+
+TEST(EngineSetUp, RefusesAnEndpointThatNoLinkServes) {
+  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  config.links[0].endpoint = "carrier-pigeon://127.0.0.1:6200";
+  EXPECT_THROW(Engine{config}, SetupError);
+}
 
 TEST(EngineSetUp, RefusesToStartUnpinned) {
   EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);

@@ -37,7 +37,7 @@ Answers expected_answers(std::span<const test::TestEvent> events) {
 }
 
 // Takes answer packets until there are `packets` more, or none comes for so long.
-std::size_t collect(const PlainSocket& l0tp, Answers& answers, std::size_t packets, int timeout_ms) {
+std::size_t collect(PlainSocket& l0tp, Answers& answers, std::size_t packets, int timeout_ms) {
   test::Bytes room(2048);
   std::size_t count = 0;
   for (; count < packets; ++count) {

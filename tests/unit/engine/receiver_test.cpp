@@ -230,5 +230,23 @@ TEST_F(ReceiverTest, RawTakesAnyDatagram) {
   EXPECT_EQ(queue->peek()->stride_bytes, 0u);
 }
 
+TEST_F(ReceiverTest, TakesPacketsOfConfiguredSendersOnly) {
+  make({.batch_size = 32, .timeout_ns = 0, .senders = {{0x0A000100, 24}, {0xC0A80007, 32}}});  // 10.0.1.0/24 and 192.168.0.7
+  std::uint32_t sequence = 0;
+  for (const std::uint32_t from : {0x0A000105u, 0x0A000205u, 0xC0A80007u, 0xC0A80008u, 0u, 0x0A0001FFu}) {
+    const bool known = from == 0x0A000105u || from == 0xC0A80007u || from == 0x0A0001FFu;
+    link.incoming.push_back({test::make_packet(std::span(events).first(16), known ? sequence++ : 7), 0, from});
+  }
+  EXPECT_EQ(receiver->poll(1000), 6u);
+  EXPECT_EQ(source(Counter::packets_accepted), 3u);
+  EXPECT_EQ(refused(Counter::packets_unknown_sender), 3u);
+  EXPECT_EQ(source(Counter::packets_lost_network), 0u);
+}
+
+TEST(SenderNetwork, OfNoBitsHoldsEverybody) {
+  EXPECT_TRUE((SenderNetwork{0, 0}).holds(0xFFFFFFFF));
+  EXPECT_FALSE((SenderNetwork{0x0A000001, 32}).holds(0x0A000000));
+}
+
 }  // namespace
 }  // namespace nanet::engine

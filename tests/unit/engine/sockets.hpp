@@ -44,15 +44,22 @@ class PlainSocket {
               static_cast<ssize_t>(payload.size()));
   }
   // Bytes of the next packet, 0 when none comes in time.
-  std::size_t receive(std::span<std::byte> room, int timeout_ms) const {
+  std::size_t receive(std::span<std::byte> room, int timeout_ms) {
     pollfd entry{.fd = fd_, .events = POLLIN, .revents = 0};
     if (poll(&entry, 1, timeout_ms) <= 0) return 0;
-    const ssize_t bytes = recv(fd_, room.data(), room.size(), 0);
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    const ssize_t bytes = recvfrom(fd_, room.data(), room.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
+    from_port_ = ntohs(from.sin_port);
     return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
   }
 
+  // Of the packet that receive() gave last.
+  std::uint16_t from_port() const { return from_port_; }
+
  private:
   int fd_;
+  std::uint16_t from_port_ = 0;
 };
 
 inline std::uint16_t free_port() { return PlainSocket().port(); }

@@ -23,6 +23,7 @@ class MemoryLink final : public link::Link {
   struct Incoming {
     Bytes payload;
     std::uint16_t flags = 0;
+    std::uint32_t from = 0;  // IPv4 of the sender
   };
   std::deque<Incoming> incoming;
   std::vector<Bytes> outgoing;
@@ -36,8 +37,10 @@ class MemoryLink final : public link::Link {
       const Incoming& next = incoming.front();
       if (batch.bytes_used + next.payload.size() > room.size()) break;
       std::copy(next.payload.begin(), next.payload.end(), room.begin() + batch.bytes_used);
-      packets[batch.packet_count++] = {
-          .offset = batch.bytes_used, .bytes = static_cast<std::uint16_t>(next.payload.size()), .flags = next.flags};
+      packets[batch.packet_count++] = {.offset = batch.bytes_used,
+                                       .bytes = static_cast<std::uint16_t>(next.payload.size()),
+                                       .peer_address = next.from,
+                                       .flags = next.flags};
       batch.bytes_used += static_cast<std::uint32_t>((next.payload.size() + 7) / 8 * 8);
       incoming.pop_front();
     }

@@ -330,5 +330,19 @@ TEST(Threads, OneReceivesOneSendsOneReadsTheBooks) {
   EXPECT_EQ(received, kRounds * 10);
 }
 
+TEST(Interface, IsKeptToOrRefused) {
+  PlainSocket receiver;
+  UdpConfig config = sending_to({receiver.port()});
+  config.interface = "lo";
+  UdpLink link(config);
+  link.send(packets_of({payload(0, 100)}), 0);
+  EXPECT_TRUE(receiver.receive());
+  config.interface = "nosuchthing";
+  EXPECT_NE(problem_of(config).find("cannot keep to interface nosuchthing"), std::string::npos);
+  config.destinations.clear();
+  config.listen = parse_endpoint("udp://127.0.0.1:0");
+  EXPECT_NE(problem_of(config).find("cannot keep to interface nosuchthing"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace nanet::link::test
