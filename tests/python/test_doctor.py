@@ -4,26 +4,44 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from nanet import doctor, gpu_driver
+from nanet import doctor, gpu_driver, tune
 from nanet.doctor_gpu import Machine, gpu_checks, runs_on
 from nanet.gpu_driver import Driver, Gpu, PcieLink
+from nanet.tune import this_system
 
 GOOD = {
+    "/sys/devices/system/cpu/online": "0-1",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance",
+    "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance",
     "/sys/devices/system/cpu/isolated": "1",
     "/sys/devices/system/cpu/smt/active": "0",
-    "/proc/meminfo": "HugePages_Free:      64\nHugepagesize:       2048 kB",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "64",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": "64",
     "/proc/sys/net/core/rmem_max": "67108864",
     "/proc/sys/net/core/wmem_max": "67108864",
     "/proc/sys/net/core/netdev_max_backlog": "30000",
+    "/proc/sys/net/core/busy_read": "0",
     "/proc/sys/net/core/busy_poll": "0",
+    "/proc/sys/kernel/numa_balancing": "0",
+    "/proc/sys/kernel/timer_migration": "0",
+    "/proc/sys/kernel/watchdog_cpumask": "0",
     "/proc/sys/kernel/sched_rt_runtime_us": "-1",
+    "/proc/sys/vm/stat_interval": "10",
+    "/proc/sys/vm/compaction_proactiveness": "0",
+    "/proc/sys/vm/compact_unevictable_allowed": "0",
     "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never",
+    "/sys/devices/virtual/workqueue/cpumask": "1",
     "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc",
+    "/proc/net/dev": " lo: 0\n eth0: 0",
+    "/proc/interrupts": " 41: 0 0 PCI-MSI 1-edge eth0-rx-0",
+    "/proc/irq/41/smp_affinity_list": "0",
 }
-MACHINE_ONLY = {"cores", "locked memory"}
+MACHINE_ONLY = {"cores"}
 
 
 WAYS = ("packets to pinned memory", "packets by dma-buf", "packets by peer memory", "packets by DPDK", "CPU writes by gdrcopy")
@@ -73,13 +91,40 @@ def gpu_states(
     }
 
 
-def states(files: dict[str, str]) -> dict[str, doctor.Check]:
-    driver = Driver(problem="there is none")
-    return {check.name: check for check in doctor.checks(lambda path: files.get(path, ""), lambda path: [], driver)}
+def no_ethtool(arguments: Sequence[str]) -> str:
+    raise OSError("there is none")
+
+
+def states(files: dict[str, str], *interfaces: str, memlock_bytes: int | None = None) -> dict[str, doctor.Check]:
+    system = replace(
+        this_system(), read=lambda path: files.get(path, ""), names=lambda path: [], ethtool=no_ethtool, memlock_bytes=memlock_bytes
+    )
+    found = doctor.checks(system, Driver(problem="there is none"), interfaces=interfaces)
+    return {check.name: check for check in found}
 
 
 def test_all_well() -> None:
-    assert {check.name for check in states(GOOD).values() if check.state != "ok"} <= MACHINE_ONLY
+    assert {check.name for check in states(GOOD, "eth0").values() if check.state != "ok"} <= MACHINE_ONLY
+
+
+def test_every_knob_of_tune_is_a_check() -> None:
+    knobs = tune.plan(tune.Needs(interfaces=("lo",)), this_system())
+    found = [check.name for check in doctor.checks(interfaces=["lo"], driver=Driver(problem="there is none"))]
+    assert {knob.name for knob in knobs} < set(found)
+    assert len(found) == len(set(found))
+
+
+def test_locked_memory_and_throttling_say_what_they_do() -> None:
+    assert "limits.conf" in states(GOOD, memlock_bytes=8 << 20)["locked memory"].mend
+    assert "hang the machine" in states(GOOD)["real-time throttling"].found
+    on = states(GOOD | {"/proc/sys/kernel/sched_rt_runtime_us": "950000"})["real-time throttling"]
+    assert on.found == "950 of 1000 ms: a SCHED_FIFO spinner stops 50 ms in 1000"
+    assert "--allow-unthrottled-realtime" in on.mend
+
+
+def test_without_an_interface_it_says_how_to_name_one() -> None:
+    assert "--interface" in states(GOOD)["interfaces"].found
+    assert states(GOOD, "eth0")["interfaces"].found == "eth0"
 
 
 @pytest.mark.parametrize(
@@ -88,17 +133,26 @@ def test_all_well() -> None:
         ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave", "CPU governor", "scaling_governor"),
         ("/sys/devices/system/cpu/isolated", "", "isolated cores", "isolcpus="),
         ("/sys/devices/system/cpu/smt/active", "1", "hyper-threading", "smt/control"),
-        ("/proc/meminfo", "HugePages_Free: 0\nHugepagesize: 2048 kB", "huge pages", "vm.nr_hugepages="),
+        ("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0", "huge pages", "echo 80 | sudo tee"),
         ("/proc/sys/net/core/rmem_max", "212992", "rmem_max", "net.core.rmem_max=67108864"),
-        ("/proc/sys/net/core/wmem_max", "212992", "wmem_max", "net.core.wmem_max=67108864"),
+        ("/proc/sys/net/core/wmem_max", "212992", "wmem_max", "net.core.wmem_max=4194304"),
         ("/proc/sys/net/core/netdev_max_backlog", "1000", "netdev_max_backlog", "netdev_max_backlog="),
-        ("/proc/sys/kernel/sched_rt_runtime_us", "950000", "real-time throttling", "sched_rt_runtime_us=-1"),
+        ("/proc/sys/kernel/sched_rt_runtime_us", "950000", "real-time throttling", "do not spin under SCHED_FIFO"),
+        ("/proc/sys/kernel/numa_balancing", "1", "NUMA balancing", "kernel.numa_balancing=0"),
+        ("/proc/sys/kernel/timer_migration", "1", "timer migration", "kernel.timer_migration=0"),
+        ("/proc/sys/kernel/watchdog_cpumask", "0-1", "watchdog", "kernel.watchdog_cpumask=0"),
+        ("/proc/sys/vm/stat_interval", "1", "VM statistics", "vm.stat_interval=10"),
+        ("/proc/sys/vm/compaction_proactiveness", "20", "compaction", "vm.compaction_proactiveness=0"),
+        ("/proc/sys/vm/compact_unevictable_allowed", "1", "locked-page moves", "vm.compact_unevictable_allowed=0"),
+        ("/sys/devices/virtual/workqueue/cpumask", "3", "kernel work queues", "echo 1 | sudo tee"),
+        ("/sys/kernel/mm/transparent_hugepage/defrag", "[always] madvise", "huge page defrag", "madvise"),
+        ("/proc/irq/41/smp_affinity_list", "0-1", "IRQs eth0", "/proc/irq/41/smp_affinity_list"),
         ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never", "transparent huge pages", "madvise"),
         ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet", "clock source", "tsc"),
     ],
 )
 def test_each_fault_has_its_command(path: str, value: str, name: str, mend: str) -> None:
-    check = states(GOOD | {path: value})[name]
+    check = states(GOOD | {path: value}, "eth0")[name]
     assert check.state == "warn"
     assert mend in check.mend
 

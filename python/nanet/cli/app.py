@@ -13,6 +13,7 @@ from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
+from nanet.cli.tune import doctor, tune
 
 app = typer.Typer(
     name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -25,6 +26,8 @@ app.add_typer(emulate_app, name="emulate")
 bench_app.command("gpu")(bench_gpu)
 app.command()(physics)
 app.command()(replay)
+app.command()(doctor)
+app.command()(tune)
 app.command("l0tp")(trigger_processor)
 
 
@@ -336,19 +339,6 @@ def bench_rings(
     bench = rings.RingBench(2048, 1, 0.05) if short else rings.RingBench(events, repeats)
     result = rings.run(bench, _say)
     _finish(result, "rings", rings.csv_rows(result), out, json_file, csv_file)
-
-
-@app.command()
-def doctor(json_file: JsonFile = None) -> None:
-    """What of this machine limits rate and latency, and the command that mends it."""
-    from nanet import doctor as findings
-    from nanet import results
-    from nanet.cli.text import doctor_table
-
-    result = findings.run()
-    results.write_json(json_file, result)
-    doctor_table(result["checks"])
-    raise typer.Exit(1 if result["state"] == findings.FAIL else 0)
 
 
 @app.command()

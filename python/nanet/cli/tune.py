@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet tune` and `nanet doctor`: their options, and what they print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nanet.tune import Knob
+    from nanet.tune_apply import Step
+
+COLUMNS = 100  # where the output is no terminal
+STATES = {"ok": ("ok", "green"), "change": ("set", "yellow"), "by hand": ("hand", "cyan")}
+
+Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="YAML file of an engine: its cores, links and memory.")]
+Interfaces = Annotated[list[str] | None, typer.Option("--interface", metavar="IF", help="Network interface of the data.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")]
+
+
+def tune(
+    config: Config = None,
+    interface: Interfaces = None,
+    do_apply: Annotated[bool, typer.Option("--apply", help="Change what the plan says; needs root.")] = False,
+    do_undo: Annotated[bool, typer.Option("--undo", help="Set back what --apply changed; needs root.")] = False,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="This knob of the table, and no other.")] = None,
+    undo_file: Annotated[Path, typer.Option("--undo-file", metavar="FILE", help="Where the values from before are kept.")] = Path(
+        "/run/nanet-tune.json"
+    ),
+    unthrottled: Annotated[
+        bool,
+        typer.Option("--allow-unthrottled-realtime", help="Real-time throttling off too. DANGER: a spinner may hang the machine."),
+    ] = False,
+    json_file: JsonFile = None,
+) -> None:
+    """Plan what this machine should be set to for an engine, and with --apply set it. Without, nothing is changed."""
+    from nanet import config as models
+    from nanet import results, tune, tune_apply
+    from nanet.tune_kernel import UNTHROTTLED_DANGER
+
+    if do_undo and (do_apply or config or interface or only or unthrottled):
+        raise typer.BadParameter("--undo takes --undo-file and --json only")
+    system = tune.this_system()
+    mode = "undo" if do_undo else "apply" if do_apply else "plan"
+    result = results.base("tune") | {"mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
+    if do_undo:
+        steps = tune_apply.undo(system, undo_file)
+        _print_steps(steps, "nothing to undo")
+        _finish(result, steps, json_file)
+    needs = tune.needs_of(models.load(config) if config else None, system, interface or (), unthrottled_realtime=unthrottled)
+    knobs = tune.chosen(tune.plan(needs, system), only or ())
+    result["knobs"] = [tune.as_json(knob) for knob in knobs]
+    if unthrottled:
+        print(f"DANGER: {UNTHROTTLED_DANGER}.\n", flush=True)
+    if not do_apply:
+        _print_plan(knobs, needs.interfaces)
+        _finish(result, [], json_file)
+    steps = tune_apply.apply(knobs, system, undo_file)
+    _print_steps(steps, "nothing to change")
+    _print_by_hand(knobs)
+    if undo_file.exists():
+        print(f"\nundo: nanet tune --undo{_option(undo_file, tune_apply.UNDO_FILE)}", flush=True)
+    _finish(result, steps, json_file)
+
+
+def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonFile = None) -> None:
+    """What of this machine limits rate and latency, and the command that mends it."""
+    from nanet import config as models
+    from nanet import doctor as findings
+    from nanet import results
+    from nanet.cli.text import doctor_table
+
+    result = findings.run(models.load(config) if config else None, interface or ())
+    results.write_json(json_file, result)
+    doctor_table(result["checks"])
+    if result["state"] != findings.OK:
+        print("\nnanet tune --apply sets what can be set while the machine runs; --undo sets it back.", flush=True)
+    raise typer.Exit(1 if result["state"] == findings.FAIL else 0)
+
+
+def _finish(result: dict[str, Any], steps: Sequence[Step], json_file: Path | None) -> None:
+    from nanet import results
+
+    keys = ("name", "target", "before", "now", "problem")
+    result["steps"] = [{key: getattr(step, key) for key in keys} for step in steps]
+    results.write_json(json_file, result)
+    raise typer.Exit(1 if any(step.problem for step in steps) else 0)
+
+
+def _print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = COLUMNS
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for heading in ("", "knob", "now", "wanted"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("why it matters", overflow="fold")
+    for knob in knobs:
+        word, style = STATES[knob.state]
+        wanted = Text(knob.wanted, style="dim" if knob.state == "ok" else "bold")
+        table.add_row(Text(word, style=style), Text(knob.name), Text(knob.now), wanted, Text(knob.why, style="dim"))
+    console.print(table)
+    if not interfaces:
+        console.print("\nno interface is named: IRQs, RX ring and IRQ delay need --interface IF", soft_wrap=True)
+    changes = [knob for knob in knobs if knob.state == "change"]
+    if changes:
+        console.print("\n--apply does what these would:", style="bold")
+        for knob in changes:
+            console.print(Text(f"  {knob.command}"), soft_wrap=True)
+    _print_by_hand(knobs)
+
+
+def _print_by_hand(knobs: Sequence[Knob]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    by_hand = [knob for knob in knobs if knob.state == "by hand"]
+    if by_hand:
+        console.print("\nby hand:", style="bold")
+    for knob in by_hand:
+        console.print(Text(f"  {knob.name}: ", style="dim").append(knob.command, style="default"), soft_wrap=True)
+
+
+def _print_steps(steps: Sequence[Step], none: str) -> None:
+    if not steps:
+        print(none, flush=True)
+    for step in steps:
+        if step.problem:
+            print(f"NOT DONE {step.target}: still {step.now or '?'} ({step.problem})", flush=True)
+        elif step.before == step.now:
+            print(f"{step.target}: is {step.now} already", flush=True)
+        else:
+            print(f"{step.target}: {step.before} -> {step.now}", flush=True)
+
+
+def _option(undo_file: Path, default: Path) -> str:
+    return "" if undo_file == default else f" --undo-file {undo_file}"
