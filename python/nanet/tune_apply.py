@@ -10,16 +10,18 @@ The file is written and trusted as root: one that others could have written is r
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nanet.tune_knob import Knob
+from nanet.tune_knob import Change, Knob
 from nanet.tune_system import ETHTOOL_OPTIONS, System, TuneError
 
 UNDO_FILE = Path("/run/nanet-tune.json")
@@ -48,6 +50,11 @@ def apply(knobs: Iterable[Knob], system: System, undo_file: Path = UNDO_FILE) ->
         return []
     if not system.privileged:
         raise TuneError("cannot change this machine (only root may) run it with sudo, or type the commands that nanet tune prints")
+    with _alone(undo_file):
+        return _apply(wanted, system, undo_file)
+
+
+def _apply(wanted: list[tuple[Knob, Change]], system: System, undo_file: Path) -> list[Step]:
     entries = _load(undo_file, system) if os.path.lexists(undo_file) else {}
     steps = []
     for knob, change in wanted:
@@ -72,6 +79,11 @@ def undo(system: System, undo_file: Path = UNDO_FILE) -> list[Step]:
         return []
     if not system.privileged:
         raise TuneError("cannot change this machine (only root may) run: sudo nanet tune --undo")
+    with _alone(undo_file):
+        return _undo(system, undo_file)
+
+
+def _undo(system: System, undo_file: Path) -> list[Step]:
     entries = _load(undo_file, system)
     if not entries:
         raise TuneError(f"nothing of {undo_file} can be undone (the machine was restarted since, which undid it) remove the file")
@@ -107,6 +119,24 @@ def _hint(target: str, error: OSError) -> str:
     if error.errno == errno.EIO and target.startswith("/proc/irq/"):
         return "; the driver places this interrupt itself"
     return ""
+
+
+@contextlib.contextmanager
+def _alone(undo_file: Path) -> Iterator[None]:
+    """One at a time: the folder is locked, since the file itself is replaced at each change."""
+    try:
+        descriptor = os.open(undo_file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise TuneError(f"cannot use {undo_file} ({why}) give --undo-file, in a folder that is there") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TuneError(f"{undo_file} is in use (another nanet tune is at work) wait for it") from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _load(path: Path, system: System) -> Entries:
