@@ -56,7 +56,7 @@ def tune(
     if unthrottled:
         print(f"DANGER: {UNTHROTTLED_DANGER}.\n", flush=True)
     if not do_apply:
-        _print_plan(knobs, needs.interfaces)
+        print_plan(knobs, needs.interfaces)
         _finish(result, [], json_file)
     steps = tune_apply.apply(knobs, system, undo_file)
     _print_steps(steps, "nothing to change")
@@ -90,7 +90,8 @@ def _finish(result: dict[str, Any], steps: Sequence[Step], json_file: Path | Non
     raise typer.Exit(1 if any(step.problem for step in steps) else 0)
 
 
-def _print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
+def print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
+    """Prints the table, then the commands, one to a line so that they can be copied."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
