@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ctime>
 
 #include "nanet/flow/clock.hpp"
@@ -18,11 +17,6 @@ constexpr std::uint64_t kSleepMaxNs = 20'000'000;  // so that stop() is seen
 constexpr std::uint32_t kTxWaitUs = 10'000;        // a sender of files has nothing better to do than to wait for the socket
 
 UdpConfig udp_config(const ReplayConfig& config) {
-  const bool by_rate = config.pace == ReplayPace::packets || config.pace == ReplayPace::events;
-  if (by_rate && !(config.rate > 0 && config.rate <= 1e9)) {
-    throw SetupError("cannot replay at a rate of " + std::to_string(config.rate), "it must be above 0 and at most 1e9 a second",
-                     "choose such a rate, or the original or the maximum pace");
-  }
   return {.name = "replay", .destinations = {parse_endpoint(config.to)}, .tx_wait_us = kTxWaitUs};
 }
 
@@ -44,14 +38,18 @@ PcapSource::PcapSource(std::unique_ptr<MappedFile> file, const std::string& path
   }
 }
 
+bool PcapSource::next_packet(PcapPacket& packet) {
+  while (reader_.next(packet)) {
+    if (only_port_ == 0 || packet.flow.to_port == only_port_) return true;
+    ++skipped_port_;
+  }
+  return false;
+}
+
 std::size_t PcapSource::next(std::span<ReplayPacket> packets) {
   std::size_t count = 0;
   PcapPacket packet;
-  while (count < packets.size() && reader_.next(packet)) {
-    if (only_port_ != 0 && packet.flow.to_port != only_port_) {
-      ++skipped_port_;
-      continue;
-    }
+  while (count < packets.size() && next_packet(packet)) {
     packets[count++] = {packet.payload, packet.time_ns, events_in_(packet.payload)};
   }
   return count;
@@ -62,24 +60,24 @@ void PcapSource::rewind() {
   skipped_port_ = 0;
 }
 
-ReplaySource::Counts PcapSource::counts() const {
-  const PcapStats& stats = reader_.stats();
+ReplaySource::Counts PcapSource::counts() const { return named(reader_.stats(), skipped_port_); }
+
+ReplaySource::Counts PcapSource::named(const PcapStats& stats, std::uint64_t skipped_port) {
   return {{"records", stats.records},
           {"skipped_not_udp", stats.skipped_not_udp},
           {"skipped_fragment", stats.skipped_fragment},
           {"skipped_cut", stats.skipped_cut},
-          {"skipped_port", skipped_port_},
+          {"skipped_port", skipped_port},
           {"bytes_damaged", stats.bytes_damaged}};
 }
 
 Replay::Replay(std::unique_ptr<ReplaySource> source, const ReplayConfig& config)
-    : config_(config), source_(std::move(source)), link_(udp_config(config)) {}
+    : config_(config), source_(std::move(source)), pace_(config.pace, config.rate), link_(udp_config(config)) {}
 
 void Replay::run() {
-  start_ns_ = flow::clock_now_ns();
-  lap_start_ns_ = start_ns_;
-  last_due_ns_ = start_ns_;
-  began_ns_.store(start_ns_, std::memory_order_relaxed);
+  const std::uint64_t start_ns = flow::clock_now_ns();
+  pace_.start(start_ns);
+  began_ns_.store(start_ns, std::memory_order_relaxed);
   for (std::uint64_t lap = 0; !stopping() && (config_.laps == 0 || lap < config_.laps); ++lap) {
     if (lap > 0) source_->rewind();
     if (!play_lap()) break;
@@ -92,22 +90,20 @@ void Replay::run() {
 // False when it was stopped, or when the recording has no packet.
 bool Replay::play_lap() {
   std::array<ReplayPacket, kBatch> packets;
-  lap_packets_ = 0;
   while (const std::size_t count = source_->next(packets)) {
     play(std::span(packets).first(count));
     if (stopping()) return false;
   }
-  // The next lap begins a mean gap after this one's last packet.
-  if (lap_packets_ > 1) last_due_ns_ += (last_due_ns_ - lap_start_ns_) / (lap_packets_ - 1);
-  lap_start_ns_ = last_due_ns_;
-  return lap_packets_ > 0;
+  const bool any = pace_.lap_packets() > 0;
+  pace_.next_lap();
+  return any;
 }
 
 // Whatever is due leaves together.
 void Replay::play(std::span<const ReplayPacket> packets) {
   std::size_t first = 0;
   for (std::size_t p = 0; p < packets.size(); ++p) {
-    const std::uint64_t due = due_ns(packets[p]);
+    const std::uint64_t due = pace_.due_ns(packets[p].time_ns, packets[p].event_count);
     std::uint64_t now_ns = flow::clock_now_ns();
     if (due > now_ns) {
       send(packets.subspan(first, p - first));
@@ -120,29 +116,6 @@ void Replay::play(std::span<const ReplayPacket> packets) {
     }
   }
   send(packets.subspan(first));
-}
-
-std::uint64_t Replay::due_ns(const ReplayPacket& packet) {
-  if (lap_packets_++ == 0) lap_first_ns_ = packet.time_ns;
-  const auto after = [&](std::uint64_t count) {
-    return start_ns_ + static_cast<std::uint64_t>(std::llround(1e9 * static_cast<double>(count) / config_.rate));
-  };
-  switch (config_.pace) {
-    case ReplayPace::original: {
-      // Time never runs backwards, even if the recording's does.
-      const std::uint64_t since_ns = packet.time_ns > lap_first_ns_ ? packet.time_ns - lap_first_ns_ : 0;
-      last_due_ns_ = std::max(last_due_ns_, lap_start_ns_ + since_ns);
-      return last_due_ns_;
-    }
-    case ReplayPace::packets: return after(packets_due_++);
-    case ReplayPace::events: {
-      const std::uint64_t due = after(events_due_);
-      events_due_ += packet.event_count;
-      return due;
-    }
-    case ReplayPace::maximum: break;
-  }
-  return 0;
 }
 
 void Replay::send(std::span<const ReplayPacket> packets) {

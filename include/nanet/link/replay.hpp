@@ -19,6 +19,7 @@
 
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/mapped_file.hpp"
+#include "nanet/link/pace.hpp"
 #include "nanet/link/pcap_reader.hpp"
 #include "nanet/link/udp.hpp"
 
@@ -55,19 +56,18 @@ class PcapSource final : public ReplaySource {
   void rewind() override;
   Counts counts() const override;
 
+  // The next packet with all that the file says of it; false at the end.
+  bool next_packet(PcapPacket& packet);
+  const PcapStats& stats() const { return reader_.stats(); }
+  std::uint64_t skipped_port() const { return skipped_port_; }
+  static Counts named(const PcapStats& stats, std::uint64_t skipped_port);
+
  private:
   std::unique_ptr<MappedFile> file_;
   PcapReader reader_;
   const std::uint16_t only_port_;
   const EventCounter events_in_;
   std::uint64_t skipped_port_ = 0;
-};
-
-enum class ReplayPace : std::uint8_t {
-  original,  // the gaps of the recording
-  packets,   // rate packets a second
-  events,    // rate events a second
-  maximum,   // no gaps
 };
 
 struct ReplayConfig {
@@ -107,7 +107,6 @@ class Replay {
 
   bool play_lap();
   void play(std::span<const ReplayPacket> packets);
-  std::uint64_t due_ns(const ReplayPacket& packet);
   void send(std::span<const ReplayPacket> packets);
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   // False when stopped meanwhile.
@@ -118,14 +117,8 @@ class Replay {
 
   const ReplayConfig config_;
   std::unique_ptr<ReplaySource> source_;
+  Pace pace_;
   UdpLink link_;
-  std::uint64_t start_ns_ = 0;
-  std::uint64_t lap_start_ns_ = 0;  // original pace: when this lap's first packet is due
-  std::uint64_t lap_first_ns_ = 0;  // and when that was recorded
-  std::uint64_t last_due_ns_ = 0;
-  std::uint64_t lap_packets_ = 0;
-  std::uint64_t packets_due_ = 0;  // whose time has been asked for
-  std::uint64_t events_due_ = 0;
   std::atomic<std::uint64_t> packets_sent_{0};
   std::atomic<std::uint64_t> bytes_sent_{0};
   std::atomic<std::uint64_t> events_sent_{0};

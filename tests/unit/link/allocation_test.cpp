@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // After set-up a link allocates nothing: every operator new of this program is counted.
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "../allocation_count.hpp"
 #include "nanet/link/fault_injector.hpp"
+#include "nanet/link/pcap_link.hpp"
+#include "nanet/link/recorder.hpp"
 #include "sockets.hpp"
 
 namespace nanet::link::test {
@@ -49,6 +55,37 @@ TEST_P(Allocation, NoneInReceiveAndSend) {
   EXPECT_EQ(after, before);
   EXPECT_EQ(sender.stats().tx_packets + sender.stats().tx_dropped, 10'000u);
   EXPECT_GT(received, 8000u);
+}
+
+TEST(Allocation, NoneInPlayingAFile) {
+  char file[] = "/tmp/nanet-allocation-XXXXXX";
+  const int opened = ::mkstemp(file);
+  ASSERT_GE(opened, 0);
+  ::close(opened);
+  {
+    auto sender = std::make_unique<UdpLink>(sending_to({9}));
+    RecorderConfig config;
+    config.path = file;
+    config.destinations.resize(1);
+    Recorder recorder(std::move(sender), config);
+    const Bytes data = payload(1, 1168);
+    const std::vector<TxPacket> packets(64, TxPacket{data.data(), 1168, 0});
+    for (int round = 0; round < 50; ++round) recorder.send(packets, 0);
+  }
+  PcapLink link({.path = file, .pace = ReplayPace::maximum});
+  ::unlink(file);
+  Bytes room(std::size_t{1} << 16);
+  std::vector<RxPacket> entries(64);
+  std::uint64_t received = 0;
+  const std::uint64_t before = nanet::test::allocation_count;
+  while (!link.finished()) {
+    received += link.receive(room, entries, 0).packet_count;
+    link.wait(1000);
+    (void)link.stats();
+  }
+  const std::uint64_t after = nanet::test::allocation_count;
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(received, 3200u);
 }
 
 }  // namespace
