@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, problem, setting
 
-__all__ = ["Dpdk", "Faults", "LinkConfig", "Record", "Source", "Xdp", "room_bytes"]
+__all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Xdp", "room_bytes"]
 
-LINK_SCHEMES = ("udp", "xdp", "dpdk")
+LINK_SCHEMES = ("udp", "xdp", "dpdk", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 SOCKET_KEYS = ("gro", "socket_buffer_bytes")
 
@@ -26,7 +26,18 @@ def check_network(text: str) -> str:
 
 
 Network = Annotated[str, AfterValidator(check_network)]
-LinkEndpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url, LINK_SCHEMES))]
+
+
+def check_link_endpoint(url: str) -> str:
+    """Where a link listens, or the file that it plays."""
+    if not url.startswith("pcap://"):
+        return check_endpoint(url, LINK_SCHEMES)
+    if url == "pcap://":
+        raise problem(f"endpoint '{url}' names no file", "a recording is played from one", "write pcap://out/run.pcap")
+    return url
+
+
+LinkEndpoint = Annotated[str, AfterValidator(check_link_endpoint)]
 
 
 class Source(Model):
@@ -128,14 +139,34 @@ class Dpdk(Model):
     )  # fmt: skip
 
 
+class Pcap(Model):
+    """How a recording is played."""
+
+    port: int | None = setting(None, "Play packets to this UDP port only; null: all", ge=1, le=65535)
+    pace: Literal["original", "packets", "maximum"] = setting(
+        "original",
+        "original: the gaps of the recording; packets: packets_per_s; maximum: as fast as the engine takes them, nothing lost",
+    )
+    packets_per_s: float | None = setting(None, "Rate, with pace packets", unit="packets/s", gt=0.0, le=1e9)
+
+    @model_validator(mode="after")
+    def _rate(self) -> Pcap:
+        if (self.pace == "packets") != (self.packets_per_s is not None):
+            raise problem(
+                f"pace {self.pace} {'without' if self.packets_per_s is None else 'with'} packets_per_s",
+                "pace packets has a rate, the others have none", "set both or neither",
+            )  # fmt: skip
+        return self
+
+
 class LinkConfig(Model):
     """One place where packets come from."""
 
     name: Name = setting(..., "Name in reports")
     endpoint: LinkEndpoint = setting(
         ...,
-        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK. udp://0.0.0.0:PORT"
-        " listens on every address",
+        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; or pcap://FILE, a"
+        " recording to play. udp://0.0.0.0:PORT listens on every address",
     )
     protocol: Literal["mgp", "m2egp", "raw"] = setting(
         "mgp",
@@ -176,6 +207,7 @@ class LinkConfig(Model):
     )  # fmt: skip
     xdp: Xdp | None = setting(None, "What only an xdp:// link needs; null: the defaults")
     dpdk: Dpdk | None = setting(None, "What only a dpdk:// link needs, and needs")
+    pcap: Pcap | None = setting(None, "How a pcap:// link plays its file; null: at its own pace")
     senders: tuple[Network, ...] = setting(
         (), "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets of others are refused and counted; none: everybody",
         max_length=64,
@@ -204,13 +236,13 @@ class LinkConfig(Model):
 
     @property
     def scheme(self) -> str:
-        """Which kind of link: `udp`, `xdp` or `dpdk`."""
+        """Which kind of link: `udp`, `xdp`, `dpdk` or `pcap`."""
         return self.endpoint.partition("://")[0]
 
     @model_validator(mode="after")
     def _kind(self) -> LinkConfig:
         kind = self.scheme
-        for key in ("xdp", "dpdk"):
+        for key in ("xdp", "dpdk", "pcap"):
             if getattr(self, key) is not None and key != kind:
                 raise problem(
                     f"link '{self.name}' has a section {key}", f"its endpoint is {self.endpoint}",
@@ -221,14 +253,15 @@ class LinkConfig(Model):
                 f"link '{self.name}' has no device", "DPDK does not know a NIC by its address",
                 "add dpdk: {device: 'net_af_packet0,iface=eth1'}",
             )  # fmt: skip
-        if kind == "dpdk" and self.interface is not None:
-            raise problem(f"link '{self.name}' has an interface", "with DPDK the device says it", "remove interface")
+        if kind in ("dpdk", "pcap") and self.interface is not None:
+            why = "with DPDK the device says it" if kind == "dpdk" else "it plays a file"
+            raise problem(f"link '{self.name}' has an interface", why, "remove interface")
         if kind == "udp":
             return self
         for key in SOCKET_KEYS:
             if getattr(self, key) != LinkConfig.model_fields[key].default:
                 raise problem(f"link '{self.name}' has {key}", f"{kind} has no socket buffer and no super-packets", f"remove {key}")
-        if self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
+        if kind != "pcap" and self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
             raise problem(
                 f"packet_bytes_max {self.packet_bytes_max} of link '{self.name}'",
                 f"{kind} takes whole frames, whose payload has at most {FRAME_PACKET_BYTES_MAX} B", "lower it, or use udp://",

@@ -132,7 +132,7 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
         state.done_name = done.partition("_")[2]
     events_before, then = 0, start
     while engine.running and time.monotonic() < end:
-        if _wait(engine, stop, min(1.0, end - time.monotonic())) or engine.faults:
+        if _wait(engine, stop, min(1.0, end - time.monotonic())) or engine.faults or engine.inputs_finished:
             break
         if options.ready_fd is not None and os.getppid() != parent:
             break  # who started us is gone

@@ -226,6 +226,10 @@ double Engine::elapsed_s() const {
   return 1e-9 * static_cast<double>((stop_ns != 0 ? stop_ns : flow::clock_now_ns()) - start_ns_);
 }
 
+bool Engine::inputs_finished() const {
+  return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.link->finished(); });
+}
+
 std::uint64_t Engine::total(flow::Counter counter) const {
   std::uint64_t sum = 0;
   for (const Lane& lane : lanes_) sum += lane.counters.value(counter);

@@ -53,7 +53,7 @@ class ProtocolReceiver final : public Receiver {
 
   std::uint32_t poll(std::uint64_t now_ns) override {
     std::uint32_t buffer_index = 0;
-    if (!clop_.acquire(buffer_index)) return discard(now_ns);
+    if (!clop_.acquire(buffer_index)) return link_.keeps_packets() ? 0 : discard(now_ns);
     const std::span<std::byte> room = clop_.buffer(buffer_index).subspan(filling_.used_bytes);
     const link::RxBatch batch = link_.receive(room, packets_, now_ns);
     if (batch.packet_count > 0) {

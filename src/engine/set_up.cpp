@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,14 @@ Config complete(Config kind, const LinkConfig& config, link::Endpoint listen, st
 }  // namespace
 
 std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations) {
+  constexpr std::string_view kFile = "pcap://";
+  if (config.endpoint.starts_with(kFile)) {
+    link::PcapLinkConfig pcap = config.pcap;
+    pcap.name = config.name;
+    pcap.path = config.endpoint.substr(kFile.size());
+    pcap.packet_bytes_max = config.packet_bytes_max;
+    return std::make_unique<link::PcapLink>(pcap);
+  }
   link::Endpoint listen = link::parse_endpoint(config.endpoint);
   const std::string scheme = listen.scheme;
   if (scheme == "udp") {
@@ -53,7 +62,7 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
   }
   if (scheme == "dpdk") return link::open_dpdk(complete(config.dpdk, config, std::move(listen), std::move(destinations)));
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
-                   "use udp://, xdp:// or dpdk://");
+                   "use udp://, xdp://, dpdk:// or pcap://FILE");
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes) {

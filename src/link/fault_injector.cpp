@@ -298,6 +298,8 @@ void FaultInjector::wait(std::uint64_t timeout_ns) {
 
 LinkStats FaultInjector::stats() const { return inner_->stats(); }
 
+bool FaultInjector::finished() const { return inner_->finished() && faults().held == 0; }
+
 Endpoint FaultInjector::local() const { return inner_->local(); }
 
 std::string FaultInjector::path() const { return inner_->path() + ", with faults put in"; }

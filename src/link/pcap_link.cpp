@@ -2,6 +2,7 @@
 #include "nanet/link/pcap_link.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -101,7 +102,7 @@ Endpoint PcapLink::local() const { return {.scheme = "pcap", .address = 0, .port
 std::string PcapLink::path() const {
   std::string pace = "as fast as its packets are taken";
   if (config_.pace == ReplayPace::original) pace = "at its own pace";
-  if (config_.pace == ReplayPace::packets) pace = "at " + std::to_string(config_.rate) + " packets/s";
+  if (config_.pace == ReplayPace::packets) pace = "at " + std::to_string(std::llround(config_.rate)) + " packets/s";
   return "pcap file " + config_.path + ", " + pace;
 }
 

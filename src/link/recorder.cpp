@@ -166,6 +166,8 @@ void Recorder::wait(std::uint64_t timeout_ns) { inner_->wait(timeout_ns); }
 
 LinkStats Recorder::stats() const { return inner_->stats(); }
 
+bool Recorder::finished() const { return inner_->finished(); }
+
 Endpoint Recorder::local() const { return inner_->local(); }
 
 std::string Recorder::path() const { return inner_->path() + ", recorded"; }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, wait_for
 from nanet import emulate, replay, wire, wire_mep
 from nanet.config_errors import ConfigError
@@ -91,6 +92,35 @@ def test_a_replay_is_answered_as_the_live_run(tmp_path: Path, boards: int, layou
         assert played["events_sent"] == EVENTS * boards
         for name in ("packets_accepted", "packets_marker", "events_received", "rings_found", "events_answered"):
             assert again["counters"][name] == engine["counters"][name], name
+
+
+@pytest.mark.parametrize(
+    ("boards", "topology", "pcap"),
+    [
+        (1, "run_to_completion", None),
+        (4, "pipelined", {"pace": "maximum"}),
+        (1, "pipelined", {"pace": "packets", "packets_per_s": 50_000.0}),
+    ],
+)
+def test_a_recording_is_a_link(tmp_path: Path, boards: int, topology: str, pcap: dict[str, Any] | None) -> None:
+    file = tmp_path / "live.pcap"
+
+    def live(port: int) -> dict[str, Any]:
+        return emulate.run(emulator_config(port, None, boards, layout="packed", events_total=EVENTS, rate_events_per_s=2e5))
+
+    expected, engine, _ = answers_of({"link": {"record": {"file": str(file)}}}, boards, live)
+    with Listener() as listener:
+        link = {"endpoint": f"pcap://{file}", "pcap": pcap}
+        config = engine_config(1, int(listener.url.rpartition(":")[2]), boards, link=link, topology=topology)
+        (tmp_path / "play.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
+        nanet("run", tmp_path / "play.yaml", "--quiet", "--json", tmp_path / "play.json")  # ends by itself
+    again = json.loads((tmp_path / "play.json").read_text())
+    assert np.array_equal(listener.primitives(), expected)
+    assert again["losses"] == {}
+    assert again["links"][0]["path"].startswith(f"pcap file {file}, ")
+    assert again["links"][0]["stats"]["rx_packets"] == engine["links"][0]["stats"]["rx_packets"]
+    for name in ("packets_accepted", "packets_marker", "events_received", "rings_found", "events_answered"):
+        assert again["counters"][name] == engine["counters"][name], name
 
 
 def test_laps_are_runs_of_their_own(tmp_path: Path) -> None:

@@ -38,22 +38,28 @@ def only_problem(data: Any) -> str:
         ({"interface": "eth1", "xdp": {"queues": [0, 1], "zero_copy": "required", "attach": "driver"}}, "xdp"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "net_af_packet0,iface=eth1", "address": "10.0.0.1/16"}}, "dpdk"),
         ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
+        ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
+        ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
 )
 def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
     whole = validated(config.EngineConfig, with_link(**keys))
     assert whole.links[0].scheme == scheme
-    assert whole.links[0].endpoint == f"{scheme}://10.0.0.1:6200"
+    assert whole.links[0].endpoint == keys.get("endpoint", "xdp://10.0.0.1:6200")
     assert validated(config.EngineConfig, whole.model_dump(mode="json")) == whole  # as the engine's process gets it
 
 
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk"),
+        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, pcap"),
         ({"dpdk": {"device": "0000:3b:00.0"}}, "has a section dpdk"),
         ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has an interface"),
+        ({"endpoint": "pcap://"}, "names no file"),
+        ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
+        ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),
+        ({"endpoint": "pcap://a.pcap", "pcap": {"packets_per_s": 5}}, "with packets_per_s"),
         ({"gro": False}, "has gro"),
         ({"socket_buffer_bytes": 65536}, "has socket_buffer_bytes"),
         ({"packet_bytes_max": 9015}, "packet_bytes_max 9015"),

@@ -56,6 +56,9 @@ class Engine {
   bool running() const { return running_.load(std::memory_order_acquire); }
   double elapsed_s() const;
 
+  // Nothing will come any more: every link plays a file, and all are at their ends.
+  bool inputs_finished() const;
+
   // One line for each thing the machine could not give, "problem (why) suggestion".
   const std::vector<std::string>& notes() const { return notes_; }
 

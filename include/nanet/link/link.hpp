@@ -83,6 +83,13 @@ class Link {
 
   virtual LinkStats stats() const = 0;
 
+  // Nothing will ever come again: the end of a file.
+  virtual bool finished() const { return false; }
+
+  // What is not taken stays where it is, for as long as it takes. Who has no room for it should leave it; of a network it has to be read and
+  // counted as dropped, since else the kernel or the NIC drops it unseen.
+  virtual bool keeps_packets() const { return false; }
+
   // Where it listens, with the actual port when 0 was asked. A link that only sends: address and port 0.
   virtual Endpoint local() const = 0;
 

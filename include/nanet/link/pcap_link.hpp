@@ -62,10 +62,10 @@ class PcapLink final : public Link {
   std::vector<std::string> notes() const override { return {}; }
 
   // Every packet of the file has been given.
-  bool finished() const { return finished_.load(std::memory_order_acquire); }
+  bool finished() const override { return finished_.load(std::memory_order_acquire); }
 
-  // Whether a packet waits here for as long as it is not taken. A caller without room for it should leave it, not read it to drop it.
-  bool is_unpaced() const { return config_.pace == ReplayPace::maximum; }
+  // As fast as they are taken; with a pace the packets come when they come, as from a network.
+  bool keeps_packets() const override { return config_.pace == ReplayPace::maximum; }
 
   // What was read so far and what was passed over, by name: records = rx_packets + each skipped_... + 1 until finished().
   ReplaySource::Counts counts() const;

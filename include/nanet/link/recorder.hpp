@@ -42,6 +42,8 @@ class Recorder : public Link {
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;  // of the wrapped link
+  bool finished() const override;
+  bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;
   std::string path() const override;
   std::vector<std::string> notes() const override;

@@ -139,6 +139,16 @@ link::DpdkConfig dpdk_config(const nb::dict& dict) {
   return config;
 }
 
+link::PcapLinkConfig pcap_config(const nb::dict& dict) {
+  using link::ReplayPace;
+  link::PcapLinkConfig config;
+  if (has(dict, "port")) config.only_port = get<std::uint16_t>(dict, "port");
+  config.pace = choice<ReplayPace>(
+      dict, "pace", {{"original", ReplayPace::original}, {"packets", ReplayPace::packets}, {"maximum", ReplayPace::maximum}});
+  if (has(dict, "packets_per_s")) config.rate = get<double>(dict, "packets_per_s");
+  return config;
+}
+
 // What a link of an engine and a port have in common.
 LinkConfig common_link_config(const nb::dict& dict) {
   using engine::ProtocolKind;
@@ -180,6 +190,7 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
   if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
   if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
   if (has(dict, "dpdk")) config.dpdk = dpdk_config(get<nb::dict>(dict, "dpdk"));
+  if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
   if (has(dict, "record")) {
     const auto record = get<nb::dict>(dict, "record");
     config.record = {.file = get<std::string>(record, "file"), .bytes_max = get<std::uint64_t>(record, "bytes_max")};

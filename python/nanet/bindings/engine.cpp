@@ -124,6 +124,7 @@ void bind_engine(nb::module_& module) {
       .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(), "Drains, answers what is open, joins the threads.")
       .def("flush", &Engine::flush, "Hands partly filled buffers over at once.")
       .def_prop_ro("running", &Engine::running)
+      .def_prop_ro("inputs_finished", &Engine::inputs_finished, "Whether every link plays a file, and all are at their ends.")
       .def_prop_ro("notes", [](const Engine& engine) { return engine.notes(); })
       .def_prop_ro("device_names", &Engine::device_names, "The GPUs that process; none: the engine's own threads do.")
       .def_prop_ro("faults", &Engine::faults, "Why GPUs were given up, a line each; their buffers are then given back unjudged.")

@@ -110,7 +110,7 @@ TEST_F(PcapLinkFile, GivesEveryPayloadInOrderWithItsSender) {
   write(kept);
   PcapLink link(config());
   EXPECT_FALSE(link.finished());
-  EXPECT_TRUE(link.is_unpaced());
+  EXPECT_TRUE(link.keeps_packets());
   std::size_t next = 0;
   for (std::size_t call = 0; call < 8; ++call) {
     const auto got = receive(link, call, 1 << 20, 64);
@@ -144,7 +144,7 @@ TEST_F(PcapLinkFile, KeepsTheGapsOfTheRecording) {
   for (std::uint32_t p = 0; p < 5; ++p) kept.push_back({payload(p, 100), times_ns[p]});
   write(kept);
   PcapLink link(config(ReplayPace::original));
-  EXPECT_FALSE(link.is_unpaced());
+  EXPECT_FALSE(link.keeps_packets());
   constexpr std::uint64_t kStart = 123'456'789;
   EXPECT_EQ(receive(link, kStart).size(), 1u);
   EXPECT_EQ(receive(link, kStart + 499).size(), 0u);
