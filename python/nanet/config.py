@@ -30,6 +30,8 @@ SCHEMA_VERSION = 1
 MemoryKind: TypeAlias = Literal["host", "host_pinned", "device"]
 GPU_PACKET_BYTES_MAX = 1472
 GPU_PACKET_EVENTS_MAX = (GPU_PACKET_BYTES_MAX - 16) // 8  # of a packet of events without hits; each such packet has one of answers
+GPU_MERGED_ANSWERS_MAX = 64  # of a packet of answers to events that a GPU has merged
+MERGE_SOURCES_MAX = 8
 
 
 def load(path: str | Path) -> EngineConfig:
@@ -133,7 +135,8 @@ class Gpu(Model):
         " launch and graph only",
     )
     buffers_in_flight: int = setting(
-        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case", unit="buffers", ge=1, le=16,
+        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case, and always so with merge",
+        unit="buffers", ge=1, le=16,
         too_small="the GPU rests between two buffers, so a lower critical rate",
         too_big="fewer blocks of threads for each, so large buffers take longer",
     )  # fmt: skip
@@ -362,24 +365,35 @@ class EngineConfig(Model):
             return
         if processor.kind != "rich":
             raise problem(f"processor {processor.kind} on a GPU", "only kind rich runs on one", "set runtime: cpu")
-        if processor.merge is not None:
-            raise problem(
-                "merge on a GPU", "parts of events are merged by the engine's own thread only",
-                "set runtime: cpu, or let a node with kind: forward build the events",
-            )  # fmt: skip
         self._check_gpu_settings()
+        self._check_gpu_merge()
         for link in self.links:
-            if len(link.sources) != 1:
+            if len(link.sources) != 1 and processor.merge is None:
                 raise problem(
                     f"link '{link.name}' has {len(link.sources)} sources",
-                    "on a GPU each packet must hold whole events, of one source a link",
-                    "give each source a link of its own, or set runtime: cpu",
+                    "on a GPU without merge each packet must hold whole events, of one source a link",
+                    "add processor.merge: {window_us: 200}, or give each source a link of its own",
                 )
             if link.packet_bytes_max > GPU_PACKET_BYTES_MAX:
                 raise problem(
                     f"packet_bytes_max {link.packet_bytes_max} of link '{link.name}'",
                     f"a GPU takes packets of at most {GPU_PACKET_BYTES_MAX} B", "set it to that, or runtime: cpu",
                 )  # fmt: skip
+
+    def _check_gpu_merge(self) -> None:
+        if self.processor.merge is None:
+            return
+        if len(self.processor.gpu.devices) > 1:
+            raise problem(
+                f"merge on {len(self.processor.gpu.devices)} GPUs", "the parts of an event meet in the memory of one",
+                "name one device, or let nodes with kind: forward build the events",
+            )  # fmt: skip
+        source_count = sum(len(link.sources) for link in self.links)
+        if source_count > MERGE_SOURCES_MAX:
+            raise problem(
+                f"merge of {source_count} sources on a GPU", f"an event has parts of at most {MERGE_SOURCES_MAX}",
+                "let nodes with kind: forward merge some of them first",
+            )  # fmt: skip
 
     def _check_gpu_settings(self) -> None:
         runtime, gpu = self.processor.runtime, self.processor.gpu
@@ -397,10 +411,11 @@ class EngineConfig(Model):
             raise problem(
                 "a GPU is named twice", "a kernel that stays takes all of it, unless told how much", "set gpu.blocks, such as 8"
             )
-        if self.answers is not None and self.answers.primitives_max < GPU_PACKET_EVENTS_MAX:
+        answers_max = GPU_PACKET_EVENTS_MAX if self.processor.merge is None else GPU_MERGED_ANSWERS_MAX
+        if self.answers is not None and self.answers.primitives_max < answers_max:
             raise problem(
                 f"answers.primitives_max {self.answers.primitives_max}",
-                f"a GPU answers each packet of events by one, with up to {GPU_PACKET_EVENTS_MAX} primitives", "leave it at 255",
+                f"a GPU writes up to {answers_max} into a packet of answers", "leave it at 255",
             )  # fmt: skip
         if self.cpu_cores.send is not None:
             raise problem(

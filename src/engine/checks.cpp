@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "nanet/engine/gpu_consumer.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/setup_error.hpp"
@@ -69,10 +70,13 @@ void check_gpu_links(const EngineConfig& config) {
                        "a GPU takes packets of at most " + std::to_string(gpu::kPacketBytesMax) + " bytes",
                        "set it to that, or runtime: cpu");
     }
-    if (link.sources.size() != 1) {
+    if (link.sources.empty()) {
+      throw SetupError("link " + link.name + " has no sources", "a GPU refuses packets of others than those named", "add sources:");
+    }
+    if (link.sources.size() != 1 && !config.processor.merge) {
       throw SetupError("link " + link.name + " has " + std::to_string(link.sources.size()) + " sources",
-                       "on a GPU each packet must hold whole events, of one source a link",
-                       "give each source a link of its own, or set runtime: cpu");
+                       "on a GPU without merge each packet must hold whole events, of one source a link",
+                       "add merge: {window_us: 200} under processor:, or give each source a link of its own");
     }
   }
   if (config.processor.gpu_devices.empty() || config.processor.gpu_devices.size() > config.links.size()) {
@@ -82,21 +86,34 @@ void check_gpu_links(const EngineConfig& config) {
   }
 }
 
+void check_gpu_merge(const EngineConfig& config) {
+  if (config.processor.gpu_devices.size() > 1) {
+    throw SetupError("merge on " + std::to_string(config.processor.gpu_devices.size()) + " GPUs",
+                     "the parts of an event meet in the memory of one",
+                     "name one device, or let nodes with kind: forward build the events");
+  }
+  const event::MergerConfig merger = event_merge(config).merger;
+  if (merger.source_count > event::kSourcesMax) {
+    throw SetupError("merge of " + std::to_string(merger.source_count) + " sources on a GPU",
+                     "an event has parts of at most " + std::to_string(event::kSourcesMax),
+                     "let nodes with kind: forward merge some of them first");
+  }
+  event::check(merger);
+}
+
 void check_gpu(const EngineConfig& config) {
   const ProcessorConfig& processor = config.processor;
   if (processor.gpu.runtime == gpu::Runtime::cpu) return;
   if (processor.kind != ProcessorKind::rich) {
     throw SetupError("a GPU for a processor that finds no rings", "only kind rich runs on one", "set runtime: cpu, or kind: rich");
   }
-  if (processor.merge) {
-    throw SetupError("merge on a GPU", "parts of events are merged by the engine's own thread only", "set runtime: cpu");
-  }
   check_gpu_links(config);
+  if (processor.merge) check_gpu_merge(config);
   constexpr std::uint32_t kPacketEventsMax = (gpu::kPacketBytesMax - wire::kMgpHeaderBytes) / wire::kMgpEventHeaderBytes;
-  if (config.answers && config.answers->primitives_max < kPacketEventsMax) {
+  const std::uint32_t answers_max = processor.merge ? gpu::kMergedAnswersMax : kPacketEventsMax;
+  if (config.answers && config.answers->primitives_max < answers_max) {
     throw SetupError("answers: primitives_max is " + std::to_string(config.answers->primitives_max),
-                     "a GPU answers a packet of events with one packet, and that may have " + std::to_string(kPacketEventsMax),
-                     "leave it at 255");
+                     "a GPU writes up to " + std::to_string(answers_max) + " into a packet of answers", "leave it at 255");
   }
   if (config.topology == Topology::pipelined && config.send_core) {
     throw SetupError("a core for the sending thread", "with a GPU the processing thread, which only watches, sends too",

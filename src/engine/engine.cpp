@@ -77,7 +77,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
   ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .senders = config.senders};
   if (on_gpu()) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
-    receiver.backlog_max = config_.processor.gpu.buffers_in_flight + 1;  // one waits while the others are worked on
+    receiver.backlog_max = event_processor_config(config_, 0).gpu.buffers_in_flight + 1;  // one waits while the others are worked on
   }
   input.clop = std::make_unique<flow::Clop>(clop);
   append(notes_, input.clop->notes());
@@ -120,6 +120,9 @@ void Engine::add_transmitter(Lane& lane, std::uint32_t slot_bytes) {
   std::uint32_t capacity = kTxRingCapacity;
   if (on_gpu()) {
     for (const flow::Clop* clop : lane.clops) capacity = std::max(capacity, std::bit_ceil(clop->index_capacity()));
+    // Whoever waits for the GPU's last answers, those to all open events, sends nothing meanwhile.
+    const std::optional<MergeConfig>& merge = config_.processor.merge;
+    if (merge) capacity = std::max(capacity, std::bit_ceil(merge->open_events_max / gpu::kMergedAnswersMax + 2));
   }
   lane.tx_ring = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = capacity, .slot_bytes = slot_bytes});
   lane.sent_completions = std::make_unique<flow::CompletionQueue>(2 * capacity);
@@ -159,7 +162,7 @@ void Engine::add_host_consumer(Lane& lane) {
 void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
   add_transmitter(lane, kTxSlotBytes);
   auto processor = make_gpu(event_processor_config(config_, device), {*lane.completions, lane.clops, lane.tx_ring.get()});
-  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), lane.counters, monitor_);
+  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_);
 }
 
 void Engine::start() {
@@ -283,7 +286,8 @@ void Engine::count_unseen() {
   lane.counters.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
 }
 
-// Of a GPU that was given up only the buffers that came back are known, or not even those; what it had and did not answer is the rest.
+// Of a GPU that was given up only the buffers that came back are known, or not even those; what it had and did not answer is the rest. Where it
+// merges, it had parts, some of them in events that it had opened.
 void Engine::count_unjudged() {
   for (std::size_t k = 0; k < lanes_.size(); ++k) {
     Lane& lane = lanes_[k];
@@ -294,8 +298,20 @@ void Engine::count_unjudged() {
         received += inputs_[i].receiver->source_counters(s).value(flow::Counter::events_received);
       }
     }
-    const std::uint64_t answered = lane.counters.value(flow::Counter::events_answered);
-    lane.counters.set(flow::Counter::events_unjudged, received - std::min(received, answered));
+    const auto value = [&](flow::Counter counter) { return lane.counters.value(counter); };
+    const auto set_rest = [&](flow::Counter rest, std::uint64_t all, std::uint64_t known) {
+      lane.counters.set(rest, all - std::min(all, known));
+    };
+    using flow::Counter;
+    if (config_.processor.merge) {
+      set_rest(Counter::parts_unjudged, received,
+               value(Counter::parts_merged) + value(Counter::parts_late) + value(Counter::parts_duplicate) +
+                   value(Counter::parts_no_room));
+      set_rest(Counter::events_unjudged, lane.consumer->events_opened(),
+               value(Counter::events_answered) + value(Counter::events_discarded));
+    } else {
+      set_rest(Counter::events_unjudged, received, value(Counter::events_answered));
+    }
   }
 }
 

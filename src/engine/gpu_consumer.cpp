@@ -30,10 +30,30 @@ std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProces
 #endif
 }
 
+gpu::EventMerge event_merge(const EngineConfig& config) {
+  const MergeConfig& merge = *config.processor.merge;
+  gpu::EventMerge made;
+  std::uint32_t source_count = 0;
+  for (const LinkConfig& link : config.links) {
+    made.first_source.push_back(source_count);
+    source_count += static_cast<std::uint32_t>(link.sources.size());
+  }
+  made.merger = {.source_count = source_count,
+                 .window_ns = merge.window_ns,
+                 .open_events_max = merge.open_events_max,
+                 .hits_max = rich::kMaxHits};
+  made.incomplete = merge.incomplete == IncompletePolicy::drop ? gpu::IncompletePolicy::drop : gpu::IncompletePolicy::process;
+  return made;
+}
+
 gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device) {
   gpu::EventProcessorConfig made{
       .gpu = config.processor.gpu, .finder = config.processor.finder, .decision = config.processor.decision};
   made.gpu.device = device;
+  if (config.processor.merge) {
+    made.merge = event_merge(config);
+    made.gpu.buffers_in_flight = 1;  // what one buffer left open the next one completes
+  }
   if (config.answers) {
     made.answer_source_id = config.answers->source_id;
     made.answer_source_sub_id = config.answers->source_sub_id;
@@ -43,7 +63,7 @@ gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int
 
 std::uint32_t GpuConsumer::poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) {
   const std::uint32_t given_back = processor_->poll(now_ns, caught_up_ns);
-  if (given_back > 0) count();
+  if (given_back > 0 || merges_) count();  // windows end without a buffer too
   return given_back;
 }
 
@@ -55,12 +75,28 @@ void GpuConsumer::finish() {
 
 void GpuConsumer::count() {
   const gpu::Totals totals = processor_->totals();
-  counters_.set(Counter::events_unjudged, processor_->events_unjudged());
-  if (totals.events < counters_.value(Counter::events_answered)) return;  // a GPU that never ended cannot be asked any more
+  counters_.set(merges_ ? Counter::parts_unjudged : Counter::events_unjudged, processor_->events_unjudged());
+  // A GPU that never ended cannot be asked any more.
+  if (totals.events < seen_.events || totals.merger.events_opened < seen_.merger.events_opened) return;
+  seen_ = totals;
   counters_.set(Counter::events_answered, totals.events);
   counters_.set(Counter::rings_found, totals.rings);
   counters_.set(Counter::rings_electron, totals.electrons);
   counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
+  if (merges_) count_merged();
+}
+
+void GpuConsumer::count_merged() {
+  const event::MergerStats& merger = seen_.merger;
+  counters_.set(Counter::parts_merged, merger.parts_merged);
+  counters_.set(Counter::parts_late, merger.parts_late);
+  counters_.set(Counter::parts_duplicate, merger.parts_duplicate);
+  counters_.set(Counter::parts_no_room, merger.parts_no_room);
+  counters_.set(Counter::parts_overflow_hits, merger.parts_overflow_hits);
+  counters_.set(Counter::events_complete, merger.events_complete);
+  counters_.set(Counter::events_missing_parts, merger.events_missing_parts);
+  counters_.set(Counter::events_overflow, merger.events_overflow);
+  counters_.set(Counter::events_discarded, seen_.events_discarded);
 }
 
 }  // namespace nanet::engine

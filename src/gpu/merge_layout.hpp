@@ -10,6 +10,8 @@
 
 namespace nanet::gpu {
 
+static_assert(kMergedAnswersMax == kChunkEvents);
+
 enum class RoundKind : std::uint8_t {
   buffer,  // a buffer's parts are added
   tick,    // no buffer is there, and the oldest open event is due

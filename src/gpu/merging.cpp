@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event building on the host's side: the table's memory, and the runtimes launch and graph, which launch a kernel for each round. One round is on the
-// GPU at a time, on one stream. Its blocks wait for one another, so all of them must fit on the GPU together.
+// GPU at a time, on one stream. Its blocks wait for one another, so all of them must be on the GPU together: there are never more than fit, and a
+// cooperative launch begins with all or none, whatever else runs there (two such kernels that each got half of the GPU would wait for ever).
 #include <algorithm>
 #include <atomic>
 
@@ -8,6 +9,14 @@
 #include "nanet/setup_error.hpp"
 
 namespace nanet::gpu {
+
+namespace {
+
+// Of what was allocated. cudaMemset and small copies may return before they are done, and a kernel on a stream of its own does not wait for them: blocks
+// that found a table or a relay not yet zero would take what lies there for a round. Not cudaDeviceSynchronize: another resident kernel never ends.
+void wait_until_zeroed() { check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize"); }
+
+}  // namespace
 
 ProcessorBase::Merging::Merging(const event::MergerConfig& config) : table(event::part_table_bytes(config)) {}
 
@@ -22,6 +31,7 @@ void ProcessorBase::set_up_merging() {
   merge_.clop_count = static_cast<std::uint32_t>(memory_.clops.size());
   for (std::size_t c = 0; c < memory_.clops.size(); ++c) merge_.first_source[c] = static_cast<std::uint8_t>(merge.first_source[c]);
   merge_.drop_incomplete = merge.incomplete == IncompletePolicy::drop;
+  wait_until_zeroed();
 }
 
 std::uint32_t ProcessorBase::blocks_together(const void* kernel) const {
@@ -37,6 +47,10 @@ class LaunchedRounds final : public ProcessorBase {
  public:
   LaunchedRounds(const EventProcessorConfig& config, ContractMemory memory)
       : ProcessorBase(config, std::move(memory)), finder_(config_.finder), tables_(state_->tables.device()) {
+    if (properties_.cooperativeLaunch == 0) {
+      throw SetupError("GPU: merge with a kernel a buffer", std::string(properties_.name) + " has no cooperative launches",
+                       "set runtime: persistent, or cpu");
+    }
     const std::uint32_t room = std::min(blocks_together(kernels_.item), 0xFFFFu);
     const auto processors = static_cast<std::uint32_t>(properties_.multiProcessorCount);
     work_.group_blocks = config_.gpu.blocks != 0 ? config_.gpu.blocks : std::min(room, processors);
@@ -48,6 +62,7 @@ class LaunchedRounds final : public ProcessorBase {
     std::uint32_t buffer_bytes = 0;
     for (const flow::Clop* clop : memory_.clops) buffer_bytes = std::max(buffer_bytes, clop->buffer_bytes());
     if (config_.gpu.path == BufferPath::copied) copy_ = DeviceArray<std::byte>(buffer_bytes);
+    wait_until_zeroed();
     if (config_.gpu.runtime == Runtime::graph) make_graph();
   }
   ~LaunchedRounds() override {
@@ -101,8 +116,12 @@ class LaunchedRounds final : public ProcessorBase {
 
   cudaError_t launch_other(RoundKind kind, std::uint32_t things) {
     begin(kind, 1 + things / kernels_.threads);
-    return cudaLaunchKernel(kernels_.item, dim3(round_.ranks), dim3(kernels_.threads), arguments_, kernels_.shared_bytes,
-                            stream_.get());
+    return launch_kernel();
+  }
+
+  cudaError_t launch_kernel() {
+    return cudaLaunchCooperativeKernel(kernels_.item, dim3(round_.ranks), dim3(kernels_.threads), arguments_, kernels_.shared_bytes,
+                                       stream_.get());
   }
 
   cudaError_t launch_buffer(const Completion& completion) {
@@ -122,8 +141,7 @@ class LaunchedRounds final : public ProcessorBase {
       const cudaError_t error = cudaMemcpyAsync(copy_.get(), buffer, completion.bytes, cudaMemcpyHostToDevice, stream_.get());
       if (error != cudaSuccess) return error;
     }
-    return cudaLaunchKernel(kernels_.item, dim3(round_.ranks), dim3(kernels_.threads), arguments_, kernels_.shared_bytes,
-                            stream_.get());
+    return launch_kernel();
   }
 
   cudaError_t launch_graph(const Completion& completion, const std::byte* buffer) {
@@ -158,6 +176,10 @@ class LaunchedRounds final : public ProcessorBase {
     }
     const cudaKernelNodeParams parameters = kernel_parameters();
     check(cudaGraphAddKernelNode(&kernel_node_, graph_, &copy_node_, before, &parameters), "cudaGraphAddKernelNode");
+    cudaLaunchAttributeValue together{};
+    together.cooperative = 1;
+    check(cudaGraphKernelNodeSetAttribute(kernel_node_, cudaLaunchAttributeCooperative, &together),
+          "cudaGraphKernelNodeSetAttribute");
     check(cudaGraphInstantiate(&graph_exec_, graph_, 0), "cudaGraphInstantiate");
   }
 

@@ -23,6 +23,10 @@ def link(number: int, **changes: Any) -> dict[str, Any]:
     return plain | changes
 
 
+def boards(first: int, count: int) -> list[dict[str, Any]]:
+    return [{"name": f"board{n}", "source_sub_id": n} for n in range(first, first + count)]
+
+
 def on_gpu(processor: dict[str, Any] | None = None, **changes: Any) -> config.EngineConfig:
     plain: dict[str, Any] = {
         "version": 1, "memory_regions": [{"name": "m"}], "links": [link(0), link(1)],
@@ -50,13 +54,25 @@ def test_one_gpu_twice() -> None:
     assert on_gpu({"runtime": "launch", "gpu": {"devices": [0, 0]}}).processor.gpu.blocks is None
 
 
+@pytest.mark.parametrize("runtime", ["launch", "graph", "persistent"])
+@pytest.mark.parametrize("links", [[link(0, sources=boards(0, 8))], [link(n, sources=boards(4 * n, 4)) for n in range(2)]])
+def test_parts_of_several_sources_are_merged_on_a_gpu(runtime: str, links: list[dict[str, Any]]) -> None:
+    answers = {"endpoint": "udp://127.0.0.1:6300", "primitives_max": 64}
+    loaded = on_gpu({"runtime": runtime, "merge": {"window_us": 100, "incomplete": "process"}}, links=links, answers=answers)
+    assert loaded.processor.merge == config.Merge(window_us=100, open_events_max=8192, incomplete="process")
+    assert config.EngineConfig.model_validate(loaded.model_dump(mode="json")) == loaded
+
+
 @pytest.mark.parametrize(
     ("processor", "changes", "says"),
     [
         ({"runtime": "gpu"}, {}, "'gpu' is not allowed (it must be one of cpu, launch, graph, persistent)"),
         ({"runtime": "cpu", "gpu": {"devices": [1]}}, {"links": [link(0)]}, "runtime cpu uses no GPU"),
         ({"kind": "count"}, {"answers": None}, "only kind rich runs on one"),
-        ({"merge": {}}, {}, "merge on a GPU"),
+        ({"merge": {}, "gpu": {"devices": [0, 1]}}, {}, "merge on 2 GPUs"),
+        ({"merge": {}}, {"links": [link(n, sources=boards(3 * n, 3)) for n in range(3)]}, "merge of 9 sources on a GPU"),
+        ({"merge": {}}, {"links": [link(0, packet_bytes_max=8972)]}, "a GPU takes packets of at most 1472 B"),
+        ({"merge": {}}, {"answers": {"endpoint": "udp://127.0.0.1:6300", "primitives_max": 63}}, "answers.primitives_max 63"),
         ({"gpu": {"path": "copied"}}, {}, "runtime persistent with copied buffers"),
         ({"gpu": {"devices": []}}, {}, "processor.gpu.devices: [] is not allowed"),
         ({"gpu": {"devices": [-1]}}, {}, "processor.gpu.devices[0]: -1 is not allowed"),
@@ -101,8 +117,8 @@ def test_validate_says_where_events_are_judged() -> None:
 
 @pytest.mark.parametrize("command", [("demo",), ("bench", "rate"), ("bench", "latency")], ids=" ".join)
 def test_commands_pass_the_runtime_on(command: tuple[str, ...], tmp_path: Path) -> None:
-    """Four boards would have to be merged: refused before anything starts, GPU or not."""
-    arguments = [sys.executable, "-m", "nanet", *command, "--runtime", "graph", "--boards", "4", "--out", str(tmp_path)]
+    """Nine boards are too many to be merged there: refused before anything starts, GPU or not."""
+    arguments = [sys.executable, "-m", "nanet", *command, "--runtime", "graph", "--boards", "9", "--out", str(tmp_path)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
-    assert "merge on a GPU" in done.stderr
+    assert "merge of 9 sources on a GPU" in done.stderr

@@ -25,26 +25,33 @@ using GpuFactory = std::function<std::unique_ptr<gpu::EventProcessor>(const gpu:
 // gpu::EventProcessor::make; in a build without CUDA throws SetupError.
 std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProcessorConfig& config, gpu::ContractMemory memory);
 
+// How the sources are numbered over all links, and what the merger is told. Precondition: config.processor.merge.
+gpu::EventMerge event_merge(const EngineConfig& config);
+
 // What the engine's configuration says of one of its GPUs.
 gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device);
 
 class GpuConsumer final : public Consumer {
  public:
-  // counters and monitor: of the thread that calls poll.
-  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, flow::Counters& counters, RingMonitor& monitor)
-      : processor_(std::move(processor)), counters_(counters), monitor_(monitor) {}
+  // merges: it builds events. counters and monitor: of the thread that calls poll.
+  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, bool merges, flow::Counters& counters, RingMonitor& monitor)
+      : processor_(std::move(processor)), merges_(merges), counters_(counters), monitor_(monitor) {}
 
   std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
   void finish() override;
   bool works_alone() const override { return true; }
   bool busy() const override { return processor_->busy(); }
   std::string_view fault() const override { return processor_->fault(); }
+  std::uint64_t events_opened() const override { return seen_.merger.events_opened; }
   std::string device_name() const override { return processor_->device_name(); }
 
  private:
   void count();
+  void count_merged();
 
   const std::unique_ptr<gpu::EventProcessor> processor_;
+  const bool merges_;
+  gpu::Totals seen_;  // what the GPU said last
   flow::Counters& counters_;
   RingMonitor& monitor_;
 };

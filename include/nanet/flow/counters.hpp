@@ -47,6 +47,7 @@ namespace nanet::flow {
   X(events_missing_parts, "events", "closed by the time window with a part missing")                        \
   X(events_overflow, "events", "closed early with a part missing: too many open events")                    \
   X(events_unseen, "events", "no part of them came; known from the sources' running numbers")               \
+  X(parts_unjudged, "parts", "not merged: a GPU was given up with them")                                    \
   /* decision */                                                                                            \
   X(hits_unmapped, "hits", "ignored: no photomultiplier at that channel")                                   \
   X(events_answered, "events", "a primitive was written for them")                                          \

@@ -35,6 +35,9 @@ inline constexpr std::uint32_t kPacketBytesMax = 1472;
 
 enum class IncompletePolicy : std::uint8_t { drop, process };
 
+// Event building: most answers of one packet.
+inline constexpr std::uint32_t kMergedAnswersMax = 64;
+
 // Event building: the parts that several sources send of an event are put together before rings are looked for (docs/design/gpu-merge.md).
 struct EventMerge {
   event::MergerConfig merger;  // takes 304 bytes of the GPU's memory for each of 4 * open_events_max events
@@ -85,14 +88,15 @@ class EventProcessor {
   // Whether the GPU has buffers that it has not given back.
   virtual bool busy() const = 0;
 
-  // Waits, within the watchdog's time, for the rest; then the GPU is free. Event building closes what is open; the TX ring needs room for its answers.
+  // Waits, within the watchdog's time, for the rest; then the GPU is free. Event building closes what is open: for its answers the TX ring needs
+  // open_events_max / kMergedAnswersMax + 2 free descriptors, unless another thread sends meanwhile.
   virtual void finish() = 0;
 
   virtual Totals totals() const = 0;
 
   // Why the GPU was given up; empty while all is well. "problem (why) suggestion". From then on buffers are given back unjudged.
   virtual const std::string& fault() const = 0;
-  virtual std::uint64_t events_unjudged() const = 0;
+  virtual std::uint64_t events_unjudged() const = 0;  // of the buffers given back so; with event building parts of events
 
   // After finish().
   virtual rich::Spectra spectra() const = 0;

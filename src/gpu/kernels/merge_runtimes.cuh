@@ -49,7 +49,10 @@ __device__ inline Round wait_for_work(const Work& work, const MergeWork& merge, 
     if (!rested) {
       rested = __shfl_sync(0xffffffffu, seen.x, 2) == leader.index;
       if (!rested) continue;
-      fence_gpu();  // what the round before left
+      // What the round before left. It was lane 2 that saw its end, and a shuffle orders no memory: the barrier takes that on to the lanes that
+      // look at the table and to those that tell the other blocks.
+      fence_gpu();
+      __syncwarp();
     }
     if (__shfl_sync(0xffffffffu, seen.w, 0) == static_cast<std::uint32_t>(leader.number + 1)) {
       round.kind = RoundKind::buffer;

@@ -2,54 +2,24 @@
 // An engine whose completions are consumed by somebody that works alone and wakes nobody: order, sleep, drain, faults, several lanes.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "fake_gpu.hpp"
+#include "gpu_answers.hpp"
 #include "nanet/engine/engine.hpp"
-#include "nanet/event/merger.hpp"
 #include "nanet/setup_error.hpp"
-#include "sockets.hpp"
-#include "support.hpp"
 
 namespace nanet::engine {
 namespace {
 
 using flow::Counter;
+using test::Answers;
+using test::collect;
+using test::expected_answers;
 using test::FakeGpuScript;
+using test::gpu_config;
 using test::PlainSocket;
-using Answers = std::multimap<std::uint64_t, std::uint16_t>;  // primitive ID by time
-
-EngineConfig gpu_config(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
-  EngineConfig config = test::config_for(port, answer_port, topology);
-  config.processor.gpu.runtime = gpu::Runtime::persistent;
-  return config;
-}
-
-Answers expected_answers(std::span<const test::TestEvent> events) {
-  Answers answers;
-  for (const test::TestEvent& event : events) {
-    const rich::EventRings rings = rich::find_rings_scalar({}, {event.hits.data(), static_cast<std::uint32_t>(event.hits.size())});
-    answers.emplace(event::event_key(event.time.timestamp, event.time.fine_time), rich::primitive_id(rings, rich::Decision{}));
-  }
-  return answers;
-}
-
-// Takes answer packets until there are `packets` more, or none comes for so long.
-std::size_t collect(PlainSocket& l0tp, Answers& answers, std::size_t packets, int timeout_ms) {
-  test::Bytes room(2048);
-  std::size_t count = 0;
-  for (; count < packets; ++count) {
-    const std::size_t bytes = l0tp.receive(room, timeout_ms);
-    if (bytes == 0) break;
-    wire::MtpView view;
-    EXPECT_EQ(wire::MtpView::parse(std::span(room).first(bytes), view), wire::ParseError::none);
-    EXPECT_EQ(view.source_sub_id(), 7);
-    wire::for_each_primitive(view, [&](wire::Primitive p) { answers.emplace(event::event_key(p.timestamp, p.fine_time), p.id); });
-  }
-  return count;
-}
 
 class GpuEngineTest : public ::testing::TestWithParam<Topology> {
  protected:
@@ -61,7 +31,7 @@ class GpuEngineTest : public ::testing::TestWithParam<Topology> {
 
   EngineConfig config() const {
     EngineConfig made = gpu_config(port, l0tp.port(), GetParam());
-    made.answers->source_sub_id = 7;
+    made.answers->source_sub_id = test::kAnswerSubId;
     return made;
   }
 };
@@ -210,10 +180,10 @@ void expect_refused(void (*change)(EngineConfig&), const std::string& words) {
 }
 
 TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
-  expect_refused([](EngineConfig& c) { c.processor.merge = MergeConfig{}; }, "merge on a GPU");
   expect_refused([](EngineConfig& c) { c.processor.kind = ProcessorKind::count; }, "only kind rich");
   expect_refused([](EngineConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 bytes");
   expect_refused([](EngineConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
+  expect_refused([](EngineConfig& c) { c.links[0].sources.clear(); }, "boards has no sources");
   expect_refused([](EngineConfig& c) { c.links[0].protocol = ProtocolKind::raw; }, "its protocol is raw");
   expect_refused([](EngineConfig& c) { c.processor.gpu_devices = {0, 1}; }, "2 GPUs for 1 links");
   expect_refused([](EngineConfig& c) { c.processor.gpu_devices.clear(); }, "0 GPUs for 1 links");
