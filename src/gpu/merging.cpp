@@ -10,13 +10,7 @@
 
 namespace nanet::gpu {
 
-namespace {
-
-// Of what was allocated. cudaMemset and small copies may return before they are done, and a kernel on a stream of its own does not wait for them: blocks
-// that found a table or a relay not yet zero would take what lies there for a round. Not cudaDeviceSynchronize: another resident kernel never ends.
-void wait_until_zeroed() { check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize"); }
-
-}  // namespace
+namespace {}  // namespace
 
 ProcessorBase::Merging::Merging(const event::MergerConfig& config) : table(event::part_table_bytes(config)) {}
 
@@ -31,7 +25,6 @@ void ProcessorBase::set_up_merging() {
   merge_.clop_count = static_cast<std::uint32_t>(memory_.clops.size());
   for (std::size_t c = 0; c < memory_.clops.size(); ++c) merge_.first_source[c] = static_cast<std::uint8_t>(merge.first_source[c]);
   merge_.drop_incomplete = merge.incomplete == IncompletePolicy::drop;
-  wait_until_zeroed();
 }
 
 std::uint32_t ProcessorBase::blocks_together(const void* kernel) const {
@@ -62,7 +55,6 @@ class LaunchedRounds final : public ProcessorBase {
     std::uint32_t buffer_bytes = 0;
     for (const flow::Clop* clop : memory_.clops) buffer_bytes = std::max(buffer_bytes, clop->buffer_bytes());
     if (config_.gpu.path == BufferPath::copied) copy_ = DeviceArray<std::byte>(buffer_bytes);
-    wait_until_zeroed();
     if (config_.gpu.runtime == Runtime::graph) make_graph();
   }
   ~LaunchedRounds() override {
