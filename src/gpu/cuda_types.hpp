@@ -27,9 +27,11 @@ class DeviceArray {
   explicit DeviceArray(std::size_t count) : count_(count) {
     check(cudaMalloc(reinterpret_cast<void**>(&data_), bytes()), "cudaMalloc", "make buffers smaller, or free the GPU's memory");
     check(cudaMemset(data_, 0, bytes()), "cudaMemset");
+    wait_until_done();
   }
   DeviceArray(const T* from, std::size_t count) : DeviceArray(count) {
     check(cudaMemcpy(data_, from, bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    wait_until_done();
   }
   ~DeviceArray() { cudaFree(data_); }
   DeviceArray(DeviceArray&& other) noexcept : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
@@ -44,6 +46,10 @@ class DeviceArray {
   std::size_t bytes() const { return count_ * sizeof(T) != 0 ? count_ * sizeof(T) : 1; }
 
  private:
+  // cudaMemset and small copies may return before they are done, and a kernel on a stream of its own does not wait for them: it would take
+  // what lies there for work. Not cudaDeviceSynchronize: a resident kernel never ends.
+  static void wait_until_done() { check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize"); }
+
   T* data_ = nullptr;
   std::size_t count_ = 0;
 };

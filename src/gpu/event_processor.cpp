@@ -89,9 +89,6 @@ ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory 
   }
   register_memory();
   if (config_.merge) set_up_merging();
-  // cudaMemset and small copies may return before they are done, and a kernel on a stream of its own does not wait for them: it would take
-  // what lies there for work. Not cudaDeviceSynchronize: another resident kernel never ends.
-  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
 }
 
 void ProcessorBase::select_device() {

@@ -10,8 +10,6 @@
 
 namespace nanet::gpu {
 
-namespace {}  // namespace
-
 ProcessorBase::Merging::Merging(const event::MergerConfig& config) : table(event::part_table_bytes(config)) {}
 
 void ProcessorBase::set_up_merging() {
