@@ -9,12 +9,13 @@ native engine sees.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, Name, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
@@ -23,7 +24,7 @@ from nanet.config_rich import Cuts, Decision
 
 __all__ = [
     "Answers", "ConfigError", "Cores", "Cuts", "Dpdk", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
-    "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
+    "Metrics", "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
@@ -227,6 +228,30 @@ class Run(Model):
     )
 
 
+def check_http_endpoint(url: str) -> str:
+    """`http://ADDRESS:PORT`, no path. Whether the address is one of this machine shows when it is bound, before anything starts."""
+    match = re.fullmatch(r"http://([A-Za-z0-9.-]{1,253}):([0-9]{1,5})/?", url)
+    if match is None or not 1 <= int(match[2]) <= 65535:
+        raise problem(
+            f"endpoint '{url}' is not usable", "metrics are served over HTTP, on an address and a port from 1 to 65535",
+            "write it as http://ADDRESS:PORT, for example http://127.0.0.1:9400",
+        )  # fmt: skip
+    return f"http://{match[1]}:{int(match[2])}"
+
+
+class Metrics(Model):
+    """What a monitoring system reads while the engine runs. Nobody is asked who he is: choose an address that only he can reach."""
+
+    endpoint: Annotated[str, AfterValidator(check_http_endpoint)] = setting(
+        ..., "Where /metrics (Prometheus) and /health are served: http://ADDRESS:PORT; http://0.0.0.0:PORT: on every address"
+    )
+
+    def address(self) -> tuple[str, int]:
+        """Host and port of the endpoint."""
+        host, _, port = self.endpoint.removeprefix("http://").rpartition(":")
+        return host, int(port)
+
+
 class EngineConfig(Model):
     """A whole engine: links, memory, processor and answers."""
 
@@ -244,6 +269,7 @@ class EngineConfig(Model):
     answers: Answers | None = setting(None, "Where answers go; null: no answers are sent")
     waiting: Waiting = setting(Waiting, "What a thread does when there is nothing to do")
     run: Run = setting(Run, "How long a run lasts and what it promises")
+    metrics: Metrics | None = setting(None, "Counters and health over HTTP; null: nothing is served")
 
     @model_validator(mode="after")
     def _whole(self) -> EngineConfig:

@@ -52,6 +52,7 @@ class Loop:
     window_us: int = 50_000  # longer than a board may be stopped by the machine; costs nothing while no part is missing
     open_events_max: int = 8192  # more than boards send between two looks; a larger memory leaves the second-level cache
     pool_events: int = 65536
+    metrics: str | None = None  # ADDRESS:PORT of the engine's metrics; None: none
     l0: bool = False  # the L0 trigger processor and its other detectors are in the loop
 
 
@@ -74,6 +75,7 @@ def configs(loop: Loop, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
         "answers": {"endpoint": answers, "copies": [demo_l0.primitives_endpoint(loop.port)] if loop.l0 else []},
         "waiting": {"spin": -1 if cores.engine is not None else 200},
         "run": {"budget_us": loop.budget_us},
+        "metrics": {"endpoint": f"http://{loop.metrics}"} if loop.metrics else None,
     })  # fmt: skip
     emulator = validated(
         EmulatorConfig,

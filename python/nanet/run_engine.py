@@ -22,6 +22,7 @@ from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
 from nanet.machine import keep_to
+from nanet.metrics_server import MetricsServer
 from nanet.signals import StopSignals
 
 SAMPLES_KEPT = 48
@@ -45,8 +46,9 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
 
     parent = os.getppid()  # before it can know that we are ready, and end
     user = privileges.account(config.run.user) if config.run.user else None
-    with StopSignals() as stop:
+    with StopSignals() as stop, contextlib.ExitStack() as stack:
         _leave_cores(config)
+        metrics = stack.enter_context(MetricsServer(config)) if config.metrics is not None else None
         engine = _core.Engine(config.model_dump(mode="json"))
         if not options.quiet:
             for note in engine.notes:
@@ -57,8 +59,12 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
             privileges.become(user)
         gc.collect()
         gc.freeze()
+        if metrics is not None:
+            metrics.serve(engine)
         _say_ready(config, options)
-        _control_loop(engine, config, options, stop, parent)
+        _control_loop(engine, config, options, stop, parent, metrics)
+        if metrics is not None:
+            metrics.end()
         engine.stop()
         result = make_result(config, engine)
     for fault in result["faults"]:
@@ -115,7 +121,9 @@ def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float, f
     return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
 
 
-def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int) -> None:
+def _control_loop(
+    engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None
+) -> None:
     start = time.monotonic()
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
     title = f"nanet run · {config.name} · {config.topology}" + (
@@ -136,6 +144,8 @@ def _control_loop(engine: Any, config: EngineConfig, options: RunOptions, stop: 
             break
         if options.ready_fd is not None and os.getppid() != parent:
             break  # who started us is gone
+        if metrics is not None:
+            metrics.look()
         if table is None and options.status_fd is None:
             continue
         snapshot = engine.snapshot()
@@ -173,6 +183,8 @@ def _say_ready(config: EngineConfig, options: RunOptions) -> None:
     if not options.quiet:
         where = ", ".join(link.endpoint for link in config.links)
         print(f"ready: listening on {where}", flush=True)
+        if config.metrics is not None:
+            print(f"metrics: {config.metrics.endpoint}/metrics, {config.metrics.endpoint}/health", flush=True)
 
 
 def _raw_links(config: EngineConfig) -> set[str]:

@@ -82,4 +82,15 @@ std::uint64_t LatencyHistogram::value_at_percentile(double percentile) const {
   return percentile <= 0 ? value_of_bucket(found) : last_value_of_bucket(found);
 }
 
+std::uint64_t LatencyHistogram::counts_up_to(std::span<const std::uint64_t> bounds_ns, std::span<std::uint64_t> counts) const {
+  std::uint64_t seen = 0;
+  std::size_t bucket = 0;
+  for (std::size_t i = 0; i < bounds_ns.size(); ++i) {
+    for (; bucket < kBucketCount && last_value_of_bucket(bucket) <= bounds_ns[i]; ++bucket) seen += load(state_->counts[bucket]);
+    counts[i] = seen;
+  }
+  for (; bucket < kBucketCount; ++bucket) seen += load(state_->counts[bucket]);
+  return seen;
+}
+
 }  // namespace nanet::flow

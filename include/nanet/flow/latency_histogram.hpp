@@ -60,6 +60,11 @@ class LatencyHistogram {
   // Java HdrHistogram; those in C and Python round it to the nearest, and may say one record less.
   std::uint64_t value_at_percentile(double percentile) const;
 
+  // counts[i] becomes the number of records of at most bounds_ns[i]; both have one length, the bounds ascend. A bucket that a bound cuts is above
+  // it, so what is counted is surely within: at most 1/1024 of a bound too few. Any thread may call it, and nothing is allocated: of later calls
+  // no count is smaller. Returns the number of all records read, no less than the last count.
+  std::uint64_t counts_up_to(std::span<const std::uint64_t> bounds_ns, std::span<std::uint64_t> counts) const;
+
   // Bucket i counts the values value_of_bucket(i) .. last_value_of_bucket(i).
   std::span<const std::uint64_t> counts() const { return state_->counts; }
 

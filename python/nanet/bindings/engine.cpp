@@ -79,6 +79,59 @@ nb::dict snapshot(const engine::Engine& engine) {
   return dict;
 }
 
+nb::dict source_metrics(const std::string& name, const flow::Counters& counters) {
+  nb::dict source;
+  source["name"] = name;
+  source["counters"] = counters_of(counters);
+  return source;
+}
+
+nb::list link_metrics(const engine::Engine& engine) {
+  nb::list links;
+  for (const engine::Input& input : engine.inputs()) {
+    nb::list sources;
+    for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
+      sources.append(source_metrics(input.config.sources[s].name, input.receiver->source_counters(s)));
+    }
+    if (input.config.sources.empty()) sources.append(source_metrics("", input.receiver->source_counters(0)));  // raw datagrams
+    nb::dict one_link;
+    one_link["name"] = input.config.name;
+    one_link["stats"] = stats_dict(input.link->stats());
+    one_link["faults"] = faults_dict(input.faults);
+    one_link["counters"] = counters_of(input.receiver->link_counters());
+    one_link["sources"] = sources;
+    links.append(one_link);
+  }
+  if (engine.answer_link() != nullptr) {
+    nb::dict answers;
+    answers["name"] = engine.forwards() ? "forward" : "answers";
+    answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["faults"] = nb::none();
+    answers["counters"] = nb::none();
+    answers["sources"] = nb::list();
+    links.append(answers);
+  }
+  return links;
+}
+
+nb::dict metrics(const engine::Engine& engine, const std::vector<std::uint64_t>& bounds_ns) {
+  std::vector<std::uint64_t> counts(bounds_ns.size());
+  const flow::LatencyHistogram residence = engine.residence_ns();
+  const std::uint64_t count = residence.counts_up_to(bounds_ns, counts);
+  nb::dict latency;
+  latency["counts"] = counts;
+  latency["count"] = count;
+  latency["sum_ns"] = residence.mean() * static_cast<double>(count);
+  nb::dict dict;
+  dict["elapsed_s"] = engine.elapsed_s();
+  dict["running"] = engine.running();
+  dict["faults"] = engine.faults();
+  dict["links"] = link_metrics(engine);
+  dict["counters"] = counters_dict([&](flow::Counter counter) { return engine.total(counter); });
+  dict["latency_ns"] = latency;
+  return dict;
+}
+
 // Those that passed the cuts, the one with most hits first.
 nb::list good_rings(const rich::EventSample& sample) {
   nb::list rings;
@@ -129,6 +182,10 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("device_names", &Engine::device_names, "The GPUs that process; none: the engine's own threads do.")
       .def_prop_ro("faults", &Engine::faults, "Why GPUs were given up, a line each; their buffers are then given back unjudged.")
       .def("snapshot", &snapshot, "Counters, link statistics, spectra and residence times so far.")
+      .def("metrics", &metrics, nb::arg("bounds_ns"),
+           "What a scrape needs and no more: counters in total and of each link and source, link statistics, faults, and of the "
+           "residence"
+           " times count, sum_ns and how many are at most each of the ascending bounds_ns.")
       .def("event_samples", &event_samples, "The first events with their hits and rings.");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -21,6 +22,14 @@ void bind_histogram(nb::module_& module) {
       .def_prop_ro("max", &LatencyHistogram::max, "ns, 0 when empty")
       .def_prop_ro("mean", &LatencyHistogram::mean, "ns, 0 when empty")
       .def("percentile", &LatencyHistogram::value_at_percentile, nb::arg("q"), "ns; q in 0..100")
+      .def(
+          "counts_up_to",
+          [](const LatencyHistogram& histogram, const std::vector<std::uint64_t>& bounds_ns) {
+            std::vector<std::uint64_t> counts(bounds_ns.size());
+            histogram.counts_up_to(bounds_ns, counts);
+            return to_array(std::move(counts));
+          },
+          nb::arg("bounds_ns"), "uint64 [bounds]: records of at most each bound [ns]; the bounds ascend")
       .def(
           "counts",
           [](const LatencyHistogram& histogram) {

@@ -84,6 +84,12 @@ SampleOption = Annotated[
     typer.Option("--sample", help="single: one ring of 20 hits; multi: 0 to 4 rings and noise; particles: such of e, mu, pi."),
 ]
 FinderOption = Annotated[str, typer.Option("--finder", metavar="NAME", help="Ring finder, such as math, almagest or mixture.")]
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", metavar="ADDRESS:PORT", help="Serve the engine's /metrics (Prometheus) and /health there; else nowhere."
+    ),
+]
 RuntimeOption = Annotated[
     Runtime, typer.Option("--runtime", help="Where events are judged: on the CPU, or in three ways on a GPU.")
 ]
@@ -110,6 +116,7 @@ def demo(
     finder: FinderOption = "almagest",
     runtime: RuntimeOption = Runtime.CPU,
     l0: L0Option = True,
+    metrics: MetricsOption = None,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
@@ -120,6 +127,7 @@ def demo(
     loop = run_demo.Loop(
         rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
+        metrics=metrics,
     )  # fmt: skip
     code, result = run_demo.demo(loop, out, json_file)
     for note in result["notes"]:
@@ -140,14 +148,18 @@ def run(
     json_file: JsonFile = None,
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
     status_fd: Annotated[int | None, typer.Option("--status-fd", help="Write the counters there once a second, as JSON.")] = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
     from nanet import books, run_engine
     from nanet import config as models
+    from nanet.config_errors import validated
 
     loaded = models.load(config)
     if duration is not None:
         loaded = loaded.model_copy(update={"run": models.Run(**loaded.run.model_dump() | {"duration_s": duration})})
+    if metrics is not None:
+        loaded = loaded.model_copy(update={"metrics": validated(models.Metrics, {"endpoint": f"http://{metrics}"})})
     code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd))
     if not quiet:
         counters, latency = result["counters"], result["latency_us"]
@@ -248,6 +260,7 @@ def bench_rate(
     mean_hits: MeanHits = None,
     finder: FinderOption = "math",
     runtime: RuntimeOption = Runtime.CPU,
+    metrics: MetricsOption = None,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -259,6 +272,7 @@ def bench_rate(
     loop = loops.Loop(
         boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
         budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
+        metrics=metrics,
     )  # fmt: skip
     search = rate.RateSearch(loop, lowest, highest, steps, repeats, duration)
     if short:
@@ -284,6 +298,7 @@ def bench_latency(
     mean_hits: MeanHits = None,
     finder: FinderOption = "math",
     runtime: RuntimeOption = Runtime.CPU,
+    metrics: MetricsOption = None,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -294,7 +309,7 @@ def bench_latency(
 
     loop = loops.Loop(
         rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, sample=sample.value,
-        mean_hits=mean_hits, finder=finder, runtime=runtime.value,
+        mean_hits=mean_hits, finder=finder, runtime=runtime.value, metrics=metrics,
     )  # fmt: skip
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:

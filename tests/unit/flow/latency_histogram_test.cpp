@@ -189,5 +189,48 @@ TEST(LatencyHistogram, SnapshotWhileItIsWritten) {
   writer.join();
 }
 
+// Against a sum over all values: exact where a bound ends a bucket, and of a bucket that a bound cuts nothing counts.
+TEST(LatencyHistogram, CountsUpToBounds) {
+  Histogram histogram;
+  const std::vector<std::uint64_t> bounds{0, 10, 2047, 2048, 2049, 4098, 4099, 1'000'000, Histogram::kHighestNs, ~std::uint64_t{0}};
+  std::vector<std::uint64_t> counts(bounds.size(), 7);
+  EXPECT_EQ(histogram.counts_up_to(bounds, counts), 0u);
+  EXPECT_EQ(counts, std::vector<std::uint64_t>(bounds.size(), 0));
+
+  std::vector<std::uint64_t> values{0, 0, 10, 11, 2047, 2048, 2049, 4096, 4099, 4100, 999'000, 1'000'100, Histogram::kHighestNs};
+  for (const std::uint64_t value : values) histogram.record(value);
+  EXPECT_EQ(histogram.counts_up_to(bounds, counts), values.size());
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const auto within = std::count_if(values.begin(), values.end(), [&](std::uint64_t value) {
+      return Histogram::last_value_of_bucket(Histogram::bucket_of_value(value)) <= bounds[i];
+    });
+    EXPECT_EQ(counts[i], static_cast<std::uint64_t>(within)) << bounds[i];
+  }
+  EXPECT_EQ(counts[3], counts[2]) << "2048 and 2049 share a bucket, which 2048 cuts";
+  EXPECT_EQ(counts.back(), values.size());
+}
+
+TEST(LatencyHistogram, CountsUpToBoundsNeverFall) {
+  Histogram histogram;
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    std::mt19937_64 random(3);
+    while (!done.load()) histogram.record(random() >> (30 + random() % 30));
+  });
+  const std::vector<std::uint64_t> bounds{1000, 100'000, 10'000'000};
+  std::vector<std::uint64_t> counts(bounds.size()), before(bounds.size());
+  std::uint64_t total_before = 0;
+  for (int look = 0; look < 200; ++look) {
+    const std::uint64_t total = histogram.counts_up_to(bounds, counts);
+    for (std::size_t i = 0; i < bounds.size(); ++i) EXPECT_GE(counts[i], before[i]);
+    EXPECT_TRUE(std::is_sorted(counts.begin(), counts.end()));
+    EXPECT_GE(total, std::max(total_before, counts.back()));
+    before = counts;
+    total_before = total;
+  }
+  done = true;
+  writer.join();
+}
+
 }  // namespace
 }  // namespace nanet::flow
