@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from nanet.config import EngineConfig
+from nanet.config import EngineConfig, Faults
 from nanet.config_base import Model
 from nanet.l0tp.config import L0tpConfig
 
@@ -46,10 +46,10 @@ class _Process:
         folder = Path(self._folder.name)
         (folder / "config.yaml").write_text(json.dumps(self._model.model_dump(mode="json")), encoding="utf-8")
         ready_fd, ready_in = os.pipe()
-        status_in = self._open_status()
+        pipes = {"--ready-fd": ready_in, **self._open_pipes()}
         command = [
             sys.executable, "-m", "nanet", self._command, str(folder / "config.yaml"), "--quiet", "--json",
-            str(folder / "result.json"), "--ready-fd", str(ready_in), *(["--status-fd", str(status_in)] if status_in >= 0 else []),
+            str(folder / "result.json"), *(word for option, end in pipes.items() for word in (option, str(end))),
         ]  # fmt: skip
         with (folder / "errors").open("wb") as errors:
             self._process = subprocess.Popen(
@@ -57,12 +57,11 @@ class _Process:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                pass_fds=(ready_in, status_in) if status_in >= 0 else (ready_in,),
+                pass_fds=tuple(pipes.values()),
                 start_new_session=True,  # Ctrl-C reaches the parent alone, which stops its children in order
             )
-        os.close(ready_in)
-        if status_in >= 0:
-            os.close(status_in)
+        for end in pipes.values():
+            os.close(end)
         try:
             self._wait_ready(ready_fd)
         except BaseException:
@@ -81,7 +80,7 @@ class _Process:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._close_status()
+        self._close_pipes()
         self._folder.cleanup()
 
     @property
@@ -126,21 +125,24 @@ class _Process:
         text = (Path(self._folder.name) / "errors").read_text(encoding="utf-8", errors="replace").strip()
         return text.splitlines()[-1] if text else f"{self._what} ended with exit code {code} (it said nothing) report this"
 
-    def _open_status(self) -> int:
-        return -1
+    def _open_pipes(self) -> dict[str, int]:
+        """The process' ends of more pipes, by the option that tells it."""
+        return {}
 
-    def _close_status(self) -> None:
-        pass
+    def _close_pipes(self) -> None:
+        """Our ends of these."""
 
 
 class EngineProcess(_Process):
-    """An engine, which says once a second what it has counted."""
+    """An engine, which says once a second what it has counted, and can be told to harm what it receives."""
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, *, harmed: bool = False) -> None:
+        """harmed: set_faults will be called. It makes the control thread look for orders ten times a second."""
         super().__init__(config, "run", "the engine")
         self.config = config
+        self._harmed = harmed
         self.status: dict[str, int] = {}
-        self._status_fd = -1
+        self._status_fd = self._control_fd = -1
         self._status_rest = b""
 
     def counters(self) -> dict[str, int]:
@@ -153,15 +155,25 @@ class EngineProcess(_Process):
             self.status = json.loads(lines[-1])
         return self.status
 
-    def _open_status(self) -> int:
+    def set_faults(self, link: str, faults: Faults) -> None:
+        """Other faults of a link that was configured with some, within a quarter of a second; its seed stays. Nothing once it has ended."""
+        order = json.dumps({"faults": {link: faults.model_dump(mode="json")}}).encode() + b"\n"
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._control_fd, order)
+
+    def _open_pipes(self) -> dict[str, int]:
         self._status_fd, status_in = os.pipe()
         os.set_blocking(self._status_fd, False)
-        return status_in
+        if not self._harmed:
+            return {"--status-fd": status_in}
+        control_out, self._control_fd = os.pipe()
+        return {"--status-fd": status_in, "--control-fd": control_out}
 
-    def _close_status(self) -> None:
-        if self._status_fd >= 0:
-            os.close(self._status_fd)
-            self._status_fd = -1
+    def _close_pipes(self) -> None:
+        for end in (self._status_fd, self._control_fd):
+            if end >= 0:
+                os.close(end)
+        self._status_fd = self._control_fd = -1
 
 
 class L0tpProcess(_Process):

@@ -42,6 +42,7 @@ GROUPS = (
     Group("packets_refused", "packets that came and were refused; one that a source sent is in nanet_packets_lost too", {
         "packets_duplicate": "duplicate", "packets_late": "late", "packets_bad_length": "bad_length", "packets_bad_format": "bad_format",
         "packets_bad_checksum": "bad_checksum", "packets_truncated": "truncated", "packets_unknown_source": "unknown_source",
+        "packets_unknown_sender": "unknown_sender",
     }),
     Group("parts_refused", "parts of events that were received and not merged", {
         "parts_late": "late", "parts_duplicate": "duplicate", "parts_no_room": "no_room",
@@ -59,6 +60,7 @@ OF_SOURCES = frozenset({
 })  # fmt: skip
 OF_LINKS = frozenset({
     "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source",
+    "packets_unknown_sender",
 })  # fmt: skip
 """All other counters are those of the engine as a whole."""
 FALLING = frozenset({"packets_lost_kernel", "packets_lost_network", "events_lost"})
@@ -72,6 +74,8 @@ STATS_HELP = {
     "rx_kernel_dropped": "datagrams that the kernel or the NIC says it dropped; a coalesced one counts as one",
     "rx_truncated": "packets longer than the room for one",
     "rx_errors": "receive calls that failed",
+    "rx_foreign": "frames that reached the link and are not for its address and port",
+    "rx_malformed": "frames for its port whose lengths contradict each other",
     "tx_packets": "packets sent",
     "tx_bytes": "payload bytes of these",
     "tx_calls": "send calls",

@@ -38,12 +38,14 @@ class RunOptions:
     quiet: bool = False
     ready_fd: int | None = None
     status_fd: int | None = None
+    control_fd: int | None = None
 
 
 def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]:
     """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError and ConfigError."""
     from nanet import _core
 
+    control = None if options.control_fd is None else Control(options.control_fd)
     parent = os.getppid()  # before it can know that we are ready, and end
     user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop, contextlib.ExitStack() as stack:
@@ -62,7 +64,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         if metrics is not None:
             metrics.serve(engine)
         _say_ready(config, options)
-        _control_loop(engine, config, options, stop, parent, metrics)
+        _control_loop(engine, config, options, stop, parent, metrics, control)
         if metrics is not None:
             metrics.end()
         engine.stop()
@@ -122,8 +124,9 @@ def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float, f
 
 
 def _control_loop(
-    engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None
-) -> None:
+    engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
+    control: Control | None,
+) -> None:  # fmt: skip
     start = time.monotonic()
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
     title = f"nanet run · {config.name} · {config.topology}" + (
@@ -140,7 +143,7 @@ def _control_loop(
         state.done_name = done.partition("_")[2]
     events_before, then = 0, start
     while engine.running and time.monotonic() < end:
-        if _wait(engine, stop, min(1.0, end - time.monotonic())) or engine.faults or engine.inputs_finished:
+        if _wait(engine, stop, min(1.0, end - time.monotonic()), control) or engine.faults or engine.inputs_finished:
             break
         if options.ready_fd is not None and os.getppid() != parent:
             break  # who started us is gone
@@ -167,13 +170,35 @@ def _control_loop(
         table.close()
 
 
-def _wait(engine: Any, stop: StopSignals, longest_s: float) -> bool:
-    """Waits for a signal, or for a GPU's fault; true when a signal came."""
+def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | None) -> bool:
+    """Waits for a signal, or for a GPU's fault, and does what it is told meanwhile; true when a signal came."""
     end = time.monotonic() + longest_s
-    while engine.device_names and not engine.faults and (left_s := end - time.monotonic()) > LOOK_EVERY_S:
+    looks = engine.device_names or control is not None
+    while looks and not engine.faults and (left_s := end - time.monotonic()) > LOOK_EVERY_S:
         if stop.wait(min(LOOK_EVERY_S, left_s)):
             return True
+        if control is not None:
+            control.obey(engine)
     return stop.wait(max(0.0, end - time.monotonic()) if not engine.faults else 0.0)
+
+
+class Control:
+    """Orders of who started this process: a line `{"faults": {LINK: FAULTS}}` each, from a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def obey(self, engine: Any) -> None:
+        """Does what has arrived. Raises nanet._core.SetupError for what cannot be done."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._descriptor, 65536):
+                self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            for link, faults in json.loads(line)["faults"].items():
+                engine.set_faults(link, faults)
 
 
 def _say_ready(config: EngineConfig, options: RunOptions) -> None:

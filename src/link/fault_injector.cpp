@@ -49,11 +49,66 @@ class Random {
   std::array<std::uint64_t, 4> state_{};
 };
 
+// What can be changed while packets flow.
+struct Plan {
+  std::array<double, kFaultCount> limits{};  // of the uniform number, in the order of Fault; [none] is not used
+  std::uint64_t delay_ns = 0;
+  std::uint64_t hold_max_ns = 0;
+};
+
+// From a control thread to the receiving one, without a lock and without waiting: each has a copy of its own, and they exchange it for the
+// third, which says whether it is newer than what the receiving thread has.
+class PlanExchange {
+ public:
+  explicit PlanExchange(const Plan& first) { plans_[current_] = first; }
+
+  // The control thread.
+  void publish(const Plan& plan) {
+    plans_[spare_] = plan;
+    spare_ = shared_.exchange(spare_ | kNew, std::memory_order_acq_rel) & kIndex;
+  }
+
+  // The receiving thread.
+  void take_newest() {
+    if ((shared_.load(std::memory_order_relaxed) & kNew) != 0) [[unlikely]]
+      current_ = shared_.exchange(current_, std::memory_order_acq_rel) & kIndex;
+  }
+  const Plan& current() const { return plans_[current_]; }
+
+ private:
+  static constexpr std::uint32_t kIndex = 3, kNew = 4;
+  std::array<Plan, 3> plans_{};
+  std::uint32_t current_ = 0;            // of the receiving thread
+  alignas(64) std::uint32_t spare_ = 1;  // of the control thread
+  alignas(64) std::atomic<std::uint32_t> shared_{2};
+};
+
 void check_probability(const char* name, double value) {
   if (!(value >= 0 && value <= 1)) {
     throw SetupError("fault injector cannot use " + std::string(name) + " = " + std::to_string(value), "it is no probability",
                      "use a number from 0 to 1");
   }
+}
+
+Plan plan_of(const FaultConfig& c) {
+  const std::array<std::pair<const char*, double>, kFaultCount - 1> probabilities{{{"loss", c.loss},
+                                                                                   {"duplicate", c.duplicate},
+                                                                                   {"reorder", c.reorder},
+                                                                                   {"corrupt", c.corrupt},
+                                                                                   {"truncate", c.truncate},
+                                                                                   {"delay", c.delay}}};
+  Plan plan{.delay_ns = c.delay_ns, .hold_max_ns = c.hold_max_ns};
+  double sum = 0;
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    check_probability(probabilities[i].first, probabilities[i].second);
+    sum += probabilities[i].second;
+    plan.limits[i + 1] = sum;
+  }
+  if (sum > 1.0 + 1e-9) {
+    throw SetupError("fault injector cannot use these probabilities",
+                     "their sum is " + std::to_string(sum) + ", and a packet meets one fault at most", "lower them to a sum of 1");
+  }
+  return plan;
 }
 
 std::uint32_t round_up(std::uint32_t bytes) { return (bytes + 7u) & ~7u; }
@@ -90,9 +145,8 @@ struct FaultInjector::State {
   void corrupt(std::byte* data, std::uint32_t bytes);
   void count(Fault fault) { books[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed); }
 
-  FaultConfig config;
+  PlanExchange plan;
   Random random;
-  std::array<double, kFaultCount> limits{};  // of the uniform number, in the order of Fault; [none] is not used
   std::uint32_t slot_bytes;
   std::vector<std::byte> storage;
   std::vector<std::uint32_t> free_slots;
@@ -107,24 +161,9 @@ struct FaultInjector::State {
   std::atomic<std::uint64_t> held_count{0};
 };
 
-FaultInjector::State::State(const FaultConfig& c) : config(c), random(c.seed), slot_bytes(round_up(c.packet_bytes_max)) {
+FaultInjector::State::State(const FaultConfig& config)
+    : plan(plan_of(config)), random(config.seed), slot_bytes(round_up(config.packet_bytes_max)) {
   constexpr std::size_t kBatchMax = 4096;
-  const std::array<std::pair<const char*, double>, kFaultCount - 1> probabilities{{{"loss", c.loss},
-                                                                                   {"duplicate", c.duplicate},
-                                                                                   {"reorder", c.reorder},
-                                                                                   {"corrupt", c.corrupt},
-                                                                                   {"truncate", c.truncate},
-                                                                                   {"delay", c.delay}}};
-  double sum = 0;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    check_probability(probabilities[i].first, probabilities[i].second);
-    sum += probabilities[i].second;
-    limits[i + 1] = sum;
-  }
-  if (sum > 1.0 + 1e-9) {
-    throw SetupError("fault injector cannot use these probabilities",
-                     "their sum is " + std::to_string(sum) + ", and a packet meets one fault at most", "lower them to a sum of 1");
-  }
   storage.resize(std::size_t{slot_bytes} * config.held_max);
   held.reserve(config.held_max);
   free_slots.reserve(config.held_max);
@@ -139,6 +178,8 @@ FaultInjector::FaultInjector(std::unique_ptr<Link> inner, const FaultConfig& con
 
 FaultInjector::~FaultInjector() = default;
 
+void FaultInjector::reconfigure(const FaultConfig& config) { state_->plan.publish(plan_of(config)); }
+
 std::size_t FaultInjector::min_room_bytes() const {
   return round_up(static_cast<std::uint32_t>(inner_->min_room_bytes())) + std::size_t{State::kReleasesSure} * state_->slot_bytes;
 }
@@ -149,6 +190,7 @@ RxBatch FaultInjector::receive(std::span<std::byte> room, std::span<RxPacket> pa
     return {};
   }
   state.last_now_ns = now_ns;
+  state.plan.take_newest();
   const std::size_t reserve = std::size_t{State::kReleasesSure} * state.slot_bytes;
   const std::size_t inner_room = room.size() > reserve ? room.size() - reserve : room.size();
   // Half of the entries stay free for packets out of storage, so that they come out under any load.
@@ -179,14 +221,14 @@ void FaultInjector::State::process(const RxPacket& packet, Out& out, std::uint64
     case Fault::loss: owed_flags |= packet.flags & RxPacket::after_drop; return count(fault);
     case Fault::duplicate: {
       const std::uint32_t behind = random.below(9);
-      const bool done = hold(packet, out, now_ns + config.hold_max_ns, delivered + 1 + behind);
+      const bool done = hold(packet, out, now_ns + plan.current().hold_max_ns, delivered + 1 + behind);
       let_through(packet, out);
       return count(done ? fault : Fault::none);
     }
     case Fault::reorder:
     case Fault::delay: {
       const std::uint64_t due_packet = fault == Fault::reorder ? delivered + 1 + random.below(8) : kNever;
-      if (!hold(packet, out, now_ns + (fault == Fault::reorder ? config.hold_max_ns : config.delay_ns), due_packet)) {
+      if (!hold(packet, out, now_ns + (fault == Fault::reorder ? plan.current().hold_max_ns : plan.current().delay_ns), due_packet)) {
         break;
       }
       owed_flags |= packet.flags & RxPacket::after_drop;
@@ -217,7 +259,7 @@ void FaultInjector::State::process(const RxPacket& packet, Out& out, std::uint64
 Fault FaultInjector::State::draw() {
   const double u = random.uniform();
   for (std::size_t i = 1; i < kFaultCount; ++i) {
-    if (u < limits[i]) {
+    if (u < plan.current().limits[i]) {
       return static_cast<Fault>(i);
     }
   }

@@ -101,6 +101,14 @@ def test_scraped_while_packets_flow() -> None:
     assert bucket_counts[-1] == total(last, "nanet_residence_seconds_count") > 0
 
 
+def test_answers_by_way_of_a_link_are_that_links() -> None:
+    port, answers = free_ports()
+    plain = engine_config(port, answers).model_dump(mode="json")
+    assert [link["name"] for link in _core.Engine(plain).metrics([])["links"]] == ["boards", "answers"]
+    plain["answers"]["via"] = "boards"
+    assert [link["name"] for link in _core.Engine(plain).metrics([])["links"]] == ["boards"]
+
+
 def test_raw_datagrams_are_counted_by_link() -> None:
     port, _ = free_ports()
     endpoint = f"http://127.0.0.1:{free_tcp_port()}"

@@ -68,6 +68,11 @@ class FaultInjector : public Link {
   std::string path() const override;
   std::vector<std::string> notes() const override;
 
+  // From the next receive() on these probabilities, delay_ns and hold_max_ns hold; seed, held_max and packet_bytes_max stay as they were, and so
+  // does what is held back. Any one thread, at any time: nothing waits, and of several calls between two receive() the last counts.
+  // Throws SetupError as the constructor does, and then changes nothing.
+  void reconfigure(const FaultConfig& config);
+
   FaultStats faults() const;
   Link& inner() { return *inner_; }
 

@@ -30,19 +30,6 @@ std::optional<int> core(const nb::dict& dict, const char* key) {
   return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
 }
 
-link::FaultConfig fault_config(const nb::dict& dict) {
-  return {
-      .loss = get<double>(dict, "loss"),
-      .duplicate = get<double>(dict, "duplicate"),
-      .reorder = get<double>(dict, "reorder"),
-      .corrupt = get<double>(dict, "corrupt"),
-      .truncate = get<double>(dict, "truncate"),
-      .delay = get<double>(dict, "delay"),
-      .delay_ns = us_to_ns(dict, "delay_us"),
-      .seed = get<std::uint64_t>(dict, "seed"),
-  };
-}
-
 engine::MergeConfig merge_config(const nb::dict& dict) {
   using engine::IncompletePolicy;
   return {
@@ -207,6 +194,19 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
 }
 
 }  // namespace
+
+link::FaultConfig fault_config(const nb::dict& dict) {
+  return {
+      .loss = get<double>(dict, "loss"),
+      .duplicate = get<double>(dict, "duplicate"),
+      .reorder = get<double>(dict, "reorder"),
+      .corrupt = get<double>(dict, "corrupt"),
+      .truncate = get<double>(dict, "truncate"),
+      .delay = get<double>(dict, "delay"),
+      .delay_ns = us_to_ns(dict, "delay_us"),
+      .seed = get<std::uint64_t>(dict, "seed"),
+  };
+}
 
 LinkConfig port_config(const nb::dict& dict) {
   LinkConfig config = common_link_config(dict);

@@ -88,6 +88,7 @@ nb::dict source_metrics(const std::string& name, const flow::Counters& counters)
 
 nb::list link_metrics(const engine::Engine& engine) {
   nb::list links;
+  bool sends_by_itself = engine.answer_link() != nullptr;
   for (const engine::Input& input : engine.inputs()) {
     nb::list sources;
     for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
@@ -101,8 +102,9 @@ nb::list link_metrics(const engine::Engine& engine) {
     one_link["counters"] = counters_of(input.receiver->link_counters());
     one_link["sources"] = sources;
     links.append(one_link);
+    if (input.link.get() == engine.answer_link()) sends_by_itself = false;
   }
-  if (engine.answer_link() != nullptr) {
+  if (sends_by_itself) {
     nb::dict answers;
     answers["name"] = engine.forwards() ? "forward" : "answers";
     answers["stats"] = stats_dict(engine.answer_link()->stats());
@@ -130,6 +132,18 @@ nb::dict metrics(const engine::Engine& engine, const std::vector<std::uint64_t>&
   dict["counters"] = counters_dict([&](flow::Counter counter) { return engine.total(counter); });
   dict["latency_ns"] = latency;
   return dict;
+}
+
+void set_faults(const engine::Engine& engine, const std::string& link, const nb::dict& faults) {
+  for (const engine::Input& input : engine.inputs()) {
+    if (input.config.name != link) continue;
+    if (input.faults == nullptr) {
+      throw SetupError("link " + link + " has no faults to set", "its configuration has no fault injector",
+                       "configure faults: {} to have one that does nothing yet");
+    }
+    return input.faults->reconfigure(fault_config(faults));
+  }
+  throw SetupError("no link " + link, "the configuration does not name it", "name one of its links");
 }
 
 // Those that passed the cuts, the one with most hits first.
@@ -186,6 +200,8 @@ void bind_engine(nb::module_& module) {
            "What a scrape needs and no more: counters in total and of each link and source, link statistics, faults, and of the "
            "residence"
            " times count, sum_ns and how many are at most each of the ascending bounds_ns.")
+      .def("set_faults", &set_faults, nb::arg("link"), nb::arg("faults"),
+           "Other faults of a link with a fault injector, from its next batch on. Raises SetupError.")
       .def("event_samples", &event_samples, "The first events with their hits and rings.");
 }
 

@@ -13,6 +13,7 @@ from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
+from nanet.cli.soak import soak
 from nanet.cli.tune import doctor, tune
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app.add_typer(emulate_app, name="emulate")
 bench_app.command("gpu")(bench_gpu)
 app.command()(physics)
 app.command()(replay)
+app.command()(soak)
 app.command()(doctor)
 app.command()(tune)
 app.command("l0tp")(trigger_processor)
@@ -148,6 +150,9 @@ def run(
     json_file: JsonFile = None,
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
     status_fd: Annotated[int | None, typer.Option("--status-fd", help="Write the counters there once a second, as JSON.")] = None,
+    control_fd: Annotated[
+        int | None, typer.Option("--control-fd", help="Read orders there: which faults to put into a link.")
+    ] = None,
     metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
@@ -160,7 +165,7 @@ def run(
         loaded = loaded.model_copy(update={"run": models.Run(**loaded.run.model_dump() | {"duration_s": duration})})
     if metrics is not None:
         loaded = loaded.model_copy(update={"metrics": validated(models.Metrics, {"endpoint": f"http://{metrics}"})})
-    code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd))
+    code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd, control_fd))
     if not quiet:
         counters, latency = result["counters"], result["latency_us"]
         _say(f"\n{counters['packets_accepted']:,} packets accepted, {counters['events_received']:,} events, "

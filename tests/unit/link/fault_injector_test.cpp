@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "nanet/setup_error.hpp"
 
@@ -369,6 +371,60 @@ TEST(FaultInjector, SendPassesThrough) {
   const std::vector<TxPacket> packets(7);
   bench.injector->send(packets, 0);
   EXPECT_EQ(bench.script->sent, 7u);
+}
+
+TEST(FaultInjector, NewProbabilitiesHoldFromTheNextBatch) {
+  Bench bench({}, 4000, 100);
+  bench.receive();
+  EXPECT_EQ(bench.injector->faults().passed, 100u);
+  bench.injector->reconfigure({.duplicate = 1});
+  bench.injector->reconfigure({.loss = 1});  // the last one counts
+  EXPECT_EQ(bench.injector->faults().lost, 0u);
+  bench.receive();
+  EXPECT_EQ(bench.injector->faults().lost, 100u);
+  EXPECT_EQ(bench.injector->faults().duplicated, 0u);
+  bench.injector->reconfigure({.delay = 1, .delay_ns = 50'000});
+  bench.receive();
+  EXPECT_EQ(bench.injector->faults().held, 100u);
+  bench.injector->reconfigure({});
+  bench.now_ns += 49'999;
+  bench.receive();
+  EXPECT_EQ(bench.injector->faults().held, 100u) << "what is held back stays so until its time";
+  bench.now_ns += 1;
+  bench.run();
+  const FaultStats faults = bench.injector->faults();
+  EXPECT_EQ(faults.received(), 4000u);
+  EXPECT_EQ(faults.delayed, 100u);
+  EXPECT_EQ(bench.delivered.size(), 3900u);
+}
+
+TEST(FaultInjector, WhatCannotBeUsedChangesNothing) {
+  Bench bench({.loss = 1}, 200, 100);
+  EXPECT_THROW(bench.injector->reconfigure({.loss = 2}), SetupError);
+  EXPECT_THROW(bench.injector->reconfigure({.loss = 0.6, .delay = 0.6}), SetupError);
+  bench.receive();
+  EXPECT_EQ(bench.injector->faults().lost, 100u);
+}
+
+// With either plan every packet meets a fault; only with pieces of both could one pass.
+TEST(FaultInjector, ReconfiguredByAnotherThreadItIsNeverBetweenTwoPlans) {
+  const FaultConfig one{.loss = 0.5, .truncate = 0.5}, other{.duplicate = 0.5, .corrupt = 0.5};
+  Bench bench(one, 200'000, 20);
+  std::atomic<bool> done{false};
+  std::atomic<int> published{0};
+  std::thread control([&] {
+    while (!done.load()) bench.injector->reconfigure(published.fetch_add(1) % 2 == 0 ? other : one);
+  });
+  while (published.load() < 100) std::this_thread::yield();
+  bench.run();
+  done = true;
+  control.join();
+  const FaultStats faults = bench.injector->faults();
+  EXPECT_EQ(faults.received(), 200'000u);
+  EXPECT_EQ(faults.passed, 0u);
+  EXPECT_GT(faults.lost, 0u);
+  EXPECT_GT(faults.corrupted, 0u);
+  EXPECT_EQ(bench.delivered.size(), faults.received() - faults.lost + faults.duplicated);
 }
 
 TEST(FaultInjector, RefusesWhatIsNoProbability) {

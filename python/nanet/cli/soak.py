@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet soak`: the options of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def soak(
+    config: Annotated[Path | None, typer.Argument(help="YAML file of an engine; without one, the engine of nanet demo.")] = None,
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long: 4h, 1h30m, 10m, 30s.")] = "10m",
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate", metavar="EVENTS/S", min=1e3, help="Mean rate; by default 80 % of the critical rate, which is measured first."
+        ),
+    ] = None,
+    boards: Annotated[
+        int, typer.Option("--boards", help="Without CONFIG: 1, whole events from one board; 4, parts from four.")
+    ] = 1,
+    port: Annotated[int, typer.Option("--port", help="Without CONFIG: UDP port of the engine; answers come to PORT + 100.")] = 6200,
+    growth_max_mib: Annotated[
+        float, typer.Option("--growth-max-mib", min=0.0, help="How much each process may grow after the warm-up.")
+    ] = 4.0,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where soak.json goes.")] = Path("out"),
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+    ] = None,
+) -> None:
+    """Run boards against an engine for hours, with faults switched on and off: books balanced, memory and descriptors flat."""
+    from nanet import results
+    from nanet import soak as soaking
+
+    options = soaking.SoakOptions(soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20))
+    result = soaking.run(options, _say)
+    for path in {out / "soak.json", json_file or out / "soak.json"}:
+        results.write_json(path, result)
+    _say("")
+    for line in soaking.table(result):
+        _say(line)
+    for note in result["notes"]:
+        _say(f"note: {note}")
+    judged = result["verdict"]
+    _say("Soak passed." if judged["kept"] else "Soak failed: " + "; ".join(judged["reasons"]) + ".")
+    _say(f"data: {out / 'soak.json'}")
+    raise typer.Exit(0 if judged["kept"] else 1)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

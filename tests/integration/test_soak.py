@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten seconds of a soak: every fault comes and goes in a running engine, the books balance, nothing grows; and a leak does not pass."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from loops import engine_config, free_pair, free_ports, nanet
+from nanet import soak
+from nanet.config import Faults
+from nanet.engine_process import EngineError, EngineProcess
+from test_commands import check_keys
+
+RATE = 400_000  # events/s: 25,000 packets/s, which a busy machine's socket buffer holds for half a second
+GROWTH_MAX_MIB = 2.0  # between the quarters compared lie 130,000 packets, so 16 B of each would be seen
+
+
+def check(result: dict[str, Any]) -> None:
+    verdict = result["verdict"]
+    assert verdict["kept"], verdict["reasons"]
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+    injected = result["packets"]["injected"]
+    assert all(injected[name] > 20 for name in soak.DONE.values()), injected
+    assert all(result["phases"][fault] for fault in ("off", "all", *soak.FAULTS))
+    assert result["sent"] > result["answered"] > 0.9 * result["sent"]
+    assert injected["passed"] > 0.98 * result["packets"]["at_socket"]  # faults were off most of the time
+
+
+def test_ten_seconds(tmp_path: Path) -> None:
+    done = nanet(
+        "soak", "--duration", "10s", "--rate", RATE, "--port", free_pair(), "--growth-max-mib", GROWTH_MAX_MIB, "--out", tmp_path / "out",
+        "--json", tmp_path / "soak.json", expect=None,
+    )  # fmt: skip
+    assert (tmp_path / "soak.json").exists(), done.stdout + done.stderr
+    result = json.loads((tmp_path / "soak.json").read_text())
+    check(result)
+    check_keys(result, "soak")
+    assert done.returncode == 0
+    assert "Soak passed." in done.stdout
+    assert json.loads((tmp_path / "out" / "soak.json").read_text()) == result
+
+
+def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
+    port, answers = free_ports()
+    config = engine_config(port, answers, 4)
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    result = soak.run(soak.SoakOptions(6.0, RATE / 4, tmp_path / "e.yaml"), lambda _: None)
+    check(result)
+    assert result["boards"] == 4
+
+
+def test_a_leak_is_found() -> None:
+    """A thread of the boards' process keeps 3 MiB a second and a descriptor now and then."""
+    kept: list[Any] = []
+    ended = threading.Event()
+
+    def leak() -> None:
+        while not ended.wait(0.25):
+            kept.append(b"\1" * (3 << 18))
+            kept.append(os.dup(0))
+
+    thread = threading.Thread(target=leak)
+    thread.start()
+    try:
+        result = soak.run(soak.SoakOptions(5.0, 1e5, port=free_pair()), lambda _: None)
+    finally:
+        ended.set()
+        thread.join()
+        for one in kept:
+            if isinstance(one, int):
+                os.close(one)
+    assert not result["verdict"]["kept"]
+    reasons = " ".join(result["verdict"]["reasons"])
+    assert "rss_bytes of the emulator grew" in reasons
+    assert "descriptors of the emulator grew" in reasons
+    assert "of the engine grew" not in reasons
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+
+
+def test_faults_of_a_link_that_has_none_end_the_engine() -> None:
+    port, answers = free_ports()
+    with EngineProcess(engine_config(port, answers), harmed=True) as process:
+        process.set_faults("boards", Faults(loss=0.5))
+        deadline = time.monotonic() + 20
+        while process.alive() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(EngineError, match="link boards has no faults to set"):
+            process.stop()
+
+
+@pytest.mark.parametrize("arguments", [("--duration", "1s"), ("--boards", "2"), ("--rate", "0"), ("no-such.yaml",)])
+def test_what_cannot_be_done_is_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = nanet("soak", *arguments, "--out", tmp_path, expect=2)
+    assert "Traceback" not in done.stderr
