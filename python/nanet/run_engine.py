@@ -15,15 +15,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanet import books, privileges, results
 from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
 from nanet.machine import keep_to
-from nanet.metrics_server import MetricsServer
 from nanet.signals import StopSignals
+
+if TYPE_CHECKING:
+    from nanet.metrics_server import MetricsServer
 
 SAMPLES_KEPT = 48
 LOOK_EVERY_S = 0.1  # for a GPU that was given up
@@ -50,7 +52,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
     user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop, contextlib.ExitStack() as stack:
         _leave_cores(config)
-        metrics = stack.enter_context(MetricsServer(config)) if config.metrics is not None else None
+        metrics = None if config.metrics is None else stack.enter_context(_metrics_server(config))
         engine = _core.Engine(config.model_dump(mode="json"))
         if not options.quiet:
             for note in engine.notes:
@@ -76,6 +78,12 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
     else:
         results.write_json(options.json_path, result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
+
+
+def _metrics_server(config: EngineConfig) -> MetricsServer:
+    from nanet.metrics_server import MetricsServer  # Prometheus' library, for those who asked for metrics
+
+    return MetricsServer(config)
 
 
 def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:

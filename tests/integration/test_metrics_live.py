@@ -5,12 +5,27 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
-from loops import PATIENT, check_packet_books, emulator_config, engine_config, free_ports, nanet, run, sender, wait_for
+from loops import (
+    PATIENT,
+    ROOT,
+    check_packet_books,
+    emulator_config,
+    engine_config,
+    free_pair,
+    free_ports,
+    nanet,
+    run,
+    sender,
+    wait_for,
+)
 from nanet import _core, emulate, wire
 from nanet.engine_process import EngineProcess
 from nanet.metrics import STATS_HELP
@@ -151,7 +166,7 @@ def test_off_unless_asked_for() -> None:
     assert engine["config"]["metrics"] is None
 
 
-def test_a_port_that_is_taken_ends_the_command(tmp_path: Any) -> None:
+def test_a_port_that_is_taken_ends_the_command(tmp_path: Path) -> None:
     port, answers = free_ports()
     (tmp_path / "e.yaml").write_text(json.dumps(engine_config(port, answers).model_dump(mode="json")))
     with socket.socket() as taken:
@@ -162,3 +177,19 @@ def test_a_port_that_is_taken_ends_the_command(tmp_path: Any) -> None:
     assert done.stderr.startswith(f"nanet: no metrics at http://{address} (address already in use) ")
     assert done.stdout == ""
     nanet("run", tmp_path / "e.yaml", "--metrics", "no-address", "--duration", "0.1", expect=2)
+
+
+def test_what_it_costs_is_measured(tmp_path: Path) -> None:
+    """That the benchmark runs, scrapes and writes its figures; not how much it costs."""
+    command = [
+        sys.executable, ROOT / "scripts" / "metrics_cost.py", "--rounds", "1", "--duration", "1.5", "--rate", "1e5", "--port", free_pair(),
+        "--json", tmp_path / "cost.json", "--csv", tmp_path / "cost.csv",
+    ]  # fmt: skip
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "cost.json").read_text())
+    assert result["scrapes"] > 3
+    for series in ("whole", "residence"):
+        for name in ("p50", "p99", "p99_9"):
+            assert result["ratio"][series][name] == result["scraped"][series][name] / result["without"][series][name]
+    assert "ratio_p99_9" in (tmp_path / "cost.csv").read_text()
