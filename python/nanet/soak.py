@@ -32,9 +32,11 @@ from nanet.soak_watch import (
     core_wait_ns,
     descriptor_count,
     flatness,
+    overflow_stall_ns,
+    receive_buffer_bytes,
     rss_bytes,
     steal_ns,
-)  # fmt: skip
+)
 
 SHARE = 0.8  # of the critical rate
 ONE_FAULT, OF_ALL_FAULTS = 0.01, 0.003  # probability of a fault that is alone, and of each of six together
@@ -220,7 +222,7 @@ def _drive(
         keep_to(cores.others)
         try:
             emulator = _core.Emulator(emulator_config.model_dump(mode="json"))
-            watched = Watched({}, {}, Samples(schedule.duration_s), Stalls(), {})
+            watched = Watched({}, {}, Samples(schedule.duration_s), Stalls(enough_ns=stall_ns(engine_config, emulator_config)), {})
             gc.collect()
             emulator.start()
             _watch(emulator, process, schedule, watched, stop, cores, say)
@@ -265,6 +267,12 @@ def _watch(
             say(_line(now_s, phase, snapshot, process.pid, lost))
 
 
+def stall_ns(engine: EngineConfig, boards: EmulatorConfig) -> int:
+    """The shortest stall that explains an overflow at this rate."""
+    packets_per_s = boards.rate_events_per_s * boards.boards / boards.events_per_packet
+    return overflow_stall_ns(receive_buffer_bytes(min(link.socket_buffer_bytes for link in engine.links)), packets_per_s)
+
+
 def _line(now_s: float, phase: str, snapshot: Mapping[str, Any], pid: int, lost: Mapping[str, int]) -> str:
     return (
         f"{now_s:9.0f} s  faults {phase:9}  sent {int(snapshot['sent']):,}  answered {int(snapshot['answered']):,}"
@@ -302,6 +310,7 @@ def summary(watched: Watched, engine_config: EngineConfig, growth_max_bytes: int
         "unexplained_packets": sum(abs(count) for count in packets["residues"].values()),
         "lost_in_stalls": dict(watched.stalls.in_stalls),
         "lost_outside_stalls": dict(watched.stalls.outside),
+        "stall_enough_s": watched.stalls.enough_ns / 1e9,
         "stalls_s": {who: total / 1e9 for who, total in watched.stalls.stalled_ns.items()},
         "mistakes": emulated["mistakes"],
         "phases": watched.phases,

@@ -22,7 +22,11 @@ GROWTH_MAX_BYTES = 4 << 20
 """How much a process may grow after the warm-up, however long the run: pages touched for the first time, never something an event leaves."""
 DESCRIPTORS_MORE_MAX = 0
 STALL_NS = 20_000_000
-"""A core that was away for so long lets a socket's buffer of ordinary size run over."""
+"""A core that was away for so long may let a socket's buffer run over, however large."""
+STALL_MIN_NS = 1_000_000
+DATAGRAM_BYTES = 2304
+"""What a datagram of 1168 B takes of a socket's buffer when it comes alone."""
+CAP_NET_ADMIN = 12
 WINDOW_S = 3.0
 """A loss belongs to a stall so long before it: the engine says once a second what it has counted."""
 
@@ -66,6 +70,23 @@ def steal_ns(cores: Sequence[int]) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[8]) for line in lines if line.split(" ", 1)[0] in names) * TICK_NS
+
+
+def receive_buffer_bytes(asked_bytes: int) -> int:
+    """What the kernel grants a socket that asks for so much: twice that, of an ordinary user's no more than twice rmem_max."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        limit_bytes = int(Path("/proc/sys/net/core/rmem_max").read_text())
+    except OSError:
+        return 2 * asked_bytes
+    capable = any(line.startswith("CapEff:") and int(line.split()[1], 16) >> CAP_NET_ADMIN & 1 for line in status.splitlines())
+    return 2 * (asked_bytes if capable else min(asked_bytes, limit_bytes))
+
+
+def overflow_stall_ns(buffer_bytes: int, packets_per_s: float) -> int:
+    """How long a stall must be to let a socket's buffer run over, if it was half full; at most STALL_NS."""
+    full_ns = 1e9 * buffer_bytes / DATAGRAM_BYTES / packets_per_s
+    return int(min(STALL_NS, max(STALL_MIN_NS, full_ns / 2)))
 
 
 class Samples:

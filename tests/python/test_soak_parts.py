@@ -21,6 +21,8 @@ from nanet.soak_watch import (
     core_wait_ns,
     descriptor_count,
     flatness,
+    overflow_stall_ns,
+    receive_buffer_bytes,
     rss_bytes,
     steal_ns,
 )
@@ -166,6 +168,19 @@ def test_stalls_before_the_run_do_not_count_and_the_end_belongs_to_the_last_look
     stalls = stalls_after([(0, 0, 0), (1, 0, 0)])
     stalls.end(1.5, {"packets_lost_kernel": 4})
     assert stalls.outside == {"packets_lost_kernel": 4}
+
+
+@pytest.mark.parametrize(
+    ("buffer_bytes", "packets_per_s", "stall_ns"),
+    [(2 << 26, 1e5, STALL_NS), (2 << 26, 1e6, STALL_NS), (2 * 212_992, 25e3, 3_698_000), (2 * 212_992, 1e6, 1_000_000)],
+)
+def test_the_smaller_the_buffer_the_shorter_the_stall(buffer_bytes: int, packets_per_s: float, stall_ns: int) -> None:
+    assert overflow_stall_ns(buffer_bytes, packets_per_s) == pytest.approx(stall_ns, rel=1e-3)
+
+
+def test_what_the_kernel_grants() -> None:
+    assert receive_buffer_bytes(4096) == 8192
+    assert 8192 < receive_buffer_bytes(1 << 30) <= 1 << 31
 
 
 def made_up_run() -> tuple[dict[str, Any], dict[str, Any]]:
