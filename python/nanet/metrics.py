@@ -45,7 +45,7 @@ GROUPS = (
         "packets_unknown_sender": "unknown_sender",
     }),
     Group("parts_refused", "parts of events that were received and not merged", {
-        "parts_late": "late", "parts_duplicate": "duplicate", "parts_no_room": "no_room",
+        "parts_late": "late", "parts_duplicate": "duplicate", "parts_no_room": "no_room", "parts_unjudged": "unjudged",
     }),
     Group("events_incomplete", "events that were closed with a part missing", {
         "events_missing_parts": "missing_parts", "events_overflow": "overflow",
