@@ -24,6 +24,7 @@ class MadeUpEngine:
 
     notes: tuple[str, ...] = ()
     fails = True
+    inputs_finished = False
 
     def __init__(self, plain: dict[str, Any]) -> None:
         self.device_names = ["made-up"] if plain["processor"]["runtime"] != "cpu" else []
