@@ -96,8 +96,7 @@ int start_elsewhere(std::vector<std::string> line) {
 }
 
 std::string start_advice(int error, const EalArguments& arguments) {
-  if (error == EALREADY) return "start the program again: DPDK can be started once a process, and the first try failed";
-  if (error == EACCES || error == EPERM) return "run as root";
+  if ((error == EACCES || error == EPERM) && ::geteuid() != 0) return "run as root";
   if (arguments.huge_pages) return "set huge_pages: false, or give the machine huge pages: sysctl -w vm.nr_hugepages=512";
   return "set a smaller memory_mib than " + std::to_string(arguments.memory_mib) + ", or look at eal_arguments";
 }
@@ -123,10 +122,15 @@ void Eal::start(const EalArguments& arguments, const std::string& link_name) {
     check_same(arguments, link_name);
     return;
   }
+  if (!failure_.empty()) {
+    throw SetupError("link " + link_name + " cannot start DPDK", "it failed before: " + failure_,
+                     "mend that and start the program again: DPDK can be started once a process");
+  }
   catch_messages();
   forget_messages();
   if (const int error = start_elsewhere(command_line(arguments))) {
-    throw SetupError("link " + link_name + " cannot start DPDK", first_message(rte_strerror(error)), start_advice(error, arguments));
+    failure_ = first_message(rte_strerror(error));
+    throw SetupError("link " + link_name + " cannot start DPDK", failure_, start_advice(error, arguments));
   }
   started_ = true;
   arguments_ = arguments;

@@ -41,6 +41,7 @@ class Eal {
   std::mutex control_;
   std::set<std::string> claimed_;
   bool started_ = false;
+  std::string failure_;  // why the one try to start failed
   EalArguments arguments_;
 };
 
