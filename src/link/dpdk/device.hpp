@@ -68,6 +68,7 @@ class Device {
   bool has_ethernet() const { return !raw_ip_; }                          // frames begin with an Ethernet header
   bool is_steered() const { return flow_ != nullptr; }
   const std::string& driver() const { return driver_; }
+  bool is_packet_socket() const { return socket_drops_.has_value(); }
   bool is_link_down() const;
   DeviceCounts counts() const;
 

@@ -109,6 +109,12 @@ class DpdkLink final : public Link {
     std::vector<std::string> notes = notes_;
     if (device_.is_link_down())
       notes.push_back("link " + config_.name + ": nothing comes or goes (the device has no link) look at its other end");
+    if (const std::uint64_t malformed = stats().rx_malformed; malformed != 0 && device_.is_packet_socket()) {
+      notes.push_back(
+          "link " + config_.name + ": " + std::to_string(malformed) +
+          " frames cannot be read (longer than the ring's: a sender's segmentation offload may reach this interface) run at the "
+          "other end: ethtool -K INTERFACE tx-udp-segmentation off");
+    }
     if (const std::uint64_t lost = device_.counts().tx_errors; lost != 0) {
       notes.push_back(
           "link " + config_.name + ": " + std::to_string(lost) +

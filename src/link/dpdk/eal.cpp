@@ -57,13 +57,13 @@ void catch_messages() {
 std::string core_argument() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  std::string list;
-  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &cores)) list += (list.empty() ? "" : ",") + std::to_string(core);
-    }
+  std::string text = "0@(";
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_SET(0, &cores);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &cores)) text.append(std::to_string(core)).append(1, ',');
   }
-  return "0@(" + (list.empty() ? "0" : list) + ")";
+  text.back() = ')';
+  return text;
 }
 
 std::vector<std::string> command_line(const EalArguments& arguments) {

@@ -96,7 +96,7 @@ bool holds_raw_ip(const std::string& pcap_path) {
   std::ifstream file(pcap_path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(head.data()), head.size())) return false;
   const bool little = head[0] != 0xA1;  // 0xA1B2C3D4 or 0xA1B23C4D
-  const unsigned link_type = little ? head[20] | head[21] << 8 : head[23] | head[22] << 8;
+  const int link_type = little ? head[20] | head[21] << 8 : head[23] | head[22] << 8;
   return link_type == 101 || link_type == 228;
 }
 

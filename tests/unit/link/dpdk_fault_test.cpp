@@ -150,5 +150,21 @@ TEST(DpdkFaults, AnInterfaceThatComesBackIsUsedAgain) {
   });
 }
 
+// Over virtual interfaces the kernel hands on what it would have a NIC cut into packets, and the driver cannot cut it: counted, and said.
+TEST(DpdkFaults, SuperPacketsAreCountedAndNoted) {
+  with_dpdk([] {
+    in_own_network([] {
+      const auto link = open_dpdk(on("net_af_packet0,iface=near"));
+      FarSocket far;
+      const int segment_bytes = 1168;
+      ASSERT_EQ(::setsockopt(far.fd(), SOL_UDP, UDP_SEGMENT, &segment_bytes, sizeof segment_bytes), 0);
+      ASSERT_TRUE(far.send(kPort, payload(1, 11'680)));
+      EXPECT_EQ(collect(*link, 1).size(), 0u);
+      EXPECT_EQ(link->stats().rx_malformed, 1u);
+      EXPECT_TRUE(contains(link->notes().at(0), "tx-udp-segmentation off"));
+    });
+  });
+}
+
 }  // namespace
 }  // namespace nanet::link::test

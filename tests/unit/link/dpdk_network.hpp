@@ -101,6 +101,8 @@ class FarSocket {
     return ntohs(own.sin_port);
   }
 
+  int fd() const { return fd_; }
+
   bool send(std::uint16_t port, const std::vector<std::byte>& data, std::uint32_t address = kNear) {
     const sockaddr_in to = inet(address, port);
     return ::sendto(fd_, data.data(), data.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) ==

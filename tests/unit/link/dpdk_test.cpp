@@ -171,6 +171,10 @@ TEST(Dpdk, OverloadOfAPacketSocketBalances) {
   with_dpdk([] { in_own_network([] { overload("net_af_packet0,iface=near"); }); });
 }
 
+TEST(Dpdk, OverloadOfAfXdpBalances) {
+  with_dpdk([] { in_own_network([] { overload("net_af_xdp0,iface=near"); }); });
+}
+
 // Looks for an echo answer with this payload.
 bool pings(FarSocket& raw, std::uint16_t number) {
   std::vector<std::byte> request(56);
