@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <linux/capability.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -79,6 +81,9 @@ std::optional<Interface> find_interface(const std::string& name) {
     found.up = (request.ifr_flags & IFF_UP) != 0;
     found.carrier = (request.ifr_flags & IFF_RUNNING) != 0;
   }
+  ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};  // the flag above may be a second old
+  request.ifr_data = reinterpret_cast<char*>(&link);
+  if (::ioctl(fd, SIOCETHTOOL, &request) == 0) found.carrier = link.data != 0;
   ::close(fd);
   return found;
 }

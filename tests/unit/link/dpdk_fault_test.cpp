@@ -166,5 +166,50 @@ TEST(DpdkFaults, SuperPacketsAreCountedAndNoted) {
   });
 }
 
+TEST(DpdkFaults, SuperPacketsAreCutBeforeAfXdp) {
+  with_dpdk([] {
+    in_own_network([] {
+      const auto link = open_dpdk(on("net_af_xdp0,iface=near"));
+      FarSocket far;
+      const int segment_bytes = 1168;
+      ASSERT_EQ(::setsockopt(far.fd(), SOL_UDP, UDP_SEGMENT, &segment_bytes, sizeof segment_bytes), 0);
+      const Bytes data = payload(1, 11'680);
+      ASSERT_TRUE(far.send(kPort, data));
+      const std::vector<Got> got = collect(*link, 10);
+      ASSERT_EQ(got.size(), 10u);
+      for (std::ptrdiff_t i = 0; i < 10; ++i) {
+        EXPECT_EQ(got[static_cast<std::size_t>(i)].data, Bytes(data.begin() + i * 1168, data.begin() + (i + 1) * 1168));
+      }
+    });
+  });
+}
+
+// A neighbour whose Ethernet address changes without a word is asked again after 30 s.
+TEST(DpdkFaults, AnotherEthernetAddressIsFound) {
+  with_dpdk([] {
+    in_own_network([] {
+      FarSocket far;
+      DpdkConfig config = on("net_af_packet0,iface=near");
+      config.destinations = {Endpoint{"udp", kFar, far.port()}};
+      const auto link = open_dpdk(config);
+      const Bytes data = payload(1, 100);
+      const std::vector<TxPacket> packets{{data.data(), 100, 0}};
+      Bytes room(2000);
+      std::vector<RxPacket> entries(8);
+      link->receive(room, entries, 1);
+      ASSERT_TRUE(shell("ip link set far address 02:00:00:00:00:99"));
+      link->send(packets, 1);
+      EXPECT_FALSE(far.receive(200)) << "sent to an address that nobody has";
+      bool arrived = false;
+      for (int i = 0; i < 100 && !arrived; ++i) {
+        link->receive(room, entries, 31'000'000'000);
+        link->send(packets, 1);
+        arrived = far.receive(20).has_value();
+      }
+      EXPECT_TRUE(arrived);
+    });
+  });
+}
+
 }  // namespace
 }  // namespace nanet::link::test
