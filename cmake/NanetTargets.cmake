@@ -77,7 +77,10 @@ function(nanet_back_end library name)
   endif()
   message(STATUS "back-end ${name}: on")
   target_sources(nanet_${library} PRIVATE ${sources})
-  target_link_libraries(nanet_${library} PRIVATE PkgConfig::NANET_${upper})
+  # What the modules want from a compiler (DPDK: an instruction set, a header before all others) is for these sources only.
+  list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE includes)
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${includes};${NANET_${upper}_CFLAGS_OTHER}")
+  target_link_libraries(nanet_${library} PRIVATE ${NANET_${upper}_LDFLAGS})
 endfunction()
 
 # nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME and to each nanet_MORE.

@@ -2,7 +2,14 @@
 // The link over DPDK: a poll-mode driver in this process moves the frames, without the kernel. docs/design/link-dpdk.md.
 //
 // Optional: built where libdpdk (22.11 or newer) is found. DPDK is set up once a process; all links of a process share that.
-// Thread rules: those of Link.
+//
+// The link is a station of its own on the network: it has an IPv4 address that no kernel has, answers ARP and echo requests for it, and
+// asks for the Ethernet addresses of its destinations, before open_dpdk() returns and every 30 s afterwards.
+//
+// Layout of what receive() writes: each payload is copied to the next multiple of 8 bytes from the start of the room, and bytes_used is
+// rounded up to a multiple of 8 (at most the size of the room), as with UdpLink.
+//
+// Thread rules: those of Link. wait() belongs to the thread that receives. The first call of a thread registers it with DPDK, once.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +36,30 @@ struct DpdkConfig {
   // What DPDK calls a device: "0000:3b:00.0", or a virtual one such as "net_af_packet0,iface=eth1".
   std::string device;
 
-  // IPv4 with prefix length of the link's own address when it only sends, and of its network: "10.0.0.2/24". Empty: the address to listen on, /24.
+  // IPv4 with prefix length of the link's own address, and of its network: "10.0.0.2/24". Empty: the address to listen on, /24.
   std::string address;
+
+  // IPv4 of the router to destinations outside that network. Empty: there is none.
+  std::string gateway;
 
   // More arguments for DPDK's environment abstraction layer; those of the first link of a process count.
   std::vector<std::string> eal_arguments;
 
-  bool huge_pages = false;           // without: ordinary memory of memory_mib
-  std::uint32_t memory_mib = 256;    // for DPDK's pools
-  std::uint32_t descriptors = 1024;  // of each of the device's two rings. Too few: rx_kernel_dropped at every pause.
+  // Huge pages: needed by most NICs. Without: ordinary memory. Of memory_mib MiB in all, for the pools of all links of the process; the first link sets it.
+  bool huge_pages = false;
+  std::uint32_t memory_mib = 256;
 
-  // Bytes, 1..9014: longest UDP payload expected.
+  // Of each of the device's two rings; raised to what the driver asks for. Too few: rx_kernel_dropped at every pause. Too many: memory no cache holds.
+  std::uint32_t descriptors = 1024;
+
+  // Bytes, 1..9014: longest UDP payload expected. Longer ones are received all the same where the driver can chain buffers, at the price of a second copy.
   std::uint32_t packet_bytes_max = 1472;
+
+  // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: a peer that starts later stops this one.
+  std::uint32_t arp_wait_ms = 3000;
+
+  // Microseconds that send() may wait for the device to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.
+  std::uint32_t tx_wait_us = 100;
 };
 
 // Throws SetupError, also when nanet was built without DPDK.

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <arpa/inet.h>
+#include <linux/capability.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_flow.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+#include "eal.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link::dpdk {
+namespace {
+
+constexpr std::uint32_t kPoolCache = 256;  // buffers a thread keeps for itself
+constexpr std::uint32_t kVlanTagsBytes = 8;
+constexpr std::uint32_t kIpBytesMin = 1500;
+constexpr std::uint32_t kRingHeadBytes = 96;  // in front of a frame in the ring of a packet socket, at most
+
+std::string error_text(int error) { return first_message(rte_strerror(std::abs(error))); }
+
+std::uint32_t ip_bytes(const DpdkConfig& config) { return config.packet_bytes_max + static_cast<std::uint32_t>(kIpUdpHeaderBytes); }
+
+std::uint32_t frame_bytes(const DpdkConfig& config) {
+  return std::max(ip_bytes(config), kIpBytesMin) + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kVlanTagsBytes;
+}
+
+// The packet socket's ring: as many frames as descriptors, each long enough. Whoever sets one of these sets them all.
+void complete_packet_ring(DeviceText& device, const DpdkConfig& config) {
+  if (device.argument("framesz") || device.argument("blocksz") || device.argument("framecnt")) return;
+  const std::uint32_t frame = std::max(std::bit_ceil(frame_bytes(config) + kRingHeadBytes), 2048u);
+  const std::uint32_t block = std::max(frame, 65'536u);
+  const std::uint32_t frames_of_block = block / frame;
+  const std::uint32_t blocks = (config.descriptors + frames_of_block - 1) / frames_of_block;
+  device.add_argument("blocksz", std::to_string(block));
+  device.add_argument("framesz", std::to_string(frame));
+  device.add_argument("framecnt", std::to_string(std::max(blocks, 1u) * frames_of_block));
+}
+
+std::uint32_t buffer_bytes(const DeviceText& device, const DpdkConfig& config) {
+  std::uint32_t bytes = frame_bytes(config);
+  if (device.is("net_af_packet")) {  // its driver wants a whole frame of the ring to fit
+    const int ring_frame = std::atoi(device.argument("framesz").value_or("2048").c_str());
+    bytes = std::max(bytes, static_cast<std::uint32_t>(std::clamp(ring_frame, 2048, 65'000 - RTE_PKTMBUF_HEADROOM)));
+  }
+  return std::max(bytes, 2048u) + RTE_PKTMBUF_HEADROOM;
+}
+
+std::string probe_advice(const DeviceText& device) {
+  if (device.is_pci()) {
+    return "look at dpdk-devbind.py --status: the device must be bound to vfio-pci, or have a driver that shares it (mlx5)";
+  }
+  return "check device: net_af_packet0,iface=eth1 for example; its driver must be installed (Debian: librte-net-..., in "
+         "libdpdk-dev)";
+}
+
+}  // namespace
+
+Device::Device(const DpdkConfig& config, std::vector<std::string>& notes) : text_(parse_device(config.device)) {
+  if (text_.name.empty()) {
+    throw SetupError("link " + config.name + " has no device", "device is empty",
+                     "set device: a PCI address, or a virtual one such as net_af_packet0,iface=eth1");
+  }
+  if (text_.is("net_af_packet")) complete_packet_ring(text_, config);
+  Eal& eal = Eal::instance();
+  eal.start({.huge_pages = config.huge_pages,
+             .memory_mib = config.memory_mib,
+             .pci_device = text_.is_pci() ? text_.text() : "",
+             .more = config.eal_arguments},
+            config.name);
+  const std::lock_guard lock(eal.control());
+  try {
+    check_interface(config, notes);
+    probe(config);
+    configure(config, notes);
+    if (config.listen) steer(*config.listen);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Device::~Device() {
+  const std::lock_guard lock(Eal::instance().control());
+  close();
+}
+
+void Device::check_interface(const DpdkConfig& config, std::vector<std::string>& notes) {
+  const std::string who = "link " + config.name;
+  if (text_.is("net_pcap")) raw_ip_ = holds_raw_ip(text_.argument("rx_pcap").value_or(""));
+  const std::optional<std::string> name = text_.argument("iface");
+  if (!name || text_.is("net_tap")) return;  // that driver makes the interface
+  interface_name_ = *name;
+  interface_ = find_interface(*name);
+  if (!interface_) throw SetupError(who + " cannot use interface " + *name, "there is no such interface", "choose one of: ip link");
+  if (!interface_->up) {
+    throw SetupError(who + " cannot use interface " + *name, "it is switched off", "run: ip link set dev " + *name + " up");
+  }
+  if (!interface_->carrier)
+    notes.push_back(who + ": nothing is received yet (interface " + *name + " has no carrier) look at its other end");
+  if (interface_->mtu_bytes < ip_bytes(config)) {
+    throw SetupError(
+        who + " cannot receive packets of " + std::to_string(config.packet_bytes_max) + " bytes",
+        "interface " + *name + " has an MTU of " + std::to_string(interface_->mtu_bytes),
+        "run: ip link set dev " + *name + " mtu " + std::to_string(ip_bytes(config)) + ", or set a smaller packet_bytes_max");
+  }
+  if (text_.is("net_af_packet") && !has_capability(CAP_NET_RAW)) {
+    throw SetupError(who + " cannot use interface " + *name, "no privilege: CAP_NET_RAW is missing",
+                     "run as root, or give the program cap_net_raw");
+  }
+  if (text_.is("net_af_xdp") && (!has_capability(CAP_NET_RAW) || !has_capability(CAP_NET_ADMIN))) {
+    throw SetupError(who + " cannot use interface " + *name, "no privilege: CAP_NET_ADMIN or CAP_NET_RAW is missing", "run as root");
+  }
+}
+
+void Device::probe(const DpdkConfig& config) {
+  const std::string who = "link " + config.name;
+  if (!Eal::instance().claim(text_.name)) {
+    throw SetupError(who + " cannot use device " + text_.name, "another link of this process has it",
+                     "give each link a device of its own; virtual ones are numbered: net_af_packet0, net_af_packet1");
+  }
+  claimed_ = true;
+  if (interface_ && text_.is("net_af_packet")) socket_drops_.emplace();
+  forget_messages();
+  // A PCI device that DPDK was started with is there already.
+  if (rte_eth_dev_get_port_by_name(text_.name.c_str(), &port_) != 0) {
+    if (const int error = rte_dev_probe(text_.text().c_str()); error < 0) {
+      throw SetupError(who + " cannot use device " + text_.text(), error_text(error), probe_advice(text_));
+    }
+  }
+  if (rte_eth_dev_get_port_by_name(text_.name.c_str(), &port_) != 0) {
+    throw SetupError(who + " cannot use device " + text_.text(), "DPDK has no network port of that name", probe_advice(text_));
+  }
+  probed_ = true;
+  if (socket_drops_) socket_drops_->take_new(interface_->index);
+}
+
+void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes) {
+  const std::string who = "link " + config.name;
+  const auto must = [&](int error, const char* step) {
+    if (error < 0) {
+      throw SetupError(who + " cannot " + step + " device " + text_.text(), error_text(error),
+                       "check its arguments, and descriptors");
+    }
+  };
+  rte_eth_dev_info info{};
+  must(rte_eth_dev_info_get(port_, &info), "ask");
+  device_ = info.device;
+  driver_ = info.driver_name;
+  if (info.max_mtu < ip_bytes(config)) {
+    throw SetupError(who + " cannot receive packets of " + std::to_string(config.packet_bytes_max) + " bytes",
+                     "driver " + driver_ + " takes an MTU of " + std::to_string(info.max_mtu) + " at most",
+                     "set a smaller packet_bytes_max");
+  }
+  const bool two_tx_queues = text_.is_pci() && info.max_tx_queues >= 2;
+  rte_eth_conf conf{};
+  if (text_.is_pci()) conf.rxmode.mtu = std::max(ip_bytes(config), kIpBytesMin);  // an interface's MTU is the kernel's business
+  conf.rxmode.offloads = info.rx_offload_capa &
+                         (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER);
+  must(rte_eth_dev_configure(port_, 1, two_tx_queues ? 2 : 1, &conf), "configure");
+  auto rx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_rxportconf.ring_size));
+  auto tx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_txportconf.ring_size));
+  must(rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_descriptors, &tx_descriptors), "configure");
+  make_pools(config, buffer_bytes(text_, config), rx_descriptors, tx_descriptors);
+  forget_messages();
+  const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
+  must(rte_eth_rx_queue_setup(port_, 0, rx_descriptors, socket, nullptr, rx_pool_), "set up a receive queue of");
+  must(rte_eth_tx_queue_setup(port_, 0, tx_descriptors, socket, nullptr), "set up a transmit queue of");
+  if (two_tx_queues) {
+    must(rte_eth_tx_queue_setup(port_, 1, tx_descriptors, socket, nullptr), "set up a transmit queue of");
+    answer_queue_.id = 1;
+  }
+  must(rte_eth_dev_start(port_), "start");
+  rte_ether_addr mac{};
+  must(rte_eth_macaddr_get(port_, &mac), "ask");
+  std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), mac_.begin());
+  std::uint32_t mtu = frame_bytes(config) - static_cast<std::uint32_t>(kEthernetHeaderBytes) - kVlanTagsBytes;
+  if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
+  payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+  if (text_.is_pci() && !config.huge_pages) {
+    notes.push_back(who + ": pools in ordinary memory (huge_pages is off) set huge_pages: true for a NIC");
+  }
+}
+
+void Device::make_pools(const DpdkConfig& config, std::uint32_t bytes, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors) {
+  static std::uint32_t count = 0;  // names must be new; control() is held
+  const std::string number = std::to_string(count++);
+  const auto make = [&](const std::string& name, std::uint32_t buffers) {
+    rte_mempool* pool = rte_pktmbuf_pool_create((name + number).c_str(), buffers, kPoolCache, 0, static_cast<std::uint16_t>(bytes),
+                                                SOCKET_ID_ANY);
+    if (pool == nullptr) {
+      throw SetupError("link " + config.name + " gets no memory for " + std::to_string(buffers) + " buffers of " +
+                           std::to_string(bytes) + " bytes",
+                       rte_strerror(rte_errno),
+                       "set a larger memory_mib than " + std::to_string(config.memory_mib) + ", or fewer descriptors");
+    }
+    return pool;
+  };
+  // In the driver's rings, in its hands, in a burst, in the caches of some threads: a pool must never be the reason of a loss.
+  rx_pool_ = make("nanet_rx_", 4 * rx_descriptors + 1024);
+  tx_pool_ = make("nanet_tx_", 2 * tx_descriptors + 2048);
+}
+
+// Asks the NIC to put packets for the endpoint into our queue. Most virtual devices know no rules: then all frames come and we look.
+void Device::steer(const Endpoint& listen) {
+  const rte_flow_attr attributes{.ingress = 1};
+  rte_flow_item_ipv4 ip{}, ip_mask{};
+  ip.hdr.dst_addr = htonl(listen.address);
+  ip_mask.hdr.dst_addr = ~rte_be32_t{0};
+  rte_flow_item_udp udp{}, udp_mask{};
+  udp.hdr.dst_port = htons(listen.port);
+  udp_mask.hdr.dst_port = 0xFFFF;
+  const rte_flow_item pattern[] = {{.type = RTE_FLOW_ITEM_TYPE_ETH},
+                                   {.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
+                                   {.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp, .mask = &udp_mask},
+                                   {.type = RTE_FLOW_ITEM_TYPE_END}};
+  const rte_flow_action_queue queue{.index = 0};
+  const rte_flow_action actions[] = {{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+  rte_flow_error error{};
+  if (rte_flow_validate(port_, &attributes, pattern, actions, &error) == 0) {
+    flow_ = rte_flow_create(port_, &attributes, pattern, actions, &error);
+  }
+}
+
+void Device::close() {
+  if (probed_) {
+    rte_flow_error error{};
+    if (flow_ != nullptr) rte_flow_destroy(port_, flow_, &error);
+    rte_eth_dev_stop(port_);
+    rte_eth_dev_close(port_);
+    if (device_ != nullptr) rte_dev_remove(device_);
+  }
+  rte_mempool_free(rx_pool_);
+  rte_mempool_free(tx_pool_);
+  if (claimed_) Eal::instance().release(text_.name);
+}
+
+bool Device::is_link_down() const {
+  if (interface_) {
+    const std::optional<Interface> now = find_interface(interface_name_);
+    return !now || !now->up || !now->carrier;
+  }
+  if (!text_.is_pci()) return false;
+  const std::lock_guard lock(Eal::instance().control());
+  rte_eth_link state{};
+  return rte_eth_link_get_nowait(port_, &state) == 0 && state.link_status == RTE_ETH_LINK_DOWN;
+}
+
+DeviceCounts Device::counts() const {
+  const std::lock_guard lock(Eal::instance().control());
+  DeviceCounts counts;
+  rte_eth_stats stats{};
+  if (rte_eth_stats_get(port_, &stats) == 0) {
+    counts = {.rx_dropped = stats.imissed + stats.rx_nombuf, .rx_errors = stats.ierrors, .tx_errors = stats.oerrors};
+  }
+  if (socket_drops_) counts.rx_dropped += socket_drops_->total();
+  return counts;
+}
+
+}  // namespace nanet::link::dpdk

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/link/dpdk.hpp"
+
+#include <rte_cycles.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "device.hpp"
+#include "nanet/setup_error.hpp"
+#include "neighbors.hpp"
+#include "receiver.hpp"
+#include "sender.hpp"
+#include "station.hpp"
+
+namespace nanet::link {
+namespace dpdk {
+namespace {
+
+constexpr std::uint32_t kPacketBytesLimit = 9014;
+
+void check_number(const DpdkConfig& config, const char* key, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
+  if (value < least || value > most) {
+    throw SetupError("link " + config.name + " cannot have " + key + " = " + std::to_string(value),
+                     "it can be " + std::to_string(least) + ".." + std::to_string(most), "choose a value there");
+  }
+}
+
+const DpdkConfig& checked(const DpdkConfig& config) {
+  const std::string who = "link " + config.name;
+  if (!config.listen && config.destinations.empty()) {
+    throw SetupError(who + " has nothing to do", "neither listen nor destinations is set", "set at least one of them");
+  }
+  if (config.listen && config.listen->scheme != "dpdk") {
+    throw SetupError(who + " cannot listen on " + to_string(*config.listen), "scheme '" + config.listen->scheme + "' is not dpdk",
+                     "write dpdk:// or choose the link that serves '" + config.listen->scheme + "'");
+  }
+  if (config.listen && (config.listen->address == 0 || config.listen->port == 0)) {
+    throw SetupError(who + " cannot listen on " + to_string(*config.listen), "it needs an address of its own and a port, not 0",
+                     "write an address that no machine has, as in dpdk://10.0.0.2:6200");
+  }
+  for (const Endpoint& destination : config.destinations) {
+    if (destination.port == 0 || destination.address == 0) {
+      throw SetupError(who + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",
+                       "write both, as in udp://10.0.0.1:6200");
+    }
+  }
+  check_number(config, "packet_bytes_max", config.packet_bytes_max, 1, kPacketBytesLimit);
+  check_number(config, "descriptors", config.descriptors, 64, 32'768);
+  check_number(config, "memory_mib", config.memory_mib, 16, 1u << 20);
+  check_number(config, "arp_wait_ms", config.arp_wait_ms, 1, 3'600'000);
+  check_number(config, "tx_wait_us", config.tx_wait_us, 0, 1'000'000);
+  return config;
+}
+
+class DpdkLink final : public Link {
+ public:
+  explicit DpdkLink(const DpdkConfig& config)
+      : config_(checked(config)), neighbors_(config_), device_(config_, notes_), station_(device_, neighbors_) {
+    find_neighbors();
+    if (config_.listen) receiver_.emplace(device_, station_, *config_.listen);
+    if (!config_.destinations.empty()) sender_.emplace(device_, neighbors_, receiver_ ? nullptr : &station_, config_);
+  }
+
+  std::size_t min_room_bytes() const override { return receiver_ ? (config_.packet_bytes_max + 7u) & ~std::size_t{7} : 0; }
+
+  RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override {
+    return receiver_ ? receiver_->receive(room, packets, now_ns) : RxBatch{};
+  }
+
+  void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override {
+    if (sender_) {
+      sender_->send(packets, now_ns);
+    } else {
+      sent_to_nowhere_.add(packets.size());
+    }
+  }
+
+  void wait(std::uint64_t timeout_ns) override {
+    if (receiver_) {
+      receiver_->wait(timeout_ns);
+    } else {
+      const timespec time{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+      ::nanosleep(&time, nullptr);
+    }
+  }
+
+  LinkStats stats() const override {
+    LinkStats stats;
+    if (receiver_) receiver_->add_stats(stats);
+    if (sender_) sender_->add_stats(stats);
+    stats.tx_dropped += sent_to_nowhere_.value();
+    const DeviceCounts counts = device_.counts();
+    stats.rx_kernel_dropped = counts.rx_dropped;
+    stats.rx_errors = counts.rx_errors;
+    return stats;
+  }
+
+  Endpoint local() const override { return config_.listen ? *config_.listen : Endpoint{"dpdk", 0, 0}; }
+
+  std::string path() const override {
+    return "DPDK " + device_.driver() + ", polled, " + (config_.huge_pages ? "huge pages" : "ordinary memory") +
+           (device_.is_steered() ? ", steered by a flow rule" : "");
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = notes_;
+    if (device_.is_link_down())
+      notes.push_back("link " + config_.name + ": nothing comes or goes (the device has no link) look at its other end");
+    if (const std::uint64_t malformed = stats().rx_malformed; malformed != 0 && device_.is_packet_socket()) {
+      notes.push_back(
+          "link " + config_.name + ": " + std::to_string(malformed) +
+          " frames cannot be read (longer than the ring's: a sender's segmentation offload may reach this interface) run at the "
+          "other end: ethtool -K INTERFACE tx-udp-segmentation off");
+    }
+    if (const std::uint64_t lost = device_.counts().tx_errors; lost != 0) {
+      notes.push_back(
+          "link " + config_.name + ": " + std::to_string(lost) +
+          " frames were not sent (the driver took them and then says so) look at the device's link, and lower the rate");
+    }
+    return notes;
+  }
+
+ private:
+  void find_neighbors();
+  bool wait_for(std::size_t hop);
+
+  const DpdkConfig config_;
+  std::vector<std::string> notes_;
+  Neighbors neighbors_;
+  Device device_;
+  Station station_;
+  std::optional<Receiver> receiver_;  // none: only sends
+  std::optional<Sender> sender_;      // none: only receives
+  Tally sent_to_nowhere_;
+};
+
+// Asks for the Ethernet address of everybody who is next on the way to a destination. Other stations are answered meanwhile.
+void DpdkLink::find_neighbors() {
+  neighbors_.learn(neighbors_.own_address(), device_.mac());
+  for (std::size_t hop = 0; hop < neighbors_.hop_count(); ++hop) {
+    if (!wait_for(hop)) {
+      throw SetupError(
+          "link " + config_.name + " cannot send to " + neighbors_.destination_of(hop),
+          address_text(neighbors_.hop_address(hop)) + " did not answer ARP within " + std::to_string(config_.arp_wait_ms) + " ms",
+          "check that it is there and in the network of " + address_text(neighbors_.own_address()) +
+              ", or set a longer arp_wait_ms");
+    }
+  }
+}
+
+bool DpdkLink::wait_for(std::size_t hop) {
+  constexpr std::uint64_t kAskPeriodMs = 200;
+  const std::uint64_t cycles_per_ms = std::max<std::uint64_t>(rte_get_timer_hz() / 1000, 1);
+  const std::uint64_t begin = rte_get_timer_cycles();
+  std::uint64_t next_asking_ms = 0;
+  while (!neighbors_.is_known(hop)) {
+    const std::uint64_t waited_ms = (rte_get_timer_cycles() - begin) / cycles_per_ms;
+    if (waited_ms >= config_.arp_wait_ms) return false;
+    if (waited_ms >= next_asking_ms) {
+      station_.ask(hop);
+      next_asking_ms = waited_ms + kAskPeriodMs;
+    }
+    station_.drain();
+    ::usleep(200);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace dpdk
+
+std::unique_ptr<Link> open_dpdk(const DpdkConfig& config) { return std::make_unique<dpdk::DpdkLink>(config); }
+
+bool has_dpdk() { return true; }
+
+}  // namespace nanet::link

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is next on the way to each destination, and the Ethernet address of each of those.
+//
+// Thread rules: set-up in one thread. Then the thread that empties the device learns, and any thread reads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nanet/link/dpdk.hpp"
+#include "nanet/link/udp_frame.hpp"
+
+namespace nanet::link::dpdk {
+
+class Neighbors {
+ public:
+  // Reads address, gateway and destinations. Throws SetupError: no own address, or a destination that nothing leads to.
+  explicit Neighbors(const DpdkConfig& config);
+
+  // The link's own address, host order.
+  std::uint32_t own_address() const { return own_address_; }
+
+  // Whom to ask; a destination that is the link itself needs no asking.
+  std::size_t hop_count() const { return hops_.size(); }
+  std::uint32_t hop_address(std::size_t hop) const { return hops_[hop].address; }
+  bool is_known(std::size_t hop) const { return (hops_[hop].mac.load(std::memory_order_relaxed) & kKnown) != 0; }
+  // The first destination behind a hop, for messages: "udp://10.0.0.7:6200".
+  std::string destination_of(std::size_t hop) const;
+
+  // Takes note of what a station said, if it is one to send to.
+  void learn(std::uint32_t address, const MacAddress& mac);
+
+  // Where frames to a destination go; zeros while it is not known.
+  MacAddress mac_of(std::size_t destination) const;
+
+ private:
+  static constexpr std::uint64_t kKnown = std::uint64_t{1} << 63;  // a ring's Ethernet address is 0
+
+  struct Hop {
+    std::uint32_t address;
+    std::atomic<std::uint64_t> mac{0};  // big-endian in the low 48 bits, and kKnown
+    explicit Hop(std::uint32_t a) : address(a) {}
+  };
+  std::size_t hop_to(std::uint32_t address);
+
+  std::uint32_t own_address_ = 0;
+  std::deque<Hop> hops_;
+  std::vector<std::size_t> hop_of_destination_;
+  std::vector<Endpoint> destinations_;
+};
+
+// "10.0.0.7"
+std::string address_text(std::uint32_t address);
+
+}  // namespace nanet::link::dpdk

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receiver.hpp"
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "eal.hpp"
+
+namespace nanet::link::dpdk {
+namespace {
+
+constexpr std::size_t kFrameBytesMax = 65'536 + 64;  // the longest IPv4 packet, and the headers before it
+constexpr std::uint64_t kSpinNs = 50'000;
+constexpr unsigned kSleepUs = 50;
+
+bool has_bad_checksum(const rte_mbuf& buffer) {
+  return (buffer.ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD ||
+         (buffer.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
+}
+
+std::uint32_t be(std::span<const std::byte> from, std::size_t offset, std::size_t bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | std::to_integer<std::uint32_t>(from[offset + i]);
+  return value;
+}
+
+}  // namespace
+
+Receiver::Receiver(Device& device, Station& station, const Endpoint& listen)
+    : device_(device),
+      station_(station),
+      address_(listen.address),
+      port_(listen.port),
+      has_ethernet_(device.has_ethernet()),
+      joined_(kFrameBytesMax) {}
+
+Receiver::~Receiver() { rte_pktmbuf_free_bulk(&burst_[begin_], end_ - begin_); }
+
+RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
+  register_this_thread();
+  station_.tend(now_ns);
+  if (room.empty() || packets.empty()) return {};
+  if (is_empty()) poll();
+  if (is_empty()) return {};
+  constexpr std::size_t kLimit = std::size_t{1} << 31;
+  Out out{room.data(), static_cast<std::uint32_t>(std::min(room.size(), kLimit)), packets.data(),
+          static_cast<std::uint32_t>(std::min(packets.size(), kLimit))};
+  const std::uint32_t first = begin_;
+  while (!is_empty() && out.packet_count < out.packets_max) {
+    if (begin_ + 1 < end_) __builtin_prefetch(rte_pktmbuf_mtod(burst_[begin_ + 1], const std::byte*));
+    if (!take(out, *burst_[begin_])) break;
+    ++begin_;
+  }
+  rte_pktmbuf_free_bulk(&burst_[first], begin_ - first);
+  packets_.add(out.packet_count);
+  bytes_.add(out.payload_bytes);
+  copied_bytes_.add(out.copied_bytes);
+  return {out.packet_count, std::min(out.next_offset(), out.room_bytes)};
+}
+
+void Receiver::poll() {
+  begin_ = 0;
+  end_ = device_.receive(burst_);
+  calls_.add(1);
+  if (end_ != 0) batches_.add(1);
+}
+
+// False: it does not fit into what is left of the room.
+bool Receiver::take(Out& out, const rte_mbuf& buffer) {
+  const std::span<const std::byte> frame = buffer.next == nullptr
+                                               ? std::span(rte_pktmbuf_mtod(&buffer, const std::byte*), buffer.data_len)
+                                               : join(out, buffer);
+  UdpView view;
+  const FrameError error = has_ethernet_ ? read_udp_frame(frame, view) : read_ipv4_udp(frame, view);
+  if (error == FrameError::none && view.flow.to_port == port_ && view.flow.to_address == address_ && !has_bad_checksum(buffer)) {
+    return put(out, view);
+  }
+  refuse(frame, error);
+  return true;
+}
+
+bool Receiver::put(Out& out, const UdpView& view) {
+  const std::uint32_t offset = out.next_offset();
+  const std::uint32_t left = offset < out.room_bytes ? out.room_bytes - offset : 0;
+  const auto bytes = static_cast<std::uint32_t>(view.payload.size());
+  if (bytes > left && out.packet_count != 0) return false;
+  const std::uint32_t kept = std::min(bytes, left);
+  std::uint16_t flags = 0;
+  if (kept < bytes) {
+    flags = RxPacket::truncated;
+    truncated_.add(1);
+  }
+  std::memcpy(out.room + offset, view.payload.data(), kept);
+  out.packets[out.packet_count++] = RxPacket{
+      offset, static_cast<std::uint16_t>(kept), view.flow.from_port, view.flow.from_address, flags, 0};
+  out.used = offset + kept;
+  out.payload_bytes += kept;
+  out.copied_bytes += kept;
+  return true;
+}
+
+// Rare: ARP, echo requests, what is somebody else's, what is damaged.
+void Receiver::refuse(std::span<const std::byte> frame, FrameError error) {
+  if (error == FrameError::not_udp && station_.handle(frame)) return;
+  (is_for_port(frame) ? malformed_ : foreign_).add(1);
+}
+
+// A frame that was not delivered is malformed if its headers, as far as they are there, name our address and port: its lengths contradict
+// each other, it is a fragment, or the NIC found a checksum to be wrong.
+bool Receiver::is_for_port(std::span<const std::byte> frame) const {
+  const std::span<const std::byte> ip = has_ethernet_ ? find_ipv4(frame) : frame;
+  if (ip.size() < 20 || be(ip, 9, 1) != 17 || be(ip, 16, 4) != address_) return false;
+  const std::size_t header_bytes = 4 * (be(ip, 0, 1) & 0xFu);
+  const bool is_first_fragment = (be(ip, 6, 2) & 0x1FFFu) == 0;
+  return !is_first_fragment || header_bytes < 20 || ip.size() < header_bytes + 4 || be(ip, header_bytes + 2, 2) == port_;
+}
+
+// One frame out of a chain of buffers.
+std::span<const std::byte> Receiver::join(Out& out, const rte_mbuf& first) {
+  std::size_t bytes = 0;
+  for (const rte_mbuf* buffer = &first; buffer != nullptr; buffer = buffer->next) {
+    const std::size_t part = std::min<std::size_t>(buffer->data_len, joined_.size() - bytes);
+    std::memcpy(joined_.data() + bytes, rte_pktmbuf_mtod(buffer, const std::byte*), part);
+    bytes += part;
+  }
+  out.copied_bytes += bytes;
+  return std::span(joined_).first(bytes);
+}
+
+void Receiver::wait(std::uint64_t timeout_ns) {
+  register_this_thread();
+  const auto cycles_of = [](std::uint64_t ns) {
+    return static_cast<std::uint64_t>(static_cast<double>(ns) * 1e-9 * static_cast<double>(rte_get_timer_hz()));
+  };
+  const std::uint64_t begin = rte_get_timer_cycles();
+  const std::uint64_t spin = cycles_of(kSpinNs);
+  const std::uint64_t timeout = cycles_of(timeout_ns);
+  while (is_empty()) {
+    poll();
+    const std::uint64_t waited = rte_get_timer_cycles() - begin;
+    if (!is_empty() || waited >= timeout) return;
+    if (waited < spin) {
+      rte_pause();
+    } else {
+      ::usleep(kSleepUs);
+    }
+  }
+}
+
+void Receiver::add_stats(LinkStats& stats) const {
+  stats.rx_packets = packets_.value();
+  stats.rx_bytes = bytes_.value();
+  stats.rx_calls = calls_.value();
+  stats.rx_batches = batches_.value();
+  stats.rx_copied_bytes = copied_bytes_.value();
+  stats.rx_truncated = truncated_.value();
+  stats.rx_foreign = foreign_.value();
+  stats.rx_malformed = malformed_.value();
+}
+
+}  // namespace nanet::link::dpdk

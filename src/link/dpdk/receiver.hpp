@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of the DPDK link: bursts of frames out of the device, their payloads into the caller's room.
+//
+// Frames that do not fit into the caller's room or entries wait in their burst for the next call.
+// Thread rules: one thread; add_stats(): any.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device.hpp"
+#include "nanet/link/link.hpp"
+#include "station.hpp"
+#include "tally.hpp"
+
+namespace nanet::link::dpdk {
+
+class Receiver {
+ public:
+  Receiver(Device& device, Station& station, const Endpoint& listen);
+  ~Receiver();
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns);
+  // Polls without a pause for 50 us, then 50 us after each poll.
+  void wait(std::uint64_t timeout_ns);
+  void add_stats(LinkStats& stats) const;
+
+ private:
+  static constexpr std::uint32_t kBurst = 64;
+
+  // What is filled in this call.
+  struct Out {
+    std::byte* room;
+    std::uint32_t room_bytes;
+    RxPacket* packets;
+    std::uint32_t packets_max;
+    std::uint32_t used = 0;  // end of the last packet
+    std::uint32_t packet_count = 0;
+    std::uint64_t payload_bytes = 0;
+    std::uint64_t copied_bytes = 0;
+
+    std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
+  };
+
+  void poll();
+  bool take(Out& out, const rte_mbuf& buffer);
+  bool put(Out& out, const UdpView& view);
+  void refuse(std::span<const std::byte> frame, FrameError error);
+  bool is_for_port(std::span<const std::byte> frame) const;
+  std::span<const std::byte> join(Out& out, const rte_mbuf& first);
+  bool is_empty() const { return begin_ == end_; }
+
+  Device& device_;
+  Station& station_;
+  const std::uint32_t address_;
+  const std::uint16_t port_;
+  const bool has_ethernet_;
+  std::uint32_t begin_ = 0;  // of what is left of the burst
+  std::uint32_t end_ = 0;
+  std::array<rte_mbuf*, kBurst> burst_{};
+  std::vector<std::byte> joined_;  // a frame that came in several buffers
+
+  Tally packets_, bytes_, calls_, batches_, copied_bytes_, truncated_, foreign_, malformed_;
+};
+
+}  // namespace nanet::link::dpdk

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sender.hpp"
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "eal.hpp"
+
+namespace nanet::link::dpdk {
+namespace {
+
+constexpr std::uint64_t kDrainPeriodNs = 1'000'000;  // at an ARP request a second, far too often; at a flood of others' frames, rarely
+
+}  // namespace
+
+Sender::Sender(Device& device, const Neighbors& neighbors, Station* station, const DpdkConfig& config)
+    : device_(device), neighbors_(neighbors), station_(station), wait_cycles_(config.tx_wait_us * rte_get_timer_hz() / 1'000'000) {
+  const std::uint16_t from_port = config.listen ? config.listen->port : kSourcePort;
+  for (const Endpoint& destination : config.destinations) {
+    flows_.push_back({neighbors.own_address(), destination.address, from_port, destination.port});
+  }
+}
+
+void Sender::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
+  register_this_thread();
+  if (station_ != nullptr && now_ns >= next_drain_ns_) {
+    next_drain_ns_ = now_ns + kDrainPeriodNs;
+    station_->tend(now_ns);
+    station_->drain();
+  }
+  if (packets.empty()) return;
+  waiting_since_ = 0;
+  if (!take_queue()) {
+    dropped_.add(packets.size());
+    return;
+  }
+  while (!packets.empty()) {
+    const std::size_t count = std::min<std::size_t>(packets.size(), kBurst);
+    send_burst(packets.first(count));
+    packets = packets.subspan(count);
+  }
+  device_.data_queue().give_back();
+}
+
+// The receiving thread may be sending an answer there.
+bool Sender::take_queue() {
+  while (!device_.data_queue().try_take()) {
+    if (!wait_a_little()) return false;
+  }
+  return true;
+}
+
+void Sender::send_burst(std::span<const TxPacket> packets) {
+  std::array<rte_mbuf*, kBurst> frames;
+  std::uint32_t count = 0;
+  std::array<std::uint32_t, kBurst> payload_bytes;
+  for (const TxPacket& packet : packets) {
+    if (packet.destination >= flows_.size() || packet.bytes > device_.payload_bytes_max()) continue;
+    frames[count] = rte_pktmbuf_alloc(device_.tx_pool());
+    if (frames[count] == nullptr) break;
+    write_frame(*frames[count], packet);
+    payload_bytes[count++] = packet.bytes;
+  }
+  std::uint32_t sent = 0;
+  while (sent < count) {
+    const std::uint32_t taken = device_.transmit(device_.data_queue(), std::span(frames).subspan(sent, count - sent));
+    calls_.add(1);
+    sent += taken;
+    if (taken == 0 && !wait_a_little()) break;
+  }
+  rte_pktmbuf_free_bulk(frames.data() + sent, count - sent);
+  packets_.add(sent);
+  bytes_.add(std::accumulate(payload_bytes.begin(), payload_bytes.begin() + sent, std::uint64_t{0}));
+  dropped_.add(packets.size() - sent);
+}
+
+void Sender::write_frame(rte_mbuf& frame, const TxPacket& packet) {
+  auto* out = rte_pktmbuf_mtod(&frame, std::byte*);
+  const std::span<const std::byte> payload(packet.data, packet.bytes);
+  write_ethernet_header(out, device_.mac(), neighbors_.mac_of(packet.destination));
+  write_ipv4_udp_headers(out + kEthernetHeaderBytes, flows_[packet.destination], payload, next_id_++);
+  if (packet.bytes != 0) std::memcpy(out + kFrameHeaderBytes, packet.data, packet.bytes);
+  std::size_t bytes = kFrameHeaderBytes + packet.bytes;
+  if (bytes < kFrameBytesMin) {
+    std::fill_n(out + bytes, kFrameBytesMin - bytes, std::byte{0});
+    bytes = kFrameBytesMin;
+  }
+  frame.data_len = static_cast<std::uint16_t>(bytes);
+  frame.pkt_len = static_cast<std::uint32_t>(bytes);
+}
+
+// False: this call of send() has waited long enough.
+bool Sender::wait_a_little() {
+  const std::uint64_t now = rte_get_timer_cycles();
+  if (waiting_since_ == 0) waiting_since_ = now;
+  rte_pause();
+  return now - waiting_since_ < wait_cycles_;
+}
+
+void Sender::add_stats(LinkStats& stats) const {
+  stats.tx_packets = packets_.value();
+  stats.tx_bytes = bytes_.value();
+  stats.tx_calls = calls_.value();
+  stats.tx_dropped = dropped_.value();
+}
+
+}  // namespace nanet::link::dpdk

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of the DPDK link: headers and payload into buffers of the device, bursts of them into its queue.
+//
+// Thread rules: one thread; add_stats(): any.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device.hpp"
+#include "nanet/link/link.hpp"
+#include "neighbors.hpp"
+#include "station.hpp"
+#include "tally.hpp"
+
+namespace nanet::link::dpdk {
+
+class Sender {
+ public:
+  // station: to be tended by this half, because nobody receives; else null.
+  Sender(Device& device, const Neighbors& neighbors, Station* station, const DpdkConfig& config);
+
+  // packets given = tx_packets + tx_dropped, exactly.
+  void send(std::span<const TxPacket> packets, std::uint64_t now_ns);
+  void add_stats(LinkStats& stats) const;
+
+ private:
+  static constexpr std::uint32_t kBurst = 64;
+  static constexpr std::uint16_t kSourcePort = 49'152;  // of a link that does not listen: the first that nobody is given
+
+  bool take_queue();
+  void send_burst(std::span<const TxPacket> packets);
+  void write_frame(rte_mbuf& frame, const TxPacket& packet);
+  bool wait_a_little();
+
+  Device& device_;
+  const Neighbors& neighbors_;
+  Station* station_;
+  const std::uint64_t wait_cycles_;
+  std::uint64_t waiting_since_ = 0;  // in this call of send(); 0: has not waited yet
+  std::uint64_t next_drain_ns_ = 0;
+  std::uint16_t next_id_ = 0;  // of the IPv4 header
+  std::vector<UdpFlow> flows_;
+
+  Tally packets_, bytes_, calls_, dropped_;
+};
+
+}  // namespace nanet::link::dpdk

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes the link a station of its network: answers ARP and echo requests for its address, learns and asks where its neighbours are.
+//
+// Thread rules: one thread, the one that empties the device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "arp.hpp"
+#include "device.hpp"
+#include "neighbors.hpp"
+
+namespace nanet::link::dpdk {
+
+class Station {
+ public:
+  Station(Device& device, Neighbors& neighbors) : device_(device), neighbors_(neighbors) {}
+
+  // A frame that is not UDP. True: it was for this station.
+  bool handle(std::span<const std::byte> frame);
+
+  // Asks for the neighbours again every 30 s of now_ns, and sends what could not be sent before. Costs two comparisons otherwise.
+  void tend(std::uint64_t now_ns) {
+    if (now_ns >= next_asking_ns_) ask_again(now_ns);
+    if (waiting_count_ != 0) flush();
+  }
+
+  // Asks for a neighbour; the answer comes by way of handle().
+  void ask(std::size_t hop);
+
+  // Takes what is in the device, for its answers only. For set-up, and for a link that does not listen.
+  void drain();
+
+ private:
+  static constexpr std::uint64_t kAskingPeriodNs = 30'000'000'000;
+  static constexpr std::size_t kFrameBytesMax = 512;  // an echo request longer than that gets no answer
+
+  struct Waiting {
+    std::uint32_t bytes;
+    std::array<std::byte, kFrameBytesMax> frame;
+  };
+
+  void ask_again(std::uint64_t now_ns);
+  std::span<std::byte> next_waiting(std::size_t bytes);
+  void flush();
+
+  Device& device_;
+  Neighbors& neighbors_;
+  std::uint64_t next_asking_ns_ = 1;  // 0 is no time: who has no clock asks for nothing
+  std::uint32_t waiting_count_ = 0;
+  std::array<Waiting, 8> waiting_;  // to be sent when the transmit queue is free; whoever finds no place here asks again
+};
+
+}  // namespace nanet::link::dpdk
