@@ -126,6 +126,19 @@ class Dpdk(Model):
         None, "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
         pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$",
     )  # fmt: skip
+    gateway: str | None = setting(
+        None, "IPv4 of the router to destinations outside the link's own network; null: none", pattern=r"^\d{1,3}(\.\d{1,3}){3}$"
+    )
+    arp_wait_ms: int = setting(
+        3000, "How long a destination may take to say at start which MAC address it has", unit="ms", ge=1, le=60_000,
+        too_small="a peer that starts later keeps this one from starting",
+        too_big="a peer that is not there is noticed late",
+    )  # fmt: skip
+    tx_wait_us: int = setting(
+        100, "How long a send may wait for room in the device's ring", unit="us", ge=0, le=1_000_000,
+        too_small="answers_dropped in a burst",
+        too_big="the thread that sends does nothing else meanwhile",
+    )  # fmt: skip
     eal_arguments: tuple[str, ...] = setting((), "More arguments for DPDK's environment layer; those of the first link count")
     huge_pages: bool = setting(False, "Use huge pages; a NIC needs them, virtual devices do not")
     memory_mib: int = setting(

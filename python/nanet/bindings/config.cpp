@@ -117,6 +117,9 @@ link::DpdkConfig dpdk_config(const nb::dict& dict) {
   link::DpdkConfig config;
   config.device = get<std::string>(dict, "device");
   if (has(dict, "address")) config.address = get<std::string>(dict, "address");
+  if (has(dict, "gateway")) config.gateway = get<std::string>(dict, "gateway");
+  config.arp_wait_ms = get<std::uint32_t>(dict, "arp_wait_ms");
+  config.tx_wait_us = get<std::uint32_t>(dict, "tx_wait_us");
   for (const nb::handle argument : get<nb::list>(dict, "eal_arguments")) {
     config.eal_arguments.push_back(nb::cast<std::string>(argument));
   }
