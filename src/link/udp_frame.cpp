@@ -62,21 +62,28 @@ std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size
 }
 
 FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view) {
-  if (packet.empty()) return FrameError::not_udp;
-  const std::uint32_t first = std::to_integer<std::uint32_t>(packet[0]);
+  UdpPlace place;
+  const FrameError error = locate_ipv4_udp(packet, packet.size(), place);
+  if (error == FrameError::none) view = {place.flow, packet.subspan(place.payload_offset, place.payload_bytes)};
+  return error;
+}
+
+FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_bytes, UdpPlace& place) {
+  if (head.empty()) return FrameError::not_udp;
+  const std::uint32_t first = std::to_integer<std::uint32_t>(head[0]);
   if (first >> 4 != 4) return FrameError::not_udp;
   const std::size_t header_bytes = 4 * (first & 0xFu);
-  if (header_bytes < 20 || packet.size() < header_bytes) return FrameError::cut;
-  if (std::to_integer<std::uint32_t>(packet[9]) != kUdp) return FrameError::not_udp;
-  if ((be16(packet, 6) & 0x3FFFu) != 0) return FrameError::fragment;
-  const std::span<const std::byte> udp = packet.subspan(header_bytes);
+  if (header_bytes < 20 || head.size() < header_bytes) return FrameError::cut;
+  if (std::to_integer<std::uint32_t>(head[9]) != kUdp) return FrameError::not_udp;
+  if ((be16(head, 6) & 0x3FFFu) != 0) return FrameError::fragment;
+  const std::span<const std::byte> udp = head.subspan(header_bytes);
   if (udp.size() < 8) return FrameError::cut;
   // The IP length is not looked at: captures of offloaded packets leave it 0. The UDP length says what there is.
   const std::size_t udp_bytes = be16(udp, 4);
-  if (udp_bytes < 8 || udp.size() < udp_bytes) return FrameError::cut;
-  view.payload = udp.subspan(8, udp_bytes - 8);
-  view.flow = {be32(packet, 12), be32(packet, 16), static_cast<std::uint16_t>(be16(udp, 0)),
-               static_cast<std::uint16_t>(be16(udp, 2))};
+  if (udp_bytes < 8 || packet_bytes - header_bytes < udp_bytes) return FrameError::cut;
+  place.payload_offset = header_bytes + 8;
+  place.payload_bytes = udp_bytes - 8;
+  place.flow = {be32(head, 12), be32(head, 16), static_cast<std::uint16_t>(be16(udp, 0)), static_cast<std::uint16_t>(be16(udp, 2))};
   return FrameError::none;
 }
 

@@ -47,6 +47,16 @@ std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size
 // The UDP payload of an IPv4 packet, options allowed. Checksums are not looked at. `view` is written only when none is returned.
 FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view);
 
+// Where the payload is in an IPv4 packet of which perhaps only the beginning is at hand.
+struct UdpPlace {
+  UdpFlow flow;
+  std::size_t payload_offset;  // from the IPv4 header
+  std::size_t payload_bytes;
+};
+
+// As read_ipv4_udp, for a packet of packet_bytes that begins with `head`, which must hold all of its headers (else: cut).
+FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_bytes, UdpPlace& place);
+
 inline FrameError read_udp_frame(std::span<const std::byte> frame, UdpView& view) { return read_ipv4_udp(find_ipv4(frame), view); }
 
 // Writes the 14 bytes of an Ethernet header for IPv4.

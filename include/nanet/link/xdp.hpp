@@ -3,7 +3,12 @@
 // everything else goes on to the kernel. docs/design/link-xdp.md.
 //
 // Optional: built where libxdp, libbpf and clang are found.
-// Thread rules: those of Link.
+// Thread rules: those of Link. One thread may receive while another sends. A thread of its own keeps the addresses of the neighbours; it sleeps.
+//
+// Layout of what receive() writes: each packet at the next multiple of 8 bytes from the start of the room, bytes_used rounded up to one. So packets
+// of one size that is a multiple of 8 lie back to back, also over several calls when the caller passes the rest of its buffer.
+// Packets given to send() = tx_packets + tx_dropped, exactly. rx_kernel_dropped: what found no frame, was too long, or came on a queue without
+// a socket. tx_refused stays 0: notices that a peer is not there go to the kernel.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +29,27 @@ struct XdpConfig {
   // Name of the link in messages and reports.
   std::string name = "xdp";
 
-  // xdp://ADDRESS:PORT to receive on, an address of `interface`; none: this link only sends.
+  // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 with an interface: packets of the port to any address. Port 0: one
+  // that no socket has, local() tells. None: this link only sends, and attaches no program.
   std::optional<Endpoint> listen;
 
-  // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table.
+  // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table. Packets go out by the
+  // first of `queues`, from the port listened on or else one that the kernel chooses.
   std::vector<Endpoint> destinations;
 
   // Network interface; empty: the one that has the address to listen on.
   std::string interface;
 
-  // Queues of the interface to receive from; empty: all it has. Packets that the NIC puts into another queue go to the kernel.
+  // Queues of the interface to receive from; empty: all it has. Packets that the NIC puts into another queue go to the kernel, and count
+  // as rx_kernel_dropped.
   std::vector<std::uint32_t> queues;
 
-  // Frames of each queue, a power of two; a half is for sending. Too few: rx_kernel_dropped at every pause. Too many: memory no cache holds.
+  // Frames of each queue, a power of two, 64..1048576; with destinations half of those of the first queue are for sending. A frame takes
+  // 2048 bytes, or 4096 with packet_bytes_max above 1742. Too few: rx_kernel_dropped at every pause. Too many: memory no cache holds.
   std::uint32_t frame_count = 8192;
 
-  // Bytes, 1..9014: longest UDP payload expected. Above what fits a frame, one packet takes several (multi-buffer).
+  // Bytes, 1..9014: longest UDP payload expected; the interface's MTU must be 28 more. Above 3790 one packet takes several frames, which
+  // needs Linux 6.6.
   std::uint32_t packet_bytes_max = 1472;
 
   XdpZeroCopy zero_copy = XdpZeroCopy::automatic;
@@ -47,6 +57,9 @@ struct XdpConfig {
 
   // Microseconds for which the kernel polls the NIC's queue in a receive call (SO_PREFER_BUSY_POLL); 0: off.
   std::uint32_t busy_poll_us = 0;
+
+  // Microseconds that send() may wait in each call for frames or for the device. Too small: drops in a burst. Too big: send() stalls its thread.
+  std::uint32_t tx_wait_us = 100;
 
   bool huge_pages = true;  // for the frames
 };

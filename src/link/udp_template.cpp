@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// RFC 1071: the sum of 16-bit words modulo 65535 may be taken in any byte order and in wider words.
+#include "udp_template.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace nanet::link {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "words are summed as they lie in memory and turned round once");
+
+constexpr std::size_t kIpAt = kEthernetHeaderBytes;
+constexpr std::size_t kUdpAt = kIpAt + 20;
+
+template <typename Word>
+std::uint64_t word_at(const std::byte* data) {
+  Word word;
+  std::memcpy(&word, data, sizeof word);
+  return word;
+}
+
+// Of 16-bit words in memory order, not folded: below 2^48 for kUdpPayloadMax bytes. Four sums, so that the compiler makes vectors of them.
+std::uint64_t sum_words(const std::byte* data, std::size_t bytes) {
+  std::uint64_t sums[4] = {};
+  for (; bytes >= 16; data += 16, bytes -= 16) {
+    for (int i = 0; i < 4; ++i) sums[i] += word_at<std::uint32_t>(data + 4 * i);
+  }
+  std::uint64_t sum = sums[0] + sums[1] + sums[2] + sums[3];
+  for (; bytes >= 2; data += 2, bytes -= 2) sum += word_at<std::uint16_t>(data);
+  return bytes == 0 ? sum : sum + std::to_integer<std::uint64_t>(*data);
+}
+
+constexpr std::uint64_t turned(std::uint64_t word) { return (word & 0xFF) << 8 | (word >> 8 & 0xFF); }
+
+std::uint16_t fold(std::uint64_t sum) {
+  sum = (sum & 0xFFFF'FFFF) + (sum >> 32);
+  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+void put(std::byte* out, std::uint64_t word) {
+  const auto value = static_cast<std::uint16_t>(word);
+  std::memcpy(out, &value, sizeof value);
+}
+
+}  // namespace
+
+UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from) {
+  write_ethernet_header(bytes_.data(), from, MacAddress{});
+  write_ipv4_udp_headers(bytes_.data() + kIpAt, flow, {}, 0);
+  for (const std::size_t offset : {kIpAt + 2, kIpAt + 10, kUdpAt + 4, kUdpAt + 6})
+    put(bytes_.data() + offset, 0);  // lengths, checksums
+  ip_sum_ = sum_words(bytes_.data() + kIpAt, 20);
+  // UDP's pseudo header: addresses, protocol and length.
+  udp_sum_ = sum_words(bytes_.data() + kIpAt + 12, 8) + turned(17) + sum_words(bytes_.data() + kUdpAt, 8);
+}
+
+void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const std::byte> payload) const {
+  std::memcpy(out, bytes_.data(), bytes_.size());
+  std::memcpy(out, to.data(), to.size());
+  const std::uint64_t ip_bytes = turned(payload.size() + kIpUdpHeaderBytes);
+  const std::uint64_t udp_bytes = turned(payload.size() + 8);
+  put(out + kIpAt + 2, ip_bytes);
+  put(out + kIpAt + 10, fold(ip_sum_ + ip_bytes));
+  put(out + kUdpAt + 4, udp_bytes);
+  const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
+  put(out + kUdpAt + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum
+}
+
+}  // namespace nanet::link

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "link/socket.hpp"
+#include "link/xdp/interface.hpp"
+#include "link/xdp/queue.hpp"
+#include "link/xdp/steering.hpp"
+#include "link/xdp/xdp_receiver.hpp"
+#include "link/xdp/xdp_sender.hpp"
+#include "nanet/link/xdp.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link {
+namespace {
+
+constexpr std::uint32_t kTagBytes = 8;  // two VLAN tags
+constexpr std::uint32_t kSmallFrameBytes = 2048;
+constexpr std::uint32_t kFrameBytes = 4096;
+
+constexpr std::uint32_t payload_max(std::uint32_t frame_bytes) {
+  return frame_bytes - kFrameHeadroomBytes - static_cast<std::uint32_t>(kFrameHeaderBytes) - kTagBytes;
+}
+
+class XdpLink : public Link {
+ public:
+  explicit XdpLink(const XdpConfig& config);
+
+  std::size_t min_room_bytes() const override { return receiver_ ? receiver_->min_room_bytes() : 0; }
+  RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
+  void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
+  void wait(std::uint64_t timeout_ns) override;
+  LinkStats stats() const override;
+  Endpoint local() const override { return local_; }
+  std::string path() const override;
+  std::vector<std::string> notes() const override;
+
+ private:
+  void check() const;
+  void choose_port();
+  void steer();
+  void open_queues();
+
+  XdpConfig config_;
+  Interface interface_;
+  Endpoint local_;
+  std::uint16_t source_port_ = 0;
+  std::vector<std::string> notes_;
+  std::optional<Socket> port_holder_;  // keeps a port that the kernel chose
+  // Destroyed from the last to the first: the program is gone before the sockets.
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::optional<Steering> steering_;
+  std::unique_ptr<XdpReceiver> receiver_;
+  std::unique_ptr<XdpSender> sender_;
+  alignas(64) Tally sent_to_nowhere_;
+};
+
+XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0} {
+  check();
+  const std::uint32_t address = config.listen ? config.listen->address : 0;
+  interface_ = find_interface(config.interface, address, config.name);
+  const std::string problem = "link " + config.name + " cannot use interface " + interface_.name;
+  if (address != 0 && std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
+    throw SetupError(problem, "it does not have the address of " + to_string(*config.listen),
+                     "choose the interface that has it (`ip addr`), or listen on xdp://0.0.0.0:PORT");
+  }
+  if (!interface_.is_up) throw SetupError(problem, "it is down", "ip link set " + interface_.name + " up");
+  if (config.packet_bytes_max + kIpUdpHeaderBytes > interface_.mtu) {
+    throw SetupError(problem,
+                     "its MTU of " + std::to_string(interface_.mtu) + " is too small for packets of " +
+                         std::to_string(config.packet_bytes_max) + " bytes, and fragments are not taken",
+                     "set packet_bytes_max to " + std::to_string(interface_.mtu - kIpUdpHeaderBytes) + ", or: ip link set " +
+                         interface_.name + " mtu " + std::to_string(config.packet_bytes_max + kIpUdpHeaderBytes));
+  }
+  if (config_.queues.empty()) {
+    for (std::uint32_t i = 0; i < (config.listen ? interface_.queue_count : 1); ++i) config_.queues.push_back(i);
+  }
+  choose_port();
+  steer();
+  open_queues();
+  if (steering_ && config.listen) {
+    for (const auto& queue : queues_) steering_->add_socket(queue->number(), queue->rx_fd());
+    steering_->forget_missed();
+    receiver_ = std::make_unique<XdpReceiver>(config_, local_, queues_);
+  }
+  if (!config.destinations.empty()) {
+    sender_ = std::make_unique<XdpSender>(config_, interface_, local_.address, source_port_, *queues_.front());
+  }
+}
+
+void XdpLink::check() const {
+  const auto refuse = [this](const std::string& what, const std::string& why, const std::string& suggestion) {
+    throw SetupError("link " + config_.name + " cannot have " + what, why, suggestion);
+  };
+  const auto check_endpoint = [&](const Endpoint& endpoint) {
+    if (endpoint.scheme != "xdp" && endpoint.scheme != "udp") {
+      refuse(to_string(endpoint), "scheme '" + endpoint.scheme + "' is not xdp", "write xdp:// or choose the link that serves it");
+    }
+  };
+  if (!config_.listen && config_.destinations.empty()) {
+    throw SetupError("link " + config_.name + " has nothing to do", "neither listen nor destinations is set",
+                     "set at least one of them");
+  }
+  if (config_.listen) check_endpoint(*config_.listen);
+  for (const Endpoint& destination : config_.destinations) {
+    check_endpoint(destination);
+    if (destination.address == 0 || destination.port == 0) {
+      refuse("the destination " + to_string(destination), "it has no address or no port", "write xdp://ADDRESS:PORT");
+    }
+  }
+  if (config_.interface.empty() && (!config_.listen || config_.listen->address == 0)) {
+    refuse("no interface", "no address to listen on tells it", "name one in `interface`");
+  }
+  if (!std::has_single_bit(config_.frame_count) || config_.frame_count < 64 || config_.frame_count > (1u << 20)) {
+    refuse("frame_count = " + std::to_string(config_.frame_count), "it is no power of two from 64 to 1048576",
+           "8192 is 16 MiB a queue");
+  }
+  if (config_.packet_bytes_max < 1 || config_.packet_bytes_max > 9014) {
+    refuse("packet_bytes_max = " + std::to_string(config_.packet_bytes_max), "it is not 1 to 9014",
+           "jumbo frames of MTU 9000 hold 8972");
+  }
+  std::vector<std::uint32_t> sorted = config_.queues;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    refuse("a queue twice", "queue " + std::to_string(*std::adjacent_find(sorted.begin(), sorted.end())) + " is named again",
+           "name each once");
+  }
+}
+
+// The port packets come to and go out from. The kernel gives one that is free, and gives it to nobody else while this link lives.
+void XdpLink::choose_port() {
+  const bool chosen = config_.listen && config_.listen->port != 0;
+  const Endpoint wanted{"udp", config_.listen ? config_.listen->address : 0, chosen ? config_.listen->port : std::uint16_t{0}};
+  Socket socket;
+  sockaddr_in address = to_sockaddr(wanted);
+  socklen_t length = sizeof address;
+  if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    if (!chosen || errno != EADDRINUSE) {
+      throw SetupError("link " + config_.name + " has no port", std::strerror(errno), "name one that is allowed and free");
+    }
+    notes_.push_back("link " + config_.name + ": a socket of the kernel has port " + std::to_string(wanted.port) +
+                     " too (another program listens there) packets of " + interface_.name + " no longer reach it");
+  } else {
+    ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &length);
+  }
+  source_port_ = from_sockaddr(address).port;
+  if (config_.listen) local_ = {"xdp", config_.listen->address, source_port_};
+  if (!chosen) {
+    socket.set(SOL_SOCKET, SO_RCVBUF, 1);  // nobody reads what comes in
+    port_holder_.emplace(std::move(socket));
+  }
+}
+
+void XdpLink::steer() {
+  // Some drivers have the rings for zero copy only under a program, also to send: one is attached that takes nothing.
+  if (!config_.listen && config_.zero_copy != XdpZeroCopy::required) return;
+  const Steering::Config steering{
+      .link_name = config_.name,
+      .address = local_.address,
+      .port = local_.port,
+      .queue_limit = std::max(interface_.queue_count, *std::max_element(config_.queues.begin(), config_.queues.end()) + 1),
+      .attach = config_.attach,
+      .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes),
+  };
+  steering_.emplace(steering, interface_, notes_);
+}
+
+void XdpLink::open_queues() {
+  const bool only_copies = !steering_ || steering_->mode() == Steering::Mode::generic;
+  if (only_copies && config_.zero_copy == XdpZeroCopy::required) {
+    throw SetupError("link " + config_.name + " cannot have zero copy on " + interface_.name,
+                     "the XDP program runs behind its driver", "use zero_copy: automatic, which copies where it must");
+  }
+  const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes);
+  for (std::size_t i = 0; i < config_.queues.size(); ++i) {
+    const bool sends = i == 0 && !config_.destinations.empty();
+    const std::uint32_t tx_frames = !sends ? 0 : config_.listen ? config_.frame_count / 2 : config_.frame_count;
+    const QueueConfig queue{
+        .link_name = config_.name,
+        .interface = interface_.name,
+        .queue = config_.queues[i],
+        .rx_frames = !config_.listen ? 0 : config_.frame_count - tx_frames,
+        .tx_frames = tx_frames,
+        .frame_bytes = is_small ? kSmallFrameBytes : kFrameBytes,
+        .several_frames = config_.packet_bytes_max > payload_max(kFrameBytes),
+        .huge_pages = config_.huge_pages,
+        .zero_copy = only_copies ? XdpZeroCopy::off : config_.zero_copy,
+        .busy_poll_us = config_.busy_poll_us,
+    };
+    queues_.push_back(std::make_unique<Queue>(queue, notes_));
+  }
+  if (config_.zero_copy == XdpZeroCopy::automatic && !queues_.front()->is_zero_copy()) {
+    notes_.push_back("link " + config_.name + ": the kernel copies each packet of " + interface_.name + " into a frame (" +
+                     (!steering_    ? "it only sends"
+                      : only_copies ? "the XDP program runs behind the driver"
+                                    : "the driver has no zero copy") +
+                     ") use a NIC whose driver has it if the rate is not enough");
+  }
+}
+
+RxBatch XdpLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t /*now_ns*/) {
+  return receiver_ ? receiver_->receive(room, packets) : RxBatch{};
+}
+
+void XdpLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) {
+  if (sender_) {
+    sender_->send(packets);
+  } else {
+    sent_to_nowhere_.add(packets.size());
+  }
+}
+
+void XdpLink::wait(std::uint64_t timeout_ns) {
+  if (receiver_) {
+    receiver_->wait(timeout_ns);
+  } else {
+    wait_for(-1, 0, timeout_ns);
+  }
+}
+
+LinkStats XdpLink::stats() const {
+  LinkStats stats;
+  if (receiver_) {
+    receiver_->add_stats(stats);
+    stats.rx_kernel_dropped += steering_->missed();
+  }
+  if (sender_) sender_->add_stats(stats);
+  stats.tx_dropped += sent_to_nowhere_.value();
+  return stats;
+}
+
+std::string XdpLink::path() const {
+  std::string text = "AF_XDP, ";
+  text += !receiver_ ? "sends only" : steering_->mode() == Steering::Mode::driver ? "driver mode" : "generic mode";
+  text += queues_.front()->is_zero_copy() ? ", zero copy" : ", copied";
+  text += queues_.size() == 1 ? ", queue " : ", queues ";
+  for (std::size_t i = 0; i < queues_.size();) {
+    std::size_t last = i;
+    while (last + 1 < queues_.size() && queues_[last + 1]->number() == queues_[last]->number() + 1) ++last;
+    if (i != 0) text += '+';
+    text += std::to_string(queues_[i]->number());
+    if (last != i) text.append("-").append(std::to_string(queues_[last]->number()));
+    i = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> XdpLink::notes() const {
+  std::vector<std::string> notes = notes_;
+  const std::uint64_t missed = receiver_ ? steering_->missed() : 0;
+  if (missed != 0) {
+    notes.push_back(
+        "link " + config_.name + ": " + std::to_string(missed) + " packets came on queues of " + interface_.name +
+        " that it does not read and went to the kernel (the list of queues leaves some out, or their count changed) name all "
+        "queues and start again, or: ethtool -L " +
+        interface_.name + " combined " + std::to_string(queues_.size()));
+  }
+  const std::uint32_t queue_count = receiver_ ? queue_count_of(interface_.name) : 0;
+  if (queue_count != 0 && queue_count != interface_.queue_count) {
+    notes.push_back("link " + config_.name + ": interface " + interface_.name + " has " + std::to_string(queue_count) +
+                    " queues now, not " + std::to_string(interface_.queue_count) +
+                    " (somebody changed it) start again, or set it back: ethtool -L " + interface_.name);
+  }
+  if (sender_) {
+    for (const std::string& destination : sender_->unknown()) {
+      notes.push_back("link " + config_.name + ": packets to " + destination + " are dropped (nobody answers ARP for it on " +
+                      interface_.name + ") they go out as soon as somebody does");
+    }
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::unique_ptr<Link> open_xdp(const XdpConfig& config) { return std::make_unique<XdpLink>(config); }
+
+bool has_xdp() { return true; }
+
+}  // namespace nanet::link

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of the AF_XDP link: takes frames from the queues in turn, copies payloads into the caller's room, gives frames back.
+//
+// Thread rules: one thread receives and waits; add_stats() from any.
+#pragma once
+
+#include <poll.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "link/socket.hpp"
+#include "link/xdp/queue.hpp"
+#include "nanet/link/link.hpp"
+#include "nanet/link/udp_frame.hpp"
+
+namespace nanet::link {
+
+class XdpReceiver {
+ public:
+  // The queues outlive this object.
+  XdpReceiver(const XdpConfig& config, const Endpoint& listen, const std::vector<std::unique_ptr<Queue>>& queues);
+
+  std::size_t min_room_bytes() const { return min_room_bytes_; }
+  RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets);
+  void wait(std::uint64_t timeout_ns);
+  void add_stats(LinkStats& stats) const;
+
+ private:
+  static constexpr std::uint32_t kBatch = 64;  // descriptors taken from one queue before it gets frames back
+
+  // A queue as this half sees it.
+  struct Source {
+    Queue* queue = nullptr;
+    std::uint64_t drops = 0;               // known
+    std::uint32_t drop_marks = 0;          // set in after_drop
+    bool follows_drop = false;             // the next packet delivered
+    std::vector<std::uint8_t> after_drop;  // by place in the ring: the packet that will come there follows a drop
+  };
+
+  // What is filled in this call.
+  struct Out {
+    std::byte* room;
+    std::uint32_t room_bytes;
+    RxPacket* packets;
+    std::uint32_t packets_max;
+    std::uint32_t used = 0;  // end of the last packet
+    std::uint32_t packet_count = 0;
+    std::uint64_t payload_bytes = 0;
+    std::uint64_t copied_bytes = 0;
+    std::uint64_t truncated = 0;
+    std::uint64_t malformed = 0;
+    std::uint64_t foreign = 0;
+    bool is_full = false;
+
+    std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
+    std::uint32_t room_left() const { return next_offset() < room_bytes ? room_bytes - next_offset() : 0; }
+  };
+
+  // One packet in its frames.
+  struct Frames {
+    std::uint32_t first = 0;  // descriptor
+    std::uint32_t count = 0;
+    std::uint32_t bytes = 0;
+  };
+
+  void take(Source& source, Out& out);
+  Frames frames_of(const Queue& queue, std::uint32_t index, std::uint32_t available) const;
+  bool deliver(Source& source, const Frames& frames, Out& out);
+  void copy(const Queue& queue, const Frames& frames, std::size_t offset, std::byte* to, std::uint32_t bytes) const;
+  void give_back(Source& source, std::uint32_t index, std::uint32_t count);
+  void note_drops(Source& source);
+  void wake(const Queue& queue);
+
+  std::uint32_t address_;  // 0: any
+  std::uint16_t port_;
+  bool polls_;  // the kernel looks at the NIC only when asked
+  std::size_t min_room_bytes_;
+  std::vector<Source> sources_;
+  std::vector<pollfd> waiting_;
+  std::uint32_t next_ = 0;  // queue to begin with
+
+  alignas(64) Tally packets_;
+  Tally bytes_, calls_, batches_, copied_bytes_, truncated_, errors_, foreign_, malformed_;
+};
+
+}  // namespace nanet::link
