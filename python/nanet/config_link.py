@@ -99,6 +99,11 @@ class Xdp(Model):
         "automatic",
         "Where the steering program runs. driver: in the NIC's driver; generic: behind it, on any NIC; automatic: the better",
     )
+    tx_wait_us: int = setting(
+        100, "How long a send may wait for room in the ring", unit="us", ge=0, le=1_000_000,
+        too_small="answers_dropped in a burst",
+        too_big="the thread that sends does nothing else meanwhile",
+    )  # fmt: skip
     huge_pages: bool = setting(True, "Try huge pages for the frames; without any, ordinary pages are used and it is said aloud")
 
     @model_validator(mode="after")

@@ -105,6 +105,7 @@ link::XdpConfig xdp_config(const nb::dict& dict) {
   link::XdpConfig config;
   for (const nb::handle queue : get<nb::list>(dict, "queues")) config.queues.push_back(nb::cast<std::uint32_t>(queue));
   config.frame_count = get<std::uint32_t>(dict, "frame_count");
+  config.tx_wait_us = get<std::uint32_t>(dict, "tx_wait_us");
   config.zero_copy = choice<XdpZeroCopy>(
       dict, "zero_copy", {{"automatic", XdpZeroCopy::automatic}, {"required", XdpZeroCopy::required}, {"off", XdpZeroCopy::off}});
   config.attach = choice<XdpAttach>(

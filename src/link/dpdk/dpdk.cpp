@@ -10,7 +10,7 @@
 
 #include "device.hpp"
 #include "nanet/setup_error.hpp"
-#include "neighbors.hpp"
+#include "neighbours.hpp"
 #include "receiver.hpp"
 #include "sender.hpp"
 #include "station.hpp"
@@ -58,10 +58,10 @@ const DpdkConfig& checked(const DpdkConfig& config) {
 class DpdkLink final : public Link {
  public:
   explicit DpdkLink(const DpdkConfig& config)
-      : config_(checked(config)), neighbors_(config_), device_(config_, notes_), station_(device_, neighbors_) {
-    find_neighbors();
+      : config_(checked(config)), neighbours_(config_), device_(config_, notes_), station_(device_, neighbours_) {
+    find_neighbours();
     if (config_.listen) receiver_.emplace(device_, station_, *config_.listen);
-    if (!config_.destinations.empty()) sender_.emplace(device_, neighbors_, receiver_ ? nullptr : &station_, config_);
+    if (!config_.destinations.empty()) sender_.emplace(device_, neighbours_, receiver_ ? nullptr : &station_, config_);
   }
 
   std::size_t min_room_bytes() const override { return receiver_ ? (config_.packet_bytes_max + 7u) & ~std::size_t{7} : 0; }
@@ -124,12 +124,12 @@ class DpdkLink final : public Link {
   }
 
  private:
-  void find_neighbors();
+  void find_neighbours();
   bool wait_for(std::size_t hop);
 
   const DpdkConfig config_;
   std::vector<std::string> notes_;
-  Neighbors neighbors_;
+  Neighbours neighbours_;
   Device device_;
   Station station_;
   std::optional<Receiver> receiver_;  // none: only sends
@@ -138,14 +138,14 @@ class DpdkLink final : public Link {
 };
 
 // Asks for the Ethernet address of everybody who is next on the way to a destination. Other stations are answered meanwhile.
-void DpdkLink::find_neighbors() {
-  neighbors_.learn(neighbors_.own_address(), device_.mac());
-  for (std::size_t hop = 0; hop < neighbors_.hop_count(); ++hop) {
+void DpdkLink::find_neighbours() {
+  neighbours_.learn(neighbours_.own_address(), device_.mac());
+  for (std::size_t hop = 0; hop < neighbours_.hop_count(); ++hop) {
     if (!wait_for(hop)) {
       throw SetupError(
-          "link " + config_.name + " cannot send to " + neighbors_.destination_of(hop),
-          address_text(neighbors_.hop_address(hop)) + " did not answer ARP within " + std::to_string(config_.arp_wait_ms) + " ms",
-          "check that it is there and in the network of " + address_text(neighbors_.own_address()) +
+          "link " + config_.name + " cannot send to " + neighbours_.destination_of(hop),
+          address_text(neighbours_.hop_address(hop)) + " did not answer ARP within " + std::to_string(config_.arp_wait_ms) + " ms",
+          "check that it is there and in the network of " + address_text(neighbours_.own_address()) +
               ", or set a longer arp_wait_ms");
     }
   }
@@ -156,7 +156,7 @@ bool DpdkLink::wait_for(std::size_t hop) {
   const std::uint64_t cycles_per_ms = std::max<std::uint64_t>(rte_get_timer_hz() / 1000, 1);
   const std::uint64_t begin = rte_get_timer_cycles();
   std::uint64_t next_asking_ms = 0;
-  while (!neighbors_.is_known(hop)) {
+  while (!neighbours_.is_known(hop)) {
     const std::uint64_t waited_ms = (rte_get_timer_cycles() - begin) / cycles_per_ms;
     if (waited_ms >= config_.arp_wait_ms) return false;
     if (waited_ms >= next_asking_ms) {

@@ -18,11 +18,11 @@ constexpr std::uint64_t kDrainPeriodNs = 1'000'000;  // at an ARP request a seco
 
 }  // namespace
 
-Sender::Sender(Device& device, const Neighbors& neighbors, Station* station, const DpdkConfig& config)
-    : device_(device), neighbors_(neighbors), station_(station), wait_cycles_(config.tx_wait_us * rte_get_timer_hz() / 1'000'000) {
+Sender::Sender(Device& device, const Neighbours& neighbours, Station* station, const DpdkConfig& config)
+    : device_(device), neighbours_(neighbours), station_(station), wait_cycles_(config.tx_wait_us * rte_get_timer_hz() / 1'000'000) {
   const std::uint16_t from_port = config.listen ? config.listen->port : kSourcePort;
   for (const Endpoint& destination : config.destinations) {
-    flows_.push_back({neighbors.own_address(), destination.address, from_port, destination.port});
+    templates_.emplace_back(UdpFlow{neighbours.own_address(), destination.address, from_port, destination.port}, device_.mac());
   }
 }
 
@@ -60,7 +60,7 @@ void Sender::send_burst(std::span<const TxPacket> packets) {
   std::uint32_t count = 0;
   std::array<std::uint32_t, kBurst> payload_bytes;
   for (const TxPacket& packet : packets) {
-    if (packet.destination >= flows_.size() || packet.bytes > device_.payload_bytes_max()) continue;
+    if (packet.destination >= templates_.size() || packet.bytes > device_.payload_bytes_max()) continue;
     frames[count] = rte_pktmbuf_alloc(device_.tx_pool());
     if (frames[count] == nullptr) break;
     write_frame(*frames[count], packet);
@@ -82,8 +82,7 @@ void Sender::send_burst(std::span<const TxPacket> packets) {
 void Sender::write_frame(rte_mbuf& frame, const TxPacket& packet) {
   auto* out = rte_pktmbuf_mtod(&frame, std::byte*);
   const std::span<const std::byte> payload(packet.data, packet.bytes);
-  write_ethernet_header(out, device_.mac(), neighbors_.mac_of(packet.destination));
-  write_ipv4_udp_headers(out + kEthernetHeaderBytes, flows_[packet.destination], payload, next_id_++);
+  templates_[packet.destination].write(out, neighbours_.mac_of(packet.destination), payload);
   if (packet.bytes != 0) std::memcpy(out + kFrameHeaderBytes, packet.data, packet.bytes);
   std::size_t bytes = kFrameHeaderBytes + packet.bytes;
   if (bytes < kFrameBytesMin) {

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "device.hpp"
+#include "link/udp_template.hpp"
 #include "nanet/link/link.hpp"
-#include "neighbors.hpp"
+#include "neighbours.hpp"
 #include "station.hpp"
 #include "tally.hpp"
 
@@ -19,7 +20,7 @@ namespace nanet::link::dpdk {
 class Sender {
  public:
   // station: to be tended by this half, because nobody receives; else null.
-  Sender(Device& device, const Neighbors& neighbors, Station* station, const DpdkConfig& config);
+  Sender(Device& device, const Neighbours& neighbours, Station* station, const DpdkConfig& config);
 
   // packets given = tx_packets + tx_dropped, exactly.
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns);
@@ -35,13 +36,12 @@ class Sender {
   bool wait_a_little();
 
   Device& device_;
-  const Neighbors& neighbors_;
+  const Neighbours& neighbours_;
   Station* station_;
   const std::uint64_t wait_cycles_;
   std::uint64_t waiting_since_ = 0;  // in this call of send(); 0: has not waited yet
   std::uint64_t next_drain_ns_ = 0;
-  std::uint16_t next_id_ = 0;  // of the IPv4 header
-  std::vector<UdpFlow> flows_;
+  std::vector<UdpTemplate> templates_;  // of each destination
 
   Tally packets_, bytes_, calls_, dropped_;
 };

@@ -10,17 +10,17 @@ bool Station::handle(std::span<const std::byte> frame) {
   if (!device_.has_ethernet()) return false;
   Arp arp;
   if (read_arp(frame, arp)) {
-    neighbors_.learn(arp.from_address, arp.from_mac);
-    if (arp.to_address != neighbors_.own_address()) return false;
+    neighbours_.learn(arp.from_address, arp.from_mac);
+    if (arp.to_address != neighbours_.own_address()) return false;
     if (arp.kind == ArpKind::request) {
       if (const std::span<std::byte> out = next_waiting(kArpFrameBytes); !out.empty()) {
-        write_arp(out.data(), {ArpKind::reply, device_.mac(), neighbors_.own_address(), arp.from_address}, arp.from_mac);
+        write_arp(out.data(), {ArpKind::reply, device_.mac(), neighbours_.own_address(), arp.from_address}, arp.from_mac);
         flush();
       }
     }
     return true;
   }
-  if (!is_echo_request(frame, neighbors_.own_address())) return false;
+  if (!is_echo_request(frame, neighbours_.own_address())) return false;
   if (const std::span<std::byte> out = next_waiting(frame.size()); !out.empty()) {
     std::memcpy(out.data(), frame.data(), frame.size());
     answer_echo(out);
@@ -31,15 +31,15 @@ bool Station::handle(std::span<const std::byte> frame) {
 
 void Station::ask(std::size_t hop) {
   if (const std::span<std::byte> out = next_waiting(kArpFrameBytes); !out.empty()) {
-    write_arp(out.data(), {ArpKind::request, device_.mac(), neighbors_.own_address(), neighbors_.hop_address(hop)}, {});
+    write_arp(out.data(), {ArpKind::request, device_.mac(), neighbours_.own_address(), neighbours_.hop_address(hop)}, {});
     flush();
   }
 }
 
 void Station::ask_again(std::uint64_t now_ns) {
   // The first time is right after set-up, which has asked already.
-  for (std::size_t hop = 0; next_asking_ns_ != 1 && hop < neighbors_.hop_count(); ++hop) {
-    if (neighbors_.hop_address(hop) != neighbors_.own_address()) ask(hop);
+  for (std::size_t hop = 0; next_asking_ns_ != 1 && hop < neighbours_.hop_count(); ++hop) {
+    if (neighbours_.hop_address(hop) != neighbours_.own_address()) ask(hop);
   }
   next_asking_ns_ = now_ns + kAskingPeriodNs;
 }

@@ -11,13 +11,13 @@
 
 #include "arp.hpp"
 #include "device.hpp"
-#include "neighbors.hpp"
+#include "neighbours.hpp"
 
 namespace nanet::link::dpdk {
 
 class Station {
  public:
-  Station(Device& device, Neighbors& neighbors) : device_(device), neighbors_(neighbors) {}
+  Station(Device& device, Neighbours& neighbours) : device_(device), neighbours_(neighbours) {}
 
   // A frame that is not UDP. True: it was for this station.
   bool handle(std::span<const std::byte> frame);
@@ -48,7 +48,7 @@ class Station {
   void flush();
 
   Device& device_;
-  Neighbors& neighbors_;
+  Neighbours& neighbours_;
   std::uint64_t next_asking_ns_ = 1;  // 0 is no time: who has no clock asks for nothing
   std::uint32_t waiting_count_ = 0;
   std::array<Waiting, 8> waiting_;  // to be sent when the transmit queue is free; whoever finds no place here asks again

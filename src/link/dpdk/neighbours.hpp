@@ -16,10 +16,10 @@
 
 namespace nanet::link::dpdk {
 
-class Neighbors {
+class Neighbours {
  public:
   // Reads address, gateway and destinations. Throws SetupError: no own address, or a destination that nothing leads to.
-  explicit Neighbors(const DpdkConfig& config);
+  explicit Neighbours(const DpdkConfig& config);
 
   // The link's own address, host order.
   std::uint32_t own_address() const { return own_address_; }

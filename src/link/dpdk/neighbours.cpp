@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neighbors.hpp"
+#include "neighbours.hpp"
 
 #include <arpa/inet.h>
 
@@ -54,7 +54,7 @@ Network parse_network(const DpdkConfig& config) {
 
 }  // namespace
 
-Neighbors::Neighbors(const DpdkConfig& config) : destinations_(config.destinations) {
+Neighbours::Neighbours(const DpdkConfig& config) : destinations_(config.destinations) {
   const Network network = parse_network(config);
   own_address_ = network.address;
   std::optional<std::uint32_t> gateway;
@@ -77,7 +77,7 @@ Neighbors::Neighbors(const DpdkConfig& config) : destinations_(config.destinatio
   }
 }
 
-std::size_t Neighbors::hop_to(std::uint32_t address) {
+std::size_t Neighbours::hop_to(std::uint32_t address) {
   for (std::size_t i = 0; i < hops_.size(); ++i) {
     if (hops_[i].address == address) return i;
   }
@@ -85,14 +85,14 @@ std::size_t Neighbors::hop_to(std::uint32_t address) {
   return hops_.size() - 1;
 }
 
-std::string Neighbors::destination_of(std::size_t hop) const {
+std::string Neighbours::destination_of(std::size_t hop) const {
   for (std::size_t i = 0; i < destinations_.size(); ++i) {
     if (hop_of_destination_[i] == hop) return to_string(destinations_[i]);
   }
   return "";
 }
 
-void Neighbors::learn(std::uint32_t address, const MacAddress& mac) {
+void Neighbours::learn(std::uint32_t address, const MacAddress& mac) {
   for (Hop& hop : hops_) {
     if (hop.address != address) continue;
     std::uint64_t bits = 0;
@@ -101,7 +101,7 @@ void Neighbors::learn(std::uint32_t address, const MacAddress& mac) {
   }
 }
 
-MacAddress Neighbors::mac_of(std::size_t destination) const {
+MacAddress Neighbours::mac_of(std::size_t destination) const {
   const std::uint64_t bits = hops_[hop_of_destination_[destination]].mac.load(std::memory_order_relaxed);
   MacAddress mac;
   for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(bits >> (8 * (5 - i)));
