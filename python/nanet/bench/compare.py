@@ -115,7 +115,9 @@ def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *
             if entry["reason"] is None:
                 return entry | _measure(bench, comparison, say, shares)
     if not comparison.every:
-        raise ConfigError([f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or compare all that there are"])
+        raise ConfigError(
+            [f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or compare all that there are"]
+        )
     say(f"--- {variant.name}: left out, {entry['reason']}")
     return entry
 
@@ -189,30 +191,36 @@ def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: floa
 
 def _sockperf(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
     """Round trips over the cable, both sides spinning and both blocking; null where sockperf is not installed."""
-    found: dict[str, Any] = {"spinning_us": None, "blocking_us": None}
+    found: dict[str, Any] = {"spinning_us": None, "blocking_us": None, "problems": []}
     if not sockperf.available():
         return found
     with VethPair() as pair:
         for waiting in ("spinning", "blocking"):
-            trip = sockperf.ping_pong(
-                cores, message_bytes=MESSAGE_BYTES, duration_s=comparison.sockperf_s, pair=pair,
-                waiting="spinning" if waiting == "spinning" else "blocking",
-            )  # fmt: skip
-            found[f"{waiting}_us"] = trip.latency_us
-            say(f"sockperf, {waiting}: p50 {trip.latency_us['p50']:.1f}  p99.9 {trip.latency_us['p99_9']:.1f} us")
+            try:
+                latency = sockperf.ping_pong(
+                    cores, message_bytes=MESSAGE_BYTES, duration_s=comparison.sockperf_s, pair=pair,
+                    waiting="spinning" if waiting == "spinning" else "blocking",
+                ).latency_us  # fmt: skip
+            except sockperf.SockperfError as error:  # on a busy machine it may find no time; that must not cost the other figures
+                found["problems"].append(f"{waiting}: {error}")
+                say(f"sockperf, {waiting}: {error}")
+                continue
+            found[f"{waiting}_us"] = latency
+            say(f"sockperf, {waiting}: p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f} us")
     return found
 
 
 def joined_sockperf(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands under `peers.sockperf`: means of before and after, the lower min and the higher max."""
+    """What stands under `peers.sockperf`: means of before and after, the lower min and the higher max; one alone where the other failed."""
     result: dict[str, Any] = {"version": sockperf.version(), "install": sockperf.INSTALL, "message_bytes": MESSAGE_BYTES}
     for key in ("spinning_us", "blocking_us"):
-        one, two = before[key], after[key]
+        one, two = before[key] or after[key], after[key] or before[key]
         result[key] = None
         if one and two:
             result[key] = {name: round((one[name] + two[name]) / 2, 3) for name in KEPT_US if name in one and name in two}
             result[key] |= {"min": min(one["min"], two["min"]), "max": max(one["max"], two["max"])}
-    return result | {"before": dict(before), "after": dict(after)}
+    problems = [*before["problems"], *after["problems"]]
+    return result | {"before": dict(before), "after": dict(after), "problems": problems}
 
 
 def _rate_peers(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:

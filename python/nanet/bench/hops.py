@@ -18,6 +18,7 @@ from nanet.netns import InterfaceCounts
 HEADER_BYTES = 42  # Ethernet, IPv4, UDP
 MARKERS = 6  # of each board: three before, three after
 SUPER_PACKETS_MAX = 64  # packets of one super-packet at most
+LOST_AT_AN_END = "lost_at_an_end"  # with the run marker, so that sequence numbers cannot tell
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,14 @@ class Hop:
     def plain(self) -> dict[str, Any]:
         """As JSON keys."""
         named = {name: count for name, count in self.named.items() if count}
-        return {"hop": self.name, "unit": self.unit, "in": self.entered, "out": self.left, "named": named, "unexplained": self.unexplained}
+        return {
+            "hop": self.name,
+            "unit": self.unit,
+            "in": self.entered,
+            "out": self.left,
+            "named": named,
+            "unexplained": self.unexplained,
+        }
 
 
 def sheet(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
@@ -97,14 +105,15 @@ def _decoded(result: Mapping[str, Any]) -> list[Hop]:
     lost = {name: int(counters[name]) for name in books.PACKET_LOSSES}
     numbered = Hop("sequence numbers", int(emulator["packets_sent"]), good, lost)
     if counters["packets_marker"] < MARKERS * int(emulator["config"]["boards"]):  # without end marker the end is not known
-        _name(numbered, "lost_at_an_end", engine["links"][0]["stats"]["rx_kernel_dropped"] * SUPER_PACKETS_MAX)
+        _name(numbered, LOST_AT_AN_END, engine["links"][0]["stats"]["rx_kernel_dropped"] * SUPER_PACKETS_MAX)
     hops.append(numbered)
     if merged:
         late = {name: int(counters[name]) for name in ("parts_late", "parts_duplicate", "parts_no_room")}
         hops.append(Hop("event building", int(counters["events_received"]), int(counters["parts_merged"]), late, "parts"))
     losses = {name: count for name, count in result["losses"].items() if name != "unexplained"}
-    hops.append(Hop("events", int(result["sent"]), int(result["answered"]), losses, "events"))
-    return hops
+    events = Hop("events", int(result["sent"]), int(result["answered"]), losses, "events")
+    _name(events, LOST_AT_AN_END, numbered.named.get(LOST_AT_AN_END, 0) * int(emulator["config"]["events_per_packet"]))
+    return [*hops, events]
 
 
 def _back(result: Mapping[str, Any], cable: Cable) -> list[Hop]:

@@ -47,4 +47,6 @@ def guard_note() -> str:
     stopped_ms = (period_us - runtime_us) / 1e3
     major, minor = (int(part) for part in os.uname().release.split(".")[:2])
     when = "whenever an ordinary thread wants its core" if (major, minor) >= (6, 12) else "always"
-    return f"real-time guard is on: the engine's thread stands still for up to {stopped_ms:.0f} ms of {period_us / 1e3:.0f} ms, {when}"
+    return (
+        f"real-time guard is on: the engine's thread stands still for up to {stopped_ms:.0f} ms of {period_us / 1e3:.0f} ms, {when}"
+    )

@@ -62,7 +62,13 @@ def ping_pong(
     """
     if not available():
         raise SockperfError(f"there is no sockperf (it is not on the PATH) install it: {INSTALL}")
-    common = ["-i", pair.engine.address if pair else "127.0.0.1", "-p", str(port), *(["--nonblocked"] if waiting == "spinning" else [])]
+    common = [
+        "-i",
+        pair.engine.address if pair else "127.0.0.1",
+        "-p",
+        str(port),
+        *(["--nonblocked"] if waiting == "spinning" else []),
+    ]
     server_command = [*(pair.engine.namespace.prefix() if pair else []), *_pin(cores.engine), "sockperf", "server", *common]
     client_command = [
         *(pair.boards.namespace.prefix() if pair else []), *_pin(cores.emulator), "sockperf", "ping-pong", *common,

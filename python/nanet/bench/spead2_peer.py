@@ -40,7 +40,7 @@ def measure(
     """What stands under `peers.spead2`. search: steps, repeats and length of a run are its; rates are packets a second here."""
     result: dict[str, Any] = {"version": version(), "install": INSTALL, "packet_bytes": packet_bytes}
     if result["version"] is None:
-        return result | {"critical_rate_packets_per_s": None, "limited_by": None, "steps": []}
+        return result | {"critical_rate_packets_per_s": None, "limited_by": None, "steps": [], "problems": []}
     steps: list[dict[str, Any]] = []
 
     def passes(rate: float) -> bool:
@@ -50,16 +50,22 @@ def measure(
             if runs[-1]["failure"]:
                 break
         steps.append({"rate_packets_per_s": rate, "passed": not runs[-1]["failure"], "failure": runs[-1]["failure"], "runs": runs})
-        say(f"{rate / 1e3:8.1f} kpacket/s  spead2 {'no loss' if not runs[-1]['failure'] else 'fails (' + runs[-1]['failure'] + ')'}")
+        say(
+            f"{rate / 1e3:8.1f} kpacket/s  spead2 {'no loss' if not runs[-1]['failure'] else 'fails (' + runs[-1]['failure'] + ')'}"
+        )
         return not runs[-1]["failure"]
 
     own = RateSearch(lowest=LOWEST, highest=HIGHEST, steps=search.steps)
-    critical = bisect(own, passes)
+    try:
+        critical = bisect(own, passes)
+    except sockperf.SockperfError as error:
+        return result | {"critical_rate_packets_per_s": None, "limited_by": None, "steps": steps, "problems": [str(error)]}
     limited = any(step["failure"] == "sender" for step in steps if step["rate_packets_per_s"] > critical)
     return result | {
         "critical_rate_packets_per_s": critical,
         "limited_by": "sender" if limited else ("search range" if critical >= HIGHEST else "receiver"),
         "steps": sorted(steps, key=lambda step: float(step["rate_packets_per_s"])),
+        "problems": [],
     }
 
 

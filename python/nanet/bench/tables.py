@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,6 @@ from nanet.bench.testpmd import DRIVERS
 
 WIDTH = 100
 NAMES = (("min", "min"), ("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99_9", "p99.9"), ("p99_99", "p99.99"), ("max", "max"))
-LEFT_OUT = 60  # letters of a reason
 
 
 def latency_table(result: Mapping[str, Any]) -> list[str]:
@@ -58,19 +58,23 @@ def peer_rates(peers: Mapping[str, Any]) -> list[tuple[str, float, str]]:
 
 
 def _left_out(result: Mapping[str, Any]) -> list[str]:
-    lines = [f"{link['name']}: {_cut(link['reason'])}" for link in result["links"] if link["reason"] is not None]
+    lines = [f"{link['name']}: {link['reason']}" for link in result["links"] if link["reason"] is not None]
     for name, peer in result["peers"].items():
         if peer["version"] is None:
             lines.append(f"{name}: absent; {peer['install']}")
-        lines += [f"{name}: {_cut(problem)}" for problem in peer.get("problems", ())]
-    return lines
+        lines += [f"{name}: {problem}" for problem in peer.get("problems", ())]
+    return _wrapped(lines)
 
 
 def _sums(result: Mapping[str, Any]) -> list[str]:
     runs = sum(link["runs"] for link in result["links"])
     packets = sum(link["packets_sent"] for link in result["links"])
     lines = [f"unexplained packets: {result['unexplained_packets']:,} of {packets:,} in {runs} runs"]
-    return lines + [f"  {where}"[:WIDTH] for where in result["unexplained_at"]]
+    return lines + _wrapped([f"  {where}" for where in result["unexplained_at"]])
+
+
+def _wrapped(lines: Sequence[str]) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="    ")]
 
 
 def _times(latency: Mapping[str, float] | None) -> list[str]:
@@ -83,10 +87,6 @@ def _us(value: float | None) -> str:
 
 def _ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LEFT_OUT else text[: LEFT_OUT - 3] + "..."
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

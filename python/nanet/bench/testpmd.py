@@ -19,7 +19,10 @@ from nanet.netns import VethPair
 
 PROGRAM = "dpdk-testpmd"
 INSTALL = "apt-get install dpdk"
-DRIVERS = {"af_packet": "net_af_packet{n},iface={interface}", "af_xdp": "net_af_xdp{n},iface={interface},start_queue=0,queue_count=1"}
+DRIVERS = {
+    "af_packet": "net_af_packet{n},iface={interface}",
+    "af_xdp": "net_af_xdp{n},iface={interface},start_queue=0,queue_count=1",
+}
 MEMORY = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry")
 STARTS_S = 3.0  # until it forwards; its figures of these seconds do not count
 _SHOW = re.compile(r"NIC statistics for port (\d+)|Rx-pps:\s+(\d+)")
@@ -68,7 +71,9 @@ def _forward(driver: str, cores: CorePlan, frame_bytes: int, duration_s: float) 
             sockperf.end(program)
         shown = shows(text)[int(STARTS_S) :]
         if not shown:
-            return None, next((line for line in reversed(text.splitlines()) if "Cause" in line or "rror" in line), "it gave no figure")
+            return None, next(
+                (line for line in reversed(text.splitlines()) if "Cause" in line or "rror" in line), "it gave no figure"
+            )
         return float(median(shown)), None
 
 
