@@ -39,6 +39,7 @@ class Comparison:
     repeat_s: float = 5.0
     sockperf_s: float = 3.0
     testpmd_s: float = 5.0
+    peers: bool = True  # measure them too
 
 
 class Bench:
@@ -192,7 +193,7 @@ def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: floa
 def _sockperf(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
     """Round trips over the cable, both sides spinning and both blocking; null where sockperf is not installed."""
     found: dict[str, Any] = {"spinning_us": None, "blocking_us": None, "problems": []}
-    if not sockperf.available():
+    if not comparison.peers or not sockperf.available():
         return found
     with VethPair() as pair:
         for waiting in ("spinning", "blocking"):
@@ -224,9 +225,12 @@ def joined_sockperf(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
 
 def _rate_peers(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
+    frame_bytes = MESSAGE_BYTES + hops.HEADER_BYTES
+    if not comparison.peers:
+        return {"spead2": spead2_peer.without_figures(MESSAGE_BYTES), "testpmd": testpmd.without_figures(frame_bytes)}
     with VethPair() as pair:
         spead2 = spead2_peer.measure(pair, cores, packet_bytes=MESSAGE_BYTES, search=comparison.search, say=say)
-    forwarded = testpmd.measure(cores, frame_bytes=MESSAGE_BYTES + hops.HEADER_BYTES, duration_s=comparison.testpmd_s)
+    forwarded = testpmd.measure(cores, frame_bytes=frame_bytes, duration_s=comparison.testpmd_s)
     for driver in testpmd.DRIVERS:
         if figure := forwarded[f"{driver}_packets_per_s"]:
             say(f"{figure / 1e3:8.1f} kpacket/s  testpmd, {driver}")

@@ -13,7 +13,7 @@ import json
 import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nanet.bench import sockperf
@@ -27,6 +27,7 @@ HEAP_BYTES = 1 << 20
 KEPT_SHARE = 0.95  # of the rate that the sender must have kept
 LOWEST, HIGHEST = 1e4, 2e6  # packets/s
 READY_WITHIN_S, LATE_S = 20.0, 5.0
+STARTS_S = 0.05  # of the sender, which does not count
 
 
 def version() -> str | None:
@@ -34,13 +35,21 @@ def version() -> str | None:
     return importlib.metadata.version("spead2") if importlib.util.find_spec("spead2") else None
 
 
+def without_figures(packet_bytes: int, problems: Sequence[str] = ()) -> dict[str, Any]:
+    """What stands under `peers.spead2` when it was not measured."""
+    return {
+        "version": version(), "install": INSTALL, "packet_bytes": packet_bytes, "critical_rate_packets_per_s": None, "limited_by": None,
+        "steps": [], "problems": list(problems),
+    }  # fmt: skip
+
+
 def measure(
     pair: VethPair, cores: CorePlan, *, packet_bytes: int, search: RateSearch, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """What stands under `peers.spead2`. search: steps, repeats and length of a run are its; rates are packets a second here."""
-    result: dict[str, Any] = {"version": version(), "install": INSTALL, "packet_bytes": packet_bytes}
+    result = without_figures(packet_bytes)
     if result["version"] is None:
-        return result | {"critical_rate_packets_per_s": None, "limited_by": None, "steps": [], "problems": []}
+        return result
     steps: list[dict[str, Any]] = []
 
     def passes(rate: float) -> bool:
@@ -59,7 +68,7 @@ def measure(
     try:
         critical = bisect(own, passes)
     except sockperf.SockperfError as error:
-        return result | {"critical_rate_packets_per_s": None, "limited_by": None, "steps": steps, "problems": [str(error)]}
+        return without_figures(packet_bytes, [str(error)]) | {"steps": steps}
     limited = any(step["failure"] == "sender" for step in steps if step["rate_packets_per_s"] > critical)
     return result | {
         "critical_rate_packets_per_s": critical,
@@ -101,9 +110,11 @@ def one_run(pair: VethPair, cores: CorePlan, packet_bytes: int, packets_per_s: f
 
 def outcome(sent: dict[str, Any], received: dict[str, Any], packet_bytes: int, packets_per_s: float) -> dict[str, Any]:
     """Joins what the two ends say."""
-    kept = sent["bytes"] / packet_bytes / sent["elapsed_s"]
+    packets = sent["bytes"] / packet_bytes
+    kept = packets / sent["elapsed_s"]
     lost = sent["heaps"] - received["heaps"]
-    failure = "receiver" if lost else "sender" if kept < KEPT_SHARE * packets_per_s else None
+    slow = sent["elapsed_s"] > packets / (KEPT_SHARE * packets_per_s) + STARTS_S
+    failure = "receiver" if lost else "sender" if slow else None
     return {
         "heaps_sent": sent["heaps"], "heaps_received": received["heaps"], "packets_received": received["packets"],
         "kept_packets_per_s": round(kept), "failure": failure,

@@ -90,8 +90,11 @@ def _ratio(value: float | None) -> str:
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns, the first set left and the others right, two spaces apart where that fits."""
     widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
-    return [
-        "  ".join(cell.ljust(width) if n == 0 else cell.rjust(width) for n, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
-        for row in (head, *rows)
-    ]  # fmt: skip
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= WIDTH else " "
+    lines = []
+    for row in (head, *rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append(gap.join(cells).rstrip())
+    return lines

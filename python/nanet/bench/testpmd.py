@@ -37,16 +37,21 @@ def version() -> str | None:
     return found[1] if found else "not known"
 
 
+def without_figures(frame_bytes: int) -> dict[str, Any]:
+    """What stands under `peers.testpmd` when it was not measured."""
+    figures = {f"{driver}_packets_per_s": None for driver in DRIVERS}
+    return {"version": version(), "install": INSTALL, "frame_bytes": frame_bytes} | figures | {"problems": []}
+
+
 def measure(cores: CorePlan, *, frame_bytes: int, duration_s: float) -> dict[str, Any]:
     """What stands under `peers.testpmd`. Of each driver the packets a second received over both ends, or why there is no figure."""
-    result: dict[str, Any] = {"version": version(), "install": INSTALL, "frame_bytes": frame_bytes}
-    keys = [f"{driver}_packets_per_s" for driver in DRIVERS]
+    result = without_figures(frame_bytes)
     if result["version"] is None:
-        return result | dict.fromkeys(keys) | {"problems": []}
+        return result
     problems = []
-    for driver, key in zip(DRIVERS, keys, strict=True):
+    for driver in DRIVERS:
         rate, problem = _forward(driver, cores, frame_bytes, duration_s)
-        result[key] = rate
+        result[f"{driver}_packets_per_s"] = rate
         problems += [f"{driver}: {problem}"] if problem else []
     return result | {"problems": problems}
 

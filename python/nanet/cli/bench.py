@@ -42,6 +42,7 @@ LinkOption = Annotated[
         help="Compare these links (docs/design/links-compared.md names them) over two network namespaces, beside their peers. Needs root.",
     ),
 ]  # fmt: skip
+PeersOption = Annotated[bool, typer.Option("--peers/--no-peers", help="With --link: measure the peers too, or leave them out.")]
 Lowest = Annotated[
     float | None, typer.Option("--lowest", help="Lowest rate of the search [events/s]; by default 1e6, or 1e5 with --link.")
 ]
@@ -56,6 +57,7 @@ def bench_rate(
     events_per_packet: EventsPerPacket = 16,
     topology: TopologyOption = Topology.RUN_TO_COMPLETION,
     link: LinkOption = None,
+    peers: PeersOption = True,
     lowest: Lowest = None,
     highest: Highest = 40e6,
     steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
@@ -87,7 +89,7 @@ def bench_rate(
     if short:
         search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
     if link is not None:
-        _compare("rate", link, search, short, out, json_file, csv_file)
+        _compare("rate", link, peers, search, short, out, json_file, csv_file)
     result = rate.run(search, _say)
     critical = result["critical_rate_events_per_s"]
     _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
@@ -99,6 +101,7 @@ def bench_rate(
 def bench_latency(
     rate: Rate = 1e6,
     link: LinkOption = None,
+    peers: PeersOption = True,
     lowest: Lowest = None,
     highest: Highest = 40e6,
     burst: Burst = 1,
@@ -138,7 +141,7 @@ def bench_latency(
         from nanet.bench.rate import RateSearch
 
         search = RateSearch(loop, lowest or 1e5, highest, 4, 1, 0.3) if short else RateSearch(loop, lowest or 1e5, highest, 9)
-        _compare("latency", link, search, short, out, json_file, csv_file, repeats, duration)
+        _compare("latency", link, peers, search, short, out, json_file, csv_file, repeats, duration)
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:
         bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
@@ -185,16 +188,16 @@ def bench_rings(
 
 
 def _compare(
-    kind: str, names: str, search: Any, short: bool, out: Path, json_file: Path | None, csv_file: Path | None,
+    kind: str, names: str, peers: bool, search: Any, short: bool, out: Path, json_file: Path | None, csv_file: Path | None,
     repeats: int = 3, duration_s: float = 5.0,
 ) -> None:  # fmt: skip
     """Compares links, prints the table, writes the files, and ends the command."""
     from nanet.bench import compare, links, tables
 
     chosen, every = links.chosen(names), names.strip() == "all"
-    comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s)
+    comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s, peers=peers)
     if short:
-        comparison = compare.Comparison(chosen, every, search, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0)
+        comparison = compare.Comparison(chosen, every, search, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0, peers=peers)
     result = (compare.run_rate if kind == "rate" else compare.run_latency)(comparison, _say)
     _say("")
     for line in (tables.rate_table if kind == "rate" else tables.latency_table)(result):

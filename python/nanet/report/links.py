@@ -13,7 +13,7 @@ from nanet.histogram import Histogram
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 
-STYLES = tuple(f"line k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
+STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
 BAR, GAP, LABEL, WIDTH = 18, 8, 190, 880
 
 
@@ -98,12 +98,20 @@ def _latency_table(result: Mapping[str, Any]) -> str:
 
 
 def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
-    lines = []
+    lines: list[tuple[str, str, Histogram]] = []
+    names: list[tuple[str, str]] = []
     for n, link in enumerate(ran):
         half = [load for load in link["loads"] if load["share"] == HALF and load["latency_histogram"]]
         if half:
-            lines.append((str(link["name"]), STYLES[n % len(STYLES)], Histogram.decode(half[0]["latency_histogram"])))
-    return survival_chart(lines, budget_us)
+            style = STYLES[n % len(STYLES)]
+            names.append((str(link["name"]), style))
+            lines.append(("", style, Histogram.decode(half[0]["latency_histogram"])))
+    items = "".join(
+        f'<span><svg viewBox="0 0 34 14" width="34" height="14" aria-hidden="true"><path class="line {style}" d="M1 7H33"/></svg>'
+        f"{escape(name)}</span>"
+        for name, style in names
+    )
+    return f'<p class="legend">{items}</p>' + survival_chart(lines, budget_us)
 
 
 def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
