@@ -156,7 +156,7 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
 
 def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say) -> dict[str, Any]:
     """The runs at one share of the critical rate, together."""
-    loop = replace(comparison.search.loop, rate_events_per_s=events_per_s, duration_s=comparison.repeat_s)
+    loop = rate.loop_at(events_per_s, replace(comparison.search, repeat_s=comparison.repeat_s))
     whole, clean = Histogram(), Histogram()
     runs: list[dict[str, Any]] = []
     for _ in range(comparison.repeats):
