@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from loops import nanet, wait_for
+from nanet import _core
+from nanet.bench import links
 from nanet.netns import Namespace, NamespaceError, VethPair
 from test_commands import QUIET_BUDGET, check_keys
 
@@ -168,21 +170,35 @@ def test_bench_latency_of_a_link(tmp_path: Path) -> None:
     assert "Balance sheets" in (tmp_path / "bench-latency-links.html").read_text()
 
 
-def test_bench_rate_of_a_link(tmp_path: Path) -> None:
+def test_every_link_of_this_build_balances(tmp_path: Path) -> None:
+    """All that can run here runs, loses nothing at a low rate, and has every packet explained; what cannot says why."""
     with a_pair() as pair:
         if pair is None:
             return
     done = nanet(
-        "bench", "rate", "--link", "blocking,spinning", "--no-peers", "--short", "--lowest", "1e4", "--highest", "1e5", "--out", tmp_path, "--json",
-        tmp_path / "r.json", expect=None,
+        "bench", "rate", "--link", "all", "--no-peers", "--short", "--lowest", "1e4", "--highest", "1e5", "--out", tmp_path, "--json",
+        tmp_path / "r.json", expect=None, timeout_s=280,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stdout + done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
     check_keys(result, "bench rate --link")
     assert result["unexplained_packets"] == 0, done.stdout
-    assert [link["name"] for link in result["links"]] == ["blocking", "spinning"]
+    assert [link["name"] for link in result["links"]] == list(links.NAMES)
+    back_ends = _core.build_info()["back_ends"]
+    for variant, link in zip(links.VARIANTS, result["links"], strict=True):
+        if link["reason"] is None:
+            assert link["runs"] >= 2
+            assert link["path"]
+        else:
+            assert ("not in this build" in link["reason"]) != back_ends[variant.back_end], link["reason"]
+            warnings.warn(f"NOT RUN: {variant.name}: {link['reason']}", stacklevel=1)
+    assert all(link["reason"] is None for link in result["links"][:4]), done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if "---" not in line and "report" not in line) <= 100
 
 
 def test_a_link_that_cannot_run_is_an_error_if_named(tmp_path: Path) -> None:
     assert "there is no link 'token-ring' to compare" in nanet("bench", "rate", "--link", "token-ring", expect=2).stderr
+    absent = [one.name for one in links.VARIANTS if links.missing(one)]
+    for name in absent[:1]:
+        error = nanet("bench", "rate", "--link", f"gro,{name}", "--out", tmp_path, "--short", "--no-peers", expect=2).stderr
+        assert f"link {name} cannot be compared (not in this build" in error

@@ -85,6 +85,7 @@ class Bench:
 
 def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:
     """The result as `nanet bench rate --link --json` writes it. Raises ConfigError, EngineError, NamespaceError, SockperfError."""
+    _check(comparison)
     cores = plan_cores()
     found = [_link(variant, comparison, cores, say, shares=()) for variant in comparison.variants]
     peers = _rate_peers(comparison, cores, say)
@@ -93,6 +94,7 @@ def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:
 
 def run_latency(comparison: Comparison, say: Say) -> dict[str, Any]:
     """The result as `nanet bench latency --link --json` writes it. Raises as run_rate does."""
+    _check(comparison)
     cores = plan_cores()
     before = _sockperf(comparison, cores, say)
     found = [_link(variant, comparison, cores, say, shares=comparison.shares) for variant in comparison.variants]
@@ -121,6 +123,18 @@ def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *
         )
     say(f"--- {variant.name}: left out, {entry['reason']}")
     return entry
+
+
+def _refusal(variant: Variant, reason: str) -> ConfigError:
+    return ConfigError([f"link {variant.name} cannot be compared ({reason}) leave it out, or compare all that there are"])
+
+
+def _check(comparison: Comparison) -> None:
+    """A link that was named and is not in this build is refused before anything is measured."""
+    for variant in comparison.variants:
+        reason = links.missing(variant)
+        if reason is not None and not comparison.every:
+            raise _refusal(variant, reason)
 
 
 def _probe(bench: Bench, comparison: Comparison) -> str | None:
