@@ -98,6 +98,21 @@ class End:
         rx, tx = stats["rx"], stats["tx"]
         return InterfaceCounts(rx["packets"], rx["bytes"], rx["dropped"], tx["packets"], tx["bytes"], tx["dropped"])
 
+    def kernel_counts(self) -> tuple[int, int]:
+        """(ICMP messages sent, UDP packets for a port where nobody listens) since the pair was made."""
+        with self.namespace.entered():
+            return snmp_counts(Path("/proc/thread-self/net/snmp").read_text())
+
+
+def snmp_counts(text: str) -> tuple[int, int]:
+    """(ICMP messages sent, UDP packets for a port where nobody listens) of the text of /proc/net/snmp."""
+    table: dict[str, dict[str, int]] = {}
+    lines = text.splitlines()
+    for head, row in zip(lines[::2], lines[1::2], strict=True):
+        name, *keys = head.split()
+        table[name] = dict(zip(keys, map(int, row.split()[1:]), strict=True))
+    return table["Icmp:"]["OutMsgs"], table["Udp:"]["NoPorts"]
+
 
 class VethPair:
     """`with VethPair() as pair: ...`: pair.boards and pair.engine are the ends. One pair a process at a time.

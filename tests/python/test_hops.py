@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from made_up_links import ANSWERS, ON_WIRE, PACKET_BYTES, PACKETS, cable, counts, forward_bytes, run
 from nanet.bench import hops
+from nanet.netns import snmp_counts
 
 
 def named(balance: dict[str, Any]) -> dict[str, dict[str, int]]:
@@ -124,3 +125,29 @@ def test_event_building_is_a_hop() -> None:
     balance = hops.sheet(run(counters=parts, merge={"window_us": 200}), cable())
     assert unexplained(balance) == {"event building": 1}
     assert hops.unexplained_text(balance) == "1 parts at event building"
+
+
+@pytest.mark.parametrize("coalesced", [False, True])
+def test_answers_that_came_too_late(coalesced: bool) -> None:
+    """The emulator gave up, its socket is closed, and its kernel says so to the engine by ICMP."""
+    whole = cable(ON_WIRE, coalesced=coalesced)
+    there = whole.boards
+    frames, quoted = ON_WIRE + 6, there.tx_bytes + 6 * 150
+    boards = counts(there.rx_frames, there.rx_bytes, frames, quoted)
+    engine = counts(frames, quoted, whole.engine.tx_frames, whole.engine.tx_bytes)
+    result = run(emulator={"answer_packets": ANSWERS - 40})
+    told = hops.Cable(boards, engine, coalesced, icmp=6, too_late=40)
+    assert hops.sheet(result, told)["unexplained_packets"] == 0
+    assert named(hops.sheet(result, told))["answers' receiver"] == {"too_late": 40}
+    unread = run(emulator={"answer_packets": ANSWERS - 50 * 64}, top={"losses": {"answers_lost": 5000}})
+    assert named(hops.sheet(unread, told))["answers' receiver"]["unread"] == 3200 - 40 * (64 if coalesced else 1)
+    untold = hops.Cable(boards, engine, coalesced)
+    assert unexplained(hops.sheet(unread, untold))["answers' receiver"] == 3200
+    assert unexplained(hops.sheet(result, untold)).keys() == {"boards' socket", "link", "answers' receiver"}
+
+
+def test_what_a_kernel_says_of_its_packets() -> None:
+    text = (
+        "Ip: Forwarding DefaultTTL\nIp: 2 64\nIcmp: InMsgs OutMsgs\nIcmp: 3 6\nUdp: InDatagrams NoPorts InErrors\nUdp: 900 899 1\n"
+    )
+    assert snmp_counts(text) == (6, 899)

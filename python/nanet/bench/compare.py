@@ -56,11 +56,13 @@ class Bench:
         """One run, with its balance sheet under `balance`. Raises EngineError and ConfigError."""
         configs = links.configs(self.variant, loop, self.pair, self.cores)
         ends = (self.pair.boards, self.pair.engine)
-        before = [end.counts() for end in ends]
+        before, told = [end.counts() for end in ends], self.pair.boards.kernel_counts()
         with arp.Counter(self.pair.boards if not self.variant.engine_address else None) as asked:
             result = demo.run_loop(*configs, self.cores, pair=self.pair, when_ready=self._ready)
             after = [end.counts() for end in ends]
-            cable = hops.Cable(after[0] - before[0], after[1] - before[1], self.variant.coalesced, asked.count())
+            icmp, too_late = (now - then for now, then in zip(self.pair.boards.kernel_counts(), told, strict=True))
+            crossed = (after[0] - before[0], after[1] - before[1])
+            cable = hops.Cable(*crossed, self.variant.coalesced, asked.count(), icmp, too_late)
         if result["emulator"]["stopped_early"]:
             raise KeyboardInterrupt
         result["balance"] = hops.sheet(result, cable)

@@ -16,6 +16,7 @@ from nanet import books, wire
 from nanet.netns import InterfaceCounts
 
 HEADER_BYTES = 42  # Ethernet, IPv4, UDP
+ICMP_QUOTE_BYTES = 576 + 14 - HEADER_BYTES  # more than a UDP header, of an ICMP message at most
 MARKERS = 6  # of each board: three before, three after
 SUPER_PACKETS_MAX = 64  # packets of one super-packet at most
 LOST_AT_AN_END = "lost_at_an_end"  # with the run marker, so that sequence numbers cannot tell
@@ -23,12 +24,18 @@ LOST_AT_AN_END = "lost_at_an_end"  # with the run marker, so that sequence numbe
 
 @dataclass(frozen=True)
 class Cable:
-    """What crossed the cable during a run, by both ends' counters. arp: frames each way that were ARP, of a link with its own network stack."""
+    """What crossed the cable during a run, by both ends' counters.
+
+    arp: frames each way that were ARP, of a link with its own network stack. icmp: frames to the engine in which the boards' kernel says that
+    nobody listens any more. too_late: answers that this was said of.
+    """
 
     boards: InterfaceCounts
     engine: InterfaceCounts
     coalesced: bool
     arp: int = 0
+    icmp: int = 0
+    too_late: int = 0
 
 
 @dataclass
@@ -81,8 +88,8 @@ def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     data = link["rx_packets"] - counters["packets_marker"]
     packet_bytes = (link["rx_bytes"] - counters["packets_marker"] * wire.MGP_MARKER_BYTES) / data if data > 0 else 0.0
     all_bytes = emulator["packets_sent"] * packet_bytes + (given - emulator["packets_sent"]) * wire.MGP_MARKER_BYTES
-    on_wire = _packets(cable.boards.tx_frames, cable.boards.tx_bytes, cable, given, all_bytes)
-    arrived = _packets(cable.engine.rx_frames, cable.engine.rx_bytes, cable, given, all_bytes)
+    on_wire = _packets(cable.boards.tx_frames, cable.boards.tx_bytes, cable, given, all_bytes, cable.icmp)
+    arrived = _packets(cable.engine.rx_frames, cable.engine.rx_bytes, cable, given, all_bytes, cable.icmp)
     sent = Hop("boards' socket", given, on_wire)
     _name(sent, "tx_dropped", emulator["tx_dropped"])
     _name(sent, "interface_tx_dropped", cable.boards.tx_dropped)
@@ -128,18 +135,23 @@ def _back(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     _name(left, "interface_tx_dropped", cable.engine.tx_dropped)
     came = Hop("answers' receiver", arrived, int(emulator["answer_packets"]))
     _name(came, "kernel_dropped", emulator["answers_kernel_dropped"])
+    _name(came, "too_late", cable.too_late * (SUPER_PACKETS_MAX if cable.coalesced else 1))
     _name(came, "interface_rx_dropped", cable.boards.rx_dropped)
+    if cable.too_late:  # the emulator had given up while answers still came: some lay in its socket when it was closed
+        _name(came, "unread", result["losses"].get("answers_lost", 0))
     return [written, left, Hop("cable back", on_wire, arrived), came]
 
 
-def _packets(frames: int, frame_bytes: int, cable: Cable, sent: int, sent_bytes: float) -> int:
+def _packets(frames: int, frame_bytes: int, cable: Cable, sent: int, sent_bytes: float, icmp: int = 0) -> int:
     """Packets on the wire. A super-packet is one frame with one header, so with those it is the bytes that say how many are missing.
 
-    sent, sent_bytes: packets that should be there, and the sum of their payloads.
+    sent, sent_bytes: packets that should be there, and the sum of their payloads. icmp: frames that are no packets.
     """
     if not cable.coalesced or sent == 0:
-        return frames - cable.arp
+        return frames - cable.arp - icmp
     missing = sent_bytes - (frame_bytes - HEADER_BYTES * frames)
+    if missing < 0:  # an ICMP message quotes what it is about, up to a length
+        missing = min(0.0, missing + icmp * ICMP_QUOTE_BYTES)
     packets = missing / (sent_bytes / sent)
     return sent - (round(packets) or (1 if missing >= 1 else -1 if missing <= -1 else 0))
 

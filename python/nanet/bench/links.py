@@ -19,7 +19,7 @@ from nanet.netns import VethPair
 RING_PACKETS = 16384
 XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": 2 * RING_PACKETS}  # a half is for sending
 DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
-DRAIN_MS = 500  # so that answers of a full socket buffer still come
+DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
 
 BackEnd = Literal["udp", "xdp", "dpdk"]
 
