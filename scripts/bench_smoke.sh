@@ -35,8 +35,9 @@ done
 
 # Exit status 1 is a promise that was broken (too slow, loss): allowed here, as long as the figures are there.
 smoke() {  # key that the JSON file must hold, arguments of nanet bench
-  local key=$1 json=$out/$2.json status=0
+  local key=$1 json status=0
   shift
+  json=$out/$(tr -cs 'a-z\n' - <<<"$*").json
   echo "--- nanet bench $*"
   .venv/bin/nanet bench "$@" --short --out "$out" --json "$json" || status=$?
   ((status <= 1)) || fail "nanet bench $* broke" "exit status $status" "run it by hand"
@@ -53,6 +54,7 @@ smoke math.events_per_s rings
 smoke same_bits rings --finder almagest
 smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
+smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
 # Those for a GPU, if the GPU code was built. Without a GPU each must say so, in one line, and end with status 2.
 gpu=build/cuda-release/bench/gpu

@@ -90,7 +90,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "config_link": {"config_base"},
     "config": {"config_base", "config_errors", "config_link", "config_rich"},
 }
-PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}}
+PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}, "spead2": {"bench"}}
 
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".sv", ".cmake"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "run"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from nanet.engine_process import EngineProcess, L0tpProcess
 from nanet.histogram import LOWEST_NS, Histogram, write_hlog
 from nanet.l0tp.config import L0tpConfig
 from nanet.machine import CorePlan, keep_to, plan_cores
+from nanet.netns import VethPair
 
 OK, BROKEN = 0, 1
 RING_MIX = (0.1, 0.5, 0.25, 0.1, 0.05)  # shares of 0 to 4 rings
@@ -106,17 +107,28 @@ def run_loop(
     cores: CorePlan,
     title: str | None = None,
     l0tp_config: L0tpConfig | None = None,
+    *,
+    pair: VethPair | None = None,
+    when_ready: Callable[[EngineProcess], None] | None = None,
 ) -> dict[str, Any]:
-    """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`."""
+    """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`.
+
+    pair: engine and emulator are at its two ends; None: both here. when_ready: called once the engine listens.
+    """
     merged = engine_config.processor.merge is not None
     with contextlib.ExitStack() as processes:
         l0tp = processes.enter_context(L0tpProcess(l0tp_config)) if l0tp_config is not None else None
-        engine = processes.enter_context(EngineProcess(engine_config))
+        engine = processes.enter_context(EngineProcess(engine_config, pair.engine.namespace if pair else None))
+        if when_ready is not None:
+            when_ready(engine)
         before = os.sched_getaffinity(0)
         keep_to(cores.others)
         try:
             emulated = emulate.run(
-                emulator_config, title=title, losses=lambda: books.engine_losses(engine.counters(), merged=merged)
+                emulator_config,
+                title=title,
+                losses=lambda: books.engine_losses(engine.counters(), merged=merged),
+                namespace=pair.boards.namespace if pair else None,
             )
         finally:
             keep_to(before)

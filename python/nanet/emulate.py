@@ -6,6 +6,7 @@ The emulator's thread spins on its own core; every other thread of this process 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from nanet import books, results
 from nanet.emulator_config import EmulatorConfig
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
+from nanet.netns import Namespace
 from nanet.signals import StopSignals
 
 ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
@@ -26,19 +28,25 @@ LossReader = Callable[[], Mapping[str, int]]
 
 
 def run(
-    config: EmulatorConfig, *, title: str | None = None, losses: LossReader | None = None, ready: str | None = None
+    config: EmulatorConfig,
+    *,
+    title: str | None = None,
+    losses: LossReader | None = None,
+    ready: str | None = None,
+    namespace: Namespace | None = None,
 ) -> dict[str, Any]:
     """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
 
     title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of.
-    ready: a line to print when it has started.
+    ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
     Raises nanet._core.SetupError.
     """
     from nanet import _core
 
     table = LiveTable(title) if title else None
     with StopSignals() as stop:
-        emulator = _core.Emulator(config.model_dump(mode="json"))
+        with namespace.entered() if namespace is not None else contextlib.nullcontext():
+            emulator = _core.Emulator(config.model_dump(mode="json"))  # opens its sockets
         gc.collect()
         gc.disable()  # a collection would take milliseconds from the emulator's core
         try:

@@ -22,6 +22,7 @@ from typing import Any, Self
 from nanet.config import EngineConfig, Faults
 from nanet.config_base import Model
 from nanet.l0tp.config import L0tpConfig
+from nanet.netns import Namespace
 
 READY_WITHIN_S = 30.0
 STOP_WITHIN_S = 20.0
@@ -34,8 +35,9 @@ class EngineError(RuntimeError):
 class _Process:
     """`with ...Process(config) as process: ...; result = process.stop()`. It listens when `__enter__` returns."""
 
-    def __init__(self, config: Model, command: str, what: str) -> None:
+    def __init__(self, config: Model, command: str, what: str, namespace: Namespace | None = None) -> None:
         self._model = config
+        self._prefix = namespace.prefix() if namespace is not None else []
         self._command = command
         self._what = what
         self._folder = tempfile.TemporaryDirectory(prefix="nanet-")
@@ -44,11 +46,13 @@ class _Process:
 
     def __enter__(self) -> Self:
         folder = Path(self._folder.name)
-        (folder / "config.yaml").write_text(json.dumps(self._model.model_dump(mode="json")), encoding="utf-8")
+        # Only what was set: there are keys that must not be written for every kind of link, not even with their defaults.
+        text = json.dumps(self._model.model_dump(mode="json", exclude_unset=True))
+        (folder / "config.yaml").write_text(text, encoding="utf-8")
         ready_fd, ready_in = os.pipe()
         pipes = {"--ready-fd": ready_in, **self._open_pipes()}
         command = [
-            sys.executable, "-m", "nanet", self._command, str(folder / "config.yaml"), "--quiet", "--json",
+            *self._prefix, sys.executable, "-m", "nanet", self._command, str(folder / "config.yaml"), "--quiet", "--json",
             str(folder / "result.json"), *(word for option, end in pipes.items() for word in (option, str(end))),
         ]  # fmt: skip
         with (folder / "errors").open("wb") as errors:
@@ -136,9 +140,12 @@ class _Process:
 class EngineProcess(_Process):
     """An engine, which says once a second what it has counted, and can be told to harm what it receives."""
 
-    def __init__(self, config: EngineConfig, *, harmed: bool = False) -> None:
-        """harmed: set_faults will be called. It makes the control thread look for orders ten times a second."""
-        super().__init__(config, "run", "the engine")
+    def __init__(self, config: EngineConfig, namespace: Namespace | None = None, *, harmed: bool = False) -> None:
+        """namespace: the network namespace to run in; None: the caller's.
+
+        harmed: set_faults will be called. It makes the control thread look for orders ten times a second.
+        """
+        super().__init__(config, "run", "the engine", namespace)
         self.config = config
         self._harmed = harmed
         self.status: dict[str, int] = {}

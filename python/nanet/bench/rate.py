@@ -44,19 +44,9 @@ Trial = Callable[[float], Mapping[str, Any]]
 def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
     """The result as `nanet bench rate --json` writes it."""
     cores = plan_cores()
-    steps: list[dict[str, Any]] = []
-
-    def passes(rate: float) -> bool:
-        step = try_rate(rate, search, lambda r: _one_run(r, search, cores), say)
-        steps.append(step)
-        return bool(step["passed"])
-
-    critical = bisect(search, passes)
-    limited = any(step["failure"] in ("sender", "machine") for step in steps if step["rate_events_per_s"] > critical)
     loop = search.loop
-    return results.base("bench rate") | {
-        "critical_rate_events_per_s": critical,
-        "limited_by": "sender" if limited else ("search range" if critical >= search.highest else "engine"),
+    found = find(search, lambda rate: _one_run(rate, search, cores), say)
+    return results.base("bench rate") | found | {
         "boards": loop.boards,
         "sample": loop.sample,
         "finder": loop.finder,
@@ -68,8 +58,25 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
         "budget_us": loop.budget_us,
         "repeats": search.repeats,
         "repeat_s": search.repeat_s,
-        "steps": sorted(steps, key=lambda step: float(step["rate_events_per_s"])),
         "notes": [cores.note] if cores.note else [],
+    }  # fmt: skip
+
+
+def find(search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+    """The critical rate, what limits it, and every step of the search."""
+    steps: list[dict[str, Any]] = []
+
+    def passes(rate: float) -> bool:
+        step = try_rate(rate, search, trial, say)
+        steps.append(step)
+        return bool(step["passed"])
+
+    critical = bisect(search, passes)
+    limited = any(step["failure"] in ("sender", "machine") for step in steps if step["rate_events_per_s"] > critical)
+    return {
+        "critical_rate_events_per_s": critical,
+        "limited_by": "sender" if limited else ("search range" if critical >= search.highest else "engine"),
+        "steps": sorted(steps, key=lambda step: float(step["rate_events_per_s"])),
     }
 
 
@@ -157,8 +164,12 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
 
 
 def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Mapping[str, Any]:
-    loop = replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s, pool_events=POOL_EVENTS)
-    return demo.run_loop(*demo.configs(loop, cores), cores)
+    return demo.run_loop(*demo.configs(loop_at(rate, search), cores), cores)
+
+
+def loop_at(rate: float, search: RateSearch) -> Loop:
+    """The loop of one run of the search."""
+    return replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s, pool_events=POOL_EVENTS)
 
 
 def _short(result: Mapping[str, Any], failure: str | None) -> dict[str, Any]:
@@ -168,6 +179,8 @@ def _short(result: Mapping[str, Any], failure: str | None) -> dict[str, Any]:
     short["packets"] = {k: v for k, v in counters.items() if k.startswith("packets_") and v}
     short["send_lateness_us"] = result["emulator"]["send_lateness_us"]
     short["stalls"] = result["emulator"]["stalls"]
+    if "balance" in result:
+        short["balance"] = result["balance"]
     return short
 
 

@@ -8,10 +8,13 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from nanet.machine import CorePlan
+from nanet.netns import VethPair
 
 PORT = 21112
+INSTALL = "apt-get install sockperf"
 _PERCENTILE = re.compile(r"--->\s+(?:percentile\s+([0-9.]+)|<(MAX|MIN)> observation)\s+=\s+([0-9.]+)")
 _NAMES = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p99_9", "99.990": "p99_99", "MAX": "max", "MIN": "min"}
 
@@ -34,14 +37,42 @@ def available() -> bool:
     return shutil.which("sockperf") is not None
 
 
-def ping_pong(cores: CorePlan, *, message_bytes: int, duration_s: float, port: int = PORT) -> RoundTrip:
-    """Ping-pong over 127.0.0.1, spinning on both sides: client on the emulator's core, server on the engine's. Full round trips."""
+def version() -> str | None:
+    """Its version; None: it is not installed."""
     if not available():
-        raise SockperfError("there is no sockperf (it is not on the PATH) install it: apt-get install sockperf")
-    server_command = [*_pin(cores.engine), "sockperf", "server", "-i", "127.0.0.1", "-p", str(port), "--nonblocked"]
+        return None
+    done = subprocess.run(["sockperf", "--version"], capture_output=True, text=True, timeout=30, check=False)
+    found = re.search(r"version (\d+\.\d+\S*)", done.stdout + done.stderr)
+    return found[1] if found else "not known"
+
+
+def ping_pong(
+    cores: CorePlan,
+    *,
+    message_bytes: int,
+    duration_s: float,
+    port: int = PORT,
+    pair: VethPair | None = None,
+    waiting: Literal["spinning", "blocking"] = "spinning",
+) -> RoundTrip:
+    """Ping-pong: client on the emulator's core, server on the engine's. Full round trips.
+
+    pair: the server is at its engine's end and the client at the boards'; None: both at 127.0.0.1. waiting: of both sides.
+    Raises SockperfError.
+    """
+    if not available():
+        raise SockperfError(f"there is no sockperf (it is not on the PATH) install it: {INSTALL}")
+    common = [
+        "-i",
+        pair.engine.address if pair else "127.0.0.1",
+        "-p",
+        str(port),
+        *(["--nonblocked"] if waiting == "spinning" else []),
+    ]
+    server_command = [*(pair.engine.namespace.prefix() if pair else []), *_pin(cores.engine), "sockperf", "server", *common]
     client_command = [
-        *_pin(cores.emulator), "sockperf", "ping-pong", "-i", "127.0.0.1", "-p", str(port), "-t", str(max(1, round(duration_s))),
-        "-m", str(message_bytes), "--nonblocked", "--full-rtt",
+        *(pair.boards.namespace.prefix() if pair else []), *_pin(cores.emulator), "sockperf", "ping-pong", *common,
+        "-t", str(max(1, round(duration_s))), "-m", str(message_bytes), "--full-rtt",
     ]  # fmt: skip
     server = subprocess.Popen(server_command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -50,13 +81,20 @@ def ping_pong(cores: CorePlan, *, message_bytes: int, duration_s: float, port: i
     except subprocess.TimeoutExpired:
         raise SockperfError("sockperf did not end (its server may have no time to run) free a core and try again") from None
     finally:
-        server.terminate()
-        try:
-            server.wait(5)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        end(server)
     return parse(done.stdout + done.stderr)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Ends a process that may have ended: in order, then by force."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def parse(output: str) -> RoundTrip:

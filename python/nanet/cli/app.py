@@ -3,14 +3,36 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nanet.cli.bench_gpu import bench_gpu
+from nanet.cli.bench import bench_app
 from nanet.cli.l0tp import l0tp as trigger_processor
+from nanet.cli.options import (
+    Boards,
+    Budget,
+    Burst,
+    Duration,
+    EventsPerPacket,
+    FinderOption,
+    JsonFile,
+    L0Option,
+    Layout,
+    LayoutOption,
+    MeanHits,
+    MetricsOption,
+    Out,
+    PortOption,
+    Rate,
+    Runtime,
+    RuntimeOption,
+    Sample,
+    SampleOption,
+    Topology,
+    TopologyOption,
+)
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
 from nanet.cli.soak import soak
@@ -20,81 +42,15 @@ app = typer.Typer(
     name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
 )  # fmt: skip
-bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings, GPU.")
 emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
-bench_app.command("gpu")(bench_gpu)
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)
 app.command()(doctor)
 app.command()(tune)
 app.command("l0tp")(trigger_processor)
-
-
-class Layout(StrEnum):
-    """Layout of MGP packets."""
-
-    PADDED = "padded"
-    PACKED = "packed"
-
-
-class Sample(StrEnum):
-    """Which events the boards send."""
-
-    SINGLE = "single"
-    MULTI = "multi"
-    PARTICLES = "particles"
-
-
-class Topology(StrEnum):
-    """Threads of the engine."""
-
-    RUN_TO_COMPLETION = "run_to_completion"
-    PIPELINED = "pipelined"
-
-
-class Runtime(StrEnum):
-    """Where the engine's processor runs."""
-
-    CPU = "cpu"
-    LAUNCH = "launch"
-    GRAPH = "graph"
-    PERSISTENT = "persistent"
-
-
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")]
-CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report goes.")]
-Boards = Annotated[int, typer.Option("--boards", help="1: whole events from one board; 4: parts from four, merged.")]
-LayoutOption = Annotated[Layout, typer.Option("--layout", help="Layout of the packets.")]
-TopologyOption = Annotated[Topology, typer.Option("--topology", help="Threads of the engine.")]
-Rate = Annotated[float, typer.Option("--rate", metavar="EVENTS/S", help="Mean rate of events.")]
-Duration = Annotated[float, typer.Option("--duration", metavar="S", help="How long to send.")]
-Budget = Annotated[int, typer.Option("--budget-us", help="The promise for p99.9 of the latency.")]
-Burst = Annotated[int, typer.Option("--burst", metavar="PACKETS", help="Packets of a board sent in one call.")]
-EventsPerPacket = Annotated[int, typer.Option("--events-per-packet", help="Events of a full packet.")]
-PortOption = Annotated[int, typer.Option("--port", help="UDP port of the engine; answers come to PORT + 100.")]
-L0Option = Annotated[
-    bool,
-    typer.Option("--l0/--no-l0", help="With the L0 trigger processor (at PORT + 200, its triggers to PORT + 300), or without."),
-]
-MeanHits = Annotated[float | None, typer.Option("--mean-hits", help="Mean hits of a ring (of an electron's, for particles).")]
-SampleOption = Annotated[
-    Sample,
-    typer.Option("--sample", help="single: one ring of 20 hits; multi: 0 to 4 rings and noise; particles: such of e, mu, pi."),
-]
-FinderOption = Annotated[str, typer.Option("--finder", metavar="NAME", help="Ring finder, such as math, almagest or mixture.")]
-MetricsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--metrics", metavar="ADDRESS:PORT", help="Serve the engine's /metrics (Prometheus) and /health there; else nowhere."
-    ),
-]
-RuntimeOption = Annotated[
-    Runtime, typer.Option("--runtime", help="Where events are judged: on the CPU, or in three ways on a GPU.")
-]
 
 
 @app.command()
@@ -246,121 +202,6 @@ def l0tp(
     raise typer.Exit(0 if result["verdict"]["kept"] else 1)
 
 
-@bench_app.command("rate")
-def bench_rate(
-    boards: Boards = 1,
-    layout: LayoutOption = Layout.PADDED,
-    burst: Burst = 32,
-    events_per_packet: EventsPerPacket = 16,
-    topology: TopologyOption = Topology.RUN_TO_COMPLETION,
-    lowest: Annotated[float, typer.Option("--lowest", help="Lowest rate of the search [events/s].")] = 1e6,
-    highest: Annotated[float, typer.Option("--highest", help="Highest rate of the search [events/s].")] = 40e6,
-    steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs at each rate.")] = 3,
-    duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of each run.")] = 2.0,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it: four steps of one run of 0.3 s.")] = False,
-    budget_us: Budget = 1000,
-    port: PortOption = 6200,
-    sample: SampleOption = Sample.SINGLE,
-    mean_hits: MeanHits = None,
-    finder: FinderOption = "math",
-    runtime: RuntimeOption = Runtime.CPU,
-    metrics: MetricsOption = None,
-    out: Out = Path("out"),
-    json_file: JsonFile = None,
-    csv_file: CsvFile = None,
-) -> None:
-    """Highest rate without loss, one engine core: binary search with repeats."""
-    from nanet import demo as loops
-    from nanet.bench import rate
-
-    loop = loops.Loop(
-        boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
-        budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
-        metrics=metrics,
-    )  # fmt: skip
-    search = rate.RateSearch(loop, lowest, highest, steps, repeats, duration)
-    if short:
-        search = rate.RateSearch(loop, lowest, highest, 4, 1, 0.3)
-    result = rate.run(search, _say)
-    critical = result["critical_rate_events_per_s"]
-    _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
-    _finish(result, "rate", rate.csv_rows(result), out, json_file, csv_file)
-    raise typer.Exit(0 if critical > 0 else 1)
-
-
-@bench_app.command("latency")
-def bench_latency(
-    rate: Rate = 1e6,
-    boards: Boards = 1,
-    layout: LayoutOption = Layout.PADDED,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Rounds of sockperf, nanet, sockperf.")] = 3,
-    duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of our part of a round.")] = 5.0,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it: one round of a second each.")] = False,
-    budget_us: Budget = 1000,
-    port: PortOption = 6200,
-    sample: SampleOption = Sample.SINGLE,
-    mean_hits: MeanHits = None,
-    finder: FinderOption = "math",
-    runtime: RuntimeOption = Runtime.CPU,
-    metrics: MetricsOption = None,
-    out: Out = Path("out"),
-    json_file: JsonFile = None,
-    csv_file: CsvFile = None,
-) -> None:
-    """Latency from an event's last packet to its answer, beside sockperf's round trip in the same run."""
-    from nanet import demo as loops
-    from nanet.bench import latency
-
-    loop = loops.Loop(
-        rate_events_per_s=rate, boards=boards, layout=layout.value, budget_us=budget_us, port=port, sample=sample.value,
-        mean_hits=mean_hits, finder=finder, runtime=runtime.value, metrics=metrics,
-    )  # fmt: skip
-    bench = latency.LatencyBench(loop, repeats, duration)
-    if short:
-        bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
-    result = latency.run(bench, _say)
-    ours, theirs = result["latency_us"], result["sockperf_us"]
-    _say(f"p50 {ours['p50']:.2f} us, {result['p50_above_sockperf_us']:+.2f} us against sockperf's {theirs['p50']:.2f}")
-    _say(f"p99.9 {ours['p99_9']:.1f} us, {result['p99_9_ratio_to_sockperf']:.2f} times sockperf's {theirs['p99_9']:.1f}")
-    _say(
-        f"max {result['max_us']:,.0f} us (sockperf {result['sockperf_max_us']:,.0f}), longest own stall {result['longest_stall_us']:,.0f} us"
-    )
-    _finish(result, "latency", latency.csv_rows(result), out, json_file, csv_file)
-    raise typer.Exit(0 if not result["lost"] and ours["p99_9"] <= budget_us else 1)
-
-
-@bench_app.command("rings")
-def bench_rings(
-    finder: Annotated[
-        list[str] | None, typer.Option("--finder", help="Time this ring finder, or all, instead of the MATH fit and its peers.")
-    ] = None,
-    events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
-    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
-    out: Out = Path("out"),
-    json_file: JsonFile = None,
-    csv_file: CsvFile = None,
-) -> None:
-    """Ring fits a second on one core, with ratios to vectorised numpy and to circle-fit, and resolution against truth."""
-    from nanet.bench import finders, rings
-    from nanet.machine import keep_to, plan_cores
-
-    chosen = core if core is not None else plan_cores().engine
-    if chosen is not None:
-        keep_to({chosen})
-    if finder:
-        wanted = () if "all" in finder else tuple(finder)
-        of_finders = finders.FinderBench(wanted, 512, 1) if short else finders.FinderBench(wanted, min(events, 8192), repeats)
-        found = finders.run(of_finders, _say)
-        _finish(found, "finders", finders.csv_rows(found), out, json_file, csv_file)
-        raise typer.Exit(0 if found["same_bits"] else 1)
-    bench = rings.RingBench(2048, 1, 0.05) if short else rings.RingBench(events, repeats)
-    result = rings.run(bench, _say)
-    _finish(result, "rings", rings.csv_rows(result), out, json_file, csv_file)
-
-
 @app.command()
 def validate(
     config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
@@ -432,23 +273,6 @@ def _no_gpu_code() -> str:
     from nanet import _core
 
     return "" if _core.build_info()["back_ends"]["cuda"] else " (this build has no GPU code: run make cuda)"
-
-
-def _finish(
-    result: dict[str, Any],
-    name: str,
-    rows: list[tuple[str, str, float, str]],
-    out: Path,
-    json_file: Path | None,
-    csv_file: Path | None,
-) -> None:
-    from nanet import results
-    from nanet.report import write_report
-
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, name, rows)
-    write_report(result, out / f"bench-{name}.html")
-    _say(f"report: {out / f'bench-{name}.html'}")
 
 
 def _say(line: str) -> None:

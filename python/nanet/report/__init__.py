@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, gpu, page, physics
+from nanet.report import bench, demo, gpu, links, page, physics
 
 _MAKERS = {
     "demo": demo.make,
     "bench rate": bench.make_rate,
     "bench latency": bench.make_latency,
+    "bench rate --link": links.make_links,
+    "bench latency --link": links.make_links,
     "bench rings": bench.make_rings,
     "bench rings --finder": bench.make_finders,
     "bench gpu": gpu.make_gpu,

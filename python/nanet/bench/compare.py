@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links beside each other and beside their peers, over two network namespaces joined by a veth pair: critical rate of each, latency at
+stated shares of it, and the balance sheet of every run. docs/design/links-compared.md says how, why, and what the machine spoils.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nanet import demo, results
+from nanet.bench import arp, hops, links, rate, realtime, sockperf, spead2_peer, testpmd, watch
+from nanet.bench.latency import MESSAGE_BYTES
+from nanet.bench.links import Variant
+from nanet.bench.rate import RateSearch
+from nanet.config_errors import ConfigError
+from nanet.demo import Loop
+from nanet.engine_process import EngineError, EngineProcess
+from nanet.histogram import Histogram
+from nanet.machine import CorePlan, plan_cores
+from nanet.netns import VethPair
+
+Say = Callable[[str], None]
+PROBE_S = 0.2
+HALF = 0.5  # the load whose latency stands for a link
+KEPT_US = ("min", "p50", "p90", "p99", "p99_9", "p99_99", "max")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What to compare, and how long. search.loop is what the boards send and the engine does."""
+
+    variants: tuple[Variant, ...] = links.VARIANTS
+    every: bool = True  # all were asked for: one that cannot run here is listed, not an error
+    search: RateSearch = field(default_factory=RateSearch)
+    shares: tuple[float, ...] = (0.1, HALF, 0.9)  # of the critical rate
+    repeats: int = 3  # runs at each share
+    repeat_s: float = 5.0
+    sockperf_s: float = 3.0
+    testpmd_s: float = 5.0
+    peers: bool = True  # measure them too
+
+
+class Bench:
+    """One link on its cable: makes runs, and keeps what their balance sheets say."""
+
+    def __init__(self, variant: Variant, pair: VethPair, cores: CorePlan) -> None:
+        self.variant, self.pair, self.cores = variant, pair, cores
+        self.notes: list[str] = []
+        self.path = ""
+        self.runs = self.packets = self.unexplained = 0
+        self.where: list[str] = []
+
+    def trial(self, loop: Loop) -> dict[str, Any]:
+        """One run, with its balance sheet under `balance`. Raises EngineError and ConfigError."""
+        configs = links.configs(self.variant, loop, self.pair, self.cores)
+        ends = (self.pair.boards, self.pair.engine)
+        before, told = [end.counts() for end in ends], self.pair.boards.kernel_counts()
+        with arp.Counter(self.pair.boards if not self.variant.engine_address else None) as asked:
+            result = demo.run_loop(*configs, self.cores, pair=self.pair, when_ready=self._ready)
+            after = [end.counts() for end in ends]
+            icmp, too_late = (now - then for now, then in zip(self.pair.boards.kernel_counts(), told, strict=True))
+            crossed = (after[0] - before[0], after[1] - before[1])
+            cable = hops.Cable(*crossed, self.variant.coalesced, asked.count(), icmp, too_late)
+        if result["emulator"]["stopped_early"]:
+            raise KeyboardInterrupt
+        result["balance"] = hops.sheet(result, cable)
+        self._book(result, loop)
+        return result
+
+    def _ready(self, engine: EngineProcess) -> None:
+        if self.variant.realtime:
+            _, notes = realtime.raise_threads(engine.pid, self.cores.engine)
+            self.notes += [note for note in notes if note not in self.notes]
+
+    def _book(self, result: Mapping[str, Any], loop: Loop) -> None:
+        engine, balance = result["engine"], result["balance"]
+        self.path = engine["links"][0]["path"]
+        self.notes += [note for note in engine["notes"] if note not in self.notes]
+        self.runs += 1
+        self.packets += int(result["emulator"]["packets_sent"])
+        self.unexplained += int(balance["unexplained_packets"])
+        if balance["unexplained_packets"]:
+            self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {hops.unexplained_text(balance)}")
+
+
+def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:
+    """The result as `nanet bench rate --link --json` writes it. Raises ConfigError, EngineError, NamespaceError, SockperfError."""
+    _check(comparison)
+    cores = plan_cores()
+    found = [_link(variant, comparison, cores, say, shares=()) for variant in comparison.variants]
+    peers = _rate_peers(comparison, cores, say)
+    return _result("bench rate --link", comparison, cores, found, peers)
+
+
+def run_latency(comparison: Comparison, say: Say) -> dict[str, Any]:
+    """The result as `nanet bench latency --link --json` writes it. Raises as run_rate does."""
+    _check(comparison)
+    cores = plan_cores()
+    before = _sockperf(comparison, cores, say)
+    found = [_link(variant, comparison, cores, say, shares=comparison.shares) for variant in comparison.variants]
+    after = _sockperf(comparison, cores, say)
+    peers = {"sockperf": joined_sockperf(before, after)} | _rate_peers(comparison, cores, say)
+    return _result("bench latency --link", comparison, cores, found, peers)
+
+
+def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *, shares: tuple[float, ...]) -> dict[str, Any]:
+    """Everything of one link; with `reason` where it cannot run here."""
+    entry: dict[str, Any] = {
+        "name": variant.name, "what": variant.what, "path": None, "reason": links.missing(variant),
+        "critical_rate_events_per_s": None, "critical_rate_packets_per_s": None, "limited_by": None, "latency_us": None,
+        "loads": [], "steps": [], "runs": 0, "packets_sent": 0, "unexplained_packets": 0, "unexplained_at": [], "notes": [],
+    }  # fmt: skip
+    if entry["reason"] is None:
+        say(f"--- {variant.name}: {variant.what}")
+        with variant.pair() as pair:
+            bench = Bench(variant, pair, cores)
+            entry["reason"] = _probe(bench, comparison)
+            if entry["reason"] is None:
+                return entry | _measure(bench, comparison, say, shares)
+    if not comparison.every:
+        raise ConfigError(
+            [f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or compare all that there are"]
+        )
+    say(f"--- {variant.name}: left out, {entry['reason']}")
+    return entry
+
+
+def _refusal(variant: Variant, reason: str) -> ConfigError:
+    return ConfigError([f"link {variant.name} cannot be compared ({reason}) leave it out, or compare all that there are"])
+
+
+def _check(comparison: Comparison) -> None:
+    """A link that was named and is not in this build is refused before anything is measured."""
+    for variant in comparison.variants:
+        reason = links.missing(variant)
+        if reason is not None and not comparison.every:
+            raise _refusal(variant, reason)
+
+
+def _probe(bench: Bench, comparison: Comparison) -> str | None:
+    """Why the link does not start here; None: it does."""
+    search = replace(comparison.search, repeat_s=PROBE_S)
+    try:
+        bench.trial(rate.loop_at(search.lowest, search))
+    except EngineError as error:
+        return f"cannot start here: {error}"
+    return None
+
+
+def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float, ...]) -> dict[str, Any]:
+    search = comparison.search
+    found = rate.find(search, lambda at: bench.trial(rate.loop_at(at, search)), say)
+    critical = float(found["critical_rate_events_per_s"])
+    loads = [_load(bench, comparison, share, share * critical, say) for share in shares] if critical else []
+    half = [load for load in loads if load["share"] == HALF] or loads
+    at_critical = [step["latency_us"] for step in found["steps"] if step["rate_events_per_s"] == critical]
+    return found | {
+        "path": bench.path,
+        "reason": None,
+        "critical_rate_packets_per_s": critical / search.loop.events_per_packet * search.loop.boards,
+        "latency_us": half[0]["latency_us"] if half else at_critical[0] if at_critical else None,
+        "loads": loads,
+        "runs": bench.runs,
+        "packets_sent": bench.packets,
+        "unexplained_packets": bench.unexplained,
+        "unexplained_at": bench.where,
+        "notes": bench.notes,
+    }
+
+
+def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say) -> dict[str, Any]:
+    """The runs at one share of the critical rate, together."""
+    loop = rate.loop_at(events_per_s, replace(comparison.search, repeat_s=comparison.repeat_s))
+    whole, clean = Histogram(), Histogram()
+    runs: list[dict[str, Any]] = []
+    for _ in range(comparison.repeats):
+        with watch.Watcher(watch.spare_core(bench.cores)) as watcher:
+            result = bench.trial(loop)
+            seen = watcher.stop()
+        emulator = result["emulator"]
+        whole += Histogram.decode(emulator["latency_histogram"], emulator["latency_us"])
+        clean += Histogram.decode(emulator["latency_clean_histogram"], emulator["latency_clean_us"])
+        runs.append({
+            "sent": result["sent"], "lost": result["lost"], "losses": result["losses"], "mistakes": result["mistakes"],
+            "latency_us": result["latency_us"], "latency_clean_us": emulator["latency_clean_us"],
+            "send_lateness_us": emulator["send_lateness_us"], "stalls": emulator["stalls"],
+            "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": result["balance"],
+        })  # fmt: skip
+    latency = whole.summary_us() if whole.count else None
+    lost = sum(run["lost"] for run in runs)
+    tail = f"p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.0f} us" if latency else "nothing answered"
+    say(f"{events_per_s / 1e6:8.3f} Mevent/s  {share * 100:.0f} % load: {tail}; lost {lost:,}")
+    return {
+        "share": share,
+        "rate_events_per_s": events_per_s,
+        "latency_us": latency,
+        "latency_clean_us": clean.summary_us() if clean.count else None,
+        "latency_histogram": whole.encode() if whole.count else None,
+        "sent": sum(run["sent"] for run in runs),
+        "lost": lost,
+        "longest_stall_us": max(run["stalls"]["longest_us"] for run in runs),
+        "engine_core_wait_s": sum(run["engine_core_wait_s"] for run in runs),
+        "runs": runs,
+    }
+
+
+def _sockperf(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
+    """Round trips over the cable, both sides spinning and both blocking; null where sockperf is not installed."""
+    found: dict[str, Any] = {"spinning_us": None, "blocking_us": None, "problems": []}
+    if not comparison.peers or not sockperf.available():
+        return found
+    with VethPair() as pair:
+        for waiting in ("spinning", "blocking"):
+            try:
+                latency = sockperf.ping_pong(
+                    cores, message_bytes=MESSAGE_BYTES, duration_s=comparison.sockperf_s, pair=pair,
+                    waiting="spinning" if waiting == "spinning" else "blocking",
+                ).latency_us  # fmt: skip
+            except sockperf.SockperfError as error:  # on a busy machine it may find no time; that must not cost the other figures
+                found["problems"].append(f"{waiting}: {error}")
+                say(f"sockperf, {waiting}: {error}")
+                continue
+            found[f"{waiting}_us"] = latency
+            say(f"sockperf, {waiting}: p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f} us")
+    return found
+
+
+def joined_sockperf(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands under `peers.sockperf`: means of before and after, the lower min and the higher max; one alone where the other failed."""
+    result: dict[str, Any] = {"version": sockperf.version(), "install": sockperf.INSTALL, "message_bytes": MESSAGE_BYTES}
+    for key in ("spinning_us", "blocking_us"):
+        one, two = before[key] or after[key], after[key] or before[key]
+        result[key] = None
+        if one and two:
+            result[key] = {name: round((one[name] + two[name]) / 2, 3) for name in KEPT_US if name in one and name in two}
+            result[key] |= {"min": min(one["min"], two["min"]), "max": max(one["max"], two["max"])}
+    problems = [*before["problems"], *after["problems"]]
+    return result | {"before": dict(before), "after": dict(after), "problems": problems}
+
+
+def _rate_peers(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
+    frame_bytes = MESSAGE_BYTES + hops.HEADER_BYTES
+    if not comparison.peers:
+        return {"spead2": spead2_peer.without_figures(MESSAGE_BYTES), "testpmd": testpmd.without_figures(frame_bytes)}
+    with VethPair() as pair:
+        spead2 = spead2_peer.measure(pair, cores, packet_bytes=MESSAGE_BYTES, search=comparison.search, say=say)
+    forwarded = testpmd.measure(cores, frame_bytes=frame_bytes, duration_s=comparison.testpmd_s)
+    for driver in testpmd.DRIVERS:
+        if figure := forwarded[f"{driver}_packets_per_s"]:
+            say(f"{figure / 1e3:8.1f} kpacket/s  testpmd, {driver}")
+    return {"spead2": spead2, "testpmd": forwarded}
+
+
+def _result(
+    command: str, comparison: Comparison, cores: CorePlan, found: list[dict[str, Any]], peers: Mapping[str, Any]
+) -> dict[str, Any]:
+    loop = comparison.search.loop
+    notes = [cores.note] if cores.note else []
+    if command.startswith("bench latency") and watch.spare_core(cores) is None:
+        notes.append("no watcher of the machine's pauses (no core to spare) the emulator's own stalls and core_wait_s have to do")
+    compared = [link | ratios(link, peers) for link in found]
+    return results.base(command) | {
+        "boards": loop.boards,
+        "layout": loop.layout,
+        "burst_packets": loop.burst_packets,
+        "events_per_packet": loop.events_per_packet,
+        "message_bytes": MESSAGE_BYTES,
+        "budget_us": loop.budget_us,
+        "repeats": comparison.search.repeats,
+        "repeat_s": comparison.search.repeat_s,
+        "links": compared,
+        "peers": dict(peers),
+        "unexplained_packets": sum(link["unexplained_packets"] for link in found),
+        "unexplained_at": [f"{link['name']} {where}" for link in found for where in link["unexplained_at"]],
+        "notes": notes + [f"{link['name']}: {note}" for link in found for note in link["notes"]],
+    }  # fmt: skip
+
+
+def ratios(link: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, float | None]:
+    """How a link stands to the peers; null where either has no figure."""
+    packets = link["critical_rate_packets_per_s"]
+    spead2 = peers["spead2"]["critical_rate_packets_per_s"]
+    forwarded = max((peers["testpmd"][f"{driver}_packets_per_s"] or 0.0 for driver in testpmd.DRIVERS), default=0.0)
+    trip = (peers.get("sockperf") or {}).get("spinning_us")
+    latency = link["latency_us"] if link["loads"] else None
+    return {
+        "ratio_to_spead2": round(packets / spead2, 3) if packets and spead2 else None,
+        "ratio_to_testpmd": round(packets / forwarded, 3) if packets and forwarded else None,
+        "p50_above_sockperf_us": round(latency["p50"] - trip["p50"], 3) if latency and trip else None,
+        "p99_9_ratio_to_sockperf": round(latency["p99_9"] / trip["p99_9"], 3) if latency and trip else None,
+    }
+
+
+def kept(result: Mapping[str, Any]) -> bool:
+    """Nothing unexplained, every link that ran had a critical rate, and nothing was lost at the loads below it."""
+    ran = [link for link in result["links"] if link["reason"] is None]
+    lossless = all(link["critical_rate_events_per_s"] and not any(load["lost"] for load in link["loads"]) for link in ran)
+    return bool(ran) and lossless and result["unexplained_packets"] == 0
+
+
+def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+    """Rows for the CSV."""
+    rows: list[tuple[str, str, float, str]] = []
+    for link in result["links"]:
+        if link["reason"] is not None:
+            continue
+        name = link["name"]
+        rows.append((name, "critical_rate", float(link["critical_rate_events_per_s"]), "events/s"))
+        rows.append((name, "critical_rate_packets", float(link["critical_rate_packets_per_s"]), "packets/s"))
+        rows.append((name, "unexplained", float(link["unexplained_packets"]), "packets"))
+        for load in link["loads"]:
+            case = f"{name}@{load['share'] * 100:.0f}%"
+            rows.append((case, "rate", float(load["rate_events_per_s"]), "events/s"))
+            rows.append((case, "lost", float(load["lost"]), "events"))
+            rows.append((case, "longest_stall", float(load["longest_stall_us"]), "us"))
+            for key, short in (("latency_us", "latency"), ("latency_clean_us", "latency_clean")):
+                rows += [(case, f"{short}_{p}", float(load[key][p]), "us") for p in KEPT_US if load[key]]
+    return rows + _peer_rows(result["peers"])
+
+
+def _peer_rows(peers: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+    rows: list[tuple[str, str, float, str]] = []
+    for waiting in ("spinning", "blocking"):
+        trip = (peers.get("sockperf") or {}).get(f"{waiting}_us") or {}
+        rows += [(f"sockperf-{waiting}", f"latency_{name}", float(value), "us") for name, value in trip.items()]
+    if peers["spead2"]["critical_rate_packets_per_s"] is not None:
+        rows.append(("spead2", "critical_rate_packets", float(peers["spead2"]["critical_rate_packets_per_s"]), "packets/s"))
+    for driver in testpmd.DRIVERS:
+        if (figure := peers["testpmd"][f"{driver}_packets_per_s"]) is not None:
+            rows.append((f"testpmd-{driver}", "forwarded_packets", float(figure), "packets/s"))
+    return rows

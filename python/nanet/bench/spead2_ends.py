@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both ends of a run of spead2, each a process in its namespace: `receive ADDRESS PORT HEAP PACKET CORE` and
+`send ADDRESS PORT HEAP PACKET CORE RATE SECONDS`.
+
+Heaps are large (1 MiB), so that the packets are handled by the library's C++ thread on CORE and Python sees a thousand heaps a second at
+most. Each end writes one line of JSON when it has done its work; the receiver writes `ready` when it listens and ends when the stream does,
+or on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+RECEIVE_BUFFER_BYTES = 1 << 26  # as ours
+HEAPS_OPEN = 8
+
+
+def receive(address: str, port: int, heap_bytes: int, packet_bytes: int, core: int) -> dict[str, Any]:
+    """Takes heaps until the stream ends: how many, and packets, were received."""
+    import spead2
+    import spead2.recv
+
+    logging.disable(logging.WARNING)  # a line for every heap that lost a packet
+    pool = spead2.MemoryPool(heap_bytes, heap_bytes + 4096, 4 * HEAPS_OPEN, 4 * HEAPS_OPEN)
+    stream = spead2.recv.Stream(
+        spead2.ThreadPool(1, [core] if core >= 0 else []),
+        spead2.recv.StreamConfig(max_heaps=HEAPS_OPEN, memory_allocator=pool),
+        spead2.recv.RingStreamConfig(heaps=HEAPS_OPEN),
+    )
+    stream.add_udp_reader(port, max_size=packet_bytes, buffer_size=RECEIVE_BUFFER_BYTES, bind_hostname=address)
+    signal.signal(signal.SIGTERM, lambda number, frame: stream.stop())
+    print("ready", flush=True)
+    whole = sum(1 for heap in stream if not isinstance(heap, spead2.recv.IncompleteHeap))
+    stats = stream.stats
+    return {"heaps": whole, "packets": stats["packets"], "incomplete_heaps": stats["incomplete_heaps_evicted"]}
+
+
+def send(
+    address: str, port: int, heap_bytes: int, packet_bytes: int, core: int, packets_per_s: float, duration_s: float
+) -> dict[str, Any]:
+    """Sends heaps at a rate of packets for a time: how many, and how long it took."""
+    import spead2
+    import spead2.send
+
+    config = spead2.send.StreamConfig(rate=packets_per_s * packet_bytes, max_packet_size=packet_bytes, max_heaps=HEAPS_OPEN)
+    stream = spead2.send.UdpStream(spead2.ThreadPool(1, [core] if core >= 0 else []), [(address, port)], config, 1 << 20)
+    items = spead2.send.ItemGroup(flavour=spead2.Flavour(4, 64, 48, 0))
+    items.add_item(
+        id=None, name="data", description="a heap", shape=(heap_bytes,), dtype=np.uint8, value=np.zeros(heap_bytes, np.uint8)
+    )
+    count = max(1, round(packets_per_s * duration_s * packet_bytes / heap_bytes))
+    start, sent_bytes = time.monotonic(), 0
+    for _ in range(count):
+        sent_bytes += stream.send_heap(items.get_heap(data="all", descriptors="none"))
+    elapsed_s = time.monotonic() - start
+    time.sleep(0.2)  # so that the end of the stream does not meet a full buffer
+    stream.send_heap(items.get_end())
+    return {"heaps": count, "bytes": sent_bytes, "elapsed_s": elapsed_s}
+
+
+def main(arguments: list[str]) -> None:
+    """See the head of this file."""
+    role, address, *numbers = arguments
+    port, heap_bytes, packet_bytes, core = (int(number) for number in numbers[:4])
+    if role == "receive":
+        print(json.dumps(receive(address, port, heap_bytes, packet_bytes, core)), flush=True)
+    else:
+        print(json.dumps(send(address, port, heap_bytes, packet_bytes, core, float(numbers[4]), float(numbers[5]))), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

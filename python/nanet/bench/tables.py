@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison of links as a table of text, at most 100 columns wide."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nanet.bench.testpmd import DRIVERS
+
+WIDTH = 100
+NAMES = (("min", "min"), ("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99_9", "p99.9"), ("p99_99", "p99.99"), ("max", "max"))
+
+
+def latency_table(result: Mapping[str, Any]) -> list[str]:
+    """A line for each link and load, then the peers; microseconds."""
+    head = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost"]
+    rows: list[list[str]] = []
+    for link in result["links"]:
+        for load in link["loads"]:
+            name = link["name"] if load is link["loads"][0] else ""
+            share, rate = f"{load['share'] * 100:.0f} %", f"{load['rate_events_per_s'] / 1e6:.2f}"
+            rows.append([name, share, rate, *_times(load["latency_us"]), f"{load['lost']:,}"])
+    sockperf = result["peers"]["sockperf"]
+    for waiting in ("spinning", "blocking"):
+        if sockperf[f"{waiting}_us"]:
+            rows.append([f"sockperf {waiting}", "1 out", "", *_times(sockperf[f"{waiting}_us"]), ""])
+    return [*_aligned(head, rows), *_left_out(result), *_sums(result)]
+
+
+def rate_table(result: Mapping[str, Any]) -> list[str]:
+    """A line for each link, then the peers."""
+    head = ["link", "Mevent/s", "kpacket/s", "limited by", "p50 us", "p99.9 us", "x spead2", "x testpmd"]
+    rows: list[list[str]] = []
+    for link in result["links"]:
+        if link["reason"] is not None:
+            continue
+        latency = link["latency_us"] or {}
+        rows.append([
+            link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", f"{link['critical_rate_packets_per_s'] / 1e3:.0f}",
+            link["limited_by"], _us(latency.get("p50")), _us(latency.get("p99_9")), _ratio(link["ratio_to_spead2"]),
+            _ratio(link["ratio_to_testpmd"]),
+        ])  # fmt: skip
+    rows += [[name, "", f"{rate / 1e3:.0f}", limit, "", "", "", ""] for name, rate, limit in peer_rates(result["peers"])]
+    return [*_aligned(head, rows), *_left_out(result), *_sums(result)]
+
+
+def peer_rates(peers: Mapping[str, Any]) -> list[tuple[str, float, str]]:
+    """Name, packets a second and limit of each peer that has a rate."""
+    found: list[tuple[str, float, str]] = []
+    if peers["spead2"]["critical_rate_packets_per_s"]:
+        found.append(("spead2", float(peers["spead2"]["critical_rate_packets_per_s"]), str(peers["spead2"]["limited_by"])))
+    for driver in DRIVERS:
+        if figure := peers["testpmd"][f"{driver}_packets_per_s"]:
+            found.append((f"testpmd {driver}", float(figure), "forwards"))
+    return found
+
+
+def _left_out(result: Mapping[str, Any]) -> list[str]:
+    lines = [f"{link['name']}: {link['reason']}" for link in result["links"] if link["reason"] is not None]
+    for name, peer in result["peers"].items():
+        if peer["version"] is None:
+            lines.append(f"{name}: absent; {peer['install']}")
+        lines += [f"{name}: {problem}" for problem in peer.get("problems", ())]
+    return _wrapped(lines)
+
+
+def _sums(result: Mapping[str, Any]) -> list[str]:
+    runs = sum(link["runs"] for link in result["links"])
+    packets = sum(link["packets_sent"] for link in result["links"])
+    lines = [f"unexplained packets: {result['unexplained_packets']:,} of {packets:,} in {runs} runs"]
+    return lines + _wrapped([f"  {where}" for where in result["unexplained_at"]])
+
+
+def _wrapped(lines: Sequence[str]) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="    ")]
+
+
+def _times(latency: Mapping[str, float] | None) -> list[str]:
+    return [_us((latency or {}).get(key)) for key, _ in NAMES]
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns, the first set left and the others right, two spaces apart where that fits."""
+    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= WIDTH else " "
+    lines = []
+    for row in (head, *rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append(gap.join(cells).rstrip())
+    return lines

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `nanet bench rate`, `latency` and `rings`, and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nanet.cli.bench_gpu import bench_gpu
+from nanet.cli.options import (
+    Boards,
+    Budget,
+    Burst,
+    CsvFile,
+    EventsPerPacket,
+    FinderOption,
+    JsonFile,
+    Layout,
+    LayoutOption,
+    MeanHits,
+    MetricsOption,
+    Out,
+    PortOption,
+    Rate,
+    Runtime,
+    RuntimeOption,
+    Sample,
+    SampleOption,
+    Topology,
+    TopologyOption,
+)
+
+bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings, GPU.")
+bench_app.command("gpu")(bench_gpu)
+
+LinkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--link", metavar="all|NAME,...",
+        help="Compare these links (docs/design/links-compared.md names them) over two network namespaces, beside their peers. Needs root.",
+    ),
+]  # fmt: skip
+PeersOption = Annotated[bool, typer.Option("--peers/--no-peers", help="With --link: measure the peers too, or leave them out.")]
+Lowest = Annotated[
+    float | None, typer.Option("--lowest", help="Lowest rate of the search [events/s]; by default 1e6, or 1e5 with --link.")
+]
+Highest = Annotated[float, typer.Option("--highest", help="Highest rate of the search [events/s].")]
+
+
+@bench_app.command("rate")
+def bench_rate(
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    burst: Burst = 32,
+    events_per_packet: EventsPerPacket = 16,
+    topology: TopologyOption = Topology.RUN_TO_COMPLETION,
+    link: LinkOption = None,
+    peers: PeersOption = True,
+    lowest: Lowest = None,
+    highest: Highest = 40e6,
+    steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs at each rate.")] = 3,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of each run.")] = 2.0,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it: four steps of one run of 0.3 s.")] = False,
+    budget_us: Budget = 1000,
+    port: PortOption = 6200,
+    sample: SampleOption = Sample.SINGLE,
+    mean_hits: MeanHits = None,
+    finder: FinderOption = "math",
+    runtime: RuntimeOption = Runtime.CPU,
+    metrics: MetricsOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Highest rate without loss, one engine core: binary search with repeats."""
+    from nanet import demo as loops
+    from nanet.bench import rate
+
+    loop = loops.Loop(
+        boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
+        budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
+        metrics=metrics,
+    )  # fmt: skip
+    first = lowest or (1e6 if link is None else 1e5)
+    search = rate.RateSearch(loop, first, highest, steps, repeats, duration)
+    if short:
+        search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
+    if link is not None:
+        _compare("rate", link, peers, search, short, out, json_file, csv_file)
+    result = rate.run(search, _say)
+    critical = result["critical_rate_events_per_s"]
+    _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
+    _finish(result, "rate", rate.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if critical > 0 else 1)
+
+
+@bench_app.command("latency")
+def bench_latency(
+    rate: Rate = 1e6,
+    link: LinkOption = None,
+    peers: PeersOption = True,
+    lowest: Lowest = None,
+    highest: Highest = 40e6,
+    burst: Burst = 1,
+    boards: Boards = 1,
+    layout: LayoutOption = Layout.PADDED,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Rounds of sockperf, nanet, sockperf; with --link runs at each load.")
+    ] = 3,
+    duration: Annotated[
+        float, typer.Option("--duration", metavar="S", help="Length of our part of a round, or of such a run.")
+    ] = 5.0,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it: one round of a second each.")] = False,
+    budget_us: Budget = 1000,
+    port: PortOption = 6200,
+    sample: SampleOption = Sample.SINGLE,
+    mean_hits: MeanHits = None,
+    finder: FinderOption = "math",
+    runtime: RuntimeOption = Runtime.CPU,
+    metrics: MetricsOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Latency from an event's last packet to its answer, beside sockperf's round trip in the same run.
+
+    With --link the loads are 10, 50 and 90 % of each link's critical rate, which is searched first, and --rate is not used.
+    """
+    from nanet import demo as loops
+    from nanet.bench import latency
+
+    loop = loops.Loop(
+        rate_events_per_s=rate, boards=boards, layout=layout.value, burst_packets=burst, budget_us=budget_us, port=port,
+        sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
+        metrics=metrics,
+    )  # fmt: skip
+    if link is not None:
+        from nanet.bench.rate import RateSearch
+
+        search = RateSearch(loop, lowest or 1e5, highest, 4, 1, 0.3) if short else RateSearch(loop, lowest or 1e5, highest, 9)
+        _compare("latency", link, peers, search, short, out, json_file, csv_file, repeats, duration)
+    bench = latency.LatencyBench(loop, repeats, duration)
+    if short:
+        bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
+    result = latency.run(bench, _say)
+    ours, theirs = result["latency_us"], result["sockperf_us"]
+    _say(f"p50 {ours['p50']:.2f} us, {result['p50_above_sockperf_us']:+.2f} us against sockperf's {theirs['p50']:.2f}")
+    _say(f"p99.9 {ours['p99_9']:.1f} us, {result['p99_9_ratio_to_sockperf']:.2f} times sockperf's {theirs['p99_9']:.1f}")
+    _say(
+        f"max {result['max_us']:,.0f} us (sockperf {result['sockperf_max_us']:,.0f}), longest own stall {result['longest_stall_us']:,.0f} us"
+    )
+    _finish(result, "latency", latency.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if not result["lost"] and ours["p99_9"] <= budget_us else 1)
+
+
+@bench_app.command("rings")
+def bench_rings(
+    finder: Annotated[
+        list[str] | None, typer.Option("--finder", help="Time this ring finder, or all, instead of the MATH fit and its peers.")
+    ] = None,
+    events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
+    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
+    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Ring fits a second on one core, with ratios to vectorised numpy and to circle-fit, and resolution against truth."""
+    from nanet.bench import finders, rings
+    from nanet.machine import keep_to, plan_cores
+
+    chosen = core if core is not None else plan_cores().engine
+    if chosen is not None:
+        keep_to({chosen})
+    if finder:
+        wanted = () if "all" in finder else tuple(finder)
+        of_finders = finders.FinderBench(wanted, 512, 1) if short else finders.FinderBench(wanted, min(events, 8192), repeats)
+        found = finders.run(of_finders, _say)
+        _finish(found, "finders", finders.csv_rows(found), out, json_file, csv_file)
+        raise typer.Exit(0 if found["same_bits"] else 1)
+    bench = rings.RingBench(2048, 1, 0.05) if short else rings.RingBench(events, repeats)
+    result = rings.run(bench, _say)
+    _finish(result, "rings", rings.csv_rows(result), out, json_file, csv_file)
+
+
+def _compare(
+    kind: str, names: str, peers: bool, search: Any, short: bool, out: Path, json_file: Path | None, csv_file: Path | None,
+    repeats: int = 3, duration_s: float = 5.0,
+) -> None:  # fmt: skip
+    """Compares links, prints the table, writes the files, and ends the command."""
+    from nanet.bench import compare, links, tables
+
+    chosen, every = links.chosen(names), names.strip() == "all"
+    comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s, peers=peers)
+    if short:
+        comparison = compare.Comparison(chosen, every, search, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0, peers=peers)
+    result = (compare.run_rate if kind == "rate" else compare.run_latency)(comparison, _say)
+    _say("")
+    for line in (tables.rate_table if kind == "rate" else tables.latency_table)(result):
+        _say(line)
+    _finish(result, f"{kind}-links", compare.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if compare.kept(result) else 1)
+
+
+def _finish(
+    result: dict[str, Any],
+    name: str,
+    rows: list[tuple[str, str, float, str]],
+    out: Path,
+    json_file: Path | None,
+    csv_file: Path | None,
+) -> None:
+    from nanet import results
+    from nanet.report import write_report
+
+    results.write_json(json_file, result)
+    results.append_csv(csv_file, name, rows)
+    write_report(result, out / f"bench-{name}.html")
+    _say(f"report: {out / f'bench-{name}.html'}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

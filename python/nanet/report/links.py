@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a comparison of links: one table, latency distributions at half load, rates as bars beside the peers, and the balance sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from nanet.bench.compare import HALF
+from nanet.bench.tables import NAMES, peer_rates
+from nanet.histogram import Histogram
+from nanet.report.latency import survival_chart
+from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
+
+STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
+BAR, GAP, LABEL, WIDTH = 18, 8, 190, 880
+
+
+def make_links(result: Mapping[str, Any]) -> Page:
+    """The page of `nanet bench rate --link` and `nanet bench latency --link`."""
+    ran = [link for link in result["links"] if link["reason"] is None]
+    best = max(ran, key=lambda link: float(link["critical_rate_events_per_s"]), default=None)
+    unexplained = int(result["unexplained_packets"])
+    packets = sum(link["packets_sent"] for link in ran)
+    page = Page(
+        title=f"nanet {result['command']}",
+        over=f"nanet {result['command']} \u00b7 two network namespaces joined by veth \u00b7 {result['message_bytes']} B packets",
+        headline=f"{best['name']} is the fastest: {best['critical_rate_events_per_s'] / 1e6:.2f} Mevent/s" if best else "No link ran",
+        lead=f"{len(ran)} links, each alone on the same cable and cores, with its peers in the same run. Every packet was counted at every hop: "
+        f"{number(unexplained)} of {number(packets)} unexplained.",
+        kept=bool(ran) and unexplained == 0,
+        footer=footer(result),
+    )  # fmt: skip
+    page.figures = [Figure(link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", "Mevent/s") for link in ran]
+    page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
+    if any(link["loads"] for link in ran):
+        page.sections += [
+            Section("Latency", _latency_table(result), "Microseconds. Load is the share of the link's own critical rate."),
+            Section("Distributions at half load", _distributions(ran, float(result["budget_us"])), "Both axes are logarithmic."),
+        ]
+    page.sections += [
+        Section("Links", _link_table(result["links"])),
+        Section("Balance sheets", _balances(ran), "Of the last run of each link: what came to a hop, what went on, and what did not, by name."),
+        facts_section(result, {}, result["notes"]),
+    ]  # fmt: skip
+    return page
+
+
+def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
+    ours = [
+        (link["name"], float(link["critical_rate_packets_per_s"]), "ours") for link in result["links"] if link["reason"] is None
+    ]
+    return ours + [(name, rate, "peer") for name, rate, _ in peer_rates(result["peers"])]
+
+
+def _rate_text(result: Mapping[str, Any]) -> str:
+    return (
+        "Thousand packets a second: of a link, received, decoded, judged and answered without a loss; of spead2, received without a loss; of "
+        f"testpmd, forwarded by one core. A packet of ours holds {result['events_per_packet']} events. The boards sent "
+        f"{result['burst_packets']} packet(s) a call."
+    )
+
+
+def _bars(rates: Sequence[tuple[str, float, str]]) -> str:
+    """Horizontal bars of (name, packets a second, `ours` or `peer`)."""
+    if not rates:
+        return "<p>Nothing was measured.</p>"
+    highest = max(rate for _, rate, _ in rates) or 1.0
+    parts = []
+    for n, (name, rate, whose) in enumerate(rates):
+        top = n * (BAR + GAP)
+        length = (WIDTH - LABEL - 90) * rate / highest
+        style = "s1" if whose == "ours" else "s2"
+        parts.append(f'<text class="tick" text-anchor="end" x="{LABEL - 8}" y="{top + 14}">{escape(name)}</text>')
+        parts.append(f'<path class="bars {style}" d="M{LABEL} {top}h{length:.1f}v{BAR}H{LABEL}Z"/>')
+        parts.append(f'<text class="note" x="{LABEL + length + 8:.1f}" y="{top + 14}">{number(rate / 1e3)}</text>')
+    height = len(rates) * (BAR + GAP)
+    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
+    return head + "".join(parts) + "</svg>"
+
+
+def _latency_table(result: Mapping[str, Any]) -> str:
+    rows = []
+    for link in result["links"]:
+        for load in link["loads"]:
+            latency = load["latency_us"] or {}
+            rows.append([
+                link["name"], f"{load['share'] * 100:.0f} %", f"{load['rate_events_per_s'] / 1e6:.2f}",
+                *(us(latency.get(key)) for key, _ in NAMES), number(load["lost"]), us(load["longest_stall_us"]),
+            ])  # fmt: skip
+    for waiting in ("spinning", "blocking"):
+        trip = (result["peers"].get("sockperf") or {}).get(f"{waiting}_us")
+        if trip:
+            rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
+    columns = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost", "longest own stall"]
+    return f'<div class="wide">{table(columns, rows, numbers=range(2, len(columns)))}</div>'
+
+
+def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
+    lines: list[tuple[str, str, Histogram]] = []
+    names: list[tuple[str, str]] = []
+    for n, link in enumerate(ran):
+        half = [load for load in link["loads"] if load["share"] == HALF and load["latency_histogram"]]
+        if half:
+            style = STYLES[n % len(STYLES)]
+            names.append((str(link["name"]), style))
+            lines.append(("", style, Histogram.decode(half[0]["latency_histogram"])))
+    items = "".join(
+        f'<span><svg viewBox="0 0 34 14" width="34" height="14" aria-hidden="true"><path class="line {style}" d="M1 7H33"/></svg>'
+        f"{escape(name)}</span>"
+        for name, style in names
+    )
+    return f'<p class="legend">{items}</p>' + survival_chart(lines, budget_us)
+
+
+def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for link in links:
+        rate = link["critical_rate_events_per_s"]
+        rows.append([
+            link["name"], link["reason"] or link["what"], link["path"] or "\u2013", f"{rate / 1e6:.2f}" if rate is not None else "\u2013",
+            link["limited_by"] or "\u2013",
+        ])  # fmt: skip
+    return table(["link", "what", "path", "Mevent/s", "limited by"], rows, numbers=[3])
+
+
+def _balances(ran: Sequence[Mapping[str, Any]]) -> str:
+    parts = []
+    for link in ran:
+        sheet = _last_balance(link)
+        if sheet is None:
+            continue
+        rows = [
+            [hop["hop"], hop["unit"], number(hop["in"]), number(hop["out"]), ", ".join(f"{k} {v:,}" for k, v in hop["named"].items()),
+             number(hop["unexplained"])]
+            for hop in sheet["hops"]
+        ]  # fmt: skip
+        columns = ["hop", "unit", "in", "out", "named", "unexplained"]
+        body = table(columns, rows, numbers=[2, 3, 5])
+        parts.append(f"<details><summary>{escape(link['name'])}: {number(sheet['unexplained_packets'])} unexplained</summary>{body}</details>")  # fmt: skip
+    return "".join(parts)
+
+
+def _last_balance(link: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    runs = [run for load in link["loads"] for run in load["runs"]] or [
+        run for step in link["steps"] if step["passed"] for run in step["repeats"]
+    ]
+    return runs[-1].get("balance") if runs else None

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison of links without a network: variants, peers' output, tables, verdict, report."""
+
+from __future__ import annotations
+
+import csv
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up_links import comparison
+from nanet import results
+from nanet.bench import arp, compare, links, realtime, spead2_peer, tables, testpmd, watch
+from nanet.config_errors import ConfigError
+from nanet.demo import Loop
+from nanet.machine import CorePlan
+from nanet.report import write_report
+
+TWO_CORES = CorePlan(0, 1, frozenset({0}))
+SHOWN = """
+  ######################## NIC statistics for port 0  ########################
+  RX-packets: 854016     RX-missed: 0          RX-bytes:  1029943296
+  Throughput (since last show)
+  Rx-pps:       {a}          Rx-bps:   1929662592
+  Tx-pps:       200006          Tx-bps:   1929662592
+  ######################## NIC statistics for port 1  ########################
+  Throughput (since last show)
+  Rx-pps:       {b}          Rx-bps:   1929662592
+"""
+
+
+def test_names() -> None:
+    assert links.chosen("all") == links.VARIANTS
+    assert [one.name for one in links.chosen("gro, blocking")] == ["blocking", "gro"]
+    for text in ("gros", "gro,gros", "", "all,gro"):
+        with pytest.raises(ConfigError, match="there is no link"):
+            links.chosen(text)
+
+
+@pytest.mark.parametrize("variant", links.VARIANTS, ids=lambda variant: str(variant.name))
+def test_each_link_has_a_valid_configuration(variant: links.Variant) -> None:
+    pair = variant.pair()
+    engine, emulator = links.configs(variant, Loop(), pair, CorePlan(None, None, frozenset({0})))
+    assert engine.links[0].endpoint == f"{variant.back_end}://10.77.0.2:6200"
+    assert engine.answers is not None
+    assert engine.answers.endpoint == emulator.answers == "udp://10.77.0.1:6300"
+    assert emulator.destinations == ("udp://10.77.0.2:6200",)
+    assert (engine.answers.via is not None) == (variant.back_end != "udp")
+    assert (engine.links[0].xdp is not None) == (variant.back_end == "xdp")
+    assert pair.engine_address == (variant.back_end != "dpdk")
+    if variant.back_end == "udp":
+        assert engine.links[0].gro == variant.coalesced
+    assert (engine.waiting.spin == 0) == (variant.name == "blocking")
+
+
+def test_testpmd_sums_its_ports() -> None:
+    text = SHOWN.format(a=100, b=20) + SHOWN.format(a=300, b=7) + SHOWN.format(a=1, b=1).split("statistics for port 1")[0]
+    assert testpmd.shows(text) == [120, 307]
+    assert testpmd.shows("EAL: Error - exiting with code: 1") == []
+
+
+def test_spead2_runs() -> None:
+    sent = {"heaps": 100, "bytes": 116_800_000, "elapsed_s": 1.0}
+    good = {"heaps": 100, "packets": 100_000, "incomplete_heaps": 0}
+    assert spead2_peer.outcome(sent, good, 1168, 100_000)["failure"] is None
+    assert spead2_peer.outcome(sent, good, 1168, 100_000)["kept_packets_per_s"] == 100_000
+    assert spead2_peer.outcome(sent, good | {"heaps": 99}, 1168, 100_000)["failure"] == "receiver"
+    assert spead2_peer.outcome(sent | {"elapsed_s": 1.2}, good, 1168, 100_000)["failure"] == "sender"
+
+
+def test_sockperf_before_and_after() -> None:
+    before = {"spinning_us": {"min": 3.0, "p50": 4.0, "max": 90.0}, "blocking_us": None, "problems": ["blocking: no time"]}
+    after = {
+        "spinning_us": {"min": 2.0, "p50": 6.0, "max": 50.0},
+        "blocking_us": {"min": 1.0, "p50": 2.0, "max": 3.0},
+        "problems": [],
+    }
+    joined = compare.joined_sockperf(before, after)
+    assert joined["spinning_us"] == {"min": 2.0, "p50": 5.0, "max": 90.0}
+    assert joined["blocking_us"] == {"min": 1.0, "p50": 2.0, "max": 3.0}
+    assert joined["problems"] == ["blocking: no time"]
+
+
+def test_ratios() -> None:
+    link = {"critical_rate_packets_per_s": 1.5e6, "loads": [{}], "latency_us": {"p50": 5.7, "p99_9": 19.2}}
+    peers = comparison()["peers"]
+    found = compare.ratios(link, peers)
+    assert found == {
+        "ratio_to_spead2": None,
+        "ratio_to_testpmd": 2.107,
+        "p50_above_sockperf_us": 1.5,
+        "p99_9_ratio_to_sockperf": 1.2,
+    }
+    peers["spead2"]["critical_rate_packets_per_s"] = 5e5
+    assert compare.ratios(link, peers)["ratio_to_spead2"] == 3.0
+    assert compare.ratios(link | {"loads": []}, peers)["p50_above_sockperf_us"] is None
+
+
+@pytest.mark.parametrize("make", [tables.latency_table, tables.rate_table])
+def test_tables_fit_a_terminal(make: Any) -> None:
+    result = comparison()
+    slow = dict.fromkeys(compare.KEPT_US, 265_125.0)
+    result["links"][0]["name"] = "dpdk-af_packet"
+    for load in result["links"][0]["loads"]:
+        load |= {"latency_us": slow, "lost": 123_456_789}
+    result["unexplained_at"] = ["gro at 24000000 events/s: " + "3 packets at link, " * 12]
+    lines = make(result)
+    assert max(len(line) for line in lines) <= tables.WIDTH
+    text = "\n".join(lines)
+    assert "dpdk-af_xdp: not in this build" in text
+    assert "spead2: absent; pip install spead2" in text
+    assert "unexplained packets: 0 of 36,000 in 36 runs" in text
+
+
+def test_verdict() -> None:
+    result = comparison()
+    assert compare.kept(result)
+    assert not compare.kept(result | {"unexplained_packets": 1})
+    result["links"][1]["loads"][2]["lost"] = 1
+    assert not compare.kept(result)
+    result = comparison()
+    result["links"][0]["critical_rate_events_per_s"] = 0.0
+    assert not compare.kept(result)
+    assert not compare.kept(result | {"links": result["links"][2:]})  # nothing ran
+
+
+def test_csv(tmp_path: Path) -> None:
+    results.append_csv(tmp_path / "f.csv", "latency-links", compare.csv_rows(comparison()))
+    rows = {(row["case"], row["name"]): float(row["value"]) for row in csv.DictReader((tmp_path / "f.csv").open())}
+    assert rows["gro", "critical_rate"] == 24e6
+    assert rows["xdp@50%", "rate"] == 8e6
+    assert rows["xdp@90%", "lost"] == 0
+    assert rows["sockperf-spinning", "latency_p99_9"] == 16.0
+    assert rows["testpmd-af_xdp", "forwarded_packets"] == 712_000
+    assert not any(case.startswith(("dpdk", "spead2")) for case, _ in rows)
+
+
+@pytest.mark.parametrize("command", ["bench rate --link", "bench latency --link"])
+def test_report(tmp_path: Path, command: str) -> None:
+    write_report(comparison(command), tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "gro is the fastest: 24.00 Mevent/s" in page
+    assert "not in this build" in page
+    assert "sequence numbers" in page
+    assert page.count('class="bars') == 4
+
+
+def test_gaps_of_a_clock() -> None:
+    ended: list[int] = []
+    ticks = iter([0, 100, 200, 60_200, 60_300, 1_060_300])
+
+    def clock_ns() -> int:
+        now = next(ticks)
+        if now == 1_060_300:
+            ended.append(15)
+        return now
+
+    assert watch.gaps(clock_ns, ended) == {"count": 2, "total_us": 1060.0, "longest_us": 1000.0}
+
+
+def test_a_watcher_takes_no_core_from_the_data_path() -> None:
+    assert watch.spare_core(TWO_CORES) is None
+    assert watch.spare_core(CorePlan(0, 1, frozenset({2, 3}))) == 3
+    assert watch.spare_core(CorePlan(None, None, frozenset({0}))) is None
+    with watch.Watcher(None) as watcher:
+        assert watcher.stop() is None
+
+
+def test_a_watcher_watches() -> None:
+    with watch.Watcher(0) as watcher:
+        seen = watcher.stop()
+    assert seen is not None
+    assert seen["total_us"] >= seen["longest_us"] >= 0
+
+
+def test_arp_requests_by_their_bytes() -> None:
+    request = bytes.fromhex(
+        "ffffffffffff 02004d000002 0806 0001 0800 06 04 0001 02004d000002 0a4d0002 000000000000 0a4d0001".replace(" ", "")
+    )
+    assert arp.is_request_for(request, socket.inet_aton("10.77.0.1"))
+    assert not arp.is_request_for(request, socket.inet_aton("10.77.0.3"))
+    reply = request[:20] + b"\x00\x02" + request[22:]
+    assert not arp.is_request_for(reply, socket.inet_aton("10.77.0.1"))
+    assert not arp.is_request_for(request[:41], socket.inet_aton("10.77.0.1"))
+
+
+def test_real_time_needs_a_core() -> None:
+    raised, notes = realtime.raise_threads(1, None)
+    assert raised == 0
+    assert "no core of its own" in notes[0]
+    assert "real-time guard is o" in realtime.guard_note()
