@@ -46,9 +46,7 @@ class _Process:
 
     def __enter__(self) -> Self:
         folder = Path(self._folder.name)
-        # Only what was set: there are keys that must not be written for every kind of link, not even with their defaults.
-        text = json.dumps(self._model.model_dump(mode="json", exclude_unset=True))
-        (folder / "config.yaml").write_text(text, encoding="utf-8")
+        (folder / "config.yaml").write_text(json.dumps(self._model.model_dump(mode="json")), encoding="utf-8")
         ready_fd, ready_in = os.pipe()
         pipes = {"--ready-fd": ready_in, **self._open_pipes()}
         command = [

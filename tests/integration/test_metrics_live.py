@@ -93,7 +93,8 @@ def test_scraped_while_packets_flow() -> None:
         last = scrape(endpoint)
         engine = process.stop()
     assert len(scrapes) > 3
-    assert 0 < total(scrapes[len(scrapes) // 2], "nanet_packets_accepted_total") < total(last, "nanet_packets_accepted_total")
+    seen = [total(one, "nanet_packets_accepted_total") for one in scrapes]
+    assert any(0 < count < total(last, "nanet_packets_accepted_total") for count in seen)  # some were taken in the middle of it
     check_packet_books(sent, engine)
     for source in ("board0", "board1", "board2", "board3"):
         expected = total(last, "nanet_packets_accepted_total", source=source) + total(last, "nanet_packets_lost", source=source)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -90,8 +89,8 @@ def missing(variant: Variant) -> str | None:
 def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
     """Configurations of engine and emulator at the ends of the pair. Raises ConfigError."""
     engine_model, emulator_model = demo.configs(loop, cores)
-    engine = json.loads(engine_model.model_dump_json(exclude_unset=True))
-    emulator = json.loads(emulator_model.model_dump_json(exclude_unset=True))
+    engine = engine_model.model_dump(mode="json")
+    emulator = emulator_model.model_dump(mode="json")
     answers = f"udp://{pair.boards.address}:{loop.port + 100}"
     engine["name"] = variant.name
     engine["links"][0] |= {"endpoint": f"{variant.back_end}://{pair.engine.address}:{loop.port}"} | variant.link
