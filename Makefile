@@ -38,9 +38,9 @@ GPU_TEST_LOG := build/test-gpu.log
 endif
 
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
-WITH_LINKS := $(if $(filter links test,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
+WITH_LINKS := $(if $(filter links test bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
-.PHONY: help setup cuda links demo test test-gpu lint format bench bench-smoke sanitize fuzz clean
+.PHONY: help setup cuda links demo test test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -92,6 +92,11 @@ bench: packages-bench $(STAMPS)/install $(STAMPS)/test ## rings, rate and latenc
 	$(BIN)/nanet bench rate --json out/bench-rate.json --csv out/bench.csv
 	$(BIN)/nanet bench rate --boards 4 --json out/bench-rate-4.json --csv out/bench.csv
 	$(BIN)/nanet bench latency --json out/bench-latency.json --csv out/bench.csv
+
+bench-links: packages-bench packages-links $(STAMPS)/install $(STAMPS)/peers ## every link beside the others and its peers, over veth in network namespaces; as root
+	@mkdir -p out && rm -f out/links.csv
+	$(BIN)/nanet bench latency --link all --json out/bench-latency-links.json --csv out/links.csv
+	$(BIN)/nanet bench rate --link all --json out/bench-rate-links.json --csv out/links.csv
 
 bench-smoke: packages-bench $(STAMPS)/install $(STAMPS)/test ## each benchmark once and briefly: that it runs, not how fast
 	scripts/bench_smoke.sh
@@ -145,6 +150,6 @@ $(STAMPS)/cuda: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
 	@scripts/find_nvcc.sh || { echo "error: no CUDA compiler (PyPI's does not run here) install the CUDA toolkit, 13 or newer" >&2; exit 1; }
 	@echo '$(CUDA_ARCHITECTURES)' >$@
 
-$(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
+$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/peers: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
 	@$(PIP) --group $*
 	@touch $@

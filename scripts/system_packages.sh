@@ -45,14 +45,17 @@ for task in "$@"; do
     links)
       need pkg-config -- has_program pkg-config
       need clang libxdp-dev libbpf-dev -- eval "has_header xdp/xsk.h && has_header bpf/bpf.h && has_program clang"
-      need libdpdk-dev -- eval "has_program pkg-config && pkg-config --exists libdpdk"
+      need libdpdk-dev dpdk -- eval "has_program pkg-config && pkg-config --exists libdpdk && has_program dpdk-testpmd"
       ;;
     test)
       need libgtest-dev -- has_header gtest/gtest.h
       need iproute2 -- has_program ip
       need tshark -- has_program tshark
       ;;
-    bench) need sockperf -- has_program sockperf ;;
+    bench)
+      need sockperf -- has_program sockperf
+      need iproute2 -- has_program ip
+      ;;
     fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
     *) fail "unknown task $task" "run, links, test, bench and fuzz are known" "see the head of scripts/system_packages.sh" ;;
   esac

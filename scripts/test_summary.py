@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last line of `make test`: how many tests ran, counted from CTest's log of the GoogleTest programs, from pytest's JUnit
 file, and from the log of test_gpu if the CUDA code was built. Exit 1 where a test failed or was skipped, or where one of them
-ran no test at all: an empty suite must not pass. Only on a machine without a GPU may its tests not run, and their count is said."""
+ran no test at all: an empty suite must not pass. Only on a machine without a GPU, or without what a link needs (privilege, a back-end),
+may tests not run. Those of links say `NOT RUN: a test of ... (why)`; the count and the first reason are said here."""
 
 import re
 import sys
@@ -16,6 +17,8 @@ class Tally:
     passed: int
     failed: int
     skipped: int
+    not_run: int = 0  # they passed for GoogleTest, and are not among those passed here
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ def main(arguments: list[str]) -> int:
         if gpu.not_run
         else ""
     )
+    if cxx.not_run:
+        note += f"; {cxx.not_run} tests of links not run: {cxx.why}"
     print(f"{passed} tests passed ({sides}), {failed} failed, {skipped} skipped{note}")
     empty = not cxx.passed or not python.passed or (gpu is not None and not gpu.passed and not gpu.not_run)
     return 1 if empty or failed or skipped else 0
@@ -53,7 +58,10 @@ def tally_gtest(log: str) -> Tally:
     def ended(mark: str) -> int:
         return len(re.findall(rf"^\[{mark}\] \S+.* \(\d+ ms\)$", log, re.MULTILINE))
 
-    return Tally(passed=ended("       OK "), failed=ended("  FAILED  "), skipped=ended("  SKIPPED "))
+    reasons = re.findall(r"^NOT RUN: (.*)$", log, re.MULTILINE)
+    return Tally(
+        ended("       OK ") - len(reasons), ended("  FAILED  "), ended("  SKIPPED "), len(reasons), reasons[0] if reasons else ""
+    )
 
 
 def tally_pytest(junit: str) -> Tally:

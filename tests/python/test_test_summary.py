@@ -11,6 +11,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "test_summary.py"
 PASSED = "[ RUN      ] Mgp.reads\n[       OK ] Mgp.reads (0 ms)\n[ RUN      ] All/Mgp.reads/1\n[       OK ] All/Mgp.reads/1, where GetParam() = 3 (12 ms)\n"
 FAILED = "[ RUN      ] Mgp.fails\n[  FAILED  ] Mgp.fails (1 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Mgp.fails\n"
 SKIPPED = "[ RUN      ] Mgp.left\n[  SKIPPED ] Mgp.left (0 ms)\n[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] Mgp.left\n"
+NOT_RUN = "[ RUN      ] Xdp.a\nNOT RUN: a test of AF_XDP (no BPF)\n[       OK ] Xdp.a (3 ms)\n"
 NOT_BUILT = "; CUDA code not built: GPU tests not run"
 
 
@@ -22,6 +23,12 @@ def junit(tests: int, failures: int = 0, skipped: int = 0) -> str:
     ("log", "xml", "line", "status"),
     [
         (PASSED, junit(3), "5 tests passed (2 C++, 3 Python), 0 failed, 0 skipped" + NOT_BUILT, 0),
+        (
+            PASSED + NOT_RUN + PASSED,
+            junit(3),
+            f"7 tests passed (4 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 1 tests of links not run: a test of AF_XDP (no BPF)",
+            0,
+        ),
         (PASSED + FAILED, junit(3), "5 tests passed (2 C++, 3 Python), 1 failed, 0 skipped" + NOT_BUILT, 1),
         (PASSED + SKIPPED, junit(3), "5 tests passed (2 C++, 3 Python), 0 failed, 1 skipped" + NOT_BUILT, 1),
         (PASSED, junit(4, failures=1, skipped=1), "4 tests passed (2 C++, 2 Python), 1 failed, 1 skipped" + NOT_BUILT, 1),

@@ -59,7 +59,7 @@ inline void in_own_network(const std::function<void()>& scenario, unsigned secon
   in_own_process(
       [&] {
         if (::unshare(CLONE_NEWNET) != 0 && (errno == EPERM || errno == ENOSYS || errno == EINVAL)) {
-          std::printf("no network namespaces (%s): this test over virtual interfaces NOT RUN\n", std::strerror(errno));
+          std::printf("NOT RUN: a test of DPDK over virtual interfaces (no network namespaces: %s)\n", std::strerror(errno));
           return;
         }
         // Only what the test sends is on the wire.
