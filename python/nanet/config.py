@@ -17,7 +17,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from nanet.config_base import Byte, Core, Endpoint, Model, Name, online_cores, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, Name, check_power_of_two, online_cores, problem, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
 from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
@@ -73,13 +73,7 @@ class MemoryRegion(Model):
 
     @model_validator(mode="after")
     def _shape(self) -> MemoryRegion:
-        if self.buffer_count & (self.buffer_count - 1):
-            lower = 1 << (self.buffer_count.bit_length() - 1)
-            raise problem(
-                f"buffer_count {self.buffer_count} is not a power of two",
-                "buffers are found by masking a running number",
-                f"choose {lower} or {2 * lower}",
-            )
+        check_power_of_two("buffer_count", self.buffer_count, "buffers are found by masking a running number")
         if self.buffer_bytes % 64:
             raise problem(
                 f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
@@ -114,13 +108,7 @@ class Merge(Model):
 
     @model_validator(mode="after")
     def _power(self) -> Merge:
-        if self.open_events_max & (self.open_events_max - 1):
-            lower = 1 << (self.open_events_max.bit_length() - 1)
-            raise problem(
-                f"open_events_max {self.open_events_max} is not a power of two",
-                "open events are found by masking a hash",
-                f"choose {lower} or {2 * lower}",
-            )
+        check_power_of_two("open_events_max", self.open_events_max, "open events are found by masking a hash")
         return self
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Probability",
     "check_core",
     "check_endpoint",
+    "check_power_of_two",
     "online_cores",
     "problem",
     "setting",
@@ -91,6 +92,13 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
         raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
     return f"{scheme}://{host}:{int(port)}"
+
+
+def check_power_of_two(name: str, value: int, why: str) -> None:
+    """Refuses a value that is none, with the two nearest that are."""
+    if value & (value - 1):
+        lower = 1 << (value.bit_length() - 1)
+        raise problem(f"{name} {value} is not a power of two", why, f"choose {lower} or {2 * lower}")
 
 
 def check_core(core: int) -> int:

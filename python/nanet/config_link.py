@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, problem, setting
+from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, check_power_of_two, problem, setting
 
 __all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Xdp", "room_bytes"]
 
@@ -108,11 +108,7 @@ class Xdp(Model):
 
     @model_validator(mode="after")
     def _shape(self) -> Xdp:
-        if self.frame_count & (self.frame_count - 1):
-            lower = 1 << (self.frame_count.bit_length() - 1)
-            raise problem(
-                f"frame_count {self.frame_count} is not a power of two", "the kernel's rings are", f"choose {lower} or {2 * lower}"
-            )
+        check_power_of_two("frame_count", self.frame_count, "the kernel's rings are")
         if len(set(self.queues)) < len(self.queues):
             raise problem("a queue is named twice", "each has one socket", "name each once")
         return self

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "nanet/engine/merger_counters.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -53,7 +54,7 @@ void EventBuilder::process(const Completion& completion, flow::Clop& clop) {
   }
   if (merger_) {
     give_merged(arrival_ns);
-    publish_merger();
+    publish_merger(merger_->stats(), counters_);
   } else {
     give_batch(arrival_ns);
   }
@@ -67,7 +68,7 @@ std::size_t EventBuilder::tick(std::uint64_t caught_up_ns) {
   const std::size_t closed = merger_->ready().size();
   if (closed == 0) return 0;
   give_merged(caught_up_ns);
-  publish_merger();
+  publish_merger(merger_->stats(), counters_);
   return closed;
 }
 
@@ -75,7 +76,7 @@ void EventBuilder::finish(std::uint64_t now_ns) {
   if (!merger_) return;
   merger_->drain(now_ns);
   give_merged(now_ns);
-  publish_merger();
+  publish_merger(merger_->stats(), counters_);
 }
 
 // One source: its packets hold whole events.
@@ -155,18 +156,6 @@ void EventBuilder::give_merged(std::uint64_t arrival_ns) {
 void EventBuilder::give_batch(std::uint64_t arrival_ns) {
   const std::size_t count = std::exchange(batch_count_, 0);
   if (count > 0) sink_.take(std::span(batch_hits_).first(count), std::span(batch_answers_).first(count), arrival_ns);
-}
-
-void EventBuilder::publish_merger() {
-  const event::MergerStats& totals = merger_->stats();
-  counters_.set(Counter::parts_merged, totals.parts_merged);
-  counters_.set(Counter::parts_late, totals.parts_late);
-  counters_.set(Counter::parts_duplicate, totals.parts_duplicate);
-  counters_.set(Counter::parts_no_room, totals.parts_no_room);
-  counters_.set(Counter::parts_overflow_hits, totals.parts_overflow_hits);
-  counters_.set(Counter::events_complete, totals.events_complete);
-  counters_.set(Counter::events_missing_parts, totals.events_missing_parts);
-  counters_.set(Counter::events_overflow, totals.events_overflow);
 }
 
 }  // namespace nanet::engine

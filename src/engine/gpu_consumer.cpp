@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/engine/gpu_consumer.hpp"
 
+#include "nanet/engine/merger_counters.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -83,19 +84,8 @@ void GpuConsumer::count() {
   counters_.set(Counter::rings_found, totals.rings);
   counters_.set(Counter::rings_electron, totals.electrons);
   counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
-  if (merges_) count_merged();
-}
-
-void GpuConsumer::count_merged() {
-  const event::MergerStats& merger = seen_.merger;
-  counters_.set(Counter::parts_merged, merger.parts_merged);
-  counters_.set(Counter::parts_late, merger.parts_late);
-  counters_.set(Counter::parts_duplicate, merger.parts_duplicate);
-  counters_.set(Counter::parts_no_room, merger.parts_no_room);
-  counters_.set(Counter::parts_overflow_hits, merger.parts_overflow_hits);
-  counters_.set(Counter::events_complete, merger.events_complete);
-  counters_.set(Counter::events_missing_parts, merger.events_missing_parts);
-  counters_.set(Counter::events_overflow, merger.events_overflow);
+  if (!merges_) return;
+  publish_merger(seen_.merger, counters_);
   counters_.set(Counter::events_discarded, seen_.events_discarded);
 }
 

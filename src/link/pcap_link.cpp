@@ -89,12 +89,12 @@ void PcapLink::wait(std::uint64_t timeout_ns) {
 }
 
 LinkStats PcapLink::stats() const {
-  return {.rx_packets = rx_packets_.get(),
-          .rx_bytes = rx_bytes_.get(),
-          .rx_calls = rx_calls_.get(),
-          .rx_batches = rx_batches_.get(),
-          .rx_truncated = rx_truncated_.get(),
-          .tx_dropped = tx_dropped_.get()};
+  return {.rx_packets = rx_packets_.value(),
+          .rx_bytes = rx_bytes_.value(),
+          .rx_calls = rx_calls_.value(),
+          .rx_batches = rx_batches_.value(),
+          .rx_truncated = rx_truncated_.value(),
+          .tx_dropped = tx_dropped_.value()};
 }
 
 Endpoint PcapLink::local() const { return {.scheme = "pcap", .address = 0, .port = config_.only_port}; }
@@ -107,13 +107,13 @@ std::string PcapLink::path() const {
 }
 
 ReplaySource::Counts PcapLink::counts() const {
-  return PcapSource::named({.records = records_.get(),
+  return PcapSource::named({.records = records_.value(),
                             .packets = 0,
-                            .skipped_not_udp = skipped_not_udp_.get(),
-                            .skipped_fragment = skipped_fragment_.get(),
-                            .skipped_cut = skipped_cut_.get(),
-                            .bytes_damaged = bytes_damaged_.get()},
-                           skipped_port_.get());
+                            .skipped_not_udp = skipped_not_udp_.value(),
+                            .skipped_fragment = skipped_fragment_.value(),
+                            .skipped_cut = skipped_cut_.value(),
+                            .bytes_damaged = bytes_damaged_.value()},
+                           skipped_port_.value());
 }
 
 void PcapLink::read_next() {

@@ -81,7 +81,7 @@ void Replay::run() {
   for (std::uint64_t lap = 0; !stopping() && (config_.laps == 0 || lap < config_.laps); ++lap) {
     if (lap > 0) source_->rewind();
     if (!play_lap()) break;
-    bump(laps_done_, 1);
+    laps_done_.add(1);
   }
   ended_ns_.store(flow::clock_now_ns(), std::memory_order_relaxed);
   finished_.store(true, std::memory_order_release);
@@ -129,9 +129,9 @@ void Replay::send(std::span<const ReplayPacket> packets) {
     events += packets[p].event_count;
   }
   link_.send(std::span(out).first(packets.size()), flow::clock_now_ns());
-  bump(packets_sent_, packets.size());
-  bump(bytes_sent_, bytes);
-  bump(events_sent_, events);
+  packets_sent_.add(packets.size());
+  bytes_sent_.add(bytes);
+  events_sent_.add(events);
 }
 
 bool Replay::wait_until(std::uint64_t time_ns) const {
@@ -152,10 +152,10 @@ ReplayStats Replay::stats() const {
   const LinkStats link = link_.stats();
   const std::uint64_t began_ns = began_ns_.load(std::memory_order_relaxed);
   const std::uint64_t end_ns = finished() ? ended_ns_.load(std::memory_order_relaxed) : flow::clock_now_ns();
-  return {.packets_sent = packets_sent_.load(std::memory_order_relaxed),
-          .bytes_sent = bytes_sent_.load(std::memory_order_relaxed),
-          .events_sent = events_sent_.load(std::memory_order_relaxed),
-          .laps_done = laps_done_.load(std::memory_order_relaxed),
+  return {.packets_sent = packets_sent_.value(),
+          .bytes_sent = bytes_sent_.value(),
+          .events_sent = events_sent_.value(),
+          .laps_done = laps_done_.value(),
           .elapsed_ns = began_ns == 0 ? 0 : end_ns - began_ns,
           .latest_ns = latest_ns_.load(std::memory_order_relaxed),
           .tx_dropped = link.tx_dropped,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/link/tally.hpp"
 #include "nanet/link/udp.hpp"
 
 namespace nanet::link {
@@ -27,16 +28,6 @@ class Socket {
 
  private:
   int fd_;
-};
-
-// One writer, any readers.
-class Tally {
- public:
-  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
 };
 
 enum class Direction : std::uint8_t { receive, send };

@@ -83,9 +83,7 @@ RxBatch UdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> pack
   if (room.empty() || packets.empty()) {
     return {};
   }
-  constexpr std::size_t kRoomLimit = std::size_t{1} << 31;
-  Out out{room.data(), static_cast<std::uint32_t>(std::min(room.size(), kRoomLimit)), packets.data(),
-          static_cast<std::uint32_t>(std::min(packets.size(), kRoomLimit))};
+  RxRoom out(room, packets);
   if (spilled_begin_ != spilled_end_) {
     deliver_spilled(out);
   } else if (way_ == Way::coalesced && out.room_bytes >= kSuperBytes) {
@@ -100,10 +98,10 @@ RxBatch UdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> pack
   if (out.copied_bytes != 0) {
     copied_bytes_.add(out.copied_bytes);
   }
-  return {out.packet_count, std::min(out.next_offset(), out.room_bytes)};
+  return out.batch();
 }
 
-void UdpReceiver::receive_coalesced(Out& out) {
+void UdpReceiver::receive_coalesced(RxRoom& out) {
   msghdr& header = headers_[0].msg_hdr;
   const std::uint32_t quota = quota_;
   std::uint32_t messages = 0;
@@ -144,7 +142,7 @@ void UdpReceiver::receive_coalesced(Out& out) {
   }
 }
 
-void UdpReceiver::receive_single(Out& out) {
+void UdpReceiver::receive_single(RxRoom& out) {
   const std::uint32_t quota = quota_;
   std::uint32_t messages = 0;
   while (messages < quota) {
@@ -181,7 +179,7 @@ void UdpReceiver::receive_single(Out& out) {
   }
 }
 
-void UdpReceiver::prepare_slots(Out& out, std::uint32_t slots, std::uint32_t slot_bytes) {
+void UdpReceiver::prepare_slots(RxRoom& out, std::uint32_t slots, std::uint32_t slot_bytes) {
   std::byte* place = out.room + out.next_offset();
   for (std::uint32_t i = 0; i < slots; ++i) {
     pieces_[i][0] = {place + std::size_t{i} * slot_bytes, slot_bytes};
@@ -193,7 +191,7 @@ void UdpReceiver::prepare_slots(Out& out, std::uint32_t slots, std::uint32_t slo
 
 // Describes the packets that lie in their slots, closing the holes between them. From the first message on that ran over its slot, all go
 // to the spill, so that order is kept. Returns how many stayed.
-std::uint32_t UdpReceiver::place_slots(Out& out, std::uint32_t received, std::uint32_t slot_bytes) {
+std::uint32_t UdpReceiver::place_slots(RxRoom& out, std::uint32_t received, std::uint32_t slot_bytes) {
   const std::byte* first_slot = out.room + out.next_offset();
   std::uint32_t in_place = 0;
   std::uint32_t longest = 0;
@@ -228,7 +226,7 @@ std::uint32_t UdpReceiver::place_slots(Out& out, std::uint32_t received, std::ui
 }
 
 // Describes the first `bytes` of a message that lies at the next offset of the room.
-void UdpReceiver::put(Out& out, const Message& message, std::uint32_t bytes) {
+void UdpReceiver::put(RxRoom& out, const Message& message, std::uint32_t bytes) {
   std::uint32_t offset = out.next_offset();
   std::uint16_t flags = message.flags;
   std::uint32_t left = bytes;
@@ -260,7 +258,7 @@ void UdpReceiver::spill_rest(const Message& message, const std::byte* place, std
   spill(rest, spill_slot(0));
 }
 
-void UdpReceiver::deliver_spilled(Out& out) {
+void UdpReceiver::deliver_spilled(RxRoom& out) {
   while (spilled_begin_ != spilled_end_ && deliver(out, spilled_[spilled_begin_])) {
     ++spilled_begin_;
   }
@@ -270,7 +268,7 @@ void UdpReceiver::deliver_spilled(Out& out) {
 }
 
 // Copies packets of a spilled message into the room while they fit; true when all are gone. A packet longer than the whole room is cut.
-bool UdpReceiver::deliver(Out& out, Message& message) {
+bool UdpReceiver::deliver(RxRoom& out, Message& message) {
   std::uint32_t offset = out.next_offset();
   do {
     const std::uint32_t size = std::min(message.segment_bytes, message.bytes);

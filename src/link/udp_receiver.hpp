@@ -13,6 +13,7 @@
 #include <array>
 #include <vector>
 
+#include "rx_room.hpp"
 #include "socket.hpp"
 
 namespace nanet::link {
@@ -38,22 +39,6 @@ class UdpReceiver {
 
   enum class Way : std::uint8_t { coalesced, single };
 
-  // What is filled in this call.
-  struct Out {
-    std::byte* room;
-    std::uint32_t room_bytes;
-    RxPacket* packets;
-    std::uint32_t packets_max;
-    std::uint32_t used = 0;  // end of the last packet
-    std::uint32_t packet_count = 0;
-    std::uint64_t payload_bytes = 0;
-    std::uint64_t copied_bytes = 0;
-
-    std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
-    std::uint32_t room_left() const { return next_offset() < room_bytes ? room_bytes - next_offset() : 0; }
-    std::uint32_t packets_left() const { return packets_max - packet_count; }
-  };
-
   // One message of the kernel.
   struct Message {
     const std::byte* data;  // only for those in the spill
@@ -67,15 +52,15 @@ class UdpReceiver {
   };
 
   void open(const UdpConfig& config, std::vector<std::string>& notes);
-  void receive_coalesced(Out& out);
-  void receive_single(Out& out);
-  void prepare_slots(Out& out, std::uint32_t slots, std::uint32_t slot_bytes);
-  std::uint32_t place_slots(Out& out, std::uint32_t received, std::uint32_t slot_bytes);
-  void put(Out& out, const Message& message, std::uint32_t bytes);
+  void receive_coalesced(RxRoom& out);
+  void receive_single(RxRoom& out);
+  void prepare_slots(RxRoom& out, std::uint32_t slots, std::uint32_t slot_bytes);
+  std::uint32_t place_slots(RxRoom& out, std::uint32_t received, std::uint32_t slot_bytes);
+  void put(RxRoom& out, const Message& message, std::uint32_t bytes);
   void spill(const Message& message, const std::byte* data);
   void spill_rest(const Message& message, const std::byte* place, std::uint32_t described);
-  void deliver_spilled(Out& out);
-  bool deliver(Out& out, Message& message);
+  void deliver_spilled(RxRoom& out);
+  bool deliver(RxRoom& out, Message& message);
   void note_quota(std::uint32_t messages, std::uint32_t wanted);
   bool failed(int error);
   Message read_message(const msghdr& header, std::uint32_t bytes);

@@ -79,7 +79,6 @@ class EventBuilder {
     if (++batch_count_ == kBatch) give_batch(arrival_ns);
   }
   void give_batch(std::uint64_t arrival_ns);
-  void publish_merger();
 
   const std::optional<MergeConfig> merge_;
   const std::vector<std::uint32_t> first_source_;

@@ -47,7 +47,6 @@ class GpuConsumer final : public Consumer {
 
  private:
   void count();
-  void count_merged();
 
   const std::unique_ptr<gpu::EventProcessor> processor_;
   const bool merges_;

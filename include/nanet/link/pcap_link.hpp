@@ -18,6 +18,7 @@
 #include "nanet/link/link.hpp"
 #include "nanet/link/pace.hpp"
 #include "nanet/link/replay.hpp"
+#include "nanet/link/tally.hpp"
 
 namespace nanet::link {
 
@@ -71,13 +72,6 @@ class PcapLink final : public Link {
   ReplaySource::Counts counts() const;
 
  private:
-  struct Total {  // one thread writes, any reads
-    std::atomic<std::uint64_t> value{0};
-    void set(std::uint64_t to) { value.store(to, std::memory_order_relaxed); }
-    void add(std::uint64_t by) { set(get() + by); }
-    std::uint64_t get() const { return value.load(std::memory_order_relaxed); }
-  };
-
   void read_next();
   void publish();
 
@@ -90,18 +84,18 @@ class PcapLink final : public Link {
   std::uint64_t due_ns_ = 0;  // of waiting_, once started_
   std::uint64_t now_ns_ = 0;  // of the last receive()
   std::atomic<bool> finished_{false};
-  Total rx_packets_;
-  Total rx_bytes_;
-  Total rx_calls_;
-  Total rx_batches_;
-  Total rx_truncated_;
-  Total records_;
-  Total skipped_not_udp_;
-  Total skipped_fragment_;
-  Total skipped_cut_;
-  Total skipped_port_;
-  Total bytes_damaged_;
-  Total tx_dropped_;  // another thread's
+  Tally rx_packets_;
+  Tally rx_bytes_;
+  Tally rx_calls_;
+  Tally rx_batches_;
+  Tally rx_truncated_;
+  Tally records_;
+  Tally skipped_not_udp_;
+  Tally skipped_fragment_;
+  Tally skipped_cut_;
+  Tally skipped_port_;
+  Tally bytes_damaged_;
+  Tally tx_dropped_;  // another thread's
 };
 
 }  // namespace nanet::link

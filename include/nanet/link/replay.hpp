@@ -21,6 +21,7 @@
 #include "nanet/link/mapped_file.hpp"
 #include "nanet/link/pace.hpp"
 #include "nanet/link/pcap_reader.hpp"
+#include "nanet/link/tally.hpp"
 #include "nanet/link/udp.hpp"
 
 namespace nanet::link {
@@ -111,18 +112,14 @@ class Replay {
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   // False when stopped meanwhile.
   bool wait_until(std::uint64_t time_ns) const;
-  static void bump(std::atomic<std::uint64_t>& total, std::uint64_t by) {
-    total.store(total.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
-  }
-
   const ReplayConfig config_;
   std::unique_ptr<ReplaySource> source_;
   Pace pace_;
   UdpLink link_;
-  std::atomic<std::uint64_t> packets_sent_{0};
-  std::atomic<std::uint64_t> bytes_sent_{0};
-  std::atomic<std::uint64_t> events_sent_{0};
-  std::atomic<std::uint64_t> laps_done_{0};
+  Tally packets_sent_;
+  Tally bytes_sent_;
+  Tally events_sent_;
+  Tally laps_done_;
   std::atomic<std::uint64_t> latest_ns_{0};
   std::atomic<std::uint64_t> began_ns_{0};
   std::atomic<std::uint64_t> ended_ns_{0};

@@ -46,9 +46,7 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
   if (room.empty() || packets.empty()) return {};
   if (is_empty()) poll();
   if (is_empty()) return {};
-  constexpr std::size_t kLimit = std::size_t{1} << 31;
-  Out out{room.data(), static_cast<std::uint32_t>(std::min(room.size(), kLimit)), packets.data(),
-          static_cast<std::uint32_t>(std::min(packets.size(), kLimit))};
+  RxRoom out(room, packets);
   const std::uint32_t first = begin_;
   while (!is_empty() && out.packet_count < out.packets_max) {
     if (begin_ + 1 < end_) __builtin_prefetch(rte_pktmbuf_mtod(burst_[begin_ + 1], const std::byte*));
@@ -59,7 +57,7 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
   packets_.add(out.packet_count);
   bytes_.add(out.payload_bytes);
   copied_bytes_.add(out.copied_bytes);
-  return {out.packet_count, std::min(out.next_offset(), out.room_bytes)};
+  return out.batch();
 }
 
 void Receiver::poll() {
@@ -70,7 +68,7 @@ void Receiver::poll() {
 }
 
 // False: it does not fit into what is left of the room.
-bool Receiver::take(Out& out, const rte_mbuf& buffer) {
+bool Receiver::take(RxRoom& out, const rte_mbuf& buffer) {
   const std::span<const std::byte> frame = buffer.next == nullptr
                                                ? std::span(rte_pktmbuf_mtod(&buffer, const std::byte*), buffer.data_len)
                                                : join(out, buffer);
@@ -83,9 +81,9 @@ bool Receiver::take(Out& out, const rte_mbuf& buffer) {
   return true;
 }
 
-bool Receiver::put(Out& out, const UdpView& view) {
+bool Receiver::put(RxRoom& out, const UdpView& view) {
   const std::uint32_t offset = out.next_offset();
-  const std::uint32_t left = offset < out.room_bytes ? out.room_bytes - offset : 0;
+  const std::uint32_t left = out.room_left();
   const auto bytes = static_cast<std::uint32_t>(view.payload.size());
   if (bytes > left && out.packet_count != 0) return false;
   const std::uint32_t kept = std::min(bytes, left);
@@ -120,7 +118,7 @@ bool Receiver::is_for_port(std::span<const std::byte> frame) const {
 }
 
 // One frame out of a chain of buffers.
-std::span<const std::byte> Receiver::join(Out& out, const rte_mbuf& first) {
+std::span<const std::byte> Receiver::join(RxRoom& out, const rte_mbuf& first) {
   std::size_t bytes = 0;
   for (const rte_mbuf* buffer = &first; buffer != nullptr; buffer = buffer->next) {
     const std::size_t part = std::min<std::size_t>(buffer->data_len, joined_.size() - bytes);

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "device.hpp"
+#include "link/rx_room.hpp"
 #include "nanet/link/link.hpp"
+#include "nanet/link/tally.hpp"
 #include "station.hpp"
-#include "tally.hpp"
 
 namespace nanet::link::dpdk {
 
@@ -33,26 +34,12 @@ class Receiver {
  private:
   static constexpr std::uint32_t kBurst = 64;
 
-  // What is filled in this call.
-  struct Out {
-    std::byte* room;
-    std::uint32_t room_bytes;
-    RxPacket* packets;
-    std::uint32_t packets_max;
-    std::uint32_t used = 0;  // end of the last packet
-    std::uint32_t packet_count = 0;
-    std::uint64_t payload_bytes = 0;
-    std::uint64_t copied_bytes = 0;
-
-    std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
-  };
-
   void poll();
-  bool take(Out& out, const rte_mbuf& buffer);
-  bool put(Out& out, const UdpView& view);
+  bool take(RxRoom& out, const rte_mbuf& buffer);
+  bool put(RxRoom& out, const UdpView& view);
   void refuse(std::span<const std::byte> frame, FrameError error);
   bool is_for_port(std::span<const std::byte> frame) const;
-  std::span<const std::byte> join(Out& out, const rte_mbuf& first);
+  std::span<const std::byte> join(RxRoom& out, const rte_mbuf& first);
   bool is_empty() const { return begin_ == end_; }
 
   Device& device_;

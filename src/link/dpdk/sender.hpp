@@ -11,9 +11,9 @@
 #include "device.hpp"
 #include "link/udp_template.hpp"
 #include "nanet/link/link.hpp"
+#include "nanet/link/tally.hpp"
 #include "neighbours.hpp"
 #include "station.hpp"
-#include "tally.hpp"
 
 namespace nanet::link::dpdk {
 

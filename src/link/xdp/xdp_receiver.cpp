@@ -30,10 +30,7 @@ XdpReceiver::XdpReceiver(const XdpConfig& config, const Endpoint& listen, const 
 }
 
 RxBatch XdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> packets) {
-  Out out{.room = room.data(),
-          .room_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(room.size(), 1u << 31)),
-          .packets = packets.data(),
-          .packets_max = static_cast<std::uint32_t>(std::min<std::size_t>(packets.size(), 1u << 31))};
+  Out out(room, packets);
   const auto source_count = static_cast<std::uint32_t>(sources_.size());
   for (std::uint32_t i = 0; i < source_count && !out.is_full && out.packet_count < out.packets_max; ++i) {
     take(sources_[next_], out);
@@ -51,7 +48,7 @@ RxBatch XdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> pack
     malformed_.add(out.malformed);
     foreign_.add(out.foreign);
   }
-  return {out.packet_count, std::min((out.used + 7u) & ~7u, out.room_bytes)};
+  return out.batch();
 }
 
 void XdpReceiver::take(Source& source, Out& out) {

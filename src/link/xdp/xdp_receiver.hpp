@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "link/rx_room.hpp"
 #include "link/socket.hpp"
 #include "link/xdp/queue.hpp"
 #include "nanet/link/link.hpp"
@@ -40,22 +41,12 @@ class XdpReceiver {
   };
 
   // What is filled in this call.
-  struct Out {
-    std::byte* room;
-    std::uint32_t room_bytes;
-    RxPacket* packets;
-    std::uint32_t packets_max;
-    std::uint32_t used = 0;  // end of the last packet
-    std::uint32_t packet_count = 0;
-    std::uint64_t payload_bytes = 0;
-    std::uint64_t copied_bytes = 0;
+  struct Out : RxRoom {
+    using RxRoom::RxRoom;
     std::uint64_t truncated = 0;
     std::uint64_t malformed = 0;
     std::uint64_t foreign = 0;
     bool is_full = false;
-
-    std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
-    std::uint32_t room_left() const { return next_offset() < room_bytes ? room_bytes - next_offset() : 0; }
   };
 
   // One packet in its frames.

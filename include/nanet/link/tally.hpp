@@ -5,15 +5,16 @@
 #include <atomic>
 #include <cstdint>
 
-namespace nanet::link::dpdk {
+namespace nanet::link {
 
 class Tally {
  public:
-  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  void add(std::uint64_t n) { set(value() + n); }
   std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> value_{0};
 };
 
-}  // namespace nanet::link::dpdk
+}  // namespace nanet::link
