@@ -120,7 +120,7 @@ void run_records(std::size_t record_count, std::ofstream& csv) {
     for (int pass = 0; pass < 9; ++pass) seconds = std::min(seconds, device.fit());
     const std::size_t differ = count_different(records, device.circles());
     const double rate = static_cast<double>(count) / seconds;
-    const std::string name = hits_each == 0 ? "Poisson, mean 20" : std::to_string(hits_each);
+    const std::string name = hits_each == 0 ? "Poisson of mean 20" : std::to_string(hits_each);
     std::printf("%-18s %12.2f %12.0f %13.1f%% %8zu\n", name.c_str(), rate * 1e-9, bytes / seconds * 1e-9,
                 100.0 * bytes / seconds / copy_rate, differ);
     if (csv.is_open()) csv << "record_fit," << name << ',' << rate << ",,,," << differ << '\n';

@@ -9,11 +9,12 @@
 #endif
 
 // For code that should stay in a GPU's instruction caches. NANET_DEVICE_CALL marks a long function that is called from several places: there it is called, not
-// taken in line. NANET_ROLLED stands before a loop that is not to be unrolled there.
+// taken in line. NANET_UNROLL(times) stands before a loop that is to be unrolled so often there, and not more.
 #ifdef __CUDA_ARCH__
 #define NANET_DEVICE_CALL __noinline__
-#define NANET_ROLLED _Pragma("unroll 1")
+#define NANET_PRAGMA(text) _Pragma(#text)
+#define NANET_UNROLL(times) NANET_PRAGMA(unroll times)
 #else
 #define NANET_DEVICE_CALL
-#define NANET_ROLLED
+#define NANET_UNROLL(times)
 #endif

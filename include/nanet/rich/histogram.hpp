@@ -141,7 +141,7 @@ NANET_HD inline std::uint32_t find_circles(Hits& hits, const HistogramCuts& cuts
   std::uint32_t count = 0;
   const std::uint32_t rings_max = cuts.rings_max < kMaxRings ? cuts.rings_max : kMaxRings;
   const std::uint32_t hits_min = cuts.min_hits > 4 ? cuts.min_hits : 4u;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   while (count < rings_max && hits.left() >= hits_min) {
     const CenterPeak peak = hits.peak(cuts.center_range_mm);
     if (peak.score == 0) break;
@@ -157,7 +157,7 @@ NANET_HD inline std::uint32_t find_circles(Hits& hits, const HistogramCuts& cuts
 
 // Drops circle r.
 NANET_HD inline void drop_circle(Circle* circles, std::uint32_t& count, std::uint32_t r) {
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t k = r + 1; k < count; ++k) circles[k - 1] = circles[k];
   --count;
 }
@@ -168,7 +168,7 @@ NANET_HD inline void share_hits(Hits& hits, const HistogramCuts& cuts, Circle* c
   const RefitCuts one_pass{cuts.refit_end_mm, cuts.refit_end_mm, cuts.window_mm, 1};
   hits.assign(circles, count);
   std::uint32_t r = 0;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t label = 0; r < count; ++label) {  // label: the circle's index before any was dropped
     if (hits.refit_owned(label, one_pass, circles[r])) {
       ++r;
@@ -182,11 +182,11 @@ NANET_HD inline void share_hits(Hits& hits, const HistogramCuts& cuts, Circle* c
 template <class Hits>
 NANET_HD inline void take_rings(Hits& hits, std::uint32_t hit_count, const HistogramCuts& cuts, Circle* circles,
                                 std::uint32_t count, EventRings& found) {
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t round = 0; round < kMaxRings && count > 0; ++round) {
     hits.assign(circles, count);
     std::uint32_t worst = count;
-    NANET_ROLLED
+    NANET_UNROLL(1)
     for (std::uint32_t r = 0; r < count; ++r) {
       found.rings[r] = hits.fit_owned(r, cuts.window_mm, circles[r]);
       const bool good = is_within(found.rings[r], ring_limits(cuts)) && stands_out(found.rings[r], hit_count, cuts);
@@ -195,7 +195,7 @@ NANET_HD inline void take_rings(Hits& hits, std::uint32_t hit_count, const Histo
     if (worst == count) break;
     drop_circle(circles, count, worst);
   }
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = count; r < kMaxRings; ++r) found.rings[r] = Ring{};
   found.count = static_cast<std::uint16_t>(count);
   sort_rings(found);
@@ -208,7 +208,7 @@ NANET_HD inline void find_rings_of(Hits& hits, const HistogramCuts& cuts, EventR
   const std::uint32_t hit_count = hits.left();
   std::uint32_t count = find_circles(hits, cuts, circles);
   const std::uint32_t share_passes = cuts.share_passes < kMaxRefitPasses ? cuts.share_passes : kMaxRefitPasses;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t pass = 0; pass < share_passes && count > 0; ++pass) share_hits(hits, cuts, circles, count);
   take_rings(hits, hit_count, cuts, circles, count, found);
 }

@@ -65,12 +65,14 @@ class MixtureSearch {
   NANET_HD void search() {
     worker_.copy(kModelBest, kModelNone);
     const std::uint32_t first_count = find_firsts();
+    NANET_UNROLL(1)
     for (std::uint32_t f = 0; f < first_count; ++f) {
       const MixtureSlot first = kModelFirsts + f;
       if (f > 0 && contains(kModelBest, circle_of(worker_.model(first).rings[0]))) continue;
       grow(first);
-      if (likelihood(first) > likelihood(kModelBest)) worker_.copy(kModelBest, first);
+      if (likelihood(first) > likelihood(kModelBest)) take(first, true);
     }
+    NANET_UNROLL(1)
     for (std::uint32_t round = 0; round < setup_.rounds && rings_of(kModelBest) > 0; ++round) {
       if (!improve() && !(rings_of(kModelBest) >= setup_.deep_rings && replace_all_but_one())) break;
     }
@@ -81,6 +83,7 @@ class MixtureSearch {
   NANET_HD std::uint32_t find_firsts() {
     float least = 0;
     std::uint32_t count = 0;
+    NANET_UNROLL(1)
     while (count < setup_.starts) {
       MixtureStart start;
       if (!worker_.next(start)) break;
@@ -104,8 +107,15 @@ class MixtureSearch {
     return count;
   }
 
+  // A model becomes the best one. grown: extend() found nothing to add to it.
+  NANET_HD void take(MixtureSlot slot, bool grown) {
+    worker_.copy(kModelBest, slot);
+    grown_ = grown;
+  }
+
   // Adds rings while that gains.
   NANET_HD void grow(MixtureSlot slot) {
+    NANET_UNROLL(1)
     while (rings_of(slot) < kMaxRings) {
       const MixtureSlot more = extend(slot, likelihood(slot), nullptr);
       if (more == kNothing) return;
@@ -125,26 +135,27 @@ class MixtureSearch {
       const MixtureSlot base = kModelBases + k % Worker::kTogether;
       const float best = likelihood(kModelBest);
       if (likelihood(base) > best) {
-        worker_.copy(kModelBest, base);
+        take(base, false);
         return true;
       }
       const MixtureCircle ring = circle_of(worker_.model(kModelBest).rings[k]);
       const MixtureSlot other = extend(base, best + 0.01F, &ring);
       if (other != kNothing) {
-        worker_.copy(kModelBest, other);
+        take(other, false);
         return true;
       }
     }
-    if (count == kMaxRings) return false;
+    if (count == kMaxRings || grown_) return false;
     const MixtureSlot more = extend(kModelBest, likelihood(kModelBest), nullptr);
     if (more == kNothing) return false;
-    worker_.copy(kModelBest, more);
+    take(more, false);
     return true;
   }
 
   // Keeps one ring and builds the others anew, from starts away from them: two wrong rings can hold one another where one alone would be replaced.
   NANET_HD bool replace_all_but_one() {
     const std::uint32_t rings = rings_of(kModelBest);
+    NANET_UNROLL(1)
     for (std::uint32_t k = 0; k < rings; ++k) {
       if (k % Worker::kTogether == 0) {
         const std::uint32_t some = at_most(Worker::kTogether, rings - k);
@@ -156,12 +167,13 @@ class MixtureSearch {
       worker_.score(setup_.ring_penalty);
       for (std::uint32_t j = 0; j < rings; ++j) worker_.drop(circle_of(worker_.model(kModelBest).rings[j]));
       const std::uint32_t count = take_starts(kModelFirsts, base, setup_.ring_penalty);
+      NANET_UNROLL(1)
       for (std::uint32_t s = 0; s < count; ++s) {
         const MixtureSlot slot = kModelFirsts + s;
         if (s % Worker::kTogether == 0) worker_.fit(slot, at_most(Worker::kTogether, count - s), setup_.em_steps);
         grow(slot);
         if (likelihood(slot) > likelihood(kModelBest) + 0.01F) {
-          worker_.copy(kModelBest, slot);
+          take(slot, true);
           return true;
         }
       }
@@ -180,6 +192,7 @@ class MixtureSearch {
     const std::uint32_t count = take_starts(kModelFits, base, needed);
     if (count > 0) worker_.fit(kModelFits, count, setup_.em_steps);
     MixtureSlot best = kNothing;
+    NANET_UNROLL(1)
     for (MixtureSlot slot = kModelFits; slot < kModelFits + count; ++slot) {
       if (likelihood(slot) > likelihood_min) {
         likelihood_min = likelihood(slot);
@@ -193,6 +206,7 @@ class MixtureSearch {
   NANET_HD std::uint32_t take_starts(MixtureSlot first, MixtureSlot base, float needed) {
     std::uint32_t count = 0;
     MixtureStart start;
+    NANET_UNROLL(1)
     while (count < setup_.starts && worker_.next(start) && start.score > needed) {
       worker_.with(first + count, base, start.circle);
       if (++count < setup_.starts) worker_.drop(start.circle);
@@ -202,6 +216,7 @@ class MixtureSearch {
 
   NANET_HD bool contains(MixtureSlot slot, const MixtureCircle& ring) const {
     const MixtureModel& model = worker_.model(slot);
+    NANET_UNROLL(1)
     for (std::uint32_t k = 0; k < model.count; ++k) {
       if (is_near(circle_of(model.rings[k]), ring, 15.0F)) return true;
     }
@@ -214,6 +229,7 @@ class MixtureSearch {
 
   const MixtureSetup& setup_;
   Worker& worker_;
+  bool grown_ = false;  // the best model; the same search for one more ring need not be made twice
 };
 
 }  // namespace nanet::rich

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "nanet/host_device.hpp"
 #include "nanet/rich/hit_plane.hpp"
@@ -34,9 +35,11 @@ class MixtureTeam {
   NANET_HD void lay_out(EventHits event, const PmPoint* points, EventRings& found) {
     MixtureTeamMemory& m = *memory_;
     const std::uint32_t count = take_keys(m, event, points);
+    NANET_UNROLL(1)
     for (std::uint32_t k = Warp::lane(); k < count; k += kWarpLanes) {
       const std::uint16_t key = m.loose_keys[k];
       std::uint32_t before = 0;
+      NANET_UNROLL(2)
       for (std::uint32_t j = 0; j < count; ++j) {
         const std::uint16_t other = m.loose_keys[j];
         before += other < key || (other == key && j < k) ? 1u : 0u;
@@ -44,6 +47,7 @@ class MixtureTeam {
       m.keys[before] = key;
     }
     Warp::sync();
+    NANET_UNROLL(1)
     for (std::uint32_t h = Warp::lane(); h < padded_count(count); h += kWarpLanes) {
       const bool real = h < count;
       const std::uint16_t key = m.keys[real ? h : 0];
@@ -126,6 +130,7 @@ class MixtureTeam {
     std::uint32_t count = 0;
     std::uint32_t on_disk0 = 0;
     Warp::sync();
+    NANET_UNROLL(1)
     for (std::uint32_t first = 0; first < looked_at; first += kWarpLanes) {
       const std::uint32_t k = first + Warp::lane();
       const std::uint16_t hit = event.hits[k < looked_at ? k : first];
@@ -169,11 +174,15 @@ template <class Warp>
 
 // The rings of one event, in memory->found. All lanes call.
 template <class Warp>
-NANET_HD inline void find_mixture_together(EventHits event, const PmPoint* points, const MixtureCuts& cuts,
+NANET_HD inline void find_mixture_together(EventHits event, const PmPoint* points, const MixtureSetup& setup,
                                            typename MixtureTeam<Warp>::Memory memory) {
+  constexpr std::uint32_t kWords = sizeof(MixtureSetup) / 4;
+  static_assert(kWords <= kWarpLanes && std::is_trivially_copyable_v<MixtureSetup>);
   Warp::sync();
-  const MixtureSetup setup = prepare_mixture(cuts);
-  if (Warp::lane() == 0) memory->setup = setup;
+  if (Warp::lane() < kWords) {
+    auto* const copy = reinterpret_cast<unsigned char*>(&memory->setup) + 4 * Warp::lane();
+    std::memcpy(copy, reinterpret_cast<const unsigned char*>(&setup) + 4 * Warp::lane(), 4);
+  }
   Warp::sync();
   search_mixture_together<Warp>(event, points, memory);
 }

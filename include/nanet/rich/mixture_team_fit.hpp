@@ -23,6 +23,7 @@ class MixtureTeamFit {
     Warp::sync();
     MixtureTeamMemory& m = *memory;
     const std::uint32_t rings = m.models[first].count;
+    NANET_UNROLL(1)
     for (std::uint32_t done = 0; done < count; done += 2) {
       const MixtureSlot second = done + 1 < count ? 1u : 0u;
       switch (rings) {
@@ -45,12 +46,14 @@ class MixtureTeamFit {
     publish(m, 0, Warp::lane(), model.rings[Warp::lane() % kMaxRings], Warp::lane() < rings);
     Warp::sync();
     float sum = 0.0F;
+    NANET_UNROLL(1)
     for (std::uint32_t first = 0; first < m.hit_count; first += kWarpLanes) {
       const std::uint32_t h = first + Warp::lane();
       float room = 0.0F;
       if (h < m.hit_count) {
         const float weight = m.weight[h];
         float total = noise;
+        NANET_UNROLL(1)
         for (std::uint32_t k = 0; k < rings; ++k) total = total + at_hit(m, 0, k, h).density;
         room = log_of(1.0F + share_of(m.setup.pool_gain * weight, total));
         m.room[h] = room;
@@ -69,14 +72,17 @@ class MixtureTeamFit {
     const MixtureModel& model = m.models[slot];
     publish(m, 0, Warp::lane(), model.rings[Warp::lane() % kMaxRings], Warp::lane() < model.count);
     Warp::sync();
+    NANET_UNROLL(1)
     for (std::uint32_t k = 0; k < model.count; ++k) {
       std::uint32_t count = 0;
       float square = 0.0F;
       float time_ns = 0.0F;
+      NANET_UNROLL(1)
       for (std::uint32_t first = 0; first < m.hit_count; first += kWarpLanes) {
         const std::uint32_t h = first + Warp::lane() < m.hit_count ? first + Warp::lane() : first;
         float total = model.noise;
         HitOnRing mine{};
+        NANET_UNROLL(1)
         for (std::uint32_t j = 0; j < model.count; ++j) {
           const HitOnRing hit = at_hit(m, 0, j, h);
           total = total + hit.density;
@@ -85,6 +91,7 @@ class MixtureTeamFit {
         const bool belongs = first + Warp::lane() < m.hit_count && !(mine.density * 3.0F < total);
         const float hit_square = mine.t * mine.t;
         const float hit_time_ns = time_of_key(m.keys[h]);
+        NANET_UNROLL(1)
         for (std::uint32_t left = Warp::ballot(belongs); left != 0; left &= left - 1) {
           const std::uint32_t lane = Warp::first_bit(left);
           ++count;
@@ -157,6 +164,7 @@ class MixtureTeamFit {
     if constexpr (rings > 0) {
       const std::uint32_t own = ((1u << rings) - 1u) << (side * kMixtureLanes);  // lanes that move rings of this model
       std::uint32_t in_motion = ~0u;                                             // lanes whose ring is not still
+      NANET_UNROLL(1)
       for (std::uint32_t step = 0; step < steps && in_motion != 0; ++step) {
         add_up<rings>(m, side, noise);
         float moved_mm = 0.0F;
@@ -182,6 +190,7 @@ class MixtureTeamFit {
   NANET_HD static void add_up(MixtureTeamMemory& m, std::uint32_t side, float noise) {
     float sums[rings][kSumSpare] = {};
     const std::uint32_t lane = lane_of_half();
+    NANET_UNROLL(1)
     for (std::uint32_t h = lane; h < padded_count(m.hit_count); h += kMixtureLanes) {
       HitOnRing hit[rings];
       float total = noise;
@@ -232,6 +241,7 @@ class MixtureTeamFit {
   template <std::uint32_t rings>
   NANET_HD static float evaluate(const MixtureTeamMemory& m, std::uint32_t side, const MixtureRing& ring, float noise) {
     float sum = 0.0F;
+    NANET_UNROLL(1)
     for (std::uint32_t h = lane_of_half(); h < m.hit_count; h += kMixtureLanes) {
       float total = noise;
       if constexpr (rings > 0) {

@@ -19,14 +19,6 @@
 #include "nanet/rich/mixture_search.hpp"
 #include "nanet/rich/ring.hpp"
 
-// Before a loop: how often a GPU's compiler is to unroll it. A warp runs through much code, and its instructions should stay near.
-#ifdef __CUDACC__
-#define NANET_PRAGMA(text) _Pragma(#text)
-#define NANET_UNROLL(times) NANET_PRAGMA(unroll times)
-#else
-#define NANET_UNROLL(times)
-#endif
-
 namespace nanet::rich {
 
 inline constexpr std::uint32_t kWarpLanes = 32;

@@ -78,6 +78,7 @@ class MixtureTeamStarts {
   [[gnu::noinline]] NANET_HD static std::uint32_t next(Memory memory, const MixtureOwn& own) {
     MixtureTeamMemory& m = *memory;
     Warp::sync();
+    NANET_UNROLL(1)
     for (;;) {
       if (m.scored == 0) scan(m, own);
       float best = kNoStart;
@@ -154,6 +155,7 @@ class MixtureTeamStarts {
       take = take && !is_near(circle, {drop.x, drop.y, drop.z}, m.setup.start_distance_min_mm);
     }
     std::uint32_t takers = Warp::ballot(take);
+    NANET_UNROLL(1)
     while (offers.count + Warp::bit_count(takers) > kMixtureOffers) {
       cut_off(m, offers);
       take = take && score > offers.above;
@@ -165,7 +167,7 @@ class MixtureTeamStarts {
   }
 
   // Makes room: only offers of the upper half of the range of scores stay. Of equal ones the first stay.
-  NANET_HD static void cut_off(MixtureTeamMemory& m, Offers& offers) {
+  [[gnu::noinline]] NANET_HD static void cut_off(MixtureTeamMemory& m, Offers& offers) {
     Warp::sync();
     float low = 1.0e30F;
     float high = -1.0e30F;
@@ -225,6 +227,7 @@ class MixtureTeamStarts {
     std::uint32_t made = 0;
     std::uint32_t queued = 0;
     std::uint32_t first = 0;
+    NANET_UNROLL(1)
     while (first < triplets || queued > 0) {
       if (first < triplets) {
         MixtureCircle circle;
@@ -277,6 +280,7 @@ class MixtureTeamStarts {
       const bool none = base >= bases || ax * ax + ay * ay < m.setup.pair_distance2_min;
       const std::uint32_t own = none ? 0 : end - 1 - j;
       std::uint32_t sum = own;
+      NANET_UNROLL(1)
       for (std::uint32_t step = 1; step < kWarpLanes; step *= 2) {
         const std::uint32_t before = Warp::from_lane(sum, (Warp::lane() - step) % kWarpLanes);
         if (Warp::lane() >= step) sum += before;
@@ -301,7 +305,9 @@ class MixtureTeamStarts {
     const float square = middle * middle - 2.0F * static_cast<float>(number);
     const float row = middle - std::sqrt(square > 0.0F ? square : 0.0F);
     i = row > 0.0F ? static_cast<std::uint32_t>(row) : 0;
+    NANET_UNROLL(1)
     while (i > 0 && before(i) > number) --i;
+    NANET_UNROLL(1)
     while (before(i + 1) <= number) ++i;
     j = i + 1 + (number - before(i));
   }
@@ -389,6 +395,7 @@ class MixtureTeamStarts {
       set_rooms(m, part);
       const Tables tables = make_tables(m);
       std::uint32_t queued = 0;
+      NANET_UNROLL(1)
       while (chunk < end || queued > 0) {
         if (chunk < end) {
           const std::uint32_t triplet = own.triplet[chunk];
@@ -412,6 +419,7 @@ class MixtureTeamStarts {
         const MixtureCandidate rest = m.scores.queue[kWarpLanes + Warp::lane()];
         Warp::sync();
         m.scores.queue[Warp::lane()] = rest;
+        Warp::sync();
         queued = queued < kWarpLanes ? 0 : queued - kWarpLanes;
       }
     }

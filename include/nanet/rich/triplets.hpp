@@ -331,7 +331,7 @@ NANET_HD NANET_DEVICE_CALL inline void weigh_unexplained(Work<Kernels>& work, co
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
   Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 1.0F; });
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.explained_width_mm), work.inverse_time2, near);
@@ -373,7 +373,7 @@ NANET_HD NANET_DEVICE_CALL inline bool search_circle(Work<Kernels>& work, const 
   const std::uint32_t count = search.hits.count;
   found.score = 0.0F;
   std::uint32_t seeds = 0;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t s = 0; s + 2 < count && seeds < cuts.seeds_max && !(found.score >= enough); ++s) {
     if (search.hits.weight[s] < cuts.seed_weight_min) continue;
     ++seeds;
@@ -387,7 +387,7 @@ NANET_HD NANET_DEVICE_CALL inline bool search_circle(Work<Kernels>& work, const 
 
   float* ones = work.nearness[0];
   Kernels::each(work.hits.plane.count, [&](std::uint32_t k) { ones[k] = 1.0F; });
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t step = 0; step < at_most(cuts.refit_steps, kStepsLimit); ++step) {
     const FitSums sums = Kernels::fit_sums(work.hits, ones, found, inverse_square(cuts.refit_width_mm), work.inverse_time2);
     if (!take_step(sums, found)) break;
@@ -401,10 +401,10 @@ NANET_HD NANET_DEVICE_CALL inline void fit_together(Work<Kernels>& work, Circle*
                                                     const TripletsCuts& cuts) {
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t step = 0; step < at_most(cuts.joint_steps, kStepsLimit); ++step) {
     Kernels::each(hits, [&](std::uint32_t k) { weight[k] = kShareFloor; });
-    NANET_ROLLED
+    NANET_UNROLL(1)
     for (std::uint32_t r = 0; r < count; ++r) {
       float* near = work.nearness[r];
       if (count > 1) {
@@ -417,7 +417,7 @@ NANET_HD NANET_DEVICE_CALL inline void fit_together(Work<Kernels>& work, Circle*
         weight[k] = weight[k] + near[k];
       });
     }
-    NANET_ROLLED
+    NANET_UNROLL(1)
     for (std::uint32_t r = 0; r < count; ++r) {
       float* share = work.nearness[r];
       Kernels::each(hits, [&](std::uint32_t k) { share[k] = (share[k] + kShareFloor) / weight[k]; });
@@ -434,7 +434,7 @@ NANET_HD NANET_DEVICE_CALL inline float explained_by(Work<Kernels>& work, const 
   const std::uint32_t hits = work.hits.plane.count;
   float* const weight = work.weight;
   Kernels::each(hits, [&](std::uint32_t k) { weight[k] = 0.0F; });
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < count; ++r) {
     float* near = work.nearness[r];
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.score_width_mm), work.inverse_time2, near);
@@ -447,7 +447,7 @@ NANET_HD NANET_DEVICE_CALL inline float explained_by(Work<Kernels>& work, const 
 template <class Kernels>
 NANET_HD NANET_DEVICE_CALL inline Ring ring_of(Work<Kernels>& work, const Circle* circles, std::uint32_t count, std::uint32_t which,
                                                const TripletsCuts& cuts) {
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < count; ++r) {
     Kernels::near_to(work.hits, circles[r], inverse_square(cuts.keep_mm), work.inverse_time2, work.nearness[r]);
   }
@@ -456,7 +456,7 @@ NANET_HD NANET_DEVICE_CALL inline Ring ring_of(Work<Kernels>& work, const Circle
   const RingTotals totals = Kernels::ring_totals(work, count, which, circle);
   if (totals.hits < 4 || totals.hits < cuts.hits_min) return ring;
   std::uint32_t octant_count = 0;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t octants = totals.octants; octants != 0; octants &= octants - 1) ++octant_count;
   const auto m = static_cast<float>(totals.hits);
   const bool round = totals.square <= cuts.rms_max_mm * cuts.rms_max_mm * (m - 3.0F);
@@ -485,7 +485,7 @@ NANET_HD inline bool add_ring(Work<Kernels>& work, const TripletsCuts& cuts) {
 // The circles but one; returns their number.
 NANET_HD inline std::uint32_t copy_others(const Circle* circles, std::uint32_t count, std::uint32_t but, Circle* others) {
   std::uint32_t n = 0;
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < count; ++r) {
     if (r != but) others[n++] = circles[r];
   }
@@ -497,7 +497,7 @@ template <class Kernels>
 NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cuts) {
   bool changed = false;
   float explained = explained_by<Kernels>(work, work.rings, work.count, cuts);
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < work.count; ++r) {
     Circle trial[kMaxRings + 1];
     std::uint32_t n = copy_others(work.rings, work.count, r, trial);
@@ -507,7 +507,7 @@ NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cut
     fit_together<Kernels>(work, trial, n, cuts);
     const float now = explained_by<Kernels>(work, trial, n, cuts);
     if (!(now > explained + 0.01F)) continue;
-    NANET_ROLLED
+    NANET_UNROLL(1)
     for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = trial[k];
     explained = now;
     changed = true;
@@ -518,7 +518,7 @@ NANET_HD inline bool exchange_rings(Work<Kernels>& work, const TripletsCuts& cut
 // Takes out rings that the others make superfluous, or that chance may have made of the hits left over.
 template <class Kernels>
 NANET_HD inline void drop_weak(Work<Kernels>& work, const TripletsCuts& cuts) {
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < work.count;) {
     Circle others[kMaxRings + 1];
     const std::uint32_t n = copy_others(work.rings, work.count, r, others);
@@ -527,7 +527,7 @@ NANET_HD inline void drop_weak(Work<Kernels>& work, const TripletsCuts& cuts) {
       ++r;
       continue;
     }
-    NANET_ROLLED
+    NANET_UNROLL(1)
     for (std::uint32_t k = 0; k < n; ++k) work.rings[k] = others[k];
     work.count = n;
     r = 0;
@@ -545,16 +545,16 @@ NANET_HD inline EventRings find_in(Work<Kernels>& work, const TripletsCuts& cuts
   work.inverse_time2 = cuts.time_use != 0 ? inverse_square(kTimeWidthSigmas * cuts.time_sigma_ns) : 0.0F;
 
   const std::uint32_t rings_max = at_most(cuts.rings_max, kMaxRings);
-  NANET_ROLLED
+  NANET_UNROLL(1)
   while (work.count < rings_max && add_ring<Kernels>(work, cuts)) {
   }
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t pass = 0; pass < at_most(cuts.exchange_passes, kStepsLimit) && work.count > 1; ++pass) {
     if (!exchange_rings<Kernels>(work, cuts)) break;
     if (work.count < rings_max) add_ring<Kernels>(work, cuts);
   }
   drop_weak<Kernels>(work, cuts);
-  NANET_ROLLED
+  NANET_UNROLL(1)
   for (std::uint32_t r = 0; r < work.count; ++r) {
     const Ring ring = ring_of<Kernels>(work, work.rings, work.count, r, cuts);
     if (has_ring(ring.status)) out.rings[out.count++] = ring;

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(Finder::kThreads, Finder::kBlocksAnSm)
     find_rings(rich::FinderConfig config, DeviceTables tables, EventTable events) {
   __shared__ SharedTables<Finder> block;
   __shared__ typename Finder::Shared shared[Finder::kThreads / Finder::kLanes];
-  const DeviceTables near = block.load(tables, Finder::kThreads);
+  const DeviceTables near = block.load(config, tables, Finder::kThreads);
   const std::uint32_t teams = gridDim.x * (Finder::kThreads / Finder::kLanes);
   const std::uint32_t team = (blockIdx.x * Finder::kThreads + threadIdx.x) / Finder::kLanes;
   for (std::uint32_t round = 0; round < events.rounds; ++round) {

@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
   // As if the ring were full: whoever needs a descriptor asks first.
   if (threadIdx.x == 0)
     memory.round.tx_consumed = static_cast<std::uint32_t>(load_relaxed_gpu(&work.order->tx_first)) - work.tx_mask - 1;
-  const DeviceTables near = memory.block.tables.load(tables, kThreads);
+  const DeviceTables near = memory.block.tables.load(config, tables, kThreads);
   for (;;) {
     if (threadIdx.x < 32) {
       Round round = rank == 0 ? wait_for_work<kThreads>(work, merge, leader) : wait_for_round(*merge.group, leader.index);
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
     memory.round.round = round;
     memory.round.tx_consumed = round.tx_consumed;
   }
-  const DeviceTables near = memory.block.tables.load(tables, kThreads);
+  const DeviceTables near = memory.block.tables.load(config, tables, kThreads);
   __syncthreads();
   work_on_round<kind>(config, near, work, merge, blockIdx.x, memory);
 }

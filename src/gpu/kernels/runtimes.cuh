@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads, 1)
   Leader leader;  // of a block that does not lead, only `known`
   leader.tx_next = load_relaxed_gpu(&work.order->tx_first);
   clear_books<kThreads>(memory.chunk);
-  const DeviceTables near = memory.tables.load(tables, kThreads);
+  const DeviceTables near = memory.tables.load(config, tables, kThreads);
   for (std::uint64_t number = work.first_number + group_index;; number += work.group_count) {
     if (threadIdx.x < 32) {
       const Next found = rank == 0 ? wait_for_completion(work, group_index, number, leader) : wait_for_relay(group, leader.known);
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads, 1)
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
   Group& group = work.groups[item.number % work.group_count];
   clear_books<kThreads>(memory.chunk);
-  const DeviceTables near = memory.tables.load(tables, kThreads);
+  const DeviceTables near = memory.tables.load(config, tables, kThreads);
   __syncthreads();
   work_on_chunks<kind>(config, near, work, item, blockIdx.x, gridDim.x, memory);
   arrive(work, item, group, gridDim.x);

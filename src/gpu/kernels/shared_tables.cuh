@@ -2,12 +2,14 @@
 // SharedTables<Finder>: what a block keeps in shared memory of the finders' tables, for finders that ask for it.
 //   Finder::kPackedInShared   the packed points (4 KiB)
 //   Finder::kCellsInShared    the cells of distance histograms (1.2 KiB)
+//   Finder::kMixtureInShared  what follows from the cuts of the mixture finder
 // A kernel has one for each block, calls load() with all of its threads, and gives the tables that it returns to TeamFinder::find.
 #pragma once
 
 #include <cstdint>
 
 #include "gpu/kernels/tables.hpp"
+#include "nanet/rich/finder.hpp"
 
 namespace nanet::gpu {
 
@@ -28,6 +30,18 @@ struct SharedTable<T, rows, true> {
   uint4 copy[rows * sizeof(T) / 16];
 };
 
+template <bool kept>
+struct SharedSetup {};
+
+template <>
+struct SharedSetup<true> {
+  // In shared memory no constructor runs.
+  union {
+    rich::MixtureSetup setup;
+  };
+  __device__ SharedSetup() {}
+};
+
 template <class Finder>
 struct SharedTables {
   static constexpr bool kPacked = [] {
@@ -39,15 +53,25 @@ struct SharedTables {
     return false;
   }();
 
+  static constexpr bool kMixture = [] {
+    if constexpr (requires { Finder::kMixtureInShared; }) return Finder::kMixtureInShared;
+    return false;
+  }();
+
   // Waits for all of the block's threads.
-  __device__ DeviceTables load(const DeviceTables& tables, std::uint32_t threads) {
-    const DeviceTables near{tables.points, packed.load(tables.packed, threads), cells.load(tables.cells, threads)};
-    if constexpr (kPacked || kCells) __syncthreads();
+  __device__ DeviceTables load(const rich::FinderConfig& config, const DeviceTables& tables, std::uint32_t threads) {
+    DeviceTables near{tables.points, packed.load(tables.packed, threads), cells.load(tables.cells, threads)};
+    if constexpr (kMixture) {
+      if (threadIdx.x == 0) mixture.setup = rich::prepare_mixture(config.mixture);
+      near.mixture = &mixture.setup;
+    }
+    if constexpr (kPacked || kCells || kMixture) __syncthreads();
     return near;
   }
 
   SharedTable<PackedPoint, rich::kPmPointRows, kPacked> packed;
   SharedTable<std::uint16_t, kCellRows, kCells> cells;
+  SharedSetup<kMixture> mixture;
 };
 
 }  // namespace nanet::gpu

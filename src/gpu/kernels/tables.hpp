@@ -6,6 +6,7 @@
 
 #include "nanet/rich/center_scan.hpp"
 #include "nanet/rich/hit_plane.hpp"
+#include "nanet/rich/mixture_model.hpp"
 
 namespace nanet::gpu {
 
@@ -18,9 +19,10 @@ inline constexpr std::uint32_t kCellRows = (rich::kFarZ + 8u) & ~7u;
 constexpr std::uint16_t cell_of(std::uint32_t bin) { return static_cast<std::uint16_t>(bin / 4 * 128 + bin % 4 * 8); }
 
 struct DeviceTables {
-  const rich::PmPoint* points;  // a copy of rich::kPmPoints
-  const PackedPoint* packed;    // the same rows; a kernel may put a copy in shared memory in its place
-  const std::uint16_t* cells;   // kCellRows; those from kFarZ on are in no bin
+  const rich::PmPoint* points;                  // a copy of rich::kPmPoints
+  const PackedPoint* packed;                    // the same rows; a kernel may put a copy in shared memory in its place
+  const std::uint16_t* cells;                   // kCellRows; those from kFarZ on are in no bin
+  const rich::MixtureSetup* mixture = nullptr;  // what follows from the cuts; a kernel makes it, for the finder that needs it
 };
 
 }  // namespace nanet::gpu

@@ -68,12 +68,13 @@ struct TeamFinder<rich::FinderKind::mixture> {
   static constexpr unsigned kLanes = 32;
   static constexpr unsigned kThreads = 128;
   static constexpr unsigned kBlocksAnSm = 5;
+  static constexpr bool kMixtureInShared = true;
   using Shared = rich::MixtureTeamMemory;
 
-  __device__ static rich::EventRings find(const rich::FinderConfig& config, rich::EventHits event, const DeviceTables& tables,
+  __device__ static rich::EventRings find(const rich::FinderConfig&, rich::EventHits event, const DeviceTables& tables,
                                           Shared& shared) {
     const CudaWarp::Memory<Shared> memory{static_cast<std::uint32_t>(__cvta_generic_to_shared(&shared))};
-    rich::find_mixture_together<CudaWarp>(event, tables.points, config.mixture, memory);
+    rich::find_mixture_together<CudaWarp>(event, tables.points, *tables.mixture, memory);
     rich::EventRings found;
     if (threadIdx.x % kLanes == 0) found = shared.found;
     return found;

@@ -17,7 +17,8 @@ EventRings found_by_warp(const classic::Hits& hits, const MixtureCuts& cuts, boo
   static MixtureTeamMemory memory;
   std::memset(static_cast<void*>(&memory), 0xa5, sizeof memory);  // as the event before left it, or worse
   const EventHits event = classic::as_event(hits);
-  EmulatedWarp::run([&] { find_mixture_together<EmulatedWarp>(event, kPmPoints.data(), cuts, {&memory}); }, backwards);
+  const MixtureSetup setup = prepare_mixture(cuts);
+  EmulatedWarp::run([&] { find_mixture_together<EmulatedWarp>(event, kPmPoints.data(), setup, {&memory}); }, backwards);
   return memory.found;
 }
 
