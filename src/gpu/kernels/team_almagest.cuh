@@ -91,7 +91,7 @@ class AlmagestTeam {
     std::uint32_t left = 0;
 #pragma unroll 1
     for (std::uint32_t n = 0, k = Lanes::lane(); n * lanes < count; ++n, k += lanes) {
-      const std::uint32_t at = k < count ? k : 0;
+      const std::uint32_t at = k < count ? k : count - 1;  // the last hit: others are written meanwhile
       const PackedPoint point = shared.points[at];
       const std::int8_t time_code = shared.time_codes[at];
       Lanes::sync();  // read before something is written there

@@ -165,7 +165,8 @@ class CenterScan {
     const auto bin = static_cast<std::int32_t>(2 * Lanes::lane());
     const std::int32_t even = score_at(bin, 0) << 8 | (63 - bin);
     const std::int32_t odd = score_at(bin + 1, 0) << 8 | (62 - bin);
-    const std::int32_t best = Lanes::max(max(even, odd));  // all have read
+    const std::int32_t best = Lanes::max(max(even, odd));
+    Lanes::sync();  // all have read
     if (Lanes::lane() <= kWords) shared_.columns[Lanes::lane()][0] = 0;
     Lanes::sync();
     return 63u - (static_cast<std::uint32_t>(best) & 63u);
