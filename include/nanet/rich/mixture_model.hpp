@@ -214,12 +214,20 @@ NANET_HD inline MixtureReach reach_of(const MixtureCircle& circle) {
   return {half_inverse, (x + x) * half_inverse, (y + y) * half_inverse, ((r * r - x * x) - y * y) * half_inverse};
 }
 
-// What share of a hit's room the circle gets: 1 on it, 0 where it no longer counts the hit. z = x^2 + y^2.
-NANET_HD inline float nearness(const MixtureSetup& setup, const MixtureReach& reach, float x, float y, float z) {
+// How close a hit is to the circle: 1 on it, not above 0 where it no longer counts the hit. z = x^2 + y^2.
+NANET_HD inline float closeness(const MixtureSetup& setup, const MixtureReach& reach, float x, float y, float z) {
   const float t = ((z * reach.half_inverse - x * reach.px) - y * reach.py) - reach.pc;  // (d^2 - R^2) / 2R
-  const float u = 1.0F - (t * t) * setup.inverse_reach2;
-  const float v = u > 0.0F ? u : 0.0F;
+  return 1.0F - (t * t) * setup.inverse_reach2;
+}
+
+// What share of a hit's room the circle gets, from how close it is.
+NANET_HD inline float share_of_room(float closeness) {
+  const float v = closeness > 0.0F ? closeness : 0.0F;
   return v * v;
+}
+
+NANET_HD inline float nearness(const MixtureSetup& setup, const MixtureReach& reach, float x, float y, float z) {
+  return share_of_room(closeness(setup, reach, x, y, z));
 }
 
 NANET_HD inline bool is_near(const MixtureCircle& a, const MixtureCircle& b, float distance_mm) {

@@ -8,7 +8,7 @@
 //   from_lane(value, lane)       the value of another lane, lane modulo 32; from_other(value, mask): of lane() ^ mask
 //   max(integer)                 the largest of all lanes
 //   set_bits(word, bits)         in shared memory, by several lanes at once
-//   bit_count(word), first_bit(word)    of a word (not 0)
+//   bit_count(word), first_bit(word), reversed(word)   of a word; first_bit: not of 0
 //   Memory<T>                    a handle of a T in shared memory: *handle
 #pragma once
 
@@ -22,9 +22,9 @@
 namespace nanet::rich {
 
 inline constexpr std::uint32_t kWarpLanes = 32;
-inline constexpr std::uint32_t kMaskHits = 30;  // of a mask's word; hits from 2 kMaskHits on are in no mask
-inline constexpr std::uint32_t kMaskGroup = 5;  // hits whose room is looked up together
-inline constexpr std::uint32_t kMixtureOffers = 192;
+inline constexpr std::uint32_t kMaskHits = 30;       // of a mask's word; hits from 2 kMaskHits on are in no mask
+inline constexpr std::uint32_t kMaskGroup = 5;       // hits whose room is looked up together
+inline constexpr std::uint32_t kMixtureOffers = 64;  // more would leave room for fewer teams on an SM
 inline constexpr std::uint32_t kMixtureDrops = 2 * kMixtureStarts;
 inline constexpr std::uint32_t kMixturePairs = 231;        // bases of triplets in an event, at most
 inline constexpr std::uint32_t kMixtureTripletWords = 80;  // for 2529 triplets in an event, at most

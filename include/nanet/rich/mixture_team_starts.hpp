@@ -348,15 +348,22 @@ class MixtureTeamStarts {
     for (std::uint32_t word = 0; word < 2; ++word) {
       const std::uint32_t first = word * kMaskHits;
       const std::uint32_t end = m.hit_count < first + kMaskHits ? m.hit_count : first + kMaskHits;
-      std::uint32_t bit = 1;
+      if (first >= end) break;
+      // Signs are shifted in from below, so the first hit is the highest bit.
+      std::uint32_t far_signs = 0;
+      std::uint32_t core_signs = 0;
       NANET_UNROLL(2)
-      for (std::uint32_t h = first; h < end; ++h, bit *= 2) {
+      for (std::uint32_t h = first; h < end; ++h) {
         const MixtureQuad hit = m.hits[h];
-        const float nearness_of_hit = nearness(m.setup, reach, hit.x, hit.y, hit.z);
-        score = score + hit.w * nearness_of_hit;
-        near[word] |= nearness_of_hit > 0.0F ? bit : 0;
-        core[word] |= nearness_of_hit > 0.5F ? bit : 0;
+        const float close = closeness(m.setup, reach, hit.x, hit.y, hit.z);
+        const float share = share_of_room(close);
+        score = score + hit.w * share;
+        far_signs = far_signs << 1 | sign_of(close);
+        core_signs = core_signs << 1 | sign_of(0.5F - share);
       }
+      const std::uint32_t spare = 32 - (end - first);
+      near[word] = Warp::reversed(~far_signs << spare);
+      core[word] = Warp::reversed(core_signs << spare);
     }
     NANET_UNROLL(1)
     for (std::uint32_t h = 2 * kMaskHits; h < m.hit_count; ++h) {
@@ -375,6 +382,8 @@ class MixtureTeamStarts {
     offers.floor = best.score - best.gap;
     offer(m, offers, real, circle, score);
   }
+
+  NANET_HD static std::uint32_t sign_of(float value) { return std::bit_cast<std::uint32_t>(value) >> 31; }
 
   // A price that is not below this one, as a number up to kPriceMax.
   NANET_HD static std::uint32_t price_code(float price) {

@@ -48,6 +48,7 @@ struct CudaWarp {
   NANET_HD static std::uint32_t first_bit(std::uint32_t word) {
     return static_cast<std::uint32_t>(__ffs(static_cast<int>(word)) - 1);
   }
+  NANET_HD static std::uint32_t reversed(std::uint32_t word) { return __brev(word); }
 #else
   static std::uint32_t lane();
   static void sync();
@@ -60,6 +61,7 @@ struct CudaWarp {
   static void set_bits(std::uint32_t&, std::uint32_t);
   static std::uint32_t bit_count(std::uint32_t);
   static std::uint32_t first_bit(std::uint32_t);
+  static std::uint32_t reversed(std::uint32_t);
 #endif
 };
 
@@ -67,7 +69,7 @@ template <>
 struct TeamFinder<rich::FinderKind::mixture> {
   static constexpr unsigned kLanes = 32;
   static constexpr unsigned kThreads = 128;
-  static constexpr unsigned kBlocksAnSm = 5;
+  static constexpr unsigned kBlocksAnSm = 6;
   static constexpr bool kMixtureInShared = true;
   using Shared = rich::MixtureTeamMemory;
 

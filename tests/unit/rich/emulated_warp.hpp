@@ -73,6 +73,11 @@ class EmulatedWarp {
   static void set_bits(std::uint32_t& word, std::uint32_t bits) { word |= bits; }
   static std::uint32_t bit_count(std::uint32_t word) { return static_cast<std::uint32_t>(std::popcount(word)); }
   static std::uint32_t first_bit(std::uint32_t word) { return static_cast<std::uint32_t>(std::countr_zero(word)); }
+  static std::uint32_t reversed(std::uint32_t word) {
+    std::uint32_t other = 0;
+    for (int bit = 0; bit < 32; ++bit) other |= (word >> bit & 1u) << (31 - bit);
+    return other;
+  }
 
  private:
   enum class Question { sync, ballot, from_lane, max, end };
