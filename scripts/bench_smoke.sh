@@ -66,13 +66,9 @@ if [[ -e .venv/stamps/cuda ]]; then
   note=
   for program in "$gpu"/*; do
     [[ -f $program && -x $program ]] || continue
-    case $(basename "$program") in
-      bench_gpu_finders) arguments=(--events 8192 --finder math) ;;
-      *) arguments=(--short) ;;
-    esac
-    echo "--- $program ${arguments[*]}"
+    echo "--- $program --short"
     status=0
-    "$program" "${arguments[@]}" >"$out/figures.txt" 2>"$out/errors.txt" || status=$?
+    "$program" --short >"$out/figures.txt" 2>"$out/errors.txt" || status=$?
     if ((status == 2)) && grep -q '^error: GPU.*\(driver\|no CUDA-capable device\)' "$out/errors.txt"; then
       not_run=$((not_run + 1))
       continue

@@ -62,16 +62,16 @@ Traced measure(CallTrace& trace, const Plan& plan, const Setting& setting) {
 
 void print(const std::string& runtime, const Traced& traced, Csv& csv) {
   const auto integer = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  const auto row = [&](const std::string& name, std::uint64_t count) {
+  const auto row = [&](const std::string& name, std::uint64_t count, const char* indent = "") {
     const double each = static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(traced.buffers, 1));
-    std::printf("%-12s %-40s %12llu %12.3f\n", runtime.c_str(), name.c_str(), integer(count), each);
+    std::printf("%-12s %-42s %12llu %12.3f\n", runtime.c_str(), (indent + name).c_str(), integer(count), each);
     csv.line(runtime + "," + name + "," + std::to_string(count) + "," + std::to_string(traced.buffers));
   };
   row("operator new", traced.allocations);
   std::uint64_t all = 0;
   for (const auto& [name, count] : traced.calls) all += count;
-  row("CUDA, all functions", all);
-  for (const auto& [name, count] : traced.calls) row("  " + name, count);
+  row("all of CUDA", all);
+  for (const auto& [name, count] : traced.calls) row(name, count, "  ");
 }
 
 int run(const Options& options) {
@@ -85,7 +85,7 @@ int run(const Options& options) {
   plan.cores = cores_of(options);
   CallTrace trace;
   csv.line("runtime,function,calls,buffers");
-  std::printf("%-12s %-40s %12s %12s\n", "runtime", "function", "calls", "a buffer");
+  std::printf("%-12s %-42s %12s %12s\n", "runtime", "function", "calls", "a buffer");
   bool as_promised = true;
   for (const std::string& runtime : options.list("--runtimes", "persistent,launch,graph")) {
     const Setting setting{runtime, 1e6 * options.number("--rate", 1), 8, 4};
