@@ -4,15 +4,14 @@
 
     make_performance_gpu.py [--check] [FOLDER]    FOLDER: docs
 
-Files: gpu-h200-round_trip.csv, -driver_path.csv, -loop.csv, -finders.csv; a part whose file is not there is said to be not measured.
+Files: gpu-h200-round_trip.csv, -driver_path.csv, -loop.csv, -finders.csv, -merge.csv, -trace.csv; a part whose file is not there is said to be not measured.
 `--check` says whether the page is current and changes nothing. Needs the nanet package: .venv/bin/python.
 """
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,11 @@ from nanet.bench import gpu
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "performance-gpu.md"
-RECORD_BYTES = 64 + 16  # of an event that is read and of its circle that is written
 
 INTRO = """# Performance on a GPU
 
 Made from the CSV files beside it (`gpu-h200-*.csv`, as the programs wrote them) by `scripts/make_performance_gpu.py`; do not edit. How it is done, and why it is fast, is in
-[design/gpu-runtimes.md](design/gpu-runtimes.md). A report with plots: `nanet bench gpu --from docs/gpu-h200-round_trip.csv --from docs/gpu-h200-driver_path.csv --from docs/gpu-h200-loop.csv`.
+[design/gpu-runtimes.md](design/gpu-runtimes.md). A report with plots: `nanet bench gpu {files}`.
 
 Machine: {gpu}, CUDA {cuda} of the driver, {cpu}.
 """
@@ -51,18 +49,20 @@ def main(arguments: Sequence[str]) -> int:
 def make_page(folder: Path) -> str | None:
     """The whole page; None where there is no file."""
     measured = {part: gpu.read(path) for part in gpu.PARTS if (path := folder / f"gpu-h200-{part}.csv").exists()}
-    finders = folder / "gpu-h200-finders.csv"
-    if not measured and not finders.exists():
+    if not measured:
         return None
     facts = {name: value for one in measured.values() for name, value in one.facts.items()}
     rows = {part: measured[part].rows if part in measured else () for part in gpu.PARTS}
     ratios = gpu.ratios_of(rows["round_trip"])
-    page = INTRO.format(**{name: facts.get(name, "not known") for name in ("gpu", "cuda", "cpu")})
+    files = " ".join(f"--from docs/gpu-h200-{part}.csv" for part in measured)
+    page = INTRO.format(files=files, **{name: facts.get(name, "not known") for name in ("gpu", "cuda", "cpu")})
     page += goal_section(gpu.goals_of(rows, ratios))
     page += round_trip_section(rows["round_trip"], ratios)
     page += driver_section(rows["driver_path"])
     page += loop_section(rows["loop"])
-    return page + finder_section(finders)
+    page += finder_section(rows["finders"])
+    page += merge_section(rows["merge"], rows["round_trip"])
+    return page + trace_section(rows["trace"])
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -74,14 +74,21 @@ def us(value: float) -> str:
     return f"{value:.2f}" if value < 100 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
 
+def mega(rate: float) -> str:
+    rate *= 1e-6
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}" if rate >= 10 else f"{rate:#.3g}"
+
+
 def goal_section(goals: Sequence[Mapping[str, Any]]) -> str:
     if not goals:
         return ""
     lines = [
-        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['limit']:g}", "met" if goal["met"] else "**not met**"]
+        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['bound']} {goal['limit']:g}",
+         "met" if goal["met"] else "**not met**", goal["note"]]
         for goal in goals
-    ]
-    return "\n## Goals\n\n" + table(["", "measured", "at most", ""], lines)
+    ]  # fmt: skip
+    text = "\n## Goals\n\nFor an H200; ratios are of one run. The last column is for information: no goal.\n\n"
+    return text + table(["", "measured", "goal", "", ""], lines)
 
 
 def round_trip_section(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> str:
@@ -162,30 +169,99 @@ def loop_section(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def finder_section(path: Path) -> str:
+def finder_section(rows: Sequence[Mapping[str, Any]]) -> str:
     text = "\n## Ring finders, events in device memory\n\n"
-    if not path.exists():
+    if not rows:
         return text + "Not measured.\n"
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(line for line in file if not line.startswith("#")) if row["events_per_s"]]
-    finders = [row for row in rows if row["finder"] != "record_fit"]
-    cases = list(dict.fromkeys(row["case"] for row in finders))
-    rate = {(row["finder"], row["case"]): float(row["events_per_s"]) for row in rows}
-    lines = [
-        [name, *(f"{rate[name, case] * 1e-6:,.1f}" if (name, case) in rate else "-" for case in cases)]
-        for name in dict.fromkeys(row["finder"] for row in finders)
-    ]
-    text += "Million events a second; the rings are those of the CPU, bit for bit. `bench_gpu_finders`.\n\n"
-    text += table(["finder", *cases], lines)
+    finders = {(row["finder"], row["case"]): row for row in rows if row["finder"] not in ("copy", "record_fit")}
+    cases = list(dict.fromkeys(case for _, case in finders))
+    names = list(dict.fromkeys(name for name, _ in finders))
+    differ = sum(row["events_that_differ"] or 0 for row in rows)
+    text += f"Rings and circles were compared with the CPU's, bit for bit: {differ} differed. `bench_gpu_finders`.\n\n"
+
+    def cells(name: str, what: Callable[[Mapping[str, Any]], list[str]]) -> list[str]:
+        return [cell for case in cases for cell in (what(finders[name, case]) if (name, case) in finders else ["-", "-"])]
+
+    if finders:
+        lines = [[name, *cells(name, lambda row: [mega(row["events_per_s"]), mega(row["cpu_events_per_s"])])] for name in names]
+        text += "Mevent/s of the GPU and of one core of its machine:\n\n"
+        text += table(["finder", *(head for case in cases for head in (case, "a core"))], lines)
+        lines = [[name, *cells(name, lambda row: [us(row["latency_1_us"]), us(row["latency_64_us"])])] for name in names]
+        text += "\nLatency of a running kernel, one event and 64 at once:\n\n"
+        text += table(["[us]", *(head for case in cases for head in (f"{case}, 1", "64"))], lines)
+    return text + record_table(rows)
+
+
+def record_table(rows: Sequence[Mapping[str, Any]]) -> str:
     records = [row for row in rows if row["finder"] == "record_fit"]
-    if records:
-        lines = [
-            [row["case"], f"{float(row['events_per_s']) * 1e-9:.1f}", f"{float(row['events_per_s']) * RECORD_BYTES * 1e-9:,.0f}"]
-            for row in records
-        ]
-        text += f"\nMATH on records of 64 B in device memory, 16 B of result each ({RECORD_BYTES} B moved an event):\n\n"
-        text += table(["hits", "Gevent/s", "GB/s"], lines)
-    return text
+    if not records:
+        return ""
+    shares = gpu.share_of_copy(rows)
+    copies = [f"{row['bytes_per_s'] * 1e-9:,.0f} GB/s" for row in rows if row["finder"] == "copy"]
+    lines = [
+        [row["case"], f"{row['events_per_s'] * 1e-9:.1f}", f"{row['bytes_per_s'] * 1e-9:,.0f}",
+         f"{100 * shares[row['case']]:.1f} %" if shares else "-"]
+        for row in records
+    ]  # fmt: skip
+    text = "\nMATH on records of 64 B in device memory, 16 B of result each. A copy by the driver of as many bytes, read and written, in the same run: "
+    text += f"{copies[0] if copies else 'not measured'}.\n\n"
+    return text + table(["hits", "Gevent/s", "GB/s", "of the copy"], lines)
+
+
+def merge_section(rows: Sequence[Mapping[str, Any]], round_trips: Sequence[Mapping[str, Any]]) -> str:
+    text = "\n## Event building from four boards\n\n"
+    if not rows:
+        return text + "Not measured.\n"
+    sizes = sorted({row["events"] for row in rows})
+    ways = list(dict.fromkeys(row["way"] for row in rows))
+    by_place = {(row["way"], row["events"]): row for row in rows}
+    wrong = sum(row["wrong"] for row in rows)
+    text += (
+        "A buffer holds the parts that four boards sent of each event: they are put together, rings found, verdicts and MTP packets made. `cpu` is the same work on one core of the machine, without the"
+        f" packets. Latency: one buffer at a time, from its completion until all answers are seen; {wrong} answers were wrong. `bench_gpu_merge`.\n\n"
+    )
+    for key, name in (("p50_us", "p50"), ("p999_us", "p99.9"), ("max_us", "max")):
+        lines = [[way, *(us(by_place[way, n][key]) if (way, n) in by_place else "-" for n in sizes)] for way in ways]
+        if key == "p50_us":
+            lines += above_no_merging(by_place, round_trips, sizes)
+        text += table([f"{name} [us]", *(f"{n} events" for n in sizes)], lines) + "\n"
+    lines = [[way, *(mega(by_place[way, n]["rate_events_per_s"]) if (way, n) in by_place else "-" for n in sizes)] for way in ways]
+    if {"persistent", "cpu"} <= set(ways):
+        lines.append(["persistent over the core", *(rate_ratio(by_place, n) for n in sizes)])
+    text += "Rate, as many buffers handed over as are free:\n\n"
+    return text + table(["Mevent/s", *(f"{n} events" for n in sizes)], lines)
+
+
+def above_no_merging(
+    by_place: Mapping[tuple[str, int], Mapping[str, Any]], round_trips: Sequence[Mapping[str, Any]], sizes: Sequence[int]
+) -> list[list[str]]:
+    """What merging costs: over the round trip of a buffer with as many whole events as there are parts here. No line without round trips."""
+    without = {row["events"]: row["p50_us"] for row in round_trips if row["way"] == "persistent"}
+    both = {n for n in sizes if ("persistent", n) in by_place and 4 * n in without}
+    line = [us(by_place["persistent", n]["p50_us"] - without[4 * n]) if n in both else "-" for n in sizes]
+    return [["persistent, above a buffer of as many whole events as here parts", *line]] if both else []
+
+
+def rate_ratio(by_place: Mapping[tuple[str, int], Mapping[str, Any]], events: int) -> str:
+    if not {("persistent", events), ("cpu", events)} <= set(by_place):
+        return "-"
+    return f"{by_place['persistent', events]['rate_events_per_s'] / by_place['cpu', events]['rate_events_per_s']:.2f}"
+
+
+def trace_section(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = "\n## What a running loop asks of CUDA and of the allocator\n\n"
+    if not rows:
+        return text + "Not measured.\n"
+    text += (
+        "Calls of all threads while UDP packets come in and answers leave, as CUPTI sees them (a function of the runtime and those of the driver that it calls both count), and every `operator new`."
+        " `launch` and `graph` are the control. `bench_gpu_trace`.\n\n"
+    )
+    lines = [
+        [row["runtime"], f"`{row['function']}`" if row["function"] != gpu.ALL_CALLS else row["function"], str(row["calls"]),
+         f"{row['calls'] / row['buffers']:.3g}" if row["buffers"] and row["function"] != gpu.SET_UP_ALLOCATIONS else "-", str(row["buffers"])]
+        for row in rows
+    ]  # fmt: skip
+    return text + table(["runtime", "", "calls", "a buffer", "buffers"], lines)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 //   --cores A,B,C of emulator, receiving and processing thread; --port 6400 and the next one; --blocks 0; --csv FILE
 //
 // Traced: every function of CUDA's runtime and driver (CUPTI's callbacks) and every operator new, of all threads of this process: engine, emulator and the
-// program itself, which sleeps meanwhile.
+// program itself, which sleeps meanwhile. Beside it what was allocated before, at set-up: the control of that count.
 // Exit status: 0; 1 `persistent` called something, or the control nothing; 2 no GPU, no CUPTI or wrong options; 3 something took too long.
 #include <chrono>
 #include <cstdio>
@@ -27,6 +27,7 @@ constexpr double kBeginS = 0.5;
 struct Traced {
   std::map<std::string, std::uint64_t> calls;
   std::uint64_t allocations = 0;
+  std::uint64_t allocations_at_set_up = 0;
   std::uint64_t buffers = 0;
   std::uint64_t answered = 0;
 };
@@ -36,10 +37,13 @@ void sleep_s(double seconds) { std::this_thread::sleep_for(std::chrono::duration
 Traced measure(CallTrace& trace, const Plan& plan, const Setting& setting) {
   Plan longer = plan;
   longer.seconds = plan.seconds + 2 * kBeginS;  // it goes on while the trace ends
+  Traced traced;
+  const std::uint64_t allocations_at_first = test::allocation_count;
   emulate::Emulator emulator(emulator_config(longer, setting));
   engine::Engine engine(engine_config(longer, setting));
   engine.start();
   emulator.start();
+  traced.allocations_at_set_up = test::allocation_count - allocations_at_first;
   sleep_s(kBeginS);
   const flow::Clop& clop = *engine.inputs().front().clop;
   const std::uint64_t buffers_before = clop.indexes().produced;
@@ -47,7 +51,6 @@ Traced measure(CallTrace& trace, const Plan& plan, const Setting& setting) {
   trace.begin();
   sleep_s(plan.seconds);
   trace.end();
-  Traced traced;
   traced.allocations = test::allocation_count - allocations_before;
   traced.buffers = clop.indexes().produced - buffers_before;
   traced.calls = trace.calls();
@@ -67,6 +70,7 @@ void print(const std::string& runtime, const Traced& traced, Csv& csv) {
     std::printf("%-12s %-42s %12llu %12.3f\n", runtime.c_str(), (indent + name).c_str(), integer(count), each);
     csv.line(runtime + "," + name + "," + std::to_string(count) + "," + std::to_string(traced.buffers));
   };
+  row("operator new at set-up", traced.allocations_at_set_up);
   row("operator new", traced.allocations);
   std::uint64_t all = 0;
   for (const auto& [name, count] : traced.calls) all += count;
@@ -93,7 +97,7 @@ int run(const Options& options) {
     print(runtime, traced, csv);
     if (traced.buffers == 0 || traced.answered == 0) end_program("nothing was judged (no buffer came) see the load of the cores");
     const bool quiet = traced.calls.empty() && traced.allocations == 0;
-    as_promised = as_promised && (runtime == "persistent" ? quiet : !traced.calls.empty());
+    as_promised = as_promised && traced.allocations_at_set_up > 0 && (runtime == "persistent" ? quiet : !traced.calls.empty());
   }
   return as_promised ? 0 : 1;
 }

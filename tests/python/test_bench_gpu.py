@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from nanet import cli, gpu_driver
 from nanet.bench import gpu
+from nanet.cli.bench_gpu import Part
 from nanet.report import write_report
 
 FACTS = "# program: bench_gpu_{part}\n# gpu: NVIDIA Made Up\n# cuda: 13.0\n# cpu: Some CPU\n"
@@ -58,9 +59,38 @@ def loop_csv(lost: int = 0) -> str:
     return text
 
 
+def finders_csv(differ: int = 0) -> str:
+    """The copy's 4.0e12 B/s and the MATH fit's 3.6e12 with 20 hits: 0.9."""
+    text = FACTS.format(part="finders")
+    text += "finder,case,events_per_s,bytes_per_s,cpu_events_per_s,latency_1_us,latency_64_us,events_that_differ\n"
+    for case, factor in (("single_ring", 1.0), ("two_rings_apart", 0.5), ("three_rings_apart", 0.25)):
+        for finder, rate in (("math", 8e9), ("almagest", 6e8), ("mixture", 1.2e7)):
+            text += f"{finder},{case},{rate * factor:g},,{rate * factor / 200:g},{4 / factor:g},{6 / factor:g},{differ}\n"
+    text += "copy,of as many bytes,,4e+12,,,,\n"
+    return text + "record_fit,12,4.6e+10,3.68e+12,,,,0\nrecord_fit,20,4.5e+10,3.6e+12,,,,0\n"
+
+
+def merge_csv() -> str:
+    text = FACTS.format(part="merge") + f"# finder: math\n# lost: 0\nway,events,{SUMMARY},rate_events_per_s,incomplete,wrong\n"
+    for events, us in ((256, 30.0), (1024, 42.0), (4096, 74.0)):
+        for way, factor in (("persistent", 1.0), ("launch_mapped", 1.25), ("graph_copied", 1.5), ("cpu", 5.0)):
+            text += f"{way},{events},{summary(us * factor)},{1e6 * events / us / factor:.6f},0,0\n"
+    return text
+
+
+def trace_csv(persistent_calls: int = 0, allocations: int = 0, control_calls: int = 4000) -> str:
+    text = FACTS.format(part="trace") + "runtime,function,calls,buffers\n"
+    for runtime, calls in (("persistent", persistent_calls), ("launch", control_calls), ("graph", 2 * control_calls)):
+        text += f"{runtime},operator new at set-up,9000,1000\n{runtime},operator new,{allocations},1000\n"
+        text += f"{runtime},all of CUDA,{calls},1000\n" + (f"{runtime},cuLaunchKernel,{calls},1000\n" if calls else "")
+    return text
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    made = {"round_trip": round_trip_csv(), "driver_path": driver_path_csv(), "loop": loop_csv()}
+    made = {"round_trip": round_trip_csv(), "driver_path": driver_path_csv(), "loop": loop_csv(), "finders": finders_csv(),
+            "merge": merge_csv(), "trace": trace_csv()}  # fmt: skip
+    assert tuple(made) == gpu.PARTS == tuple(part.value for part in Part)
     for part, text in made.items():
         (tmp_path / f"{part}.csv").write_text(text)
     return {part: tmp_path / f"{part}.csv" for part in made}
@@ -94,14 +124,54 @@ def test_classical_ways_do_less_work(files: dict[str, Path]) -> None:
     assert (ratio["same_work_p50"], ratio["same_work_best_way"]) == (0.3333, "graph_copied")
 
 
+def goals_with(files: dict[str, Path], part: str, text: str) -> dict[str, Any]:
+    files[part].write_text(text)
+    return {goal["goal"]: goal for goal in result(files)["goals"]}
+
+
 def test_goals(files: dict[str, Path]) -> None:
     goals = {goal["goal"]: goal for goal in result(files)["goals"]}
-    assert len(goals) == 9
+    assert len(goals) == 16
     assert all(goal["met"] for goal in goals.values())
-    files["loop"].write_text(loop_csv(lost=3))
-    goals = {goal["goal"]: goal for goal in result(files)["goals"]}
+    assert goals["persistent over the best that launches, 1024 events, p50"]["note"] == "same work: 0.50 of launch_mapped"
+    goals = goals_with(files, "loop", loop_csv(lost=3))
     assert not goals["the same, events lost"]["met"]
     assert goals["the same, events lost"]["value"] == 3
+
+
+def test_goals_of_finders(files: dict[str, Path]) -> None:
+    memory = "MATH on records of 20 hits in device memory, bytes moved over those of a copy"
+    goals = {goal["goal"]: goal for goal in result(files)["goals"]}
+    assert (goals[memory]["value"], goals[memory]["bound"], goals[memory]["limit"]) == (pytest.approx(0.9), "at least", 0.85)
+    assert goals["almagest, case two_rings_apart"]["value"] == pytest.approx(300)
+    assert goals["mixture, case single_ring"]["value"] == pytest.approx(12)
+    assert goals["mixture, case single_ring"]["note"] == "6 two_rings_apart, 3 three_rings_apart"
+    text = finders_csv(differ=1).replace("20,4.5e+10,3.6e+12", "20,4.2e+10,3.36e+12")
+    text = text.replace("almagest,two_rings_apart,3e+08", "almagest,two_rings_apart,1.9e+08")
+    goals = goals_with(files, "finders", text.replace("mixture,single_ring,1.2e+07", "mixture,single_ring,9.9e+06"))
+    assert [goals[name]["met"] for name in (memory, "almagest, case two_rings_apart", "mixture, case single_ring")] == [False] * 3
+    differ = goals["finders: events that differ from the CPU's"]
+    assert (differ["value"], differ["met"], result(files)["wrong"]) == (9, False, 9)
+    assert memory not in goals_with(files, "finders", finders_csv().replace("copy,of as many bytes,,4e+12,,,,\n", ""))
+
+
+def test_goals_of_the_trace(files: dict[str, Path]) -> None:
+    calls, allocations, control = (
+        "persistent, steady state: calls of CUDA",
+        "persistent, steady state: allocations",
+        "control: calls of CUDA a buffer that the trace sees",
+    )
+    goals = {goal["goal"]: goal for goal in result(files)["goals"]}
+    assert (goals[calls]["value"], goals[allocations]["value"], goals[control]["value"]) == (0, 0, 4)
+    assert goals[allocations]["note"] == "in 1000 buffers; at set-up 9000"
+    assert goals[control]["note"] == "launch 4, graph 8"
+    goals = goals_with(files, "trace", trace_csv(persistent_calls=1, allocations=2))
+    assert (goals[calls]["met"], goals[allocations]["met"], goals[control]["met"]) == (False, False, True)
+    assert not goals_with(files, "trace", trace_csv(control_calls=0))[control]["met"]
+    alone = "".join(line for line in trace_csv().splitlines(keepends=True) if not line.startswith(("launch", "graph")))
+    assert not goals_with(files, "trace", alone)[control]["met"]
+    nothing_came = trace_csv().replace(",1000\n", ",0\n")  # no buffer: quiet, but of no use
+    assert calls not in goals_with(files, "trace", nothing_came)
 
 
 def test_the_later_of_two_files_counts(files: dict[str, Path], tmp_path: Path) -> None:
@@ -129,20 +199,49 @@ def test_files_that_say_nothing(tmp_path: Path) -> None:
     bad.write_text(round_trip_csv().rstrip("\n").rsplit(",", 4)[0])  # cut off
     with pytest.raises(gpu.GpuBenchError, match="is damaged"):
         gpu.read(bad)
+    for text in (
+        finders_csv().replace("math,single_ring,8e+09", "math,single_ring,"),  # only a copy has no events
+        finders_csv().replace(",4e+12,", ",,"),
+        trace_csv().replace("all of CUDA", "CUDA, all functions"),  # a name with a comma
+    ):
+        bad.write_text(text)
+        with pytest.raises(gpu.GpuBenchError, match="is damaged"):
+            gpu.read(bad)
 
 
-@pytest.mark.parametrize("parts", [gpu.PARTS, ("round_trip",), ("driver_path",), ("loop",)])
+@pytest.mark.parametrize("parts", [gpu.PARTS, *((part,) for part in gpu.PARTS)])
 def test_report(files: dict[str, Path], tmp_path: Path, parts: tuple[str, ...]) -> None:
     write_report(gpu.result_of([gpu.read(files[part]) for part in parts]), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
         ElementTree.fromstring(svg)
         assert "nan" not in re.sub(r'aria-label="[^"]*"', "", svg)
-    assert text.count("<svg") == 2 * ("round_trip" in parts) + 2 * ("loop" in parts)
+    charts = {"round_trip": 2, "driver_path": 0, "loop": 2, "finders": 1, "merge": 2, "trace": 0}
+    assert text.count("<svg") == sum(charts[part] for part in parts)
     assert "NVIDIA Made Up" in text
+    assert text.count("It was not measured.") == len(gpu.PARTS) - len(parts) + (result_has_no_goal(parts))
+    if "finders" in parts:
+        assert re.search(r"<td[^>]*>20</td><td[^>]*>45.0</td><td[^>]*>3\u2009600</td><td[^>]*>0.900</td>", text.replace('"n"', ""))
+    if "merge" in parts:
+        assert re.search(r"<td>persistent</td>(<td[^>]*>[^<]*</td>){7}<td[^>]*>24.38</td>", text)  # Mevent/s of 1024
+    if "trace" in parts:
+        assert re.search(r"<td>launch</td><td>all of CUDA</td><td[^>]*>4\u2009000</td><td[^>]*>4</td>", text)
     if "round_trip" in parts:
         assert "8.5 \u00b5s for 1\u2009024 events there and back, 0.50 of the best launch" in text
         assert "bare flag 2.5" in text
+
+
+def result_has_no_goal(parts: tuple[str, ...]) -> bool:
+    """Whether the table of goals says that nothing was measured."""
+    return set(parts) <= {"driver_path", "merge"}
+
+
+def test_report_marks_what_is_wrong(files: dict[str, Path], tmp_path: Path) -> None:
+    files["finders"].write_text(finders_csv(differ=2))
+    write_report(result(files), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "18 answers were wrong" in text
+    assert text.count('<tr class="loss"><td>math</td>') == 3
 
 
 def check_documented(found: dict[str, Any]) -> None:
@@ -150,7 +249,7 @@ def check_documented(found: dict[str, Any]) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "json.md").read_text()
     section = text.partition("## `nanet bench gpu`")[2].partition("\n## ")[0]
     keys = re.findall(r"^\| `([^`]+)` \|", section, flags=re.MULTILINE)
-    assert len(keys) > 20
+    assert len(keys) > 45
     for path in keys:
         name, _, below = path.partition("[].")
         assert name in found
@@ -171,6 +270,10 @@ def test_command_with_files(
     figures = (tmp_path / "all.csv").read_text()
     assert "round_trip persistent 1024,p99_9,17,us" in figures
     assert "driver_path dummy driver in_flight 1,jitter,26.875,us" in figures
+    assert "finders almagest two_rings_apart,events_per_s,3e+08,1/s" in figures
+    assert "finders copy of as many bytes,bytes_per_s,4e+12,B/s" in figures
+    assert "merge persistent 1024,events_per_s,2.4381e+07,1/s" in figures
+    assert "trace launch all of CUDA,calls,4000,1" in figures
     files["round_trip"].write_text(round_trip_csv(wrong=2))
     assert run_main(monkeypatch, "--from", files["round_trip"], "--out", tmp_path / "out") == 1
     assert "30 answers were wrong" in (tmp_path / "out" / "bench-gpu.html").read_text()
@@ -204,6 +307,11 @@ def test_command_runs_the_programs(
     for part in gpu.PARTS:
         assert f"figures of {part} --short" in said
         assert (out / f"gpu-{part}.csv").read_text() == files[part].read_text()
+    (folder / "bench_gpu_trace").unlink()  # was not built: no CUPTI
+    assert run_main(monkeypatch, "--programs", folder, "--out", out, "--short") == 0
+    assert "trace: not measured (bench_gpu_trace is not built: there was no cupti.h)" in capsys.readouterr().out
+    assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "trace") == 2
+    assert "bench_gpu_trace is not in" in capsys.readouterr().err
     make_program(folder, "loop", 'echo "error: waited for the answers (4 s went by) see nvidia-smi" >&2; exit 3')
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "loop") == 2
     assert "bench_gpu_loop broke (waited for the answers (4 s went by) see nvidia-smi) exit status 3" in capsys.readouterr().err
@@ -221,23 +329,33 @@ def test_page_of_performance(files: dict[str, Path], tmp_path: Path) -> None:
     assert (empty.returncode, empty.stderr.startswith("error: no figures in ")) == (1, True)
     files["round_trip"].rename(folder / "gpu-h200-round_trip.csv")
     assert make_page(folder).returncode == 0
-    assert (folder / "performance-gpu.md").read_text().count("Not measured.") == 3
-    files["driver_path"].rename(folder / "gpu-h200-driver_path.csv")
-    files["loop"].rename(folder / "gpu-h200-loop.csv")
-    columns = "finder,case,events_per_s,cpu_events_per_s,latency_1_us,latency_64_us,events_that_differ\n"
-    (folder / "gpu-h200-finders.csv").write_text(columns + "math,single_ring,2.7e9,1.8e7,3.0,3.1,0\nrecord_fit,20,4.5e10,,,,0\n")
+    assert (folder / "performance-gpu.md").read_text().count("Not measured.") == 5
+    for part in gpu.PARTS[1:]:
+        files[part].rename(folder / f"gpu-h200-{part}.csv")
     assert make_page(folder, "--check").returncode == 1
     assert make_page(folder).returncode == 0
     assert make_page(folder, "--check").returncode == 0
     page = (folder / "performance-gpu.md").read_text()
     for line in (
         "Machine: NVIDIA Made Up, CUDA 13.0 of the driver, Some CPU.",
-        "| round trip of 1024 events, p50 | 8.5 us | 9 | met |",
+        "--from docs/gpu-h200-merge.csv --from docs/gpu-h200-trace.csv`.",
+        "| round trip of 1024 events, p50 | 8.5 us | at most 9 | met |  |",
+        "| almagest, case two_rings_apart | 300 Mevent/s | at least 200 | met | 600 single_ring, 150 three_rings_apart |",
+        "| persistent, steady state: calls of CUDA | 0 | at most 0 | met | in 1000 buffers |",
         "| persistent | 5.50 | 8.50 | 30.00 |",
         "| 1024 | 0.50 | launch_mapped | 0.50 | launch_mapped | 0.50 | 120 |",
         "| dummy, 200 us | driver | 1 | 215.0 | 26.88 | 215.0 | 258.0 | 430.0 | 645.0 | 1935 | 4800 |",
         "| persistent | serialised | 10 | 8 (8.1) | 28.00 | 56.00 | 84.00 | 112.0 | 252.0 | 70.00 | 0 |",
-        "| math | 2,700.0 |",
-        "| 20 | 45.0 | 3,600 |",
+        "| finder | single_ring | a core | two_rings_apart | a core | three_rings_apart | a core |",
+        "| almagest | 600.0 | 3.00 | 300.0 | 1.50 | 150.0 | 0.750 |",
+        "| almagest | 4.00 | 6.00 | 8.00 | 12.00 | 16.00 | 24.00 |",
+        "read and written, in the same run: 4,000 GB/s.",
+        "| 20 | 45.0 | 3,600 | 90.0 % |",
+        "| p50 [us] | 256 events | 1024 events | 4096 events |",
+        "| cpu | 150.0 | 210.0 | 370.0 |",
+        "| persistent, above a buffer of as many whole events as here parts | 21.50 | - | 44.00 |",
+        "| persistent | 8.53 | 24.4 | 55.4 |",
+        "| persistent over the core | 5.00 | 5.00 | 5.00 |",
+        "| graph | all of CUDA | 8000 | 8 | 1000 |",
     ):
         assert line in page

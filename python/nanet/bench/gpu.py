@@ -22,13 +22,26 @@ COLUMNS = {
                     "max_us", "buffers_per_s", "wrong"),
     "loop": ("runtime", "path", "in_flight", "rate_events_per_s", "packets", "packets_mean", "sent", "lost", "wrong", "p50_us", "p99_us",
              "p999_us", "p9999_us", "max_us", "clean_p999_us"),
+    "finders": ("finder", "case", "events_per_s", "bytes_per_s", "cpu_events_per_s", "latency_1_us", "latency_64_us", "events_that_differ"),
+    "merge": ("way", "events", "count", "p50_us", "p99_us", "p999_us", "p9999_us", "max_us", "min_us", "rate_events_per_s", "incomplete", "wrong"),
+    "trace": ("runtime", "function", "calls", "buffers"),
 }  # fmt: skip
 PARTS = tuple(COLUMNS)
-TEXT_COLUMNS = {"way", "work", "path", "runtime", "topology", "finder"}
-COUNT_COLUMNS = {"events", "count", "wrong", "in_flight", "burst_packets", "packets", "sent", "answered", "lost"}
+# Its program needs CUPTI, which a CUDA installation may lack: it may be absent where it was not asked for by name.
+SPARE_PART = "trace"
+TEXT_COLUMNS = {"way", "work", "path", "runtime", "topology", "finder", "case", "function"}
+COUNT_COLUMNS = {"events", "count", "wrong", "in_flight", "burst_packets", "packets", "sent", "answered", "lost", "events_that_differ",
+                 "incomplete", "calls", "buffers"}  # fmt: skip
+# Cells of a finder's row that are empty (None), since they have no meaning there; of all others the bytes.
+EMPTY_CELLS = {
+    "copy": {"events_per_s", "cpu_events_per_s", "latency_1_us", "latency_64_us", "events_that_differ"},
+    "record_fit": {"cpu_events_per_s", "latency_1_us", "latency_64_us"},
+}
 PROGRAMS = Path("build/cuda-release/bench/gpu")
 LONGEST_S = 600.0  # a program ends itself before
 RATIO_LIMIT = 0.65
+# Rows that bench_gpu_trace writes beside the functions' own.
+ALLOCATIONS, SET_UP_ALLOCATIONS, ALL_CALLS = "operator new", "operator new at set-up", "all of CUDA"
 
 Row = dict[str, Any]
 
@@ -61,10 +74,15 @@ def read(path: Path) -> Measured:
     if missing:
         raise GpuBenchError(f"{path} has no figures (there is no {missing[0]}) run bench_gpu_{part} to its end")
     try:
-        rows = tuple({name: _value(name, text) for name, text in row.items()} for row in table)
+        rows = tuple(_row(row) for row in table)
     except (ValueError, TypeError):
         raise GpuBenchError(f"{path} is damaged (a cell is not a number) run bench_gpu_{part} again") from None
     return Measured(part, facts, rows)
+
+
+def _row(cells: Mapping[str, str]) -> Row:
+    empty = EMPTY_CELLS.get(cells.get("finder", ""), {"bytes_per_s"})
+    return {name: None if text == "" and name in empty else _value(name, text) for name, text in cells.items()}
 
 
 def _value(name: str, text: str) -> str | int | float:
@@ -73,15 +91,19 @@ def _value(name: str, text: str) -> str | int | float:
     return int(text) if name in COUNT_COLUMNS else float(text)
 
 
-def find_programs(folder: Path | None, parts: Sequence[str]) -> dict[str, Path]:
-    """Program of each part. Raises GpuBenchError."""
+def find_programs(folder: Path | None, parts: Sequence[str] = (), say: Callable[[str], None] = print) -> dict[str, Path]:
+    """Program of each part; without `parts` of all, and the spare part may be absent, which is said. Raises GpuBenchError."""
     where = folder or PROGRAMS
-    found = {part: where / f"bench_gpu_{part}" for part in parts}
-    missing = [program.name for program in found.values() if not program.is_file()]
+    found = {part: where / f"bench_gpu_{part}" for part in parts or PARTS}
+    missing = [part for part, program in found.items() if not program.is_file()]
+    if not parts and missing == [SPARE_PART]:
+        say(f"{SPARE_PART}: not measured (bench_gpu_{SPARE_PART} is not built: there was no cupti.h)")
+        return {part: found[part] for part in found if part != SPARE_PART}
     if missing:
+        names = [found[part].name for part in missing]
         raise GpuBenchError(
-            f"{missing[0]} is not in {where} (it is not built, or this is not the repository's root) "
-            f"run make cuda, then cmake --preset cuda-release && cmake --build --preset cuda-release --target {' '.join(missing)}"
+            f"{names[0]} is not in {where} (it is not built, or this is not the repository's root) "
+            f"run make cuda, then cmake --preset cuda-release && cmake --build --preset cuda-release --target {' '.join(names)}"
         )
     return found
 
@@ -130,7 +152,7 @@ def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
         **rows,
         "ratios": ratios,
         "goals": goals_of(rows, ratios),
-        "wrong": sum(int(row["wrong"]) for part in rows.values() for row in part),
+        "wrong": sum(int(row.get("wrong") or row.get("events_that_differ") or 0) for part in rows.values() for row in part),
     }
 
 
@@ -156,30 +178,93 @@ def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     return ratios
 
 
+def share_of_copy(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of each case of `record_fit`: bytes that it moves over those that a copy moved in the same run. Empty where no copy was measured."""
+    copy = next((row["bytes_per_s"] for row in rows if row["finder"] == "copy"), None)
+    return {row["case"]: row["bytes_per_s"] / copy for row in rows if row["finder"] == "record_fit"} if copy else {}
+
+
 def goals_of(rows: Mapping[str, Sequence[Mapping[str, Any]]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
     """What an H200 has to reach, as far as it was measured."""
+    return [*_round_trip_goals(rows["round_trip"], ratios), *_loop_goals(rows["loop"]), *_finder_goals(rows["finders"]),
+            *_trace_goals(rows["trace"])]  # fmt: skip
+
+
+def _at_most(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
+    return {"goal": goal, "value": value, "bound": "at most", "limit": limit, "unit": unit, "met": value <= limit, "note": note}
+
+
+def _at_least(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
+    return {"goal": goal, "value": value, "bound": "at least", "limit": limit, "unit": unit, "met": value >= limit, "note": note}
+
+
+def _round_trip_goals(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
     goals: list[Row] = []
-
-    def add(goal: str, value: float, limit: float, unit: str) -> None:
-        goals.append({"goal": goal, "value": value, "limit": limit, "unit": unit, "met": value <= limit})
-
-    persistent = {row["events"]: row for row in rows["round_trip"] if row["way"] == "persistent"}
+    persistent = {row["events"]: row for row in rows if row["way"] == "persistent"}
     if 16 in persistent:
-        add("round trip of 16 events, p50", persistent[16]["p50_us"], 6.0, "us")
+        goals.append(_at_most("round trip of 16 events, p50", persistent[16]["p50_us"], 6.0, "us"))
     if 1024 in persistent:
-        add("round trip of 1024 events, p50", persistent[1024]["p50_us"], 9.0, "us")
-        add("round trip of 1024 events, p99.9", persistent[1024]["p999_us"], 20.0, "us")
+        goals.append(_at_most("round trip of 1024 events, p50", persistent[1024]["p50_us"], 9.0, "us"))
+        goals.append(_at_most("round trip of 1024 events, p99.9", persistent[1024]["p999_us"], 20.0, "us"))
     for ratio in ratios:
-        add(f"persistent over the best that launches, {ratio['events']} events, p50", ratio["p50"], RATIO_LIMIT, "")
-    loop = [
-        row for row in rows["loop"] if row["runtime"] == "persistent" and row["packets"] == 8 and row["rate_events_per_s"] == 10e6
-    ]
-    if loop:
-        best = min(loop, key=lambda row: (row["lost"], row["p999_us"]))
-        add("whole loop, 10 Mevent/s, buffers of 128 events, p50", best["p50_us"], 40.0, "us")
-        add("the same, p99.9", best["p999_us"], 200.0, "us")
-        add("the same, events lost", float(best["lost"]), 0.0, "")
+        same = ratio["same_work_p50"]
+        note = "" if same is None else f"same work: {same:.2f} of {ratio['same_work_best_way']}"
+        goals.append(
+            _at_most(f"persistent over the best that launches, {ratio['events']} events, p50", ratio["p50"], RATIO_LIMIT, note=note)
+        )
     return goals
+
+
+def _loop_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    loop = [row for row in rows if row["runtime"] == "persistent" and row["packets"] == 8 and row["rate_events_per_s"] == 10e6]
+    if not loop:
+        return []
+    best = min(loop, key=lambda row: (row["lost"], row["p999_us"]))
+    return [
+        _at_most("whole loop, 10 Mevent/s, buffers of 128 events, p50", best["p50_us"], 40.0, "us"),
+        _at_most("the same, p99.9", best["p999_us"], 200.0, "us"),
+        _at_most("the same, events lost", float(best["lost"]), 0.0),
+    ]
+
+
+def _finder_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    goals: list[Row] = []
+    shares = share_of_copy(rows)
+    if "20" in shares:
+        goals.append(_at_least("MATH on records of 20 hits in device memory, bytes moved over those of a copy", shares["20"], 0.85))
+    rates = {
+        (row["finder"], row["case"]): 1e-6 * row["events_per_s"] for row in rows if row["finder"] not in ("copy", "record_fit")
+    }
+    for finder, case, limit in (("almagest", "two_rings_apart", 200.0), ("mixture", "single_ring", 10.0)):
+        if (finder, case) in rates:
+            note = ", ".join(f"{rates[finder, name]:.3g} {name}" for one, name in rates if one == finder and name != case)
+            goals.append(_at_least(f"{finder}, case {case}", rates[finder, case], limit, "Mevent/s", note))
+    if rows:
+        differ = sum(row["events_that_differ"] or 0 for row in rows)
+        goals.append(_at_most("finders: events that differ from the CPU's", float(differ), 0.0))
+    return goals
+
+
+def _trace_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Without a control that was seen to call, a trace that saw nothing shows nothing."""
+    traced = {(row["runtime"], row["function"]): row for row in rows if row["buffers"] > 0}
+    if not {("persistent", ALL_CALLS), ("persistent", ALLOCATIONS)} <= set(traced):
+        return []
+    calls, allocations = (traced["persistent", function] for function in (ALL_CALLS, ALLOCATIONS))
+    in_buffers = f"in {calls['buffers']} buffers"
+    at_set_up = traced.get(("persistent", SET_UP_ALLOCATIONS))
+    beside = f"{in_buffers}; at set-up {at_set_up['calls']}" if at_set_up else in_buffers
+    control = {
+        runtime: row["calls"] / row["buffers"]
+        for (runtime, function), row in traced.items()
+        if function == ALL_CALLS and runtime in ("launch", "graph")
+    }
+    seen = ", ".join(f"{runtime} {count:g}" for runtime, count in control.items())
+    return [
+        _at_most("persistent, steady state: calls of CUDA", float(calls["calls"]), 0.0, note=in_buffers),
+        _at_most("persistent, steady state: allocations", float(allocations["calls"]), 0.0, note=beside),
+        _at_least("control: calls of CUDA a buffer that the trace sees", min(control.values(), default=0.0), 1.0, note=seen),
+    ]
 
 
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
@@ -201,4 +286,14 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
         case = f"loop {row['runtime']} in_flight {row['in_flight']} packets {row['packets']}@{row['rate_events_per_s']:.0f}"
         rows += [(case, name, float(row[key]), "us") for name, key in percentiles]
         rows.append((case, "lost", float(row["lost"]), "events"))
+    for row in result["finders"]:
+        units = (("events_per_s", "1/s"), ("bytes_per_s", "B/s"), ("latency_1_us", "us"), ("latency_64_us", "us"))
+        rows += [(f"finders {row['finder']} {row['case']}", name, row[name], unit) for name, unit in units if row[name] is not None]
+    for row in result["merge"]:
+        case = f"merge {row['way']} {row['events']}"
+        rows += [(case, name, float(row[key]), "us") for name, key in percentiles]
+        rows.append((case, "events_per_s", float(row["rate_events_per_s"]), "1/s"))
+    for row in result["trace"]:
+        case = f"trace {row['runtime']} {row['function']}"
+        rows += [(case, "calls", float(row["calls"]), "1"), (case, "buffers", float(row["buffers"]), "1")]
     return rows

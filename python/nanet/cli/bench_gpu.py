@@ -16,6 +16,9 @@ class Part(StrEnum):
     ROUND_TRIP = "round_trip"
     DRIVER_PATH = "driver_path"
     LOOP = "loop"
+    FINDERS = "finders"
+    MERGE = "merge"
+    TRACE = "trace"
 
 
 def bench_gpu(
@@ -34,7 +37,7 @@ def bench_gpu(
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
 ) -> None:
-    """Round trips to a GPU, the papers' driver path, and the whole loop over UDP, for all ways to run."""
+    """Round trips to a GPU, the papers' driver path, the whole loop over UDP, ring finders, event building, and what a loop asks of CUDA."""
     from nanet import results
     from nanet.bench import gpu
     from nanet.report import write_report
@@ -43,7 +46,7 @@ def bench_gpu(
         measured = [gpu.read(path) for path in given]
     else:
         gpu.check_gpu()
-        found = gpu.find_programs(programs, [one.value for one in part] if part else gpu.PARTS)
+        found = gpu.find_programs(programs, [one.value for one in part or ()], _say)
         arguments = ["--short"] if short else []
         measured = [gpu.run_program(program, name, arguments, out / f"gpu-{name}.csv", _say) for name, program in found.items()]
     result = gpu.result_of(measured)
@@ -52,7 +55,9 @@ def bench_gpu(
     write_report(result, out / "bench-gpu.html")
     for goal in result["goals"]:
         met = "met" if goal["met"] else "not met"
-        _say(f"{goal['goal']}: {goal['value']:.4g} {goal['unit']} (at most {goal['limit']:g}): {met}")
+        note = f"; {goal['note']}" if goal["note"] else ""
+        value = f"{goal['value']:.4g} {goal['unit']}".strip()
+        _say(f"{goal['goal']}: {value} ({goal['bound']} {goal['limit']:g}{note}): {met}")
     _say(f"report: {out / 'bench-gpu.html'}")
     raise typer.Exit(1 if result["wrong"] else 0)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nanet.report.gpu_parts import finder_sections, mega, merge_sections, trace_section
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -40,6 +41,9 @@ def make_gpu(result: Mapping[str, Any]) -> Page:
         *_round_trip_sections(result["round_trip"], result["ratios"]),
         _driver_section(result["driver_path"]),
         *_loop_sections(result["loop"]),
+        *finder_sections(result["finders"]),
+        *merge_sections(result["merge"]),
+        trace_section(result["trace"]),
         Section("Goals", _goal_table(goals), "Set for an H200; ratios are of one run."),
         facts_section(
             result,
@@ -69,6 +73,11 @@ def _figures(result: Mapping[str, Any]) -> list[Figure]:
     figures += [Figure("bare flag, p50", us(row["p50_us"]), "\u00b5s") for row in result["round_trip"] if row["way"] == "flag"]
     if result["loop"]:
         figures.append(Figure("lost in the loops", number(sum(row["lost"] for row in result["loop"]))))
+    figures += [
+        Figure(f"{row['finder']}, {row['case']}", mega(row["events_per_s"]), "M/s")
+        for row in result["finders"]
+        if (row["finder"], row["case"]) in (("almagest", "two_rings_apart"), ("mixture", "single_ring"))
+    ]
     return figures
 
 
@@ -225,8 +234,11 @@ def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
     if not goals:
         return NOTHING
     rows = [
-        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['limit']:g}", "met" if goal["met"] else "not met"]
+        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['bound']} {goal['limit']:g}",
+         "met" if goal["met"] else "not met", goal["note"]]
         for goal in goals
-    ]
+    ]  # fmt: skip
     styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    return table(["", "measured", "at most", ""], rows, numbers=[1, 2], styles=styles)
+    return (
+        f'<div class="wide">{table(["", "measured", "goal", "", "for information"], rows, numbers=[1, 2, 3], styles=styles)}</div>'
+    )
