@@ -307,6 +307,11 @@ def test_command_runs_the_programs(
     for part in gpu.PARTS:
         assert f"figures of {part} --short" in said
         assert (out / f"gpu-{part}.csv").read_text() == files[part].read_text()
+    make_program(folder, "trace", 'echo "error: no trace (no libcupti.so) install CUPTI" >&2; exit 2')
+    assert run_main(monkeypatch, "--programs", folder, "--out", out, "--short") == 0
+    assert "trace: not measured (bench_gpu_trace broke (no trace (no libcupti.so) install CUPTI)" in capsys.readouterr().out
+    assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "trace") == 2
+    capsys.readouterr()
     (folder / "bench_gpu_trace").unlink()  # was not built: no CUPTI
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--short") == 0
     assert "trace: not measured (bench_gpu_trace is not built: there was no cupti.h)" in capsys.readouterr().out

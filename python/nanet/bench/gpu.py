@@ -50,6 +50,10 @@ class GpuBenchError(RuntimeError):
     """The benchmark cannot be done as asked: "problem (why) suggestion"."""
 
 
+class NotPossibleError(GpuBenchError):
+    """A program says that it cannot measure on this machine."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """What one program wrote."""
@@ -134,7 +138,8 @@ def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Pa
             raise GpuBenchError(f"{program.name} does not end (it is busy after its last line) see nvidia-smi") from None
     if process.returncode not in (0, 1):  # 1: answers were wrong, and the figures say so
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
-        raise GpuBenchError(f"{program.name} broke ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
+        problem = NotPossibleError if process.returncode == 2 else GpuBenchError
+        raise problem(f"{program.name} broke ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
     return read(csv_file)
 
 

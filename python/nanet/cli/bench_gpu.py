@@ -48,7 +48,14 @@ def bench_gpu(
         gpu.check_gpu()
         found = gpu.find_programs(programs, [one.value for one in part or ()], _say)
         arguments = ["--short"] if short else []
-        measured = [gpu.run_program(program, name, arguments, out / f"gpu-{name}.csv", _say) for name, program in found.items()]
+        measured = []
+        for name, program in found.items():
+            try:
+                measured.append(gpu.run_program(program, name, arguments, out / f"gpu-{name}.csv", _say))
+            except gpu.NotPossibleError as problem:
+                if part or name != gpu.SPARE_PART:
+                    raise
+                _say(f"{name}: not measured ({problem})")
     result = gpu.result_of(measured)
     results.write_json(json_file, result)
     results.append_csv(csv_file, "gpu", gpu.csv_rows(result))
