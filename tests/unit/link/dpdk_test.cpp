@@ -15,9 +15,10 @@ namespace nanet::link::test {
 namespace {
 
 // Packets of many sizes from an ordinary socket, the answers back to it, and who asks for the station is answered.
-void exchange(const std::string& device) {
+void exchange(const std::string& device, DpdkMemory memory = DpdkMemory::dpdk) {
   FarSocket far;
   DpdkConfig config = on(device);
+  config.payload_memory = memory;
   config.destinations = {Endpoint{"udp", kFar, far.port()}};
   const auto link = open_dpdk(config);
   EXPECT_EQ(link->local(), (Endpoint{"dpdk", kNear, kPort}));
@@ -66,12 +67,17 @@ void exchange(const std::string& device) {
   EXPECT_EQ(stats.rx_malformed + stats.rx_truncated + stats.rx_kernel_dropped + stats.rx_errors, 0u);
   EXPECT_EQ(stats.tx_packets, answers.size());
   EXPECT_EQ(stats.tx_dropped, 2u);
-  EXPECT_TRUE(link->notes().empty()) << link->notes()[0];
+  for (const std::string& note : link->notes()) EXPECT_TRUE(contains(note, "region 'payloads of link dpdk'")) << note;  // no huge pages
+  EXPECT_EQ(contains(link->path(), "received into memory of the link's own"), memory == DpdkMemory::host) << link->path();
   EXPECT_TRUE(contains(link->path(), device.substr(0, device.find('0')))) << link->path();
 }
 
 TEST(Dpdk, PacketSocketExchangesWithTheKernel) {
   with_dpdk([] { in_own_network([] { exchange("net_af_packet0,iface=near"); }); });
+}
+
+TEST(Dpdk, PacketSocketExchangesWithTheKernelInMemoryOfTheLinksOwn) {
+  with_dpdk([] { in_own_network([] { exchange("net_af_packet0,iface=near", DpdkMemory::host); }); });
 }
 
 TEST(Dpdk, AfXdpExchangesWithTheKernel) {
