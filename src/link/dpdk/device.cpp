@@ -17,6 +17,7 @@
 
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
+#include "pool.hpp"
 #include "split.hpp"
 
 namespace nanet::link::dpdk {
@@ -25,6 +26,7 @@ namespace {
 constexpr std::uint32_t kPoolCache = 256;  // buffers a thread keeps for itself
 constexpr std::uint32_t kVlanTagsBytes = 8;
 constexpr std::uint32_t kIpBytesMin = 1500;
+constexpr std::uint32_t kAfXdpFrames = 2048;  // that net_af_xdp gives the kernel, whatever it is told
 constexpr std::uint32_t kRingHeadBytes = 96;  // in front of a frame in the ring of a packet socket, at most
 
 std::string error_text(int error) { return first_message(rte_strerror(std::abs(error))); }
@@ -192,6 +194,11 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   std::uint32_t mtu = frame_bytes(config) - static_cast<std::uint32_t>(kEthernetHeaderBytes) - kVlanTagsBytes;
   if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
   payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+  if (text_.is("net_af_xdp") && config.descriptors > kAfXdpFrames) {
+    notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while nobody reads, not " +
+                    std::to_string(config.descriptors) +
+                    " (net_af_xdp gives the kernel no more frames) use xdp:// to bridge longer pauses");
+  }
   if (text_.is_pci() && !config.huge_pages) {
     notes.push_back(who + ": pools in ordinary memory (huge_pages is off) set huge_pages: true for a NIC");
   }
@@ -224,13 +231,16 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, 
     }
     return pool;
   };
+  const bool on_huge_pages = !config.huge_pages && !text_.is_pci();
   const auto make = [&](const char* name, std::uint32_t buffers) {
-    return must(
-        rte_pktmbuf_pool_create((name + number).c_str(), buffers, kPoolCache, 0, static_cast<std::uint16_t>(bytes), SOCKET_ID_ANY),
-        buffers);
+    return must(on_huge_pages ? make_pool_on_huge_pages(name + number, buffers, bytes, kPoolCache)
+                              : rte_pktmbuf_pool_create((name + number).c_str(), buffers, kPoolCache, 0,
+                                                        static_cast<std::uint16_t>(bytes), SOCKET_ID_ANY),
+                buffers);
   };
   // In the driver's rings, in its hands, in a burst, in the caches of some threads: a pool must never be the reason of a loss.
-  const std::uint32_t rx_buffers = 4 * rx_descriptors + 1024;
+  const std::uint32_t held = text_.is("net_af_xdp") ? std::min(rx_descriptors, kAfXdpFrames) : rx_descriptors;
+  const std::uint32_t rx_buffers = 4 * held + 1024;
   rte_mempool* outside = nullptr;
   if (config.payload_memory == DpdkMemory::host) {
     payload_memory_ = std::make_unique<PayloadMemory>(config.name, rx_buffers, (bytes + 63) / 64 * 64);

@@ -103,7 +103,8 @@ TEST(DpdkSplit, HeadersAndPayloadComeTogetherWhereverTheyAreCut) {
       expected.push_back(data);
       bytes += data.size();
     };
-    for (std::uint32_t i = 0; i < 30; ++i) {  // as split_bytes: 66 does: the packet header and the first event header stay with the headers
+    for (std::uint32_t i = 0; i < 30;
+         ++i) {  // as split_bytes: 66 does: the packet header and the first event header stay with the headers
       const Bytes data = payload(i, 1168);
       arrives(data, frame_of(data), {66});
     }
@@ -145,9 +146,9 @@ TEST(DpdkSplit, WhatIsNotForUsIsCountedAsInOneBuffer) {
     other_port[37] = std::byte{1};
     rig.arrives(other_port, {66});
     Bytes ping = frame_of(payload(3, 200));
-    ping[23] = std::byte{1};   // ICMP
-    ping[34] = std::byte{8};   // echo request
-    rig.arrives(ping, {66});   // its answer, for another station, comes back round the ring
+    ping[23] = std::byte{1};  // ICMP
+    ping[34] = std::byte{8};  // echo request
+    rig.arrives(ping, {66});  // its answer, for another station, comes back round the ring
     rig.arrives(frame_of(payload(4, 200)), {66});
     const std::vector<Got> got = collect(*rig.link, 2);
     ASSERT_EQ(got.size(), 1u);
@@ -174,7 +175,8 @@ TEST(DpdkSplit, ADeviceThatCannotSplitIsRefused) {
   in_own_network([] {
     char recording[] = "/tmp/nanet_dpdk_XXXXXX";
     ASSERT_GE(::mkstemp(recording), 0);
-    ASSERT_TRUE(shell(std::string("printf '\\324\\303\\262\\241\\002\\0\\004\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\1\\0\\1\\0\\0\\0' >") + recording));
+    ASSERT_TRUE(shell(
+        std::string("printf '\\324\\303\\262\\241\\002\\0\\004\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\1\\0\\1\\0\\0\\0' >") + recording));
     for (const std::string& device : {std::string("net_ring0"), std::string("net_af_packet0,iface=near"),
                                       std::string("net_af_xdp0,iface=near"), std::string("net_pcap0,rx_pcap=") + recording}) {
       DpdkConfig config = on(device);

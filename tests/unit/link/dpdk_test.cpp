@@ -67,7 +67,8 @@ void exchange(const std::string& device, DpdkMemory memory = DpdkMemory::dpdk) {
   EXPECT_EQ(stats.rx_malformed + stats.rx_truncated + stats.rx_kernel_dropped + stats.rx_errors, 0u);
   EXPECT_EQ(stats.tx_packets, answers.size());
   EXPECT_EQ(stats.tx_dropped, 2u);
-  for (const std::string& note : link->notes()) EXPECT_TRUE(contains(note, "region 'payloads of link dpdk'")) << note;  // no huge pages
+  for (const std::string& note : link->notes())
+    EXPECT_TRUE(contains(note, "region 'payloads of link dpdk'")) << note;  // no huge pages
   EXPECT_EQ(contains(link->path(), "received into memory of the link's own"), memory == DpdkMemory::host) << link->path();
   EXPECT_TRUE(contains(link->path(), device.substr(0, device.find('0')))) << link->path();
 }
