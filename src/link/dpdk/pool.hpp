@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of buffers whose memory is not DPDK's: bookkeeping and data of each side by side, without gaps, on transparent huge pages.
 //
-// Without huge pages of its own, DPDK lies on base pages that the kernel may not make huge, and each packet costs walks through page tables:
-// of 290 ns a packet of 1168 B (net_af_xdp, pool and cores of a virtual machine) this takes off 50.
+// Without huge pages of its own, DPDK lies on base pages that the kernel may not make huge, one buffer on each, and each packet then costs
+// walks through page tables.
 // Thread rules: one thread, holding Eal::control().
 #pragma once
 

@@ -182,6 +182,25 @@ TEST(Dpdk, OverloadOfAfXdpBalances) {
   with_dpdk([] { in_own_network([] { overload("net_af_xdp0,iface=near"); }); });
 }
 
+// That driver gives the kernel 2048 frames, whatever it is told: a ring of 4096 holds no more while nobody reads.
+TEST(Dpdk, AfXdpSaysHowLittleItHolds) {
+  with_dpdk([] {
+    in_own_network([] {
+      DpdkConfig config = on("net_af_xdp0,iface=near,busy_budget=0");
+      config.descriptors = 4096;
+      const auto link = open_dpdk(config);
+      EXPECT_TRUE(contains(link->notes().at(0), "no more than 2048 packets wait while nobody reads, not 4096")) << link->notes()[0];
+      FarSocket far;
+      ASSERT_TRUE(far.send(kPort, payload(0, 100)));  // the kernel learns where the link is
+      ASSERT_EQ(collect(*link, 1).size(), 1u);
+      std::uint64_t sent = 1;
+      for (std::uint32_t i = 0; i < 4000; ++i) sent += far.send(kPort, payload(i, 100)) ? 1 : 0;
+      EXPECT_EQ(collect(*link, sent).size(), 2048u);
+      EXPECT_EQ(link->stats().rx_kernel_dropped, sent - 1 - 2048);
+    });
+  });
+}
+
 // Looks for an echo answer with this payload.
 bool pings(FarSocket& raw, std::uint16_t number) {
   std::vector<std::byte> request(56);
