@@ -171,7 +171,17 @@ def test_this_machine() -> None:
     result = doctor.run()
     names = [check["name"] for check in result["checks"]]
     assert len(names) == len(set(names))
-    assert {"cores", "rmem_max", "native module", "back-ends", "xdp:// links", "dpdk:// links", "GPU driver", "GPU code", *WAYS} <= set(names)
+    assert {
+        "cores",
+        "rmem_max",
+        "native module",
+        "back-ends",
+        "xdp:// links",
+        "dpdk:// links",
+        "GPU driver",
+        "GPU code",
+        *WAYS,
+    } <= set(names)
     assert all(check["state"] in ("ok", "warn", "fail") and check["found"] for check in result["checks"])
     assert all(check["mend"] for check in result["checks"] if check["state"] != "ok")
 
