@@ -77,9 +77,11 @@ function(nanet_back_end library name)
   set(target nanet_${library}_${name})
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  target_include_directories(${target} SYSTEM PUBLIC ${NANET_${upper}_INCLUDE_DIRS})
+  # What the modules want from a compiler (DPDK: an instruction set, a header before all others) is for these sources only.
+  list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE options)
+  list(APPEND options ${NANET_${upper}_CFLAGS_OTHER})
+  target_compile_options(${target} PRIVATE ${options})
   target_compile_definitions(${target} PUBLIC NANET_${upper}=1)
-  target_compile_options(${target} PRIVATE ${NANET_${upper}_CFLAGS_OTHER})  # DPDK: an instruction set, a header before all others
   target_link_libraries(${target} PUBLIC nanet_${library} PRIVATE ${NANET_${upper}_LDFLAGS})
   target_link_options(${target} INTERFACE "LINKER:-u,${target}")  # the entry point: else no linker would look into this library
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -89,7 +91,7 @@ function(nanet_back_end library name)
   target_link_libraries(${target}_module PRIVATE nanet_${library} ${NANET_${upper}_LDFLAGS})
   target_link_options(${target}_module PRIVATE "LINKER:--exclude-libs,ALL")
   set(NANET_BACK_ENDS ${NANET_BACK_ENDS} ${library}_${name} PARENT_SCOPE)
-  set(NANET_${upper}_CFLAGS_OTHER "${NANET_${upper}_CFLAGS_OTHER}" PARENT_SCOPE)  # for a test of its inside
+  set(NANET_${upper}_OPTIONS "${options}" PARENT_SCOPE)  # for a test of its inside
 endfunction()
 
 # nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one and to each nanet_MORE.

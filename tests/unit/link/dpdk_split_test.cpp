@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -175,8 +176,8 @@ TEST(DpdkSplit, ADeviceThatCannotSplitIsRefused) {
   in_own_network([] {
     char recording[] = "/tmp/nanet_dpdk_XXXXXX";
     ASSERT_GE(::mkstemp(recording), 0);
-    ASSERT_TRUE(shell(
-        std::string("printf '\\324\\303\\262\\241\\002\\0\\004\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\1\\0\\1\\0\\0\\0' >") + recording));
+    const std::uint32_t head[] = {0xA1B2C3D4, 0x00040002, 0, 0, 65'535, 1};  // a recording without a packet
+    std::ofstream(recording, std::ios::binary).write(reinterpret_cast<const char*>(head), sizeof head);
     for (const std::string& device : {std::string("net_ring0"), std::string("net_af_packet0,iface=near"),
                                       std::string("net_af_xdp0,iface=near"), std::string("net_pcap0,rx_pcap=") + recording}) {
       DpdkConfig config = on(device);

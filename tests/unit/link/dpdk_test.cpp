@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "dpdk_support.hpp"
@@ -91,7 +92,7 @@ TEST(Dpdk, TapExchangesWithTheKernel) {
     in_own_network([] {
       DpdkConfig config = on("net_tap0,iface=tap");
       const auto link = open_dpdk(config);
-      ASSERT_TRUE(shell("ip address del 10.77.0.1/24 dev far && ip address add 10.77.0.1/24 dev tap && ip link set tap up"));
+      ASSERT_EQ(run("ip address del 10.77.0.1/24 dev far && ip address add 10.77.0.1/24 dev tap && ip link set tap up"), 0);
       FarSocket far;
       ASSERT_TRUE(far.send(kPort, payload(7, 1168)));
       const std::vector<Got> got = collect(*link, 1);
@@ -104,7 +105,7 @@ TEST(Dpdk, TapExchangesWithTheKernel) {
 TEST(Dpdk, JumboPacketsTakeTheRing) {
   with_dpdk([] {
     in_own_network([] {
-      ASSERT_TRUE(shell("ip link set near mtu 9100 && ip link set far mtu 9100"));
+      ASSERT_EQ(run("ip link set near mtu 9100 && ip link set far mtu 9100"), 0);
       DpdkConfig config = on("net_af_packet0,iface=near");
       config.packet_bytes_max = 9014;
       config.descriptors = 64;
@@ -258,7 +259,7 @@ TEST(Dpdk, OneReceivesOneSendsOneReadsTheBooks) {
       FarSocket raw(SOCK_RAW, IPPROTO_ICMP);
       std::uint64_t sent = 0;
       for (std::uint16_t round = 0; round < 50; ++round) {
-        if (round % 10 == 0) shell("ip neigh flush dev far");
+        if (round % 10 == 0) run("ip neigh flush dev far");
         // Far's kernel drops what it cannot take of the other thread's packets, and an answer may be among them: then ping asks again.
         bool answered = false;
         for (int attempt = 0; attempt < 20 && !answered; ++attempt) answered = pings(raw, round);
@@ -292,13 +293,13 @@ TEST(Dpdk, ASendingLinkAnswersArp) {
       const auto link = open_dpdk(config);
       EXPECT_EQ(link->local(), (Endpoint{"dpdk", 0, 0}));
       EXPECT_EQ(link->receive({}, {}, 0).packet_count, 0u);
-      ASSERT_TRUE(shell("ip neigh flush dev far"));
+      ASSERT_EQ(run("ip neigh flush dev far"), 0);
       const Bytes data = payload(3, 100);
       bool answered = false;
       far.send(kPort, data);  // the kernel asks
       for (std::uint64_t i = 1; i < 200 && !answered; ++i) {
         link->send(std::vector<TxPacket>{{data.data(), 100, 0}}, i * 2'000'000);
-        answered = shell("ip neigh show 10.77.0.2 dev far | grep -q lladdr");
+        answered = run("ip neigh show 10.77.0.2 dev far | grep -q lladdr") == 0;
       }
       EXPECT_TRUE(answered);
       const auto packet = far.receive();
