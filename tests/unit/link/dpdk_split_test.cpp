@@ -114,11 +114,11 @@ TEST(DpdkSplit, HeadersAndPayloadComeTogetherWhereverTheyAreCut) {
       const Bytes data = payload(1000 + i, 1001 + i);
       arrives(data, frame_of(data), cuts[i]);
     }
-    for (const std::size_t cut : {42, 66, 85, 86, 87, 90, 100}) {
+    for (const std::size_t cut : {42u, 66u, 85u, 86u, 87u, 90u, 100u}) {
       const Bytes data = payload(static_cast<std::uint32_t>(2000 + cut), 300);
       arrives(data, long_headers(data), {cut});
     }
-    for (const std::size_t size : {25, 24, 1}) {  // a run marker is 24 bytes
+    for (const std::size_t size : {25u, 24u, 1u}) {  // a run marker is 24 bytes
       const Bytes data = payload(static_cast<std::uint32_t>(3000 + size), size);
       const Bytes frame = frame_of(data);
       arrives(data, frame, frame.size() > 66 ? std::vector<std::size_t>{66} : std::vector<std::size_t>{});
