@@ -239,8 +239,9 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, 
                 buffers);
   };
   // In the driver's rings, in its hands, in a burst, in the caches of some threads: a pool must never be the reason of a loss.
-  const std::uint32_t held = text_.is("net_af_xdp") ? std::min(rx_descriptors, kAfXdpFrames) : rx_descriptors;
-  const std::uint32_t rx_buffers = 4 * held + 1024;
+  // net_af_xdp also copies what it sends into buffers of the pool that it receives with.
+  const std::uint32_t rx_buffers = text_.is("net_af_xdp") ? 4 * std::min(rx_descriptors, kAfXdpFrames) + tx_descriptors + 1024
+                                                          : 4 * rx_descriptors + 1024;
   rte_mempool* outside = nullptr;
   if (config.payload_memory == DpdkMemory::host) {
     payload_memory_ = std::make_unique<PayloadMemory>(config.name, rx_buffers, (bytes + 63) / 64 * 64);
