@@ -34,7 +34,7 @@ endif()
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|absent)/")  # nanet_back_end adds those
+  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
   target_link_libraries(nanet_${name} PUBLIC nanet_options)
   target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target
@@ -47,8 +47,10 @@ function(nanet_library name)
   endforeach()
 endfunction()
 
-# nanet_back_end(LIBRARY NAME MODULE...): adds the sources in src/LIBRARY/NAME to nanet_LIBRARY if pkg-config finds every MODULE, else
-# src/LIBRARY/absent/NAME.cpp, which refuses. A back_end.cmake there adds what more it takes, or sets NANET_NAME_MISSING to why it cannot.
+# nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME, if pkg-config
+# finds every MODULE. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
+# libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with and without. A back_end.cmake
+# in the folder adds what more it takes to `sources`, or sets NANET_NAME_MISSING to why it cannot. NANET_BACK_ENDS lists what there is.
 function(nanet_back_end library name)
   set(folder "${PROJECT_SOURCE_DIR}/src/${library}/${name}")
   string(TOUPPER "${name}" upper)
@@ -69,24 +71,38 @@ function(nanet_back_end library name)
   endif()
   if(NANET_${upper}_MISSING)
     message(STATUS "back-end ${name}: off (${NANET_${upper}_MISSING})")
-    target_sources(nanet_${library} PRIVATE "${PROJECT_SOURCE_DIR}/src/${library}/absent/${name}.cpp")
     return()
   endif()
   message(STATUS "back-end ${name}: on")
-  target_sources(nanet_${library} PRIVATE ${sources})
+  set(target nanet_${library}_${name})
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   # What the modules want from a compiler (DPDK: an instruction set, a header before all others) is for these sources only.
-  list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE includes)
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${includes};${NANET_${upper}_CFLAGS_OTHER}")
-  target_link_libraries(nanet_${library} PRIVATE ${NANET_${upper}_LDFLAGS})
+  list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE options)
+  list(APPEND options ${NANET_${upper}_CFLAGS_OTHER})
+  target_compile_options(${target} PRIVATE ${options})
+  target_compile_definitions(${target} PUBLIC NANET_${upper}=1)
+  target_link_libraries(${target} PUBLIC nanet_${library} PRIVATE ${NANET_${upper}_LDFLAGS})
+  target_link_options(${target} INTERFACE "LINKER:-u,${target}")  # the entry point: else no linker would look into this library
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+
+  add_library(${target}_module MODULE $<TARGET_OBJECTS:${target}>)
+  set_target_properties(${target}_module PROPERTIES OUTPUT_NAME ${target} LINKER_LANGUAGE CXX)
+  target_link_libraries(${target}_module PRIVATE nanet_${library} ${NANET_${upper}_LDFLAGS})
+  target_link_options(${target}_module PRIVATE "LINKER:--exclude-libs,ALL")
+  set(NANET_BACK_ENDS ${NANET_BACK_ENDS} ${library}_${name} PARENT_SCOPE)
+  set(NANET_${upper}_OPTIONS "${options}" PARENT_SCOPE)  # for a test of its inside
 endfunction()
 
-# nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME and to each nanet_MORE.
+# nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one and to each nanet_MORE.
 function(nanet_unit_tests name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp")
   add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE nanet_${name} GTest::gtest_main)
-  foreach(more IN LISTS ARGN)
-    target_link_libraries(test_${name} PRIVATE nanet_${more})
+  target_link_libraries(test_${name} PRIVATE GTest::gtest_main)
+  foreach(more IN LISTS name ARGN)
+    if(TARGET nanet_${more})
+      target_link_libraries(test_${name} PRIVATE nanet_${more})
+    endif()
   endforeach()
   target_compile_definitions(test_${name} PRIVATE NANET_VECTORS="${PROJECT_SOURCE_DIR}/tests/vectors")
   add_test(NAME unit.${name} COMMAND test_${name})

@@ -151,6 +151,15 @@ class Dpdk(Model):
         too_small="kernel_dropped at every pause of the receiving thread",
         too_big="memory that no cache holds",
     )  # fmt: skip
+    split_bytes: int | None = setting(
+        None, "The NIC puts this many bytes of each frame into one buffer and the rest into another; null: frames stay whole."
+        " Refused where the device cannot. 66: Ethernet, IPv4, UDP, packet header and first event header",
+        unit="bytes", ge=42, le=1024,
+    )  # fmt: skip
+    payload_memory: Literal["dpdk", "host"] = setting(
+        "dpdk",
+        "Where what is received lands (where the NIC splits: the payloads). dpdk: DPDK's memory; host: huge pages of the link's own",
+    )
 
 
 class Pcap(Model):

@@ -14,7 +14,9 @@ from nanet.gpu_driver import Driver, ask_driver
 from nanet.machine import cpu_model, memory_gib
 from nanet.tune_knob import AS_IT_IS, Knob
 
-__all__ = ["FAIL", "OK", "WARN", "Check", "checks", "run"]
+__all__ = ["FAIL", "OK", "WARN", "Check", "checks", "link_check", "run"]
+
+LOADED_LINKS = ("xdp", "dpdk")  # each needs libraries of the system, so it is a module beside the native one
 
 
 def checks(
@@ -105,8 +107,22 @@ def _back_ends() -> list[Check]:
     absent = [name for name, built in info["back_ends"].items() if not built]
     return [
         Check("native module", OK, f"{info['version']}, {info['compiler']}, ring fit with {info['simd']}"),
-        Check("back-ends built in", OK, ", ".join(there) + (f" (not: {', '.join(absent)})" if absent else "")),
+        Check("back-ends", OK, ", ".join(there) + (f" (not: {', '.join(absent)})" if absent else "")),
+        *(link_check(name, info["back_ends"][name], _core.back_end_problem(name)) for name in LOADED_LINKS),
     ]
+
+
+def link_check(name: str, is_there: bool, problem: str) -> Check:
+    """Whether links of a kind that is loaded on demand can be opened. problem: "why; suggestion", empty if they can.
+
+    A build without such a link is complete all the same; a module that is there and does not load is worth a warning.
+    """
+    if not problem:
+        return Check(f"{name}:// links", OK, f"can be opened (libnanet_link_{name}.so loads)")
+    if not is_there:
+        return Check(f"{name}:// links", OK, f"cannot be opened: {problem}")
+    why, _, suggestion = problem.rpartition("; ")
+    return Check(f"{name}:// links", WARN, f"cannot be opened: {why}", suggestion)
 
 
 def _gpus(read: Reader, names: Lister, driver: Driver) -> list[Check]:

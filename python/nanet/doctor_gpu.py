@@ -159,7 +159,7 @@ def _dpdk(machine: Machine) -> Check:
     elif not _has_library(machine, "librte_gpu_cuda.so"):
         obstacles.append(Obstacle("no CUDA driver in DPDK (librte_gpu_cuda.so is not there)"))
     obstacles += _module(machine, "nvidia_peermem")
-    text = f"the NIC at {nic} writes into memory of GPU {_numbers(able)}{_link_note(machine, 'dpdk')}"
+    text = f"the NIC at {nic} writes into memory of GPU {_numbers(able)}; nanet's link does not use that yet{_link_note(machine, 'dpdk')}"
     return _way("packets by DPDK", obstacles, text, "needs a ConnectX NIC and DPDK built with gpudev and CUDA")
 
 

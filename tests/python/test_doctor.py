@@ -122,6 +122,16 @@ def test_locked_memory_and_throttling_say_what_they_do() -> None:
     assert "--allow-unthrottled-realtime" in on.mend
 
 
+def test_a_link_that_cannot_be_loaded_says_why_and_what_helps() -> None:
+    assert doctor.link_check("dpdk", True, "").found == "can be opened (libnanet_link_dpdk.so loads)"
+    broken = doctor.link_check("dpdk", True, "its module does not load: librte_eal.so.23: not there; install dpdk")
+    assert (broken.state, broken.mend) == ("warn", "install dpdk")
+    assert broken.found == "cannot be opened: its module does not load: librte_eal.so.23: not there"
+    absent = doctor.link_check("dpdk", False, "libnanet_link_dpdk.so is not there; run make links")
+    assert (absent.state, absent.mend) == ("ok", "")
+    assert "run make links" in absent.found
+
+
 def test_without_an_interface_it_says_how_to_name_one() -> None:
     assert "--interface" in states(GOOD)["interfaces"].found
     assert states(GOOD, "eth0")["interfaces"].found == "eth0"
@@ -161,7 +171,17 @@ def test_this_machine() -> None:
     result = doctor.run()
     names = [check["name"] for check in result["checks"]]
     assert len(names) == len(set(names))
-    assert {"cores", "rmem_max", "native module", "back-ends built in", "GPU driver", "GPU code", *WAYS} <= set(names)
+    assert {
+        "cores",
+        "rmem_max",
+        "native module",
+        "back-ends",
+        "xdp:// links",
+        "dpdk:// links",
+        "GPU driver",
+        "GPU code",
+        *WAYS,
+    } <= set(names)
     assert all(check["state"] in ("ok", "warn", "fail") and check["found"] for check in result["checks"])
     assert all(check["mend"] for check in result["checks"] if check["state"] != "ok")
 

@@ -23,6 +23,9 @@
 
 namespace nanet::link {
 
+// Whose memory received packets land in: DPDK's, or huge pages of the link's own, which something else (a GPU) can be told about.
+enum class DpdkMemory : std::uint8_t { dpdk, host };
+
 struct DpdkConfig {
   // Name of the link in messages and reports.
   std::string name = "dpdk";
@@ -55,6 +58,13 @@ struct DpdkConfig {
   // Bytes, 1..9014: longest UDP payload expected. Longer ones are received all the same where the driver can chain buffers, at the price of a second copy.
   std::uint32_t packet_bytes_max = 1472;
 
+  // Header/data split by the NIC: this many bytes of a frame into one buffer, the rest into another; 0: frames whole. Refused where the device
+  // cannot. 66 are Ethernet, IPv4, UDP, the packet header and the first event header of MGP; fewer than 42 would cut through the headers.
+  std::uint32_t split_bytes = 0;
+
+  // Of the payloads if the NIC splits, else of whole frames.
+  DpdkMemory payload_memory = DpdkMemory::dpdk;
+
   // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: a peer that starts later stops this one.
   std::uint32_t arp_wait_ms = 3000;
 
@@ -62,9 +72,9 @@ struct DpdkConfig {
   std::uint32_t tx_wait_us = 100;
 };
 
-// Throws SetupError, also when nanet was built without DPDK.
+// Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_dpdk(const DpdkConfig& config);
 
-bool has_dpdk();  // built in
+bool has_dpdk();  // has_back_end("dpdk")
 
 }  // namespace nanet::link

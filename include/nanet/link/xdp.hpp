@@ -64,9 +64,9 @@ struct XdpConfig {
   bool huge_pages = true;  // for the frames
 };
 
-// Attaches the program, opens the sockets, allocates everything. Throws SetupError, also when nanet was built without AF_XDP.
+// Attaches the program, opens the sockets, allocates everything. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_xdp(const XdpConfig& config);
 
-bool has_xdp();  // built in
+bool has_xdp();  // has_back_end("xdp")
 
 }  // namespace nanet::link

@@ -127,6 +127,9 @@ link::DpdkConfig dpdk_config(const nb::dict& dict) {
   config.huge_pages = get<bool>(dict, "huge_pages");
   config.memory_mib = get<std::uint32_t>(dict, "memory_mib");
   config.descriptors = get<std::uint32_t>(dict, "descriptors");
+  if (has(dict, "split_bytes")) config.split_bytes = get<std::uint32_t>(dict, "split_bytes");
+  using link::DpdkMemory;
+  config.payload_memory = choice<DpdkMemory>(dict, "payload_memory", {{"dpdk", DpdkMemory::dpdk}, {"host", DpdkMemory::host}});
   return config;
 }
 

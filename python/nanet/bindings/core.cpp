@@ -8,8 +8,7 @@
 #ifdef NANET_CUDA
 #include "nanet/gpu/build.hpp"
 #endif
-#include "nanet/link/dpdk.hpp"
-#include "nanet/link/xdp.hpp"
+#include "nanet/link/back_end.hpp"
 #include "nanet/rich/math_fit.hpp"
 
 namespace nanet::bindings {
@@ -31,8 +30,8 @@ nb::object gpu_code() {
 nb::dict build_info() {
   nb::dict back_ends;
   back_ends["udp"] = true;
-  back_ends["xdp"] = link::has_xdp();
-  back_ends["dpdk"] = link::has_dpdk();
+  back_ends["xdp"] = link::has_back_end("xdp");
+  back_ends["dpdk"] = link::has_back_end("dpdk");
   for (const char* absent : {"rdma", "gateware"}) back_ends[absent] = false;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
@@ -55,7 +54,10 @@ nb::list counter_table() {
 NB_MODULE(_core, module) {
   module.doc() = "nanet's native part: engine, emulator, ring fit. Use it through the package nanet.";
   nb::exception<SetupError>(module, "SetupError", PyExc_ValueError);
-  module.def("build_info", &build_info, "Version, compiler, instruction set of the ring fit, and the back-ends built in.");
+  module.def("build_info", &build_info, "Version, compiler, instruction set of the ring fit, and the back-ends that are there.");
+  module.def(
+      "back_end_problem", [](const std::string& name) { return link::back_end_problem(name); }, nb::arg("name"),
+      "Loads the back-end `xdp` or `dpdk`. Empty: links of that kind can be opened; else \"why; suggestion\".");
   module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
   bind_histogram(module);
   bind_rings(module);

@@ -9,6 +9,7 @@
 #include <rte_mempool.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -16,6 +17,8 @@
 
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
+#include "pool.hpp"
+#include "split.hpp"
 
 namespace nanet::link::dpdk {
 namespace {
@@ -23,6 +26,7 @@ namespace {
 constexpr std::uint32_t kPoolCache = 256;  // buffers a thread keeps for itself
 constexpr std::uint32_t kVlanTagsBytes = 8;
 constexpr std::uint32_t kIpBytesMin = 1500;
+constexpr std::uint32_t kAfXdpFrames = 2048;  // that net_af_xdp gives the kernel, whatever it is told
 constexpr std::uint32_t kRingHeadBytes = 96;  // in front of a frame in the ring of a packet socket, at most
 
 std::string error_text(int error) { return first_message(rte_strerror(std::abs(error))); }
@@ -160,19 +164,24 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
                      "driver " + driver_ + " takes an MTU of " + std::to_string(info.max_mtu) + " at most",
                      "set a smaller packet_bytes_max");
   }
+  check_receiving(config, info);
   const bool two_tx_queues = text_.is_pci() && info.max_tx_queues >= 2;
   rte_eth_conf conf{};
   if (text_.is_pci()) conf.rxmode.mtu = std::max(ip_bytes(config), kIpBytesMin);  // an interface's MTU is the kernel's business
   conf.rxmode.offloads = info.rx_offload_capa &
                          (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER);
+  // A tag taken off leaves the split where it belongs.
+  if (config.split_bytes != 0) {
+    conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP);
+  }
   must(rte_eth_dev_configure(port_, 1, two_tx_queues ? 2 : 1, &conf), "configure");
   auto rx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_rxportconf.ring_size));
   auto tx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_txportconf.ring_size));
   must(rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_descriptors, &tx_descriptors), "configure");
-  make_pools(config, buffer_bytes(text_, config), rx_descriptors, tx_descriptors);
+  make_pools(config, rx_descriptors, tx_descriptors, notes);
   forget_messages();
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  must(rte_eth_rx_queue_setup(port_, 0, rx_descriptors, socket, nullptr, rx_pool_), "set up a receive queue of");
+  must(set_up_receive_queue(config, info, rx_descriptors, conf.rxmode.offloads), "set up a receive queue of");
   must(rte_eth_tx_queue_setup(port_, 0, tx_descriptors, socket, nullptr), "set up a transmit queue of");
   if (two_tx_queues) {
     must(rte_eth_tx_queue_setup(port_, 1, tx_descriptors, socket, nullptr), "set up a transmit queue of");
@@ -185,17 +194,35 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   std::uint32_t mtu = frame_bytes(config) - static_cast<std::uint32_t>(kEthernetHeaderBytes) - kVlanTagsBytes;
   if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
   payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+  if (text_.is("net_af_xdp") && config.descriptors > kAfXdpFrames) {
+    notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while nobody reads, not " +
+                    std::to_string(config.descriptors) +
+                    " (net_af_xdp gives the kernel no more frames) use xdp:// to bridge longer pauses");
+  }
   if (text_.is_pci() && !config.huge_pages) {
     notes.push_back(who + ": pools in ordinary memory (huge_pages is off) set huge_pages: true for a NIC");
   }
 }
 
-void Device::make_pools(const DpdkConfig& config, std::uint32_t bytes, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors) {
+void Device::check_receiving(const DpdkConfig& config, const rte_eth_dev_info& info) const {
+  if (config.split_bytes != 0) {
+    if (const std::string why = why_no_split(info); !why.empty()) {
+      throw SetupError("link " + config.name + " cannot split headers from data", why,
+                       "leave split_bytes out, or use a NIC whose driver does it (ConnectX: mlx5)");
+    }
+  }
+  if (config.payload_memory == DpdkMemory::host && text_.is("net_af_xdp")) {
+    throw SetupError("link " + config.name + " cannot receive into memory of its own",
+                     "net_af_xdp gives the kernel the pool itself, data and bookkeeping in one", "set payload_memory: dpdk");
+  }
+}
+
+void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors,
+                        std::vector<std::string>& notes) {
   static std::uint32_t count = 0;  // names must be new; control() is held
   const std::string number = std::to_string(count++);
-  const auto make = [&](const std::string& name, std::uint32_t buffers) {
-    rte_mempool* pool = rte_pktmbuf_pool_create((name + number).c_str(), buffers, kPoolCache, 0, static_cast<std::uint16_t>(bytes),
-                                                SOCKET_ID_ANY);
+  const std::uint32_t bytes = buffer_bytes(text_, config);
+  const auto must = [&](rte_mempool* pool, std::uint32_t buffers) {
     if (pool == nullptr) {
       throw SetupError("link " + config.name + " gets no memory for " + std::to_string(buffers) + " buffers of " +
                            std::to_string(bytes) + " bytes",
@@ -204,9 +231,44 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t bytes, std::uint
     }
     return pool;
   };
+  const bool on_huge_pages = !config.huge_pages && !text_.is_pci();
+  const auto make = [&](const char* name, std::uint32_t buffers) {
+    return must(on_huge_pages ? make_pool_on_huge_pages(name + number, buffers, bytes, kPoolCache)
+                              : rte_pktmbuf_pool_create((name + number).c_str(), buffers, kPoolCache, 0,
+                                                        static_cast<std::uint16_t>(bytes), SOCKET_ID_ANY),
+                buffers);
+  };
   // In the driver's rings, in its hands, in a burst, in the caches of some threads: a pool must never be the reason of a loss.
-  rx_pool_ = make("nanet_rx_", 4 * rx_descriptors + 1024);
+  // net_af_xdp also copies what it sends into buffers of the pool that it receives with.
+  const std::uint32_t rx_buffers = text_.is("net_af_xdp") ? 4 * std::min(rx_descriptors, kAfXdpFrames) + tx_descriptors + 1024
+                                                          : 4 * rx_descriptors + 1024;
+  rte_mempool* outside = nullptr;
+  if (config.payload_memory == DpdkMemory::host) {
+    payload_memory_ = std::make_unique<PayloadMemory>(config.name, rx_buffers, (bytes + 63) / 64 * 64);
+    if (text_.is_pci()) payload_memory_->map_for(*device_);
+    outside = must(payload_memory_->make_pool("nanet_own_" + number, kPoolCache), rx_buffers);
+    const std::vector<std::string>& region_notes = payload_memory_->region().notes();
+    notes.insert(notes.end(), region_notes.begin(), region_notes.end());
+  }
+  if (config.split_bytes != 0) {
+    payload_pool_ = outside != nullptr ? outside : make("nanet_data_", rx_buffers);
+    rx_pool_ = make("nanet_rx_", rx_buffers);
+  } else {
+    rx_pool_ = outside != nullptr ? outside : make("nanet_rx_", rx_buffers);
+  }
   tx_pool_ = make("nanet_tx_", 2 * tx_descriptors + 2048);
+}
+
+int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors,
+                                 std::uint64_t offloads) {
+  const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
+  if (config.split_bytes == 0) return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, nullptr, rx_pool_);
+  std::array<rte_eth_rxseg, 2> segments = split_segments(config.split_bytes, rx_pool_, payload_pool_);
+  rte_eth_rxconf conf = info.default_rxconf;
+  conf.offloads = offloads;
+  conf.rx_seg = segments.data();
+  conf.rx_nseg = static_cast<std::uint16_t>(segments.size());
+  return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, &conf, nullptr);
 }
 
 // Asks the NIC to put packets for the endpoint into our queue. Most virtual devices know no rules: then all frames come and we look.
@@ -238,8 +300,8 @@ void Device::close() {
     rte_eth_dev_close(port_);
     if (device_ != nullptr) rte_dev_remove(device_);
   }
-  rte_mempool_free(rx_pool_);
-  rte_mempool_free(tx_pool_);
+  for (rte_mempool* pool : {rx_pool_, payload_pool_, tx_pool_}) rte_mempool_free(pool);
+  payload_memory_.reset();
   if (claimed_) Eal::instance().release(text_.name);
 }
 

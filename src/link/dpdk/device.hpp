@@ -18,6 +18,7 @@
 #include "interface.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/udp_frame.hpp"
+#include "payload_memory.hpp"
 
 struct rte_flow;
 
@@ -58,6 +59,8 @@ class Device {
     return rte_eth_tx_burst(port_, queue.id, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
   rte_mempool* tx_pool() const { return tx_pool_; }
+  // Memory of the link's own that packets are received into; null: it is DPDK's.
+  const PayloadMemory* payload_memory() const { return payload_memory_.get(); }
 
   TxQueue& data_queue() { return data_queue_; }
   // For answers of the receiving thread: a queue of its own if the device has two, else the one above.
@@ -76,7 +79,10 @@ class Device {
   void check_interface(const DpdkConfig& config, std::vector<std::string>& notes);
   void probe(const DpdkConfig& config);
   void configure(const DpdkConfig& config, std::vector<std::string>& notes);
-  void make_pools(const DpdkConfig& config, std::uint32_t frame_bytes, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors);
+  void check_receiving(const DpdkConfig& config, const rte_eth_dev_info& info) const;
+  void make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors,
+                  std::vector<std::string>& notes);
+  int set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors, std::uint64_t offloads);
   void steer(const Endpoint& listen);
   void close();
 
@@ -89,7 +95,9 @@ class Device {
   std::string driver_;
   std::optional<Interface> interface_;
   std::string interface_name_;
-  rte_mempool* rx_pool_ = nullptr;
+  std::unique_ptr<PayloadMemory> payload_memory_;
+  rte_mempool* rx_pool_ = nullptr;       // of frames, or of their first bytes
+  rte_mempool* payload_pool_ = nullptr;  // of the rest, where the device splits
   rte_mempool* tx_pool_ = nullptr;
   rte_flow* flow_ = nullptr;
   MacAddress mac_{};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device.hpp"
+#include "nanet/link/back_end.hpp"
 #include "nanet/setup_error.hpp"
 #include "neighbours.hpp"
 #include "receiver.hpp"
@@ -20,6 +21,7 @@ namespace dpdk {
 namespace {
 
 constexpr std::uint32_t kPacketBytesLimit = 9014;
+constexpr std::uint32_t kSplitBytesLimit = 1024;
 
 void check_number(const DpdkConfig& config, const char* key, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
   if (value < least || value > most) {
@@ -49,6 +51,9 @@ const DpdkConfig& checked(const DpdkConfig& config) {
   }
   check_number(config, "packet_bytes_max", config.packet_bytes_max, 1, kPacketBytesLimit);
   check_number(config, "descriptors", config.descriptors, 64, 32'768);
+  if (config.split_bytes != 0) {
+    check_number(config, "split_bytes", config.split_bytes, static_cast<std::uint32_t>(kFrameHeaderBytes), kSplitBytesLimit);
+  }
   check_number(config, "memory_mib", config.memory_mib, 16, 1u << 20);
   check_number(config, "arp_wait_ms", config.arp_wait_ms, 1, 3'600'000);
   check_number(config, "tx_wait_us", config.tx_wait_us, 0, 1'000'000);
@@ -102,7 +107,9 @@ class DpdkLink final : public Link {
 
   std::string path() const override {
     return "DPDK " + device_.driver() + ", polled, " + (config_.huge_pages ? "huge pages" : "ordinary memory") +
-           (device_.is_steered() ? ", steered by a flow rule" : "");
+           (device_.is_steered() ? ", steered by a flow rule" : "") +
+           (config_.split_bytes != 0 ? ", split after " + std::to_string(config_.split_bytes) + " bytes" : "") +
+           (config_.payload_memory == DpdkMemory::host ? ", received into memory of the link's own" : "");
   }
 
   std::vector<std::string> notes() const override {
@@ -172,8 +179,12 @@ bool DpdkLink::wait_for(std::size_t hop) {
 }  // namespace
 }  // namespace dpdk
 
-std::unique_ptr<Link> open_dpdk(const DpdkConfig& config) { return std::make_unique<dpdk::DpdkLink>(config); }
-
-bool has_dpdk() { return true; }
-
 }  // namespace nanet::link
+
+extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_dpdk() {
+  using namespace nanet::link;
+  static constexpr BackEnd kEntry{"nanet " NANET_VERSION, sizeof(DpdkConfig), [](const void* config) -> std::unique_ptr<Link> {
+                                    return std::make_unique<dpdk::DpdkLink>(*static_cast<const DpdkConfig*>(config));
+                                  }};
+  return &kEntry;
+}

@@ -136,6 +136,12 @@ void Eal::start(const EalArguments& arguments, const std::string& link_name) {
   arguments_ = arguments;
 }
 
+bool Eal::take_memory(std::size_t bytes) {
+  if (taken_bytes_ + bytes > std::size_t{arguments_.memory_mib} << 20) return false;
+  taken_bytes_ += bytes;
+  return true;
+}
+
 void Eal::check_same(const EalArguments& arguments, const std::string& link_name) const {
   const auto refuse = [&](const std::string& what, const std::string& advice) {
     throw SetupError("link " + link_name + " cannot share DPDK with the links opened before it", what, advice);

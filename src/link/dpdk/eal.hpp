@@ -5,6 +5,7 @@
 // while holding control().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -30,6 +31,10 @@ class Eal {
   // To be held while a device is added, set up, asked for its counters or removed.
   std::mutex& control() { return control_; }
 
+  // Memory beside DPDK's for pools, in all never more than memory_mib, as DPDK's would be. False: that would be too much.
+  bool take_memory(std::size_t bytes);
+  void give_memory_back(std::size_t bytes) { taken_bytes_ -= bytes; }
+
   // Devices in use by links of this process. False: that one is.
   bool claim(const std::string& device) { return claimed_.insert(device).second; }
   void release(const std::string& device) { claimed_.erase(device); }
@@ -43,6 +48,7 @@ class Eal {
   bool started_ = false;
   std::string failure_;  // why the one try to start failed
   EalArguments arguments_;
+  std::size_t taken_bytes_ = 0;
 };
 
 // What DPDK and its drivers said since forget_messages(): the first line of it, which is the cause; `otherwise` if they said nothing.

@@ -35,7 +35,7 @@ Receiver::Receiver(Device& device, Station& station, const Endpoint& listen)
       station_(station),
       address_(listen.address),
       port_(listen.port),
-      has_ethernet_(device.has_ethernet()),
+      first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ipv4),
       joined_(kFrameBytesMax) {}
 
 Receiver::~Receiver() { rte_pktmbuf_free_bulk(&burst_[begin_], end_ - begin_); }
@@ -68,23 +68,20 @@ void Receiver::poll() {
 }
 
 // False: it does not fit into what is left of the room.
-bool Receiver::take(RxRoom& out, const rte_mbuf& buffer) {
-  const std::span<const std::byte> frame = buffer.next == nullptr
-                                               ? std::span(rte_pktmbuf_mtod(&buffer, const std::byte*), buffer.data_len)
-                                               : join(out, buffer);
-  UdpView view;
-  const FrameError error = has_ethernet_ ? read_udp_frame(frame, view) : read_ipv4_udp(frame, view);
-  if (error == FrameError::none && view.flow.to_port == port_ && view.flow.to_address == address_ && !has_bad_checksum(buffer)) {
-    return put(out, view);
+bool Receiver::take(RxRoom& out, const rte_mbuf& frame) {
+  UdpPart part;
+  const FrameError error = find_udp(frame, first_header_, part);
+  if (error == FrameError::none && part.flow.to_port == port_ && part.flow.to_address == address_ && !has_bad_checksum(frame)) {
+    return put(out, frame, part);
   }
   refuse(frame, error);
   return true;
 }
 
-bool Receiver::put(RxRoom& out, const UdpView& view) {
+bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
   const std::uint32_t offset = out.next_offset();
   const std::uint32_t left = out.room_left();
-  const auto bytes = static_cast<std::uint32_t>(view.payload.size());
+  const auto bytes = static_cast<std::uint32_t>(part.bytes);
   if (bytes > left && out.packet_count != 0) return false;
   const std::uint32_t kept = std::min(bytes, left);
   std::uint16_t flags = 0;
@@ -92,9 +89,9 @@ bool Receiver::put(RxRoom& out, const UdpView& view) {
     flags = RxPacket::truncated;
     truncated_.add(1);
   }
-  std::memcpy(out.room + offset, view.payload.data(), kept);
+  copy_part(out.room + offset, frame, part.offset, kept);
   out.packets[out.packet_count++] = RxPacket{
-      offset, static_cast<std::uint16_t>(kept), view.flow.from_port, view.flow.from_address, flags, 0};
+      offset, static_cast<std::uint16_t>(kept), part.flow.from_port, part.flow.from_address, flags, 0};
   out.used = offset + kept;
   out.payload_bytes += kept;
   out.copied_bytes += kept;
@@ -102,7 +99,12 @@ bool Receiver::put(RxRoom& out, const UdpView& view) {
 }
 
 // Rare: ARP, echo requests, what is somebody else's, what is damaged.
-void Receiver::refuse(std::span<const std::byte> frame, FrameError error) {
+void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
+  std::span<const std::byte> frame = head_of(buffers);
+  if (buffers.next != nullptr) {
+    frame = std::span(joined_).first(std::min<std::size_t>(buffers.pkt_len, joined_.size()));
+    copy_part(joined_.data(), buffers, 0, frame.size());
+  }
   if (error == FrameError::not_udp && station_.handle(frame)) return;
   (is_for_port(frame) ? malformed_ : foreign_).add(1);
 }
@@ -110,23 +112,11 @@ void Receiver::refuse(std::span<const std::byte> frame, FrameError error) {
 // A frame that was not delivered is malformed if its headers, as far as they are there, name our address and port: its lengths contradict
 // each other, it is a fragment, or the NIC found a checksum to be wrong.
 bool Receiver::is_for_port(std::span<const std::byte> frame) const {
-  const std::span<const std::byte> ip = has_ethernet_ ? find_ipv4(frame) : frame;
+  const std::span<const std::byte> ip = first_header_ == FirstHeader::ethernet ? find_ipv4(frame) : frame;
   if (ip.size() < 20 || be(ip, 9, 1) != 17 || be(ip, 16, 4) != address_) return false;
   const std::size_t header_bytes = 4 * (be(ip, 0, 1) & 0xFu);
   const bool is_first_fragment = (be(ip, 6, 2) & 0x1FFFu) == 0;
   return !is_first_fragment || header_bytes < 20 || ip.size() < header_bytes + 4 || be(ip, header_bytes + 2, 2) == port_;
-}
-
-// One frame out of a chain of buffers.
-std::span<const std::byte> Receiver::join(RxRoom& out, const rte_mbuf& first) {
-  std::size_t bytes = 0;
-  for (const rte_mbuf* buffer = &first; buffer != nullptr; buffer = buffer->next) {
-    const std::size_t part = std::min<std::size_t>(buffer->data_len, joined_.size() - bytes);
-    std::memcpy(joined_.data() + bytes, rte_pktmbuf_mtod(buffer, const std::byte*), part);
-    bytes += part;
-  }
-  out.copied_bytes += bytes;
-  return std::span(joined_).first(bytes);
 }
 
 void Receiver::wait(std::uint64_t timeout_ns) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device.hpp"
+#include "frame.hpp"
 #include "link/rx_room.hpp"
 #include "nanet/link/link.hpp"
 #include "nanet/link/tally.hpp"
@@ -35,22 +36,21 @@ class Receiver {
   static constexpr std::uint32_t kBurst = 64;
 
   void poll();
-  bool take(RxRoom& out, const rte_mbuf& buffer);
-  bool put(RxRoom& out, const UdpView& view);
-  void refuse(std::span<const std::byte> frame, FrameError error);
+  bool take(RxRoom& out, const rte_mbuf& frame);
+  bool put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part);
+  void refuse(const rte_mbuf& buffers, FrameError error);
   bool is_for_port(std::span<const std::byte> frame) const;
-  std::span<const std::byte> join(RxRoom& out, const rte_mbuf& first);
   bool is_empty() const { return begin_ == end_; }
 
   Device& device_;
   Station& station_;
   const std::uint32_t address_;
   const std::uint16_t port_;
-  const bool has_ethernet_;
+  const FirstHeader first_header_;
   std::uint32_t begin_ = 0;  // of what is left of the burst
   std::uint32_t end_ = 0;
   std::array<rte_mbuf*, kBurst> burst_{};
-  std::vector<std::byte> joined_;  // a frame that came in several buffers
+  std::vector<std::byte> joined_;  // a frame that came in several buffers and has to be looked at as a whole
 
   Tally packets_, bytes_, calls_, batches_, copied_bytes_, truncated_, foreign_, malformed_;
 };

@@ -57,12 +57,15 @@ bool Sender::take_queue() {
 
 void Sender::send_burst(std::span<const TxPacket> packets) {
   std::array<rte_mbuf*, kBurst> frames;
-  std::uint32_t count = 0;
   std::array<std::uint32_t, kBurst> payload_bytes;
+  const auto asked = static_cast<std::uint32_t>(packets.size());
+  if (rte_pktmbuf_alloc_bulk(device_.tx_pool(), frames.data(), asked) != 0) {
+    dropped_.add(asked);
+    return;
+  }
+  std::uint32_t count = 0;
   for (const TxPacket& packet : packets) {
     if (packet.destination >= templates_.size() || packet.bytes > device_.payload_bytes_max()) continue;
-    frames[count] = rte_pktmbuf_alloc(device_.tx_pool());
-    if (frames[count] == nullptr) break;
     write_frame(*frames[count], packet);
     payload_bytes[count++] = packet.bytes;
   }
@@ -73,10 +76,10 @@ void Sender::send_burst(std::span<const TxPacket> packets) {
     sent += taken;
     if (taken == 0 && !wait_a_little()) break;
   }
-  rte_pktmbuf_free_bulk(frames.data() + sent, count - sent);
+  rte_pktmbuf_free_bulk(frames.data() + sent, asked - sent);  // what was not taken, and what was not needed
   packets_.add(sent);
   bytes_.add(std::accumulate(payload_bytes.begin(), payload_bytes.begin() + sent, std::uint64_t{0}));
-  dropped_.add(packets.size() - sent);
+  dropped_.add(asked - sent);
 }
 
 void Sender::write_frame(rte_mbuf& frame, const TxPacket& packet) {

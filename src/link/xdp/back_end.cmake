@@ -33,4 +33,4 @@ add_custom_command(
   DEPENDS "${folder}/steer.bpf.c" "${folder}/steer.h" "${folder}/embed.cmake"
   COMMENT "XDP program"
   VERBATIM)
-target_sources(nanet_${library} PRIVATE "${bpf_folder}/steer_object.cpp")
+list(APPEND sources "${bpf_folder}/steer_object.cpp")

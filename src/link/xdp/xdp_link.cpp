@@ -14,6 +14,7 @@
 #include "link/xdp/steering.hpp"
 #include "link/xdp/xdp_receiver.hpp"
 #include "link/xdp/xdp_sender.hpp"
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -278,8 +279,12 @@ std::vector<std::string> XdpLink::notes() const {
 
 }  // namespace
 
-std::unique_ptr<Link> open_xdp(const XdpConfig& config) { return std::make_unique<XdpLink>(config); }
-
-bool has_xdp() { return true; }
-
 }  // namespace nanet::link
+
+extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_xdp() {
+  using namespace nanet::link;
+  static constexpr BackEnd kEntry{"nanet " NANET_VERSION, sizeof(XdpConfig), [](const void* config) -> std::unique_ptr<Link> {
+                                    return std::make_unique<XdpLink>(*static_cast<const XdpConfig*>(config));
+                                  }};
+  return &kEntry;
+}

@@ -61,15 +61,15 @@ TEST(DpdkFaults, FaultsOfTheMachineAreExplained) {
       expect(on("net_nosuch0"), "cannot use device net_nosuch0 (DPDK says: ");
       expect(on("net_pcap0,rx_pcap=/no/such/file"), "No such file");
       expect(on("net_af_packet0,iface=near,framesz=x"), "cannot use device");
-      ASSERT_TRUE(shell("ip link set near down"));
+      ASSERT_EQ(run("ip link set near down"), 0);
       expect(on("net_af_packet0,iface=near"), "ip link set dev near up");
-      ASSERT_TRUE(shell("ip link set near up && ip link set far down"));
+      ASSERT_EQ(run("ip link set near up && ip link set far down"), 0);
       EXPECT_TRUE(contains(open_dpdk(on("net_af_packet0,iface=near"))->notes().at(0), "no carrier"));
-      ASSERT_TRUE(shell("ip link set far up"));
+      ASSERT_EQ(run("ip link set far up"), 0);
       DpdkConfig config = on("net_af_packet0,iface=near");
       config.packet_bytes_max = 1473;
       expect(config, "ip link set dev near mtu 1501");
-      ASSERT_TRUE(shell("ip link set near mtu 9100"));
+      ASSERT_EQ(run("ip link set near mtu 9100"), 0);
       config = on("net_af_xdp0,iface=near");
       config.packet_bytes_max = 8000;
       expect(config, "driver net_af_xdp takes an MTU of");
@@ -94,7 +94,7 @@ TEST(DpdkFaults, FaultsOfTheMachineAreExplained) {
       const auto link = open_dpdk(on("net_af_packet0,iface=near"));
       expect(on("net_af_packet0,iface=near"), "another link of this process has it");
       EXPECT_TRUE(link->notes().empty());
-      ASSERT_TRUE(shell("ip link set far down"));
+      ASSERT_EQ(run("ip link set far down"), 0);
       EXPECT_TRUE(contains(link->notes().at(0), "has no link"));
       // Capabilities belong to a thread: this one gives them up.
       std::thread([&] {
@@ -134,10 +134,10 @@ TEST(DpdkFaults, AnInterfaceThatComesBackIsUsedAgain) {
       FarSocket far;
       ASSERT_TRUE(far.send(kPort, payload(1, 100)));
       EXPECT_EQ(collect(*link, 1).size(), 1u);
-      ASSERT_TRUE(shell("ip link set near down"));
+      ASSERT_EQ(run("ip link set near down"), 0);
       EXPECT_EQ(collect(*link, 1).size(), 0u);
       EXPECT_TRUE(contains(link->notes().at(0), "has no link"));
-      ASSERT_TRUE(shell("ip link set near up"));
+      ASSERT_EQ(run("ip link set near up"), 0);
       std::vector<Got> got;
       for (int i = 0; i < 10 && got.empty(); ++i) {  // the kernel takes a while to see that the line is there again
         far.send(kPort, payload(2, 100));
@@ -197,7 +197,7 @@ TEST(DpdkFaults, AnotherEthernetAddressIsFound) {
       Bytes room(2000);
       std::vector<RxPacket> entries(8);
       link->receive(room, entries, 1);
-      ASSERT_TRUE(shell("ip link set far address 02:00:00:00:00:99"));
+      ASSERT_EQ(run("ip link set far address 02:00:00:00:00:99"), 0);
       link->send(packets, 1);
       EXPECT_FALSE(far.receive(200)) << "sent to an address that nobody has";
       bool arrived = false;

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Xdp, RefusesWithoutTheBackEnd) {
   if (has_xdp()) return;
-  expect_says(error_of(listening_here()), "nanet was built without AF_XDP");
+  expect_says(error_of(listening_here()), "libnanet_link_xdp.so is neither in");
 }
 
 TEST(Xdp, InterfaceGoesDownAndComesBack) {
