@@ -50,6 +50,12 @@ class Cores(Model):
         None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned"
     )
     send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
+    realtime_priority: int | None = setting(
+        None,
+        "Priority of the receiving thread, which is pinned then, under SCHED_FIFO: it goes before every ordinary thread. Refused while the"
+        " kernel's guard against such threads is off; null: an ordinary thread",
+        ge=1, le=99, too_big="kernel threads with real-time priority wait, such as those of interrupts (50)",
+    )  # fmt: skip
 
 
 class MemoryRegion(Model):
@@ -317,6 +323,11 @@ class EngineConfig(Model):
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores
+        if cores.realtime_priority is not None and cores.receive is None:
+            raise problem(
+                "cpu_cores.realtime_priority without a core", "the thread could take any core from what runs there",
+                "set cpu_cores.receive",
+            )  # fmt: skip
         if self.topology == "run_to_completion":
             for stage in ("process", "send"):
                 if getattr(cores, stage) is not None:

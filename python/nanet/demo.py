@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,18 +109,15 @@ def run_loop(
     l0tp_config: L0tpConfig | None = None,
     *,
     pair: VethPair | None = None,
-    when_ready: Callable[[EngineProcess], None] | None = None,
 ) -> dict[str, Any]:
     """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`.
 
-    pair: engine and emulator are at its two ends; None: both here. when_ready: called once the engine listens.
+    pair: engine and emulator are at its two ends; None: both here.
     """
     merged = engine_config.processor.merge is not None
     with contextlib.ExitStack() as processes:
         l0tp = processes.enter_context(L0tpProcess(l0tp_config)) if l0tp_config is not None else None
         engine = processes.enter_context(EngineProcess(engine_config, pair.engine.namespace if pair else None))
-        if when_ready is not None:
-            when_ready(engine)
         before = os.sched_getaffinity(0)
         keep_to(cores.others)
         try:
