@@ -125,6 +125,7 @@ def run_loop(
                 emulator_config,
                 title=title,
                 losses=lambda: books.engine_losses(engine.counters(), merged=merged),
+                hops=engine.hops,
                 namespace=pair.boards.namespace if pair else None,
             )
         finally:

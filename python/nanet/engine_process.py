@@ -146,12 +146,19 @@ class EngineProcess(_Process):
         super().__init__(config, "run", "the engine", namespace)
         self.config = config
         self._harmed = harmed
-        self.status: dict[str, int] = {}
+        self.status: dict[str, Any] = {}
         self._status_fd = self._control_fd = -1
         self._status_rest = b""
 
     def counters(self) -> dict[str, int]:
         """The newest totals that the engine published (once a second)."""
+        return dict(self._newest().get("counters", {}))
+
+    def hops(self) -> list[dict[str, Any]]:
+        """Its newest lines of nanet.hops.Balance.look."""
+        return list(self._newest().get("hops", ()))
+
+    def _newest(self) -> dict[str, Any]:
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._status_fd, 65536):
                 self._status_rest += data

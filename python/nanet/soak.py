@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, config, demo, emulate, results
+from nanet import books, config, demo, emulate, hops, results
 from nanet.bench import rate as rates
 from nanet.config import EngineConfig, Faults, online_cores
 from nanet.config_errors import ConfigError, validated
@@ -335,12 +335,10 @@ def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> di
     injected = {name: sum(int(link["faults"][name]) for link in inputs) for name in ("passed", *DONE.values(), "held")}
     at_socket = sum(int(link["stats"]["rx_packets"]) for link in inputs)
     data, markers = int(emulated["packets_sent"]), boards * MARKERS_PER_BOARD
-    good = counters["packets_accepted"] + counters["packets_clop_full"] + counters["packets_marker"]
-    refused = sum(books.refusals(counters).values())
     expected = [
         sum(source["counters"][name] for name in ("packets_accepted", *books.PACKET_LOSSES)) for source in engine["sources"]
     ]
-    delivered = at_socket - injected["lost"] + injected["duplicated"] - injected["held"]
+    delivered = hops.delivered(inputs)
     return {
         "sent": data,
         "markers_sent": markers,
@@ -354,8 +352,8 @@ def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> di
         "lost_by_sequence": counters["packets_lost_kernel"] + counters["packets_lost_network"],
         "residues": {
             "sources": sum(abs(data // boards - one) for one in expected),
-            "injector": at_socket - sum(count for name, count in injected.items() if name != "held"),
-            "link": delivered - good - refused,
+            "injector": sum(hop.unexplained for hop in hops.fault_injector(inputs)),
+            "link": hops.decoder(delivered, counters).unexplained,
         },
     }  # fmt: skip
 

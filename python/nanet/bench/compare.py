@@ -18,6 +18,7 @@ from nanet.config_errors import ConfigError
 from nanet.demo import Loop
 from nanet.engine_process import EngineError
 from nanet.histogram import Histogram
+from nanet.hops import unexplained_text
 from nanet.machine import CorePlan, plan_cores
 from nanet.netns import VethPair
 
@@ -77,7 +78,7 @@ class Bench:
         self.packets += int(result["emulator"]["packets_sent"])
         self.unexplained += int(balance["unexplained_packets"])
         if balance["unexplained_packets"]:
-            self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {hops.unexplained_text(balance)}")
+            self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {unexplained_text(balance)}")
 
 
 def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:
