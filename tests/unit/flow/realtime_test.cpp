@@ -7,6 +7,7 @@
 #include <iostream>
 #include <thread>
 
+#include "../refused_calls.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::flow {
@@ -50,6 +51,21 @@ TEST(Realtime, PrioritiesAreOneTo99) {
       EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
     }).join();
   }
+}
+
+TEST(Realtime, WithoutThePrivilegeItIsRefused) {
+  nanet::test::with_refused({{SYS_sched_setscheduler, EPERM}}, [] {
+    if (const std::string why = refusal(realtime_guard()); !why.empty()) {
+      std::cout << "NOT RUN: real-time priority without the privilege: " << why << '\n';
+      return;
+    }
+    try {
+      set_realtime_priority(7);
+      FAIL() << "it was taken";
+    } catch (const SetupError& error) {
+      EXPECT_TRUE(has(error.what(), "the thread cannot have real-time priority 7 (Operation not permitted) start as root"));
+    }
+  });
 }
 
 // What the machine allows shows by what happens: the priority, or a reason.
