@@ -107,7 +107,7 @@ class _Process:
         except subprocess.TimeoutExpired:
             raise EngineError(f"{self._what} did not stop within {STOP_WITHIN_S:.0f} s (it hangs) report this") from None
         path = Path(self._folder.name) / "result.json"
-        if not path.exists():
+        if not path.exists() or path.stat().st_size == 0:  # a run that becomes another account opens it before
             raise EngineError(self._last_error(code))
         self._result = json.loads(path.read_text(encoding="utf-8")) | {"exit_code": code}
         return self._result

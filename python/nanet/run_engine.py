@@ -49,6 +49,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
 
     control = None if options.control_fd is None else Control(options.control_fd)
     parent = os.getppid()  # before it can know that we are ready, and end
+    out = results.JsonFile(options.json_path)
     user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop, contextlib.ExitStack() as stack:
         _leave_cores(config)
@@ -60,7 +61,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
                 print(f"note: {note}", file=sys.stderr)
         engine.start()
         if user is not None:
-            out = results.open_json(options.json_path)
+            out.open()
             privileges.become(user)
         gc.collect()
         gc.freeze()
@@ -74,10 +75,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         result = make_result(config, engine, balance)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
-    if user is not None:
-        results.fill_json(out, result)
-    else:
-        results.write_json(options.json_path, result)
+    out.write(result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
 

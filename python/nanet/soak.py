@@ -196,7 +196,7 @@ def run(options: SoakOptions, say: Callable[[str], None]) -> dict[str, Any]:
         "boards": emulator_config.boards, "warm_up_s": schedule.warm_up_s, "phase_s": schedule.phase_s,
     }  # fmt: skip
     result |= summary(watched, engine_config, options.growth_max_bytes, schedule.warm_up_s)
-    result["notes"] = [note for note in (cores.note, stall_note(result), *watched.engine["notes"]) if note]
+    result["notes"] = [note for note in (cores.note, early_note(result), stall_note(result), *watched.engine["notes"]) if note]
     return result
 
 
@@ -384,6 +384,17 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     if not result["sent"]:
         reasons.append("nothing was sent")
     return reasons
+
+
+def early_note(result: Mapping[str, Any]) -> str | None:
+    """Says when a signal ended the soak: then it has passed only as far as it got."""
+    if not result["stopped_early"]:
+        return None
+    missed = [fault for fault in FAULTS if not result["phases"].get(fault)]
+    never = f", and {', '.join(missed)} never came" if missed else ""
+    return (
+        f"stopped after {result['elapsed_s']:.0f} of {result['duration_s']:.0f} s (a signal came{never}) only that much was checked"
+    )
 
 
 def stall_note(result: Mapping[str, Any]) -> str | None:
