@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, demo_l0, emulate, results
+from nanet import books, demo_l0, emulate, hops, results
 from nanet.config import EngineConfig
 from nanet.config_errors import validated
 from nanet.emulator_config import EmulatorConfig
@@ -169,6 +169,8 @@ def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> 
     reasons = list(result["engine"].get("faults") or ())
     if result["lost"] or any(result["losses"].values()):
         reasons.append(f"lost {result['lost']:,} of {result['sent']:,} events: {books.lost_text(result['losses'])}")
+    if unexplained := hops.unexplained_text(result["engine"].get("balance") or {"hops": ()}):
+        reasons.append(f"no counter accounts for {unexplained}")
     wrong = {name: count for name, count in result["mistakes"].items() if count}
     if wrong:
         reasons.append(f"wrong answers: {books.lost_text(wrong)}")
