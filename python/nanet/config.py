@@ -17,7 +17,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from nanet.config_base import Byte, Core, Endpoint, Model, Name, check_power_of_two, online_cores, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, Name, check_power_of_two, online_cores, problem, same_as, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
 from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
@@ -50,6 +50,12 @@ class Cores(Model):
         None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned"
     )
     send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
+    realtime_priority: int | None = setting(
+        None,
+        "Priority of the receiving thread, which is pinned then, under SCHED_FIFO: it goes before every ordinary thread. Refused while the"
+        " kernel's guard against such threads is off; null: an ordinary thread",
+        ge=1, le=99, too_big="kernel threads with real-time priority wait, such as those of interrupts (50)",
+    )  # fmt: skip
 
 
 class MemoryRegion(Model):
@@ -317,6 +323,11 @@ class EngineConfig(Model):
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores
+        if cores.realtime_priority is not None and cores.receive is None:
+            raise problem(
+                "cpu_cores.realtime_priority without a core", "the thread could take any core from what runs there",
+                "set cpu_cores.receive",
+            )  # fmt: skip
         if self.topology == "run_to_completion":
             for stage in ("process", "send"):
                 if getattr(cores, stage) is not None:
@@ -439,24 +450,22 @@ class EngineConfig(Model):
 
 
 class PortConfig(Model):
-    """What `nanet.open` hands to the native port: one link, one CLOP, no processor."""
+    """What `nanet.open` hands to the native port: one link, one CLOP, no processor. Its keys are those of links and memory regions."""
 
     endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
     protocol: Literal["mgp", "m2egp", "raw"] = setting("raw", "mgp, m2egp: our packets, checked; raw: any datagrams")
-    senders: tuple[Network, ...] = setting((), "IPv4 addresses or networks that may send here; none: everybody", max_length=64)
-    sources: tuple[Source, ...] = setting((), "Which boards may send here; not with raw")
-    buffer_count: int = setting(16, "Buffers, a power of two", unit="buffers", ge=2, le=65536)
-    buffer_bytes: int = setting(1 << 18, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30)
-    huge_pages: bool = setting(True, "Try huge pages")
-    memory_kind: MemoryKind = setting(
-        "host", "host; host_pinned: registered with CUDA, so that a GPU reads the buffers in place; device: refused"
-    )
-    batch_size: int = setting(128, "Most packets of one receive call", unit="packets", ge=1, le=4096)
-    timeout_us: int = setting(0, "Age at which a buffer is handed over; 0: after every batch", unit="us", ge=0, le=1_000_000)
-    socket_buffer_bytes: int = setting(1 << 26, "Receive buffer asked of the kernel", unit="bytes", ge=4096, le=1 << 31)
-    packet_bytes_max: int = setting(1472, "Longest payload that is accepted", unit="bytes", ge=24, le=65507)
-    gro: bool = setting(True, "Take many packets in one piece from the kernel")
-    busy_poll_us: int = setting(0, "Busy polling of the NIC; 0: off", unit="us", ge=0, le=1_000_000)
+    senders: tuple[Network, ...] = same_as(LinkConfig, "senders")
+    sources: tuple[Source, ...] = same_as(LinkConfig, "sources")
+    buffer_count: int = same_as(MemoryRegion, "buffer_count", default=16)
+    buffer_bytes: int = same_as(MemoryRegion, "buffer_bytes")
+    huge_pages: bool = same_as(MemoryRegion, "huge_pages")
+    memory_kind: MemoryKind = same_as(MemoryRegion, "kind")
+    batch_size: int = same_as(LinkConfig, "batch_size")
+    timeout_us: int = same_as(LinkConfig, "timeout_us")
+    socket_buffer_bytes: int = same_as(LinkConfig, "socket_buffer_bytes")
+    packet_bytes_max: int = same_as(LinkConfig, "packet_bytes_max")
+    gro: bool = same_as(LinkConfig, "gro")
+    busy_poll_us: int = same_as(LinkConfig, "busy_poll_us")
 
     @model_validator(mode="after")
     def _whole(self) -> PortConfig:

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_power_of_two",
     "online_cores",
     "problem",
+    "same_as",
     "setting",
 ]
 
@@ -55,6 +57,14 @@ def setting(
         factory = default if callable(default) else (lambda: default)
         return Field(default_factory=factory, description=text, json_schema_extra=extra, **constraints)
     return Field(default, description=text, json_schema_extra=extra, **constraints)
+
+
+def same_as(model: type[BaseModel], name: str, **changes: Any) -> Any:
+    """A field like `name` of another model: its constraints and description, and its default if that is not changed."""
+    field = copy(model.model_fields[name])
+    for key, value in changes.items():
+        setattr(field, key, value)
+    return field
 
 
 def online_cores() -> frozenset[int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, demo_l0, emulate, results
+from nanet import books, demo_l0, emulate, hops, results
 from nanet.config import EngineConfig
 from nanet.config_errors import validated
 from nanet.emulator_config import EmulatorConfig
@@ -109,18 +109,15 @@ def run_loop(
     l0tp_config: L0tpConfig | None = None,
     *,
     pair: VethPair | None = None,
-    when_ready: Callable[[EngineProcess], None] | None = None,
 ) -> dict[str, Any]:
     """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`.
 
-    pair: engine and emulator are at its two ends; None: both here. when_ready: called once the engine listens.
+    pair: engine and emulator are at its two ends; None: both here.
     """
     merged = engine_config.processor.merge is not None
     with contextlib.ExitStack() as processes:
         l0tp = processes.enter_context(L0tpProcess(l0tp_config)) if l0tp_config is not None else None
         engine = processes.enter_context(EngineProcess(engine_config, pair.engine.namespace if pair else None))
-        if when_ready is not None:
-            when_ready(engine)
         before = os.sched_getaffinity(0)
         keep_to(cores.others)
         try:
@@ -128,6 +125,7 @@ def run_loop(
                 emulator_config,
                 title=title,
                 losses=lambda: books.engine_losses(engine.counters(), merged=merged),
+                hops=engine.hops,
                 namespace=pair.boards.namespace if pair else None,
             )
         finally:
@@ -171,6 +169,8 @@ def verdict(result: Mapping[str, Any], latency: Histogram, budget_us: float) -> 
     reasons = list(result["engine"].get("faults") or ())
     if result["lost"] or any(result["losses"].values()):
         reasons.append(f"lost {result['lost']:,} of {result['sent']:,} events: {books.lost_text(result['losses'])}")
+    if unexplained := hops.unexplained_text(result["engine"].get("balance") or {"hops": ()}):
+        reasons.append(f"no counter accounts for {unexplained}")
     wrong = {name: count for name, count in result["mistakes"].items() if count}
     if wrong:
         reasons.append(f"wrong answers: {books.lost_text(wrong)}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nanet import books, results
 from nanet.emulator_config import EmulatorConfig
 from nanet.histogram import Histogram
+from nanet.hops import Hop
 from nanet.live import LiveState, LiveTable
 from nanet.netns import Namespace
 from nanet.signals import StopSignals
@@ -25,6 +26,7 @@ LOOK_EVERY_S = 0.2
 TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
 
 LossReader = Callable[[], Mapping[str, int]]
+HopReader = Callable[[], Sequence[Mapping[str, Any]]]
 
 
 def run(
@@ -32,12 +34,14 @@ def run(
     *,
     title: str | None = None,
     losses: LossReader | None = None,
+    hops: HopReader | None = None,
     ready: str | None = None,
     namespace: Namespace | None = None,
 ) -> dict[str, Any]:
     """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
 
-    title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of.
+    title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of. hops: likewise
+    for the hops between boards and answers.
     ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
     Raises nanet._core.SetupError.
     """
@@ -53,7 +57,7 @@ def run(
             emulator.start()
             if ready:
                 print(ready, flush=True)
-            _watch(emulator, config, stop, table, losses)
+            _watch(emulator, config, stop, table, losses, hops)
             emulator.stop()
         finally:
             gc.enable()
@@ -119,7 +123,9 @@ def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
     return {name: int(count) for name, count in counts.items()}
 
 
-def _watch(emulator: Any, config: EmulatorConfig, stop: StopSignals, table: LiveTable | None, losses: LossReader | None) -> None:
+def _watch(
+    emulator: Any, config: EmulatorConfig, stop: StopSignals, table: LiveTable | None, losses: LossReader | None, hops: HopReader | None
+) -> None:  # fmt: skip
     start = time.monotonic()
     state = LiveState(duration_s=config.duration_s or None)
     before, then, tick = 0, start, start + 1.0
@@ -136,9 +142,20 @@ def _watch(emulator: Any, config: EmulatorConfig, stop: StopSignals, table: Live
         named = dict(losses()) if losses else {}
         state.losses = named | {name: count for name, count in mistakes(snapshot).items() if count}
         state.in_flight = max(0, state.sent - state.answered - sum(named.values())) if config.answers else 0
+        state.hops = [] if hops is None else [_boards(snapshot), *hops(), _receiver(snapshot)]
         histogram = Histogram.from_native(snapshot["latency"])
         state.latency_us = histogram.summary_us() if histogram.count else {}
         table.paint(state)
+
+
+def _boards(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    given, dropped = int(snapshot["packets_sent"]), int(snapshot["tx_dropped"])
+    return Hop("boards' socket", given, given - dropped, {"tx_dropped": dropped}).plain() | {"in_flight": 0}
+
+
+def _receiver(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    came, dropped = int(snapshot["answer_packets"]), int(snapshot["answers_kernel_dropped"])
+    return Hop("answers' receiver", came + dropped, came, {"kernel_dropped": dropped}).plain() | {"in_flight": 0}
 
 
 def _course_point(row: Any) -> dict[str, float]:

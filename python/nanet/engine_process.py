@@ -107,7 +107,7 @@ class _Process:
         except subprocess.TimeoutExpired:
             raise EngineError(f"{self._what} did not stop within {STOP_WITHIN_S:.0f} s (it hangs) report this") from None
         path = Path(self._folder.name) / "result.json"
-        if not path.exists():
+        if not path.exists() or path.stat().st_size == 0:  # a run that becomes another account opens it before
             raise EngineError(self._last_error(code))
         self._result = json.loads(path.read_text(encoding="utf-8")) | {"exit_code": code}
         return self._result
@@ -146,12 +146,19 @@ class EngineProcess(_Process):
         super().__init__(config, "run", "the engine", namespace)
         self.config = config
         self._harmed = harmed
-        self.status: dict[str, int] = {}
+        self.status: dict[str, Any] = {}
         self._status_fd = self._control_fd = -1
         self._status_rest = b""
 
     def counters(self) -> dict[str, int]:
         """The newest totals that the engine published (once a second)."""
+        return dict(self._newest().get("counters", {}))
+
+    def hops(self) -> list[dict[str, Any]]:
+        """Its newest lines of nanet.hops.Balance.look."""
+        return list(self._newest().get("hops", ()))
+
+    def _newest(self) -> dict[str, Any]:
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._status_fd, 65536):
                 self._status_rest += data

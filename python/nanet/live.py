@@ -8,12 +8,14 @@ it shows. Without a terminal there are plain lines and no escape codes.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Any, TextIO
 
 BAR_WIDTH = 44
+LABEL = 23  # width of the first column
 
 
 @dataclass
@@ -31,6 +33,7 @@ class LiveState:
     latency_name: str = "latency"
     unit: str = "event"
     done_name: str = "answered"
+    hops: Sequence[Mapping[str, Any]] = ()  # of nanet.hops.Balance.look
 
 
 class LiveTable:
@@ -48,7 +51,7 @@ class LiveTable:
     def paint(self, state: LiveState) -> None:
         """Shows `state`. Call it about once a second."""
         if self.terminal:
-            lines = self.frame(state)
+            lines = self.frame(state, shutil.get_terminal_size().columns)
             up = f"\x1b[{self._lines}A" if self._lines else "\x1b[?25l"
             self.out.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines))
             self.out.flush()
@@ -68,41 +71,61 @@ class LiveTable:
             self.out.flush()
             self._lines = 0
 
-    def frame(self, state: LiveState) -> list[str]:
-        """The lines of one frame."""
+    def frame(self, state: LiveState, columns: int = 120) -> list[str]:
+        """The lines of one frame. What has names to tell is cut to so many columns: a line that wraps would spoil the repainting."""
         dim, bold, red, green, off = (
             ("\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m") if self.colour else ("", "", "", "", "")
         )
         lines = [f"{bold}{self.title}{off}", f"{_bar(state, dim, off)}", ""]
-        head = f"{dim}{'rate':>14}{'sent':>16}{state.done_name:>16}{'in flight':>12}{off}"
+        head = f"{dim}{'rate':>{LABEL}}{'sent':>16}{state.done_name:>16}{'in flight':>12}{off}"
         sent = "-" if state.sent is None else f"{state.sent:,}"
-        lines += [head, f"{_rate(state.rate, state.unit):>14}{sent:>16}{state.answered:>16,}{state.in_flight:>12,}", ""]
+        lines += [head, f"{_rate(state.rate, state.unit):>{LABEL}}{sent:>16}{state.answered:>16,}{state.in_flight:>12,}", ""]
         names = [("p50", "p50"), ("p99", "p99"), ("p99_9", "p99.9"), ("max", "max")]
-        lines.append(f"{dim}{state.latency_name:>14}" + "".join(f"{shown:>12}" for _, shown in names) + off)
-        lines.append(f"{'us':>14}" + "".join(f"{_us(state.latency_us.get(key)):>12}" for key, _ in names))
+        lines.append(f"{dim}{state.latency_name:>{LABEL}}" + "".join(f"{shown:>12}" for _, shown in names) + off)
+        lines.append(f"{'us':>{LABEL}}" + "".join(f"{_us(state.latency_us.get(key)):>12}" for key, _ in names))
         lines.append("")
+        if state.hops:
+            lines += [
+                f"{dim}{'hop':>{LABEL}}{'in':>16}{'out':>16}{'in flight':>12}  by name{off}",
+                *(_hop(hop)[: columns - 1] for hop in state.hops),
+            ]
+            unexplained = sum(abs(hop["unexplained"]) for hop in state.hops)
+            lines.append(f"{red if unexplained else green}{'unexplained':>{LABEL}}{off}{unexplained:>16,}")
+            lines.append("")
         named = {name: count for name, count in state.losses.items() if count}
         if named:
-            lines.append(f"{red}{'lost':>14}{off}  " + ", ".join(f"{name} {count:,}" for name, count in named.items())[:90])
+            lines.append(f"{red}{'lost':>{LABEL}}{off}  " + _named(named)[: columns - LABEL - 3])
         else:
-            lines.append(f"{green}{'lost':>14}{off}  nothing")
+            lines.append(f"{green}{'lost':>{LABEL}}{off}  nothing")
         return lines
 
 
 def plain_line(state: LiveState) -> str:
     """One frame as one line without any escape code."""
-    named = [f"{name} {count:,}" for name, count in state.losses.items() if count]
+    named = {name: count for name, count in state.losses.items() if count}
+    unexplained = [hop for hop in state.hops if hop["unexplained"]]
     latency = state.latency_us
     parts = [
         f"{state.elapsed_s:7.1f} s",
         _rate(state.rate, state.unit),
         *([] if state.sent is None else [f"sent {state.sent:,}"]),
         f"{state.done_name} {state.answered:,}",
-        f"lost {', '.join(named) if named else '0'}",
+        f"lost {_named(named) or '0'}",
+        *(f"unexplained {hop['unexplained']:,} {hop['unit']} at {hop['hop']}" for hop in unexplained),
         f"p50 {_us(latency.get('p50'))} p99 {_us(latency.get('p99'))} p99.9 {_us(latency.get('p99_9'))}"
         f" max {_us(latency.get('max'))} us",
     ]
     return "  ".join(parts)
+
+
+def _named(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _hop(hop: Mapping[str, Any]) -> str:
+    """One line. The unit is said where it is not packets."""
+    name = hop["hop"] + ("" if hop["unit"] in ("packets", hop["hop"]) else f" ({hop['unit']})")
+    return f"{name:>{LABEL}}{hop['in']:>16,}{hop['out']:>16,}{hop['in_flight']:>12,}  {_named({k: n for k, n in hop['named'].items() if n})}".rstrip()
 
 
 def _bar(state: LiveState, dim: str, off: str) -> str:

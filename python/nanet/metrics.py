@@ -19,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from nanet.config import EngineConfig
+from nanet.hops import Balance
 
 BOUNDS_US = (
     2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 1_000_000,
@@ -103,6 +104,7 @@ class EngineCollector(Collector):
         self._engine = engine
         self._config = config
         self._health = health
+        self._balance = Balance(config)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not read an engine that does not run yet."""
@@ -114,6 +116,7 @@ class EngineCollector(Collector):
         yield from _state(now, self._config, self._health.look(now))
         yield from _counters(now)
         yield from _links(now["links"])
+        yield from _hops(self._balance.look(now))
         yield _residence(now["latency_ns"])
 
 
@@ -200,6 +203,25 @@ def _links(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
                 faults.add_metric([link["name"], name], count)
     yield faults
     yield held
+
+
+def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """The balance sheet as of now. Gauges: what was named as lost can come after all."""
+    texts = {
+        "in": "what came to this hop", "out": "what went on from it", "in_flight": "on its way in this hop",
+        "unexplained": "what came to this hop some seconds ago, did not go on and has no name; negative: went on and never came",
+    }  # fmt: skip
+    families = {key: GaugeMetricFamily(f"nanet_hop_{key}", text, labels=["hop", "unit"]) for key, text in texts.items()}
+    named = GaugeMetricFamily(
+        "nanet_hop_named", "what came to this hop and did not go on, by name", labels=["hop", "unit", "reason"]
+    )
+    for line in lines:
+        for key, family in families.items():
+            family.add_metric([line["hop"], line["unit"]], line[key])
+        for reason, count in line["named"].items():
+            named.add_metric([line["hop"], line["unit"], reason], count)
+    yield from families.values()
+    yield named
 
 
 def _residence(latency: Mapping[str, Any]) -> Metric:

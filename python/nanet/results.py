@@ -28,29 +28,34 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+class JsonFile:
+    """Where a result goes; nowhere without a path. Written whole or not at all, unless it had to be opened before."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._opened: TextIO | None = None
+
+    def open(self) -> None:
+        """Opens it now, for a process that may no longer do so when it knows the result. Until then the file is empty."""
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._opened = self._path.open("w", encoding="utf-8")
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Writes the result. Once."""
+        if self._opened is not None:
+            with self._opened:
+                self._opened.write(_text(data))
+        elif self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            partial = self._path.with_name(self._path.name + ".part")
+            partial.write_text(_text(data), encoding="utf-8")
+            partial.replace(self._path)
+
+
 def write_json(path: Path | None, data: Mapping[str, Any]) -> None:
     """Writes `data` to `path`, whole or not at all; nothing without a path."""
-    if path is None:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(_text(data), encoding="utf-8")
-    partial.replace(path)
-
-
-def open_json(path: Path | None) -> TextIO | None:
-    """`path` opened at once, for `fill_json` when this process may no longer open it."""
-    if path is None:
-        return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("w", encoding="utf-8")
-
-
-def fill_json(file: TextIO | None, data: Mapping[str, Any]) -> None:
-    """Writes `data` to what `open_json` gave, and closes it."""
-    if file is not None:
-        with file:
-            file.write(_text(data))
+    JsonFile(path).write(data)
 
 
 def append_csv(path: Path | None, bench: str, rows: Iterable[tuple[str, str, float, str]]) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nanet import books, privileges, results
+from nanet import books, hops, privileges, results
 from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
@@ -49,34 +49,33 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
 
     control = None if options.control_fd is None else Control(options.control_fd)
     parent = os.getppid()  # before it can know that we are ready, and end
+    out = results.JsonFile(options.json_path)
     user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop, contextlib.ExitStack() as stack:
         _leave_cores(config)
         metrics = None if config.metrics is None else stack.enter_context(_metrics_server(config))
+        balance = hops.Balance(config)
         engine = _core.Engine(config.model_dump(mode="json"))
         if not options.quiet:
             for note in engine.notes:
                 print(f"note: {note}", file=sys.stderr)
         engine.start()
         if user is not None:
-            out = results.open_json(options.json_path)
+            out.open()
             privileges.become(user)
         gc.collect()
         gc.freeze()
         if metrics is not None:
             metrics.serve(engine)
         _say_ready(config, options)
-        _control_loop(engine, config, options, stop, parent, metrics, control)
+        _control_loop(engine, config, options, stop, parent, metrics, control, balance)
         if metrics is not None:
             metrics.end()
         engine.stop()
-        result = make_result(config, engine)
+        result = make_result(config, engine, balance)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
-    if user is not None:
-        results.fill_json(out, result)
-    else:
-        results.write_json(options.json_path, result)
+    out.write(result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
 
@@ -86,7 +85,7 @@ def _metrics_server(config: EngineConfig) -> MetricsServer:
     return MetricsServer(config)
 
 
-def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
+def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dict[str, Any]:
     """What `nanet run --json` writes."""
     snapshot = engine.snapshot()
     counters = books.totals(snapshot, raw_links=_raw_links(config))
@@ -109,6 +108,7 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
         "counters": {name: counters[name] for name in snapshot["counters"]},
         "losses": losses,
         "refusals": books.refusals(counters),
+        "balance": balance.end(snapshot),
         "sources": snapshot["sources"],
         "links": snapshot["links"],
         "rings": {name: [int(n) for n in values] for name, values in (snapshot.get("rings") or {}).items()},
@@ -116,13 +116,17 @@ def make_result(config: EngineConfig, engine: Any) -> dict[str, Any]:
         "latency_histogram": histogram.encode() if histogram.count else None,
         "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
     }
-    result["verdict"] = verdict(losses, histogram, config.run.budget_us, result["faults"])
+    result["verdict"] = verdict(losses, histogram, config.run.budget_us, result["faults"], hops.unexplained_text(result["balance"]))
     return result
 
 
-def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str] = ()) -> dict[str, Any]:
-    """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up; with the reasons where not."""
+def verdict(
+    losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str] = (), unexplained: str = ""
+) -> dict[str, Any]:
+    """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up, books that balance; with the reasons where not."""
     reasons = list(faults)
+    if unexplained:
+        reasons.append(f"no counter accounts for {unexplained}")
     if any(losses.values()):
         reasons.append(f"lost {books.lost_text(losses)}")
     p99_9_us = histogram.percentile(99.9) / 1e3
@@ -133,7 +137,7 @@ def verdict(losses: Mapping[str, int], histogram: Histogram, budget_us: float, f
 
 def _control_loop(
     engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
-    control: Control | None,
+    control: Control | None, balance: hops.Balance,
 ) -> None:  # fmt: skip
     start = time.monotonic()
     end = start + config.run.duration_s if config.run.duration_s else float("inf")
@@ -160,16 +164,17 @@ def _control_loop(
         if table is None and options.status_fd is None:
             continue
         snapshot = engine.snapshot()
-        counters = books.totals(snapshot, raw_links=raw_links)
+        counters, lines = books.totals(snapshot, raw_links=raw_links), balance.look(snapshot)
         if options.status_fd is not None:
             with contextlib.suppress(BlockingIOError, BrokenPipeError):
-                os.write(options.status_fd, json.dumps(counters).encode() + b"\n")
+                os.write(options.status_fd, json.dumps({"counters": counters, "hops": lines}).encode() + b"\n")
         if table is not None:
             now = time.monotonic()
             events = counters["packets_accepted" if counting else "events_received"]
             state.rate, events_before, then = (events - events_before) / (now - then), events, now
             state.elapsed_s = now - start
             state.answered = counters[done]
+            state.hops = lines
             state.losses = books.engine_losses(counters, merged=merged)
             histogram = _residence(snapshot)
             state.latency_us = histogram.summary_us() if histogram.count else {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import books, config, demo, emulate, results
+from nanet import books, config, demo, emulate, hops, results
 from nanet.bench import rate as rates
 from nanet.config import EngineConfig, Faults, online_cores
 from nanet.config_errors import ConfigError, validated
@@ -196,7 +196,7 @@ def run(options: SoakOptions, say: Callable[[str], None]) -> dict[str, Any]:
         "boards": emulator_config.boards, "warm_up_s": schedule.warm_up_s, "phase_s": schedule.phase_s,
     }  # fmt: skip
     result |= summary(watched, engine_config, options.growth_max_bytes, schedule.warm_up_s)
-    result["notes"] = [note for note in (cores.note, stall_note(result), *watched.engine["notes"]) if note]
+    result["notes"] = [note for note in (cores.note, early_note(result), stall_note(result), *watched.engine["notes"]) if note]
     return result
 
 
@@ -335,12 +335,10 @@ def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> di
     injected = {name: sum(int(link["faults"][name]) for link in inputs) for name in ("passed", *DONE.values(), "held")}
     at_socket = sum(int(link["stats"]["rx_packets"]) for link in inputs)
     data, markers = int(emulated["packets_sent"]), boards * MARKERS_PER_BOARD
-    good = counters["packets_accepted"] + counters["packets_clop_full"] + counters["packets_marker"]
-    refused = sum(books.refusals(counters).values())
     expected = [
         sum(source["counters"][name] for name in ("packets_accepted", *books.PACKET_LOSSES)) for source in engine["sources"]
     ]
-    delivered = at_socket - injected["lost"] + injected["duplicated"] - injected["held"]
+    delivered = hops.delivered(inputs)
     return {
         "sent": data,
         "markers_sent": markers,
@@ -354,8 +352,8 @@ def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> di
         "lost_by_sequence": counters["packets_lost_kernel"] + counters["packets_lost_network"],
         "residues": {
             "sources": sum(abs(data // boards - one) for one in expected),
-            "injector": at_socket - sum(count for name, count in injected.items() if name != "held"),
-            "link": delivered - good - refused,
+            "injector": sum(hop.unexplained for hop in hops.fault_injector(inputs)),
+            "link": hops.decoder(delivered, counters).unexplained,
         },
     }  # fmt: skip
 
@@ -386,6 +384,17 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     if not result["sent"]:
         reasons.append("nothing was sent")
     return reasons
+
+
+def early_note(result: Mapping[str, Any]) -> str | None:
+    """Says when a signal ended the soak: then it has passed only as far as it got."""
+    if not result["stopped_early"]:
+        return None
+    missed = [fault for fault in FAULTS if not result["phases"].get(fault)]
+    never = f", and {', '.join(missed)} never came" if missed else ""
+    return (
+        f"stopped after {result['elapsed_s']:.0f} of {result['duration_s']:.0f} s (a signal came{never}) only that much was checked"
+    )
 
 
 def stall_note(result: Mapping[str, Any]) -> str | None:

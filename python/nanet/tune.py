@@ -57,6 +57,7 @@ def needs_of(
         locked_bytes=sum(pages for _, pages in rounded) * HUGE_PAGE_BYTES + RINGS_BYTES,
         receive_bytes=max(link.socket_buffer_bytes for link in config.links),
         busy_poll_us=max(link.busy_poll_us for link in config.links),
+        realtime_priority=config.cpu_cores.realtime_priority or 0,
         unthrottled_realtime=unthrottled_realtime,
     )
 

@@ -34,6 +34,7 @@ def kernel_knobs(needs: Needs, system: System) -> Iterator[Knob]:
     for limit in _limits(needs):
         yield limit.look(system)
     yield _realtime(needs, system)
+    yield _realtime_priority(needs, system)
     yield _thp("transparent huge pages", "enabled", "gathering pages stops threads", system)
     yield _thp("huge page defrag", "defrag", "a page fault may wait for compaction", system)
     yield _kernel_work(
@@ -162,15 +163,36 @@ def _realtime(needs: Needs, system: System) -> Knob:
     name, now = "real-time throttling", system.read(RT_RUNTIME)
     if not now.lstrip("-").isdigit():
         return unseen(name, "it stops SCHED_FIFO threads that spin")
+    period_us = int(system.read(RT_PERIOD) or 1_000_000)
+    if int(now) < 0 and needs.realtime_priority:
+        wanted, why = 95 * period_us // 100, "no realtime_priority without this guard"
+        return Knob(name, "off", _runtime_text(wanted, period_us), why, (Change(RT_RUNTIME, now, str(wanted)),))
     if int(now) < 0:
         return remark(name, "off", "a FIFO spinner may hang the machine")
-    period_us = int(system.read(RT_PERIOD) or 1_000_000)
     stopped_ms, period_ms = max(period_us - int(now), 0) / 1000, period_us / 1000
-    text, why = f"{int(now) / 1000:g} of {period_ms:g} ms", f"a SCHED_FIFO spinner stops {stopped_ms:g} ms in {period_ms:g}"
+    text, why = _runtime_text(int(now), period_us), f"a SCHED_FIFO spinner stops {stopped_ms:g} ms in {period_ms:g}"
+    if needs.realtime_priority:
+        return remark(name, text, f"realtime_priority needs it; {why}")
     if needs.unthrottled_realtime:
         return Knob(name, text, "off", "DANGER: nothing stops a spinner", (Change(RT_RUNTIME, now, "-1"),))
     advice = "do not spin under SCHED_FIFO, or: nanet tune --allow-unthrottled-realtime"
     return Knob(name, text, AS_IT_IS, why, by_hand=advice)
+
+
+def _runtime_text(runtime_us: int, period_us: int) -> str:
+    return f"{runtime_us / 1000:g} of {period_us / 1000:g} ms"
+
+
+def _realtime_priority(needs: Needs, system: System) -> Knob:
+    """What the kernel lets this account have; which capability a service will have cannot be seen from here."""
+    name, wanted = "real-time priority", needs.realtime_priority
+    now = "any" if system.privileged else str(system.rtprio_max)
+    if not wanted:
+        return remark(name, now, "no CONFIG asks for realtime_priority")
+    if system.privileged or system.rtprio_max >= wanted:
+        return good(name, now, "a thread without it waits for others")
+    advice = "start nanet as root, or '* - rtprio 99' in /etc/security/limits.conf; for a service LimitRTPRIO=99"
+    return Knob(name, now, str(wanted), "the engine does not start without", by_hand=advice)
 
 
 def _thp(name: str, file: str, why: str, system: System) -> Knob:

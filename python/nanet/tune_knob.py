@@ -26,6 +26,7 @@ class Needs:
     receive_bytes: int = 64 << 20  # socket buffers
     send_bytes: int = 4 << 20
     busy_poll_us: int = 0
+    realtime_priority: int = 0  # of the receiving thread; 0: an ordinary thread
     unthrottled_realtime: bool = False  # somebody read the danger and wants it
 
 

@@ -42,6 +42,7 @@ class System:
     ethtool: EthtoolRunner
     memlock_bytes: int | None  # what this process may lock; None: without limit
     privileged: bool  # root
+    rtprio_max: int = 0  # highest real-time priority that this account may have without being root; 0: none
 
     def get(self, target: str) -> str:
         """The value of a target, in the one way that this module writes it; empty when it cannot be read."""
@@ -109,7 +110,8 @@ def this_system(root: Path = Path("/")) -> System:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     locked = None if soft == resource.RLIM_INFINITY else soft
-    return System(read, names, write, run_ethtool, locked, os.geteuid() == 0)
+    rtprio_max, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
+    return System(read, names, write, run_ethtool, locked, os.geteuid() == 0, 99 if rtprio_max < 0 else rtprio_max)
 
 
 def run_ethtool(arguments: Sequence[str]) -> str:

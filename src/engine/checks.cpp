@@ -6,6 +6,7 @@
 
 #include "nanet/engine/gpu_consumer.hpp"
 #include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/realtime.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/m2egp.hpp"
@@ -121,9 +122,19 @@ void check_gpu(const EngineConfig& config) {
   }
 }
 
+void check_realtime(const EngineConfig& config) {
+  if (!config.realtime_priority) return;
+  if (!config.receive_core) {
+    throw SetupError("real-time priority for a thread without a core", "it could take any core from what runs there",
+                     "set cpu_cores.receive");
+  }
+  flow::check(flow::realtime_guard());
+}
+
 }  // namespace
 
 void check(const EngineConfig& config) {
+  check_realtime(config);
   check_links(config);
   check_sends(config);
   check_gpu(config);

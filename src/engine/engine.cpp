@@ -10,6 +10,7 @@
 #include "nanet/engine/rich_processor.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
+#include "nanet/flow/realtime.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/recorder.hpp"
@@ -32,6 +33,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_(config) {
   check(config);
+  if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
   for (std::size_t k = 0; k < config.links.size(); ++k) add_input(config.links[k], lanes_[k % lanes_.size()]);
   open_answer_link();
@@ -181,30 +183,38 @@ void Engine::start() {
   while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
   if (thread_error_) {
     stopping_ = true;
-    go_.store(true, std::memory_order_release);
+    let_go();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
     std::rethrow_exception(thread_error_);
   }
   start_ns_ = flow::clock_now_ns();
   running_.store(true, std::memory_order_release);
-  go_.store(true, std::memory_order_release);
+  let_go();
 }
 
-// The thread pins itself before it says that it is ready, so that start() can refuse to run unpinned.
+void Engine::let_go() {
+  go_.store(true, std::memory_order_release);
+  go_.notify_all();
+}
+
+// The thread pins itself, and takes its priority, before it says that it is ready, so that start() can refuse to run without. It sleeps until all are:
+// with real-time priority it could keep who starts them from its core.
 void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loop)()) {
-  threads_.emplace_back([this, name, core, loop] {
-    bool pinned = true;
+  const bool receives = threads_.empty();  // the first
+  threads_.emplace_back([this, name, core, loop, receives] {
+    bool as_asked = true;
     try {
       flow::name_this_thread(name);
       if (core) flow::pin_this_thread(*core);
+      if (receives && config_.realtime_priority) flow::set_realtime_priority(*config_.realtime_priority);
     } catch (...) {
-      pinned = false;
+      as_asked = false;
       thread_error_ = std::current_exception();
     }
     threads_ready_.fetch_add(1, std::memory_order_release);
-    while (!go_.load(std::memory_order_acquire)) std::this_thread::yield();
-    if (!pinned) return;
+    go_.wait(false, std::memory_order_acquire);
+    if (!as_asked) return;
     const std::uint64_t waited_before_ns = flow::this_thread_core_wait_ns();
     (this->*loop)();
     core_wait_ns_.fetch_add(flow::this_thread_core_wait_ns() - waited_before_ns, std::memory_order_release);

@@ -13,17 +13,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hit_set.hpp"
 #include "hwy/highway.h"
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/ring_sums.hpp"
-
-#ifndef NANET_HIT_SET
-#define NANET_HIT_SET
-namespace nanet::rich {
-using HitSet = unsigned __int128;  // bit k: hit k
-static_assert(8 * sizeof(HitSet) == kMaxHits);
-}  // namespace nanet::rich
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {

@@ -110,6 +110,7 @@ def wait_for(condition: Any, what: str, within_s: float = 20.0) -> None:
 def check_packet_books(emulated: dict[str, Any], engine: dict[str, Any], strangers: int = 0) -> None:
     """Books 1 and 2 of docs/design/books.md. strangers: datagrams that others than the emulator sent."""
     boards = emulated["config"]["boards"]
+    assert engine["balance"]["unexplained_packets"] == 0, engine["balance"]
     link = engine["links"][0]
     for source in engine["sources"]:
         c = source["counters"]

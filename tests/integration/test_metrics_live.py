@@ -95,6 +95,8 @@ def test_scraped_while_packets_flow() -> None:
     assert len(scrapes) > 3
     seen = [total(one, "nanet_packets_accepted_total") for one in scrapes]
     assert any(0 < count < total(last, "nanet_packets_accepted_total") for count in seen)  # some were taken in the middle of it
+    assert not any(value for one in [*scrapes, last] for _, value in one["nanet_hop_unexplained"])
+    assert not any(value for _, value in last["nanet_hop_in_flight"])
     check_packet_books(sent, engine)
     for source in ("board0", "board1", "board2", "board3"):
         expected = total(last, "nanet_packets_accepted_total", source=source) + total(last, "nanet_packets_lost", source=source)

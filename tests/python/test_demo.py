@@ -29,3 +29,11 @@ def test_too_slow_by_itself(demo_result: dict[str, Any]) -> None:
 def test_too_slow_because_the_core_was_taken(demo_result: dict[str, Any]) -> None:
     demo_result["engine"]["core_wait_s"] = 0.42
     assert "something else had the engine's core for 420 ms" in demo.sentence(judged(demo_result, 5000.0))
+
+
+def test_what_no_counter_accounts_for_breaks_it(demo_result: dict[str, Any]) -> None:
+    hop = {"hop": "link", "unit": "packets", "in": 5, "out": 3, "named": {}, "unexplained": 2}
+    engine = demo_result["engine"] | {"balance": {"hops": [hop], "unexplained_packets": 2}}
+    result = judged(demo_result | {"engine": engine}, 20.0)
+    assert not result["verdict"]["kept"]
+    assert "no counter accounts for 2 packets at link" in demo.sentence(result)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from made_up_links import ANSWERS, ON_WIRE, PACKET_BYTES, PACKETS, cable, counts, forward_bytes, run
 from nanet.bench import hops
+from nanet.hops import unexplained_text
 from nanet.netns import snmp_counts
 
 
@@ -22,7 +23,7 @@ def unexplained(balance: dict[str, Any]) -> dict[str, int]:
 def test_nothing_lost() -> None:
     balance = hops.sheet(run(), cable())
     assert balance["unexplained_packets"] == 0
-    assert not hops.unexplained_text(balance)
+    assert not unexplained_text(balance)
     assert [hop["hop"] for hop in balance["hops"]] == [
         "boards' socket", "cable", "link", "decoder and buffers", "sequence numbers", "events", "answers", "engine's interface",
         "cable back", "answers' receiver",
@@ -57,7 +58,7 @@ def test_a_packet_that_vanished_names_its_hop() -> None:
     )
     balance = hops.sheet(result, cable())
     assert unexplained(balance) == {"link": 1, "sequence numbers": 1}
-    assert hops.unexplained_text(balance) == "1 packets at link, 1 packets at sequence numbers"
+    assert unexplained_text(balance) == "1 packets at link, 1 packets at sequence numbers"
 
 
 def test_kernel_drops_have_a_name() -> None:
@@ -124,7 +125,7 @@ def test_event_building_is_a_hop() -> None:
     parts = {"parts_merged": 15_990, "parts_late": 6, "parts_duplicate": 0, "parts_no_room": 3}
     balance = hops.sheet(run(counters=parts, merge={"window_us": 200}), cable())
     assert unexplained(balance) == {"event building": 1}
-    assert hops.unexplained_text(balance) == "1 parts at event building"
+    assert unexplained_text(balance) == "1 parts at event building"
 
 
 @pytest.mark.parametrize("coalesced", [False, True])

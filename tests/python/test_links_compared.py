@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from made_up_links import comparison
 from nanet import results
-from nanet.bench import arp, compare, links, realtime, spead2_peer, tables, testpmd, watch
+from nanet.bench import arp, compare, links, spead2_peer, tables, testpmd, watch
 from nanet.config_errors import ConfigError
 from nanet.demo import Loop
 from nanet.machine import CorePlan
@@ -41,7 +41,7 @@ def test_names() -> None:
 @pytest.mark.parametrize("variant", links.VARIANTS, ids=lambda variant: str(variant.name))
 def test_each_link_has_a_valid_configuration(variant: links.Variant) -> None:
     pair = variant.pair()
-    engine, emulator = links.configs(variant, Loop(), pair, CorePlan(None, None, frozenset({0})))
+    engine, emulator = links.configs(variant, Loop(), pair, CorePlan(None, 0, frozenset({0})))
     assert engine.links[0].endpoint == f"{variant.back_end}://10.77.0.2:6200"
     assert engine.answers is not None
     assert engine.answers.endpoint == emulator.answers == "udp://10.77.0.1:6300"
@@ -51,6 +51,7 @@ def test_each_link_has_a_valid_configuration(variant: links.Variant) -> None:
     assert pair.engine_address == (variant.back_end != "dpdk")
     if variant.back_end == "udp":
         assert engine.links[0].gro == variant.coalesced
+    assert (engine.cpu_cores.realtime_priority is not None) == (variant.name == "realtime")
     assert (engine.waiting.spin == 0) == (variant.name == "blocking")
 
 
@@ -185,8 +186,9 @@ def test_arp_requests_by_their_bytes() -> None:
     assert not arp.is_request_for(request[:41], socket.inet_aton("10.77.0.1"))
 
 
-def test_real_time_needs_a_core() -> None:
-    raised, notes = realtime.raise_threads(1, None)
-    assert raised == 0
-    assert "no core of its own" in notes[0]
-    assert "real-time guard is o" in realtime.guard_note()
+def test_real_time_needs_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    [realtime] = links.chosen("realtime")
+    monkeypatch.setattr(links, "plan_cores", lambda: TWO_CORES)
+    assert links.missing(realtime) is None
+    monkeypatch.setattr(links, "plan_cores", lambda: CorePlan(None, None, frozenset({0})))
+    assert "no core for the engine alone" in str(links.missing(realtime))

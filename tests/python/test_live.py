@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from nanet.live import LiveState, LiveTable, plain_line
@@ -64,3 +65,26 @@ def test_a_frame_is_cheap() -> None:
     frame = LiveTable("title", io.StringIO()).frame(STATE)
     assert len(frame) <= 12
     assert sum(map(len, frame)) < 1000
+
+
+def hop(name: str, unexplained: int = 0, **named: int) -> dict[str, Any]:
+    return {"hop": name, "unit": "packets", "in": 1000, "out": 990, "named": named, "in_flight": 3, "unexplained": unexplained}
+
+
+def test_hops_are_shown_with_what_is_lost_by_name() -> None:
+    state = LiveState(hops=[hop("link", kernel_dropped=7, foreign=0), hop("decoder and buffers") | {"unit": "parts"}])
+    lines = LiveTable("t", io.StringIO()).frame(state)
+    [link] = [line for line in lines if line.lstrip().startswith("link ")]
+    assert link.split() == ["link", "1,000", "990", "3", "kernel_dropped", "7"]
+    assert any("decoder and buffers (parts)" in line for line in lines)
+    assert any(line.split() == ["unexplained", "0"] for line in lines)
+    assert "unexplained" not in plain_line(state)
+    state.hops = [hop("link", -2)]
+    assert any(line.split() == ["unexplained", "2"] for line in LiveTable("t", io.StringIO()).frame(state))
+    assert "unexplained -2 packets at link" in plain_line(state)
+
+
+def test_no_line_is_longer_than_the_terminal() -> None:
+    names = {f"packets_of_a_kind_{n}": 1000 for n in range(20)}
+    state = LiveState(hops=[hop("link", **names)], losses=names)
+    assert max(map(len, LiveTable("t", io.StringIO()).frame(state, columns=80))) < 80

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from nanet import tune, tune_apply
 from nanet.cli.tune import print_plan
-from nanet.config import EngineConfig
+from nanet.config import Cores, EngineConfig
 from nanet.config_errors import load_document, validated
 from nanet.tune_kernel import UNTHROTTLED_DANGER
 from nanet.tune_system import cores_of, cores_text, mask_cores, mask_text
@@ -87,6 +87,22 @@ def test_throttling_is_told_and_never_switched_off_unasked(made: Made) -> None:
     made.put(RT_RUNTIME, "-1")
     assert "hang" in knobs(made)["real-time throttling"].why
     assert knobs(made)["real-time throttling"].state == tune.OK
+
+
+def test_a_configuration_with_real_time_priority_wants_the_guard(made: Made) -> None:
+    wanted = config().model_copy(update={"cpu_cores": Cores(receive=CORE, realtime_priority=50)})
+    throttling = knobs(made, wanted)["real-time throttling"]
+    assert (throttling.state, throttling.remarkable) == (tune.OK, True)
+    assert knobs(made, wanted, unthrottled_realtime=True)["real-time throttling"].changes == ()  # the engine would not start
+    made.put(RT_RUNTIME, "-1")
+    throttling = knobs(made, wanted)["real-time throttling"]
+    assert [(change.now, change.wanted) for change in throttling.changes] == [("-1", "950000")]
+    assert "sysctl -w kernel.sched_rt_runtime_us=950000" in throttling.command
+    assert knobs(made)["real-time priority"].state == tune.OK  # nobody asks for it
+    for limit, root, state in ((0, True, tune.OK), (50, False, tune.OK), (49, False, tune.BY_HAND), (0, False, tune.BY_HAND)):
+        made.system = replace(made.system, rtprio_max=limit, privileged=root)
+        assert knobs(made, wanted)["real-time priority"].state == state
+    assert "LimitRTPRIO" in knobs(made, wanted)["real-time priority"].command
 
 
 def test_without_a_configuration_no_core_is_the_engines(made: Made) -> None:

@@ -106,6 +106,7 @@ struct EngineConfig {
   std::optional<int> receive_core;
   std::optional<int> process_core;
   std::optional<int> send_core;
+  std::optional<int> realtime_priority;  // of the receiving thread, which is pinned then; none: an ordinary thread
   std::vector<LinkConfig> links;
   ProcessorConfig processor;
   std::optional<AnswersConfig> answers;

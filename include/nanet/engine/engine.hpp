@@ -92,6 +92,7 @@ class Engine {
   void add_transmitter(Lane& lane, std::uint32_t slot_bytes);
   void add_host_consumer(Lane& lane);
   void add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu);
+  void let_go();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();
   void receive_loop();

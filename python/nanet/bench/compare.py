@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nanet import demo, results
-from nanet.bench import arp, hops, links, rate, realtime, sockperf, spead2_peer, testpmd, watch
+from nanet.bench import arp, hops, links, rate, sockperf, spead2_peer, testpmd, watch
 from nanet.bench.latency import MESSAGE_BYTES
 from nanet.bench.links import Variant
 from nanet.bench.rate import RateSearch
 from nanet.config_errors import ConfigError
 from nanet.demo import Loop
-from nanet.engine_process import EngineError, EngineProcess
+from nanet.engine_process import EngineError
 from nanet.histogram import Histogram
+from nanet.hops import unexplained_text
 from nanet.machine import CorePlan, plan_cores
 from nanet.netns import VethPair
 
@@ -58,7 +59,7 @@ class Bench:
         ends = (self.pair.boards, self.pair.engine)
         before, told = [end.counts() for end in ends], self.pair.boards.kernel_counts()
         with arp.Counter(self.pair.boards if not self.variant.engine_address else None) as asked:
-            result = demo.run_loop(*configs, self.cores, pair=self.pair, when_ready=self._ready)
+            result = demo.run_loop(*configs, self.cores, pair=self.pair)
             after = [end.counts() for end in ends]
             icmp, too_late = (now - then for now, then in zip(self.pair.boards.kernel_counts(), told, strict=True))
             crossed = (after[0] - before[0], after[1] - before[1])
@@ -69,11 +70,6 @@ class Bench:
         self._book(result, loop)
         return result
 
-    def _ready(self, engine: EngineProcess) -> None:
-        if self.variant.realtime:
-            _, notes = realtime.raise_threads(engine.pid, self.cores.engine)
-            self.notes += [note for note in notes if note not in self.notes]
-
     def _book(self, result: Mapping[str, Any], loop: Loop) -> None:
         engine, balance = result["engine"], result["balance"]
         self.path = engine["links"][0]["path"]
@@ -82,7 +78,7 @@ class Bench:
         self.packets += int(result["emulator"]["packets_sent"])
         self.unexplained += int(balance["unexplained_packets"])
         if balance["unexplained_packets"]:
-            self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {hops.unexplained_text(balance)}")
+            self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {unexplained_text(balance)}")
 
 
 def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from nanet.config import EngineConfig
 from nanet.config_errors import ConfigError, validated
 from nanet.demo import Loop
 from nanet.emulator_config import EmulatorConfig
-from nanet.machine import CorePlan
+from nanet.machine import CorePlan, plan_cores
 from nanet.netns import VethPair
 
 # Room for a pause of the engine's thread of 10 ms at 1.6 million packets a second. A socket has 64 MiB, about as much.
 RING_PACKETS = 16384
 XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": 2 * RING_PACKETS}  # a half is for sending
 DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
+REALTIME_PRIORITY = 50
 DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
 
 BackEnd = Literal["udp", "xdp", "dpdk"]
@@ -78,9 +79,11 @@ def chosen(text: str) -> tuple[Variant, ...]:
 
 
 def missing(variant: Variant) -> str | None:
-    """Why this link is not in this build; None: it is."""
+    """Why this link is not in this build, or not for this machine; None: it is."""
     from nanet import _core
 
+    if variant.realtime and plan_cores().engine is None:
+        return "no core for the engine alone, which real-time priority needs"
     if _core.build_info()["back_ends"].get(variant.back_end):
         return None
     return f"not in this build: nanet was built without {variant.back_end}"
@@ -97,6 +100,8 @@ def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tu
     engine["answers"]["endpoint"] = answers
     if variant.back_end != "udp":
         engine["answers"]["via"] = engine["links"][0]["name"]
+    if variant.realtime:
+        engine["cpu_cores"]["realtime_priority"] = REALTIME_PRIORITY
     if variant.spin is not None:
         engine["waiting"] = {"spin": variant.spin}
     emulator |= {"destinations": [f"udp://{pair.engine.address}:{loop.port}"], "answers": answers, "drain_ms": DRAIN_MS}

@@ -231,6 +231,7 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   config.receive_core = core(cores, "receive");
   config.process_core = core(cores, "process");
   config.send_core = core(cores, "send");
+  if (has(cores, "realtime_priority")) config.realtime_priority = get<int>(cores, "realtime_priority");
   const auto regions = get<nb::list>(dict, "memory_regions");
   for (const nb::handle link : get<nb::list>(dict, "links")) {
     config.links.push_back(engine_link_config(nb::cast<nb::dict>(link), regions));

@@ -112,7 +112,7 @@ def run(
     metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
-    from nanet import books, run_engine
+    from nanet import books, hops, run_engine
     from nanet import config as models
     from nanet.config_errors import validated
 
@@ -126,7 +126,8 @@ def run(
         counters, latency = result["counters"], result["latency_us"]
         _say(f"\n{counters['packets_accepted']:,} packets accepted, {counters['events_received']:,} events, "
              f"{counters['events_answered']:,} answered, {counters['rings_found']:,} rings")  # fmt: skip
-        _say(f"lost: {books.lost_text(result['losses'])}; refused: {books.lost_text(result['refusals'])}")
+        _say(f"lost: {books.lost_text(result['losses'])}; refused: {books.lost_text(result['refusals'])};"
+             f" unexplained: {hops.unexplained_text(result['balance']) or '0'}")  # fmt: skip
         if latency:
             _say(
                 f"residence p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"

@@ -12,6 +12,7 @@ import numpy as np
 from nanet import rich_map
 from nanet.histogram import Histogram
 from nanet.report import events, l0
+from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
@@ -117,6 +118,8 @@ def _books_section(result: Mapping[str, Any]) -> Section:
     rows.append(["sent", number(result["sent"]), "the sum of the lines above"])
     body = table(["events", "", ""], rows, numbers=[1], styles=styles)
     packets = [[name, number(counters[name])] for name in PACKET_ROWS if counters.get(name) or name == "packets_accepted"]
+    if balance := result["engine"].get("balance"):  # not in results of before
+        body += "<br>" + hop_table(balance)
     clean = len(packets) == 1
     body += "<br>" + table(["packets at the engine", ""], packets, numbers=[1])
     text = "Sent = answered + every named loss." + (" No packet was lost, late, doubled or refused." if clean else "")

@@ -10,6 +10,7 @@ from typing import Any
 from nanet.bench.compare import HALF
 from nanet.bench.tables import NAMES, peer_rates
 from nanet.histogram import Histogram
+from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 
@@ -131,13 +132,7 @@ def _balances(ran: Sequence[Mapping[str, Any]]) -> str:
         sheet = _last_balance(link)
         if sheet is None:
             continue
-        rows = [
-            [hop["hop"], hop["unit"], number(hop["in"]), number(hop["out"]), ", ".join(f"{k} {v:,}" for k, v in hop["named"].items()),
-             number(hop["unexplained"])]
-            for hop in sheet["hops"]
-        ]  # fmt: skip
-        columns = ["hop", "unit", "in", "out", "named", "unexplained"]
-        body = table(columns, rows, numbers=[2, 3, 5])
+        body = hop_table(sheet)
         parts.append(f"<details><summary>{escape(link['name'])}: {number(sheet['unexplained_packets'])} unexplained</summary>{body}</details>")  # fmt: skip
     return "".join(parts)
 

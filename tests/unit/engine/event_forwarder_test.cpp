@@ -318,7 +318,10 @@ TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
 
 TEST(ForwarderSetUp, TheEngineRefusesHalfAConfiguration) {
   EngineConfig config;
-  config.links.push_back({.name = "boards", .endpoint = "udp://127.0.0.1:0", .sources = {{.name = "board0"}}});
+  LinkConfig& link = config.links.emplace_back();
+  link.name = "boards";
+  link.endpoint = "udp://127.0.0.1:0";
+  link.sources.emplace_back().name = "board0";
   config.processor.kind = ProcessorKind::forward;
   EXPECT_THROW(Engine{config}, SetupError);
   config.processor.forward = ForwardConfig{.endpoint = "udp://127.0.0.1:9"};

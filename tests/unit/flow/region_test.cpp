@@ -2,11 +2,13 @@
 #include "nanet/flow/region.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "../refused_calls.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::flow {
@@ -46,6 +48,23 @@ TEST(Region, LockIsThereOrItsLackIsSaid) {
   const Region free({.name = "free", .bytes = 4096, .locked = false});
   EXPECT_FALSE(free.is_locked());
   EXPECT_TRUE(free.notes().empty());
+}
+
+// As where no huge page is free, nothing may be locked, and the kernel is older than 5.14, which cannot fill a mapping at once.
+TEST(Region, WithoutHugePagesAndLocksItWorksAndSaysSo) {
+  constexpr std::uint32_t kPopulateWrite = 23;
+  nanet::test::with_refused(
+      {{SYS_mmap, ENOMEM, 3, MAP_HUGETLB, MAP_HUGETLB}, {SYS_mlock, EPERM}, {SYS_madvise, EINVAL, 2, ~0u, kPopulateWrite}}, [] {
+        Region region({.name = "poor", .bytes = 3u << 20, .huge_pages = true});
+        EXPECT_NE(region.page_kind(), PageKind::huge);
+        EXPECT_TRUE(has_note(region, "'poor' has no reserved huge pages (2 of 2 MiB were asked for: Cannot allocate memory)"));
+        EXPECT_TRUE(has_note(region, "sysctl -w vm.nr_hugepages"));
+        // Sanitizers answer mlock themselves, and say that it is done.
+        EXPECT_EQ(!region.is_locked(), has_note(region, "is not locked (Operation not permitted, the memlock limit is "));
+        EXPECT_TRUE(is_all_zero(region));
+        std::memset(region.data(), 0xA5, region.bytes());
+        EXPECT_EQ(region.span()[region.bytes() - 1], std::byte{0xA5});
+      });
 }
 
 TEST(Region, ThrowsWhatItCannotMake) {

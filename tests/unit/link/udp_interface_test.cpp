@@ -51,5 +51,34 @@ TEST(UdpInterface, GoesDownAndComesBackAndIsGone) {
   EXPECT_TRUE(nothing.empty());
 }
 
+// The sender's kernel cuts packets up, and ours puts them together. Ours is the one that is asked for its MTU first, so both are small.
+TEST(UdpInterface, AnMtuTooSmallLosesNothing) {
+  if (const std::string why = why_no_hosts(); !why.empty()) {
+    std::cerr << "NOT RUN: a test of interfaces (" << why << ")\n";
+    return;
+  }
+  const Hosts hosts(1, 600);
+  UdpConfig config;
+  config.listen = Endpoint{"udp", kHere, kPort};
+  config.destinations = {Endpoint{"udp", kThere, 5001}};
+  UdpLink link(config);
+  std::optional<HostSocket> peer;
+  hosts.there([&] {
+    peer.emplace(kThere, 5001);
+    HostSocket sender(kThere, 5000);
+    for (std::uint32_t i = 0; i < 50; ++i) EXPECT_TRUE(sender.send(kHere, kPort, payload(i, 1168)));
+  });
+  Collector collector;
+  const std::vector<Got> got = collector.collect(link, 50);
+  ASSERT_EQ(got.size(), 50u);
+  for (std::uint32_t i = 0; i < 50; ++i) EXPECT_EQ(got[i].data, payload(i, 1168));
+  const Bytes data = payload(7, 1168);
+  const std::vector<TxPacket> packets(20, {data.data(), 1168, 0});
+  link.send(packets, 0);
+  for (std::size_t i = 0; i < packets.size(); ++i) EXPECT_EQ(peer->receive()->data, data);
+  EXPECT_EQ(link.stats().tx_packets, 20u);
+  EXPECT_EQ(link.stats().tx_dropped, 0u);
+}
+
 }  // namespace
 }  // namespace nanet::link::test

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hops of an engine from made-up readings: what is named, what is in flight, and what nobody accounts for."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from nanet import _core
+from nanet.config import EngineConfig
+from nanet.config_errors import validated
+from nanet.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, received, unexplained_text
+from nanet.metrics import STATS_HELP
+
+COUNTERS = [name for name, _, _ in _core.counter_table()]
+ANSWERS = {"endpoint": "udp://127.0.0.1:6300"}
+
+
+def config(**changes: Any) -> EngineConfig:
+    plain: dict[str, Any] = {
+        "version": 1, "memory_regions": [{"name": "m"}], "answers": ANSWERS,
+        "links": [{"name": "in", "endpoint": "udp://127.0.0.1:6200", "memory_region": "m", "sources": [{"name": "a"}]}],
+    }  # fmt: skip
+    return validated(EngineConfig, plain | changes)
+
+
+def link(name: str, **stats: int) -> dict[str, Any]:
+    return {"name": name, "stats": dict.fromkeys(STATS_HELP, 0) | stats, "faults": None}
+
+
+def reading(packets: int = 100, **counters: int) -> dict[str, Any]:
+    """So many packets of 16 events came and were answered, a packet each."""
+    known = {"packets_accepted": packets, "events_received": 16 * packets, "events_answered": 16 * packets, "answers_sent": packets}
+    links = [link("in", rx_packets=packets), link("answers", tx_packets=packets)]
+    return {"links": links, "counters": dict.fromkeys(COUNTERS, 0) | known | counters}
+
+
+def by_name(found: Any) -> dict[str, dict[str, Any]]:
+    return {line["hop"]: line for line in found}
+
+
+def test_nothing_lost() -> None:
+    balance = Balance(config()).end(reading())
+    assert balance["unexplained_packets"] == 0
+    assert list(by_name(balance["hops"])) == ["link", "decoder and buffers", "sequence numbers", "events", "answers"]
+    assert all(hop["named"] == {} for hop in balance["hops"])
+
+
+def test_each_loss_is_named_at_its_hop() -> None:
+    now = reading(packets_lost_network=3, packets_lost_kernel=2, packets_bad_checksum=1, packets_marker=6, answers_sent=101)
+    now["links"][0]["stats"] |= {"rx_packets": 107, "rx_kernel_dropped": 1, "rx_foreign": 4}
+    now["links"][1]["stats"] |= {"tx_dropped": 1}
+    balance = Balance(config()).end(now)
+    assert {name: hop["named"] for name, hop in by_name(balance["hops"]).items()} == {
+        "link": {"kernel_dropped": 1, "foreign": 4},
+        "decoder and buffers": {"packets_bad_checksum": 1, "packets_marker": 6},
+        "sequence numbers": {"packets_lost_kernel": 2, "packets_lost_network": 3},
+        "events": {},
+        "answers": {"tx_dropped": 1},
+    }
+    assert balance["unexplained_packets"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"packets_accepted": 99}, "1 packets at decoder and buffers"),
+        ({"packets_accepted": 101}, "-1 packets at decoder and buffers"),
+        ({"events_answered": 1590}, "10 events at events"),
+        ({"answers_sent": 104}, "4 packets at answers"),
+    ],
+)
+def test_what_is_in_no_counter_has_a_place(change: dict[str, int], where: str) -> None:
+    assert unexplained_text(Balance(config()).end(reading(**change))) == where
+
+
+def test_an_injector_has_books_of_its_own() -> None:
+    now = reading(97, packets_duplicate=4)
+    now["links"][0]["stats"]["rx_packets"] = 100
+    now["links"][0]["faults"] = {
+        "passed": 80, "lost": 2, "duplicated": 4, "reordered": 8, "corrupted": 0, "truncated": 0, "delayed": 6, "held": 1,
+    }  # fmt: skip
+    balance = Balance(config()).end(now)
+    hop = by_name(balance["hops"])["fault injector"]
+    assert (hop["in"], hop["out"], hop["named"]) == (104, 101, {"injected_loss": 2, "held": 1})
+    assert balance["unexplained_packets"] == 0
+    now["links"][0]["faults"]["passed"] = 79
+    assert unexplained_text(Balance(config()).end(now)) == "1 packets at fault injector"
+
+
+def test_merging_counts_parts_and_what_it_closed() -> None:
+    merged = config(
+        processor={"merge": {}},
+        links=[{"name": "in", "endpoint": "udp://127.0.0.1:6200", "memory_region": "m", "sources": [{"name": "a"}, {"name": "b", "source_sub_id": 1}]}],
+    )  # fmt: skip
+    now = reading(
+        parts_merged=1590, parts_late=10, events_complete=780, events_missing_parts=20, events_answered=780, events_discarded=20
+    )
+    balance = Balance(merged).end(now)
+    lines = by_name(balance["hops"])
+    assert (lines["event building"]["unit"], lines["event building"]["named"]) == ("parts", {"parts_late": 10})
+    assert (lines["events"]["in"], lines["events"]["out"], lines["events"]["named"]) == (800, 780, {"events_discarded": 20})
+    assert balance["unexplained_packets"] == 0
+
+
+def test_copies_and_answers_by_way_of_a_link() -> None:
+    copied = config(answers=ANSWERS | {"copies": ["udp://127.0.0.1:6301"], "via": "in"})
+    now = reading()
+    del now["links"][1]  # Engine.metrics has each link once
+    now["links"][0]["stats"]["tx_packets"] = 200
+    assert Balance(copied).end(now)["unexplained_packets"] == 0
+
+
+def test_counting_ends_at_the_decoder() -> None:
+    raw = {"name": "in", "endpoint": "udp://127.0.0.1:6200", "memory_region": "m", "protocol": "raw"}
+    counting = config(answers=None, processor={"kind": "count"}, links=[raw])
+    now = reading()
+    del now["links"][1]
+    assert [hop["hop"] for hop in Balance(counting).end(now)["hops"]] == ["link", "decoder and buffers"]
+
+
+def test_what_is_in_flight_becomes_unexplained_when_it_stays() -> None:
+    now_s = [100.0]
+    balance = Balance(config(), lambda: now_s[0])
+    stuck = reading(events_answered=1500)
+    assert by_name(balance.look(stuck))["events"]["in_flight"] == 100
+    now_s[0] += IN_FLIGHT_S / 2
+    assert by_name(balance.look(stuck))["events"]["unexplained"] == 0
+    now_s[0] += IN_FLIGHT_S / 2
+    line = by_name(balance.look(stuck))["events"]
+    assert (line["in_flight"], line["unexplained"]) == (0, 100)
+    line = by_name(balance.look(reading(1000, events_answered=15_950)))["events"]  # it went on: 50 are on their way
+    assert (line["in_flight"], line["unexplained"]) == (50, 0)
+
+
+def test_what_comes_from_nowhere_is_unexplained() -> None:
+    now_s = [100.0]
+    balance = Balance(config(), lambda: now_s[0])
+    more = reading(events_answered=1700)
+    assert by_name(balance.look(more))["events"]["in_flight"] == 0  # readings are no instant
+    now_s[0] += IN_FLIGHT_S
+    assert by_name(balance.look(copy.deepcopy(more)))["events"]["unexplained"] == -100
+
+
+def test_looks_do_not_pile_up() -> None:
+    now_s = [0.0]
+    balance = Balance(config(), lambda: now_s[0])
+    for _ in range(1000):
+        now_s[0] += 0.1
+        balance.look(reading())
+    assert len(balance._looks) <= 10 * IN_FLIGHT_S + 2
+
+
+def test_the_interface_counts_from_the_start() -> None:
+    xdp = {"name": "in", "endpoint": "xdp://127.0.0.1:6200", "memory_region": "m", "sources": [{"name": "a"}], "interface": "lo"}
+    assert received("lo")[0] >= 0
+    assert received("no-such-if") == (0, 0)
+    [hop, *_] = EngineHops(config(links=[xdp])).read(reading())
+    assert (hop.name, hop.unit, hop.unexplained) == ("interface lo", "frames", 0)
+    assert interface_of(config().links[0]) is None  # loopback
