@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_links import comparison
+from made_up_links import cable, comparison, long_run, run
 from nanet import results
-from nanet.bench import arp, compare, links, realtime, spead2_peer, tables, testpmd, watch
+from nanet.bench import alone, arp, compare, hops, links, realtime, spead2_peer, tables, testpmd, watch
 from nanet.config_errors import ConfigError
 from nanet.demo import Loop
 from nanet.machine import CorePlan
@@ -83,7 +83,10 @@ def test_sockperf_before_and_after() -> None:
 
 
 def test_ratios() -> None:
-    link = {"critical_rate_packets_per_s": 1.5e6, "loads": [{}], "latency_us": {"p50": 5.7, "p99_9": 19.2}}
+    link = {
+        "critical_rate_packets_per_s": 1.5e6, "loads": [{}], "latency_us": {"p50": 5.7, "p99_9": 19.2},
+        "alone": {"critical_rate_packets_per_s": 2e6}, "one_in_flight": {"latency_us": {"p50": 4.5, "p99_9": 8.0}},
+    }  # fmt: skip
     peers = comparison()["peers"]
     found = compare.ratios(link, peers)
     assert found == {
@@ -91,9 +94,15 @@ def test_ratios() -> None:
         "ratio_to_testpmd": 2.107,
         "p50_above_sockperf_us": 1.5,
         "p99_9_ratio_to_sockperf": 1.2,
+        "alone_ratio_to_spead2": None,
+        "alone_ratio_to_testpmd": 2.809,
+        "one_in_flight_p50_above_sockperf_us": 0.3,
+        "one_in_flight_p99_9_ratio_to_sockperf": 0.5,
     }
     peers["spead2"]["critical_rate_packets_per_s"] = 5e5
     assert compare.ratios(link, peers)["ratio_to_spead2"] == 3.0
+    assert compare.ratios(link, peers)["alone_ratio_to_spead2"] == 4.0
+    assert compare.ratios(link | {"alone": None, "one_in_flight": None}, peers)["alone_ratio_to_spead2"] is None
     assert compare.ratios(link | {"loads": []}, peers)["p50_above_sockperf_us"] is None
 
 
@@ -113,11 +122,39 @@ def test_tables_fit_a_terminal(make: Any) -> None:
     assert "unexplained packets: 0 of 36,000 in 36 runs" in text
 
 
+def test_a_long_run_names_what_was_lost() -> None:
+    text = "\n".join(tables.long_run_lines("xdp", long_run(lost=16)))
+    assert "xdp: 1,000 packets in 12.5 s at 90 % of its critical rate; lost events_lost 16" in text
+    assert "emulator stopped 3 times, 1 ms in all, at most 0.9 ms" in text
+    assert "waited 20 ms" in " ".join(text.split())
+    assert "sequence numbers       1,000      1,000" in text
+    assert max(len(line) for line in text.splitlines()) <= tables.WIDTH
+
+
+def test_a_link_alone() -> None:
+    """What is received is what counts: no answers, so no events hop, and a missing packet has a name."""
+    variant = links.chosen("gro")[0]
+    engine, emulator = alone.configs(variant, Loop(), variant.pair(), CorePlan(None, None, frozenset({0})))
+    assert (engine.processor.kind, engine.answers, emulator.answers) == ("count", None, None)
+    good = run(answers={"tx_packets": 0})
+    result = alone.joined(good["emulator"] | {"sent": 16_000}, good["engine"])
+    assert (result["lost"], sum(result["losses"].values())) == (0, 0)
+    sheet = hops.sheet_alone(result, cable())
+    assert [hop["hop"] for hop in sheet["hops"]][-1] == "sequence numbers"
+    assert sheet["unexplained_packets"] == 0
+    less = run(counters={"packets_accepted": 990, "packets_lost_kernel": 7})
+    assert alone.joined(less["emulator"] | {"sent": 16_000}, less["engine"])["losses"]["lost_at_an_end"] == 3
+    assert hops.sheet_alone(alone.joined(less["emulator"] | {"sent": 16_000}, less["engine"]), cable())["unexplained_packets"] > 0
+
+
 def test_verdict() -> None:
     result = comparison()
     assert compare.kept(result)
     assert not compare.kept(result | {"unexplained_packets": 1})
     result["links"][1]["loads"][2]["lost"] = 1
+    assert not compare.kept(result)
+    result = comparison()
+    result["links"][0]["long_run"] = long_run(lost=16)
     assert not compare.kept(result)
     result = comparison()
     result["links"][0]["critical_rate_events_per_s"] = 0.0
@@ -131,6 +168,10 @@ def test_csv(tmp_path: Path) -> None:
     assert rows["gro", "critical_rate"] == 24e6
     assert rows["xdp@50%", "rate"] == 8e6
     assert rows["xdp@90%", "lost"] == 0
+    assert rows["xdp@1-in-flight", "latency_min"] > 0
+    assert rows["xdp", "alone_critical_rate_packets"] == 2e6
+    assert rows["xdp", "alone_ratio_to_spead2"] == 3.6
+    assert rows["xdp@90%-long", "packets"] == 1000
     assert rows["sockperf-spinning", "latency_p99_9"] == 16.0
     assert rows["testpmd-af_xdp", "forwarded_packets"] == 712_000
     assert not any(case.startswith(("dpdk", "spead2")) for case, _ in rows)

@@ -75,6 +75,12 @@ def sheet(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
     }
 
 
+def sheet_alone(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
+    """The same of a run without processor and answers (result: of alone.run)."""
+    hops = [*_there(result, cable), *_taken(result)]
+    return {"hops": [hop.plain() for hop in hops], "unexplained_packets": sum(abs(hop.unexplained) for hop in hops)}
+
+
 def unexplained_text(balance: Mapping[str, Any]) -> str:
     """`3 at boards' interface, -1 at decoder`, or nothing."""
     return ", ".join(f"{hop['unexplained']} {hop['unit']} at {hop['hop']}" for hop in balance["hops"] if hop["unexplained"])
@@ -102,18 +108,26 @@ def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     return [sent, Hop("cable", on_wire, arrived), received]
 
 
-def _decoded(result: Mapping[str, Any]) -> list[Hop]:
-    """From the link to the answer: decoder, sequence numbers, event building, events."""
+def _taken(result: Mapping[str, Any]) -> list[Hop]:
+    """From the link to the processor: decoder, sequence numbers."""
     emulator, engine = result["emulator"], result["engine"]
-    counters, merged = engine["counters"], engine["config"]["processor"]["merge"] is not None
+    counters = engine["counters"]
     good = int(counters["packets_accepted"])
     refused = {name: int(counters[name]) for name in (*books.PACKET_REFUSALS, "packets_clop_full", "packets_marker")}
-    hops = [Hop("decoder and buffers", int(engine["links"][0]["stats"]["rx_packets"]), good, refused)]
+    decoded = Hop("decoder and buffers", int(engine["links"][0]["stats"]["rx_packets"]), good, refused)
     lost = {name: int(counters[name]) for name in books.PACKET_LOSSES}
     numbered = Hop("sequence numbers", int(emulator["packets_sent"]), good, lost)
     if counters["packets_marker"] < MARKERS * int(emulator["config"]["boards"]):  # without end marker the end is not known
         _name(numbered, LOST_AT_AN_END, engine["links"][0]["stats"]["rx_kernel_dropped"] * SUPER_PACKETS_MAX)
-    hops.append(numbered)
+    return [decoded, numbered]
+
+
+def _decoded(result: Mapping[str, Any]) -> list[Hop]:
+    """From the link to the answer: decoder, sequence numbers, event building, events."""
+    emulator, engine = result["emulator"], result["engine"]
+    counters, merged = engine["counters"], engine["config"]["processor"]["merge"] is not None
+    hops = _taken(result)
+    numbered = hops[-1]
     if merged:
         late = {name: int(counters[name]) for name in ("parts_late", "parts_duplicate", "parts_no_room")}
         hops.append(Hop("event building", int(counters["events_received"]), int(counters["parts_merged"]), late, "parts"))

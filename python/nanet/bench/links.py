@@ -18,9 +18,11 @@ from nanet.netns import VethPair
 RING_PACKETS = 16384
 XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": 2 * RING_PACKETS}  # a half is for sending
 DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
+ANSWER_FRAMES = 4096  # of the emulator
 DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
 
 BackEnd = Literal["udp", "xdp", "dpdk"]
+Boards = Literal["socket", "answers-xdp", "xdp"]  # how the emulator sends, and takes answers in
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Variant:
     coalesced: bool = False  # super-packets cross the cable in one piece
     engine_address: bool = True  # the engine's kernel has the address
     realtime: bool = False  # the engine's thread runs under SCHED_FIFO
+    boards: Boards = "socket"
 
     def pair(self) -> VethPair:
         """The cable for this link, not made yet."""
@@ -48,19 +51,19 @@ VARIANTS = (
     Variant("realtime", "as gro, its thread under SCHED_FIFO", coalesced=True, realtime=True),
     Variant(
         "xdp", "AF_XDP, program in the driver, the kernel copies", "xdp",
-        {"interface": "engine0", "xdp": {"attach": "driver"} | XDP},
+        {"interface": "engine0", "xdp": {"attach": "driver"} | XDP}, boards="xdp",
     ),
     Variant(
         "xdp-generic", "AF_XDP, program behind the driver, the kernel copies", "xdp",
-        {"interface": "engine0", "xdp": {"attach": "generic"} | XDP},
+        {"interface": "engine0", "xdp": {"attach": "generic"} | XDP}, boards="xdp",
     ),
     Variant(
         "dpdk-af_packet", "DPDK over a packet socket (net_af_packet)", "dpdk",
-        {"dpdk": {"device": "net_af_packet0,iface=engine0"} | DPDK}, engine_address=False,
+        {"dpdk": {"device": "net_af_packet0,iface=engine0"} | DPDK}, engine_address=False, boards="xdp",
     ),
     Variant(
         "dpdk-af_xdp", "DPDK over AF_XDP (net_af_xdp)", "dpdk",
-        {"dpdk": {"device": "net_af_xdp0,iface=engine0,start_queue=0,queue_count=1"} | DPDK}, engine_address=False,
+        {"dpdk": {"device": "net_af_xdp0,iface=engine0,start_queue=0,queue_count=1"} | DPDK}, engine_address=False, boards="xdp",
     ),
 )  # fmt: skip
 NAMES = tuple(variant.name for variant in VARIANTS)
@@ -100,4 +103,7 @@ def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tu
     if variant.spin is not None:
         engine["waiting"] = {"spin": variant.spin}
     emulator |= {"destinations": [f"udp://{pair.engine.address}:{loop.port}"], "answers": answers, "drain_ms": DRAIN_MS}
+    if variant.boards != "socket":
+        boards = "frames" if variant.boards == "xdp" else "socket"
+        emulator["xdp"] = {"interface": pair.boards.interface, "boards": boards, "frame_count": ANSWER_FRAMES}
     return validated(EngineConfig, engine), validated(EmulatorConfig, emulator)
