@@ -54,6 +54,21 @@ def test_each_link_has_a_valid_configuration(variant: links.Variant) -> None:
     assert (engine.waiting.spin == 0) == (variant.name == "blocking")
 
 
+def test_how_the_boards_send() -> None:
+    (xdp,), (gro,) = links.chosen("xdp"), links.chosen("gro")
+    one, many = Loop(burst_packets=1), Loop(burst_packets=32)
+    auto = "answers-xdp" if links.has_xdp() else "socket"
+    assert [links.boards_of(xdp, loop) for loop in (one, many)] == [auto, "socket"]
+    assert [links.boards_of(gro, loop) for loop in (one, many)] == ["socket", "socket"]
+    forced = links.sent_to((xdp, gro), "xdp")
+    assert [links.boards_of(variant, many) for variant in forced] == ["xdp", "socket"]  # the cable of gro carries super-packets
+    _, emulator = links.configs(forced[0], many, xdp.pair(), CorePlan(None, None, frozenset({0})))
+    assert emulator.xdp is not None
+    assert (emulator.xdp.interface, emulator.xdp.boards) == ("boards0", "frames")
+    with pytest.raises(ConfigError, match="boards cannot go via 'pigeon'"):
+        links.sent_to((xdp,), "pigeon")
+
+
 def test_testpmd_sums_its_ports() -> None:
     text = SHOWN.format(a=100, b=20) + SHOWN.format(a=300, b=7) + SHOWN.format(a=1, b=1).split("statistics for port 1")[0]
     assert testpmd.shows(text) == [120, 307]
@@ -127,7 +142,7 @@ def test_a_long_run_names_what_was_lost() -> None:
     assert "xdp: 1,000 packets in 12.5 s at 90 % of its critical rate; lost events_lost 16" in text
     assert "emulator stopped 3 times, 1 ms in all, at most 0.9 ms" in text
     assert "waited 20 ms" in " ".join(text.split())
-    assert "sequence numbers       1,000      1,000" in text
+    assert "decoder and buffers 1,006 1,000 packets_marker 6 0" in " ".join(text.split())
     assert max(len(line) for line in text.splitlines()) <= tables.WIDTH
 
 

@@ -56,6 +56,7 @@ class Bench:
         self.variant, self.pair, self.cores = variant, pair, cores
         self.notes: list[str] = []
         self.path = ""
+        self.boards: links.Boards = "auto"
         self.runs = self.packets = self.unexplained = 0
         self.where: list[str] = []
 
@@ -92,6 +93,7 @@ class Bench:
     def _book(self, result: Mapping[str, Any], loop: Loop) -> None:
         engine, balance = result["engine"], result["balance"]
         self.path = engine["links"][0]["path"]
+        self.boards = links.boards_of(self.variant, loop)
         self.notes += [note for note in engine["notes"] if note not in self.notes]
         self.runs += 1
         self.packets += int(result["emulator"]["packets_sent"])
@@ -123,7 +125,7 @@ def run_latency(comparison: Comparison, say: Say) -> dict[str, Any]:
 def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *, shares: tuple[float, ...]) -> dict[str, Any]:
     """Everything of one link; with `reason` where it cannot run here."""
     entry: dict[str, Any] = {
-        "name": variant.name, "what": variant.what, "path": None, "reason": links.missing(variant),
+        "name": variant.name, "what": variant.what, "path": None, "boards": None, "reason": links.missing(variant),
         "critical_rate_events_per_s": None, "critical_rate_packets_per_s": None, "limited_by": None, "latency_us": None,
         "loads": [], "one_in_flight": None, "alone": None, "long_run": None, "steps": [], "runs": 0, "packets_sent": 0, "unexplained_packets": 0, "unexplained_at": [], "notes": [],
     }  # fmt: skip
@@ -176,6 +178,7 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
     at_critical = [step["latency_us"] for step in found["steps"] if step["rate_events_per_s"] == critical]
     return found | {
         "path": bench.path,
+        "boards": bench.boards,
         "reason": None,
         "critical_rate_packets_per_s": critical / search.loop.events_per_packet * search.loop.boards,
         "latency_us": half[0]["latency_us"] if half else at_critical[0] if at_critical else None,

@@ -52,6 +52,13 @@ AloneOption = Annotated[
         help="With --link: also the rate of each link alone, which receives and counts and does nothing else, as spead2 does.",
     ),
 ]
+BoardsViaOption = Annotated[
+    str,
+    typer.Option(
+        "--boards-via", metavar="auto|socket|answers-xdp|xdp",
+        help="With --link: how the emulator sends and takes answers in; auto: what disturbs least. Links with super-packets keep sockets.",
+    ),
+]  # fmt: skip
 LongRunOption = Annotated[
     float,
     typer.Option("--long-run", metavar="PACKETS", min=0.0, help="With --link: one more run of so many packets, e.g. 1e8; 0: none."),
@@ -75,6 +82,7 @@ def bench_rate(
     link: LinkOption = None,
     peers: PeersOption = True,
     alone: AloneOption = True,
+    boards_via: BoardsViaOption = "auto",
     long_run: LongRunOption = 0.0,
     share: ShareOption = 0.9,
     lowest: Lowest = None,
@@ -109,7 +117,7 @@ def bench_rate(
         search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
     if link is not None:
         more = {"alone": alone, "long_run_packets": long_run, "long_run_share": share}
-        _compare("rate", link, peers, search, short, out, json_file, csv_file, more=more)
+        _compare("rate", link, peers, search, short, out, json_file, csv_file, boards_via, more=more)
     result = rate.run(search, _say)
     critical = result["critical_rate_events_per_s"]
     _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
@@ -122,6 +130,7 @@ def bench_latency(
     rate: Rate = 1e6,
     link: LinkOption = None,
     peers: PeersOption = True,
+    boards_via: BoardsViaOption = "auto",
     lowest: Lowest = None,
     highest: Highest = 40e6,
     burst: Burst = 1,
@@ -161,7 +170,7 @@ def bench_latency(
         from nanet.bench.rate import RateSearch
 
         search = RateSearch(loop, lowest or 1e5, highest, 4, 1, 0.3) if short else RateSearch(loop, lowest or 1e5, highest, 9)
-        _compare("latency", link, peers, search, short, out, json_file, csv_file, repeats, duration)
+        _compare("latency", link, peers, search, short, out, json_file, csv_file, boards_via, repeats, duration)
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:
         bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
@@ -209,12 +218,12 @@ def bench_rings(
 
 def _compare(
     kind: str, names: str, peers: bool, search: Any, short: bool, out: Path, json_file: Path | None, csv_file: Path | None,
-    repeats: int = 3, duration_s: float = 5.0, more: Mapping[str, Any] | None = None,
+    boards_via: str, repeats: int = 3, duration_s: float = 5.0, more: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Compares links, prints the table, writes the files, and ends the command."""
     from nanet.bench import compare, links, tables
 
-    chosen, every = links.chosen(names), names.strip() == "all"
+    chosen, every = links.sent_to(links.chosen(names), boards_via), names.strip() == "all"
     comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s, peers=peers, **(more or {}))
     if short:
         comparison = replace(comparison, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0)
