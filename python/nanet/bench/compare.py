@@ -26,6 +26,7 @@ Say = Callable[[str], None]
 Sheet = Callable[[Mapping[str, Any], hops.Cable], dict[str, Any]]
 PROBE_S = 0.2
 HALF = 0.5  # the load whose latency stands for a link
+ALONE_HIGHER = 3.0  # how much higher the search of a link alone goes
 LONG_RUN_MAX_S = 1800.0
 LONG_RUN_ROWS = (("packets", "packets"), ("lost", "events"), ("kernel_dropped", "packets"), ("engine_core_wait_s", "s"))
 KEPT_US = ("min", "p50", "p90", "p99", "p99_9", "p99_99", "max")
@@ -196,6 +197,7 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
 
 def _alone(bench: Bench, search: RateSearch, say: Say) -> dict[str, Any]:
     """The critical rate of the link without processor and answers."""
+    search = replace(search, highest=ALONE_HIGHER * search.highest)
     found = rate.find(search, lambda at: bench.trial_alone(rate.loop_at(at, search)), lambda line: say(f"{line}  (link alone)"))
     packets = float(found["critical_rate_events_per_s"]) / search.loop.events_per_packet * search.loop.boards
     return {"critical_rate_packets_per_s": packets, "limited_by": found["limited_by"], "steps": found["steps"]}
