@@ -16,8 +16,8 @@ from nanet.netns import VethPair
 
 # Room for a pause of the engine's thread of 10 ms at 1.6 million packets a second. A socket has 64 MiB, about as much.
 RING_PACKETS = 16384
-# A quarter of that, which is nanet's default: frames are used in turn, so that with more of them the kernel writes each into cold memory.
-XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": RING_PACKETS // 2}  # a half is for sending
+# AF_XDP: a half of that. Frames are used in turn, so that with more of them the kernel writes each into cold memory, on the sender's core here.
+XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": RING_PACKETS}  # a half is for sending
 DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
 ANSWER_FRAMES = 4096  # of the emulator
 DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
