@@ -26,7 +26,7 @@ INSTALL = "apt-get install libboost-dev libdivide-dev && pip install --no-binary
 PORT = 7148
 HEAP_BYTES = 1 << 20
 KEPT_SHARE = 0.95  # of the rate that the sender must have kept
-LOWEST, HIGHEST = 1e4, 2e6  # packets/s
+LOWEST, HIGHEST = 1e4, 8e6  # packets/s
 READY_WITHIN_S, LATE_S = 20.0, 5.0
 STARTS_S = 0.05  # of the sender, which does not count
 
