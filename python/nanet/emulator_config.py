@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from nanet.config_base import Byte, Core, Endpoint, Model, problem, setting
+from nanet.config_base import Byte, Core, Endpoint, Model, check_power_of_two, problem, setting
 from nanet.config_errors import load_document, validated
 from nanet.config_rich import Decision
 from nanet.emulator_detectors import Detectors
@@ -89,6 +89,26 @@ class MonteCarlo(Model):
         return self
 
 
+class XdpPath(Model):
+    """Answers, and packets too if wanted, through AF_XDP instead of sockets, so that they cost the emulator less."""
+
+    interface: str = setting(..., "Interface that has the address of answers", min_length=1, max_length=15)
+    boards: Literal["socket", "frames"] = setting(
+        "socket",
+        "What the boards send through. socket: messages of many packets that the kernel cuts, cheapest at high rates; frames: each packet"
+        " a frame of its own without UDP checksum, cheapest for a packet at a time",
+    )
+    frame_count: int = setting(
+        16384, "Frames, a power of two; with boards frames a half is for sending", unit="frames", ge=64, le=1 << 20,
+        too_small="answers are lost while the emulator's thread is stopped", too_big="memory that no cache holds",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _shape(self) -> XdpPath:
+        check_power_of_two("frame_count", self.frame_count, "the kernel's rings are")
+        return self
+
+
 class EmulatorConfig(Decision):
     """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock.
 
@@ -105,6 +125,7 @@ class EmulatorConfig(Decision):
         ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers"
     )
     answers: Endpoint | None = setting("udp://127.0.0.1:6300", "Where answers are received and checked; null: nowhere")
+    xdp: XdpPath | None = setting(None, "Receive answers, or send too, through AF_XDP; null: sockets both ways")
     rate_events_per_s: float = setting(
         1e6, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0, le=1e9
     )
@@ -159,6 +180,8 @@ class EmulatorConfig(Decision):
         if self.pause_s > 0.0 and self.spill_s == 0.0:
             raise problem("pause_s is set but spill_s is 0", "a pause stands between spills", "set spill_s, or pause_s to 0")
         self._check_l0()
+        if self.xdp is not None and self.answers is None:
+            raise problem("xdp without answers", "the answers are what comes through it", "give answers, or leave xdp out")
         if self.answers in self.destinations:
             raise problem(f"answers and a destination are both {self.answers}", "one port cannot be both", "change one")
         return self

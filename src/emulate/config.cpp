@@ -61,6 +61,8 @@ void validate(const EmulatorConfig& config) {
           "each board needs to know where to send", "give one for all, or one a board");
   require(!config.endpoints.empty() || config.answers.has_value(), "neither endpoints nor answers are given",
           "there is nothing to do", "give at least one of them");
+  require(!config.xdp || config.answers.has_value(), "xdp without answers", "the answers are what comes through it",
+          "give answers, or leave xdp out");
   require(!config.detectors || !config.endpoints.empty(), "detectors without boards", "they see the events that the boards send",
           "give endpoints");
   require(!config.detectors || config.rate_events_per_s > 0, "detectors, but rate_events_per_s is 0",

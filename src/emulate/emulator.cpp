@@ -6,6 +6,7 @@
 
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/thread.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::emulate {
@@ -33,17 +34,40 @@ Schedule make_schedule(const EmulatorConfig& config) {
                   std::move(arrivals));
 }
 
-link::UdpConfig link_config(const EmulatorConfig& config, std::uint32_t packet_bytes) {
+std::vector<link::Endpoint> destinations(const EmulatorConfig& config) {
+  std::vector<link::Endpoint> found;
+  for (std::uint32_t board = 0; board < config.boards && !config.endpoints.empty(); ++board) {
+    found.push_back(link::parse_endpoint(config.endpoints[config.endpoints.size() == 1 ? 0 : board]));
+  }
+  if (config.detectors) found.push_back(link::parse_endpoint(config.detectors->endpoint));
+  return found;
+}
+
+bool answers_have_own_link(const EmulatorConfig& config) {
+  return config.xdp && config.xdp->boards == XdpPath::Boards::socket && !config.endpoints.empty();
+}
+
+std::unique_ptr<link::Link> open_xdp_link(const EmulatorConfig& config, std::uint32_t packet_bytes) {
+  link::XdpConfig xdp;
+  xdp.name = "emulator";
+  xdp.listen = link::parse_endpoint(*config.answers);
+  if (!answers_have_own_link(config)) xdp.destinations = destinations(config);
+  xdp.interface = config.xdp->interface;
+  xdp.frame_count = config.xdp->frame_count;
+  xdp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
+  xdp.checksum = link::XdpChecksum::absent;
+  return link::open_xdp(xdp);
+}
+
+std::unique_ptr<link::Link> open_link(const EmulatorConfig& config, std::uint32_t packet_bytes) {
+  if (config.xdp && !answers_have_own_link(config)) return open_xdp_link(config, packet_bytes);
   link::UdpConfig udp;
   udp.name = "emulator";
-  if (config.answers) udp.listen = link::parse_endpoint(*config.answers);
-  for (std::uint32_t board = 0; board < config.boards && !config.endpoints.empty(); ++board) {
-    udp.destinations.push_back(link::parse_endpoint(config.endpoints[config.endpoints.size() == 1 ? 0 : board]));
-  }
-  if (config.detectors) udp.destinations.push_back(link::parse_endpoint(config.detectors->endpoint));
+  if (config.answers && !config.xdp) udp.listen = link::parse_endpoint(*config.answers);
+  udp.destinations = destinations(config);
   udp.rx_socket_bytes = config.answers_socket_bytes;
   udp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
-  return udp;
+  return std::make_unique<link::UdpLink>(udp);
 }
 
 link::UdpConfig decision_link_config(const EmulatorConfig& config) {
@@ -68,11 +92,14 @@ Emulator::Emulator(const EmulatorConfig& config) : config_(config), stalls_(conf
   }
   const std::uint64_t outstanding = sends ? config.outstanding_events / config.events_per_packet + 1 : 1;
   book_.emplace(pool_keys, config.events_per_packet, outstanding, config.first_timestamp);
-  link_ = std::make_unique<link::UdpLink>(link_config(config, sends ? sample_->packet_bytes() : 0));
+  const std::uint32_t packet_bytes = sends ? sample_->packet_bytes() : 0;
+  link_ = open_link(config, packet_bytes);
+  if (answers_have_own_link(config)) answers_link_ = open_xdp_link(config, packet_bytes);
   if (sends) tel62_.emplace(config, *schedule_, *sample_, *book_, *link_);
   if (config.answers) {
     const bool check = sends && config.answer_check == AnswerCheck::primitive;
-    checker_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, *link_, stalls_, course_);
+    checker_.emplace(config, *book_, check ? sample_->primitive_ids() : std::span<const std::uint16_t>{}, answers_link(), stalls_,
+                     course_);
   }
   if (config.detectors) {
     detectors_.emplace(*config.detectors, *schedule_, config.first_timestamp, config.monte_carlo.seed, *link_, config.boards);
@@ -217,6 +244,27 @@ std::uint64_t Emulator::look() {
 
 std::uint64_t Emulator::events_sent() const { return tel62_ ? tel62_->packets_sent() * config_.events_per_packet : 0; }
 
+// What is received counts on one link, what is sent on the other.
+link::LinkStats Emulator::link_stats() const {
+  link::LinkStats stats = answers_link().stats();
+  if (!answers_link_) return stats;
+  const link::LinkStats sent = link_->stats();
+  stats.tx_packets = sent.tx_packets;
+  stats.tx_bytes = sent.tx_bytes;
+  stats.tx_calls = sent.tx_calls;
+  stats.tx_refused = sent.tx_refused;
+  stats.tx_dropped = sent.tx_dropped;
+  return stats;
+}
+
+std::vector<std::string> Emulator::notes() const {
+  std::vector<std::string> notes = link_->notes();
+  if (answers_link_) {
+    for (std::string& note : answers_link_->notes()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 EmulatorSnapshot Emulator::snapshot() const {
   EmulatorSnapshot snapshot;
   snapshot.phase = phase_.load(std::memory_order_acquire);
@@ -242,7 +290,7 @@ EmulatorSnapshot Emulator::snapshot() const {
     snapshot.decision_latency = decisions_->latency();
     snapshot.decisions_kernel_dropped = decision_link_->stats().rx_kernel_dropped;
   }
-  snapshot.link = link_->stats();
+  snapshot.link = link_stats();
   snapshot.stalls = stalls_.snapshot();
   snapshot.course = course_.snapshot();
   return snapshot;

@@ -46,7 +46,7 @@ void put(std::byte* out, std::uint64_t word) {
 
 }  // namespace
 
-UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from) {
+UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum) : checksum_(checksum) {
   write_ethernet_header(bytes_.data(), from, MacAddress{});
   write_ipv4_udp_headers(bytes_.data() + kIpAt, flow, {}, 0);
   for (const std::size_t offset : {kIpAt + 2, kIpAt + 10, kUdpAt + 4, kUdpAt + 6})
@@ -64,6 +64,7 @@ void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const st
   put(out + kIpAt + 2, ip_bytes);
   put(out + kIpAt + 10, fold(ip_sum_ + ip_bytes));
   put(out + kUdpAt + 4, udp_bytes);
+  if (checksum_ == UdpChecksum::absent) return;  // the template's 0 stays
   const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
   put(out + kUdpAt + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum
 }

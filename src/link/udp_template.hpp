@@ -13,18 +13,22 @@
 
 namespace nanet::link {
 
+enum class UdpChecksum : std::uint8_t { present, absent };
+
 class UdpTemplate {
  public:
   // The identification of every packet is 0, which RFC 6864 allows where fragments are forbidden.
-  UdpTemplate(const UdpFlow& flow, const MacAddress& from);
+  explicit UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum = UdpChecksum::present);
 
-  // Writes the kFrameHeaderBytes before `payload` (at most kUdpPayloadMax bytes) of a frame to the neighbour `to`, with right checksums.
+  // Writes the kFrameHeaderBytes before `payload` (at most kUdpPayloadMax bytes) of a frame to the neighbour `to`, with right checksums;
+  // absent: UDP's is 0, which means that there is none.
   void write(std::byte* out, const MacAddress& to, std::span<const std::byte> payload) const;
 
  private:
   std::array<std::byte, kFrameHeaderBytes> bytes_;  // of a packet without payload
   std::uint64_t ip_sum_;                            // of the words that do not depend on the payload
   std::uint64_t udp_sum_;
+  UdpChecksum checksum_;
 };
 
 }  // namespace nanet::link

@@ -162,7 +162,8 @@ def test_bench_latency_of_a_link(tmp_path: Path) -> None:
     assert (link["name"], link["reason"], link["unexplained_packets"]) == ("gro", None, 0)
     assert link["critical_rate_events_per_s"] >= 1e4
     assert [load["share"] for load in link["loads"]] == [0.1, 0.5, 0.9]
-    for load in link["loads"]:
+    assert (link["alone"], link["long_run"], link["boards"]) == (None, None, "socket")
+    for load in [*link["loads"], link["one_in_flight"]]:
         assert load["latency_us"]["min"] <= load["latency_us"]["p50"] <= load["latency_us"]["max"]
         assert len(load["runs"][0]["balance"]["hops"]) == 10
     assert set(result["peers"]) == {"sockperf", "spead2", "testpmd"}
@@ -176,7 +177,7 @@ def test_every_link_of_this_build_balances(tmp_path: Path) -> None:
         if pair is None:
             return
     done = nanet(
-        "bench", "rate", "--link", "all", "--no-peers", "--short", "--lowest", "1e4", "--highest", "1e5", "--out", tmp_path, "--json",
+        "bench", "rate", "--link", "all", "--no-peers", "--no-alone", "--short", "--lowest", "1e4", "--highest", "1e5", "--out", tmp_path, "--json",
         tmp_path / "r.json", expect=None, timeout_s=280,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -194,6 +195,43 @@ def test_every_link_of_this_build_balances(tmp_path: Path) -> None:
             warnings.warn(f"NOT RUN: {variant.name}: {link['reason']}", stacklevel=1)
     assert all(link["reason"] is None for link in result["links"][:4]), done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if "---" not in line and "report" not in line) <= 100
+
+
+@pytest.mark.parametrize("boards", ["socket", "answers-xdp", "xdp"])
+def test_boards_by_every_way_links_alone_and_a_long_run(tmp_path: Path, boards: str) -> None:
+    """However the emulator sends and receives, each packet has its place in the sheet, alone and in a long run too."""
+    name = "spinning"
+    if boards != "socket" and not _core.build_info()["back_ends"]["xdp"]:
+        warnings.warn(f"NOT RUN: boards by {boards}: nanet was built without xdp", stacklevel=1)
+        return
+    with a_pair() as pair:
+        if pair is None:
+            return
+    done = nanet(
+        "bench", "rate", "--link", name, "--no-peers", "--short", "--lowest", "1e4", "--highest", "1e5", "--boards-via", boards,
+        "--long-run", "2000", "--share", "0.8", "--out", tmp_path, "--json", tmp_path / "r.json", "--csv", tmp_path / "f.csv", expect=None,
+        timeout_s=120,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr  # 1: a busy machine lost something
+    result = json.loads((tmp_path / "r.json").read_text())
+    check_keys(result, "bench rate --link")
+    assert result["unexplained_packets"] == 0, done.stdout
+    (link,) = result["links"]
+    assert (link["boards"], link["unexplained_at"]) == (boards, [])
+    assert link["alone"]["critical_rate_packets_per_s"] >= 1e4 / 16
+    run = link["long_run"]
+    assert run["share"] == 0.8
+    assert run["rate_events_per_s"] == pytest.approx(0.8 * link["critical_rate_events_per_s"])
+    assert 1500 < run["packets"] < 2500  # Poisson
+    assert run["packets"] * 16 == run["sent"]
+    assert (run["lost"] == 0) == (sum(run["losses"].values()) == 0)
+    assert run["balance"]["unexplained_packets"] == 0
+    assert f"{name}: {run['packets']:,} packets in" in done.stdout
+    assert "sequence numbers" in done.stdout
+    assert f"{name} alone" in done.stdout
+    text = (tmp_path / "f.csv").read_text()
+    assert "alone_critical_rate_packets" in text
+    assert f"{name}@80%-long" in text
 
 
 def test_a_link_that_cannot_run_is_an_error_if_named(tmp_path: Path) -> None:

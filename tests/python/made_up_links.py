@@ -58,6 +58,16 @@ def run(**changes: Any) -> dict[str, Any]:
     return top | changes.get("top", {}) | {"emulator": emulator | changes.get("emulator", {}), "engine": engine}
 
 
+def long_run(lost: int = 0) -> dict[str, Any]:
+    """A long run, of a thousand packets."""
+    return {
+        "share": 0.9, "rate_events_per_s": 1.2e6, "duration_s": 12.5, "packets": PACKETS, "sent": 16_000, "lost": lost,
+        "losses": dict.fromkeys(books.EVENT_LOSSES, 0) | {"events_lost": lost}, "mistakes": {}, "kernel_dropped": 0, "latency_us": None,
+        "failure": None, "stalls": {"count": 3, "total_us": 1200.0, "longest_us": 900.0}, "engine_core_wait_s": 0.02, "watcher": None,
+        "balance": hops.sheet(run(), cable()),
+    }  # fmt: skip
+
+
 def comparison(command: str = "bench latency --link") -> dict[str, Any]:
     """A whole result: gro and xdp ran, dpdk-af_xdp did not; sockperf and testpmd are there, spead2 is not. The numbers are made up."""
     balance = hops.sheet(run(), cable())
@@ -92,5 +102,9 @@ def _link(name: str, rate: float | None, p50_us: float, balance: dict[str, Any])
         "name": name, "what": "made up", "path": "made up", "reason": None, "critical_rate_events_per_s": rate,
         "critical_rate_packets_per_s": rate and rate / 16, "limited_by": "engine", "latency_us": histogram.summary_us(),
         "loads": loads if rate else [], "steps": [], "runs": 12, "packets_sent": 12_000, "unexplained_packets": 0, "unexplained_at": [],
+        "one_in_flight": loads[0] | {"share": 0.5} if rate else None, "long_run": long_run() if rate else None,
+        "alone": {"critical_rate_packets_per_s": 2e6, "limited_by": "engine", "steps": []} if rate else None,
+        "alone_ratio_to_spead2": 3.6, "alone_ratio_to_testpmd": 1.4, "one_in_flight_p50_above_sockperf_us": 0.3,
+        "one_in_flight_p99_9_ratio_to_sockperf": 1.1,
         "notes": [], "ratio_to_spead2": None, "ratio_to_testpmd": 1.5, "p50_above_sockperf_us": 7.8, "p99_9_ratio_to_sockperf": 1.1,
     }  # fmt: skip

@@ -72,6 +72,19 @@ def test_who_failed() -> None:
     assert rate.failure_of(a_run(sent=1_900_000), 1e6) == "sender"
 
 
+def test_a_link_with_less_room_may_be_without_its_core_for_less_time() -> None:
+    """8192 frames are 8.2 ms of 1 M packets/s, where a socket has room for 20 ms."""
+    run = a_run()
+    run["emulator"]["config"] |= {"events_per_packet": 16, "boards": 1}
+    run["engine"]["config"] = {"links": [{"xdp": {"frame_count": 16384}}], "answers": {}}
+    assert rate.core_taken_s(run, 16e6) == pytest.approx(0.008192)
+    assert rate.core_taken_s(run, 1e6) == rate.CORE_TAKEN_S
+    run["engine"]["config"]["answers"] = None
+    assert rate.core_taken_s(run, 16e6) == pytest.approx(0.016384)
+    run["engine"]["config"]["links"] = [{"xdp": None}]
+    assert rate.core_taken_s(run, 16e6) == rate.CORE_TAKEN_S
+
+
 def test_a_step_ends_with_the_first_failure() -> None:
     runs = iter([a_run(), a_run(lost=2, losses={"events_lost": 2})])
     said: list[str] = []

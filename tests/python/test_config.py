@@ -189,6 +189,8 @@ def test_nearest() -> None:
         ({"boards": 3}, "boards: 3 is not allowed (it must be one of 1, 4)"),
         ({"monte_carlo": {"momentum_min_gev": 50}}, "momentum_min_gev 50 is above momentum_max_gev 35"),
         ({"monte_carlo": {"fractions": {"e": 0, "mu": 0, "pi": 0, "K": 0}}}, "all fractions are 0"),
+        ({"answers": None, "xdp": {"interface": "eth0"}}, "xdp without answers"),
+        ({"xdp": {"interface": "eth0", "frame_count": 1000}}, "frame_count 1000"),
         ({"monte_carlo": {"hits_max": 64}}, "monte_carlo.hits_max 64 does not fit the padded layout"),
     ],
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_links import comparison
+from made_up_links import cable, comparison, long_run, run
 from nanet import results
-from nanet.bench import arp, compare, links, spead2_peer, tables, testpmd, watch
+from nanet.bench import alone, arp, compare, hops, links, spead2_peer, tables, testpmd, watch
 from nanet.config_errors import ConfigError
 from nanet.demo import Loop
 from nanet.machine import CorePlan
@@ -55,6 +55,21 @@ def test_each_link_has_a_valid_configuration(variant: links.Variant) -> None:
     assert (engine.waiting.spin == 0) == (variant.name == "blocking")
 
 
+def test_how_the_boards_send() -> None:
+    (xdp,), (gro,) = links.chosen("xdp"), links.chosen("gro")
+    one, many = Loop(burst_packets=1), Loop(burst_packets=32)
+    auto = "answers-xdp" if links.has_xdp() else "socket"
+    assert [links.boards_of(xdp, loop) for loop in (one, many)] == [auto, "socket"]
+    assert [links.boards_of(gro, loop) for loop in (one, many)] == ["socket", "socket"]
+    forced = links.sent_to((xdp, gro), "xdp")
+    assert [links.boards_of(variant, many) for variant in forced] == ["xdp", "socket"]  # the cable of gro carries super-packets
+    _, emulator = links.configs(forced[0], many, xdp.pair(), CorePlan(None, None, frozenset({0})))
+    assert emulator.xdp is not None
+    assert (emulator.xdp.interface, emulator.xdp.boards) == ("boards0", "frames")
+    with pytest.raises(ConfigError, match="boards cannot go via 'pigeon'"):
+        links.sent_to((xdp,), "pigeon")
+
+
 def test_testpmd_sums_its_ports() -> None:
     text = SHOWN.format(a=100, b=20) + SHOWN.format(a=300, b=7) + SHOWN.format(a=1, b=1).split("statistics for port 1")[0]
     assert testpmd.shows(text) == [120, 307]
@@ -84,7 +99,10 @@ def test_sockperf_before_and_after() -> None:
 
 
 def test_ratios() -> None:
-    link = {"critical_rate_packets_per_s": 1.5e6, "loads": [{}], "latency_us": {"p50": 5.7, "p99_9": 19.2}}
+    link = {
+        "critical_rate_packets_per_s": 1.5e6, "loads": [{}], "latency_us": {"p50": 5.7, "p99_9": 19.2},
+        "alone": {"critical_rate_packets_per_s": 2e6}, "one_in_flight": {"latency_us": {"p50": 4.5, "p99_9": 8.0}},
+    }  # fmt: skip
     peers = comparison()["peers"]
     found = compare.ratios(link, peers)
     assert found == {
@@ -92,9 +110,15 @@ def test_ratios() -> None:
         "ratio_to_testpmd": 2.107,
         "p50_above_sockperf_us": 1.5,
         "p99_9_ratio_to_sockperf": 1.2,
+        "alone_ratio_to_spead2": None,
+        "alone_ratio_to_testpmd": 2.809,
+        "one_in_flight_p50_above_sockperf_us": 0.3,
+        "one_in_flight_p99_9_ratio_to_sockperf": 0.5,
     }
     peers["spead2"]["critical_rate_packets_per_s"] = 5e5
     assert compare.ratios(link, peers)["ratio_to_spead2"] == 3.0
+    assert compare.ratios(link, peers)["alone_ratio_to_spead2"] == 4.0
+    assert compare.ratios(link | {"alone": None, "one_in_flight": None}, peers)["alone_ratio_to_spead2"] is None
     assert compare.ratios(link | {"loads": []}, peers)["p50_above_sockperf_us"] is None
 
 
@@ -114,11 +138,39 @@ def test_tables_fit_a_terminal(make: Any) -> None:
     assert "unexplained packets: 0 of 36,000 in 36 runs" in text
 
 
+def test_a_long_run_names_what_was_lost() -> None:
+    text = "\n".join(tables.long_run_lines("xdp", long_run(lost=16)))
+    assert "xdp: 1,000 packets in 12.5 s at 90 % of its critical rate; lost events_lost 16" in text
+    assert "emulator stopped 3 times, 1 ms in all, at most 0.9 ms" in text
+    assert "waited 20 ms" in " ".join(text.split())
+    assert "decoder and buffers 1,006 1,000 packets_marker 6 0" in " ".join(text.split())
+    assert max(len(line) for line in text.splitlines()) <= tables.WIDTH
+
+
+def test_a_link_alone() -> None:
+    """What is received is what counts: no answers, so no events hop, and a missing packet has a name."""
+    variant = links.chosen("gro")[0]
+    engine, emulator = alone.configs(variant, Loop(), variant.pair(), CorePlan(None, None, frozenset({0})))
+    assert (engine.processor.kind, engine.answers, emulator.answers) == ("count", None, None)
+    good = run(answers={"tx_packets": 0})
+    result = alone.joined(good["emulator"] | {"sent": 16_000}, good["engine"])
+    assert (result["lost"], sum(result["losses"].values())) == (0, 0)
+    sheet = hops.sheet_alone(result, cable())
+    assert [hop["hop"] for hop in sheet["hops"]][-1] == "sequence numbers"
+    assert sheet["unexplained_packets"] == 0
+    less = run(counters={"packets_accepted": 990, "packets_lost_kernel": 7})
+    assert alone.joined(less["emulator"] | {"sent": 16_000}, less["engine"])["losses"]["lost_at_an_end"] == 3
+    assert hops.sheet_alone(alone.joined(less["emulator"] | {"sent": 16_000}, less["engine"]), cable())["unexplained_packets"] > 0
+
+
 def test_verdict() -> None:
     result = comparison()
     assert compare.kept(result)
     assert not compare.kept(result | {"unexplained_packets": 1})
     result["links"][1]["loads"][2]["lost"] = 1
+    assert not compare.kept(result)
+    result = comparison()
+    result["links"][0]["long_run"] = long_run(lost=16)
     assert not compare.kept(result)
     result = comparison()
     result["links"][0]["critical_rate_events_per_s"] = 0.0
@@ -132,6 +184,10 @@ def test_csv(tmp_path: Path) -> None:
     assert rows["gro", "critical_rate"] == 24e6
     assert rows["xdp@50%", "rate"] == 8e6
     assert rows["xdp@90%", "lost"] == 0
+    assert rows["xdp@1-in-flight", "latency_min"] > 0
+    assert rows["xdp", "alone_critical_rate_packets"] == 2e6
+    assert rows["xdp", "alone_ratio_to_spead2"] == 3.6
+    assert rows["xdp@90%-long", "packets"] == 1000
     assert rows["sockperf-spinning", "latency_p99_9"] == 16.0
     assert rows["testpmd-af_xdp", "forwarded_packets"] == 712_000
     assert not any(case.startswith(("dpdk", "spead2")) for case, _ in rows)
@@ -144,7 +200,9 @@ def test_report(tmp_path: Path, command: str) -> None:
     assert "gro is the fastest: 24.00 Mevent/s" in page
     assert "not in this build" in page
     assert "sequence numbers" in page
-    assert page.count('class="bars') == 4
+    for title in ("Long runs", "One packet under way", "gro, alone"):
+        assert title in page
+    assert page.count('class="bars') == 9  # rates of 2 links, both alone, 2 of testpmd; medians of 2 links and sockperf
 
 
 def test_gaps_of_a_clock() -> None:

@@ -21,6 +21,19 @@ enum class AnswerCheck : std::uint8_t {
   primitive,  // and its primitive ID has to be what `finder` and `decision` give for all hits of the event
 };
 
+// Answers, and packets too if wanted, through AF_XDP: past this kernel's network stack.
+struct XdpPath {
+  // Network interface that has the address of `answers`.
+  std::string interface;
+
+  // What the boards send through. socket: messages of up to 48 packets that the kernel cuts, which is cheapest where many are due at once. frames:
+  // each packet a frame, written whole into the queue; cheapest for one packet at a time. Their UDP checksum is 0 (none): the format has its own.
+  enum class Boards : std::uint8_t { socket, frames } boards = Boards::socket;
+
+  // Frames, a power of two, 64..1048576; with Boards::frames half of them are for sending. Too few: answers are lost while this thread is stopped.
+  std::uint32_t frame_count = 16384;
+};
+
 struct EmulatorConfig {
   // ---- what is sent
   // Readout boards, 1 or 4. 1: one source sends whole events. 4: every board sends a part of every event, the hits of its own channels,
@@ -58,6 +71,9 @@ struct EmulatorConfig {
 
   // Bytes the kernel may queue for answers. Too small: answers are lost here, not in the engine (link.rx_kernel_dropped tells).
   std::uint32_t answers_socket_bytes = 64u << 20;
+
+  // Needs `answers`. None: sockets of this kernel for both ways.
+  std::optional<XdpPath> xdp;
 
   // ---- when
   // Events/s while the spill is on (Poisson, exact over the run); up to 1e9. 0: as fast as possible, event times as if at 10 MHz.

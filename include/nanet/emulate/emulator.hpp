@@ -75,12 +75,12 @@ class Emulator {
   EmulatorSnapshot snapshot() const;
 
   // Where the answers are awaited, with the actual port; port 0: nothing is awaited.
-  link::Endpoint answers_endpoint() const { return link_->local(); }
+  link::Endpoint answers_endpoint() const { return answers_link().local(); }
   // The same for decisions; port 0: none are awaited.
   link::Endpoint decisions_endpoint() const { return decision_link_ ? decision_link_->local() : link::Endpoint{"udp", 0, 0}; }
 
   // One line for each thing the kernel limited, "problem (why) suggestion".
-  std::vector<std::string> notes() const { return link_->notes(); }
+  std::vector<std::string> notes() const;
 
   const EmulatorConfig& config() const { return config_; }
   // None without boards.
@@ -98,6 +98,8 @@ class Emulator {
   bool receive_decisions();
   std::uint64_t boards_ns(std::uint64_t now_ns) const;
   std::uint64_t look();
+  link::Link& answers_link() const { return answers_link_ ? *answers_link_ : *link_; }
+  link::LinkStats link_stats() const;
   std::uint64_t events_sent() const;
   std::uint64_t events_answered() const { return checker_ ? checker_->answered() : 0; }
 
@@ -105,7 +107,8 @@ class Emulator {
   std::optional<Schedule> schedule_;
   std::optional<Sample> sample_;
   std::optional<AnswerBook> book_;
-  std::unique_ptr<link::UdpLink> link_;
+  std::unique_ptr<link::Link> link_;          // of the boards, and of the answers if they have none of their own
+  std::unique_ptr<link::Link> answers_link_;  // none: `link_`
   StallWatch stalls_;
   Course course_;
   std::optional<Tel62> tel62_;

@@ -25,6 +25,9 @@ namespace nanet::link {
 enum class XdpZeroCopy : std::uint8_t { automatic, required, off };
 enum class XdpAttach : std::uint8_t { automatic, driver, generic };  // where the program runs: in the driver, or behind it
 
+// The UDP checksum of what is sent. absent: 0, by which IPv4 says that there is none; for payloads that carry one of their own.
+enum class XdpChecksum : std::uint8_t { present, absent };
+
 struct XdpConfig {
   // Name of the link in messages and reports.
   std::string name = "xdp";
@@ -62,6 +65,8 @@ struct XdpConfig {
   std::uint32_t tx_wait_us = 100;
 
   bool huge_pages = true;  // for the frames
+
+  XdpChecksum checksum = XdpChecksum::present;
 };
 
 // Attaches the program, opens the sockets, allocates everything. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).

@@ -5,12 +5,13 @@ stated shares of it, and the balance sheet of every run. docs/design/links-compa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nanet import demo, results
-from nanet.bench import arp, hops, links, rate, sockperf, spead2_peer, testpmd, watch
+from nanet.bench import alone, arp, hops, links, rate, sockperf, spead2_peer, tables, testpmd, watch
 from nanet.bench.latency import MESSAGE_BYTES
 from nanet.bench.links import Variant
 from nanet.bench.rate import RateSearch
@@ -23,8 +24,12 @@ from nanet.machine import CorePlan, plan_cores
 from nanet.netns import VethPair
 
 Say = Callable[[str], None]
+Sheet = Callable[[Mapping[str, Any], hops.Cable], dict[str, Any]]
 PROBE_S = 0.2
 HALF = 0.5  # the load whose latency stands for a link
+ALONE_HIGHER = 3.0  # how much higher the search of a link alone goes
+LONG_RUN_MAX_S = 1800.0
+LONG_RUN_ROWS = (("packets", "packets"), ("lost", "events"), ("kernel_dropped", "packets"), ("engine_core_wait_s", "s"))
 KEPT_US = ("min", "p50", "p90", "p99", "p99_9", "p99_99", "max")
 
 
@@ -41,6 +46,9 @@ class Comparison:
     sockperf_s: float = 3.0
     testpmd_s: float = 5.0
     peers: bool = True  # measure them too
+    alone: bool = True  # the critical rate of each link without processor and answers too
+    long_run_packets: float = 0.0  # of one more run of each link; 0: none
+    long_run_share: float = 0.9  # of the critical rate
 
 
 class Bench:
@@ -50,29 +58,39 @@ class Bench:
         self.variant, self.pair, self.cores = variant, pair, cores
         self.notes: list[str] = []
         self.path = ""
+        self.boards: links.Boards = "auto"
         self.runs = self.packets = self.unexplained = 0
         self.where: list[str] = []
 
     def trial(self, loop: Loop) -> dict[str, Any]:
         """One run, with its balance sheet under `balance`. Raises EngineError and ConfigError."""
         configs = links.configs(self.variant, loop, self.pair, self.cores)
+        run = functools.partial(demo.run_loop, *configs, self.cores, pair=self.pair)
+        return self._balanced(loop, run, hops.sheet)
+
+    def trial_alone(self, loop: Loop) -> dict[str, Any]:
+        """The same of the link alone: nothing is judged or answered."""
+        return self._balanced(loop, functools.partial(alone.run, self.variant, loop, self.pair, self.cores), hops.sheet_alone)
+
+    def _balanced(self, loop: Loop, run: Callable[[], dict[str, Any]], sheet: Sheet) -> dict[str, Any]:
         ends = (self.pair.boards, self.pair.engine)
         before, told = [end.counts() for end in ends], self.pair.boards.kernel_counts()
         with arp.Counter(self.pair.boards if not self.variant.engine_address else None) as asked:
-            result = demo.run_loop(*configs, self.cores, pair=self.pair)
+            result = run()
             after = [end.counts() for end in ends]
             icmp, too_late = (now - then for now, then in zip(self.pair.boards.kernel_counts(), told, strict=True))
             crossed = (after[0] - before[0], after[1] - before[1])
             cable = hops.Cable(*crossed, self.variant.coalesced, asked.count(), icmp, too_late)
         if result["emulator"]["stopped_early"]:
             raise KeyboardInterrupt
-        result["balance"] = hops.sheet(result, cable)
+        result["balance"] = sheet(result, cable)
         self._book(result, loop)
         return result
 
     def _book(self, result: Mapping[str, Any], loop: Loop) -> None:
         engine, balance = result["engine"], result["balance"]
         self.path = engine["links"][0]["path"]
+        self.boards = links.boards_of(self.variant, loop)
         self.notes += [note for note in engine["notes"] if note not in self.notes]
         self.runs += 1
         self.packets += int(result["emulator"]["packets_sent"])
@@ -104,9 +122,9 @@ def run_latency(comparison: Comparison, say: Say) -> dict[str, Any]:
 def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *, shares: tuple[float, ...]) -> dict[str, Any]:
     """Everything of one link; with `reason` where it cannot run here."""
     entry: dict[str, Any] = {
-        "name": variant.name, "what": variant.what, "path": None, "reason": links.missing(variant),
+        "name": variant.name, "what": variant.what, "path": None, "boards": None, "reason": links.missing(variant),
         "critical_rate_events_per_s": None, "critical_rate_packets_per_s": None, "limited_by": None, "latency_us": None,
-        "loads": [], "steps": [], "runs": 0, "packets_sent": 0, "unexplained_packets": 0, "unexplained_at": [], "notes": [],
+        "loads": [], "one_in_flight": None, "alone": None, "long_run": None, "steps": [], "runs": 0, "packets_sent": 0, "unexplained_packets": 0, "unexplained_at": [], "notes": [],
     }  # fmt: skip
     if entry["reason"] is None:
         say(f"--- {variant.name}: {variant.what}")
@@ -150,14 +168,21 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
     found = rate.find(search, lambda at: bench.trial(rate.loop_at(at, search)), say)
     critical = float(found["critical_rate_events_per_s"])
     loads = [_load(bench, comparison, share, share * critical, say) for share in shares] if critical else []
+    single = None
+    if critical and shares:
+        single = _load(bench, comparison, HALF, HALF * critical, say, in_flight=1)
     half = [load for load in loads if load["share"] == HALF] or loads
     at_critical = [step["latency_us"] for step in found["steps"] if step["rate_events_per_s"] == critical]
     return found | {
         "path": bench.path,
+        "boards": bench.boards,
         "reason": None,
         "critical_rate_packets_per_s": critical / search.loop.events_per_packet * search.loop.boards,
         "latency_us": half[0]["latency_us"] if half else at_critical[0] if at_critical else None,
         "loads": loads,
+        "one_in_flight": single,
+        "alone": _alone(bench, search, say) if comparison.alone and not shares else None,
+        "long_run": _long_run(bench, comparison, critical, say) if comparison.long_run_packets and critical else None,
         "runs": bench.runs,
         "packets_sent": bench.packets,
         "unexplained_packets": bench.unexplained,
@@ -166,9 +191,42 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
     }
 
 
-def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say) -> dict[str, Any]:
-    """The runs at one share of the critical rate, together."""
+def _alone(bench: Bench, search: RateSearch, say: Say) -> dict[str, Any]:
+    """The critical rate of the link without processor and answers."""
+    search = replace(search, highest=ALONE_HIGHER * search.highest)
+    found = rate.find(search, lambda at: bench.trial_alone(rate.loop_at(at, search)), lambda line: say(f"{line}  (link alone)"))
+    packets = float(found["critical_rate_events_per_s"]) / search.loop.events_per_packet * search.loop.boards
+    return {"critical_rate_packets_per_s": packets, "limited_by": found["limited_by"], "steps": found["steps"]}
+
+
+def _long_run(bench: Bench, comparison: Comparison, critical: float, say: Say) -> dict[str, Any]:
+    """One run of many packets at a share of the critical rate, with the names of what was lost and what the machine did meanwhile."""
+    loop, events_per_s = comparison.search.loop, comparison.long_run_share * critical
+    packets_per_s = events_per_s / loop.events_per_packet * loop.boards
+    duration_s = min(LONG_RUN_MAX_S, comparison.long_run_packets / packets_per_s)
+    say(f"{events_per_s / 1e6:8.3f} Mevent/s  long run of {duration_s:,.0f} s")
+    with watch.Watcher(watch.spare_core(bench.cores)) as watcher:
+        result = bench.trial(rate.loop_at(events_per_s, replace(comparison.search, repeat_s=duration_s)))
+        seen = watcher.stop()
+    emulator, link = result["emulator"], result["engine"]["links"][0]["stats"]
+    run = {
+        "share": comparison.long_run_share, "rate_events_per_s": events_per_s, "duration_s": emulator["elapsed_s"],
+        "packets": int(emulator["packets_sent"]), "sent": result["sent"], "lost": result["lost"], "losses": result["losses"],
+        "mistakes": result["mistakes"], "kernel_dropped": link["rx_kernel_dropped"], "latency_us": result["latency_us"],
+        "failure": rate.failure_of(result, events_per_s), "stalls": emulator["stalls"],
+        "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": result["balance"],
+    }  # fmt: skip
+    for line in tables.long_run_lines(bench.variant.name, run):
+        say(line)
+    return run
+
+
+def _load(
+    bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say, *, in_flight: int = 0
+) -> dict[str, Any]:
+    """The runs at one share of the critical rate, together. in_flight: packets under way at the most, 0: as many as there are."""
     loop = rate.loop_at(events_per_s, replace(comparison.search, repeat_s=comparison.repeat_s))
+    loop = replace(loop, in_flight_packets_max=in_flight)
     whole, clean = Histogram(), Histogram()
     runs: list[dict[str, Any]] = []
     for _ in range(comparison.repeats):
@@ -187,7 +245,8 @@ def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: floa
     latency = whole.summary_us() if whole.count else None
     lost = sum(run["lost"] for run in runs)
     tail = f"p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.0f} us" if latency else "nothing answered"
-    say(f"{events_per_s / 1e6:8.3f} Mevent/s  {share * 100:.0f} % load: {tail}; lost {lost:,}")
+    load_text = f"{share * 100:.0f} % load" if not in_flight else "one packet under way"
+    say(f"{events_per_s / 1e6:8.3f} Mevent/s  {load_text}: {tail}; lost {lost:,}")
     return {
         "share": share,
         "rate_events_per_s": events_per_s,
@@ -281,18 +340,29 @@ def ratios(link: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, float
     forwarded = max((peers["testpmd"][f"{driver}_packets_per_s"] or 0.0 for driver in testpmd.DRIVERS), default=0.0)
     trip = (peers.get("sockperf") or {}).get("spinning_us")
     latency = link["latency_us"] if link["loads"] else None
+    received = (link.get("alone") or {}).get("critical_rate_packets_per_s")
+    single = (link.get("one_in_flight") or {}).get("latency_us")
     return {
-        "ratio_to_spead2": round(packets / spead2, 3) if packets and spead2 else None,
-        "ratio_to_testpmd": round(packets / forwarded, 3) if packets and forwarded else None,
+        "ratio_to_spead2": _ratio(packets, spead2),
+        "ratio_to_testpmd": _ratio(packets, forwarded),
+        "alone_ratio_to_spead2": _ratio(received, spead2),
+        "alone_ratio_to_testpmd": _ratio(received, forwarded),
+        "one_in_flight_p50_above_sockperf_us": round(single["p50"] - trip["p50"], 3) if single and trip else None,
+        "one_in_flight_p99_9_ratio_to_sockperf": _ratio(single["p99_9"], trip["p99_9"]) if single and trip else None,
         "p50_above_sockperf_us": round(latency["p50"] - trip["p50"], 3) if latency and trip else None,
         "p99_9_ratio_to_sockperf": round(latency["p99_9"] / trip["p99_9"], 3) if latency and trip else None,
     }
 
 
+def _ratio(ours: float | None, theirs: float | None) -> float | None:
+    return round(ours / theirs, 3) if ours and theirs else None
+
+
 def kept(result: Mapping[str, Any]) -> bool:
-    """Nothing unexplained, every link that ran had a critical rate, and nothing was lost at the loads below it."""
+    """Nothing unexplained, every link that ran had a critical rate, and nothing was lost at the loads below it or in a long run."""
     ran = [link for link in result["links"] if link["reason"] is None]
     lossless = all(link["critical_rate_events_per_s"] and not any(load["lost"] for load in link["loads"]) for link in ran)
+    lossless = lossless and not any(link["long_run"] and link["long_run"]["lost"] for link in ran)
     return bool(ran) and lossless and result["unexplained_packets"] == 0
 
 
@@ -306,8 +376,16 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
         rows.append((name, "critical_rate", float(link["critical_rate_events_per_s"]), "events/s"))
         rows.append((name, "critical_rate_packets", float(link["critical_rate_packets_per_s"]), "packets/s"))
         rows.append((name, "unexplained", float(link["unexplained_packets"]), "packets"))
-        for load in link["loads"]:
-            case = f"{name}@{load['share'] * 100:.0f}%"
+        if link["alone"]:
+            rows.append((name, "alone_critical_rate_packets", float(link["alone"]["critical_rate_packets_per_s"]), "packets/s"))
+        for key in ("ratio_to_spead2", "alone_ratio_to_spead2", "ratio_to_testpmd", "alone_ratio_to_testpmd"):
+            if link[key] is not None:
+                rows.append((name, key, float(link[key]), "1"))
+        if link["long_run"]:
+            case = f"{name}@{link['long_run']['share'] * 100:.0f}%-long"
+            rows += [(case, key, float(link["long_run"][key]), unit) for key, unit in LONG_RUN_ROWS]
+        named = [(f"{name}@{load['share'] * 100:.0f}%", load) for load in link["loads"]]
+        for case, load in [*named, *([(f"{name}@1-in-flight", link["one_in_flight"])] if link["one_in_flight"] else [])]:
             rows.append((case, "rate", float(load["rate_events_per_s"]), "events/s"))
             rows.append((case, "lost", float(load["lost"]), "events"))
             rows.append((case, "longest_stall", float(load["longest_stall_us"]), "us"))

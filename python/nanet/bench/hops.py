@@ -44,6 +44,11 @@ def sheet(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
     return hops.sheet([*_there(result, cable), *_decoded(result), *_back(result, cable)])
 
 
+def sheet_alone(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
+    """The same of a run without processor and answers (result: of alone.run)."""
+    return hops.sheet([*_there(result, cable), *_taken(result)])
+
+
 def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     """From the boards to the link."""
     emulator, engine = result["emulator"], result["engine"]
@@ -66,15 +71,23 @@ def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     return [sent, Hop("cable", on_wire, arrived), received]
 
 
-def _decoded(result: Mapping[str, Any]) -> list[Hop]:
-    """From the link to the answer: decoder, sequence numbers, event building, events."""
+def _taken(result: Mapping[str, Any]) -> list[Hop]:
+    """From the link to the processor: decoder, sequence numbers."""
     emulator, engine = result["emulator"], result["engine"]
-    counters, merged = engine["counters"], engine["config"]["processor"]["merge"] is not None
-    found = [hops.decoder(int(engine["links"][0]["stats"]["rx_packets"]), counters)]
+    counters = engine["counters"]
     numbered = hops.sequence_numbers(counters, int(emulator["packets_sent"]))
     if counters["packets_marker"] < MARKERS * int(emulator["config"]["boards"]):  # without end marker the end is not known
         numbered.name_up_to(LOST_AT_AN_END, engine["links"][0]["stats"]["rx_kernel_dropped"] * SUPER_PACKETS_MAX)
-    found += [numbered, *([hops.event_building(counters)] if merged else [])]
+    return [hops.decoder(int(engine["links"][0]["stats"]["rx_packets"]), counters), numbered]
+
+
+def _decoded(result: Mapping[str, Any]) -> list[Hop]:
+    """From the link to the answer: decoder, sequence numbers, event building, events."""
+    emulator, engine = result["emulator"], result["engine"]
+    found = _taken(result)
+    numbered = found[-1]
+    if engine["config"]["processor"]["merge"] is not None:
+        found.append(hops.event_building(engine["counters"]))
     losses = {name: count for name, count in result["losses"].items() if name != "unexplained"}
     events = Hop("events", int(result["sent"]), int(result["answered"]), losses, "events")
     events.name_up_to(LOST_AT_AN_END, numbered.named.get(LOST_AT_AN_END, 0) * int(emulator["config"]["events_per_packet"]))

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 from nanet import demo
 from nanet.config import EngineConfig
@@ -16,12 +16,17 @@ from nanet.netns import VethPair
 
 # Room for a pause of the engine's thread of 10 ms at 1.6 million packets a second. A socket has 64 MiB, about as much.
 RING_PACKETS = 16384
-XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": 2 * RING_PACKETS}  # a half is for sending
+# AF_XDP: a half of that. Frames are used in turn, so that with more of them the kernel writes each into cold memory, on the sender's core here.
+XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": RING_PACKETS}  # a half is for sending
 DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
+ANSWER_FRAMES = 4096  # of the emulator
 REALTIME_PRIORITY = 50
 DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
 
 BackEnd = Literal["udp", "xdp", "dpdk"]
+# How the emulator sends and takes answers in. socket: both through sockets; answers-xdp: answers through AF_XDP; xdp: both. auto: answers-xdp for links
+# below the kernel where packets are sent one at a time, as there it is the time of an answer that counts; else socket, which sends most.
+Boards = Literal["auto", "socket", "answers-xdp", "xdp"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Variant:
     coalesced: bool = False  # super-packets cross the cable in one piece
     engine_address: bool = True  # the engine's kernel has the address
     realtime: bool = False  # the engine's thread runs under SCHED_FIFO
+    boards: Boards = "auto"
 
     def pair(self) -> VethPair:
         """The cable for this link, not made yet."""
@@ -78,6 +84,14 @@ def chosen(text: str) -> tuple[Variant, ...]:
     return tuple(variant for variant in VARIANTS if variant.name in wanted)
 
 
+def sent_to(variants: tuple[Variant, ...], how: str) -> tuple[Variant, ...]:
+    """The same links with this way of sending and receiving. Raises ConfigError."""
+    for boards in get_args(Boards):
+        if how == boards:
+            return tuple(replace(variant, boards=boards) for variant in variants)
+    raise ConfigError([f"boards cannot go via '{how}' (there are {', '.join(get_args(Boards))}) choose one of these"])
+
+
 def missing(variant: Variant) -> str | None:
     """Why this link is not in this build, or not for this machine; None: it is."""
     from nanet import _core
@@ -87,6 +101,20 @@ def missing(variant: Variant) -> str | None:
     if _core.build_info()["back_ends"].get(variant.back_end):
         return None
     return f"not in this build: nanet was built without {variant.back_end}"
+
+
+def boards_of(variant: Variant, loop: Loop) -> Boards:
+    """How the emulator sends and receives with this link; super-packets on the cable need sockets."""
+    if variant.boards != "auto" and not variant.coalesced:
+        return variant.boards
+    return "answers-xdp" if variant.back_end != "udp" and loop.burst_packets == 1 and has_xdp() else "socket"
+
+
+def has_xdp() -> bool:
+    """Whether nanet was built with AF_XDP."""
+    from nanet import _core
+
+    return bool(_core.build_info()["back_ends"].get("xdp"))
 
 
 def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
@@ -105,4 +133,8 @@ def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tu
     if variant.spin is not None:
         engine["waiting"] = {"spin": variant.spin}
     emulator |= {"destinations": [f"udp://{pair.engine.address}:{loop.port}"], "answers": answers, "drain_ms": DRAIN_MS}
+    how = boards_of(variant, loop)
+    if how != "socket":
+        boards = "frames" if how == "xdp" else "socket"
+        emulator["xdp"] = {"interface": pair.boards.interface, "boards": boards, "frame_count": ANSWER_FRAMES}
     return validated(EngineConfig, engine), validated(EmulatorConfig, emulator)

@@ -133,7 +133,11 @@ def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str],
 
 def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
     """None, or who failed: `engine` (loss or wrong answers), `sender` (it did not keep the rate), `machine` (it took the core away)."""
-    if result["lost"] and not any(result["mistakes"].values()) and result["engine"].get("core_wait_s", 0.0) > CORE_TAKEN_S:
+    if (
+        result["lost"]
+        and not any(result["mistakes"].values())
+        and result["engine"].get("core_wait_s", 0.0) > core_taken_s(result, rate)
+    ):
         return "machine"
     if result["lost"] or any(result["losses"].values()) or any(result["mistakes"].values()):
         return "engine"
@@ -144,6 +148,17 @@ def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
     if result["sent"] < KEPT_SHARE * wanted - scatter or (lateness and lateness["p99"] > LATE_US):
         return "sender"
     return None
+
+
+def core_taken_s(result: Mapping[str, Any], rate: float) -> float:
+    """How long the engine may be without its core before packets must be lost: as long as its link can hold what comes."""
+    link = (result["engine"].get("config") or {}).get("links", [{}])[0]
+    if not link.get("xdp"):
+        return CORE_TAKEN_S
+    emulator = result["emulator"]["config"]
+    packets_per_s = rate / emulator["events_per_packet"] * emulator["boards"]
+    half = 1 if result["engine"]["config"]["answers"] is None else 2  # of the frames is for sending
+    return min(CORE_TAKEN_S, float(link["xdp"]["frame_count"] / half / packets_per_s))
 
 
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:

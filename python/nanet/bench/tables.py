@@ -22,6 +22,8 @@ def latency_table(result: Mapping[str, Any]) -> list[str]:
             name = link["name"] if load is link["loads"][0] else ""
             share, rate = f"{load['share'] * 100:.0f} %", f"{load['rate_events_per_s'] / 1e6:.2f}"
             rows.append([name, share, rate, *_times(load["latency_us"]), f"{load['lost']:,}"])
+        if link["one_in_flight"]:
+            rows.append(["", "1 out", "", *_times(link["one_in_flight"]["latency_us"]), f"{link['one_in_flight']['lost']:,}"])
     sockperf = result["peers"]["sockperf"]
     for waiting in ("spinning", "blocking"):
         if sockperf[f"{waiting}_us"]:
@@ -32,6 +34,7 @@ def latency_table(result: Mapping[str, Any]) -> list[str]:
 def rate_table(result: Mapping[str, Any]) -> list[str]:
     """A line for each link, then the peers."""
     head = ["link", "Mevent/s", "kpacket/s", "limited by", "p50 us", "p99.9 us", "x spead2", "x testpmd"]
+    alone: list[list[str]] = []
     rows: list[list[str]] = []
     for link in result["links"]:
         if link["reason"] is not None:
@@ -42,6 +45,12 @@ def rate_table(result: Mapping[str, Any]) -> list[str]:
             link["limited_by"], _us(latency.get("p50")), _us(latency.get("p99_9")), _ratio(link["ratio_to_spead2"]),
             _ratio(link["ratio_to_testpmd"]),
         ])  # fmt: skip
+        if link["alone"]:
+            alone.append([
+                f"{link['name']} alone", "", f"{link['alone']['critical_rate_packets_per_s'] / 1e3:.0f}", link["alone"]["limited_by"], "", "",
+                _ratio(link["alone_ratio_to_spead2"]), _ratio(link["alone_ratio_to_testpmd"]),
+            ])  # fmt: skip
+    rows += alone
     rows += [[name, "", f"{rate / 1e3:.0f}", limit, "", "", "", ""] for name, rate, limit in peer_rates(result["peers"])]
     return [*_aligned(head, rows), *_left_out(result), *_sums(result)]
 
@@ -55,6 +64,29 @@ def peer_rates(peers: Mapping[str, Any]) -> list[tuple[str, float, str]]:
         if figure := peers["testpmd"][f"{driver}_packets_per_s"]:
             found.append((f"testpmd {driver}", float(figure), "forwards"))
     return found
+
+
+def long_run_lines(name: str, run: Mapping[str, Any]) -> list[str]:
+    """What a long run says: packets, losses by name, what the machine did meanwhile, and the balance sheet."""
+    losses = ", ".join(f"{key} {count:,}" for key, count in run["losses"].items() if count) or "nothing"
+    stalls = run["stalls"]
+    lines = [
+        f"{name}: {run['packets']:,} packets in {run['duration_s']:,.1f} s at {run['share'] * 100:.0f} % of its critical rate; lost {losses}",
+        f"the machine meanwhile: emulator stopped {stalls['count']:,} times, {stalls['total_us'] / 1e3:,.0f} ms in all, at most"
+        f" {stalls['longest_us'] / 1e3:,.1f} ms; the engine waited {run['engine_core_wait_s'] * 1e3:,.0f} ms for its core",
+    ]
+    if run["watcher"]:
+        seen = run["watcher"]
+        lines.append(f"watcher on a core of its own: {seen['count']:,} pauses, at most {seen['longest_us'] / 1e3:,.1f} ms")
+    head = ["hop", "in", "out", "named", "unexplained"]
+    rows = [
+        [
+            hop["hop"], f"{hop['in']:,}", f"{hop['out']:,}", ", ".join(f"{key} {count:,}" for key, count in hop["named"].items()) or "-",
+            f"{hop['unexplained']:,}",
+        ]
+        for hop in run["balance"]["hops"]
+    ]  # fmt: skip
+    return [*_wrapped(lines), *_aligned(head, rows)]
 
 
 def _left_out(result: Mapping[str, Any]) -> list[str]:

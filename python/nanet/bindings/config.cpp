@@ -348,6 +348,14 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   config.cpu_core = core(dict, "cpu_core");
+  if (has(dict, "xdp")) {
+    const auto xdp = get<nb::dict>(dict, "xdp");
+    config.xdp = emulate::XdpPath{
+        .interface = get<std::string>(xdp, "interface"),
+        .boards = choice<emulate::XdpPath::Boards>(
+            xdp, "boards", {{"socket", emulate::XdpPath::Boards::socket}, {"frames", emulate::XdpPath::Boards::frames}}),
+        .frame_count = get<std::uint32_t>(xdp, "frame_count")};
+  }
   if (has(dict, "detectors")) config.detectors = detectors_config(get<nb::dict>(dict, "detectors"));
   config.decisions = has(dict, "decisions") ? std::optional(get<std::string>(dict, "decisions")) : std::nullopt;
   return config;

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +45,27 @@ LinkOption = Annotated[
     ),
 ]  # fmt: skip
 PeersOption = Annotated[bool, typer.Option("--peers/--no-peers", help="With --link: measure the peers too, or leave them out.")]
+AloneOption = Annotated[
+    bool,
+    typer.Option(
+        "--alone/--no-alone",
+        help="With --link: also the rate of each link alone, which receives and counts and does nothing else, as spead2 does.",
+    ),
+]
+BoardsViaOption = Annotated[
+    str,
+    typer.Option(
+        "--boards-via", metavar="auto|socket|answers-xdp|xdp",
+        help="With --link: how the emulator sends and takes answers in; auto: what disturbs least. Links with super-packets keep sockets.",
+    ),
+]  # fmt: skip
+LongRunOption = Annotated[
+    float,
+    typer.Option("--long-run", metavar="PACKETS", min=0.0, help="With --link: one more run of so many packets, e.g. 1e8; 0: none."),
+]
+ShareOption = Annotated[
+    float, typer.Option("--share", min=0.01, max=1.0, help="With --long-run: at this share of the critical rate.")
+]
 Lowest = Annotated[
     float | None, typer.Option("--lowest", help="Lowest rate of the search [events/s]; by default 1e6, or 1e5 with --link.")
 ]
@@ -58,6 +81,10 @@ def bench_rate(
     topology: TopologyOption = Topology.RUN_TO_COMPLETION,
     link: LinkOption = None,
     peers: PeersOption = True,
+    alone: AloneOption = True,
+    boards_via: BoardsViaOption = "auto",
+    long_run: LongRunOption = 0.0,
+    share: ShareOption = 0.9,
     lowest: Lowest = None,
     highest: Highest = 40e6,
     steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
@@ -89,7 +116,8 @@ def bench_rate(
     if short:
         search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
     if link is not None:
-        _compare("rate", link, peers, search, short, out, json_file, csv_file)
+        more = {"alone": alone, "long_run_packets": long_run, "long_run_share": share}
+        _compare("rate", link, peers, search, short, out, json_file, csv_file, boards_via, more=more)
     result = rate.run(search, _say)
     critical = result["critical_rate_events_per_s"]
     _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
@@ -102,6 +130,7 @@ def bench_latency(
     rate: Rate = 1e6,
     link: LinkOption = None,
     peers: PeersOption = True,
+    boards_via: BoardsViaOption = "auto",
     lowest: Lowest = None,
     highest: Highest = 40e6,
     burst: Burst = 1,
@@ -141,7 +170,7 @@ def bench_latency(
         from nanet.bench.rate import RateSearch
 
         search = RateSearch(loop, lowest or 1e5, highest, 4, 1, 0.3) if short else RateSearch(loop, lowest or 1e5, highest, 9)
-        _compare("latency", link, peers, search, short, out, json_file, csv_file, repeats, duration)
+        _compare("latency", link, peers, search, short, out, json_file, csv_file, boards_via, repeats, duration)
     bench = latency.LatencyBench(loop, repeats, duration)
     if short:
         bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
@@ -189,15 +218,15 @@ def bench_rings(
 
 def _compare(
     kind: str, names: str, peers: bool, search: Any, short: bool, out: Path, json_file: Path | None, csv_file: Path | None,
-    repeats: int = 3, duration_s: float = 5.0,
+    boards_via: str, repeats: int = 3, duration_s: float = 5.0, more: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Compares links, prints the table, writes the files, and ends the command."""
     from nanet.bench import compare, links, tables
 
-    chosen, every = links.chosen(names), names.strip() == "all"
-    comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s, peers=peers)
+    chosen, every = links.sent_to(links.chosen(names), boards_via), names.strip() == "all"
+    comparison = compare.Comparison(chosen, every, search, repeats=repeats, repeat_s=duration_s, peers=peers, **(more or {}))
     if short:
-        comparison = compare.Comparison(chosen, every, search, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0, peers=peers)
+        comparison = replace(comparison, repeats=1, repeat_s=0.5, sockperf_s=1.0, testpmd_s=2.0)
     result = (compare.run_rate if kind == "rate" else compare.run_latency)(comparison, _say)
     _say("")
     for line in (tables.rate_table if kind == "rate" else tables.latency_table)(result):

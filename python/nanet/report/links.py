@@ -35,10 +35,23 @@ def make_links(result: Mapping[str, Any]) -> Page:
     )  # fmt: skip
     page.figures = [Figure(link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", "Mevent/s") for link in ran]
     page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
+    if any(link["long_run"] for link in ran):
+        page.sections.append(
+            Section("Long runs", _long_runs(ran), "Each one run; what the machine did meanwhile stands beside what was lost.")
+        )
     if any(link["loads"] for link in ran):
         page.sections += [
-            Section("Latency", _latency_table(result), "Microseconds. Load is the share of the link's own critical rate."),
+            Section(
+                "Latency",
+                _latency_table(result),
+                "Microseconds. Load is the share of the link's own critical rate; 1 out: one packet under way, as sockperf measures.",
+            ),
             Section("Distributions at half load", _distributions(ran, float(result["budget_us"])), "Both axes are logarithmic."),
+            Section(
+                "One packet under way",
+                _single_bars(result),
+                "Median in microseconds: packet sent to answer received, the next sent only then; what sockperf measures of two bare messages.",
+            ),
         ]
     page.sections += [
         Section("Links", _link_table(result["links"])),
@@ -52,19 +65,24 @@ def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
     ours = [
         (link["name"], float(link["critical_rate_packets_per_s"]), "ours") for link in result["links"] if link["reason"] is None
     ]
+    ours += [
+        (f"{link['name']}, alone", float(link["alone"]["critical_rate_packets_per_s"]), "alone")
+        for link in result["links"]
+        if link["alone"]
+    ]
     return ours + [(name, rate, "peer") for name, rate, _ in peer_rates(result["peers"])]
 
 
 def _rate_text(result: Mapping[str, Any]) -> str:
     return (
-        "Thousand packets a second: of a link, received, decoded, judged and answered without a loss; of spead2, received without a loss; of "
-        f"testpmd, forwarded by one core. A packet of ours holds {result['events_per_packet']} events. The boards sent "
+        "Thousand packets a second: of a link, received, decoded, judged and answered without a loss; of a link alone and of spead2, received without a loss; "
+        f"of testpmd, forwarded by one core. A packet of ours holds {result['events_per_packet']} events. The boards sent "
         f"{result['burst_packets']} packet(s) a call."
     )
 
 
-def _bars(rates: Sequence[tuple[str, float, str]]) -> str:
-    """Horizontal bars of (name, packets a second, `ours` or `peer`)."""
+def _bars(rates: Sequence[tuple[str, float, str]], digits: int = 0) -> str:
+    """Horizontal bars of (name, packets a second, `ours`, `alone` or `peer`)."""
     if not rates:
         return "<p>Nothing was measured.</p>"
     highest = max(rate for _, rate, _ in rates) or 1.0
@@ -72,10 +90,10 @@ def _bars(rates: Sequence[tuple[str, float, str]]) -> str:
     for n, (name, rate, whose) in enumerate(rates):
         top = n * (BAR + GAP)
         length = (WIDTH - LABEL - 90) * rate / highest
-        style = "s1" if whose == "ours" else "s2"
+        style = {"ours": "s1", "alone": "s3"}.get(whose, "s2")
         parts.append(f'<text class="tick" text-anchor="end" x="{LABEL - 8}" y="{top + 14}">{escape(name)}</text>')
         parts.append(f'<path class="bars {style}" d="M{LABEL} {top}h{length:.1f}v{BAR}H{LABEL}Z"/>')
-        parts.append(f'<text class="note" x="{LABEL + length + 8:.1f}" y="{top + 14}">{number(rate / 1e3)}</text>')
+        parts.append(f'<text class="note" x="{LABEL + length + 8:.1f}" y="{top + 14}">{rate / 1e3:,.{digits}f}</text>')
     height = len(rates) * (BAR + GAP)
     head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
     return head + "".join(parts) + "</svg>"
@@ -90,12 +108,45 @@ def _latency_table(result: Mapping[str, Any]) -> str:
                 link["name"], f"{load['share'] * 100:.0f} %", f"{load['rate_events_per_s'] / 1e6:.2f}",
                 *(us(latency.get(key)) for key, _ in NAMES), number(load["lost"]), us(load["longest_stall_us"]),
             ])  # fmt: skip
+        if single := link["one_in_flight"]:
+            latency = single["latency_us"] or {}
+            values = [us(latency.get(key)) for key, _ in NAMES]
+            rows.append([link["name"], "1 out", "", *values, number(single["lost"]), us(single["longest_stall_us"])])
     for waiting in ("spinning", "blocking"):
         trip = (result["peers"].get("sockperf") or {}).get(f"{waiting}_us")
         if trip:
             rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
     columns = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost", "longest own stall"]
     return f'<div class="wide">{table(columns, rows, numbers=range(2, len(columns)))}</div>'
+
+
+def _single_bars(result: Mapping[str, Any]) -> str:
+    """Medians with one packet under way, beside sockperf's."""
+    found = [
+        (str(link["name"]), 1e3 * float(link["one_in_flight"]["latency_us"]["p50"]), "ours")
+        for link in result["links"]
+        if link["one_in_flight"] and link["one_in_flight"]["latency_us"]
+    ]
+    for waiting in ("spinning", "blocking"):
+        trip = (result["peers"].get("sockperf") or {}).get(f"{waiting}_us")
+        found += [(f"sockperf {waiting}", 1e3 * float(trip["p50"]), "peer")] if trip else []
+    return _bars(found, digits=1)
+
+
+def _long_runs(ran: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for link in ran:
+        if not (run := link["long_run"]):
+            continue
+        losses = ", ".join(f"{name} {count:,}" for name, count in run["losses"].items() if count) or "nothing"
+        rows.append([
+            link["name"], f"{run['share'] * 100:.0f} %", number(run["packets"]), f"{run['duration_s']:,.0f}", losses,
+            number(run["balance"]["unexplained_packets"]), us(run["stalls"]["longest_us"]), f"{run['engine_core_wait_s'] * 1e3:,.0f}",
+        ])  # fmt: skip
+    columns = [
+        "link", "load", "packets", "s", "lost", "unexplained", "emulator's longest stop, us", "engine without its core, ms",
+    ]  # fmt: skip
+    return f'<div class="wide">{table(columns, rows, numbers=[2, 3, 5, 6, 7])}</div>'
 
 
 def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:

@@ -54,7 +54,9 @@ void Queue::close() {
 
 void Queue::open(std::vector<std::string>& notes) {
   xsk_umem_config umem{};
-  umem.fill_size = std::max(config_.rx_frames, 64u);
+  // The kernel shows what it has received a moment before it shows which places of the fill ring it has read. A frame given back in that moment
+  // needs a place of its own: with as many places as frames there would be none.
+  umem.fill_size = std::max(2 * config_.rx_frames, 64u);
   umem.comp_size = std::max(config_.tx_frames, 64u);
   umem.frame_size = config_.frame_bytes;
   const int error = xsk_umem__create(&umem_, region_.data(), region_.bytes(), &fill, &completion, &umem);

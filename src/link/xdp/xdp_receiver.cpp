@@ -150,7 +150,7 @@ void XdpReceiver::copy(const Queue& queue, const Frames& frames, std::size_t off
   }
 }
 
-// Descriptors are read, their frames go back to the kernel. There is always a place: the fill ring has one for every frame.
+// Descriptors are read, their frames go back to the kernel. There is always a place: the fill ring has two for every frame.
 void XdpReceiver::give_back(Source& source, std::uint32_t index, std::uint32_t count) {
   Queue& queue = *source.queue;
   const std::uint64_t frame_mask = ~(std::uint64_t{queue.config().frame_bytes} - 1);

@@ -408,6 +408,10 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
         c.endpoints.clear();
         c.answers.reset();
       },
+      [](EmulatorConfig& c) {
+        c.xdp = XdpPath{.interface = "lo"};
+        c.answers.reset();
+      },
   };
   EmulatorConfig good;
   good.endpoints = {"udp://127.0.0.1:6200"};

@@ -46,6 +46,51 @@ TEST(Xdp, AnswersArriveAtAnOrdinarySocket) {
   EXPECT_EQ(stats.tx_dropped, 2u);
 }
 
+// The next UDP packet to port 5001 as it is on the wire of nanet1; empty: none within a second.
+Bytes next_frame(int fd) {
+  pollfd waiting{fd, POLLIN, 0};
+  while (::poll(&waiting, 1, 1000) > 0) {
+    Bytes frame(2048);
+    const ssize_t bytes = ::recv(fd, frame.data(), frame.size(), MSG_DONTWAIT);
+    frame.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+    if (frame.size() > 42 && frame[23] == std::byte{17} && frame[36] == std::byte{5001 >> 8} && frame[37] == std::byte{5001 & 255}) {
+      return frame;
+    }
+  }
+  return {};
+}
+
+TEST(Xdp, ChecksumIsThereOrZero) {
+  if (cannot_run()) return;
+  for (const XdpChecksum checksum : {XdpChecksum::present, XdpChecksum::absent}) {
+    const Hosts hosts;
+    XdpConfig config;
+    config.interface = "nanet0";
+    config.destinations = {Endpoint{"xdp", kThere, 5001}};
+    config.huge_pages = false;
+    config.checksum = checksum;
+    const auto link = open_xdp(config);
+    int wire = -1;
+    std::optional<HostSocket> peer;
+    hosts.there([&] {
+      peer.emplace(kThere, 5001);
+      wire = ::socket(AF_PACKET, SOCK_RAW, htons(ETH_P_IP));
+    });
+    const Bytes data = payload(7, 100);
+    const TxPacket packet{data.data(), 100, 0};
+    link->send({&packet, 1}, 0);
+    const Bytes frame = next_frame(wire);
+    ::close(wire);
+    ASSERT_EQ(frame.size(), 142u);
+    const bool is_zero = frame[40] == std::byte{0} && frame[41] == std::byte{0};
+    EXPECT_EQ(is_zero, checksum == XdpChecksum::absent);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), frame.begin() + 42));
+    const auto got = peer->receive();  // the receiving kernel takes both
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->data, data);
+  }
+}
+
 TEST(Xdp, SendsWithoutListeningAndWithoutAProgram) {
   if (cannot_run()) return;
   const Hosts hosts;
