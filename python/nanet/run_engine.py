@@ -145,6 +145,7 @@ def _control_loop(
         "" if config.processor.runtime == "cpu" else f" · {config.processor.place()}"
     )
     table = None if options.quiet else LiveTable(title, plain_every_s=10.0)
+    status = None if options.status_fd is None else Status(options.status_fd)
     merged, raw_links = config.processor.merge is not None, _raw_links(config)
     counting = config.processor.kind == "count"
     state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
@@ -161,13 +162,12 @@ def _control_loop(
             break  # who started us is gone
         if metrics is not None:
             metrics.look()
-        if table is None and options.status_fd is None:
+        if table is None and status is None:
             continue
         snapshot = engine.snapshot()
         counters, lines = books.totals(snapshot, raw_links=raw_links), balance.look(snapshot)
-        if options.status_fd is not None:
-            with contextlib.suppress(BlockingIOError, BrokenPipeError):
-                os.write(options.status_fd, json.dumps({"counters": counters, "hops": lines}).encode() + b"\n")
+        if status is not None:
+            status.say({"counters": counters, "hops": lines})
         if table is not None:
             now = time.monotonic()
             events = counters["packets_accepted" if counting else "events_received"]
@@ -193,6 +193,21 @@ def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | N
         if control is not None:
             control.obey(engine)
     return stop.wait(max(0.0, end - time.monotonic()) if not engine.faults else 0.0)
+
+
+class Status:
+    """Lines for who started this process, as JSON. Nobody has to read them: what does not fit any more is left out, never waited for."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._rest = b""  # of a line that went out in part
+
+    def say(self, told: Mapping[str, Any]) -> None:
+        """Writes a line, or the rest of the one before, as far as there is room."""
+        line = self._rest or json.dumps(told).encode() + b"\n"
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            self._rest = line[os.write(self._descriptor, line) :]
 
 
 class Control:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +77,26 @@ def test_the_cpu_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = validated(config.EngineConfig, PLAIN | {"processor": {}, "run": {"duration_s": 0.1}})
     _, result = run_engine.run(loaded, run_engine.RunOptions(quiet=True))
     assert result["processor"] == {"runtime": "cpu", "devices": []}
+
+
+@pytest.mark.parametrize("counters", [70, 700], ids=["lines that a pipe takes whole", "lines that it takes in parts"])
+def test_status_that_nobody_reads_stops_nothing(counters: int) -> None:
+    """A long run fills the pipe; lines stay whole, and when somebody reads again new ones come."""
+    out, into = os.pipe()
+    try:
+        fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(out, False)
+        status = run_engine.Status(into)
+        told = {"counters": {f"counter_{k}": k for k in range(counters)}}
+        read = b""
+        for number in range(120):
+            status.say(told | {"number": number})
+            if number >= 100:
+                read += os.read(out, 1 << 20)
+        numbers = [json.loads(line)["number"] for line in read.split(b"\n")[:-1]]
+        assert numbers[0] == 0
+        assert numbers == sorted(set(numbers))
+        assert numbers[-1] > 100
+    finally:
+        os.close(out)
+        os.close(into)
