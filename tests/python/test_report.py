@@ -181,3 +181,21 @@ def test_chart_is_well_formed_with_awkward_text() -> None:
     chart.bars(np.arange(3).tolist(), [1, 2], "s1")
     chart.vertical(0.5, "limit", "<here>")
     ElementTree.fromstring(chart.svg())
+
+
+def test_a_long_legend_goes_above_the_chart() -> None:
+    """No name lies on that of the vertical axis; short ones stay in its row."""
+
+    def rows(count: int) -> set[int]:
+        chart = Chart(Axis(0, 1, "x"), Axis(0, 1, "latency [us]"))
+        for n in range(count):
+            chart.line([0, 1], [0, 1], "s1", f"persistent, {n} in flight")
+        svg = chart.svg()
+        places = [(int(x), int(y)) for x, y in re.findall(r'<text class="tick" x="(\d+)" y="(-?\d+)">persistent', svg)]
+        assert len(places) == count
+        assert all(x > 100 for x, y in places if y == 13)
+        assert f'viewBox="0 {min(y for _, y in places) - 13} ' in svg
+        return {y for _, y in places}
+
+    assert rows(3) == {13}
+    assert rows(7) == {13, -7}

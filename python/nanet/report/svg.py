@@ -9,6 +9,7 @@ from html import escape
 
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 80, 16, 34, 44
 LETTER = 6.9  # mean width of a letter of the legend
+LEGEND_ROW, LEGEND_GAP = 20, 44  # height of a row; line and space before a name
 
 
 class Axis:
@@ -141,11 +142,12 @@ class Chart:
 
     def svg(self) -> str:
         """The chart as an <svg> element."""
-        head = (
-            f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(self.title)}" '
-            f'xmlns="http://www.w3.org/2000/svg">'
-        )
-        return head + self._frame() + "".join(self._parts) + self._legend_text() + "</svg>"
+        rows = self._legend_rows()
+        above = LEGEND_ROW * (len(rows) - 1)  # rows that have no room beside the name of the vertical axis
+        box = f"0 {-above} {self.width} {self.height + above}"
+        head = f'<svg viewBox="{box}" role="img" aria-label="{escape(self.title)}" xmlns="http://www.w3.org/2000/svg">'
+        legend = "".join(self._legend_text(row, 13 - LEGEND_ROW * n) for n, row in enumerate(rows))
+        return head + self._frame() + "".join(self._parts) + legend + "</svg>"
 
     def _frame(self) -> str:
         left, right = MARGIN_LEFT, self.width - MARGIN_RIGHT
@@ -167,12 +169,25 @@ class Chart:
         parts.append(f'<text class="name" x="0" y="13">{escape(self.y.label)}</text>')
         return "".join(parts)
 
-    def _legend_text(self) -> str:
+    def _legend_rows(self) -> list[list[tuple[str, str]]]:
+        """The legend in rows, the lowest first; that one has to leave room for the name of the vertical axis."""
+        rows: list[list[tuple[str, str]]] = [[]]
+        room = self.width - MARGIN_RIGHT - LETTER * (len(self.y.label) + 2)
+        for name, style in self._legend:
+            wide = LETTER * len(name) + LEGEND_GAP
+            if wide > room and len(rows) < 4:
+                rows.append([])
+                room = float(self.width - MARGIN_RIGHT)
+            rows[-1].append((name, style))
+            room -= wide
+        return rows
+
+    def _legend_text(self, row: Sequence[tuple[str, str]], y: int) -> str:
         parts = []
         at = float(self.width - MARGIN_RIGHT)
-        for name, style in self._legend:
+        for name, style in row:
             at -= LETTER * len(name)
-            parts.append(f'<text class="tick" x="{at:.0f}" y="13">{escape(name)}</text>')
-            parts.append(f'<path class="line {style}" d="M{at - 24:.0f} 9h18"/>')
-            at -= 24 + 20
+            parts.append(f'<text class="tick" x="{at:.0f}" y="{y}">{escape(name)}</text>')
+            parts.append(f'<path class="line {style}" d="M{at - 24:.0f} {y - 4}h18"/>')
+            at -= LEGEND_GAP
         return "".join(parts)
