@@ -6,6 +6,7 @@ For programs:
     nanet.fit_rings(...)      the vectorised ring fit of many events
     nanet.wire                the packet formats as numpy structured dtypes
     nanet.config              the configuration's models
+    nanet.stencil             Jacobi sweeps over an array on all cores
 Everything is loaded when it is first used, so that `import nanet` costs nothing.
 """
 
@@ -16,12 +17,12 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nanet import config, wire
+    from nanet import config, stencil, wire
     from nanet._core import SetupError, fit_rings
     from nanet.config import ConfigError
     from nanet.port import Completion, Port, open  # noqa: A004
 
-__all__ = ["Completion", "ConfigError", "Port", "SetupError", "config", "fit_rings", "open", "version", "wire"]
+__all__ = ["Completion", "ConfigError", "Port", "SetupError", "config", "fit_rings", "open", "stencil", "version", "wire"]
 
 _HOMES = {
     "open": "nanet.port",
@@ -46,7 +47,7 @@ def __getattr__(name: str) -> Any:
         return version()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in ("wire", "config"):
+    if name in ("wire", "config", "stencil"):
         return importlib.import_module(f"nanet.{name}")
     raise AttributeError(f"module 'nanet' has no attribute '{name}'")
 

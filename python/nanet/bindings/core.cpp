@@ -69,6 +69,7 @@ NB_MODULE(_core, module) {
   bind_port(module);
   bind_replay(module);
   bind_physics(module);
+  bind_stencil(module);
 }
 
 }  // namespace nanet::bindings

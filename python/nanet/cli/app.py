@@ -36,6 +36,7 @@ from nanet.cli.options import (
 from nanet.cli.physics import physics
 from nanet.cli.replay import replay
 from nanet.cli.soak import soak
+from nanet.cli.stencil import stencil
 from nanet.cli.tune import doctor, tune
 
 app = typer.Typer(
@@ -48,6 +49,7 @@ app.add_typer(emulate_app, name="emulate")
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)
+app.command()(stencil)
 app.command()(doctor)
 app.command()(tune)
 app.command("l0tp")(trigger_processor)
