@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from numpy.typing import NDArray
 from nanet import _core, results
 from nanet._core import SetupError
 from nanet.config import online_cores
+from nanet.machine import read_text
 
-__all__ = ["NORM", "StencilOptions", "Swept", "field_of_size", "jacobi", "measure", "shape_of"]
+__all__ = ["NORM", "StencilOptions", "Swept", "cache_bytes", "field_of_size", "jacobi", "measure", "shape_of"]
 
 NORM = np.dtype([("sweep", "<u8"), ("max", "<f8"), ("l2", "<f8")])
 """A norm of what one sweep changed: max |new - old|, and sqrt(sum (new - old)^2), over the inner cells."""
@@ -154,11 +156,8 @@ def _native(field: NDArray[Any], sweeps_per_pass: int, norm_every: int, threads:
         "the rows between have to stay in the cache: 1 to 32",
         "give 1, 4 or 8",
     )
-    kinds: dict[np.dtype[Any], Callable[[dict[str, Any]], Any]] = {
-        DTYPES["fp32"]: _core.JacobiF32,
-        DTYPES["fp64"]: _core.JacobiF64,
-    }
-    return kinds[field.dtype](
+    kind: Callable[[dict[str, Any]], Any] = _core.JacobiF32 if field.dtype == DTYPES["fp32"] else _core.JacobiF64
+    return kind(
         {
             "rows": field.shape[0],
             "columns": field.shape[1],
@@ -208,22 +207,27 @@ def _cores(threads: int | None, pinned: bool) -> list[int]:
     return cores[:count] if pinned and count <= len(cores) else []
 
 
+def cache_bytes(level: int) -> int:
+    """Size of a core's cache for data at `level`, 1 to 4; 0 where the system does not say, or there is none."""
+    for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        if read_text(f"{folder}/level") == str(level) and read_text(f"{folder}/type") != "Instruction":
+            kib = re.fullmatch(r"(\d+)K", read_text(f"{folder}/size"))
+            return int(kib[1]) * 1024 if kib else 0
+    return 0
+
+
 def _tile_bytes() -> int | None:
     """Half of a core's L2; None where the system does not say."""
-    l2_bytes = _cache_bytes("SC_LEVEL2_CACHE_SIZE")
+    l2_bytes = cache_bytes(2)
     return min(max(l2_bytes // 2, 2**17), 2**22) if l2_bytes > 0 else None
 
 
-def _cache_bytes(name: str) -> int:
-    return os.sysconf(name) if name in os.sysconf_names else 0
-
-
 def _notes(field_bytes: int) -> list[str]:
-    cache_bytes = max(_cache_bytes("SC_LEVEL3_CACHE_SIZE"), _cache_bytes("SC_LEVEL2_CACHE_SIZE"))
-    if 2 * field_bytes > cache_bytes:
+    largest = max(cache_bytes(level) for level in (2, 3, 4))
+    if 2 * field_bytes > largest:
         return []
     return [
-        f"both fields may stay in a cache ({2 * field_bytes / 2**20:.0f} of {cache_bytes / 2**20:.0f} MiB)"
+        f"both fields may stay in a cache ({2 * field_bytes / 2**20:.1f} of {largest / 2**20:.1f} MiB)"
         " take a larger size to judge by the memory"
     ]
 

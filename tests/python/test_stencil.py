@@ -131,7 +131,12 @@ def test_the_command_writes_what_the_page_says(tmp_path: Path, dtype: str) -> No
     )
     assert 0 < result["seconds_compute"] < result["seconds_total"]
     assert "Gupdate/s" in done.stdout
-    assert "note: both fields may stay in a cache" in done.stdout
+
+
+@pytest.mark.parametrize(("size", "notes"), [(2**10, 0), (2**16, 1), (0, 0)])
+def test_a_field_that_fits_into_a_cache_is_noted(monkeypatch: pytest.MonkeyPatch, size: int, notes: int) -> None:
+    monkeypatch.setattr(stencil, "cache_bytes", lambda level: size if level == 3 else 0)
+    assert len(stencil.measure(stencil.StencilOptions(rows=20, columns=20, sweeps=3))["notes"]) == notes
 
 
 def test_the_command_refuses_in_one_line() -> None:
