@@ -31,7 +31,7 @@ __all__ = ["NORM", "StencilOptions", "Swept", "cache_bytes", "field_of_size", "j
 NORM = np.dtype([("sweep", "<u8"), ("max", "<f8"), ("l2", "<f8")])
 """A norm of what one sweep changed: max |new - old|, and sqrt(sum (new - old)^2), over the inner cells."""
 
-DTYPES = {"fp32": np.dtype(np.float32), "fp64": np.dtype(np.float64)}
+DTYPES: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp64": np.dtype(np.float64)}
 COPIES = 5  # of each kind, before the sweeps and after; the quickest counts, as in STREAM
 UPDATES_A_CALL = 2e9  # about a second of native work, then Ctrl-C is seen
 

@@ -173,7 +173,7 @@ TYPED_TEST(JacobiTest, RunsGoOnWhereTheLastEnded) {
   Jacobi<TypeParam> jacobi({.rows = 12, .columns = 50, .sweeps_per_pass = 3, .norm_every = 4});
   jacobi.load(field.data());
   std::vector<std::uint64_t> sweeps_with_norm;
-  for (std::uint64_t sweeps : {1, 2, 3, 0, 7}) {
+  for (std::uint64_t sweeps : {1u, 2u, 3u, 0u, 7u}) {
     std::vector<ChangeNorm> norms(jacobi.norm_count(sweeps));
     jacobi.run(sweeps, norms);
     for (const ChangeNorm& norm : norms) sweeps_with_norm.push_back(norm.sweep);
