@@ -113,12 +113,14 @@ def measure(options: StencilOptions) -> dict[str, Any]:
     inner = max(options.rows - 2, 0) * max(options.columns - 2, 0)
     text = f"{options.rows} x {options.columns} cells for {options.sweeps} sweeps cannot be measured"
     _check(inner > 0 and options.sweeps > 0, text, "there would be nothing to do", "give 3 x 3 cells or more, and 1 sweep or more")
+    _check_memory(options)
     field = field_of_size(options.rows, options.columns, options.dtype)
-    shape = field.shape
+    shape, cell_bytes, field_bytes = field.shape, field.itemsize, field.nbytes
     begin_s = time.perf_counter()
     native = _native(field, options.sweeps_per_pass, options.norm_every, options.threads, options.pinned)
     native.load(field)
     loaded_s = time.perf_counter() - begin_s
+    del field  # so that there are never more than three
     copies = _copy_bytes_per_s(native)
     begin_s = time.perf_counter()
     norms = _run(native, shape, options.sweeps, options.sweeps_per_pass)
@@ -142,9 +144,21 @@ def measure(options: StencilOptions) -> dict[str, Any]:
         "seconds_total": total_s,
         "updates_per_s": updates_per_s,
         "copy_bytes_per_s": copies,
-        "fraction_of_copy_bandwidth": updates_per_s * 2 * field.itemsize / copies,
-        "notes": _notes(field.nbytes),
+        "fraction_of_copy_bandwidth": updates_per_s * 2 * cell_bytes / copies,
+        "notes": _notes(field_bytes),
     }
+
+
+def _check_memory(options: StencilOptions) -> None:
+    """Before memory is taken that is not there: the kernel would promise it, and end a process when it is used."""
+    needed_kib = 3 * options.rows * options.columns * DTYPES[options.dtype].itemsize // 1024
+    found = re.search(r"^MemAvailable: +(\d+) kB", read_text("/proc/meminfo"), flags=re.MULTILINE)
+    _check(
+        found is None or needed_kib <= int(found[1]),
+        f"a field of {options.rows} x {options.columns} {options.dtype} cannot be measured",
+        f"three of them take {needed_kib // 1024} MiB, {int(found[1]) // 1024 if found else 0} MiB are free",
+        "give a smaller size",
+    )
 
 
 def _native(field: NDArray[Any], sweeps_per_pass: int, norm_every: int, threads: int | None, pinned: bool) -> Any:

@@ -14,6 +14,7 @@ namespace nanet::stencil {
 namespace {
 
 constexpr Index kLineBytes = 64;
+constexpr Index kPageBytes = 4096;
 constexpr Index kStripCellsMin = 256;  // far more than the margins of a tile
 constexpr std::uint32_t kSweepsMax = 32;
 constexpr std::size_t kSideMax = std::size_t{1} << 31;
@@ -44,6 +45,13 @@ Index stride_of(Index columns) {
   return (lines | 1) * kLineBytes / Index{sizeof(T)};
 }
 
+// Cells from one row of a level between to the next: three lines short of whole pages. So a row that is written lies, seen by the last 12 bits of
+// the address, behind those that are read with it, and no load has to wait for a store a few vectors ago that only looks like its own.
+template <class T>
+Index scratch_stride_of(Index cells) {
+  return (round_up(cells * Index{sizeof(T)} + 3 * kLineBytes, kPageBytes) - 3 * kLineBytes) / Index{sizeof(T)};
+}
+
 // A pass holds three rows of each level and the one that it writes.
 template <class T>
 Index strip_cells_of(const JacobiConfig& config) {
@@ -68,7 +76,7 @@ Jacobi<T>::Jacobi(const JacobiConfig& config)
       columns_(static_cast<Index>(config.columns)),
       stride_(stride_of<T>(columns_)),
       strip_cells_(std::min(strip_cells_of<T>(config), round_up(columns_, kLineBytes))),
-      scratch_stride_(round_up(strip_cells_ + 2 * Index{config.sweeps_per_pass}, kLineBytes / Index{sizeof(T)})),
+      scratch_stride_(scratch_stride_of<T>(strip_cells_ + 2 * Index{config.sweeps_per_pass})),
       scratch_cells_(3 * (Index{config.sweeps_per_pass} - 1) * scratch_stride_),
       scratch_(region_of("stencil rows between", scratch_cells_ * Index{sizeof(T)} * team_.size())),
       row_changes_(config.norm_every == 0 ? 0 : 4 * config.rows) {

@@ -2,6 +2,7 @@
 #include "nanet/stencil/team.hpp"
 
 #include <string>
+#include <system_error>
 
 #include "nanet/flow/thread.hpp"
 #include "nanet/flow/wait.hpp"
@@ -34,7 +35,13 @@ Team::Team(const TeamConfig& config) : spins_max_(config.spins_max) {
   running_.store(static_cast<std::uint32_t>(count));
   for (int worker = 0; worker < config.thread_count; ++worker) {
     const int core = config.cores.empty() ? -1 : config.cores[static_cast<std::size_t>(worker)];
-    threads_.emplace_back(&Team::work, this, worker, core);
+    try {
+      threads_.emplace_back(&Team::work, this, worker, core);
+    } catch (const std::system_error& error) {
+      stop();
+      throw SetupError("thread " + std::to_string(worker) + " of " + std::to_string(count) + " cannot be started", error.what(),
+                       "give fewer threads");
+    }
   }
   await_workers();
   for (const std::exception_ptr& error : errors_) {

@@ -97,12 +97,36 @@ def test_the_threads_keep_to_the_cores_of_the_process() -> None:
         (lambda: stencil.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads cannot be had"),
         (lambda: stencil.shape_of("8k"), "size 8k is none"),
         (lambda: stencil.measure(stencil.StencilOptions(rows=2, columns=9)), "2 x 9 cells for 100 sweeps cannot be measured"),
+        (
+            lambda: stencil.measure(stencil.StencilOptions(rows=10**7, columns=10**7)),
+            "a field of 10000000 x 10000000 fp64 cannot be measured",
+        ),
     ],
 )
 def test_refusals_say_problem_reason_and_suggestion(call: Callable[[], object], text: str) -> None:
     with pytest.raises(SetupError) as refused:
         call()
     assert re.fullmatch(re.escape(text) + r" \(.+\) .+", str(refused.value)), refused.value
+
+
+def test_threads_that_cannot_be_started_are_refused() -> None:
+    """There are 512 MiB of addresses left for 1024 stacks of 2 MiB and more."""
+    program = (
+        "import pathlib, resource, threading\n"
+        "import numpy as np\n"
+        "from nanet import SetupError, stencil\n"
+        "used = int(pathlib.Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, used + 2**29))\n"
+        "try:\n"
+        "    stencil.jacobi(np.ones((4, 4)), 1, threads=1024)\n"
+        "except SetupError as error:\n"
+        "    print(error)\n"
+        "print(threading.active_count(), stencil.jacobi(np.ones((4, 4)), 1, threads=2).field.sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=120)
+    refusal, rest = done.stdout.splitlines()
+    assert re.fullmatch(r"thread \d+ of 1024 cannot be started \(.+\) give fewer threads", refusal), done.stderr
+    assert rest == "1 16.0"
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

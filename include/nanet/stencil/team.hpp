@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace nanet::stencil {
