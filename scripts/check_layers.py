@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "rich": {"wire"},
     "l0tp": {"wire"},
     "link": {"flow"},
+    "rdma": {"flow"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
     "trigger": {"wire", "flow", "link", "l0tp"},
@@ -46,7 +47,7 @@ VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"verilated|Vnanet", ("link/gateware",)),
     (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/",)),
     (r"uc[pst]/|infiniband/|rdma/", ("rdma/",)),
-    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/",)),
+    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/", "rdma/")),
     (r"nanobind/|Python\.h", ()),
     (r"gtest/|gmock/|benchmark/", ()),
 ]
@@ -64,7 +65,8 @@ IMPURE_HEADERS = {
     "iostream",
     "thread",
 }
-# What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the wait for a GPU to end.
+# What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the waits, with
+# a limit, for a GPU to end and for a remote node.
 CLOCKS = (
     "flow/clock",
     "engine/",
@@ -74,6 +76,7 @@ CLOCKS = (
     "link/recorder",
     "link/replay",
     "gpu/event_processor",
+    "rdma/",
 )
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
