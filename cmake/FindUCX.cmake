@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds UCX, 1.13 or newer, headers and libucp: UCX_ROOT if it is set, the PyPI package libucx-cu13 of .venv or of Python_EXECUTABLE's
-# environment, then the system (Debian's libucx-dev, a vendor's in /opt/ucx). Target: UCX::ucp.
+# Finds UCX, headers and libucp: UCX_ROOT if it is set, the PyPI package libucx-cu13 of .venv or of Python_EXECUTABLE's
+# environment, then the system or a vendor's in /opt/ucx (1.18 is needed; Debian 12 has 1.13). Target: UCX::ucp.
 file(GLOB ucx_hints "${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/libucx")
 if(Python_EXECUTABLE)
   cmake_path(GET Python_EXECUTABLE PARENT_PATH ucx_python)
@@ -20,7 +20,7 @@ if(UCX_INCLUDE_DIR)
 endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(UCX
-  REASON_FAILURE_MESSAGE "install libucx-cu13 from PyPI into .venv, or libucx-dev, or set UCX_ROOT"
+  REASON_FAILURE_MESSAGE "install libucx-cu13 from PyPI into .venv, or set UCX_ROOT"
   VERSION_VAR UCX_VERSION
   REQUIRED_VARS UCX_LIBRARY UCX_UCS_LIBRARY UCX_INCLUDE_DIR)
 if(UCX_FOUND AND NOT TARGET UCX::ucp)

@@ -47,20 +47,6 @@ function(nanet_library name)
   endforeach()
 endfunction()
 
-# nanet_optional_library(NAME PACKAGE [DEPENDENCY...]): as nanet_library, if find_package finds PACKAGE; else there is no target nanet_NAME.
-# Targets linked to it are compiled with NANET_NAME=1.
-function(nanet_optional_library name package)
-  find_package(${package} QUIET)
-  if(NOT ${package}_FOUND)
-    message(STATUS "library ${name}: off (${package} not found)")
-    return()
-  endif()
-  message(STATUS "library ${name}: on (${package} ${${package}_VERSION})")
-  nanet_library(${name} ${ARGN})
-  string(TOUPPER "${name}" upper)
-  target_compile_definitions(nanet_${name} PUBLIC NANET_${upper}=1)
-endfunction()
-
 # nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME, if pkg-config
 # finds every MODULE. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
 # libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with and without. A back_end.cmake

@@ -2,6 +2,8 @@
 #include "nanet/rdma/connection.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 
 #include "rdma/socket_address.hpp"
 #include "rdma/worker_state.hpp"
@@ -40,6 +42,8 @@ struct Connection::State {
   Status check_range(std::uint64_t offset_bytes, std::size_t bytes, bool is_permitted) const;
   template <typename Post>
   Status transfer(std::uint64_t offset_bytes, std::size_t bytes, const Post& post);
+  template <typename Copy>
+  Status copy_mapped(std::size_t bytes, const Copy& copy);
   Status posted(ucs_status_ptr_t request);
   Status settle();
   Status end(Status status, ucs_status_t why);
@@ -55,20 +59,19 @@ struct Connection::State {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   Permissions permissions;
-  bool is_mapped = false;    // the region is in this process's address space
-  bool is_one_sided = false;
+  std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
   std::uint64_t deadline = 0;
   std::uint32_t under_way = 0;
   ucs_status_t first_error = UCS_OK;  // of what was under way
   ucs_status_t lost = UCS_OK;         // said by UCX's error handler
-  std::uint64_t operand = 0, before = 0;
   std::string error;
 };
 
 Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given)
     : worker(std::move(shared)), config(given) {
   if (config.region.empty() || config.region.size() > NAME_BYTES_MAX)
-    throw SetupError("no region can be called '" + config.region + "'", "names have 1 to 64 bytes", "give the name it is exposed under");
+    throw SetupError("no region can be called '" + config.region + "'", "names have 1 to 64 bytes",
+                     "give the name it is exposed under");
   if (config.timeout_ms == 0 || config.chunk_bytes == 0 || config.depth == 0)
     throw SetupError("timeout_ms, chunk_bytes or depth is 0", "nothing could be transferred", "give 1 or more");
   connect();
@@ -91,7 +94,8 @@ void Connection::State::connect() {
   params.err_handler.arg = this;
   params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) { static_cast<State*>(self)->lost = status; };
   detail::check(ucp_ep_create(worker->get(), &params, &endpoint),
-                "cannot connect to " + config.address + " port " + std::to_string(config.port), "see whether the target runs and listens there");
+                "cannot connect to " + config.address + " port " + std::to_string(config.port),
+                "see whether the target runs and listens there");
 }
 
 // Sends a question and waits for its answer, until the deadline; empty if none came.
@@ -110,7 +114,8 @@ void Connection::State::open() {
   std::copy(config.region.begin(), config.region.end(), message.name);
   deadline = detail::deadline_ns(config.timeout_ms);
   const std::vector<std::byte> answer = ask(to_bytes(message), message.id);
-  detail::check(lost, "cannot connect to " + where, "see whether the target runs and listens there, takes more connections and has the same transports");
+  detail::check(lost, "cannot connect to " + where,
+                "see whether the target runs and listens there, takes more connections and has the same transports");
   if (answer.empty())
     throw SetupError("no answer from " + where, "nothing within " + std::to_string(config.timeout_ms) + " ms",
                      "see whether it is a nanet target, and whether its thread serves its worker");
@@ -119,10 +124,10 @@ void Connection::State::open() {
   const ucp_request_param_t param = parameters();
   Status status = posted(ucp_ep_flush_nbx(endpoint, &param));
   if (status == Status::ok) status = settle();
-  if (status != Status::ok) throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
+  if (status != Status::ok)
+    throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
   const Path way = path();
-  is_one_sided = way.sided == Path::Sided::one_sided;
-  if (config.require == Require::one_sided && !is_one_sided)
+  if (config.require == Require::one_sided && way.sided != Path::Sided::one_sided)
     throw SetupError("the way to " + where + " is not one-sided", way.text(), "name other transports, or do not require it");
 }
 
@@ -134,10 +139,10 @@ void Connection::State::take_in(const std::string& where, std::span<const std::b
   address = answer->address;
   bytes = answer->bytes;
   permissions = {.read = (answer->permissions & PERMISSION_READ) != 0, .write = (answer->permissions & PERMISSION_WRITE) != 0};
-  detail::check(ucp_ep_rkey_unpack(endpoint, answer_bytes.data() + sizeof *answer, &key), "cannot use the key of region '" + config.region + "'",
-                "use the same transports on both sides");
-  void* mapped = nullptr;
-  is_mapped = ucp_rkey_ptr(key, address, &mapped) == UCS_OK;
+  detail::check(ucp_ep_rkey_unpack(endpoint, answer_bytes.data() + sizeof *answer, &key),
+                "cannot use the key of region '" + config.region + "'", "use the same transports on both sides");
+  void* place = nullptr;
+  if (ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
 }
 
 ucp_request_param_t Connection::State::parameters() {
@@ -197,6 +202,18 @@ Status Connection::State::transfer(std::uint64_t offset_bytes, std::size_t size,
   return settle();
 }
 
+// A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
+// as a lost peer shall be reported.
+template <typename Copy>
+Status Connection::State::copy_mapped(std::size_t size, const Copy& copy) {
+  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
+    worker->progress();  // a lost peer is noticed here
+    if (lost != UCS_OK) return end(Status::peer_lost, lost);
+    copy(at, std::min(config.chunk_bytes, size - at));
+  }
+  return Status::ok;
+}
+
 // The connection ends with an error: UCX gives a transfer back only if its endpoint is closed by force.
 Status Connection::State::end(Status status, ucs_status_t why) {
   error = ucs_status_string(why);
@@ -220,23 +237,20 @@ void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout
   }
 }
 
+// UCX has no atomics on a connection whose peer may be lost (1.22: "cannot find remote protocol"). So a region that is mapped here is changed
+// by this CPU, any other by the target's when a message asks for it: these are atomic to each other, and to the target's own threads.
 Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value) {
-  if (const Status status = check_range(offset_bytes, 8, permissions.read && permissions.write); status != Status::ok) return {status};
+  if (const Status status = check_range(offset_bytes, 8, permissions.read && permissions.write); status != Status::ok)
+    return {status};
   if ((address + offset_bytes) % 8 != 0) return {Status::misaligned};
   deadline = detail::deadline_ns(config.timeout_ms);
-  if (!is_one_sided) return fetch_by_message(operation, offset_bytes, value);
-  operand = value;
-  ucp_request_param_t param = parameters();
-  param.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER | UCP_OP_ATTR_FIELD_DATATYPE;
-  param.reply_buffer = &before;
-  param.datatype = ucp_dt_make_contig(8);
-  const ucp_atomic_op_t op = operation == FetchOperation::add ? UCP_ATOMIC_OP_ADD : UCP_ATOMIC_OP_SWAP;
-  Status status = posted(ucp_atomic_op_nbx(endpoint, op, &operand, 1, address + offset_bytes, key, &param));
-  if (status == Status::ok) status = settle();
-  return {status, before};
+  if (!mapped) return fetch_by_message(operation, offset_bytes, value);
+  worker->progress();
+  if (lost != UCS_OK) return {end(Status::peer_lost, lost)};
+  const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(mapped + offset_bytes));
+  return {Status::ok, operation == FetchOperation::add ? word.fetch_add(value) : word.exchange(value)};
 }
 
-// UCX has no atomics by the target's CPU on connections whose peer may be lost (1.22): the target does them when a message asks for it.
 Connection::Fetched Connection::State::fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value) {
   FetchMessage message{.operation = operation, .offset = offset_bytes, .value = value};
   message.region.name_bytes = static_cast<std::uint16_t>(config.region.size());
@@ -271,23 +285,40 @@ Connection::~Connection() {
 
 Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) {
   State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.write); status != Status::ok) return status;
-  return state.transfer(offset_bytes, data.size(), [&](std::size_t at, std::size_t size, std::uint64_t to, const ucp_request_param_t& param) {
-    return ucp_put_nbx(state.endpoint, data.data() + at, size, to, state.key, &param);
-  });
+  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.write); status != Status::ok)
+    return status;
+  if (state.mapped)
+    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
+      std::memcpy(state.mapped + offset_bytes + at, data.data() + at, size);
+    });
+  return state.transfer(offset_bytes, data.size(),
+                        [&](std::size_t at, std::size_t size, std::uint64_t to, const ucp_request_param_t& param) {
+                          return ucp_put_nbx(state.endpoint, data.data() + at, size, to, state.key, &param);
+                        });
 }
 
 Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) {
   State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.read); status != Status::ok) return status;
-  return state.transfer(offset_bytes, data.size(), [&](std::size_t at, std::size_t size, std::uint64_t from, const ucp_request_param_t& param) {
-    return ucp_get_nbx(state.endpoint, data.data() + at, size, from, state.key, &param);
-  });
+  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.read); status != Status::ok)
+    return status;
+  if (state.mapped)
+    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
+      std::memcpy(data.data() + at, state.mapped + offset_bytes + at, size);
+    });
+  return state.transfer(offset_bytes, data.size(),
+                        [&](std::size_t at, std::size_t size, std::uint64_t from, const ucp_request_param_t& param) {
+                          return ucp_get_nbx(state.endpoint, data.data() + at, size, from, state.key, &param);
+                        });
 }
 
 Status Connection::flush() {
   State& state = *state_;
   if (!state.endpoint) return Status::closed;
+  if (state.mapped) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    state.worker->progress();
+    return state.lost == UCS_OK ? Status::ok : state.end(Status::peer_lost, state.lost);
+  }
   state.deadline = detail::deadline_ns(state.config.timeout_ms);
   const ucp_request_param_t param = state.parameters();
   if (const Status status = state.posted(ucp_ep_flush_nbx(state.endpoint, &param)); status != Status::ok) return status;
@@ -325,10 +356,11 @@ Path Connection::State::path() const {
   attributes.transports.entry_size = sizeof entries[0];
   if (ucp_ep_query(endpoint, &attributes) != UCS_OK) return path;
   for (unsigned index = 0; index < attributes.transports.num_entries; ++index)
-    path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
+    if (*entries[index].device_name)  // the one without a device is the socket that connections are made and watched with
+      path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
   const auto is_rdma = [](const Lane& lane) { return lane.transport.starts_with("rc") || lane.transport.starts_with("dc"); };
   const auto is_tcp = [](const Lane& lane) { return lane.transport == "tcp"; };
-  if (is_mapped || std::ranges::any_of(path.lanes, is_rdma)) {
+  if (mapped || std::ranges::any_of(path.lanes, is_rdma)) {
     path.sided = Path::Sided::one_sided;
   } else if (!path.lanes.empty() && std::ranges::all_of(path.lanes, is_tcp)) {
     path.sided = Path::Sided::emulated;

@@ -80,7 +80,8 @@ struct BeforeMessage {
 static_assert(sizeof(BeforeMessage) == 24);
 
 inline bool is_right(const OpenMessage& message, std::uint32_t magic) {
-  return message.magic == magic && message.version == MESSAGE_VERSION && message.name_bytes >= 1 && message.name_bytes <= NAME_BYTES_MAX;
+  return message.magic == magic && message.version == MESSAGE_VERSION && message.name_bytes >= 1 &&
+         message.name_bytes <= NAME_BYTES_MAX;
 }
 
 inline std::optional<OpenMessage> parse_open(std::span<const std::byte> data) {
@@ -118,9 +119,9 @@ inline std::optional<AnswerMessage> parse_answer(std::span<const std::byte> data
 // The bytes of a message, and what follows it.
 template <typename Message>
 std::vector<std::byte> to_bytes(const Message& message, std::span<const std::byte> more = {}) {
-  const auto* first = reinterpret_cast<const std::byte*>(&message);
-  std::vector<std::byte> bytes(first, first + sizeof message);
-  bytes.insert(bytes.end(), more.begin(), more.end());
+  std::vector<std::byte> bytes(sizeof message + more.size());
+  std::memcpy(bytes.data(), &message, sizeof message);
+  if (!more.empty()) std::memcpy(bytes.data() + sizeof message, more.data(), more.size());
   return bytes;
 }
 

@@ -11,14 +11,15 @@ namespace detail {
 
 Mapping::Mapping(std::shared_ptr<ContextState> context, const ucp_mem_map_params_t& params, const std::string& name)
     : context_(std::move(context)) {
-  check(ucp_mem_map(context_->get(), &params, &memory_), "cannot register region " + name + " of " + std::to_string(params.length) + " bytes",
+  check(ucp_mem_map(context_->get(), &params, &memory_),
+        "cannot register region " + name + " of " + std::to_string(params.length) + " bytes",
         "raise the limit of locked memory (ulimit -l), or of /dev/shm, or make it smaller");
 }
 
 std::span<std::byte> Mapping::span() const {
   ucp_mem_attr_t attributes{};
   attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
-  check(ucp_mem_query(memory_, &attributes), "cannot ask where a region is", "use UCX 1.13 or newer");
+  check(ucp_mem_query(memory_, &attributes), "cannot ask where a region is", "use UCX 1.18 or newer");
   return {static_cast<std::byte*>(attributes.address), attributes.length};
 }
 
@@ -35,7 +36,8 @@ std::vector<std::byte> Mapping::remote_key() const {
   return key;
 }
 
-RegionState::RegionState(const Worker& worker, const RegionConfig& config) : name_(config.name), context_(worker.state()->context()) {
+RegionState::RegionState(const Worker& worker, const RegionConfig& config)
+    : name_(config.name), context_(worker.state()->context()) {
   if (config.bytes == 0) throw SetupError("region " + name_ + " has 0 bytes", "nothing to expose", "give 1 or more");
   if (config.kind == RegionKind::host) {
     auto memory = std::make_shared<flow::Region>(

@@ -25,7 +25,8 @@ inline SocketAddress resolve(const std::string& host, std::uint16_t port, int fl
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) throw SetupError("no address for '" + host + "'", gai_strerror(error), "give an IP address or a host name that is known");
+  if (error != 0)
+    throw SetupError("no address for '" + host + "'", gai_strerror(error), "give an IP address or a host name that is known");
   SocketAddress address;
   address.bytes = found->ai_addrlen;
   std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);

@@ -52,12 +52,13 @@ Target::State::State(std::shared_ptr<detail::WorkerState> shared, const TargetCo
     static_cast<detail::WorkerState*>(self)->asked.push_back(request);
   };
   detail::check(ucp_listener_create(worker->get(), &params, &listener),
-                "cannot listen on " + config.address + " port " + std::to_string(config.port), "choose an address of this machine and a free port");
+                "cannot listen on " + config.address + " port " + std::to_string(config.port),
+                "choose an address of this machine and a free port");
   ucp_listener_attr_t attributes{};
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
   const ucs_status_t status = ucp_listener_query(listener, &attributes);
   if (status != UCS_OK) ucp_listener_destroy(listener);
-  detail::check(status, "cannot ask for the port", "use UCX 1.13 or newer");
+  detail::check(status, "cannot ask for the port", "use UCX 1.18 or newer");
   port = detail::port_of(attributes.sockaddr);
   worker->opener = this;
 }
@@ -156,7 +157,8 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
   if (!config.permissions.read && !config.permissions.write)
     throw SetupError("region " + config.name + " may neither be read nor written", "no permission is given", "give at least one");
   if (state_->exposed.contains(config.name))
-    throw SetupError("region " + config.name + " is exposed already", "a name stands for one region", "revoke it first, or choose another name");
+    throw SetupError("region " + config.name + " is exposed already", "a name stands for one region",
+                     "revoke it first, or choose another name");
   unsigned protection = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
   std::uint32_t permissions = 0;
   if (config.permissions.read) protection |= UCP_MEM_MAP_PROT_REMOTE_READ, permissions |= PERMISSION_READ;

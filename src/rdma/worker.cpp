@@ -24,7 +24,7 @@ struct ConfigRelease {
 
 void modify(ucp_config_t* config, const char* key, const std::string& value) {
   check(ucp_config_modify(config, key, value.c_str()), "cannot set UCX_" + std::string(key) + "=" + value,
-        "use UCX 1.13 or newer: the one that is loaded is " + ucx_version());
+        "use UCX 1.18 or newer: the one that is loaded is " + ucx_version());
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ ContextState::ContextState(const WorkerConfig& config) {
   modify(read, "SYSV_ERROR_HANDLING", "y");
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   params.name = "nanet";
   check(ucp_init(&params, read, &context_), "cannot start UCX with transports '" + config.transports + "'",
         "name transports that `ucx_info -d` lists");
@@ -76,7 +76,7 @@ void WorkerState::set_handler(unsigned id, ucp_am_recv_callback_t callback) {
   param.flags = UCP_AM_FLAG_WHOLE_MSG;
   param.cb = callback;
   param.arg = this;
-  check(ucp_worker_set_am_recv_handler(worker_, &param), "cannot receive messages", "use UCX 1.13 or newer");
+  check(ucp_worker_set_am_recv_handler(worker_, &param), "cannot receive messages", "use UCX 1.18 or newer");
 }
 
 bool WorkerState::progress() {
@@ -138,7 +138,7 @@ void WorkerState::close(ucp_ep_h endpoint, std::uint32_t flags) {
 }
 
 ucs_status_t WorkerState::question_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
-                                    const ucp_am_recv_param_t* param) {
+                                        const ucp_am_recv_param_t* param) {
   WorkerState& worker = *static_cast<WorkerState*>(self);
   if (!(param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP)) return UCS_OK;  // nobody to answer
   // A message by rendezvous is longer than any of ours: seen as empty, and so refused.

@@ -94,8 +94,10 @@ class WorkerState {
   std::vector<std::shared_ptr<void>> kept;
 
  private:
-  static ucs_status_t question_came(void* self, const void*, std::size_t, void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
-  static ucs_status_t answer_came(void* self, const void*, std::size_t, void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
+  static ucs_status_t question_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
+                                    const ucp_am_recv_param_t* param);
+  static ucs_status_t answer_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
+                                  const ucp_am_recv_param_t* param);
   void set_handler(unsigned id, ucp_am_recv_callback_t callback);
   void reap();
 

@@ -22,15 +22,15 @@ namespace nanet::rdma {
 
 enum class Require : std::uint8_t {
   anything,
-  one_sided,  // set-up throws unless the path is known to be one-sided
+  one_sided,  // set-up throws unless put and get are known to be one-sided
 };
 
 struct ConnectionConfig {
   std::string address;  // of the target, or its host name
   std::uint16_t port = 0;
-  std::string region;                // name it is exposed under
-  std::uint64_t token = 0;           // of the exposure
-  std::uint32_t timeout_ms = 10000;  // of set-up and of each operation; too short: a slow, large transfer is given up
+  std::string region;                 // name it is exposed under
+  std::uint64_t token = 0;            // of the exposure
+  std::uint32_t timeout_ms = 10000;   // of set-up and of each operation; too short: a slow, large transfer is given up
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
   std::uint32_t depth = 8;            // chunks under way at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
@@ -66,8 +66,8 @@ class Connection {
 
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
-  Status flush();                                                   // all before it is done, at the target
-  Fetched atomic_add(std::uint64_t offset_bytes, std::uint64_t value);  // 8 bytes, little-endian, atomic to other connections
+  Status flush();                                                       // all before it is done, at the target
+  Fetched atomic_add(std::uint64_t offset_bytes, std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped
   Fetched atomic_swap(std::uint64_t offset_bytes, std::uint64_t value);
   Status close();  // flushes, then closes; ok if all before it was done
 

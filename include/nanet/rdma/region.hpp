@@ -17,7 +17,7 @@ class RegionState;
 }
 
 enum class RegionKind : std::uint8_t {
-  host,         // private memory of flow::Region: huge pages, locked. A process of the same machine reaches it through the kernel (cma)
+  host,  // private memory of flow::Region: huge pages, locked. One-sided over RDMA hardware only, not for processes of this machine
   host_shared,  // shared memory made by UCX: a process of the same machine writes it with its own stores, atomics included
 };
 

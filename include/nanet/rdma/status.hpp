@@ -20,8 +20,8 @@ enum class Status : std::uint8_t {
 };
 
 constexpr std::string_view name(Status status) {
-  constexpr std::string_view NAMES[] = {"ok",           "time_out",      "peer_lost",  "closed",
-                                        "out_of_bounds", "not_permitted", "misaligned", "failed"};
+  constexpr std::string_view NAMES[] = {"ok",         "time_out", "peer_lost", "closed", "out_of_bounds", "not_permitted",
+                                        "misaligned", "failed"};
   return NAMES[static_cast<std::size_t>(status)];
 }
 

@@ -26,9 +26,9 @@ struct Permissions {
 };
 
 struct ExposureConfig {
-  std::string name;          // 1 to 64 bytes, one region each
-  Permissions permissions;   // at least one; atomics need both
-  std::uint64_t token = 0;   // what a connection must know
+  std::string name;         // 1 to 64 bytes, one region each
+  Permissions permissions;  // at least one; atomics need both
+  std::uint64_t token = 0;  // what a connection must know
 };
 
 class Target {

@@ -8,10 +8,7 @@ namespace {
 
 template <typename Message>
 std::vector<std::byte> bytes_of(const Message& message, std::size_t more = 0) {
-  const auto* first = reinterpret_cast<const std::byte*>(&message);
-  std::vector<std::byte> bytes(first, first + sizeof message);
-  bytes.resize(sizeof message + more);
-  return bytes;
+  return to_bytes(message, std::vector<std::byte>(more));
 }
 
 TEST(Messages, open_is_read_from_its_bytes) {
@@ -52,6 +49,24 @@ TEST(Messages, answer_with_a_key_of_another_length_is_none) {
   EXPECT_FALSE(parse_answer(std::span<const std::byte>(bytes_of(good)).first(39)));
   AnswerMessage bad{.key_bytes = KEY_BYTES_MAX + 1};
   EXPECT_FALSE(parse_answer(bytes_of(bad, bad.key_bytes)));
+}
+
+TEST(Messages, fetch_and_before_of_any_other_shape_are_none) {
+  FetchMessage fetch{.operation = FetchOperation::swap, .offset = 16, .value = 5};
+  fetch.region.name_bytes = 1;
+  ASSERT_TRUE(parse_fetch(bytes_of(fetch)));
+  EXPECT_EQ(parse_fetch(bytes_of(fetch))->offset, 16u);
+  EXPECT_FALSE(parse_fetch(bytes_of(fetch, 1)));
+  EXPECT_FALSE(parse_open(bytes_of(fetch)));
+  EXPECT_FALSE(parse_open(bytes_of(fetch.region)));  // the beginning of a fetch is no open message
+  fetch.region.name_bytes = 0;
+  EXPECT_FALSE(parse_fetch(bytes_of(fetch)));
+  BeforeMessage before{.id = 3, .before = 77};
+  ASSERT_TRUE(parse_before(bytes_of(before)));
+  EXPECT_EQ(parse_before(bytes_of(before))->before, 77u);
+  EXPECT_FALSE(parse_before(bytes_of(before, 1)));
+  before.version = 0;
+  EXPECT_FALSE(parse_before(bytes_of(before)));
 }
 
 TEST(Messages, answer_whose_region_wraps_round_is_none) {

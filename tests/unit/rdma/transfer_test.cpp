@@ -19,7 +19,7 @@ using test::TargetProcess;
 constexpr std::size_t SIZES_BYTES[] = {0, 1, 8, 4095, 64 << 10, 5 << 20};
 constexpr const char* SHARED_MEMORY = "posix,sysv,cma,tcp";
 
-std::string number(std::uint64_t value) { return " " + std::to_string(value); }
+std::string number(std::uint64_t value) { return std::string(" ").append(std::to_string(value)); }
 
 // Transports, region.
 class Transfer : public testing::TestWithParam<std::tuple<const char*, const char*>> {
@@ -168,10 +168,10 @@ TEST_P(Transfer, close_is_clean) {
   EXPECT_EQ(target.join(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Transfer,
-                         testing::Combine(testing::Values(SHARED_MEMORY, "tcp"), testing::Values("shared", "host")),
+INSTANTIATE_TEST_SUITE_P(Ways, Transfer, testing::Combine(testing::Values(SHARED_MEMORY, "tcp"), testing::Values("shared", "host")),
                          [](const auto& way) {
-                           return std::string(std::get<0>(way.param) == std::string("tcp") ? "tcp" : "shm") + "_" + std::get<1>(way.param);
+                           return std::string(std::get<0>(way.param) == std::string("tcp") ? "tcp" : "shm") + "_" +
+                                  std::get<1>(way.param);
                          });
 
 }  // namespace
