@@ -102,7 +102,11 @@ std::vector<std::byte> Target::State::answer(std::span<const std::byte> message)
     if (answer.refusal != Refusal::none) ++refused_count;
     return to_bytes(answer, key);
   }
-  if (const auto fetch = parse_fetch(message)) return to_bytes(answer_fetch(*fetch));
+  if (const auto fetch = parse_fetch(message)) {
+    const BeforeMessage answer = answer_fetch(*fetch);
+    if (answer.refusal != Refusal::none) ++refused_count;
+    return to_bytes(answer);
+  }
   ++refused_count;
   return {};
 }

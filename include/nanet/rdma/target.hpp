@@ -15,7 +15,8 @@
 namespace nanet::rdma {
 
 struct TargetConfig {
-  std::string address = "0.0.0.0";           // IPv4 or IPv6 address to listen on
+  // IPv4 or IPv6 address to listen on. On any other: whoever reaches the port may reach this process's memory (docs/design/rdma.md).
+  std::string address = "127.0.0.1";
   std::uint16_t port = 0;                    // 0: any free one
   std::uint32_t connection_count_max = 256;  // more are rejected
 };
@@ -44,7 +45,7 @@ class Target {
 
   std::uint16_t port() const;
   std::size_t connection_count() const;
-  std::uint64_t refused_count() const;  // connections refused: wrong name or token, malformed message, too many
+  std::uint64_t refused_count() const;  // connections and atomics refused: name, token, rights, malformed message, too many
 
  private:
   struct State;
