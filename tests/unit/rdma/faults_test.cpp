@@ -83,7 +83,7 @@ TEST(OneSided, a_get_that_times_out_leaves_the_memory_to_its_owner) {
   EXPECT_EQ(connection.get(0, data), Status::time_out);
   const std::vector<std::byte> then = data;
   target.resume();
-  ASSERT_EQ(target.ask("connections").substr(0, 1).find_first_not_of("0123456789"), std::string::npos);
+  EXPECT_NE(target.ask("connections"), "");  // it is awake again
   for (int turn = 0; turn < 20; ++turn) worker.wait(10);
   EXPECT_TRUE(data == then);  // nothing comes late
 }
