@@ -168,10 +168,36 @@ TEST_P(Transfer, close_is_clean) {
   EXPECT_EQ(target.join(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Transfer, testing::Combine(testing::Values(SHARED_MEMORY, "tcp"), testing::Values("shared", "host")),
+// A rank that is both: while its connection waits, its target is served.
+TEST(OneWorker, carries_a_target_and_a_connection_to_it) {
+  for (const char* transports : {SHARED_MEMORY, "tcp", ""}) {
+    Worker worker({.transports = transports});
+    Region region(worker, {.name = "r", .bytes = 1 << 20});
+    Target target(worker);
+    target.expose(region, {.name = "r", .permissions = {.read = true, .write = true}, .token = 5});
+    Connection connection(worker, {.address = "127.0.0.1", .port = target.port(), .region = "r", .token = 5});
+    std::vector<std::byte> data(region.bytes()), back(region.bytes());
+    fill_pattern(data, 6);
+    EXPECT_EQ(connection.put(0, data), Status::ok) << connection.error();
+    EXPECT_EQ(connection.flush(), Status::ok) << connection.error();
+    EXPECT_EQ(first_difference(region.span(), 6), region.bytes()) << transports;
+    EXPECT_EQ(connection.get(0, back), Status::ok) << connection.error();
+    EXPECT_TRUE(back == data);
+    EXPECT_EQ(connection.atomic_swap(8, 3).status, Status::ok);
+    EXPECT_EQ(connection.atomic_add(8, 1).before, 3u);
+    EXPECT_EQ(connection.close(), Status::ok);
+    for (int turn = 0; turn < 500 && target.connection_count() != 0; ++turn) worker.wait(10);
+    EXPECT_EQ(target.connection_count(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Transfer,
+                         testing::Combine(testing::Values(SHARED_MEMORY, "tcp", ""), testing::Values("shared", "host")),
                          [](const auto& way) {
-                           return std::string(std::get<0>(way.param) == std::string("tcp") ? "tcp" : "shm") + "_" +
-                                  std::get<1>(way.param);
+                           return std::string(std::get<0>(way.param) == SHARED_MEMORY ? "shm"
+                                              : *std::get<0>(way.param)               ? "tcp"
+                                                                                      : "any") +
+                                  "_" + std::get<1>(way.param);
                          });
 
 }  // namespace
