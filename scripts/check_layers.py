@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "rich": {"wire"},
     "l0tp": {"wire"},
     "link": {"flow"},
+    "rdma": {"flow"},
     "stencil": {"flow"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
@@ -47,7 +48,7 @@ VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"verilated|Vnanet", ("link/gateware",)),
     (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/",)),
     (r"uc[pst]/|infiniband/|rdma/", ("rdma/",)),
-    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/",)),
+    (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/", "rdma/")),
     (r"nanobind/|Python\.h", ()),
     (r"gtest/|gmock/|benchmark/", ()),
 ]
@@ -66,7 +67,8 @@ IMPURE_HEADERS = {
     "thread",
 }
 THREADS = ("stencil/team",)  # what may make threads in a pure folder: the team that shares a sweep
-# What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the wait for a GPU to end.
+# What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the waits, with
+# a limit, for a GPU to end and for a remote node.
 CLOCKS = (
     "flow/clock",
     "engine/",
@@ -76,6 +78,7 @@ CLOCKS = (
     "link/recorder",
     "link/replay",
     "gpu/event_processor",
+    "rdma/",
 )
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/rdma/region.hpp"
+
+#include <cstring>
+
+#include "nanet/flow/region.hpp"
+#include "rdma/worker_state.hpp"
+
+namespace nanet::rdma {
+namespace detail {
+
+Mapping::Mapping(std::shared_ptr<ContextState> context, const ucp_mem_map_params_t& params, const std::string& name)
+    : context_(std::move(context)) {
+  check(ucp_mem_map(context_->get(), &params, &memory_),
+        "cannot register region " + name + " of " + std::to_string(params.length) + " bytes",
+        "raise the limit of locked memory (ulimit -l), or of /dev/shm, or make it smaller");
+}
+
+std::span<std::byte> Mapping::span() const {
+  ucp_mem_attr_t attributes{};
+  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
+  check(ucp_mem_query(memory_, &attributes), "cannot ask where a region is", "use UCX 1.18 or newer");
+  return {static_cast<std::byte*>(attributes.address), attributes.length};
+}
+
+std::vector<std::byte> Mapping::remote_key() const {
+  void* packed = nullptr;
+  std::size_t bytes = 0;
+  check(ucp_rkey_pack(context_->get(), memory_, &packed, &bytes), "cannot make a remote key", "name fewer transports");
+  const auto* first = static_cast<const std::byte*>(packed);
+  std::vector<std::byte> key(first, first + bytes);
+  ucp_rkey_buffer_release(packed);
+  if (key.size() > KEY_BYTES_MAX)
+    throw SetupError("the remote key has " + std::to_string(key.size()) + " bytes", "more than " + std::to_string(KEY_BYTES_MAX),
+                     "name fewer transports");
+  return key;
+}
+
+RegionState::RegionState(const Worker& worker, const RegionConfig& config)
+    : name_(config.name), context_(worker.state()->context()) {
+  if (config.bytes == 0) throw SetupError("region " + name_ + " has 0 bytes", "nothing to expose", "give 1 or more");
+  if (config.kind == RegionKind::host) {
+    auto memory = std::make_shared<flow::Region>(
+        flow::RegionConfig{.name = config.name, .bytes = config.bytes, .huge_pages = config.huge_pages, .locked = config.locked});
+    span_ = memory->span();
+    memory_ = std::move(memory);
+    return;
+  }
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+  params.length = config.bytes;
+  params.flags = UCP_MEM_MAP_ALLOCATE;
+  params.memory_type = UCS_MEMORY_TYPE_HOST;
+  allocated_ = std::make_shared<Mapping>(context_, params, name_);
+  span_ = allocated_->span().first(config.bytes);
+  std::memset(span_.data(), 0, span_.size());  // and every page is there
+}
+
+std::shared_ptr<Mapping> RegionState::map(unsigned protection) const {
+  if (allocated_) return allocated_;
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_PROT;
+  params.address = span_.data();
+  params.length = span_.size();
+  params.prot = protection;
+  return std::make_shared<Mapping>(context_, params, name_);
+}
+
+}  // namespace detail
+
+Region::Region(const Worker& worker, const RegionConfig& config) : state_(std::make_shared<detail::RegionState>(worker, config)) {}
+Region::~Region() = default;
+Region::Region(Region&&) noexcept = default;
+Region& Region::operator=(Region&&) noexcept = default;
+std::byte* Region::data() const { return state_->span().data(); }
+std::size_t Region::bytes() const { return state_->span().size(); }
+
+}  // namespace nanet::rdma

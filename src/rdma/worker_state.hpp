@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// UCX's handles, each owned by one type, and what a worker does for the target and the connections that share it.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nanet/flow/clock.hpp"
+#include "nanet/rdma/region.hpp"
+#include "nanet/rdma/worker.hpp"
+#include "nanet/setup_error.hpp"
+#include "rdma/messages.hpp"
+
+namespace nanet::rdma::detail {
+
+inline std::uint64_t deadline_ns(std::uint32_t timeout_ms) { return flow::clock_now_ns() + timeout_ms * std::uint64_t{1'000'000}; }
+
+// Throws SetupError unless ok.
+void check(ucs_status_t status, const std::string& problem, const std::string& suggestion);
+
+class ContextState {
+ public:
+  explicit ContextState(const WorkerConfig& config);
+  ~ContextState() { ucp_cleanup(context_); }
+  ContextState(const ContextState&) = delete;
+  ContextState& operator=(const ContextState&) = delete;
+  ucp_context_h get() const { return context_; }
+
+ private:
+  ucp_context_h context_ = nullptr;
+};
+
+// A registration of memory, or memory that UCX allocated. Keeps the context alive.
+class Mapping {
+ public:
+  Mapping(std::shared_ptr<ContextState> context, const ucp_mem_map_params_t& params, const std::string& name);
+  ~Mapping() { ucp_mem_unmap(context_->get(), memory_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ucp_mem_h get() const { return memory_; }
+  std::span<std::byte> span() const;
+  std::vector<std::byte> remote_key() const;  // throws SetupError
+
+ private:
+  std::shared_ptr<ContextState> context_;
+  ucp_mem_h memory_ = nullptr;
+};
+
+// What answers messages: the target.
+class Opener {
+ public:
+  virtual ~Opener() = default;
+  virtual void connection_asked(ucp_conn_request_h request) = 0;
+  virtual std::vector<std::byte> answer(std::span<const std::byte> message) = 0;  // empty: no answer
+  virtual void endpoint_failed(ucp_ep_h endpoint) = 0;
+};
+
+class WorkerState {
+ public:
+  explicit WorkerState(const WorkerConfig& config);
+  ~WorkerState();
+  WorkerState(const WorkerState&) = delete;
+  WorkerState& operator=(const WorkerState&) = delete;
+
+  bool progress();
+  void wait(std::uint32_t timeout_ms);
+  // Serves the worker until done() or the deadline. Returns done().
+  template <typename Done>
+  bool run_until(const Done& done, std::uint64_t deadline);
+  static void pause(unsigned turn);
+
+  ucp_worker_h get() const { return worker_; }
+  const std::shared_ptr<ContextState>& context() const { return context_; }
+
+  void send(ucp_ep_h endpoint, unsigned id, std::vector<std::byte> message, std::uint32_t flags);
+  void close(ucp_ep_h endpoint, std::uint32_t flags);  // goes on in progress()
+  bool is_closing() const { return !closing_.empty(); }
+
+  // Set by the target, called in progress() outside of UCX's own callbacks but for answer().
+  Opener* opener = nullptr;
+  std::vector<ucp_conn_request_h> asked;
+  std::vector<ucp_ep_h> failed;
+  // Where a connection waits for an answer, by id.
+  std::map<std::uint64_t, std::vector<std::byte>*> answers;
+  std::uint64_t next_id = 1;
+  // State of connections that UCX still writes to (it did not give a transfer back in time): freed after the worker.
+  std::vector<std::shared_ptr<void>> kept;
+
+ private:
+  static ucs_status_t question_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
+                                    const ucp_am_recv_param_t* param);
+  static ucs_status_t answer_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
+                                  const ucp_am_recv_param_t* param);
+  void set_handler(unsigned id, ucp_am_recv_callback_t callback);
+  void reap();
+
+  struct Sent {
+    void* request;
+    std::vector<std::byte> message;
+  };
+  std::shared_ptr<ContextState> context_;
+  ucp_worker_h worker_ = nullptr;
+  int event_descriptor_ = -1;
+  std::vector<Sent> sent_;
+  std::vector<void*> closing_;
+};
+
+inline constexpr unsigned QUESTION_ID = 1, ANSWER_ID = 2;
+
+template <typename Done>
+bool WorkerState::run_until(const Done& done, std::uint64_t deadline) {
+  for (unsigned turn = 1, idle = 0; !done(); ++turn) {
+    if (progress()) {
+      idle = 0;
+    } else {
+      pause(++idle);
+    }
+    if (turn % 64 == 0 && flow::clock_now_ns() >= deadline) return done();
+  }
+  return true;
+}
+
+class RegionState {
+ public:
+  RegionState(const Worker& worker, const RegionConfig& config);
+  std::span<std::byte> span() const { return span_; }
+  const std::string& name() const { return name_; }
+  // A registration with these rights, to be exposed.
+  std::shared_ptr<Mapping> map(unsigned protection) const;
+
+ private:
+  std::string name_;
+  std::shared_ptr<ContextState> context_;
+  std::shared_ptr<Mapping> allocated_;  // host_shared
+  std::shared_ptr<void> memory_;        // host: a flow::Region
+  std::span<std::byte> span_;
+};
+
+}  // namespace nanet::rdma::detail

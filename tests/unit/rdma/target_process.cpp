@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target_process.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "nanet/rdma/target.hpp"
+
+namespace nanet::test {
+
+void fill_pattern(std::span<std::byte> data, std::uint64_t seed) {
+  for (std::size_t at = 0; at < data.size(); ++at) data[at] = pattern_byte(at, seed);
+}
+
+std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed) {
+  for (std::size_t at = 0; at < data.size(); ++at)
+    if (data[at] != pattern_byte(at, seed)) return at;
+  return data.size();
+}
+
+TargetProcess::TargetProcess(const std::string& transports) {
+  int in[2], out[2];
+  if (pipe(in) != 0 || pipe(out) != 0) throw std::runtime_error("no pipe");
+  pid_ = fork();
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(in[0], 0);
+    dup2(out[1], 1);
+    for (const int descriptor : {in[0], in[1], out[0], out[1]}) close(descriptor);
+    execl("/proc/self/exe", "test_rdma", "--target", transports.c_str(), nullptr);
+    _exit(127);
+  }
+  close(in[0]);
+  close(out[1]);
+  to_ = in[1];
+  from_ = out[0];
+  const std::string line = read_line();
+  if (line.rfind("port ", 0) != 0) throw std::runtime_error("the target did not start: " + line);
+  port_ = static_cast<std::uint16_t>(std::stoul(line.substr(5)));
+}
+
+TargetProcess::~TargetProcess() {
+  if (pid_ > 0) kill();
+  close(to_);
+  close(from_);
+}
+
+std::string TargetProcess::ask(const std::string& line) {
+  const std::string text = line + "\n";
+  if (write(to_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) return "the target is gone";
+  return read_line();
+}
+
+std::string TargetProcess::read_line() {
+  std::string line;
+  for (char c = 0;;) {
+    pollfd descriptor{from_, POLLIN, 0};
+    if (poll(&descriptor, 1, 30'000) != 1) return line + " (then nothing for 30 s)";
+    if (read(from_, &c, 1) != 1) return line + " (end)";
+    if (c == '\n') return line;
+    line += c;
+  }
+}
+
+void TargetProcess::stop() {
+  ::kill(pid_, SIGSTOP);
+  int status = 0;
+  waitpid(pid_, &status, WUNTRACED);
+  if (!WIFSTOPPED(status)) throw std::runtime_error("the target did not stop");
+}
+
+void TargetProcess::resume() { ::kill(pid_, SIGCONT); }
+
+void TargetProcess::kill() {
+  ::kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+int TargetProcess::join() {
+  int status = 0;
+  for (int turn = 0; turn < 1000; ++turn) {
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      pid_ = -1;
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    usleep(10'000);
+  }
+  return -1;
+}
+
+namespace {
+
+std::string answer(const std::string& line, rdma::Target& target, std::map<std::string, rdma::Region>& regions) {
+  std::istringstream words(line);
+  std::string verb, name;
+  std::uint64_t offset = 0, bytes = 0, seed = 0;
+  words >> verb;
+  if (verb == "connections") return std::to_string(target.connection_count());
+  if (verb == "refused") return std::to_string(target.refused_count());
+  if (verb == "quit") return "bye";
+  words >> name >> offset >> bytes >> seed;
+  if (verb == "revoke") return target.revoke(name) ? "revoked" : "unknown";
+  const std::span<std::byte> data = regions.at(name.substr(0, name.find('-'))).span().subspan(offset, bytes);
+  if (verb == "fill") {
+    fill_pattern(data, seed);
+    return "done";
+  }
+  const std::size_t at = first_difference(data, seed);
+  return at == data.size() ? "same" : "differs " + std::to_string(at);
+}
+
+void say(const std::string& line) {
+  const std::string text = line + "\n";
+  if (write(1, text.data(), text.size()) < 0) _exit(1);
+}
+
+}  // namespace
+
+int run_target(const std::string& transports) {
+  alarm(60);
+  try {
+    rdma::Worker worker({.transports = transports});
+    std::map<std::string, rdma::Region> regions;
+    regions.emplace("shared", rdma::Region(worker, {.name = "shared", .bytes = TARGET_REGION_BYTES}));
+    regions.emplace("host", rdma::Region(worker, {.name = "host", .bytes = TARGET_REGION_BYTES, .kind = rdma::RegionKind::host}));
+    rdma::Target target(worker, {.address = "127.0.0.1", .connection_count_max = 3});
+    const auto expose = [&](const char* region, const char* name, rdma::Permissions permissions) {
+      target.expose(regions.at(region), {.name = name, .permissions = permissions, .token = TARGET_TOKEN});
+    };
+    expose("shared", "shared", {.read = true, .write = true});
+    expose("shared", "shared-read", {.read = true});
+    expose("host", "host", {.read = true, .write = true});
+    expose("host", "host-read", {.read = true});
+    expose("host", "host-write", {.write = true});
+    say("port " + std::to_string(target.port()));
+    for (std::string line;;) {
+      worker.wait(2);
+      pollfd descriptor{0, POLLIN, 0};
+      if (poll(&descriptor, 1, 0) != 1) continue;
+      char c = 0;
+      if (read(0, &c, 1) != 1) return 0;  // the test is over
+      for (; c != '\n'; line += c, read(0, &c, 1)) {
+      }
+      say(answer(line, target, regions));
+      if (line == "quit") return 0;
+      line.clear();
+    }
+  } catch (const std::exception& error) {
+    say(error.what());
+    return 1;
+  }
+}
+
+}  // namespace nanet::test
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--target") == 0) return nanet::test::run_target(argv[2]);
+  signal(SIGPIPE, SIG_IGN);  // a target that is gone is seen by what it answers
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
