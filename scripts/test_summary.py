@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         else ""
     )
     if cxx.not_run:
-        note += f"; {cxx.not_run} tests of links not run: {cxx.why}"
+        note += f"; {cxx.not_run} tests not run: {cxx.why}"
     print(f"{passed} tests passed ({sides}), {failed} failed, {skipped} skipped{note}")
     empty = not cxx.passed or not python.passed or (gpu is not None and not gpu.passed and not gpu.not_run)
     return 1 if empty or failed or skipped else 0

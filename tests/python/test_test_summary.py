@@ -26,7 +26,7 @@ def junit(tests: int, failures: int = 0, skipped: int = 0) -> str:
         (
             PASSED + NOT_RUN + PASSED,
             junit(3),
-            f"7 tests passed (4 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 1 tests of links not run: a test of AF_XDP (no BPF)",
+            f"7 tests passed (4 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 1 tests not run: a test of AF_XDP (no BPF)",
             0,
         ),
         (PASSED + FAILED, junit(3), "5 tests passed (2 C++, 3 Python), 1 failed, 0 skipped" + NOT_BUILT, 1),
