@@ -22,7 +22,13 @@ from nanet.bench import links
 from nanet.netns import Namespace, NamespaceError, VethPair
 from test_commands import QUIET_BUDGET, check_keys
 
-HOLD = "import time\nfrom nanet.netns import VethPair\nwith VethPair():\n    print('made', flush=True)\n    time.sleep(60)\n"
+HOLD = """import signal, time
+from nanet.netns import VethPair
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
+with VethPair():
+    print('made', flush=True)
+    time.sleep(60)
+"""
 
 
 @contextlib.contextmanager
