@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nanet.report.gpu_parts import finder_sections, mega, merge_sections, trace_section
+from nanet.report.gpu_parts import draw_best, finder_sections, mega, merge_sections, trace_section
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -128,14 +128,7 @@ def _round_trip_chart(rows: Sequence[Mapping[str, Any]], key: str, name: str) ->
     )  # fmt: skip
     for flag in (row for row in rows if row["way"] == "flag"):
         chart.horizontal(flag[key], "soft", f"bare flag {us(flag[key])} \u00b5s")
-    for line, style, ways in LINES:
-        points = []
-        for events in sizes:
-            here = [row[key] for row in rows if row["events"] == events and row["way"] in ways]
-            points += [(float(events), min(here))] if here else []
-        xs, ys = [x for x, _ in points], [y for _, y in points]
-        chart.line(xs, ys, style, line)
-        chart.dots(xs, ys, style, [us(y) for y in ys] if style == "s1" else ())
+    draw_best(chart, LINES, rows, key, min, us)
     return chart.svg()
 
 

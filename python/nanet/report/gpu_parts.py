@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from nanet.bench.gpu import ALL_CALLS, ALLOCATIONS, SET_UP_ALLOCATIONS, share_of_copy
@@ -141,15 +141,25 @@ def _merge_chart(
         Axis(min(values) * 0.6, max(values) * 1.6, label, log=True),
         title=f"Event building: {label} against events", height=380,
     )  # fmt: skip
-    for line, style, ways in MERGE_LINES:
-        points = []
-        for events in sizes:
-            here = [row[key] * scale for row in rows if row["events"] == events and row["way"] in ways and row[key] > 0]
-            points += [(float(events), best(here))] if here else []
-        xs, ys = [x for x, _ in points], [y for _, y in points]
+    scaled = [{**row, key: row[key] * scale} for row in rows if row[key] > 0]
+    draw_best(chart, MERGE_LINES, scaled, key, best, show)
+    return chart.svg()
+
+
+def draw_best(
+    chart: Chart, lines: Iterable[tuple[str, str, Collection[str]]], rows: Sequence[Mapping[str, Any]], key: str,
+    best: Callable[[list[float]], float], show: Callable[[float], str],
+) -> None:  # fmt: skip
+    """A line for each (name, style, ways): at each size of a buffer the best of its ways. The first style has its values written beside it."""
+    for line, style, ways in lines:
+        by_size: dict[int, list[float]] = {}
+        for row in rows:
+            if row["events"] and row["way"] in ways:
+                by_size.setdefault(row["events"], []).append(row[key])
+        xs = [float(events) for events in sorted(by_size)]
+        ys = [best(by_size[events]) for events in sorted(by_size)]
         chart.line(xs, ys, style, line)
         chart.dots(xs, ys, style, [show(y) for y in ys] if style == "s1" else ())
-    return chart.svg()
 
 
 def trace_section(rows: Sequence[Mapping[str, Any]]) -> Section:
