@@ -4,6 +4,7 @@
 // Terms
 //   CLOP        circular list of persistent receive buffers: `buffer_count` buffers of `buffer_bytes`, allocated once.
 //   packet index  one PacketRef for each good packet of a buffer, in memory beside the buffer.
+//   in place    a CLOP whose payloads stay where the NIC wrote them: its buffers hold a PlacedPacket instead of each payload.
 //   completion  one 64-byte entry of the completion queue: a buffer was filled, a packet was sent, or an error happened.
 //   descriptor  one 64-byte entry of the TX ring: please send these bytes.
 //   doorbell    the producer index of the TX ring, the only word that a sender of answers has to touch.
@@ -40,6 +41,7 @@ inline constexpr std::uint16_t gap = 1u << 3;        // packets are missing befo
 inline constexpr std::uint16_t truncated = 1u << 4;  // at least one packet was longer than its room and was cut
 inline constexpr std::uint16_t error = 1u << 5;      // at least one packet was refused; it is not in the packet index
 inline constexpr std::uint16_t run_start = 1u << 6;  // at least one packet has PacketRef::run_start
+inline constexpr std::uint16_t in_place = 1u << 7;  // the buffer holds a PlacedPacket for each packet; so do all others of this CLOP
 }  // namespace status
 
 // Where one packet lies in its buffer. A consumer needs the index only when Completion::stride_bytes is 0.
@@ -52,6 +54,22 @@ struct PacketRef {
   static constexpr std::uint16_t run_start = 0x8000;  // the first packet after this source began a new run
 };
 static_assert(sizeof(PacketRef) == 8);
+
+// In place of a payload: where it lies. In such a buffer PacketRef::offset is that of the PlacedPacket, PacketRef::bytes the payload's, and
+// stride_bytes is 0. The memory named here is the consumer's exactly as long as the buffer is.
+struct alignas(16) PlacedPacket {
+  static constexpr std::uint32_t head_bytes_max = 24;  // a packet's header and that of its first event
+
+  std::byte head[head_bytes_max];  // the first head_bytes of the payload
+  std::uint64_t address;           // of the payload's byte number head_bytes, for the host; a GPU may see it elsewhere
+  std::uint64_t handle;            // the link's: gives the memory back
+  std::uint16_t bytes;             // of the payload, the head included
+  std::uint16_t head_bytes;  // 0: the payload is in one piece and was checked. Else head_bytes_max: the host cannot read the rest,
+                             // and the consumer has to check it
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PlacedPacket) == 48 && std::is_trivially_copyable_v<PlacedPacket>);
+static_assert(offsetof(PlacedPacket, address) == 24 && offsetof(PlacedPacket, bytes) == 40);
 
 struct alignas(64) Completion {
   std::uint64_t first_packet_ns;  // arrival of the oldest packet in the buffer

@@ -47,6 +47,8 @@ namespace nanet::flow {
   X(events_missing_parts, "events", "closed by the time window with a part missing")                        \
   X(events_overflow, "events", "closed early with a part missing: too many open events")                    \
   X(events_unseen, "events", "no part of them came; known from the sources' running numbers")               \
+  X(packets_bad_body, "packets", "accepted by their head, refused on the GPU: checksum or event lengths")   \
+  X(events_bad_body, "events", "events (or parts of events) in packets_bad_body")                           \
   X(parts_unjudged, "parts", "not merged: a GPU was given up with them")                                    \
   /* decision */                                                                                            \
   X(hits_unmapped, "hits", "ignored: no photomultiplier at that channel")                                   \

@@ -22,6 +22,7 @@
 #include "nanet/event/parts.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/tx_ring.hpp"
 #include "nanet/gpu/config.hpp"
 #include "nanet/rich/decision.hpp"
@@ -59,6 +60,7 @@ struct ContractMemory {
   flow::CompletionQueue& completions;
   std::vector<flow::Clop*> clops;   // by Completion::clop; at most kClopsMax
   flow::TxRing* answers = nullptr;  // null: rings are found and counted, nothing is sent. Slots of at least 1472 bytes
+  std::vector<flow::PayloadMemory> payloads = {};  // by Completion::clop, of those in place; shorter or empty: the others are not
 };
 inline constexpr std::size_t kClopsMax = 16;
 
@@ -71,6 +73,8 @@ struct Totals {
   // Of event building. Each event that was closed is in `events` or in events_discarded.
   event::MergerStats merger{};
   std::uint64_t events_discarded = 0;
+  std::uint64_t packets_bad_body = 0;  // of those in place that the host could not check: wrong checksum or lengths of events
+  std::uint64_t events_bad_body = 0;   // events (or parts) in them
 };
 
 class EventProcessor {

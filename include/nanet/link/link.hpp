@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "nanet/contract.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/link/endpoint.hpp"
 
 namespace nanet::link {
@@ -74,6 +76,13 @@ class Link {
   // Takes up to packets.size() packets that have arrived, writes their payloads into `room` and describes them, oldest first.
   // Packets of one call lie at increasing offsets except where a wrapper says otherwise.
   virtual RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) = 0;
+
+  // Where payloads stay after receive(). Empty: they are written into its room. Otherwise receive() writes a PlacedPacket for each packet
+  // instead (RxPacket::offset is where, RxPacket::bytes the payload's), and the payload is the caller's until give_back().
+  virtual flow::PayloadMemory payload_memory() const { return {}; }
+
+  // The receiving thread returns what receive() has lent it, in any order. Only for links with payload memory.
+  virtual void give_back(std::span<const PlacedPacket> packets) { static_cast<void>(packets); }
 
   // Sends all packets, or counts why not. The payloads may be reused when it returns.
   virtual void send(std::span<const TxPacket> packets, std::uint64_t now_ns) = 0;
