@@ -91,14 +91,27 @@ def goal_section(goals: Sequence[Mapping[str, Any]]) -> str:
     return text + table(["", "measured", "goal", "", ""], lines)
 
 
+Section = Callable[..., str]
+
+
+def section(title: str) -> Callable[[Section], Section]:
+    """For a function that writes what stands below the title; without rows, its first argument, that is said instead."""
+
+    def decorate(body: Section) -> Section:
+        def whole(rows: Sequence[Mapping[str, Any]], *more: Any) -> str:
+            return f"\n## {title}\n\n" + (body(rows, *more) if rows else "Not measured.\n")
+
+        return whole
+
+    return decorate
+
+
+@section("Round trips host-GPU-host")
 def round_trip_section(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## Round trips host-GPU-host\n\n"
-    if not rows:
-        return text + "Not measured.\n"
     sizes = sorted({row["events"] for row in rows if row["events"]})
     by_place = {(row["way"], row["events"]): row for row in rows}
     ways = list(dict.fromkeys(row["way"] for row in rows if row["way"] != "flag"))
-    text += (
+    text = (
         "Events of 20 hits in padded packets of 16, in the host's memory. A round trip begins when the host writes the completion (or calls CUDA) and ends when it has seen all answers."
         " `persistent`, `launch_*` and `graph_*` are the event processor: packets in, rings, verdicts, MTP packets and descriptors out. `*_sync` are the classical ways, written plainly:"
         " MATH fits with 16 bytes of result an event, launch, synchronise. `bench_gpu_round_trip`.\n\n"
@@ -124,11 +137,9 @@ def round_trip_section(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mappi
     )
 
 
+@section("The papers' comparison: driver path and persistent kernel")
 def driver_section(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## The papers' comparison: driver path and persistent kernel\n\n"
-    if not rows:
-        return text + "Not measured.\n"
-    text += (
+    text = (
         '"GPU I/O persistent kernel for latency bound systems" compares, for a K20x with a NaNet NIC and dummy work of about 200 us, a driver path (completion to a kernel driver, to the user,'
         " launch, send) with a persistent kernel of one thread. Its figure has no numbers in the text; it says that the axis starts at 200 us, the baseline of computation, that a persistent kernel"
         " saves the switches between user and kernel and the launch, and that the whole has to stay within 1 ms. Here the same work without a NIC: the time of a buffer from the host's first act"
@@ -147,13 +158,11 @@ def driver_section(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+@section("Whole loop: UDP in, GPU, UDP out")
 def loop_section(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## Whole loop: UDP in, GPU, UDP out\n\n"
-    if not rows:
-        return text + "Not measured.\n"
     sent = sum(row["sent"] for row in rows)
     lost, wrong = sum(row["lost"] for row in rows), sum(row["wrong"] for row in rows)
-    text += (
+    text = (
         "From a packet given to the kernel by an emulated board to the answer to each of its events received and checked, over loopback sockets of one machine; the time in which a buffer fills is in it."
         " `packets` is how many a buffer had the time to take, in brackets how many it held on average; 8 packets are 128 events. `clean` is p99.9 without answers under way while the measuring"
         f" thread itself stalled. Of {sent:,} events {lost:,} were lost and {wrong:,} answered wrongly. `bench_gpu_loop`.\n\n"
@@ -169,15 +178,13 @@ def loop_section(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+@section("Ring finders, events in device memory")
 def finder_section(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## Ring finders, events in device memory\n\n"
-    if not rows:
-        return text + "Not measured.\n"
     finders = {(row["finder"], row["case"]): row for row in rows if row["finder"] not in ("copy", "record_fit")}
     cases = list(dict.fromkeys(case for _, case in finders))
     names = list(dict.fromkeys(name for name, _ in finders))
     differ = sum(row["events_that_differ"] or 0 for row in rows)
-    text += f"Rings and circles were compared with the CPU's, bit for bit: {differ} differed. `bench_gpu_finders`.\n\n"
+    text = f"Rings and circles were compared with the CPU's, bit for bit: {differ} differed. `bench_gpu_finders`.\n\n"
 
     def cells(name: str, what: Callable[[Mapping[str, Any]], list[str]]) -> list[str]:
         return [cell for case in cases for cell in (what(finders[name, case]) if (name, case) in finders else ["-", "-"])]
@@ -208,15 +215,13 @@ def record_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return text + table(["hits", "Gevent/s", "GB/s", "of the copy"], lines)
 
 
+@section("Event building from four boards")
 def merge_section(rows: Sequence[Mapping[str, Any]], round_trips: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## Event building from four boards\n\n"
-    if not rows:
-        return text + "Not measured.\n"
     sizes = sorted({row["events"] for row in rows})
     ways = list(dict.fromkeys(row["way"] for row in rows))
     by_place = {(row["way"], row["events"]): row for row in rows}
     wrong = sum(row["wrong"] for row in rows)
-    text += (
+    text = (
         "A buffer holds the parts that four boards sent of each event: they are put together, rings found, verdicts and MTP packets made. `cpu` is the same work on one core of the machine, without the"
         f" packets. Latency: one buffer at a time, from its completion until all answers are seen; {wrong} answers were wrong. `bench_gpu_merge`.\n\n"
     )
@@ -248,11 +253,9 @@ def rate_ratio(by_place: Mapping[tuple[str, int], Mapping[str, Any]], events: in
     return f"{by_place['persistent', events]['rate_events_per_s'] / by_place['cpu', events]['rate_events_per_s']:.2f}"
 
 
+@section("What a running loop asks of CUDA and of the allocator")
 def trace_section(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = "\n## What a running loop asks of CUDA and of the allocator\n\n"
-    if not rows:
-        return text + "Not measured.\n"
-    text += (
+    text = (
         "Calls of all threads while UDP packets come in and answers leave, as CUPTI sees them (a function of the runtime and those of the driver that it calls both count), and every `operator new`."
         " `launch` and `graph` are the control. `bench_gpu_trace`.\n\n"
     )
