@@ -99,25 +99,29 @@ bool Rig::fill(flow::Clop& clop, std::uint32_t buffer_index, std::span<const Pay
   const std::span<std::byte> buffer = clop.buffer(buffer_index);
   const std::span<PacketRef> index = clop.packet_index(buffer_index);
   PayloadRoom* const room = rooms_[handover.clop].get();
+  std::vector<PlacedPacket> records;
+  if (room != nullptr) {
+    records = room->write(buffer_index, packets, hole);
+    completion.status |= status::in_place;
+  }
   bool strided = hole == 0 && room == nullptr;
   std::uint32_t offset = room == nullptr ? hole : 0;
   for (std::size_t p = 0; p < packets.size(); ++p) {
-    const Payload& packet = packets[p];
-    if (room == nullptr) std::memcpy(buffer.data() + offset, packet.data(), packet.size());
+    // A packet in place has a record; a hole between two of them is one of a packet that was refused.
+    const std::span<const std::byte> bytes = room == nullptr ? std::span<const std::byte>(packets[p])
+                                                             : std::as_bytes(std::span(records).subspan(p, 1));
+    if (room != nullptr && hole != 0 && p % 5 == hole % 5) offset += static_cast<std::uint32_t>(bytes.size());
+    std::memcpy(buffer.data() + offset, bytes.data(), bytes.size());
     const std::uint16_t source = handover.sources.empty() ? std::uint16_t{0} : handover.sources[p];
-    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packet.size()), .source = source};
+    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packets[p].size()), .source = source};
     if ((source & PacketRef::run_start) != 0) completion.status |= status::run_start;
-    strided = strided && packet.size() == packets[0].size();
-    const auto events = static_cast<std::uint8_t>(packet[3]);
+    strided = strided && packets[p].size() == packets[0].size();
+    const auto events = static_cast<std::uint8_t>(packets[p][3]);
     completion.event_count += events;
     completion.packet_events_max = std::max(completion.packet_events_max, events);
-    offset += room != nullptr ? static_cast<std::uint32_t>(sizeof(PlacedPacket)) : static_cast<std::uint32_t>(packet.size()) + hole;
+    offset += static_cast<std::uint32_t>(bytes.size()) + (room == nullptr ? hole : 0);
   }
   completion.bytes = offset;
-  if (room != nullptr) {
-    room->write(buffer_index, packets, hole, {reinterpret_cast<PlacedPacket*>(buffer.data()), packets.size()});
-    completion.status |= status::in_place;
-  }
   return strided;
 }
 

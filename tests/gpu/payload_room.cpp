@@ -30,13 +30,13 @@ flow::PayloadMemory PayloadRoom::memory() const {
   return {{device_.get(), device_.bytes()}, MemoryKind::device};
 }
 
-void PayloadRoom::write(std::uint32_t buffer_index, std::span<const Payload> packets, std::uint32_t hole,
-                        std::span<PlacedPacket> records) {
+std::vector<PlacedPacket> PayloadRoom::write(std::uint32_t buffer_index, std::span<const Payload> packets, std::uint32_t hole) {
   const std::uint32_t head_bytes = placing_ == Placing::device ? PlacedPacket::head_bytes_max : 0;
   const std::size_t first = std::size_t{buffer_index} * buffer_bytes_;
   std::byte* const to = placing_ == Placing::device ? image_.data() : host_->data() + first;
   const auto address = reinterpret_cast<std::uintptr_t>(placing_ == Placing::device ? device_.get() : host_->data()) + first;
   std::memset(to, static_cast<int>(kJunk), buffer_bytes_);
+  std::vector<PlacedPacket> records(packets.size());
   std::size_t offset = hole;
   for (std::size_t p = 0; p < packets.size(); ++p) {
     const std::span<const std::byte> packet = packets[p];
@@ -53,10 +53,11 @@ void PayloadRoom::write(std::uint32_t buffer_index, std::span<const Payload> pac
     std::ranges::copy(packet.first(head_bytes), records[p].head);
     offset += rest.size() + hole;
   }
-  if (placing_ != Placing::device) return;
+  if (placing_ != Placing::device) return records;
   check(cudaMemcpyAsync(device_.get() + first, image_.data(), image_.size(), cudaMemcpyHostToDevice, stream_->get()),
         "cudaMemcpyAsync");
   check(cudaStreamSynchronize(stream_->get()), "cudaStreamSynchronize");
+  return records;
 }
 
 }  // namespace nanet::gpu::rig

@@ -85,17 +85,13 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
   const std::uint32_t stride = item.word.stride_bytes;
   if (stride == 0) {
     const DeviceClop& clop = work.clops[item.word.clop];
-    const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity + first;
-    if (threadIdx.x < count) {
-      const std::uint64_t word = load_relaxed_sys(reinterpret_cast<const std::uint64_t*>(index + threadIdx.x));
-      m.refs[threadIdx.x] = {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32),
-                             static_cast<std::uint16_t>(word >> 48)};
-    }
-    __syncthreads();
+    const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity;
     if (clop.in_place) {
-      stage_placed<threads>(item.buffer, clop.payload_to_device, count, m.refs, m.staged, m.placed);
+      stage_placed<threads>(item.buffer, index, clop.payload_to_device, first, count, m.refs, m.staged, m.placed);
       return;
     }
+    if (threadIdx.x < count) m.refs[threadIdx.x] = load_ref(index + first + threadIdx.x);
+    __syncthreads();
   }
   constexpr std::uint32_t kRounds = (kChunkPacketsMax * kStagedVectors + threads - 1) / threads;
   uint4 loaded[kRounds];

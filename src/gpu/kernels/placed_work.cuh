@@ -68,19 +68,40 @@ __device__ inline uint4 shift_vector(uint4 v, std::uint32_t skip) {
           __funnelshift_r(by_four[2], by_four[3], bits), __funnelshift_r(by_four[3], by_four[4], bits)};
 }
 
-// The packets that refs[0 .. count - 1] name, into `staged`; then PacketRef::offset is where a payload begins there. Loads of 16 bytes, as many at a time as there are
-// threads, from any address: a warp loads 32 vectors in a row and stores the 31 that it has both neighbours of. They are strong loads, which no
-// first-level cache answers: the memory may be the GPU's, and a NIC has written it.
+__device__ inline PacketRef load_ref(const PacketRef* from) {
+  const std::uint64_t word = load_relaxed_sys(reinterpret_cast<const std::uint64_t*>(from));
+  return {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32), static_cast<std::uint16_t>(word >> 48)};
+}
+
+// The index entries and records of packets first .. first + count - 1. Records lie one behind the other unless a packet was refused, so they are fetched from there
+// together with the entries, and once more if an entry names another place.
 template <std::uint32_t threads>
-__device__ __noinline__ void stage_placed(const std::byte* buffer, std::uint64_t to_device, std::uint32_t count, PacketRef* refs,
-                                          StagedPacket* staged, PlacedMemory& m) {
+__device__ inline void load_records(const std::byte* buffer, const PacketRef* index, std::uint32_t first, std::uint32_t count,
+                                    PacketRef* refs, PlacedMemory& m) {
   constexpr std::uint32_t kPieces = sizeof(PlacedPacket) / 16;
   static_assert(kPieces * kChunkPacketsMax <= threads);
-  if (threadIdx.x < kPieces * count) {
-    const std::byte* const from = buffer + refs[threadIdx.x / kPieces].offset + threadIdx.x % kPieces * 16;
-    reinterpret_cast<uint4*>(m.packets)[threadIdx.x] = load_relaxed_sys16(from);
+  const std::uint32_t packet = threadIdx.x / kPieces;
+  const std::uint32_t piece = threadIdx.x % kPieces * 16;
+  const auto guessed = static_cast<std::uint32_t>((first + packet) * sizeof(PlacedPacket));
+  uint4 loaded{};
+  if (packet < count) loaded = load_relaxed_sys16(buffer + guessed + piece);
+  if (threadIdx.x < count) refs[threadIdx.x] = load_ref(index + first + threadIdx.x);
+  __syncthreads();
+  if (packet < count) {
+    if (refs[packet].offset != guessed) loaded = load_relaxed_sys16(buffer + refs[packet].offset + piece);
+    reinterpret_cast<uint4*>(m.packets)[threadIdx.x] = loaded;
   }
   __syncthreads();
+}
+
+// Packets first .. first + count - 1 into `staged`, and what the index says of them into `refs`, but for the offset: that is where a payload begins in its
+// StagedPacket. Loads of 16 bytes, as many at a time as there are threads, from any address: a warp loads 32 vectors in a row and stores the 31 that it has
+// both neighbours of. They are strong loads, which no first-level cache answers: the memory may be the GPU's, and a NIC has written it.
+template <std::uint32_t threads>
+__device__ __noinline__ void stage_placed(const std::byte* buffer, const PacketRef* index, std::uint64_t to_device,
+                                          std::uint32_t first, std::uint32_t count, PacketRef* refs, StagedPacket* staged,
+                                          PlacedMemory& m) {
+  load_records<threads>(buffer, index, first, count, refs, m);
   constexpr std::uint32_t kStoredLanes = 31;
   constexpr std::uint32_t kWarps = threads / 32;
   constexpr std::uint32_t kParts = (kStagedVectors - 2 + kStoredLanes - 1) / kStoredLanes;  // of a packet
