@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/payload_memory.hpp"
+#include "nanet/flow/region.hpp"
 #include "nanet/flow/tx_ring.hpp"
 #include "nanet/gpu/record_fit.hpp"
 #include "nanet/rich/decision.hpp"
@@ -64,24 +67,76 @@ inline PacketPool make_pool(const rich::FinderConfig& finder, const rich::Decisi
   return pool;
 }
 
+enum class Placing { in_buffers, host, device };  // where payloads are: in the CLOP's buffers, or in place (contract.hpp)
+
+// Payloads as a NIC leaves them: each in a frame of its own, behind the headers of its network or, in the GPU's memory, split from them.
+class PlacedPayloads {
+ public:
+  PlacedPayloads(Placing placing, std::size_t packet_count) : placing_(placing), bytes_(packet_count * kFrameBytes) {
+    if (placing == Placing::host)
+      host_.emplace(flow::RegionConfig{.name = "payloads", .bytes = bytes_, .huge_pages = true, .locked = false});
+    if (placing == Placing::device) device_ = gpu::DeviceArray<std::byte>(bytes_);
+  }
+
+  flow::PayloadMemory memory() const {
+    if (placing_ == Placing::in_buffers) return {};
+    return {{address(), bytes_}, placing_ == Placing::host ? MemoryKind::host : MemoryKind::device};
+  }
+
+  PlacedPacket write(std::size_t frame, std::span<const std::byte> packet) {
+    const std::size_t head = placing_ == Placing::device ? PlacedPacket::head_bytes_max : 0;
+    std::byte* const to = address() + frame * kFrameBytes +
+                          (placing_ == Placing::device ? kHeadroomBytes : kHeadroomBytes + kHeaderBytes);
+    const auto rest = packet.subspan(head);
+    if (placing_ == Placing::host) std::memcpy(to, rest.data(), rest.size());
+    if (placing_ == Placing::device) gpu::check(cudaMemcpy(to, rest.data(), rest.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    PlacedPacket placed{};
+    std::copy_n(packet.begin(), head, placed.head);
+    placed.address = reinterpret_cast<std::uintptr_t>(to);
+    placed.bytes = static_cast<std::uint16_t>(packet.size());
+    placed.head_bytes = static_cast<std::uint16_t>(head);
+    return placed;
+  }
+
+ private:
+  static constexpr std::size_t kFrameBytes = 2048;
+  static constexpr std::size_t kHeadroomBytes = 256;
+  static constexpr std::size_t kHeaderBytes = 42;  // Ethernet, IPv4, UDP
+
+  std::byte* address() const { return placing_ == Placing::host ? host_->data() : device_.get(); }
+
+  const Placing placing_;
+  const std::size_t bytes_;
+  std::optional<flow::Region> host_;
+  gpu::DeviceArray<std::byte> device_;
+};
+
 // Filled for good: the buffers are handed over again and again.
 class Rig {
  public:
   // Each buffer holds events_a_buffer events; together they are clop_bytes or somewhat less, so that no cache has them all.
-  Rig(const PacketPool& pool, std::uint32_t events_a_buffer, std::size_t clop_bytes)
+  Rig(const PacketPool& pool, std::uint32_t events_a_buffer, std::size_t clop_bytes, Placing placing = Placing::in_buffers)
       : events(events_a_buffer),
         packets((events + kPacketEvents - 1) / kPacketEvents),
         chunks(gpu::plan_chunks(word()).chunks),
         clop(clop_config(packets, clop_bytes)),
         queue(64),
         ring({.capacity = std::bit_ceil(std::max(64u, 8 * chunks)), .slot_bytes = gpu::kPacketBytesMax, .locked = false}),
+        payloads(placing, placing == Placing::in_buffers ? 0 : std::size_t{clop.buffer_count()} * packets),
         pool_(pool),
-        descriptors_(chunks) {
+        descriptors_(chunks),
+        placing_(placing) {
     if (events % kPacketEvents != 0)
       throw SetupError(std::to_string(events) + " events", "packets have 16", "take a multiple of 16");
     for (std::uint32_t b = 0; b < clop.buffer_count(); ++b) {
       for (std::uint32_t p = 0; p < packets; ++p) {
         const auto packet = pool_.packet(first_packet(b) + p);
+        if (placing != Placing::in_buffers) {
+          const PlacedPacket placed = payloads.write(std::size_t{b} * packets + p, packet);
+          std::memcpy(clop.buffer(b).data() + p * sizeof placed, &placed, sizeof placed);
+          clop.packet_index(b)[p] = {.offset = static_cast<std::uint32_t>(p * sizeof placed), .bytes = kPacketBytes, .source = 0};
+          continue;
+        }
         std::memcpy(clop.buffer(b).data() + std::size_t{p} * kPacketBytes, packet.data(), packet.size());
         clop.packet_index(b)[p] = {.offset = p * kPacketBytes, .bytes = kPacketBytes, .source = 0};
       }
@@ -93,13 +148,14 @@ class Rig {
     std::uint32_t buffer_index = 0;
     for (Wait wait("a free buffer"); !clop.acquire(buffer_index);) wait.turn();
     Completion completion{};
-    completion.bytes = packets * kPacketBytes;
+    const bool in_place = placing_ != Placing::in_buffers;
+    completion.bytes = packets * (in_place ? static_cast<std::uint32_t>(sizeof(PlacedPacket)) : kPacketBytes);
     completion.event_count = events;
-    completion.status = status::full;
+    completion.status = in_place ? status::full | status::in_place : status::full;
     completion.kind = CompletionKind::buffer_filled;
     completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
     completion.packet_count = static_cast<std::uint16_t>(packets);
-    completion.stride_bytes = kPacketBytes;
+    completion.stride_bytes = in_place ? std::uint16_t{0} : static_cast<std::uint16_t>(kPacketBytes);
     completion.packet_events_max = kPacketEvents;
     const std::uint64_t time_ns = now_ns();
     completion.first_packet_ns = completion.last_packet_ns = time_ns;
@@ -149,6 +205,7 @@ class Rig {
   flow::Clop clop;
   flow::CompletionQueue queue;
   flow::TxRing ring;
+  PlacedPayloads payloads;
 
  private:
   gpu::BufferWord word() const {
@@ -168,6 +225,7 @@ class Rig {
   const PacketPool& pool_;
   std::vector<const TxDescriptor*> descriptors_;
   std::uint32_t polled_ = 0;
+  const Placing placing_;
 };
 
 }  // namespace nanet::bench

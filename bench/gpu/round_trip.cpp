@@ -11,7 +11,9 @@
 //   --core N             of this thread; --limit-s 540: the whole program ends after that
 //   --short              a smoke of it; --csv FILE
 //
-// Ways: persistent, launch_mapped, launch_copied, graph_mapped, graph_copied are the event processor (contract in, MTP packets out). launch_sync,
+// Ways: persistent, launch_mapped, launch_copied, graph_mapped, graph_copied are the event processor (contract in, MTP packets out). in_place_host and
+// in_place_device are persistent with payloads in place: in the host's memory, each in a frame of its own as a NIC leaves them, or in the GPU's, where it also
+// checks them (checksum and lengths). launch_sync,
 // copy_launch_copy_sync, graph_sync (copies too), graph_mapped_sync are the classical ways, written plainly: launch, then synchronise. flag is one thread on the
 // GPU that answers a word with a word: the floor.
 // A round trip begins before the completion is written (or the first call into CUDA) and ends when the host has all descriptors of the buffer (or the
@@ -72,13 +74,14 @@ void look_for_fault(const gpu::EventProcessor& processor) {
 }
 
 Row measure_processor(const std::string& way, const Plan& plan, const PacketPool& pool, std::uint32_t events, gpu::Runtime runtime,
-                      gpu::BufferPath path) {
-  Rig rig(pool, events, plan.clop_bytes);
+                      gpu::BufferPath path, Placing placing = Placing::in_buffers) {
+  Rig rig(pool, events, plan.clop_bytes, placing);
   gpu::EventProcessorConfig config = plan.processor;
   config.gpu.runtime = runtime;
   config.gpu.path = path;
   config.gpu.buffers_in_flight = 1;
-  const auto processor = gpu::EventProcessor::make(config, {.completions = rig.queue, .clops = {&rig.clop}, .answers = &rig.ring});
+  const auto processor = gpu::EventProcessor::make(
+      config, {.completions = rig.queue, .clops = {&rig.clop}, .answers = &rig.ring, .payloads = {rig.payloads.memory()}});
   const bool host_acts = runtime != gpu::Runtime::persistent;
   Row row{way, events};
   std::uint64_t count = 0;
@@ -143,6 +146,10 @@ std::optional<Row> measure(const std::string& way, const Plan& plan, const Packe
   using gpu::BufferPath;
   using gpu::Runtime;
   if (way == "persistent") return measure_processor(way, plan, pool, events, Runtime::persistent, BufferPath::mapped);
+  if (way == "in_place_host" || way == "in_place_device") {
+    return measure_processor(way, plan, pool, events, Runtime::persistent, BufferPath::mapped,
+                             way == "in_place_host" ? Placing::host : Placing::device);
+  }
   if (way == "launch_mapped") return measure_processor(way, plan, pool, events, Runtime::launch, BufferPath::mapped);
   if (way == "launch_copied") return measure_processor(way, plan, pool, events, Runtime::launch, BufferPath::copied);
   if (way == "graph_mapped") return measure_processor(way, plan, pool, events, Runtime::graph, BufferPath::mapped);
@@ -172,15 +179,31 @@ const Row* best_row(const std::vector<Row>& rows, std::uint32_t events, double S
   return best;
 }
 
+bool launches(const Row& row) { return row.way != "persistent" && !row.way.starts_with("in_place_"); }
+
+// Payloads in place / in the buffers, both persistent.
+void print_in_place(const std::vector<Row>& rows, const std::vector<std::uint32_t>& sizes) {
+  if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.way.starts_with("in_place_"); })) return;
+  std::printf("\n%7s %-22s %15s %15s\n", "events", "", "p50 / buffers'", "p99.9 / buffers'");
+  for (const std::uint32_t events : sizes) {
+    const Row* const buffers = best_row(rows, events, &Summary::p50, [](const Row& row) { return row.way == "persistent"; });
+    for (const Row& row : rows) {
+      if (buffers == nullptr || row.events != events || !row.way.starts_with("in_place_")) continue;
+      std::printf("%7u %-22s %15.3f %15.3f\n", events, row.way.c_str(), row.summary.p50 / buffers->summary.p50,
+                  row.summary.p999 / buffers->summary.p999);
+    }
+  }
+}
+
 // persistent / best of all ways that launch, at each size; and / best of those that do the same work, the event processor's.
 void print_ratios(const std::vector<Row>& rows, const std::vector<std::uint32_t>& sizes) {
   std::printf("\n%7s %6s %20s %-22s %12s %-22s\n", "events", "", "persistent / best", "which was", "/ same work", "which was");
   for (const std::uint32_t events : sizes) {
     for (const auto& [name, figure] : {std::pair{"p50", &Summary::p50}, std::pair{"p99.9", &Summary::p999}}) {
       const Row* const persistent = best_row(rows, events, figure, [](const Row& row) { return row.way == "persistent"; });
-      const Row* const best = best_row(rows, events, figure, [](const Row& row) { return row.way != "persistent"; });
+      const Row* const best = best_row(rows, events, figure, &launches);
       const Row* const same = best_row(rows, events, figure,
-                                       [](const Row& row) { return row.way != "persistent" && !row.way.ends_with("_sync"); });
+                                       [](const Row& row) { return launches(row) && !row.way.ends_with("_sync"); });
       if (persistent == nullptr || best == nullptr) continue;
       std::printf("%7u %6s %20.3f %-22s", events, name, persistent->summary.*figure / best->summary.*figure, best->way.c_str());
       if (same != nullptr) std::printf(" %12.3f %-22s", persistent->summary.*figure / same->summary.*figure, same->way.c_str());
@@ -201,9 +224,10 @@ int run(const Options& options) {
   plan.processor.finder.kind = finder_of(options.text("--finder", "math"));
   plan.processor.gpu.blocks = static_cast<std::uint32_t>(options.count("--blocks", 0));
   const auto sizes = options.counts("--sizes", is_short ? "16,1024" : "16,64,256,1024,4096,16384");
-  const auto ways = options.list("--ways",
-                                 "flag,persistent,launch_mapped,launch_copied,graph_mapped,graph_copied,launch_sync,"
-                                 "copy_launch_copy_sync,graph_sync,graph_mapped_sync");
+  const auto ways = options.list(
+      "--ways",
+      "flag,persistent,in_place_host,in_place_device,launch_mapped,launch_copied,graph_mapped,graph_copied,launch_sync,"
+      "copy_launch_copy_sync,graph_sync,graph_mapped_sync");
   limit_run_time(static_cast<unsigned>(options.count("--limit-s", 540)));
   describe_machine("bench_gpu_round_trip", csv);
   const int core = pin(static_cast<int>(options.number("--core", -1)));
@@ -229,6 +253,7 @@ int run(const Options& options) {
     }
   }
   print_ratios(rows, sizes);
+  print_in_place(rows, sizes);
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong != 0; }) ? 1 : 0;
 }
 

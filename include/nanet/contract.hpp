@@ -94,8 +94,8 @@ static_assert(sizeof(Completion) == 64 && std::is_trivially_copyable_v<Completio
 static_assert(offsetof(Completion, bytes) == 24 && offsetof(Completion, buffer_index) == 48 && offsetof(Completion, sequence) == 60);
 
 struct alignas(64) TxDescriptor {
-  std::uint64_t address;  // of the payload, in memory registered with the TX ring's owner
-  std::uint32_t bytes;
+  std::uint64_t address;      // of the payload, in memory registered with the TX ring's owner
+  std::uint32_t bytes;        // 0: there is nothing to send, and no packet_sent comes
   std::uint32_t destination;  // index in the sender's table of destinations
   std::uint64_t tag;          // comes back in the packet_sent completion
   std::uint64_t reserved[4];

@@ -14,6 +14,7 @@ EVENT_LOSSES = {
     "events_unseen": "no part of them came",
     "events_discarded": "incomplete, and the configuration says to drop such events",
     "events_unjudged": "a GPU was given up with them",
+    "events_bad_body": "in packets that only the GPU could check, and refused",
     "answers_lost": "answered, but the answer did not arrive at the L0 trigger processor",
     "unexplained": "no counter accounts for them",
 }
@@ -39,11 +40,12 @@ PACKET_REFUSALS = (
 def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """Losses by name, so that sent = answered + the sum of the values.
 
-    merged: events are built from parts, so that `events_lost` counts parts and is no summand.
+    merged: events are built from parts, so that `events_lost` and `events_bad_body` count parts and are no summands.
     """
-    losses = {name: int(counters.get(name, 0)) for name in ("events_lost", "events_unseen", "events_discarded", "events_unjudged")}
+    names = ("events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_bad_body")
+    losses = {name: int(counters.get(name, 0)) for name in names}
     if merged:
-        losses["events_lost"] = 0
+        losses["events_lost"] = losses["events_bad_body"] = 0
     else:
         losses["events_unseen"] = 0
     written = int(counters.get("events_answered", 0))
@@ -68,7 +70,8 @@ def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> d
 
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
-    names = ["events_discarded", "events_unjudged", "events_unseen" if merged else "events_lost", *PACKET_LOSSES, *LINK_LOSSES]
+    unlike = ["events_unseen"] if merged else ["events_lost", "events_bad_body"]
+    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *PACKET_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

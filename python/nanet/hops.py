@@ -24,7 +24,7 @@ from nanet.config import EngineConfig, LinkConfig
 IN_FLIGHT_S = 3.0
 """Longer than anything is on its way from one hop to the next. What is between two hops for longer is unexplained."""
 
-PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged")
+PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged", "events_bad_body")
 HARMED = ("passed", "duplicated", "reordered", "corrupted", "truncated", "delayed")  # by the fault injector, and they go on
 SIOCGIFADDR = 0x8915
 
@@ -217,7 +217,8 @@ def _events(counters: Mapping[str, int], *, merged: bool, forwards: bool) -> lis
     closed = sum(int(counters[name]) for name in ("events_complete", "events_missing_parts", "events_overflow"))
     if merged and counters["events_unjudged"]:
         return []  # a GPU that was given up keeps open events, which nobody counts as closed
-    named = {name: int(counters[name]) for name in ("events_discarded", "events_unjudged")}
+    names = ("events_discarded", "events_unjudged") if merged else ("events_discarded", "events_unjudged", "events_bad_body")
+    named = {name: int(counters.get(name, 0)) for name in names}
     done = int(counters["events_forwarded" if forwards else "events_answered"])
     return [Hop("events", closed if merged else int(counters["events_received"]), done, named, "events")]
 

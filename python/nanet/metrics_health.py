@@ -16,7 +16,7 @@ STALL_S = 2.0
 
 EVENTS_DONE = (
     "events_answered", "events_discarded", "events_unjudged", "events_forwarded", "parts_merged", "parts_late", "parts_duplicate",
-    "parts_no_room", "parts_unjudged",
+    "parts_no_room", "parts_unjudged", "events_bad_body",
 )  # fmt: skip
 
 

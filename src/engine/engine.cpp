@@ -316,11 +316,11 @@ void Engine::count_unjudged() {
     if (config_.processor.merge) {
       set_rest(Counter::parts_unjudged, received,
                value(Counter::parts_merged) + value(Counter::parts_late) + value(Counter::parts_duplicate) +
-                   value(Counter::parts_no_room));
+                   value(Counter::parts_no_room) + value(Counter::events_bad_body));
       set_rest(Counter::events_unjudged, lane.consumer->events_opened(),
                value(Counter::events_answered) + value(Counter::events_discarded));
     } else {
-      set_rest(Counter::events_unjudged, received, value(Counter::events_answered));
+      set_rest(Counter::events_unjudged, received, value(Counter::events_answered) + value(Counter::events_bad_body));
     }
   }
 }

@@ -84,6 +84,8 @@ void GpuConsumer::count() {
   counters_.set(Counter::rings_found, totals.rings);
   counters_.set(Counter::rings_electron, totals.electrons);
   counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
+  counters_.set(Counter::packets_bad_body, totals.packets_bad_body);
+  counters_.set(Counter::events_bad_body, totals.events_bad_body);
   if (!merges_) return;
   publish_merger(seen_.merger, counters_);
   counters_.set(Counter::events_discarded, seen_.events_discarded);

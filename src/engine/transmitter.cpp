@@ -13,15 +13,17 @@ std::uint32_t Transmitter::poll(std::uint64_t now_ns) {
   std::uint32_t packet_count = 0;
   for (std::uint32_t destination = 0; destination < destination_count_; ++destination) {  // packets for one place lie together
     for (std::uint32_t i = 0; i < count; ++i) {
+      if (descriptors_[i]->bytes == 0) continue;
       packets_[packet_count++] = {.data = reinterpret_cast<const std::byte*>(descriptors_[i]->address),
                                   .bytes = descriptors_[i]->bytes,
                                   .destination = destination};
     }
   }
-  link_.send(std::span(packets_).first(packet_count), now_ns);
+  if (packet_count != 0) link_.send(std::span(packets_).first(packet_count), now_ns);
   const std::uint64_t sent_ns = flow::clock_now_ns();
   for (std::uint32_t i = 0; i < count; ++i) {
     const TxDescriptor& descriptor = *descriptors_[i];
+    if (descriptor.bytes == 0) continue;
     residence_ns_.record(sent_ns - descriptor.tag);
     Completion completion{};
     completion.kind = CompletionKind::packet_sent;

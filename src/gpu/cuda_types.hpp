@@ -79,7 +79,7 @@ class PinnedArray {
 // Makes memory that the host has already (huge pages or not) visible to the GPU, for as long as this lives.
 class Registration {
  public:
-  Registration(std::span<std::byte> memory, const std::string& name) : host_(memory.data()) {
+  Registration(std::span<std::byte> memory, const std::string& name) : host_(memory.data()), bytes_(memory.size()) {
     const cudaError_t error = cudaHostRegister(host_, memory.size(), cudaHostRegisterMapped | cudaHostRegisterPortable);
     if (error != cudaSuccess) {
       throw SetupError("GPU: " + name + " of " + std::to_string(memory.size()) + " bytes cannot be registered",
@@ -91,6 +91,8 @@ class Registration {
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
+  bool is_of(std::span<const std::byte> memory) const { return memory.data() == host_ && memory.size() == bytes_; }
+
   // Where the GPU sees what the host has at `host`, which lies in this memory.
   template <class T>
   T* device(T* host) const {
@@ -99,7 +101,23 @@ class Registration {
 
  private:
   std::byte* host_;
+  std::size_t bytes_;
   std::byte* device_ = nullptr;
+};
+
+// A GPU is the current one of this thread for as long as this lives, then again the one before.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    check(cudaSetDevice(device), "cudaSetDevice");
+  }
+  ~CurrentDevice() { cudaSetDevice(before_); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
 };
 
 class Stream {

@@ -47,6 +47,8 @@ struct DeviceClop {
   std::uint64_t* released;  // Indexes::consumed
   std::uint32_t buffer_bytes;
   std::uint32_t index_capacity;
+  std::uint64_t payload_to_device;  // in place: to be added to PlacedPacket::address
+  bool in_place;                    // its buffers hold a PlacedPacket for each packet
 };
 
 // Host to GPU, in pinned memory, a line for each group of blocks: a line of the host's memory that several of them poll makes each wait for the
@@ -65,6 +67,12 @@ struct RingTotals {
   std::uint64_t hits_unmapped;
 };
 
+// As in Totals, of packets in place.
+struct BodyTotals {
+  std::uint64_t packets_bad;
+  std::uint64_t events_bad;
+};
+
 // GPU to host, in pinned memory.
 struct alignas(64) Report {
   RingTotals totals;
@@ -72,6 +80,7 @@ struct alignas(64) Report {
   std::uint64_t merger[event::kPartCounts];  // as PartTableState::totals
   std::uint64_t discarded;                   // events
   std::uint64_t oldest_ns;                   // no open event is older
+  BodyTotals bodies;                         // not only of event building
   std::uint64_t round;                       // index of the round done last
 };
 
@@ -110,6 +119,7 @@ struct Work {
   Group* groups;
   Order* order;
   RingTotals* totals;
+  BodyTotals* bodies;  // null: no CLOP is in place
   rich::Spectra* spectra;
   DeviceSamples* samples;
   rich::RingCuts cuts;

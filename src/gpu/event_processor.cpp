@@ -27,6 +27,10 @@ void check_config(const EventProcessorConfig& config, const ContractMemory& memo
     throw SetupError("GPU: " + std::to_string(memory.clops.size()) + " links", "one GPU takes at most 16",
                      "let several sources share a link");
   }
+  if (memory.payloads.size() > memory.clops.size()) {
+    throw SetupError("GPU: payload memory of " + std::to_string(memory.payloads.size()) + " links",
+                     "there are " + std::to_string(memory.clops.size()), "give one for each, or none");
+  }
   if (memory.answers != nullptr && memory.answers->slot_bytes() < wire::kMtpBytesMax) {
     throw SetupError("GPU: too small TX slots", "an answer packet has up to 1472 bytes", "make them 1472 bytes");
   }
@@ -107,6 +111,9 @@ void ProcessorBase::select_device() {
 }
 
 const Registration& ProcessorBase::add_registration(std::span<std::byte> memory, const std::string& name) {
+  for (const auto& known : registrations_) {
+    if (known->is_of(memory)) return *known;  // links may share the memory of their payloads
+  }
   registrations_.push_back(std::make_unique<Registration>(memory, name));
   return *registrations_.back();
 }
@@ -121,6 +128,9 @@ void ProcessorBase::register_memory() {
     const Registration& registration = add_registration(clop.region(), "CLOP '" + clop.config().name + "'");
     work_.clops[c] = {registration.device(clop.memory().data()), registration.device(clop.packet_index(0).data()),
                       registration.device(&clop.indexes().consumed), clop.buffer_bytes(), clop.index_capacity()};
+  }
+  for (std::size_t c = 0; c < memory_.payloads.size(); ++c) {
+    if (memory_.payloads[c].in_place()) place_payloads(memory_.payloads[c], memory_.clops[c]->config().name, work_.clops[c]);
   }
   if (memory_.answers != nullptr) {
     flow::TxRing& ring = *memory_.answers;
@@ -146,6 +156,27 @@ void ProcessorBase::register_memory() {
   tell_time(monotonic_ns());
   work_.answer_source_id = config_.answer_source_id;
   work_.answer_source_sub_id = config_.answer_source_sub_id;
+}
+
+// Payloads stay where the link's NIC writes them: in the host's memory, which the GPU has to see, or in its own.
+void ProcessorBase::place_payloads(const flow::PayloadMemory& payloads, const std::string& clop, DeviceClop& placed) {
+  const std::string name = "the payload memory of CLOP '" + clop + "'";
+  placed.in_place = true;
+  work_.bodies = state_->bodies.get();
+  std::byte* const host = payloads.memory.data();
+  if (payloads.kind != MemoryKind::device) {
+    const Registration& registration = add_registration(payloads.memory, name);
+    placed.payload_to_device = reinterpret_cast<std::uintptr_t>(registration.device(host)) - reinterpret_cast<std::uintptr_t>(host);
+    return;
+  }
+  cudaPointerAttributes found{};
+  check(cudaPointerGetAttributes(&found, host), "cudaPointerGetAttributes");
+  if (found.type != cudaMemoryTypeDevice || found.device != config_.gpu.device) {
+    throw SetupError("GPU " + std::to_string(config_.gpu.device) + ": " + name + " is not in this GPU's memory",
+                     found.type == cudaMemoryTypeDevice ? "it is in that of GPU " + std::to_string(found.device)
+                                                        : "no GPU has memory at its address",
+                     "let the link take its memory from the GPU that is given its packets");
+  }
 }
 
 // Queue and rings may have been in use before.
@@ -257,6 +288,7 @@ void ProcessorBase::collect() {
   check(cudaMemcpy(&spectra_, state_->spectra.get(), sizeof spectra_, cudaMemcpyDeviceToHost), "cudaMemcpy");
   Report& report = *state_->report.host();
   check(cudaMemcpy(&report.totals, state_->totals.get(), sizeof report.totals, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check(cudaMemcpy(&report.bodies, state_->bodies.get(), sizeof report.bodies, cudaMemcpyDeviceToHost), "cudaMemcpy");
   if (config_.merge) {
     check(cudaMemcpy(report.merger, merge_.table.state->totals, sizeof report.merger, cudaMemcpyDeviceToHost), "cudaMemcpy");
     check(cudaMemcpy(&report.discarded, &merge_.state->discarded, sizeof report.discarded, cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -278,7 +310,9 @@ Totals ProcessorBase::totals() const {
           .electrons = load(shared.totals.electrons),
           .hits_unmapped = load(shared.totals.hits_unmapped),
           .merger = event::merger_stats(merger),
-          .events_discarded = load(shared.discarded)};
+          .events_discarded = load(shared.discarded),
+          .packets_bad_body = load(shared.bodies.packets_bad),
+          .events_bad_body = load(shared.bodies.events_bad)};
 }
 
 }  // namespace nanet::gpu

@@ -6,21 +6,6 @@
 namespace nanet::gpu {
 namespace {
 
-// The GPU that is current in this thread is another one for as long as this lives.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    check(cudaSetDevice(device), "cudaSetDevice");
-  }
-  ~CurrentDevice() { cudaSetDevice(before_); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-};
-
 int current_device(const std::string& name) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);

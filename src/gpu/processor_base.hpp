@@ -65,6 +65,7 @@ class ProcessorBase : public EventProcessor {
     DeviceArray<Group> groups;
     DeviceArray<Order> order{1};
     DeviceArray<RingTotals> totals{1};
+    DeviceArray<BodyTotals> bodies{1};
     DeviceArray<rich::Spectra> spectra{1};
     DeviceArray<DeviceSamples> samples;
     DeviceArray<rich::ConditionTable> conditions;
@@ -84,6 +85,7 @@ class ProcessorBase : public EventProcessor {
  private:
   void select_device();
   void register_memory();
+  void place_payloads(const flow::PayloadMemory& payloads, const std::string& clop, DeviceClop& placed);
   void set_up_merging();
   void begin_where_others_ended();
   const Registration& add_registration(std::span<std::byte> memory, const std::string& name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "nanet/wire/packet_check.hpp"
 #include "packet_header.hpp"
 
 namespace nanet::wire {
@@ -13,20 +14,6 @@ ParseError decode_header(const std::byte* data, M2egpHeader& header) {
   load_header(data, header);
   if ((static_cast<unsigned>(data[2]) & kLayoutMask) != kM2egpLayout) return ParseError::bad_format;
   return flags_are_good(data, header) ? ParseError::none : ParseError::bad_format;
-}
-
-ParseError check_events(std::span<const std::byte> payload, std::size_t event_count) {
-  std::size_t offset = kMgpHeaderBytes;
-  bool hit_counts_good = true;
-  for (std::size_t i = 0; i < event_count; ++i) {
-    if (payload.size() - offset < kMgpEventHeaderBytes) return ParseError::bad_length;
-    const auto hit_count = static_cast<std::size_t>(payload[offset + 5]);
-    const std::size_t event_bytes = m2egp_event_bytes(hit_count);
-    if (payload.size() - offset < event_bytes) return ParseError::bad_length;
-    hit_counts_good &= hit_count <= kM2egpHitsMax;
-    offset += event_bytes;
-  }
-  return hit_counts_good ? ParseError::none : ParseError::bad_format;
 }
 
 }  // namespace
@@ -41,7 +28,7 @@ ParseError M2egpView::parse(std::span<const std::byte> payload, M2egpView& view)
   if (header.event_count == 0) {
     if (bytes != kMgpMarkerBytes) return ParseError::bad_length;
   } else {
-    error = check_events(payload, header.event_count);
+    error = check_merged_events(payload.data(), bytes, header.event_count);
     if (error != ParseError::none) return error;
   }
   if (!checksum_is_good(payload)) return ParseError::bad_checksum;

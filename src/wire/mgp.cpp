@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "nanet/wire/packet_check.hpp"
 #include "packet_header.hpp"
 
 namespace nanet::wire {
@@ -16,27 +17,6 @@ ParseError decode_header(const std::byte* data, MgpHeader& header) {
   header.layout = static_cast<MgpLayout>(layout);
   if (layout == 2 && header.source_sub_id >= kBoardsMax) return ParseError::bad_format;
   return flags_are_good(data, header) ? ParseError::none : ParseError::bad_format;
-}
-
-ParseError check_padded(std::span<const std::byte> payload, std::size_t event_count) {
-  if (payload.size() != kMgpPaddedBytes) return ParseError::bad_length;
-  if (event_count > kMgpEventsMax) return ParseError::bad_format;
-  bool hit_counts_good = true;
-  for (std::size_t i = 0; i < event_count; ++i) {
-    hit_counts_good &= static_cast<std::size_t>(payload[mgp_slot_offset(i) + 5]) <= kMgpHitsMax;
-  }
-  return hit_counts_good ? ParseError::none : ParseError::bad_format;
-}
-
-ParseError check_packed(std::span<const std::byte> payload, std::size_t event_count) {
-  std::size_t offset = kMgpHeaderBytes;
-  for (std::size_t i = 0; i < event_count; ++i) {
-    if (payload.size() - offset < kMgpEventHeaderBytes) return ParseError::bad_length;
-    const std::size_t event_bytes = mgp_packed_event_bytes(static_cast<std::size_t>(payload[offset + 5]));
-    if (payload.size() - offset < event_bytes) return ParseError::bad_length;
-    offset += event_bytes;
-  }
-  return ParseError::none;
 }
 
 // Four 9-bit ids in bits 35..0 to four 16-bit lanes: first in pairs to 32-bit lanes, then each pair.
@@ -74,8 +54,8 @@ ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
   if (header.event_count == 0) {
     if (bytes != kMgpMarkerBytes) return ParseError::bad_length;
   } else {
-    error = header.layout == MgpLayout::padded ? check_padded(payload, header.event_count)
-                                               : check_packed(payload, header.event_count);
+    error = header.layout == MgpLayout::padded ? check_padded_events(payload.data(), bytes, header.event_count)
+                                               : check_packed_events(payload.data(), bytes, header.event_count);
     if (error != ParseError::none) return error;
   }
   if (!checksum_is_good(payload)) return ParseError::bad_checksum;

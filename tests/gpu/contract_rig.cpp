@@ -81,40 +81,59 @@ Rig::Rig(const RigConfig& config)
                                                                    .buffer_bytes = config.buffer_bytes,
                                                                    .huge_pages = false,
                                                                    .locked = false}));
+    const Placing placing = c < config.placing.size() ? config.placing[c] : Placing::ordinary;
+    rooms_.push_back(
+        placing == Placing::ordinary ? nullptr : std::make_unique<PayloadRoom>(placing, config.buffer_count, config.buffer_bytes));
   }
 }
 
 void Rig::start(const EventProcessorConfig& config) {
   ContractMemory memory{.completions = queue_, .clops = {}, .answers = &ring_};
   for (const auto& clop : clops_) memory.clops.push_back(clop.get());
+  for (const auto& room : rooms_) memory.payloads.push_back(room ? room->memory() : flow::PayloadMemory{});
   processor_ = EventProcessor::make(config, std::move(memory));
+}
+
+bool Rig::fill(flow::Clop& clop, std::uint32_t buffer_index, std::span<const Payload> packets, std::uint32_t hole,
+               const Handover& handover, Completion& completion) {
+  const std::span<std::byte> buffer = clop.buffer(buffer_index);
+  const std::span<PacketRef> index = clop.packet_index(buffer_index);
+  PayloadRoom* const room = rooms_[handover.clop].get();
+  std::vector<PlacedPacket> records;
+  if (room != nullptr) {
+    records = room->write(buffer_index, packets, hole);
+    completion.status |= status::in_place;
+  }
+  bool strided = hole == 0 && room == nullptr;
+  std::uint32_t offset = room == nullptr ? hole : 0;
+  for (std::size_t p = 0; p < packets.size(); ++p) {
+    // A packet in place has a record; a hole between two of them is one of a packet that was refused.
+    const std::span<const std::byte> bytes = room == nullptr ? std::span<const std::byte>(packets[p])
+                                                             : std::as_bytes(std::span(records).subspan(p, 1));
+    if (room != nullptr && hole != 0 && p % 5 == hole % 5) offset += static_cast<std::uint32_t>(bytes.size());
+    std::memcpy(buffer.data() + offset, bytes.data(), bytes.size());
+    const std::uint16_t source = handover.sources.empty() ? std::uint16_t{0} : handover.sources[p];
+    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packets[p].size()), .source = source};
+    if ((source & PacketRef::run_start) != 0) completion.status |= status::run_start;
+    strided = strided && packets[p].size() == packets[0].size();
+    const auto events = static_cast<std::uint8_t>(packets[p][3]);
+    completion.event_count += events;
+    completion.packet_events_max = std::max(completion.packet_events_max, events);
+    offset += static_cast<std::uint32_t>(bytes.size()) + (room == nullptr ? hole : 0);
+  }
+  completion.bytes = offset;
+  return strided;
 }
 
 bool Rig::feed(std::span<const Payload> packets, std::uint32_t hole, const Handover& handover) {
   flow::Clop& clop = *clops_[handover.clop];
   std::uint32_t buffer_index = 0;
   if (!clop.acquire(buffer_index)) return false;
-  const std::span<std::byte> buffer = clop.buffer(buffer_index);
-  const std::span<PacketRef> index = clop.packet_index(buffer_index);
   Completion completion{};
-  std::uint32_t offset = hole;
-  bool strided = hole == 0;
-  for (std::size_t p = 0; p < packets.size(); ++p) {
-    const Payload& packet = packets[p];
-    std::memcpy(buffer.data() + offset, packet.data(), packet.size());
-    const std::uint16_t source = handover.sources.empty() ? std::uint16_t{0} : handover.sources[p];
-    index[p] = {.offset = offset, .bytes = static_cast<std::uint16_t>(packet.size()), .source = source};
-    if ((source & PacketRef::run_start) != 0) completion.status = status::run_start;
-    strided = strided && packet.size() == packets[0].size();
-    const auto events = static_cast<std::uint8_t>(packet[3]);
-    completion.event_count += events;
-    completion.packet_events_max = std::max(completion.packet_events_max, events);
-    offset += static_cast<std::uint32_t>(packet.size()) + hole;
-  }
+  const bool strided = fill(clop, buffer_index, packets, hole, handover, completion);
   completion.first_packet_ns = now_ns();
   completion.last_packet_ns = handover.last_packet_ns;
   completion.clop = clop.id();
-  completion.bytes = offset;
   completion.kind = CompletionKind::buffer_filled;
   completion.packet_count = static_cast<std::uint16_t>(packets.size());
   completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
@@ -139,7 +158,9 @@ std::uint32_t Rig::take_answers() {
   for (const TxDescriptor* descriptor : std::span(descriptors).first(count)) {
     const auto* const data = reinterpret_cast<const std::byte*>(descriptor->address);
     wire::MtpView view;
-    if (wire::MtpView::parse({data, descriptor->bytes}, view) != wire::ParseError::none) {
+    if (descriptor->bytes == 0) {
+      ++empty_answers_;
+    } else if (wire::MtpView::parse({data, descriptor->bytes}, view) != wire::ParseError::none) {
       ++bad_answers_;
     } else {
       wire::for_each_primitive(view, [&](const wire::Primitive& primitive) { answers_.push_back(primitive); });

@@ -61,7 +61,7 @@ std::vector<PartPacket> Boards::next(Format format, std::uint32_t event_count) {
   std::vector<PartPacket> packets;
   for (std::uint32_t board = 0; board < kCount; ++board) {
     const auto source = static_cast<std::uint16_t>(board | (restarted_ ? PacketRef::run_start : 0));
-    packets.push_back({make_packet(format, board, events, headers, hits_), source});
+    packets.push_back({make_packet(format, board, events, headers, hits_), source, false});
   }
   restarted_ = false;
   return packets;
@@ -82,6 +82,11 @@ void MergeReference::add(std::span<const PartPacket> packets, std::uint32_t clop
       sources_ = 0;
     }
     sources_ |= 1u << source;
+    if (packet.bad_body) {
+      ++packets_bad_;
+      parts_bad_ += static_cast<std::uint64_t>(packet.payload[3]);
+      continue;
+    }
     const auto add = [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
       merger_.add_part(source, event::event_key(event.timestamp, event.fine_time), hits, event.hit_count, now_ns);
     };

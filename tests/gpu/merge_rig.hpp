@@ -17,6 +17,7 @@ namespace nanet::gpu::rig {
 struct PartPacket {
   Payload payload;
   std::uint16_t source = 0;  // as in PacketRef
+  bool bad_body = false;     // its head is good, and no view accepts it: the GPU must refuse it
 };
 
 // Four boards. Events have growing timestamps and hits of the Monte Carlo; a board's part has the hits of its channels, which may be none. Or all hits of an
@@ -60,6 +61,8 @@ class MergeReference {
   const Primitives& answers() const { return answers_; }
   MergeTotals totals() const { return {merger_.stats(), answers_.size(), discarded_}; }
   std::uint32_t open_count() const { return merger_.open_count(); }
+  std::uint64_t packets_bad_body() const { return packets_bad_; }
+  std::uint64_t parts_bad_body() const { return parts_bad_; }
 
  private:
   void take_ready();
@@ -68,6 +71,8 @@ class MergeReference {
   event::Merger merger_;
   std::uint32_t sources_ = 0;  // bit s: s has sent data in this run
   std::uint64_t discarded_ = 0;
+  std::uint64_t packets_bad_ = 0;
+  std::uint64_t parts_bad_ = 0;
   Primitives answers_;
 };
 

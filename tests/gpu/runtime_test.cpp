@@ -1,89 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtimes: whatever way a buffer is worked on, the answers are those of the CPU, in the order of the events.
-#include <cstring>
-#include <random>
 #include <string>
 
-#include "check.hpp"
-#include "contract_rig.hpp"
 #include "nanet/setup_error.hpp"
+#include "runtime_rig.hpp"
 
 namespace nanet::gpu {
 namespace {
 
-using rig::answers_to;
-using rig::Format;
-using rig::PacketSource;
-using rig::Payload;
-using rig::Primitives;
-using rig::Rig;
-
-struct Way {
-  const char* name;
-  GpuConfig gpu;
-};
-
-const std::vector<Way>& ways() {
-  static const std::vector<Way> all = {
-      {"persistent, serialised", {.runtime = Runtime::persistent, .buffers_in_flight = 1}},
-      {"persistent, overlapped", {.runtime = Runtime::persistent, .buffers_in_flight = 4}},
-      {"launch, mapped", {.runtime = Runtime::launch, .buffers_in_flight = 3}},
-      {"launch, copied", {.runtime = Runtime::launch, .path = BufferPath::copied, .buffers_in_flight = 2}},
-      {"graph, mapped", {.runtime = Runtime::graph, .buffers_in_flight = 4}},
-      {"graph, copied", {.runtime = Runtime::graph, .path = BufferPath::copied, .buffers_in_flight = 1}},
-  };
-  return all;
-}
-
-EventProcessorConfig config_of(const Way& way, rich::FinderKind finder = rich::FinderKind::math) {
-  EventProcessorConfig config{.gpu = way.gpu};
-  config.finder.kind = finder;
-  if (check::under_sanitizer()) config.gpu.watchdog_ns = 60'000'000'000;  // a buffer takes a hundred times as long
-  config.answer_source_sub_id = 3;
-  return config;
-}
-
-void append(Primitives& to, const Primitives& from) { to.insert(to.end(), from.begin(), from.end()); }
-
-void expect_same(const Primitives& found, const Primitives& expected, const std::string& what) {
-  EXPECT_EQ(found.size(), expected.size()) << what;
-  std::size_t differ = 0;
-  for (std::size_t k = 0; k < std::min(found.size(), expected.size()); ++k) {
-    if (found[k] == expected[k]) continue;
-    if (++differ > 3) continue;
-    EXPECT_EQ(found[k].timestamp, expected[k].timestamp) << what << ", answer " << k;
-    EXPECT_EQ(found[k].id, expected[k].id) << what << ", answer " << k;
-    EXPECT_EQ(found[k].fine_time, expected[k].fine_time) << what << ", answer " << k;
-  }
-  EXPECT_EQ(differ, 0u) << what << ", answers that differ";
-}
-
-// Buffers of `packets` packets each, fed one after the other.
-void expect_answers(const Way& way, rich::FinderKind finder, Format format, std::uint32_t events, std::uint32_t packets,
-                    std::uint32_t hole, std::uint32_t buffers, const std::string& what) {
-  const EventProcessorConfig config = config_of(way, finder);
-  PacketSource source(events * 100 + packets);
-  Rig rig({});
-  rig.start(config);
-  Primitives expected;
-  for (std::uint32_t b = 0; b < buffers; ++b) {
-    std::vector<Payload> payloads;
-    for (std::uint32_t p = 0; p < packets; ++p) payloads.push_back(source.next(format, events));
-    for (const Payload& payload : payloads) append(expected, answers_to(payload, config));
-    rig.feed_waiting(payloads, hole);
-  }
-  EXPECT_TRUE(rig.settle()) << what;
-  rig.processor().finish();
-  EXPECT_EQ(rig.processor().fault(), "") << what;
-  EXPECT_EQ(rig.bad_answers(), 0u) << what;
-  EXPECT_EQ(rig.clop().in_use(), 0u) << what;
-  expect_same(rig.answers(), expected, what);
-  EXPECT_EQ(rig.processor().totals().events, expected.size()) << what;
-  std::uint64_t counted = 0;
-  for (const std::uint64_t n : rig.processor().spectra().ring_count) counted += n;
-  EXPECT_EQ(counted, expected.size()) << what;
-  EXPECT_EQ(rig.processor().samples().size(), std::min<std::size_t>(expected.size(), rich::kSamples)) << what;
-}
+using namespace rig;
 
 TEST(Runtime, answers_are_those_of_the_cpu) {
   for (const Way& way : ways()) {
@@ -124,36 +49,8 @@ TEST(Runtime, every_finder_runs_in_a_launched_kernel) {
   }
 }
 
-// Two buffers, a queue of four entries and a ring of 32: everything wraps many times. Each buffer is written again as soon as it is free, and each
-// event is another: a part of a buffer that was read too early or too late gives a wrong answer.
 TEST(Runtime, nothing_is_torn_when_everything_wraps) {
-  const std::uint32_t buffers = check::under_sanitizer() ? 50 : 6000;
-  for (const Way& way : ways()) {
-    const EventProcessorConfig config = config_of(way);
-    PacketSource source(7);
-    Rig rig({.buffer_count = 2, .buffer_bytes = 65536, .tx_capacity = 32});
-    rig.start(config);
-    std::vector<std::vector<Payload>> different;
-    std::vector<Primitives> answers;
-    for (std::uint32_t d = 0; d < 97; ++d) {
-      std::vector<Payload> payloads;
-      for (std::uint32_t p = 0; p < 1 + d % 23; ++p)
-        payloads.push_back(source.next(d % 5 == 4 ? Format::packed : Format::padded, 16));
-      Primitives primitives;
-      for (const Payload& payload : payloads) append(primitives, answers_to(payload, config));
-      different.push_back(std::move(payloads));
-      answers.push_back(std::move(primitives));
-    }
-    Primitives expected;
-    for (std::uint32_t b = 0; b < buffers; ++b) {
-      rig.feed_waiting(different[b % different.size()]);
-      append(expected, answers[b % answers.size()]);
-    }
-    EXPECT_TRUE(rig.settle()) << way.name;
-    expect_same(rig.answers(), expected, way.name);
-    EXPECT_EQ(rig.buffers_fed(), buffers) << way.name;
-    EXPECT_TRUE(std::is_sorted(rig.tags().begin(), rig.tags().end())) << way.name << ": answers of buffers out of order";
-  }
+  for (const Way& way : ways()) expect_nothing_torn(way, check::under_sanitizer() ? 50 : 6000, Placing::ordinary, way.name);
 }
 
 TEST(Runtime, waits_for_room_in_the_tx_ring_and_overwrites_nothing) {
@@ -164,14 +61,14 @@ TEST(Runtime, waits_for_room_in_the_tx_ring_and_overwrites_nothing) {
     rig.start(config);
     Primitives expected;
     std::uint32_t fed = 0;
-    const std::uint64_t begin_ns = rig::now_ns();
+    const std::uint64_t begin_ns = now_ns();
     // Two descriptors a buffer: two buffers fill the ring, four more the CLOP; nobody takes the answers.
-    while (rig::now_ns() - begin_ns < 50'000'000) {
+    while (now_ns() - begin_ns < 50'000'000) {
       const std::vector<Payload> payloads{source.next(Format::padded, 16), source.next(Format::padded, 16),
                                           source.next(Format::padded, 16), source.next(Format::padded, 16),
                                           source.next(Format::padded, 16)};
       if (!rig.feed(payloads)) {
-        rig.processor().poll(rig::now_ns());
+        rig.processor().poll(now_ns());
         continue;
       }
       ++fed;
@@ -235,18 +132,18 @@ TEST(Runtime, a_stall_is_noticed_and_ended) {
     rig.start(config);
     const std::vector<Payload> payloads{source.next(Format::padded, 16), source.next(Format::padded, 16)};
     std::uint32_t fed = 0;
-    const std::uint64_t begin_ns = rig::now_ns();
-    while (rig.processor().fault().empty() && rig::now_ns() - begin_ns < 5'000'000'000) {
+    const std::uint64_t begin_ns = now_ns();
+    while (rig.processor().fault().empty() && now_ns() - begin_ns < 5'000'000'000) {
       fed += rig.feed(payloads) ? 1 : 0;
-      rig.processor().poll(rig::now_ns());
+      rig.processor().poll(now_ns());
     }
     EXPECT_NE(rig.processor().fault(), "") << way.name;
-    while (rig.clop().in_use() > 0 && rig::now_ns() - begin_ns < 8'000'000'000) rig.processor().poll(rig::now_ns());
+    while (rig.clop().in_use() > 0 && now_ns() - begin_ns < 8'000'000'000) rig.processor().poll(now_ns());
     EXPECT_EQ(rig.clop().in_use(), 0u) << way.name;
     rig.processor().finish();  // until then the totals may lack the last buffer's
     EXPECT_EQ(rig.processor().totals().events + rig.processor().events_unjudged(), std::uint64_t{32} * fed) << way.name;
     rig.end();
-    EXPECT_LT(rig::now_ns() - begin_ns, 9'000'000'000u) << way.name;
+    EXPECT_LT(now_ns() - begin_ns, 9'000'000'000u) << way.name;
   }
 }
 

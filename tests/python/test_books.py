@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nanet import books
 
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (
-    "events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_answered"
+    "events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_bad_body", "events_answered"
 )})  # fmt: skip
 
 
@@ -23,7 +23,8 @@ def test_one_board() -> None:
     counters = {"events_lost": 32, "events_answered": 968, "events_unseen": 5}
     losses = books.balance(1000, 950, counters, merged=False)
     assert losses == {
-        "events_lost": 32, "events_unseen": 0, "events_discarded": 0, "events_unjudged": 0, "answers_lost": 18, "unexplained": 0,
+        "events_lost": 32, "events_unseen": 0, "events_discarded": 0, "events_unjudged": 0, "events_bad_body": 0, "answers_lost": 18,
+        "unexplained": 0,
     }  # fmt: skip
 
 
@@ -40,6 +41,21 @@ def test_a_gpu_that_was_given_up() -> None:
     assert losses["events_unjudged"] == 400
     assert losses["unexplained"] == 0
     assert books.engine_losses(counters, merged=False) == {"events_unjudged": 400}
+
+
+def test_packets_that_a_gpu_refused() -> None:
+    counters = {"events_answered": 968, "events_bad_body": 32, "packets_bad_body": 2}
+    losses = books.balance(1000, 968, counters, merged=False)
+    assert (losses["events_bad_body"], losses["unexplained"]) == (32, 0)
+    assert books.engine_losses(counters, merged=False) == {"events_bad_body": 32, "packets_bad_body": 2}
+
+
+def test_parts_that_a_gpu_refused_are_no_events() -> None:
+    """Their events lack a part: they are answered or dropped as such, or nobody saw them."""
+    counters = {"events_answered": 980, "events_discarded": 18, "events_unseen": 2, "events_bad_body": 40, "packets_bad_body": 3}
+    losses = books.balance(1000, 980, counters, merged=True)
+    assert (losses["events_bad_body"], losses["unexplained"]) == (0, 0)
+    assert books.engine_losses(counters, merged=True) == {"events_discarded": 18, "events_unseen": 2, "packets_bad_body": 3}
 
 
 def test_what_nobody_counted_is_unexplained() -> None:

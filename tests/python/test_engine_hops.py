@@ -104,6 +104,19 @@ def test_merging_counts_parts_and_what_it_closed() -> None:
     assert balance["unexplained_packets"] == 0
 
 
+def test_what_only_a_gpu_could_check_has_a_name() -> None:
+    """Whole events are missing among the answered ones; of events in parts the parts are, before they are built."""
+    balance = Balance(config()).end(reading(events_answered=1584, events_bad_body=16, packets_bad_body=1))
+    assert by_name(balance["hops"])["events"]["named"] == {"events_bad_body": 16}
+    assert balance["unexplained_packets"] == 0
+    merged = config(processor={"merge": {}})
+    now = reading(parts_merged=1584, events_bad_body=16, packets_bad_body=1, events_complete=1584, events_answered=1584)
+    balance = Balance(merged).end(now)
+    assert by_name(balance["hops"])["event building"]["named"] == {"events_bad_body": 16}
+    assert by_name(balance["hops"])["events"]["named"] == {}
+    assert balance["unexplained_packets"] == 0
+
+
 def test_copies_and_answers_by_way_of_a_link() -> None:
     copied = config(answers=ANSWERS | {"copies": ["udp://127.0.0.1:6301"], "via": "in"})
     now = reading()

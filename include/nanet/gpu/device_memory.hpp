@@ -15,8 +15,9 @@ namespace nanet::gpu {
 
 class DeviceMemory {
  public:
-  // On GPU number `device`; bytes are rounded up to whole 64 KiB. name: what an error calls it. Refused where a resident kernel could read older
-  // bytes than the NIC has written (cudaDevAttrGPUDirectRDMAWritesOrdering), since nothing could then order them.
+  // On GPU number `device`; bytes are rounded up to whole 64 KiB. name: what an error calls it. Refused where the driver offers no
+  // GPUDirect RDMA, and where a resident kernel could read older bytes than the NIC has written (cudaDevAttrGPUDirectRDMAWritesOrdering), since
+  // nothing could then order them.
   static std::unique_ptr<DeviceMemory> make(int device, std::size_t bytes, const std::string& name);
 
   virtual ~DeviceMemory() = default;

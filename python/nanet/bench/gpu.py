@@ -167,7 +167,7 @@ def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     for events in sorted({row["events"] for row in rows if row["way"] != "flag"}):
         here = [row for row in rows if row["events"] == events]
         persistent = next((row for row in here if row["way"] == "persistent"), None)
-        others = [row for row in here if row["way"] not in ("persistent", "flag")]
+        others = [row for row in here if row["way"] not in ("persistent", "flag") and not row["way"].startswith("in_place_")]
         if persistent is None or not others:
             continue
         same = [row for row in others if not row["way"].endswith("_sync")]

@@ -8,6 +8,7 @@
 
 #include "gpu/device_layout.hpp"
 #include "gpu/kernels/ordered_access.cuh"
+#include "gpu/kernels/placed_work.cuh"
 #include "gpu/kernels/shared_tables.cuh"
 #include "gpu/kernels/team_finders.cuh"
 #include "nanet/wire/event_walk.hpp"
@@ -15,7 +16,6 @@
 
 namespace nanet::gpu {
 
-inline constexpr std::uint32_t kStagedVectors = kPacketBytesMax / 16 + 2;  // a packet may begin and end inside a vector of 16 bytes
 inline constexpr std::uint32_t kUnpackedHits = (kPacketBytesMax - 24) * 8 / 9 + 8;
 
 // Where one event of the chunk is.
@@ -29,7 +29,7 @@ struct ChunkEvent {
 // A packet of the chunk.
 struct ChunkPacket {
   wire::PacketHead head;
-  std::uint16_t first_byte;   // of the payload in staged[]: 0 or 8
+  std::uint16_t first_byte;   // of the payload in its StagedPacket: 0 or 8
   std::uint16_t first_event;  // of the chunk's
 };
 
@@ -50,7 +50,7 @@ struct Sums {
 };
 
 struct ChunkMemory {
-  alignas(16) std::byte staged[kChunkPacketsMax][kStagedVectors * 16];
+  StagedPacket staged[kChunkPacketsMax];
   alignas(16) std::uint32_t words[(wire::kMtpBytesMax + 15) / 16 * 4];
   std::uint16_t unpacked[kChunkPacketsMax][kUnpackedHits];
   PacketRef refs[kChunkPacketsMax];
@@ -59,14 +59,23 @@ struct ChunkMemory {
   wire::Primitive answers[kChunkEventsMax];
   EventTally tallies[kChunkEventsMax];
   bool sampling;
+  PlacedMemory placed;
   Sums sums;                                                             // of the buffer
   std::uint32_t spectra[sizeof(rich::Spectra) / sizeof(std::uint64_t)];  // of the buffer, as rich::Spectra
 };
 
 template <std::uint32_t threads>
 __device__ inline void clear_books(ChunkMemory& m) {
-  if (threadIdx.x == 0) m.sums = {};
+  if (threadIdx.x == 0) {
+    m.sums = {};
+    m.placed.bad_packets = m.placed.bad_events = 0;
+  }
   for (std::uint32_t i = threadIdx.x; i < std::size(m.spectra); i += threads) m.spectra[i] = 0;
+}
+
+// Whether the buffer holds a PlacedPacket for each packet.
+__device__ inline bool is_in_place(const Work& work, const Item& item) {
+  return item.word.stride_bytes == 0 && work.clops[item.word.clop].in_place;
 }
 
 // Packets first .. first + count - 1 into m.staged, payloads at multiples of 8. Loads of 16 bytes, as many as there are threads at a time: that is what
@@ -76,12 +85,12 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
   const std::uint32_t stride = item.word.stride_bytes;
   if (stride == 0) {
     const DeviceClop& clop = work.clops[item.word.clop];
-    const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity + first;
-    if (threadIdx.x < count) {
-      const std::uint64_t word = load_relaxed_sys(reinterpret_cast<const std::uint64_t*>(index + threadIdx.x));
-      m.refs[threadIdx.x] = {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32),
-                             static_cast<std::uint16_t>(word >> 48)};
+    const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity;
+    if (clop.in_place) {
+      stage_placed<threads>(item.buffer, index, clop.payload_to_device, first, count, m.refs, m.staged, m.placed);
+      return;
     }
+    if (threadIdx.x < count) m.refs[threadIdx.x] = load_ref(index + first + threadIdx.x);
     __syncthreads();
   }
   constexpr std::uint32_t kRounds = (kChunkPacketsMax * kStagedVectors + threads - 1) / threads;
@@ -105,14 +114,15 @@ __device__ inline void stage_packets(const Work& work, const Item& item, std::ui
     const std::uint32_t shift = offset % 16;
     if (vector * 16 >= shift + bytes) continue;
     if (shift % 8 == 0) {
-      *reinterpret_cast<uint4*>(m.staged[packet] + vector * 16) = loaded[r];
+      *reinterpret_cast<uint4*>(m.staged[packet].bytes + vector * 16) = loaded[r];
     } else {  // a payload at an odd place: moved to the front, two bytes at a time
       const std::uint32_t four[4] = {loaded[r].x, loaded[r].y, loaded[r].z, loaded[r].w};
 #pragma unroll
       for (std::uint32_t k = 0; k < 8; ++k) {
         const std::uint32_t at = vector * 16 + 2 * k;
         if (at >= shift && at < shift + bytes) {
-          *reinterpret_cast<std::uint16_t*>(m.staged[packet] + (at - shift)) = static_cast<std::uint16_t>(four[k / 2] >> 16 * (k % 2));
+          *reinterpret_cast<std::uint16_t*>(m.staged[packet].bytes + (at - shift)) = static_cast<std::uint16_t>(four[k / 2] >>
+                                                                                                                16 * (k % 2));
         }
       }
     }
@@ -131,7 +141,7 @@ __device__ inline ChunkEvents look_at_packets(const Item& item, std::uint32_t fi
   if (p < count) {
     const std::uint32_t shift = (item.word.stride_bytes != 0 ? (first + p) * item.word.stride_bytes : m.refs[p].offset) % 16;
     packet.first_byte = static_cast<std::uint16_t>(shift % 8 == 0 ? shift : 0);
-    packet.head = wire::load_packet_head(m.staged[p] + packet.first_byte);
+    packet.head = wire::load_packet_head(m.staged[p].bytes + packet.first_byte);
   }
   std::uint32_t events = packet.head.event_count;
 #pragma unroll
@@ -152,7 +162,7 @@ __device__ inline void list_events(std::uint32_t count, ChunkMemory& m) {
   for (std::uint32_t p = 0; p < count; ++p) {
     if (threadIdx.x != p * 32 % threads) continue;
     const ChunkPacket packet = m.packets[threadIdx.x / 32][p];
-    const std::byte* const payload = m.staged[p] + packet.first_byte;
+    const std::byte* const payload = m.staged[p].bytes + packet.first_byte;
     wire::EventWalk walk(payload, packet.head);
     std::uint32_t hits = 0;
     std::uint32_t e = packet.first_event;
@@ -171,9 +181,9 @@ __device__ inline ChunkEvent event_of(const ChunkEvents& events, std::uint32_t e
   std::uint32_t packet = 0;
 #pragma unroll
   for (std::uint32_t p = 1; p < kChunkPacketsMax; ++p)
-    packet += packets[p].head.event_count != 0 && e >= packets[p].first_event ? 1u : 0u;
+    packet = packets[p].head.event_count != 0 && e >= packets[p].first_event ? p : packet;  // one in place may have been refused
   const auto offset = static_cast<std::uint32_t>(wire::mgp_slot_offset(e - packets[packet].first_event));
-  const std::byte* const at = m.staged[packet] + packets[packet].first_byte + offset;
+  const std::byte* const at = m.staged[packet].bytes + packets[packet].first_byte + offset;
   return {*reinterpret_cast<const std::uint64_t*>(at), static_cast<std::uint16_t>(offset), 0, packet};
 }
 
@@ -181,7 +191,7 @@ __device__ inline ChunkEvent event_of(const ChunkEvents& events, std::uint32_t e
 template <std::uint32_t lanes>
 __device__ inline rich::EventHits hits_of(const ChunkEvent& event, std::uint32_t hit_count, std::uint32_t lane, ChunkMemory& m) {
   const ChunkPacket& packet = m.packets[threadIdx.x / 32][event.packet];
-  const std::byte* const from = m.staged[event.packet] + packet.first_byte + event.offset + wire::kMgpEventHeaderBytes;
+  const std::byte* const from = m.staged[event.packet].bytes + packet.first_byte + event.offset + wire::kMgpEventHeaderBytes;
   if (packet.head.format != wire::PacketFormat::packed) return {reinterpret_cast<const std::uint16_t*>(from), hit_count};
   std::uint16_t* const hits = m.unpacked[event.packet] + event.first_hit;
   for (std::uint32_t k = lane; k < hit_count; k += lanes) hits[k] = wire::unpack_id(from, k, packet.head.source_sub_id);
@@ -271,7 +281,8 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
   add(&m.sums.hits_unmapped, sums.hits_unmapped);
 }
 
-// The chunk's answers as one MTP packet in the slot of descriptor `number`. One warp calls it.
+// The chunk's answers as one MTP packet in the slot of descriptor `number`; without an event (all packets refused) the descriptor says that nothing is
+// to be sent. One warp calls it.
 __device__ inline void write_answers(const Work& work, std::uint64_t number, std::uint64_t arrival_ns, std::uint32_t event_count,
                                      ChunkMemory& m) {
   const std::uint32_t lane = threadIdx.x % 32;
@@ -287,7 +298,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
     if (there) m.words[at] = wire::mtp_primitive_word(answer);
     used += min(event_count - base, 32u) + __popc(with_timestamp);
   }
-  const std::uint32_t bytes = used * static_cast<std::uint32_t>(wire::kMtpWordBytes);
+  const std::uint32_t bytes = event_count != 0 ? used * static_cast<std::uint32_t>(wire::kMtpWordBytes) : 0;
   if (lane == 0) {
     m.words[0] = wire::mtp_header_time_word(work.answer_source_id, m.answers[0].timestamp);
     m.words[1] = wire::mtp_header_length_word(bytes, event_count, work.answer_source_sub_id);
@@ -330,6 +341,7 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
     stage_packets<kThreads>(work, item, first, count, m);
     if (threadIdx.x == 0) m.sampling = samples_taken < rich::kSamples;
     __syncthreads();
+    if (is_in_place(work, item)) check_placed<kThreads>(count, m.staged, m.placed);
     const ChunkEvents events = look_at_packets(item, first, count, m);
     if (!events.all_padded) {
       list_events<kThreads>(count, m);
@@ -361,6 +373,8 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   const std::uint64_t released = ++order.released[item.word.clop];
   work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
+  if (work.bodies != nullptr)
+    work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};
   group.arrived = 0;
   fence_sys();  // who sees that the buffer is back sees the doorbell too
   store_relaxed_sys(work.clops[item.word.clop].released, released);
@@ -394,6 +408,11 @@ __device__ inline void give_books(const Work& work, ChunkMemory& m) {
     add(&work.totals->electrons, m.sums.electrons);
     add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
     m.sums = {};
+    if (work.bodies != nullptr) {
+      add(&work.bodies->packets_bad, m.placed.bad_packets);
+      add(&work.bodies->events_bad, m.placed.bad_events);
+      m.placed.bad_packets = m.placed.bad_events = 0;
+    }
   }
   __syncthreads();
 }

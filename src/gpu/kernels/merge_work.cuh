@@ -181,7 +181,7 @@ __device__ inline void add_parts(const Member& me, const DevicePartTable& table,
     const std::uint32_t kept = Lanes::from_lane(place.kept_count, 0);
     auto* const to = reinterpret_cast<std::uint16_t*>(Lanes::from_lane(reinterpret_cast<std::uintptr_t>(place.hits), 0));
     const ChunkPacket& packet = m.packets[threadIdx.x / 32][event.packet];
-    const std::byte* const payload = m.staged[event.packet] + packet.first_byte;
+    const std::byte* const payload = m.staged[event.packet].bytes + packet.first_byte;
     for (std::uint32_t k = Lanes::lane(); k < kept; k += kPartLanes) to[k] = wire::load_hit(payload, packet.head, event.offset, k);
   }
 }
@@ -202,6 +202,7 @@ __device__ inline void add_packets(const Member& me, const Item& item, std::uint
       __syncthreads();
     }
     staged = false;
+    if (is_in_place(me.work, item)) check_placed<threads>(count, m.staged, m.placed);
     if (threadIdx.x < count) sources |= 1u << me.shared.part_source[threadIdx.x];
     const ChunkEvents events = look_at_packets(item, first, count, m);
     if (!events.all_padded) {
@@ -329,14 +330,18 @@ __device__ inline bool answer_ready(const rich::FinderConfig& config, const Devi
 __device__ inline void report(const Work& work, const MergeWork& merge) {
   constexpr std::uint32_t kMerger = offsetof(Report, merger) / sizeof(std::uint64_t);
   constexpr std::uint32_t kDiscarded = kMerger + event::kPartCounts;
+  constexpr std::uint32_t kBodies = kDiscarded + 2;
+  constexpr std::uint32_t kEnd = kBodies + sizeof(BodyTotals) / sizeof(std::uint64_t);
   static_assert(offsetof(Report, discarded) == kDiscarded * sizeof(std::uint64_t) &&
-                offsetof(Report, oldest_ns) == (kDiscarded + 1) * sizeof(std::uint64_t) && kDiscarded + 1 < 32);
+                offsetof(Report, oldest_ns) == (kDiscarded + 1) * sizeof(std::uint64_t) &&
+                offsetof(Report, bodies) == kBodies * sizeof(std::uint64_t) && kEnd <= 32);
   const std::uint32_t lane = threadIdx.x % 32;
-  if (lane > kDiscarded + 1) return;
+  if (lane >= (work.bodies != nullptr ? kEnd : kBodies)) return;
   const std::uint64_t* from = reinterpret_cast<const std::uint64_t*>(work.totals) + lane;
   if (lane >= kMerger) from = merge.table.state->totals + (lane - kMerger);
   if (lane == kDiscarded) from = &merge.state->discarded;
   if (lane == kDiscarded + 1) from = &merge.table.state->oldest_ns;
+  if (lane >= kBodies) from = reinterpret_cast<const std::uint64_t*>(work.bodies) + (lane - kBodies);
   store_relaxed_sys(reinterpret_cast<std::uint64_t*>(work.report) + lane, load_relaxed_gpu(from));
 }
 

@@ -33,6 +33,7 @@ struct FakeGpuScript {
   std::uint64_t polls_a_buffer = 0;           // a buffer is done when it was looked for so often since it began
   std::uint64_t fault_after_buffers = ~0ull;  // then it is given up ...
   bool ends = true;                           // ... and gives the rest back, or never ends
+  std::uint64_t refuse_every = 0;             // each so many-th packet is refused, as if no host had been able to check it; 0: none
   std::atomic<std::uint64_t> polls{0};
   std::atomic<std::uint64_t> finished{0};  // times that finish() was called
   gpu::EventProcessorConfig config{};
@@ -43,7 +44,11 @@ class FakeGpu final : public gpu::EventProcessor {
   FakeGpu(FakeGpuScript& script, const gpu::EventProcessorConfig& config, gpu::ContractMemory memory)
       : script_(script), memory_(std::move(memory)), source_id_(config.answer_source_id), source_sub_id_(config.answer_source_sub_id) {
     script_.config = config;
-    if (config.merge) merge_.emplace(*config.merge, [this](const event::TableEvent& event) { take_merged(event); });
+    if (config.merge) {
+      merge_.emplace(
+          *config.merge, [this](const event::TableEvent& event) { take_merged(event); },
+          [this](std::span<const std::byte> packet) { return refuses(packet); });
+    }
     thread_ = std::thread([this] { work(); });
   }
   ~FakeGpu() override { end(); }
@@ -70,7 +75,12 @@ class FakeGpu final : public gpu::EventProcessor {
   }
   gpu::Totals totals() const override {
     const std::lock_guard lock(told_mutex_);
-    return {events_.load(), rings_.load(), 0, 0, merger_told_, discarded_told_};
+    return {.events = events_.load(),
+            .rings = rings_.load(),
+            .merger = merger_told_,
+            .events_discarded = discarded_told_,
+            .packets_bad_body = packets_bad_.load(),
+            .events_bad_body = events_bad_.load()};
   }
   const std::string& fault() const override { return fault_; }
   std::uint64_t events_unjudged() const override { return unjudged_; }
@@ -105,13 +115,26 @@ class FakeGpu final : public gpu::EventProcessor {
     }
   }
 
-  // An answer packet for each packet of the buffer, then the doorbell, by which nobody is woken.
+  bool refuses(std::span<const std::byte> packet) {
+    if (script_.refuse_every == 0 || ++packets_seen_ % script_.refuse_every != 0) return false;
+    packets_bad_.fetch_add(1);
+    events_bad_.fetch_add(static_cast<std::uint64_t>(packet[3]));
+    return true;
+  }
+
+  // An answer packet for each packet of the buffer, or nothing to send; then the doorbell, by which nobody is woken.
   void judge(const Completion& completion) {
     const flow::Clop& clop = *memory_.clops[completion.clop];
     for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
       const auto packet = wire::MgpView::from_checked(clop.buffer(completion.buffer_index).subspan(ref.offset, ref.bytes));
       std::span<std::byte> slot;
       while (memory_.answers != nullptr && (slot = memory_.answers->slot()).empty()) std::this_thread::yield();
+      if (refuses(packet.payload())) {
+        if (memory_.answers == nullptr) continue;
+        memory_.answers->post(0, 0, completion.first_packet_ns);
+        ++posted_;
+        continue;
+      }
       wire::MtpWriter writer(slot.empty() ? std::span<std::byte>(nothing_) : slot);
       writer.begin(source_id_, source_sub_id_, packet.event(0).timestamp);
       for (std::size_t e = 0; e < packet.header().event_count; ++e) {
@@ -196,6 +219,9 @@ class FakeGpu final : public gpu::EventProcessor {
   event::MergerStats merger_told_;
   std::uint64_t discarded_told_ = 0;
   std::uint64_t posted_ = 0;
+  std::uint64_t packets_seen_ = 0;  // the thread's
+  std::atomic<std::uint64_t> packets_bad_{0};
+  std::atomic<std::uint64_t> events_bad_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> rings_{0};
   std::atomic<std::uint64_t> done_{0};

@@ -22,10 +22,13 @@ namespace nanet::engine::test {
 
 class FakeMerge {
  public:
-  // answer: called for each event that a round answers, before its place is given back.
-  FakeMerge(const gpu::EventMerge& merge, std::function<void(const event::TableEvent&)> answer)
+  // answer: called for each event that a round answers, before its place is given back. refuses: called for each packet; true: its parts are not
+  // added.
+  FakeMerge(const gpu::EventMerge& merge, std::function<void(const event::TableEvent&)> answer,
+            std::function<bool(std::span<const std::byte>)> refuses)
       : merge_(merge),
         answer_(std::move(answer)),
+        refuses_(std::move(refuses)),
         memory_((event::part_table_bytes(merge.merger) + sizeof(Line) - 1) / sizeof(Line)),
         table_(merge.merger, event::part_table_memory(merge.merger, reinterpret_cast<std::byte*>(memory_.data()))),
         seen_ns_(merge.first_source.size()) {}
@@ -41,7 +44,8 @@ class FakeMerge {
         sources_ = 0;
       }
       sources_ |= 1u << source;
-      add_packet(clop.buffer(completion.buffer_index).subspan(ref.offset, ref.bytes), source);
+      const std::span<const std::byte> payload = clop.buffer(completion.buffer_index).subspan(ref.offset, ref.bytes);
+      if (!refuses_(payload)) add_packet(payload, source);
     }
     end_round(Closing::expire);
   }
@@ -94,6 +98,7 @@ class FakeMerge {
 
   const gpu::EventMerge merge_;
   const std::function<void(const event::TableEvent&)> answer_;
+  const std::function<bool(std::span<const std::byte>)> refuses_;
   std::vector<Line> memory_;
   event::PartTable<event::HostAtomics> table_;
   event::PartTally tally_;

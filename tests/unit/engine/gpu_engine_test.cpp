@@ -115,6 +115,45 @@ TEST_P(GpuEngineTest, AFaultIsToldAndTheBooksBalance) {
   }
 }
 
+// What only the GPU could check and refused has a name, and nothing is sent for it; with a GPU that is given up later, too.
+TEST_P(GpuEngineTest, WhatTheGpuRefusesIsCountedAndNotAnswered) {
+  constexpr std::uint32_t kPackets = 60;
+  for (const bool fails : {false, true}) {
+    FakeGpuScript refusing;
+    refusing.refuse_every = 4;
+    if (fails) refusing.fault_after_buffers = 9;
+    Engine engine(config(), test::fake_gpu(refusing));
+    engine.start();
+    const auto events = test::make_events(16 * kPackets, 26);
+    for (std::uint32_t p = 0; p < kPackets; ++p) {
+      board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+      const auto done = [&] { return engine.total(Counter::events_answered) + engine.total(Counter::events_bad_body); };
+      while (p < 9 && done() < 16 * (p + 1)) std::this_thread::yield();  // a buffer each
+    }
+    while (engine.total(Counter::packets_accepted) < kPackets) std::this_thread::yield();
+    while (fails && engine.faults().empty()) std::this_thread::yield();
+    engine.stop();
+    const std::uint64_t refused = engine.total(Counter::packets_bad_body);
+    EXPECT_EQ(engine.total(Counter::events_bad_body), 16 * refused);
+    EXPECT_EQ(engine.total(Counter::events_received), events.size());
+    EXPECT_EQ(
+        engine.total(Counter::events_answered) + engine.total(Counter::events_bad_body) + engine.total(Counter::events_unjudged),
+        events.size())
+        << fails;
+    EXPECT_EQ(engine.total(Counter::answers_sent), engine.total(Counter::events_answered) / 16);
+    if (fails) {
+      EXPECT_EQ(refused, 2u);
+      EXPECT_GT(engine.total(Counter::events_unjudged), 0u);
+    } else {
+      EXPECT_EQ(refused, kPackets / 4);
+      EXPECT_EQ(engine.total(Counter::events_unjudged), 0u);
+    }
+    Answers answers;
+    collect(l0tp, answers, kPackets, 0);
+    EXPECT_EQ(answers.size(), engine.total(Counter::events_answered));
+  }
+}
+
 TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   constexpr std::uint32_t kPackets = 40;
   EngineConfig made = config();

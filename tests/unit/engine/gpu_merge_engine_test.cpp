@@ -136,7 +136,7 @@ void expect_balanced_books(const Engine& engine, const Boards& boards, const std
   EXPECT_EQ(total(Counter::events_received), boards.sent_parts()) << what;
   EXPECT_EQ(total(Counter::events_received), total(Counter::parts_merged) + total(Counter::parts_late) +
                                                  total(Counter::parts_duplicate) + total(Counter::parts_no_room) +
-                                                 total(Counter::parts_unjudged))
+                                                 total(Counter::parts_unjudged) + total(Counter::events_bad_body))
       << what;
   EXPECT_EQ(boards.event_count(), total(Counter::events_answered) + total(Counter::events_discarded) +
                                       total(Counter::events_unseen) + total(Counter::events_unjudged))
@@ -222,6 +222,26 @@ TEST_P(GpuMergeTest, WindowsEndWhileNothingComesAndThenPartsAreLate) {
   EXPECT_EQ(engine.total(Counter::events_answered), kPacketEvents * kPackets);
   EXPECT_EQ(engine.total(Counter::events_complete), 0u);
   EXPECT_EQ(engine.total(Counter::parts_duplicate), 0u);
+}
+
+// Parts of packets that only the GPU could check and refused are missing in their events, and have a name of their own.
+TEST_P(GpuMergeTest, PartsThatTheGpuRefusesAreCountedAndNotMerged) {
+  constexpr std::uint32_t kPackets = 40;
+  script.refuse_every = 7;
+  Engine engine(config(kForEverNs, IncompletePolicy::process), test::fake_gpu(script));
+  engine.start();
+  Boards boards(ports, kPackets, 35);
+  for (std::uint32_t p = 0; p < kPackets; ++p) {
+    for (std::uint32_t board = 0; board < kBoards; ++board) boards.send(board, p);
+  }
+  ASSERT_TRUE(comes_true([&] { return engine.total(Counter::packets_accepted) == kPackets * kBoards; }));
+  engine.stop();
+  expect_balanced_books(engine, boards);
+  constexpr std::uint64_t kRefused = kPackets * kBoards / 7;
+  EXPECT_EQ(engine.total(Counter::packets_bad_body), kRefused);
+  EXPECT_EQ(engine.total(Counter::events_bad_body), kRefused * kPacketEvents);
+  EXPECT_EQ(engine.total(Counter::parts_merged), (kPackets * kBoards - kRefused) * kPacketEvents);
+  EXPECT_GT(engine.total(Counter::events_missing_parts), 0u);
 }
 
 // What the GPU has closed before is answered; the parts and events that it had have a name, while the engine runs on and when it stops.

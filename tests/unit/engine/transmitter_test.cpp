@@ -58,5 +58,29 @@ TEST(Transmitter, EachPacketGoesToEveryDestinationAndComesBackOnce) {
   EXPECT_EQ(transmitter.residence_ns().count(), 2u);
 }
 
+TEST(Transmitter, ADescriptorOfNothingIsGivenBackAndNothingIsSent) {
+  SendLink link;
+  flow::TxRing ring({.capacity = 8, .slot_bytes = 64, .locked = false});
+  flow::CompletionQueue sent(16);
+  Transmitter transmitter(ring, link, sent, 1);
+  ring.post(0, 0, 5);
+  ring.ring_doorbell();
+  EXPECT_EQ(transmitter.poll(1), 1u);
+  EXPECT_EQ(link.calls, 0);
+  EXPECT_EQ(sent.peek(), nullptr);
+  ring.post(0, 0, 5);
+  post(ring, 12);
+  ring.ring_doorbell();
+  EXPECT_EQ(transmitter.poll(1), 2u);
+  const std::vector<std::pair<std::uint32_t, int>> expected{{0, 12}};
+  EXPECT_EQ(link.sent, expected);
+  ASSERT_NE(sent.peek(), nullptr);
+  EXPECT_EQ(sent.peek()->bytes, 8u);
+  sent.pop();
+  EXPECT_EQ(sent.peek(), nullptr);
+  EXPECT_EQ(ring.in_use(), 0u);
+  EXPECT_EQ(transmitter.residence_ns().count(), 1u);
+}
+
 }  // namespace
 }  // namespace nanet::engine
