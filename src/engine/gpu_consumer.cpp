@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/engine/gpu_consumer.hpp"
 
+#include <algorithm>
+
 #include "nanet/engine/merger_counters.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -51,6 +53,7 @@ gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int
   gpu::EventProcessorConfig made{
       .gpu = config.processor.gpu, .finder = config.processor.finder, .decision = config.processor.decision};
   made.gpu.device = device;
+  made.gpu.kernels = static_cast<std::uint32_t>(std::ranges::count(config.processor.gpu_devices, device));
   if (config.processor.merge) {
     made.merge = event_merge(config);
     made.gpu.buffers_in_flight = 1;  // what one buffer left open the next one completes

@@ -38,8 +38,9 @@ class Persistent final : public ProcessorBase {
     const auto processors = static_cast<std::uint32_t>(properties_.multiProcessorCount);
     const std::uint32_t usual = std::clamp((processors - std::min(processors / 16, 4u)) / groups, 1u, kBlocksMax);
     const std::uint32_t blocks = config_.gpu.blocks != 0 ? config_.gpu.blocks : usual;
-    if (blocks * groups > room) {
-      throw SetupError("GPU: " + std::to_string(blocks * groups) + " blocks do not fit",
+    const std::uint32_t wanted = blocks * groups * config_.gpu.kernels;
+    if (wanted > room) {
+      throw SetupError("GPU: " + std::to_string(wanted) + " blocks do not fit",
                        std::string(properties_.name) + " takes " + std::to_string(room) + " of this finder's together",
                        "lower blocks or buffers_in_flight");
     }

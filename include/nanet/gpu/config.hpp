@@ -26,6 +26,8 @@ struct GpuConfig {
   std::uint32_t buffers_in_flight = 4;
   // Blocks of threads for one buffer; 0: chosen from the GPU's size. Too few: large buffers take long; too many: none left for others.
   std::uint32_t blocks = 0;
+  // Resident kernels on this GPU, this one included: the blocks of all of them must fit together, or one would wait for ever.
+  std::uint32_t kernels = 1;
   // Without progress for so long, although there is work, the GPU is given up. Too small: a long buffer is taken for a fault.
   std::uint64_t watchdog_ns = 1'000'000'000;
 };

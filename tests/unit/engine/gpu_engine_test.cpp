@@ -167,6 +167,7 @@ TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   std::vector<std::unique_ptr<FakeGpuScript>> scripts;
   Engine engine(made, [&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     EXPECT_EQ(memory.clops.size(), 1u);
+    EXPECT_EQ(config.gpu.kernels, 2u);  // both on GPU 0
     scripts.push_back(std::make_unique<FakeGpuScript>());
     return std::make_unique<test::FakeGpu>(*scripts.back(), config, std::move(memory));
   });
