@@ -141,13 +141,16 @@ void Engine::send_loop() {
 void Engine::receive_rest() {
   const std::uint64_t stop_ns = flow::clock_now_ns();
   std::uint64_t quiet_since_ns = stop_ns;
-  for (std::uint64_t now_ns = stop_ns; now_ns - quiet_since_ns < kDrainQuietNs && now_ns - stop_ns < kDrainLongestNs;
-       now_ns = flow::clock_now_ns()) {
-    if (receive_once(now_ns) > 0) quiet_since_ns = now_ns;
+  for (;;) {
+    const std::uint64_t now_ns = flow::clock_now_ns();
+    const bool quiet = receive_once(now_ns) == 0;
+    if (!quiet) quiet_since_ns = now_ns;
     if (config_.topology == Topology::run_to_completion) {
       process_once(now_ns);
       send_once(now_ns);
     }
+    // Only after a look that found nothing: this thread may have stood still for longer than the quiet lasts.
+    if ((quiet && now_ns - quiet_since_ns >= kDrainQuietNs) || now_ns - stop_ns >= kDrainLongestNs) break;
   }
   for (Input& input : inputs_) input.receiver->flush();
 }
