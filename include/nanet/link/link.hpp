@@ -78,7 +78,8 @@ class Link {
   virtual RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) = 0;
 
   // Where payloads stay after receive(). Empty: they are written into its room. Otherwise receive() writes a PlacedPacket for each packet
-  // instead (RxPacket::offset is where, RxPacket::bytes the payload's), and the payload is the caller's until give_back().
+  // instead, back to back from the start of the room, which begins at a multiple of 16 (RxPacket::offset is where, RxPacket::bytes the
+  // payload's); the payload is the caller's until give_back().
   virtual flow::PayloadMemory payload_memory() const { return {}; }
 
   // The receiving thread returns what receive() has lent it, in any order. Only for links with payload memory.
