@@ -75,7 +75,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
     input.link = std::move(faults);
   }
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
-  flow::ClopConfig clop = clop_config(config, clop_id, input.link->min_room_bytes());
+  flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
   ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .senders = config.senders};
   if (on_gpu()) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
@@ -84,6 +84,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
   input.clop = std::make_unique<flow::Clop>(clop);
   append(notes_, input.clop->notes());
   lane.clops.push_back(input.clop.get());
+  lane.payloads.push_back(input.link->payload_memory());
   input.receiver = make_receiver(config.protocol, receiver, *input.link, *input.clop, *lane.completions,
                                  make_router(config, clop_id), source_count(config));
   inputs_.push_back(std::move(input));
@@ -163,7 +164,8 @@ void Engine::add_host_consumer(Lane& lane) {
 
 void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
   add_transmitter(lane, kTxSlotBytes);
-  auto processor = make_gpu(event_processor_config(config_, device), {*lane.completions, lane.clops, lane.tx_ring.get()});
+  auto processor = make_gpu(event_processor_config(config_, device),
+                            {*lane.completions, lane.clops, lane.tx_ring.get(), lane.payloads});
   lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_);
 }
 

@@ -16,8 +16,9 @@ namespace nanet::engine {
 // The link that the endpoint's scheme names; it sends to `destinations`. Throws SetupError.
 std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {});
 
-// Throws SetupError when the buffers cannot hold one batch of a link that needs min_room_bytes.
-flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes);
+// For the packets of `link`, which was opened with this configuration. Where payloads stay in place, a buffer has room for the records of as many packets
+// as it would have held of payloads of packet_bytes_max; its bytes are fewer then. Throws SetupError when the buffers cannot hold one batch.
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link);
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
 

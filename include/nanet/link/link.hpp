@@ -63,6 +63,12 @@ struct LinkStats {
   std::uint64_t tx_dropped = 0;  // could not be sent: queue full or any other error
 };
 
+// What becomes of a payload that the NIC or the kernel has written into memory of the link.
+enum class Payloads : std::uint8_t {
+  copied,    // receive() copies it into its room
+  in_place,  // it stays where it is, and receive() says where (Link::payload_memory); for links that can
+};
+
 class Link {
  public:
   virtual ~Link() = default;
