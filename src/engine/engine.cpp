@@ -35,7 +35,7 @@ Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_
   check(config);
   if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
-  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(config.links[k], lanes_[k % lanes_.size()]);
+  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
   open_answer_link();
   for (std::size_t k = 0; k < lanes_.size(); ++k) {
     if (on_gpu()) {
@@ -57,12 +57,15 @@ void Engine::add_lanes() {
   }
 }
 
-void Engine::add_input(const LinkConfig& config, Lane& lane) {
+void Engine::add_input(std::size_t index) {
+  const LinkConfig& config = config_.links[index];
+  Lane& lane = lanes_[index % lanes_.size()];
   Input input{.config = config};
   const std::vector<link::Endpoint> sends_to = config_.answers && config_.answers->via == config.name
                                                    ? destinations()
                                                    : std::vector<link::Endpoint>{};
-  input.link = open_link(config, sends_to);
+  if (wants_gpu_memory(config)) input.gpu_memory = make_gpu_memory(config, config_.processor.gpu_devices[index % lanes_.size()]);
+  input.link = open_link(config, sends_to, input.gpu_memory ? input.gpu_memory->span() : std::span<std::byte>{});
   append(notes_, input.link->notes());
   if (config.record) {
     const link::RecorderConfig recorder{

@@ -52,9 +52,32 @@ std::uint32_t lent_max(const LinkConfig& config) {
       std::min<std::uint64_t>(config.memory_region.buffer_count * records + config.batch_size, UINT32_MAX));
 }
 
+link::DpdkConfig dpdk_config(const LinkConfig& config) {
+  link::DpdkConfig dpdk = config.dpdk;
+  dpdk.packet_bytes_max = config.packet_bytes_max;
+  dpdk.lent_max = lent_max(config);
+  if (dpdk.payload_memory == link::DpdkMemory::gpu) dpdk.payloads = link::Payloads::in_place;  // nobody here could copy them
+  return dpdk;
+}
+
 }  // namespace
 
-std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations) {
+bool wants_gpu_memory(const LinkConfig& config) {
+  return config.endpoint.starts_with("dpdk://") && config.dpdk.payload_memory == link::DpdkMemory::gpu;
+}
+
+std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device) {
+  const std::string name = "payloads of link " + config.name;
+#ifdef NANET_CUDA
+  return gpu::DeviceMemory::make(device, link::dpdk_gpu_bytes(dpdk_config(config)), name);
+#else
+  throw SetupError(name + " cannot lie in the memory of GPU " + std::to_string(device), "nanet was built without CUDA",
+                   "run make cuda, or set payload_memory: host");
+#endif
+}
+
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations,
+                                      std::span<std::byte> gpu_memory) {
   constexpr std::string_view kFile = "pcap://";
   if (config.endpoint.starts_with(kFile)) {
     link::PcapLinkConfig pcap = config.pcap;
@@ -77,7 +100,11 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     xdp.lent_max = lent_max(config);
     return link::open_xdp(xdp);
   }
-  if (scheme == "dpdk") return link::open_dpdk(complete(config.dpdk, config, std::move(listen), std::move(destinations)));
+  if (scheme == "dpdk") {
+    link::DpdkConfig dpdk = complete(dpdk_config(config), config, std::move(listen), std::move(destinations));
+    dpdk.gpu_memory = gpu_memory;
+    return link::open_dpdk(dpdk);
+  }
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
                    "use udp://, xdp://, dpdk:// or pcap://FILE");
 }

@@ -140,6 +140,15 @@ TEST_P(EngineInPlace, AnswersAndBooksAreThoseOfAnEngineThatCopies) {
   EXPECT_EQ(in_place.allocated, 0u);
 }
 
+std::string error_of(const EngineConfig& config) {
+  try {
+    const Engine engine(config);
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 TEST(EngineInPlaceSetUp, BuffersHoldRecordsOfAsManyPacketsAsTheyWouldHaveHeld) {
   if (cannot_run()) return;
   const Hosts hosts;
@@ -158,12 +167,28 @@ TEST(EngineInPlaceSetUp, FaultsAreRefused) {
   const Hosts hosts;
   EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].faults.emplace();
-  try {
-    const Engine engine(config);
-    ADD_FAILURE() << "not refused";
-  } catch (const SetupError& error) {
-    link::test::expect_says(error.what(), "faults cannot be put into what comes from AF_XDP, ");
-  }
+  link::test::expect_says(error_of(config), "faults cannot be put into what comes from AF_XDP, ");
+}
+
+// Before anything of a GPU or of DPDK is there.
+TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
+  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  config.links[0].endpoint = "dpdk://10.77.0.1:6200";
+  config.links[0].dpdk.device = "0000:3b:00.0";
+  config.links[0].dpdk.split_bytes = 66;
+  config.links[0].dpdk.payload_memory = link::DpdkMemory::gpu;
+  EXPECT_TRUE(wants_gpu_memory(config.links[0]));
+  EXPECT_EQ(
+      error_of(config),
+      "link boards cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: host, or a "
+      "runtime of the processor that is not cpu");
+#ifndef NANET_CUDA
+  config.processor.gpu.runtime = gpu::Runtime::persistent;
+  EXPECT_EQ(error_of(config),
+            "payloads of link boards cannot lie in the memory of GPU 0 (nanet was built without CUDA) run make cuda, or set "
+            "payload_memory: "
+            "host");
+#endif
 }
 
 TEST(PortInPlace, ShowsEachPacketWhereItIs) {
