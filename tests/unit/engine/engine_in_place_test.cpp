@@ -170,6 +170,30 @@ TEST(EngineInPlaceSetUp, FaultsAreRefused) {
   link::test::expect_says(error_of(config), "faults cannot be put into what comes from AF_XDP, ");
 }
 
+TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
+  if (cannot_run()) return;
+  const Hosts hosts;
+  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  config.processor.merge.reset();
+  config.processor.gpu.runtime = gpu::Runtime::persistent;
+  config.links[0].sources.resize(1);
+  LinkConfig copied = config.links[0];
+  copied.name = "others";
+  copied.endpoint = "udp://127.0.0.1:0";
+  config.links.push_back(copied);
+  std::vector<flow::PayloadMemory> told;
+  const GpuFactory asks = [&](const gpu::EventProcessorConfig&,
+                              const gpu::ContractMemory& memory) -> std::unique_ptr<gpu::EventProcessor> {
+    told = memory.payloads;
+    throw SetupError("no GPU", "this one only asks", "");
+  };
+  EXPECT_THROW(Engine(config, asks), SetupError);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_TRUE(told[0].in_place());
+  EXPECT_EQ(told[0].kind, MemoryKind::host);
+  EXPECT_FALSE(told[1].in_place());
+}
+
 // Before anything of a GPU or of DPDK is there.
 TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
   EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
