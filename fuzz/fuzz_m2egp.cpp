@@ -45,7 +45,12 @@ std::vector<Event> walked_events(const std::byte* payload) {
 
 void check(std::span<const std::byte> payload) {
   M2egpView view;
+  M2egpView head_view;
+  const std::vector<std::byte> head(payload.begin(),
+                                    payload.begin() + static_cast<std::ptrdiff_t>(std::min(payload.size(), kPacketHeadBytes)));
+  const ParseError head_error = M2egpView::parse_head(head, payload.size(), head_view);
   if (M2egpView::parse(payload, view) != ParseError::none) return;
+  require(head_error == ParseError::none, "the head of an accepted packet is accepted");
   MgpView mgp;
   require(MgpView::parse(payload, mgp) != ParseError::none, "no packet is of both formats");
   const std::vector<Event> events = events_of(view);

@@ -47,7 +47,12 @@ std::vector<Event> walked_events(const std::byte* payload) {
 
 void check(std::span<const std::byte> payload) {
   MgpView view;
+  MgpView head_view;
+  const std::vector<std::byte> head(payload.begin(),
+                                    payload.begin() + static_cast<std::ptrdiff_t>(std::min(payload.size(), kPacketHeadBytes)));
+  const ParseError head_error = MgpView::parse_head(head, payload.size(), head_view);
   if (MgpView::parse(payload, view) != ParseError::none) return;
+  require(head_error == ParseError::none, "the head of an accepted packet is accepted");
   const std::vector<Event> events = events_of(view);
   require(events.size() == view.header().event_count, "the walk finds as many events as the header says");
   require(std::ranges::equal(walked_events(payload.data()), events, same), "a GPU lane's walk finds the same events");

@@ -387,6 +387,12 @@ class EngineConfig(Model):
         if processor.runtime == "cpu":
             if processor.gpu != Gpu():
                 raise problem("processor.gpu is configured", "runtime cpu uses no GPU", "remove it, or set runtime: persistent")
+            for link in self.links:
+                if link.dpdk is not None and link.dpdk.payload_memory == "gpu":
+                    raise problem(
+                        f"payloads of link '{link.name}' in the memory of a GPU", "runtime cpu cannot read them there",
+                        "set payload_memory: host, or runtime: persistent",
+                    )  # fmt: skip
             return
         if processor.kind != "rich":
             raise problem(f"processor {processor.kind} on a GPU", "only kind rich runs on one", "set runtime: cpu")

@@ -14,6 +14,8 @@ __all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Xdp", "r
 
 LINK_SCHEMES = ("udp", "xdp", "dpdk", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
+XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
+GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
 SOCKET_KEYS = ("gro", "socket_buffer_bytes")
 
 
@@ -105,6 +107,11 @@ class Xdp(Model):
         too_big="the thread that sends does nothing else meanwhile",
     )  # fmt: skip
     huge_pages: bool = setting(True, "Try huge pages for the frames; without any, ordinary pages are used and it is said aloud")
+    payloads: Literal["copied", "in_place"] = setting(
+        "copied",
+        "copied: each payload is copied into a buffer of the memory region, and its frame is free at once; in_place: it stays in its frame"
+        " until the buffer that names it is given back, so each queue gets frames for all packets of the region beside frame_count",
+    )
 
     @model_validator(mode="after")
     def _shape(self) -> Xdp:
@@ -156,10 +163,41 @@ class Dpdk(Model):
         " Refused where the device cannot. 66: Ethernet, IPv4, UDP, packet header and first event header",
         unit="bytes", ge=42, le=1024,
     )  # fmt: skip
-    payload_memory: Literal["dpdk", "host"] = setting(
+    payload_memory: Literal["dpdk", "host", "gpu"] = setting(
         "dpdk",
-        "Where what is received lands (where the NIC splits: the payloads). dpdk: DPDK's memory; host: huge pages of the link's own",
+        "Where what is received lands (where the NIC splits: the payloads). dpdk: DPDK's memory; host: huge pages of the link's own;"
+        " gpu: memory of the processor's GPU, with split_bytes 66 and payloads that stay in place",
     )
+    payloads: Literal["copied", "in_place"] = setting(
+        "copied",
+        "copied: each payload is copied into a buffer of the memory region; in_place: it stays where the device wrote it until the buffer"
+        " that names it is given back, with payload_memory host (frames whole) or gpu, which implies it",
+    )
+
+    @property
+    def in_place(self) -> bool:
+        """Whether payloads stay where the device wrote them."""
+        return self.payloads == "in_place" or self.payload_memory == "gpu"
+
+    @model_validator(mode="after")
+    def _payloads(self) -> Dpdk:
+        if self.payload_memory == "gpu" and self.split_bytes != GPU_SPLIT_BYTES:
+            raise problem(
+                f"payload_memory gpu with split_bytes {self.split_bytes}", "of each payload the host has to keep 24 bytes",
+                f"set split_bytes: {GPU_SPLIT_BYTES}",
+            )  # fmt: skip
+        if self.in_place and self.payload_memory == "dpdk":
+            raise problem(
+                "payloads in_place in DPDK's memory",
+                "that is not one piece that a consumer can be told of",
+                "set payload_memory: host",
+            )
+        if self.in_place and self.payload_memory == "host" and self.split_bytes is not None:
+            raise problem(
+                f"payloads in_place with split_bytes {self.split_bytes}", "a consumer on the host reads each in one piece",
+                "remove split_bytes",
+            )  # fmt: skip
+        return self
 
 
 class Pcap(Model):
@@ -262,6 +300,27 @@ class LinkConfig(Model):
         """Which kind of link: `udp`, `xdp`, `dpdk` or `pcap`."""
         return self.endpoint.partition("://")[0]
 
+    @property
+    def in_place(self) -> bool:
+        """Whether payloads stay where the NIC or the kernel wrote them, and the memory region only says where."""
+        return (self.dpdk is not None and self.dpdk.in_place) or (self.xdp is not None and self.xdp.payloads == "in_place")
+
+    @model_validator(mode="after")
+    def _in_place(self) -> LinkConfig:
+        if not self.in_place:
+            return self
+        for key, why in (("faults", "they are put into copies"), ("record", "a recording is made of copies")):
+            if getattr(self, key) is not None:
+                raise problem(
+                    f"link '{self.name}' has {key}, but its payloads stay in place", why, f"remove {key}, or set payloads: copied"
+                )
+        if self.xdp is not None and self.packet_bytes_max > XDP_IN_PLACE_BYTES_MAX:
+            raise problem(
+                f"packet_bytes_max {self.packet_bytes_max} of link '{self.name}'", "a payload in place lies in one frame",
+                f"set {XDP_IN_PLACE_BYTES_MAX} at most, or payloads: copied",
+            )  # fmt: skip
+        return self
+
     @model_validator(mode="after")
     def _kind(self) -> LinkConfig:
         kind = self.scheme
@@ -294,6 +353,8 @@ class LinkConfig(Model):
 
 def room_bytes(link: LinkConfig) -> tuple[int, str]:
     """Bytes that a buffer of a link must have room for, and why."""
+    if link.in_place:
+        return 0, "a buffer of records is as large as they need"
     if link.scheme == "udp" and link.gro:
         return 65536, "with gro, one super-packet"
     return link.packet_bytes_max, f"packet_bytes_max {link.packet_bytes_max}"

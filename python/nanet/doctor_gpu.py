@@ -13,6 +13,7 @@ from nanet.doctor_check import OK, WARN, Check, Lister, Reader
 from nanet.gpu_driver import COMPUTE_MODE_PROHIBITED, Driver, Gpu
 
 NVIDIA, MELLANOX = "0x10de", "0x15b3"
+RDMA_WRITES_ORDERED = 100  # CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER: for the GPU itself
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib",
     "/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib/aarch64-linux-gnu", "/usr/local/lib64",
@@ -124,7 +125,7 @@ def _code(machine: Machine) -> Check:
 
 def _pinned(machine: Machine) -> Check:
     able, obstacles = _with_attribute(machine, "map_host_memory", "map host memory")
-    text = f"GPU {_numbers(able)} reads buffers in host memory in place"
+    text = f"GPU {_numbers(able)} reads buffers in host memory in place, and payloads where an xdp:// or dpdk:// link leaves them (payloads: in_place)"
     if able and not all(gpu.attributes["register_host_memory"] for gpu in able):
         text += ", but only such as CUDA allocated (no huge pages: cudaHostRegister is not supported)"
     elif able and not all(gpu.attributes["same_host_addresses"] for gpu in able):
@@ -150,17 +151,22 @@ def _peer_memory(machine: Machine) -> Check:
 
 
 def _dpdk(machine: Machine) -> Check:
+    """What `payload_memory: gpu` of a dpdk:// link needs."""
     able, obstacles = _with_attribute(machine, "gpudirect_rdma", "do GPUDirect RDMA")
+    ordered = [gpu for gpu in able if gpu.attributes["rdma_writes_ordering"] >= RDMA_WRITES_ORDERED]
+    if able and not ordered:
+        obstacles.append(Obstacle("no GPU here sees a NIC's writes in order (its driver says so)"))
     nic = _pci_device(machine, MELLANOX, "0x02")
     if nic is None:
         obstacles.append(Obstacle(f"no ConnectX NIC (no network device of PCI vendor {MELLANOX[2:]})"))
-    if not _has_library(machine, "librte_gpudev.so"):
-        obstacles.append(Obstacle("no gpudev in DPDK (librte_gpudev.so is not there)"))
-    elif not _has_library(machine, "librte_gpu_cuda.so"):
-        obstacles.append(Obstacle("no CUDA driver in DPDK (librte_gpu_cuda.so is not there)"))
+    if not _has_library(machine, "librte_net_mlx5.so"):
+        obstacles.append(Obstacle("no driver for a ConnectX in DPDK (librte_net_mlx5.so is not there)"))
     obstacles += _module(machine, "nvidia_peermem")
-    text = f"the NIC at {nic} writes into memory of GPU {_numbers(able)}; nanet's link does not use that yet{_link_note(machine, 'dpdk')}"
-    return _way("packets by DPDK", obstacles, text, "needs a ConnectX NIC and DPDK built with gpudev and CUDA")
+    text = (
+        f"the NIC at {nic} can be told to write into memory of GPU {_numbers(ordered)} (payload_memory: gpu; not run on hardware)"
+    )
+    text += _link_note(machine, "dpdk") + ("" if machine.code is not None else ", but this nanet has no GPU code")
+    return _way("packets by DPDK", obstacles, text, "needs a GPU of a data centre, a ConnectX NIC and the module nvidia_peermem")
 
 
 def _gdrcopy(machine: Machine) -> Check:

@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "same_host_addresses": 91,  # of registered host memory, on the GPU
     "register_host_memory": 99,
     "gpudirect_rdma": 116,
+    "rdma_writes_ordering": 118,  # 0: none; 100: this GPU sees what a NIC writes in order; 200: others too
     "dma_buf": 124,
 }
 COMPUTE_MODE_PROHIBITED = 2

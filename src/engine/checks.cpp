@@ -5,6 +5,7 @@
 #include <string>
 
 #include "nanet/engine/gpu_consumer.hpp"
+#include "nanet/engine/set_up.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/flow/realtime.hpp"
 #include "nanet/gpu/event_processor.hpp"
@@ -15,6 +16,16 @@ namespace nanet::engine {
 namespace {
 
 constexpr std::size_t kLinksMax = 256;
+
+// What a NIC has put into the memory of a GPU nobody else can read.
+void check_payloads(const EngineConfig& config) {
+  if (config.processor.gpu.runtime != gpu::Runtime::cpu) return;
+  for (const LinkConfig& link : config.links) {
+    if (!wants_gpu_memory(link)) continue;
+    throw SetupError("link " + link.name + " cannot put payloads into the memory of a GPU", "the processor does not run on one",
+                     "set payload_memory: host, or a runtime of the processor that is not cpu");
+  }
+}
 
 void check_links(const EngineConfig& config) {
   if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
@@ -136,6 +147,7 @@ void check_realtime(const EngineConfig& config) {
 void check(const EngineConfig& config) {
   check_realtime(config);
   check_links(config);
+  check_payloads(config);
   check_sends(config);
   check_gpu(config);
 }

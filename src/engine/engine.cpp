@@ -35,7 +35,7 @@ Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_
   check(config);
   if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
-  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(config.links[k], lanes_[k % lanes_.size()]);
+  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
   open_answer_link();
   for (std::size_t k = 0; k < lanes_.size(); ++k) {
     if (on_gpu()) {
@@ -57,12 +57,15 @@ void Engine::add_lanes() {
   }
 }
 
-void Engine::add_input(const LinkConfig& config, Lane& lane) {
+void Engine::add_input(std::size_t index) {
+  const LinkConfig& config = config_.links[index];
+  Lane& lane = lanes_[index % lanes_.size()];
   Input input{.config = config};
   const std::vector<link::Endpoint> sends_to = config_.answers && config_.answers->via == config.name
                                                    ? destinations()
                                                    : std::vector<link::Endpoint>{};
-  input.link = open_link(config, sends_to);
+  if (wants_gpu_memory(config)) input.gpu_memory = make_gpu_memory(config, config_.processor.gpu_devices[index % lanes_.size()]);
+  input.link = open_link(config, sends_to, input.gpu_memory ? input.gpu_memory->span() : std::span<std::byte>{});
   append(notes_, input.link->notes());
   if (config.record) {
     const link::RecorderConfig recorder{
@@ -75,7 +78,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
     input.link = std::move(faults);
   }
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
-  flow::ClopConfig clop = clop_config(config, clop_id, input.link->min_room_bytes());
+  flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
   ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .senders = config.senders};
   if (on_gpu()) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
@@ -84,6 +87,7 @@ void Engine::add_input(const LinkConfig& config, Lane& lane) {
   input.clop = std::make_unique<flow::Clop>(clop);
   append(notes_, input.clop->notes());
   lane.clops.push_back(input.clop.get());
+  lane.payloads.push_back(input.link->payload_memory());
   input.receiver = make_receiver(config.protocol, receiver, *input.link, *input.clop, *lane.completions,
                                  make_router(config, clop_id), source_count(config));
   inputs_.push_back(std::move(input));
@@ -163,7 +167,8 @@ void Engine::add_host_consumer(Lane& lane) {
 
 void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
   add_transmitter(lane, kTxSlotBytes);
-  auto processor = make_gpu(event_processor_config(config_, device), {*lane.completions, lane.clops, lane.tx_ring.get()});
+  auto processor = make_gpu(event_processor_config(config_, device),
+                            {*lane.completions, lane.clops, lane.tx_ring.get(), lane.payloads});
   lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_);
 }
 

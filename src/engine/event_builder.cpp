@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nanet/engine/merger_counters.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -41,7 +42,7 @@ void EventBuilder::process(const Completion& completion, flow::Clop& clop) {
   const std::uint32_t first_source = first_source_[completion.clop];
   const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
   for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
-    const auto payload = buffer.subspan(ref.offset, ref.bytes);
+    const auto payload = flow::payload_of(completion, buffer, ref);
     const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
     // Once a run, although each source says so.
     if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);

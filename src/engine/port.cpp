@@ -17,6 +17,15 @@ constexpr std::uint64_t kSpinNs = 50'000;
 // A port's caller may hold as many buffers as there are, and still wants the next one.
 constexpr std::uint32_t kNoBacklog = UINT32_MAX;
 
+// A GPU's program would have to know of the records in the buffers.
+std::unique_ptr<link::Link> checked(std::unique_ptr<link::Link> link, MemoryKind kind) {
+  const flow::PayloadMemory payloads = link->payload_memory();
+  if (payloads.in_place() && (kind != MemoryKind::host || payloads.kind == MemoryKind::device)) {
+    throw SetupError("a port cannot show payloads in place to a GPU", "they do not lie in its buffers", "set payloads: copied");
+  }
+  return link;
+}
+
 std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) {
   if (kind == MemoryKind::host) return nullptr;
   if (kind == MemoryKind::device) {
@@ -36,8 +45,8 @@ std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) 
 
 Port::Port(const LinkConfig& config, MemoryKind memory)
     : config_(config),
-      link_(open_link(config)),
-      clop_(clop_config(config, 0, link_->min_room_bytes())),
+      link_(checked(open_link(config), memory)),
+      clop_(clop_config(config, 0, *link_)),
       pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
       receiver_(make_receiver(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nanet/engine/protocol.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/flow/sequence_tracker.hpp"
 
@@ -49,11 +50,23 @@ class ProtocolReceiver final : public Receiver {
         senders_(config.senders),
         sources_(source_count),
         packets_(config.batch_size),
-        discard_room_({.name = clop.config().name + " discard room", .bytes = link.min_room_bytes()}) {}
+        in_place_(link.payload_memory().in_place()),
+        lent_(in_place_ ? clop.buffer_count() : 0),
+        discard_room_({.name = clop.config().name + " discard room",
+                       .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : link.min_room_bytes()}) {}
+
+  // Whatever the link has lent, no consumer reads any more.
+  ~ProtocolReceiver() override {
+    if (!in_place_) return;
+    for (std::uint32_t buffer_index = 0; buffer_index < clop_.buffer_count(); ++buffer_index) take_back(buffer_index);
+    std::uint32_t filled = 0;
+    if (filling_.used_bytes > 0 && clop_.acquire(filled)) give_back(clop_.buffer(filled).first(filling_.used_bytes));
+  }
 
   std::uint32_t poll(std::uint64_t now_ns) override {
     std::uint32_t buffer_index = 0;
     if (!clop_.acquire(buffer_index)) return link_.keeps_packets() ? 0 : discard(now_ns);
+    if (in_place_) take_back(buffer_index);
     const std::span<std::byte> room = clop_.buffer(buffer_index).subspan(filling_.used_bytes);
     const link::RxBatch batch = link_.receive(room, packets_, now_ns);
     if (batch.packet_count > 0) {
@@ -61,9 +74,13 @@ class ProtocolReceiver final : public Receiver {
       filling_.last_packet_ns = now_ns;
       index_ = clop_.packet_index(buffer_index);
       for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
-        take(packet, room.subspan(packet.offset, packet.bytes));
+        take(packet, room);
       }
-      filling_.used_bytes = filling_.packet_count > 0 ? filling_.used_bytes + batch.bytes_used : 0;
+      if (filling_.packet_count > 0) {
+        filling_.used_bytes += batch.bytes_used;
+      } else if (in_place_) {
+        give_back(room.first(batch.bytes_used));  // all refused: their place is used again
+      }
       publish();
     }
     hand_over_if_due(buffer_index, now_ns);
@@ -88,14 +105,34 @@ class ProtocolReceiver final : public Receiver {
     if (batch.packet_count == 0) return 0;
     discarding_ = true;
     for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
-      take(packet, room.subspan(packet.offset, packet.bytes));
+      take(packet, room);
     }
     discarding_ = false;
+    if (in_place_) give_back(room.first(batch.bytes_used));
     publish();
     return batch.packet_count;
   }
 
-  void take(const link::RxPacket& packet, std::span<const std::byte> payload) {
+  // The consumer has released the buffer: what it held when it was handed over last is the link's again.
+  void take_back(std::uint32_t buffer_index) {
+    const std::uint32_t bytes = std::exchange(lent_[buffer_index], 0);
+    if (bytes > 0) give_back(clop_.buffer(buffer_index).first(bytes));
+  }
+
+  void give_back(std::span<const std::byte> records) {
+    link_.give_back({reinterpret_cast<const PlacedPacket*>(records.data()), records.size() / sizeof(PlacedPacket)});
+  }
+
+  Inspection inspect(const link::RxPacket& packet, std::span<const std::byte> room, PacketFacts& facts) const {
+    if (!in_place_) return Protocol::inspect(room.subspan(packet.offset, packet.bytes), facts);
+    const PlacedPacket& placed = flow::placed_packet(room, {.offset = packet.offset, .bytes = packet.bytes, .source = 0});
+    if (placed.head_bytes == 0) {
+      return Protocol::inspect({reinterpret_cast<const std::byte*>(placed.address), packet.bytes}, facts);
+    }
+    return Protocol::inspect_head(placed.head, packet.bytes, facts);
+  }
+
+  void take(const link::RxPacket& packet, std::span<const std::byte> room) {
     if (packet.flags & link::RxPacket::after_drop) ++drop_epoch_;
     if (senders_.refuses(packet.peer_address)) return refuse(Counter::packets_unknown_sender);
     if (packet.flags & link::RxPacket::truncated) {
@@ -103,7 +140,7 @@ class ProtocolReceiver final : public Receiver {
       return refuse(Counter::packets_truncated);
     }
     PacketFacts facts;
-    const Inspection inspection = Protocol::inspect(payload, facts);
+    const Inspection inspection = inspect(packet, room, facts);
     if (!inspection.accepted) return refuse(inspection.refused_as);
     if constexpr (Protocol::has_sequence) {
       const flow::Route* route = router_.find(facts.source_id, facts.source_sub_id);
@@ -207,10 +244,11 @@ class ProtocolReceiver final : public Receiver {
     completion.event_count = filling_.event_count;
     completion.packets_lost = newly_lost;
     completion.buffer_index = static_cast<std::uint16_t>(buffer_index);
-    completion.stride_bytes = static_cast<std::uint16_t>(filling_.stride_bytes);
+    completion.stride_bytes = static_cast<std::uint16_t>(in_place_ ? 0 : filling_.stride_bytes);
     completion.clop = clop_.config().id;
     completion.kind = CompletionKind::buffer_filled;
-    completion.status = static_cast<std::uint16_t>(filling_.status | why | gap);
+    completion.status = static_cast<std::uint16_t>(filling_.status | why | gap | (in_place_ ? status::in_place : 0));
+    if (in_place_) lent_[buffer_index] = filling_.used_bytes;
     completion.tag = clop_.hand_over();
     filling_ = {};
     queue_.push(completion);
@@ -225,6 +263,8 @@ class ProtocolReceiver final : public Receiver {
   std::vector<Source> sources_;
   flow::Counters link_counters_;
   std::vector<link::RxPacket> packets_;
+  const bool in_place_;
+  std::vector<std::uint32_t> lent_;  // by buffer: bytes of records that it held when it was handed over, until they are given back
   flow::Region discard_room_;
   Filling filling_;
   std::span<PacketRef> index_;

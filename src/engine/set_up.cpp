@@ -2,6 +2,7 @@
 #include "nanet/engine/set_up.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,9 +37,47 @@ Config complete(Config kind, const LinkConfig& config, link::Endpoint listen, st
   return kind;
 }
 
+// Of a buffer whose payloads stay in place: one record for each payload of packet_bytes_max that it would have held, and for one batch at least.
+std::uint32_t records_bytes(const LinkConfig& config) {
+  constexpr std::uint32_t kPageBytes = 4096;
+  const std::uint32_t packets = std::max(config.memory_region.buffer_bytes / config.packet_bytes_max, config.batch_size);
+  const auto bytes = static_cast<std::uint32_t>(packets * sizeof(PlacedPacket));
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+// Packets that the receiver may hold at once: what all buffers name, and the batch in its hands.
+std::uint32_t lent_max(const LinkConfig& config) {
+  const std::uint64_t records = records_bytes(config) / sizeof(PlacedPacket);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(config.memory_region.buffer_count * records + config.batch_size, UINT32_MAX));
+}
+
+link::DpdkConfig dpdk_config(const LinkConfig& config) {
+  link::DpdkConfig dpdk = config.dpdk;
+  dpdk.packet_bytes_max = config.packet_bytes_max;
+  dpdk.lent_max = lent_max(config);
+  if (dpdk.payload_memory == link::DpdkMemory::gpu) dpdk.payloads = link::Payloads::in_place;  // nobody here could copy them
+  return dpdk;
+}
+
 }  // namespace
 
-std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations) {
+bool wants_gpu_memory(const LinkConfig& config) {
+  return config.endpoint.starts_with("dpdk://") && config.dpdk.payload_memory == link::DpdkMemory::gpu;
+}
+
+std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device) {
+  const std::string name = "payloads of link " + config.name;
+#ifdef NANET_CUDA
+  return gpu::DeviceMemory::make(device, link::dpdk_gpu_bytes(dpdk_config(config)), name);
+#else
+  throw SetupError(name + " cannot lie in the memory of GPU " + std::to_string(device), "nanet was built without CUDA",
+                   "run make cuda, or set payload_memory: host");
+#endif
+}
+
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations,
+                                      std::span<std::byte> gpu_memory) {
   constexpr std::string_view kFile = "pcap://";
   if (config.endpoint.starts_with(kFile)) {
     link::PcapLinkConfig pcap = config.pcap;
@@ -58,15 +97,32 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     link::XdpConfig xdp = complete(config.xdp, config, std::move(listen), std::move(destinations));
     xdp.interface = config.interface;
     xdp.busy_poll_us = config.busy_poll_us;
+    xdp.lent_max = lent_max(config);
     return link::open_xdp(xdp);
   }
-  if (scheme == "dpdk") return link::open_dpdk(complete(config.dpdk, config, std::move(listen), std::move(destinations)));
+  if (scheme == "dpdk") {
+    link::DpdkConfig dpdk = complete(dpdk_config(config), config, std::move(listen), std::move(destinations));
+    dpdk.gpu_memory = gpu_memory;
+    return link::open_dpdk(dpdk);
+  }
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
                    "use udp://, xdp://, dpdk:// or pcap://FILE");
 }
 
-flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes) {
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link) {
   const MemoryRegionConfig& region = config.memory_region;
+  const std::size_t min_room_bytes = link.min_room_bytes();
+  if (link.payload_memory().in_place()) {
+    const std::uint32_t bytes = records_bytes(config);
+    return {
+        .name = region.name,
+        .id = clop_id,
+        .buffer_count = region.buffer_count,
+        .buffer_bytes = bytes,
+        .index_capacity = static_cast<std::uint32_t>(bytes / sizeof(PlacedPacket)) + config.batch_size,
+        .huge_pages = region.huge_pages,
+    };
+  }
   if (region.buffer_bytes < min_room_bytes) {
     throw SetupError("memory region " + region.name + " has too small buffers",
                      "link " + config.name + " needs " + std::to_string(min_room_bytes) + " bytes for one batch",

@@ -173,8 +173,18 @@ FaultInjector::State::State(const FaultConfig& config)
   arrived.resize(kBatchMax);
 }
 
+namespace {
+
+std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
+  if (!inner->payload_memory().in_place()) return inner;
+  throw SetupError("faults cannot be put into what comes from " + inner->path(),
+                   "its payloads stay where the NIC wrote them, and are not harmed there", "set payloads: copied, or remove faults");
+}
+
+}  // namespace
+
 FaultInjector::FaultInjector(std::unique_ptr<Link> inner, const FaultConfig& config)
-    : inner_(std::move(inner)), state_(std::make_unique<State>(config)) {}
+    : inner_(checked(std::move(inner))), state_(std::make_unique<State>(config)) {}
 
 FaultInjector::~FaultInjector() = default;
 

@@ -126,8 +126,19 @@ void Recorder::File::write_out() {
   packets_buffered = 0;
 }
 
+namespace {
+
+std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
+  if (!inner->payload_memory().in_place()) return inner;
+  throw SetupError("cannot record what comes from " + inner->path(),
+                   "its payloads stay where the NIC wrote them, and are read by others only",
+                   "set payloads: copied, or remove record");
+}
+
+}  // namespace
+
 Recorder::Recorder(std::unique_ptr<Link> inner, const RecorderConfig& config)
-    : inner_(std::move(inner)), file_(std::make_unique<File>(config)) {}
+    : inner_(checked(std::move(inner))), file_(std::make_unique<File>(config)) {}
 
 Recorder::~Recorder() = default;
 

@@ -38,6 +38,23 @@ ParseError M2egpView::parse(std::span<const std::byte> payload, M2egpView& view)
   return ParseError::none;
 }
 
+ParseError M2egpView::parse_head(std::span<const std::byte> head, std::size_t packet_bytes, M2egpView& view) {
+  if (packet_bytes <= kPacketHeadBytes) return parse(head.first(packet_bytes), view);
+  const auto address = std::bit_cast<std::uintptr_t>(head.data());
+  if (packet_bytes > kM2egpBytesMax || ((packet_bytes | address) & 1u) != 0) return ParseError::bad_length;
+  M2egpHeader header;
+  const ParseError error = decode_header(head.data(), header);
+  if (error != ParseError::none) return error;
+  if (header.event_count == 0) return ParseError::bad_length;  // a marker is 24 bytes
+  const auto first_hit_count = static_cast<std::size_t>(head[kMgpHeaderBytes + 5]);
+  if (!head_bytes_fit(packet_bytes, m2egp_event_bytes(first_hit_count), header.event_count)) return ParseError::bad_length;
+  if (first_hit_count > kM2egpHitsMax) return ParseError::bad_format;
+  view.data_ = head.data();
+  view.bytes_ = kPacketHeadBytes;
+  view.header_ = header;
+  return ParseError::none;
+}
+
 M2egpView M2egpView::from_checked(std::span<const std::byte> payload) {
   M2egpView view;
   decode_header(payload.data(), view.header_);

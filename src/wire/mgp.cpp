@@ -42,6 +42,17 @@ void pack_ids(std::span<const std::uint16_t> hits, std::byte* to) {
   if (waiting_bits != 0) *to = static_cast<std::byte>(waiting);
 }
 
+// What 24 bytes tell: the first event is whole in its header, and there is room for the headers of the others.
+ParseError check_head(std::span<const std::byte> head, std::size_t packet_bytes, const MgpHeader& header) {
+  const auto first_hit_count = static_cast<std::size_t>(head[kMgpHeaderBytes + 5]);
+  if (header.layout == MgpLayout::padded) {
+    if (packet_bytes != kMgpPaddedBytes) return ParseError::bad_length;
+    return header.event_count <= kMgpEventsMax && first_hit_count <= kMgpHitsMax ? ParseError::none : ParseError::bad_format;
+  }
+  return head_bytes_fit(packet_bytes, mgp_packed_event_bytes(first_hit_count), header.event_count) ? ParseError::none
+                                                                                                   : ParseError::bad_length;
+}
+
 }  // namespace
 
 ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
@@ -61,6 +72,22 @@ ParseError MgpView::parse(std::span<const std::byte> payload, MgpView& view) {
   if (!checksum_is_good(payload)) return ParseError::bad_checksum;
   view.data_ = payload.data();
   view.bytes_ = bytes;
+  view.header_ = header;
+  return ParseError::none;
+}
+
+ParseError MgpView::parse_head(std::span<const std::byte> head, std::size_t packet_bytes, MgpView& view) {
+  if (packet_bytes <= kPacketHeadBytes) return parse(head.first(packet_bytes), view);
+  const auto address = std::bit_cast<std::uintptr_t>(head.data());
+  if (packet_bytes > kMgpPackedBytesMax || ((packet_bytes | address) & 1u) != 0) return ParseError::bad_length;
+  MgpHeader header;
+  ParseError error = decode_header(head.data(), header);
+  if (error != ParseError::none) return error;
+  if (header.event_count == 0) return ParseError::bad_length;  // a marker is 24 bytes
+  error = check_head(head, packet_bytes, header);
+  if (error != ParseError::none) return error;
+  view.data_ = head.data();
+  view.bytes_ = kPacketHeadBytes;
   view.header_ = header;
   return ParseError::none;
 }

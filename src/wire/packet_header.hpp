@@ -50,6 +50,11 @@ inline void write_header(std::byte* data, const Header& header, unsigned layout,
   store_le(data + kChecksumOffset, std::uint32_t{0});
 }
 
+// Whether a packet can hold its first event, of so many bytes, and the headers of the others.
+inline bool head_bytes_fit(std::size_t packet_bytes, std::size_t first_event_bytes, std::size_t event_count) {
+  return kMgpHeaderBytes + first_event_bytes + (event_count - 1) * kMgpEventHeaderBytes <= packet_bytes;
+}
+
 inline bool checksum_is_good(std::span<const std::byte> payload) {
   return load_le<std::uint32_t>(payload.data() + kChecksumOffset) == mgp_checksum(payload);
 }

@@ -26,8 +26,8 @@ def dpdk_link(port: int, device: str, **dpdk: Any) -> dict[str, Any]:
     return {"endpoint": f"dpdk://127.0.0.1:{port}", "dpdk": {"device": device} | dpdk}
 
 
-@pytest.mark.parametrize("memory", ["dpdk", "host"])
-def test_a_recording_played_by_dpdk_is_answered_as_the_live_run(tmp_path: Path, memory: str) -> None:
+@pytest.mark.parametrize(("memory", "payloads"), [("dpdk", "copied"), ("host", "copied"), ("host", "in_place")])
+def test_a_recording_played_by_dpdk_is_answered_as_the_live_run(tmp_path: Path, memory: str, payloads: str) -> None:
     file = tmp_path / "live.pcap"
     ports: list[int] = []
 
@@ -36,7 +36,7 @@ def test_a_recording_played_by_dpdk_is_answered_as_the_live_run(tmp_path: Path, 
         return emulate.run(emulator_config(port, None, events_total=EVENTS, rate_events_per_s=2e5))
 
     expected, engine, _ = answers_of({"link": {"record": {"file": str(file)}}}, 1, live)
-    link = dpdk_link(ports[0], f"net_pcap0,rx_pcap={file}", payload_memory=memory)
+    link = dpdk_link(ports[0], f"net_pcap0,rx_pcap={file}", payload_memory=memory, payloads=payloads)
     with Listener() as listener:
         config = engine_config(1, int(listener.url.rpartition(":")[2]), link=link)
         if not _core.build_info()["back_ends"]["dpdk"]:
@@ -49,7 +49,9 @@ def test_a_recording_played_by_dpdk_is_answered_as_the_live_run(tmp_path: Path, 
     assert np.array_equal(listener.primitives(), expected)
     assert again["losses"] == {}
     assert ("received into memory of the link's own" in again["links"][0]["path"]) == (memory == "host")
-    assert again["links"][0]["stats"]["rx_packets"] == engine["links"][0]["stats"]["rx_packets"]
+    stats = again["links"][0]["stats"]
+    assert stats["rx_packets"] == engine["links"][0]["stats"]["rx_packets"]
+    assert stats["rx_copied_bytes"] == (0 if payloads == "in_place" else stats["rx_bytes"])
 
 
 def test_an_engine_without_the_module_says_what_is_missing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 import pytest
-from nanet import config
+from nanet import config, config_link
 from nanet.config_errors import ConfigError, validated
 
 BASE: dict[str, Any] = {
@@ -16,6 +16,10 @@ BASE: dict[str, Any] = {
     "links": [{"name": "board", "endpoint": "xdp://10.0.0.1:6200", "memory_region": "rich", "sources": [{"name": "a"}]}],
     "answers": {"endpoint": "udp://10.0.0.2:6300"},
 }
+
+
+OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": "host"}
+ON_GPU: dict[str, Any] = {"device": "0000:3b:00.0", "payload_memory": "gpu", "split_bytes": 66}
 
 
 def with_link(**keys: Any) -> dict[str, Any]:
@@ -37,6 +41,8 @@ def only_problem(data: Any) -> str:
         ({}, "xdp"),
         ({"interface": "eth1", "xdp": {"queues": [0, 1], "zero_copy": "required", "attach": "driver"}}, "xdp"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "net_af_packet0,iface=eth1", "address": "10.0.0.1/16"}}, "dpdk"),
+        ({"packet_bytes_max": 3784, "xdp": {"payloads": "in_place"}}, "xdp"),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": OWN | {"payloads": "in_place"}}, "dpdk"),
         ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
@@ -66,10 +72,29 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"senders": ["10.0.0.1/24"]}, "is no IPv4 address or network"),
         ({"xdp": {"frame_count": 1000}}, "choose 512 or 1024"),
         ({"xdp": {"queues": [0, 0]}}, "a queue is named twice"),
+        ({"packet_bytes_max": 3785, "xdp": {"payloads": "in_place"}}, "(a payload in place lies in one frame) set 3784 at most"),
+        ({"xdp": {"payloads": "in_place"}, "faults": {"loss": 0.1}}, "has faults, but its payloads stay in place"),
+        ({"xdp": {"payloads": "in_place"}, "record": {"file": "a.pcap"}}, "has record, but its payloads stay in place"),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "a", "payloads": "in_place"}}, "set payload_memory: host"),
+        (
+            {"endpoint": "dpdk://10.0.0.1:6200", "dpdk": OWN | {"payloads": "in_place", "split_bytes": 66}},
+            "a consumer on the host reads each in one piece",
+        ),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "a", "payload_memory": "gpu"}}, "set split_bytes: 66"),
+        ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": ON_GPU}, "runtime cpu cannot read them there"),
     ],
 )
 def test_keys_of_another_kind_are_refused(keys: dict[str, Any], said: str) -> None:
     assert said in only_problem(with_link(**keys))
+
+
+def test_payloads_in_the_memory_of_a_gpu_stay_in_place_and_need_no_room_elsewhere() -> None:
+    data = with_link(endpoint="dpdk://10.0.0.1:6200", dpdk=ON_GPU)
+    data["processor"] = {"kind": "rich", "runtime": "persistent"}
+    link = validated(config.EngineConfig, data).links[0]
+    assert link.in_place
+    assert config_link.room_bytes(link)[0] == 0
+    assert not validated(config.EngineConfig, BASE).links[0].in_place
 
 
 def test_only_udp_needs_room_for_a_super_packet() -> None:

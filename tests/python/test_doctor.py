@@ -50,6 +50,7 @@ ALL = dict.fromkeys(gpu_driver.ATTRIBUTES, 1) | {
     "compute_mode": 0,
     "capability_major": 9,
     "capability_minor": 0,
+    "rdma_writes_ordering": 100,
 }
 H200 = Gpu(0, "NVIDIA H200", 139.8, "0000:01:00.0", ALL, PcieLink(5, 16, 16))
 CODE = {"cuda_version": 13000, "architectures": "80-real 90 100-real"}
@@ -67,9 +68,9 @@ FULL_NAMES = {
     "/sys/class/infiniband": ["mlx5_0"],
     "/sys/module": ["nvidia", "nvidia_peermem", "gdrdrv"],
     "/dev": ["gdrdrv"],
-    "/usr/lib/x86_64-linux-gnu": ["librte_gpudev.so.25", "libgdrapi.so.2", "dpdk"],
+    "/usr/lib/x86_64-linux-gnu": ["libgdrapi.so.2", "dpdk"],
     "/usr/lib/x86_64-linux-gnu/dpdk": ["pmds-25.0"],
-    "/usr/lib/x86_64-linux-gnu/dpdk/pmds-25.0": ["librte_gpu_cuda.so.25"],
+    "/usr/lib/x86_64-linux-gnu/dpdk/pmds-25.0": ["librte_net_mlx5.so.25"],
 }
 
 
@@ -206,7 +207,7 @@ def test_a_machine_without_a_gpu_says_why_for_each_way() -> None:
     assert all(found[way].found.startswith("cannot: no GPU (libcuda.so.1 is not there)") for way in WAYS)
     assert "no RDMA NIC" in found["packets by dma-buf"].found
     assert "nor installed for this kernel" in found["packets by peer memory"].found
-    assert "librte_gpudev.so is not there" in found["packets by DPDK"].found
+    assert "librte_net_mlx5.so is not there" in found["packets by DPDK"].found
     assert "libgdrapi.so is not there" in found["CPU writes by gdrcopy"].found
 
 
@@ -238,6 +239,19 @@ def test_a_gpu_that_cannot_is_the_reason(key: str, ways: tuple[str, ...]) -> Non
     poor = Gpu(0, "GeForce", 8, "0000:01:00.0", ALL | {key: 0}, H200.link)
     found = gpu_states(poor)
     assert {way for way in WAYS if found[way].found.startswith("cannot: no GPU here can")} == set(ways)
+
+
+def test_a_gpu_that_sees_writes_out_of_order_is_no_place_for_payloads() -> None:
+    found = gpu_states(Gpu(0, "GPU", 8, "0000:01:00.0", ALL | {"rdma_writes_ordering": 0}, H200.link))["packets by DPDK"]
+    assert found.found.startswith(
+        "cannot: no GPU here sees a NIC's writes in order (its driver says so); needs a GPU of a data centre"
+    )
+
+
+def test_payloads_in_the_memory_of_a_gpu_are_promised_with_a_caution() -> None:
+    text = "can: the NIC at 0000:02:00.0 can be told to write into memory of GPU 0 (payload_memory: gpu; not run on hardware)"
+    assert gpu_states(H200)["packets by DPDK"].found == text
+    assert gpu_states(H200, code=None)["packets by DPDK"].found == f"{text}, but this nanet has no GPU code"
 
 
 def test_of_two_gpus_the_able_one_is_named() -> None:

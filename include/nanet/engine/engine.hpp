@@ -23,6 +23,7 @@
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/ring_monitor.hpp"
 #include "nanet/flow/latency_histogram.hpp"
+#include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/fault_injector.hpp"
 
 namespace nanet::engine {
@@ -30,6 +31,7 @@ namespace nanet::engine {
 // One link with the CLOP it fills.
 struct Input {
   LinkConfig config;
+  std::unique_ptr<gpu::DeviceMemory> gpu_memory;  // that the link's payloads lie in; null: they do not
   std::unique_ptr<link::Link> link;
   link::FaultInjector* faults = nullptr;  // inside `link`, if configured
   std::unique_ptr<flow::Clop> clop;
@@ -86,7 +88,7 @@ class Engine {
  private:
   bool on_gpu() const { return config_.processor.gpu.runtime != gpu::Runtime::cpu; }
   void add_lanes();
-  void add_input(const LinkConfig& config, Lane& lane);
+  void add_input(std::size_t index);
   std::vector<link::Endpoint> destinations() const;
   void open_answer_link();
   void add_transmitter(Lane& lane, std::uint32_t slot_bytes);

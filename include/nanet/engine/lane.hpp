@@ -13,13 +13,15 @@
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/tx_ring.hpp"
 
 namespace nanet::engine {
 
 struct Lane {
   std::unique_ptr<flow::CompletionQueue> completions;
-  std::vector<flow::Clop*> clops;  // by Completion::clop
+  std::vector<flow::Clop*> clops;             // by Completion::clop
+  std::vector<flow::PayloadMemory> payloads;  // likewise: what its link leaves in place, and where
 
   // Null when nothing is sent.
   std::unique_ptr<flow::TxRing> tx_ring;

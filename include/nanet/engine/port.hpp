@@ -13,6 +13,7 @@
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/payload_memory.hpp"
 #include "nanet/gpu/pinned_memory.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
@@ -34,6 +35,10 @@ class Port {
 
   std::span<const std::byte> bytes(const Completion& completion) const {
     return clop_.buffer(completion.buffer_index).first(completion.bytes);
+  }
+  // One packet of it, wherever it lies.
+  std::span<const std::byte> payload(const Completion& completion, const PacketRef& ref) const {
+    return flow::payload_of(completion, clop_.buffer(completion.buffer_index), ref);
   }
   std::span<const PacketRef> packet_index(const Completion& completion) const {
     return clop_.packet_index(completion.buffer_index).first(completion.packet_count);

@@ -38,7 +38,18 @@ struct SequencedProtocol {
 
   static Inspection inspect(std::span<const std::byte> payload, PacketFacts& facts) {
     View view;
-    switch (View::parse(payload, view)) {
+    return judge(View::parse(payload, view), view, facts);
+  }
+
+  // Of a packet whose first 24 bytes alone can be read: what they tell (wire::MgpView::parse_head).
+  static Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, PacketFacts& facts) {
+    View view;
+    return judge(View::parse_head(head, packet_bytes, view), view, facts);
+  }
+
+ private:
+  static Inspection judge(wire::ParseError error, const View& view, PacketFacts& facts) {
+    switch (error) {
       case wire::ParseError::none: break;
       case wire::ParseError::bad_length: return {false, flow::Counter::packets_bad_length};
       case wire::ParseError::bad_format: return {false, flow::Counter::packets_bad_format};
@@ -67,6 +78,9 @@ struct RawProtocol {
   static constexpr bool has_sequence = false;
 
   static Inspection inspect(std::span<const std::byte>, PacketFacts&) { return {true, flow::Counter::packets_accepted}; }
+  static Inspection inspect_head(std::span<const std::byte>, std::size_t, PacketFacts&) {
+    return {true, flow::Counter::packets_accepted};
+  }
 };
 
 }  // namespace nanet::engine

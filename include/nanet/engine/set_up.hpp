@@ -2,22 +2,33 @@
 // From configuration to parts: what an engine and a port build in the same way.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "nanet/engine/config.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/router.hpp"
+#include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/link.hpp"
 
 namespace nanet::engine {
 
-// The link that the endpoint's scheme names; it sends to `destinations`. Throws SetupError.
-std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {});
+// Whether payloads of this link shall lie in the memory of a GPU.
+bool wants_gpu_memory(const LinkConfig& config);
 
-// Throws SetupError when the buffers cannot hold one batch of a link that needs min_room_bytes.
-flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes);
+// That memory, on GPU number `device`, as much as the link needs. Throws SetupError; in a build without CUDA always.
+std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device);
+
+// The link that the endpoint's scheme names; it sends to `destinations`. gpu_memory: for one that wants it; outlives the link. Throws SetupError.
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {},
+                                      std::span<std::byte> gpu_memory = {});
+
+// For the packets of `link`, which was opened with this configuration. Where payloads stay in place, a buffer has room for the records of as many packets
+// as it would have held of payloads of packet_bytes_max; its bytes are fewer then. Throws SetupError when the buffers cannot hold one batch.
+flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link);
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
 

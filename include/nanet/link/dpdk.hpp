@@ -6,15 +6,17 @@
 // The link is a station of its own on the network: it has an IPv4 address that no kernel has, answers ARP and echo requests for it, and
 // asks for the Ethernet addresses of its destinations, before open_dpdk() returns and every 30 s afterwards.
 //
-// Layout of what receive() writes: each payload is copied to the next multiple of 8 bytes from the start of the room, and bytes_used is
+// Layout of what receive() writes, unless payloads stay in place (DpdkConfig::payloads): each payload is copied to the next multiple of 8 bytes from the start of the room, and bytes_used is
 // rounded up to a multiple of 8 (at most the size of the room), as with UdpLink.
 //
 // Thread rules: those of Link. wait() belongs to the thread that receives. The first call of a thread registers it with DPDK, once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,8 @@
 
 namespace nanet::link {
 
-// Whose memory received packets land in: DPDK's, or huge pages of the link's own, which something else (a GPU) can be told about.
-enum class DpdkMemory : std::uint8_t { dpdk, host };
+// Whose memory received packets land in: DPDK's, huge pages of the link's own, which something else (a GPU) can be told about, or a GPU's.
+enum class DpdkMemory : std::uint8_t { dpdk, host, gpu };
 
 struct DpdkConfig {
   // Name of the link in messages and reports.
@@ -65,6 +67,14 @@ struct DpdkConfig {
   // Of the payloads if the NIC splits, else of whole frames.
   DpdkMemory payload_memory = DpdkMemory::dpdk;
 
+  // in_place: payloads stay where the device wrote them until give_back(), with payload_memory host (frames whole, split_bytes 0) or gpu (split_bytes
+  // 66: 24 bytes of each payload on the host, the rest there). lent_max: packets that the caller may hold at once; the pools get so many buffers more.
+  Payloads payloads = Payloads::copied;
+  std::uint32_t lent_max = 0;
+
+  // With payload_memory gpu: dpdk_gpu_bytes() of a GPU's memory at a multiple of 64 KiB, whole such pages. The caller's; it outlives the link.
+  std::span<std::byte> gpu_memory;
+
   // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: a peer that starts later stops this one.
   std::uint32_t arp_wait_ms = 3000;
 
@@ -74,6 +84,9 @@ struct DpdkConfig {
 
 // Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_dpdk(const DpdkConfig& config);
+
+// What payload_memory gpu needs with these descriptors, packet_bytes_max and lent_max.
+std::size_t dpdk_gpu_bytes(const DpdkConfig& config);
 
 bool has_dpdk();  // has_back_end("dpdk")
 

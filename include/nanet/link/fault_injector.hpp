@@ -53,7 +53,7 @@ struct FaultStats {
 
 class FaultInjector : public Link {
  public:
-  // Throws SetupError when a probability is out of range.
+  // Throws SetupError when a probability is out of range, or payloads of the wrapped link stay in place.
   FaultInjector(std::unique_ptr<Link> inner, const FaultConfig& config);
   ~FaultInjector() override;
 

@@ -63,6 +63,12 @@ struct LinkStats {
   std::uint64_t tx_dropped = 0;  // could not be sent: queue full or any other error
 };
 
+// What becomes of a payload that the NIC or the kernel has written into memory of the link.
+enum class Payloads : std::uint8_t {
+  copied,    // receive() copies it into its room
+  in_place,  // it stays where it is, and receive() says where (Link::payload_memory); for links that can
+};
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -78,7 +84,8 @@ class Link {
   virtual RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) = 0;
 
   // Where payloads stay after receive(). Empty: they are written into its room. Otherwise receive() writes a PlacedPacket for each packet
-  // instead (RxPacket::offset is where, RxPacket::bytes the payload's), and the payload is the caller's until give_back().
+  // instead, back to back from the start of the room, which begins at a multiple of 16 (RxPacket::offset is where, RxPacket::bytes the
+  // payload's); the payload is the caller's until give_back().
   virtual flow::PayloadMemory payload_memory() const { return {}; }
 
   // The receiving thread returns what receive() has lent it, in any order. Only for links with payload memory.

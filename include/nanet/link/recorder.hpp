@@ -33,7 +33,7 @@ struct RecorderStats {
 
 class Recorder : public Link {
  public:
-  // Throws SetupError when the file cannot be made.
+  // Throws SetupError when the file cannot be made, or payloads of the wrapped link stay in place.
   Recorder(std::unique_ptr<Link> inner, const RecorderConfig& config);
   ~Recorder() override;  // flushes
 

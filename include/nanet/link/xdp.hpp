@@ -5,7 +5,7 @@
 // Optional: built where libxdp, libbpf and clang are found.
 // Thread rules: those of Link. One thread may receive while another sends. A thread of its own keeps the addresses of the neighbours; it sleeps.
 //
-// Layout of what receive() writes: each packet at the next multiple of 8 bytes from the start of the room, bytes_used rounded up to one. So packets
+// Layout of what receive() writes, unless payloads stay in their frames (XdpConfig::payloads): each packet at the next multiple of 8 bytes from the start of the room, bytes_used rounded up to one. So packets
 // of one size that is a multiple of 8 lie back to back, also over several calls when the caller passes the rest of its buffer.
 // Packets given to send() = tx_packets + tx_dropped, exactly. rx_kernel_dropped: what found no frame, was too long, or came on a queue without
 // a socket. tx_refused stays 0: notices that a peer is not there go to the kernel.
@@ -54,6 +54,11 @@ struct XdpConfig {
   // Bytes, 1..9014: longest UDP payload expected; the interface's MTU must be 28 more. Above 3790 one packet takes several frames, which
   // needs Linux 6.6.
   std::uint32_t packet_bytes_max = 1472;
+
+  // in_place: payloads stay in the frames until give_back(). Payloads of packets without VLAN tags and IP options begin at multiples of 16. One packet
+  // takes one frame, so packet_bytes_max is at most 3784. lent_max: packets that the caller may hold at once; each queue gets so many frames more.
+  Payloads payloads = Payloads::copied;
+  std::uint32_t lent_max = 0;
 
   XdpZeroCopy zero_copy = XdpZeroCopy::automatic;
   XdpAttach attach = XdpAttach::automatic;

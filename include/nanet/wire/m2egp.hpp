@@ -45,6 +45,9 @@ class M2egpView {
   // Fills `view` when it returns ParseError::none, otherwise leaves it alone.
   static ParseError parse(std::span<const std::byte> payload, M2egpView& view);
 
+  // Of the first 24 bytes, as MgpView::parse_head.
+  static ParseError parse_head(std::span<const std::byte> head, std::size_t packet_bytes, M2egpView& view);
+
   // The view of a packet that parse() has accepted before, without checking it again.
   static M2egpView from_checked(std::span<const std::byte> payload);
 

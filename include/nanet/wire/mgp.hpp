@@ -30,9 +30,10 @@ namespace nanet::wire {
 inline constexpr std::size_t kMgpHeaderBytes = 16;
 inline constexpr std::size_t kMgpMarkerBytes = 24;
 inline constexpr std::size_t kMgpEventHeaderBytes = 8;
-inline constexpr std::size_t kMgpEventsMax = 16;                                      // padded
-inline constexpr std::size_t kMgpHitsMax = 32;                                        // padded, each event
-inline constexpr std::size_t kMgpSlotBytes = kMgpEventHeaderBytes + 2 * kMgpHitsMax;  // 72
+inline constexpr std::size_t kPacketHeadBytes = kMgpHeaderBytes + kMgpEventHeaderBytes;  // what parse_head() wants
+inline constexpr std::size_t kMgpEventsMax = 16;                                         // padded
+inline constexpr std::size_t kMgpHitsMax = 32;                                           // padded, each event
+inline constexpr std::size_t kMgpSlotBytes = kMgpEventHeaderBytes + 2 * kMgpHitsMax;     // 72
 inline constexpr std::size_t kMgpPaddedBytes = kMgpHeaderBytes + kMgpEventsMax * kMgpSlotBytes;
 inline constexpr std::size_t kMgpPackedBytesMax = 1472;  // one Ethernet frame of UDP
 inline constexpr std::size_t kMgpPackedEventsMax = (kMgpPackedBytesMax - kMgpHeaderBytes) / kMgpEventHeaderBytes;  // 182
@@ -91,6 +92,11 @@ class MgpView {
  public:
   // Fills `view` when it returns ParseError::none, otherwise leaves it alone.
   static ParseError parse(std::span<const std::byte> payload, MgpView& view);
+
+  // The same of a packet whose first 24 bytes (all, of a shorter one) alone can be read, as where a NIC puts the rest into the memory of a GPU.
+  // Not checked, and left to whoever can read it: the checksum, and the hit counts and lengths of all events but the first. A marker is whole.
+  // The view has a header and a first event number or next event number; its payload() is the head. What parse() accepts, this does.
+  static ParseError parse_head(std::span<const std::byte> head, std::size_t packet_bytes, MgpView& view);
 
   // The view of a packet that parse() has accepted before, without checking it again.
   static MgpView from_checked(std::span<const std::byte> payload);

@@ -99,6 +99,11 @@ engine::SenderNetwork sender_network(const std::string& text) {
   return {.address = endpoint.address, .prefix_bits = static_cast<std::uint8_t>(std::stoul(text.substr(slash + 1)))};
 }
 
+link::Payloads payloads(const nb::dict& dict) {
+  using link::Payloads;
+  return choice<Payloads>(dict, "payloads", {{"copied", Payloads::copied}, {"in_place", Payloads::in_place}});
+}
+
 link::XdpConfig xdp_config(const nb::dict& dict) {
   using link::XdpAttach;
   using link::XdpZeroCopy;
@@ -111,6 +116,7 @@ link::XdpConfig xdp_config(const nb::dict& dict) {
   config.attach = choice<XdpAttach>(
       dict, "attach", {{"automatic", XdpAttach::automatic}, {"driver", XdpAttach::driver}, {"generic", XdpAttach::generic}});
   config.huge_pages = get<bool>(dict, "huge_pages");
+  config.payloads = payloads(dict);
   return config;
 }
 
@@ -129,7 +135,9 @@ link::DpdkConfig dpdk_config(const nb::dict& dict) {
   config.descriptors = get<std::uint32_t>(dict, "descriptors");
   if (has(dict, "split_bytes")) config.split_bytes = get<std::uint32_t>(dict, "split_bytes");
   using link::DpdkMemory;
-  config.payload_memory = choice<DpdkMemory>(dict, "payload_memory", {{"dpdk", DpdkMemory::dpdk}, {"host", DpdkMemory::host}});
+  config.payload_memory = choice<DpdkMemory>(dict, "payload_memory",
+                                             {{"dpdk", DpdkMemory::dpdk}, {"host", DpdkMemory::host}, {"gpu", DpdkMemory::gpu}});
+  config.payloads = payloads(dict);
   return config;
 }
 

@@ -18,24 +18,19 @@
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
 #include "pool.hpp"
+#include "sizes.hpp"
 #include "split.hpp"
 
 namespace nanet::link::dpdk {
 namespace {
 
-constexpr std::uint32_t kPoolCache = 256;  // buffers a thread keeps for itself
-constexpr std::uint32_t kVlanTagsBytes = 8;
-constexpr std::uint32_t kIpBytesMin = 1500;
+constexpr std::uint32_t kPoolCache = 256;     // buffers a thread keeps for itself
 constexpr std::uint32_t kAfXdpFrames = 2048;  // that net_af_xdp gives the kernel, whatever it is told
 constexpr std::uint32_t kRingHeadBytes = 96;  // in front of a frame in the ring of a packet socket, at most
 
 std::string error_text(int error) { return first_message(rte_strerror(std::abs(error))); }
 
-std::uint32_t ip_bytes(const DpdkConfig& config) { return config.packet_bytes_max + static_cast<std::uint32_t>(kIpUdpHeaderBytes); }
-
-std::uint32_t frame_bytes(const DpdkConfig& config) {
-  return std::max(ip_bytes(config), kIpBytesMin) + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kVlanTagsBytes;
-}
+static_assert(kHeadroomBytes == RTE_PKTMBUF_HEADROOM);
 
 // The packet socket's ring: as many frames as descriptors, each long enough. Whoever sets one of these sets them all.
 void complete_packet_ring(DeviceText& device, const DpdkConfig& config) {
@@ -49,13 +44,11 @@ void complete_packet_ring(DeviceText& device, const DpdkConfig& config) {
   device.add_argument("framecnt", std::to_string(std::max(blocks, 1u) * frames_of_block));
 }
 
-std::uint32_t buffer_bytes(const DeviceText& device, const DpdkConfig& config) {
-  std::uint32_t bytes = frame_bytes(config);
-  if (device.is("net_af_packet")) {  // its driver wants a whole frame of the ring to fit
-    const int ring_frame = std::atoi(device.argument("framesz").value_or("2048").c_str());
-    bytes = std::max(bytes, static_cast<std::uint32_t>(std::clamp(ring_frame, 2048, 65'000 - RTE_PKTMBUF_HEADROOM)));
-  }
-  return std::max(bytes, 2048u) + RTE_PKTMBUF_HEADROOM;
+std::uint32_t buffer_bytes_of(const DeviceText& device, const DpdkConfig& config) {
+  const std::uint32_t bytes = buffer_bytes(config);
+  if (!device.is("net_af_packet")) return bytes;  // its driver wants a whole frame of the ring to fit
+  const int ring_frame = std::atoi(device.argument("framesz").value_or("2048").c_str());
+  return std::max(bytes, static_cast<std::uint32_t>(std::clamp(ring_frame, 2048, 65'000 - RTE_PKTMBUF_HEADROOM)) + kHeadroomBytes);
 }
 
 std::string probe_advice(const DeviceText& device) {
@@ -215,13 +208,17 @@ void Device::check_receiving(const DpdkConfig& config, const rte_eth_dev_info& i
     throw SetupError("link " + config.name + " cannot receive into memory of its own",
                      "net_af_xdp gives the kernel the pool itself, data and bookkeeping in one", "set payload_memory: dpdk");
   }
+  if (config.payloads == Payloads::in_place && text_.is("net_ring")) {
+    throw SetupError("link " + config.name + " cannot leave payloads in place",
+                     "net_ring hands on the sender's own buffers, which are elsewhere", "set payloads: copied");
+  }
 }
 
 void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors,
                         std::vector<std::string>& notes) {
   static std::uint32_t count = 0;  // names must be new; control() is held
   const std::string number = std::to_string(count++);
-  const std::uint32_t bytes = buffer_bytes(text_, config);
+  const std::uint32_t bytes = buffer_bytes_of(text_, config);
   const auto must = [&](rte_mempool* pool, std::uint32_t buffers) {
     if (pool == nullptr) {
       throw SetupError("link " + config.name + " gets no memory for " + std::to_string(buffers) + " buffers of " +
@@ -238,17 +235,19 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, 
                                                         static_cast<std::uint16_t>(bytes), SOCKET_ID_ANY),
                 buffers);
   };
-  // In the driver's rings, in its hands, in a burst, in the caches of some threads: a pool must never be the reason of a loss.
   // net_af_xdp also copies what it sends into buffers of the pool that it receives with.
-  const std::uint32_t rx_buffers = text_.is("net_af_xdp") ? 4 * std::min(rx_descriptors, kAfXdpFrames) + tx_descriptors + 1024
-                                                          : 4 * rx_descriptors + 1024;
+  const std::uint32_t rx_buffers = text_.is("net_af_xdp")
+                                       ? receive_buffers(config, std::min(rx_descriptors, kAfXdpFrames)) + tx_descriptors
+                                       : receive_buffers(config, rx_descriptors);
   rte_mempool* outside = nullptr;
-  if (config.payload_memory == DpdkMemory::host) {
-    payload_memory_ = std::make_unique<PayloadMemory>(config.name, rx_buffers, (bytes + 63) / 64 * 64);
+  if (config.payload_memory != DpdkMemory::dpdk) {
+    payload_memory_ = config.payload_memory == DpdkMemory::host
+                          ? std::make_unique<PayloadMemory>(config.name, rx_buffers, stride_bytes(bytes))
+                          : std::make_unique<PayloadMemory>(config.name, config.gpu_memory, rx_buffers, stride_bytes(bytes));
     if (text_.is_pci()) payload_memory_->map_for(*device_);
     outside = must(payload_memory_->make_pool("nanet_own_" + number, kPoolCache), rx_buffers);
-    const std::vector<std::string>& region_notes = payload_memory_->region().notes();
-    notes.insert(notes.end(), region_notes.begin(), region_notes.end());
+    const std::vector<std::string> of_memory = payload_memory_->notes();
+    notes.insert(notes.end(), of_memory.begin(), of_memory.end());
   }
   if (config.split_bytes != 0) {
     payload_pool_ = outside != nullptr ? outside : make("nanet_data_", rx_buffers);

@@ -22,12 +22,39 @@ namespace {
 
 constexpr std::uint32_t kPacketBytesLimit = 9014;
 constexpr std::uint32_t kSplitBytesLimit = 1024;
+constexpr std::uint32_t kLentLimit = 1u << 24;
+constexpr std::uint32_t kGpuSplitBytes = static_cast<std::uint32_t>(kFrameHeaderBytes) + PlacedPacket::head_bytes_max;
 
 void check_number(const DpdkConfig& config, const char* key, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
   if (value < least || value > most) {
     throw SetupError("link " + config.name + " cannot have " + key + " = " + std::to_string(value),
                      "it can be " + std::to_string(least) + ".." + std::to_string(most), "choose a value there");
   }
+}
+
+void check_in_place(const DpdkConfig& config) {
+  const auto refuse = [&](const std::string& why, const std::string& suggestion) {
+    throw SetupError("link " + config.name + " cannot leave payloads in place", why, suggestion);
+  };
+  if (config.payload_memory == DpdkMemory::gpu) {
+    if (config.payloads == Payloads::copied) {
+      throw SetupError("link " + config.name + " cannot copy payloads", "they lie in the memory of a GPU", "set payloads: in_place");
+    }
+    if (config.split_bytes != kGpuSplitBytes) {
+      refuse("of a payload in the memory of a GPU the host has to keep 24 bytes",
+             "set split_bytes: " + std::to_string(kGpuSplitBytes));
+    }
+    if (config.gpu_memory.empty())
+      refuse("nobody made memory of a GPU for them", "choose a processor on a GPU, or payload_memory: host");
+  }
+  if (config.payloads == Payloads::copied) return;
+  if (!config.listen) refuse("it only sends", "leave payloads out");
+  if (config.payload_memory == DpdkMemory::dpdk)
+    refuse("DPDK's own memory is not one piece that a consumer can be told of", "set payload_memory: host");
+  if (config.payload_memory == DpdkMemory::host && config.split_bytes != 0) {
+    refuse("a consumer on the host reads each in one piece, and split_bytes cuts it", "leave split_bytes out");
+  }
+  check_number(config, "lent_max", config.lent_max, 1, kLentLimit);
 }
 
 const DpdkConfig& checked(const DpdkConfig& config) {
@@ -54,6 +81,7 @@ const DpdkConfig& checked(const DpdkConfig& config) {
   if (config.split_bytes != 0) {
     check_number(config, "split_bytes", config.split_bytes, static_cast<std::uint32_t>(kFrameHeaderBytes), kSplitBytesLimit);
   }
+  check_in_place(config);
   check_number(config, "memory_mib", config.memory_mib, 16, 1u << 20);
   check_number(config, "arp_wait_ms", config.arp_wait_ms, 1, 3'600'000);
   check_number(config, "tx_wait_us", config.tx_wait_us, 0, 1'000'000);
@@ -65,15 +93,26 @@ class DpdkLink final : public Link {
   explicit DpdkLink(const DpdkConfig& config)
       : config_(checked(config)), neighbours_(config_), device_(config_, notes_), station_(device_, neighbours_) {
     find_neighbours();
-    if (config_.listen) receiver_.emplace(device_, station_, *config_.listen);
+    if (config_.listen) receiver_.emplace(device_, station_, *config_.listen, payload_memory());
     if (!config_.destinations.empty()) sender_.emplace(device_, neighbours_, receiver_ ? nullptr : &station_, config_);
   }
 
-  std::size_t min_room_bytes() const override { return receiver_ ? (config_.packet_bytes_max + 7u) & ~std::size_t{7} : 0; }
+  std::size_t min_room_bytes() const override {
+    if (!receiver_) return 0;
+    return config_.payloads == Payloads::in_place ? sizeof(PlacedPacket) : (config_.packet_bytes_max + 7u) & ~std::size_t{7};
+  }
 
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override {
     return receiver_ ? receiver_->receive(room, packets, now_ns) : RxBatch{};
   }
+
+  flow::PayloadMemory payload_memory() const override {
+    if (config_.payloads == Payloads::copied) return {};
+    return {.memory = device_.payload_memory()->memory(),
+            .kind = config_.payload_memory == DpdkMemory::gpu ? MemoryKind::device : MemoryKind::host};
+  }
+
+  void give_back(std::span<const PlacedPacket> packets) override { receiver_->give_back(packets); }
 
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override {
     if (sender_) {
@@ -109,7 +148,10 @@ class DpdkLink final : public Link {
     return "DPDK " + device_.driver() + ", polled, " + (config_.huge_pages ? "huge pages" : "ordinary memory") +
            (device_.is_steered() ? ", steered by a flow rule" : "") +
            (config_.split_bytes != 0 ? ", split after " + std::to_string(config_.split_bytes) + " bytes" : "") +
-           (config_.payload_memory == DpdkMemory::host ? ", received into memory of the link's own" : "");
+           (config_.payload_memory == DpdkMemory::host  ? ", received into memory of the link's own"
+            : config_.payload_memory == DpdkMemory::gpu ? ", received into memory of a GPU"
+                                                        : "") +
+           (config_.payloads == Payloads::in_place ? ", payloads in place" : "");
   }
 
   std::vector<std::string> notes() const override {

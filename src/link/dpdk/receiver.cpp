@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "eal.hpp"
@@ -30,12 +31,13 @@ std::uint32_t be(std::span<const std::byte> from, std::size_t offset, std::size_
 
 }  // namespace
 
-Receiver::Receiver(Device& device, Station& station, const Endpoint& listen)
+Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads)
     : device_(device),
       station_(station),
       address_(listen.address),
       port_(listen.port),
       first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ipv4),
+      payloads_(payloads),
       joined_(kFrameBytesMax) {}
 
 Receiver::~Receiver() { rte_pktmbuf_free_bulk(&burst_[begin_], end_ - begin_); }
@@ -50,10 +52,10 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
   const std::uint32_t first = begin_;
   while (!is_empty() && out.packet_count < out.packets_max) {
     if (begin_ + 1 < end_) __builtin_prefetch(rte_pktmbuf_mtod(burst_[begin_ + 1], const std::byte*));
-    if (!take(out, *burst_[begin_])) break;
+    if (!take(out, burst_[begin_])) break;
     ++begin_;
   }
-  rte_pktmbuf_free_bulk(&burst_[first], begin_ - first);
+  rte_pktmbuf_free_bulk(&burst_[first], begin_ - first);  // null: lent
   packets_.add(out.packet_count);
   bytes_.add(out.payload_bytes);
   copied_bytes_.add(out.copied_bytes);
@@ -68,14 +70,18 @@ void Receiver::poll() {
 }
 
 // False: it does not fit into what is left of the room.
-bool Receiver::take(RxRoom& out, const rte_mbuf& frame) {
+bool Receiver::take(RxRoom& out, rte_mbuf*& frame) {
   UdpPart part;
-  const FrameError error = find_udp(frame, first_header_, part);
-  if (error == FrameError::none && part.flow.to_port == port_ && part.flow.to_address == address_ && !has_bad_checksum(frame)) {
-    return put(out, frame, part);
+  const FrameError error = find(*frame, part);
+  if (error == FrameError::none && part.flow.to_port == port_ && part.flow.to_address == address_ && !has_bad_checksum(*frame)) {
+    return payloads_.in_place() ? lend(out, frame, part) : put(out, *frame, part);
   }
-  refuse(frame, error);
+  refuse(*frame, error);
   return true;
+}
+
+FrameError Receiver::find(const rte_mbuf& frame, UdpPart& part) const {
+  return on_device() ? find_udp_in(head_of(frame), frame.pkt_len, first_header_, part) : find_udp(frame, first_header_, part);
 }
 
 bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
@@ -98,14 +104,71 @@ bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
   return true;
 }
 
+// Says where the payload is, and keeps the frame. One that is not where it should be, or not as it should be, is cut to nothing.
+bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part) {
+  if (out.room_left() < sizeof(PlacedPacket)) return false;
+  PlacedPacket placed{};
+  placed.handle = std::bit_cast<std::uint64_t>(frame);
+  std::uint16_t flags = 0;
+  if (!place(*frame, part, placed)) {
+    flags = RxPacket::truncated;
+    truncated_.add(1);
+  }
+  const std::uint32_t offset = out.next_offset();
+  std::memcpy(out.room + offset, &placed, sizeof placed);
+  out.packets[out.packet_count++] = RxPacket{offset, placed.bytes, part.flow.from_port, part.flow.from_address, flags, 0};
+  out.used = offset + static_cast<std::uint32_t>(sizeof placed);
+  out.payload_bytes += placed.bytes;
+  frame = nullptr;
+  return true;
+}
+
+// False, with nothing changed: the payload (behind its head, of a split frame) is not in one piece, or not in the memory where payloads stay.
+bool Receiver::place(const rte_mbuf& frame, const UdpPart& part, PlacedPacket& placed) const {
+  const std::size_t head_bytes = on_device() ? PlacedPacket::head_bytes_max : 0;
+  const std::size_t in_head = std::min(head_bytes, part.bytes);
+  const std::size_t rest = part.bytes - in_head;
+  const std::size_t head_end = part.offset + in_head;
+  if (head_end > frame.data_len) return false;
+  const std::byte* const data = rte_pktmbuf_mtod(&frame, const std::byte*);
+  const std::byte* address = data + head_end;
+  if (on_device()) {
+    address = payloads_.memory.data();  // of no byte
+    if (rest != 0) {
+      if (head_end != frame.data_len || frame.next == nullptr || frame.next->data_len < rest) return false;
+      address = rte_pktmbuf_mtod(frame.next, const std::byte*);
+    }
+  } else if (head_end + rest > frame.data_len) {
+    return false;
+  }
+  const std::byte* const first = payloads_.memory.data();
+  if (address < first || address + rest > first + payloads_.memory.size()) return false;
+  std::memcpy(placed.head, data + part.offset, in_head);
+  placed.address = std::bit_cast<std::uint64_t>(address);
+  placed.bytes = static_cast<std::uint16_t>(part.bytes);
+  placed.head_bytes = static_cast<std::uint16_t>(head_bytes);
+  return true;
+}
+
+void Receiver::give_back(std::span<const PlacedPacket> packets) {
+  std::array<rte_mbuf*, kBurst> frames;
+  while (!packets.empty()) {
+    const std::size_t count = std::min<std::size_t>(packets.size(), kBurst);
+    for (std::size_t i = 0; i < count; ++i) frames[i] = std::bit_cast<rte_mbuf*>(packets[i].handle);
+    rte_pktmbuf_free_bulk(frames.data(), static_cast<unsigned>(count));
+    packets = packets.subspan(count);
+  }
+}
+
 // Rare: ARP, echo requests, what is somebody else's, what is damaged.
 void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
   std::span<const std::byte> frame = head_of(buffers);
-  if (buffers.next != nullptr) {
+  const bool is_cut = on_device() && buffers.next != nullptr;  // what is behind cannot be read
+  if (buffers.next != nullptr && !is_cut) {
     frame = std::span(joined_).first(std::min<std::size_t>(buffers.pkt_len, joined_.size()));
     copy_part(joined_.data(), buffers, 0, frame.size());
   }
-  if (error == FrameError::not_udp && station_.handle(frame)) return;
+  if (error == FrameError::not_udp && !is_cut && station_.handle(frame)) return;
   (is_for_port(frame) ? malformed_ : foreign_).add(1);
 }
 

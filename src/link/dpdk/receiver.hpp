@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of the DPDK link: bursts of frames out of the device, their payloads into the caller's room.
+// The receiving half of the DPDK link: bursts of frames out of the device, their payloads into the caller's room; or payloads are lent where they
+// are, and the buffers freed when they are given back.
 //
 // Frames that do not fit into the caller's room or entries wait in their burst for the next call.
 // Thread rules: one thread; add_stats(): any.
@@ -22,12 +23,15 @@ namespace nanet::link::dpdk {
 
 class Receiver {
  public:
-  Receiver(Device& device, Station& station, const Endpoint& listen);
+  // payloads: where payloads stay, if they do. Of kind device: each frame comes in two buffers, headers and 24 bytes of the payload in the first, and
+  // what is in that memory is never looked at.
+  Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns);
+  void give_back(std::span<const PlacedPacket> packets);
   // Polls without a pause for 50 us, then 50 us after each poll.
   void wait(std::uint64_t timeout_ns);
   void add_stats(LinkStats& stats) const;
@@ -36,8 +40,12 @@ class Receiver {
   static constexpr std::uint32_t kBurst = 64;
 
   void poll();
-  bool take(RxRoom& out, const rte_mbuf& frame);
+  bool take(RxRoom& out, rte_mbuf*& frame);
+  FrameError find(const rte_mbuf& frame, UdpPart& part) const;
   bool put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part);
+  bool lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part);
+  bool place(const rte_mbuf& frame, const UdpPart& part, PlacedPacket& placed) const;
+  bool on_device() const { return payloads_.kind == MemoryKind::device; }
   void refuse(const rte_mbuf& buffers, FrameError error);
   bool is_for_port(std::span<const std::byte> frame) const;
   bool is_empty() const { return begin_ == end_; }
@@ -47,6 +55,7 @@ class Receiver {
   const std::uint32_t address_;
   const std::uint16_t port_;
   const FirstHeader first_header_;
+  const flow::PayloadMemory payloads_;
   std::uint32_t begin_ = 0;  // of what is left of the burst
   std::uint32_t end_ = 0;
   std::array<rte_mbuf*, kBurst> burst_{};

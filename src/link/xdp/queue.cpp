@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -24,18 +25,10 @@ constexpr int kBusyPollBudget = 64;  // packets a poll
 
 std::string queue_text(const QueueConfig& config) { return "queue " + std::to_string(config.queue) + " of " + config.interface; }
 
-flow::RegionConfig region_config(const QueueConfig& config) {
-  return {
-      .name = config.link_name + " queue " + std::to_string(config.queue),
-      .bytes = std::size_t{config.rx_frames + config.tx_frames} * config.frame_bytes,
-      .huge_pages = config.huge_pages,
-  };
-}
-
 }  // namespace
 
-Queue::Queue(const QueueConfig& config, std::vector<std::string>& notes) : config_(config), region_(region_config(config)) {
-  notes.insert(notes.end(), region_.notes().begin(), region_.notes().end());
+Queue::Queue(const QueueConfig& config, std::span<std::byte> frames, std::vector<std::string>& notes)
+    : config_(config), frames_(frames) {
   try {
     open(notes);
   } catch (...) {
@@ -56,10 +49,11 @@ void Queue::open(std::vector<std::string>& notes) {
   xsk_umem_config umem{};
   // The kernel shows what it has received a moment before it shows which places of the fill ring it has read. A frame given back in that moment
   // needs a place of its own: with as many places as frames there would be none.
-  umem.fill_size = std::max(2 * config_.rx_frames, 64u);
+  umem.fill_size = std::max(std::bit_ceil(2 * config_.rx_frames), 64u);
   umem.comp_size = std::max(config_.tx_frames, 64u);
   umem.frame_size = config_.frame_bytes;
-  const int error = xsk_umem__create(&umem_, region_.data(), region_.bytes(), &fill, &completion, &umem);
+  umem.frame_headroom = config_.headroom_bytes;
+  const int error = xsk_umem__create(&umem_, frames_.data(), frames_.size(), &fill, &completion, &umem);
   if (error != 0) fail(-error);
 
   std::uint16_t flags = XDP_USE_NEED_WAKEUP;
@@ -95,7 +89,7 @@ void Queue::open(std::vector<std::string>& notes) {
 
 xsk_socket* Queue::make_socket(xsk_ring_cons* rx_ring, xsk_ring_prod* tx_ring, std::uint16_t bind_flags) {
   xsk_socket_config socket{};
-  socket.rx_size = config_.rx_frames;  // never full: it has a place for every frame
+  socket.rx_size = std::bit_ceil(config_.rx_frames);  // never full: it has a place for every frame
   socket.tx_size = config_.tx_frames;
   socket.libbpf_flags = XSK_LIBBPF_FLAGS__INHIBIT_PROG_LOAD;
   socket.bind_flags = bind_flags;
@@ -147,7 +141,7 @@ void Queue::fail(int error) const {
       rlimit limit{};
       ::getrlimit(RLIMIT_MEMLOCK, &limit);
       throw SetupError(problem,
-                       why + ", " + std::to_string(region_.bytes()) + " bytes have to be locked, the memlock limit is " +
+                       why + ", " + std::to_string(frames_.size()) + " bytes have to be locked, the memlock limit is " +
                            std::to_string(limit.rlim_cur),
                        "raise it (ulimit -l unlimited, or CAP_IPC_LOCK), or lower frame_count");
     }

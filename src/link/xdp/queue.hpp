@@ -8,12 +8,12 @@
 
 #include <xdp/xsk.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "nanet/flow/region.hpp"
 #include "nanet/link/xdp.hpp"
 
 namespace nanet::link {
@@ -28,19 +28,24 @@ struct QueueConfig {
   std::string link_name;
   std::string interface;
   std::uint32_t queue = 0;
-  std::uint32_t rx_frames = 0;  // a power of two; 0: no socket to receive
+  std::uint32_t rx_frames = 0;  // even; 0: no socket to receive
   std::uint32_t tx_frames = 0;  // a power of two; 0: no socket to send
   std::uint32_t frame_bytes = 2048;
-  bool several_frames = false;  // a packet may take more than one
-  bool huge_pages = false;
+  std::uint32_t headroom_bytes = 0;  // more of it than the kernel has anyway
+  bool several_frames = false;       // a packet may take more than one
   XdpZeroCopy zero_copy = XdpZeroCopy::automatic;
   std::uint32_t busy_poll_us = 0;
 };
 
+inline std::size_t bytes_of_frames(const QueueConfig& config) {
+  return std::size_t{config.rx_frames + config.tx_frames} * config.frame_bytes;
+}
+
 class Queue {
  public:
-  // Opens and binds everything; the frames to receive into are with the kernel. Throws SetupError.
-  Queue(const QueueConfig& config, std::vector<std::string>& notes);
+  // Opens and binds everything; the frames to receive into are with the kernel. frames: bytes_of_frames(config), at a page; they outlive the queue.
+  // Throws SetupError.
+  Queue(const QueueConfig& config, std::span<std::byte> frames, std::vector<std::string>& notes);
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -48,7 +53,7 @@ class Queue {
   std::uint32_t number() const { return config_.queue; }
   const QueueConfig& config() const { return config_; }
   bool is_zero_copy() const { return zero_copy_; }
-  std::byte* frames() const { return region_.data(); }
+  std::byte* frames() const { return frames_.data(); }
   int rx_fd() const { return rx_fd_; }
   int tx_fd() const { return tx_fd_; }
 
@@ -71,7 +76,7 @@ class Queue {
   [[noreturn]] void fail(int error) const;
 
   alignas(64) QueueConfig config_;
-  flow::Region region_;
+  std::span<std::byte> frames_;
   xsk_umem* umem_ = nullptr;
   xsk_socket* rx_socket_ = nullptr;
   xsk_socket* tx_socket_ = nullptr;

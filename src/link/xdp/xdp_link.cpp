@@ -14,6 +14,7 @@
 #include "link/xdp/steering.hpp"
 #include "link/xdp/xdp_receiver.hpp"
 #include "link/xdp/xdp_sender.hpp"
+#include "nanet/flow/region.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -24,9 +25,16 @@ namespace {
 constexpr std::uint32_t kTagBytes = 8;  // two VLAN tags
 constexpr std::uint32_t kSmallFrameBytes = 2048;
 constexpr std::uint32_t kFrameBytes = 4096;
+constexpr std::uint32_t kLentMax = 1u << 24;
 
-constexpr std::uint32_t payload_max(std::uint32_t frame_bytes) {
-  return frame_bytes - kFrameHeadroomBytes - static_cast<std::uint32_t>(kFrameHeaderBytes) - kTagBytes;
+// So that payloads of packets without tags and options begin at a multiple of 16.
+constexpr std::uint32_t kInPlaceHeadroomBytes = 6;
+static_assert((kFrameHeadroomBytes + kInPlaceHeadroomBytes + kFrameHeaderBytes) % 16 == 0);
+
+constexpr std::uint32_t headroom(Payloads payloads) { return payloads == Payloads::in_place ? kInPlaceHeadroomBytes : 0; }
+
+constexpr std::uint32_t payload_max(std::uint32_t frame_bytes, Payloads payloads) {
+  return frame_bytes - kFrameHeadroomBytes - headroom(payloads) - static_cast<std::uint32_t>(kFrameHeaderBytes) - kTagBytes;
 }
 
 class XdpLink : public Link {
@@ -35,6 +43,8 @@ class XdpLink : public Link {
 
   std::size_t min_room_bytes() const override { return receiver_ ? receiver_->min_room_bytes() : 0; }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
+  flow::PayloadMemory payload_memory() const override;
+  void give_back(std::span<const PlacedPacket> packets) override;
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;
@@ -44,6 +54,8 @@ class XdpLink : public Link {
 
  private:
   void check() const;
+  void check_in_place() const;
+  QueueConfig queue_config(std::size_t index) const;
   void choose_port();
   void steer();
   void open_queues();
@@ -54,7 +66,8 @@ class XdpLink : public Link {
   std::uint16_t source_port_ = 0;
   std::vector<std::string> notes_;
   std::optional<Socket> port_holder_;  // keeps a port that the kernel chose
-  // Destroyed from the last to the first: the program is gone before the sockets.
+  // Destroyed from the last to the first: the program is gone before the sockets, and those before the frames.
+  std::optional<flow::Region> frames_;  // of all queues
   std::vector<std::unique_ptr<Queue>> queues_;
   std::optional<Steering> steering_;
   std::unique_ptr<XdpReceiver> receiver_;
@@ -122,6 +135,7 @@ void XdpLink::check() const {
     refuse("frame_count = " + std::to_string(config_.frame_count), "it is no power of two from 64 to 1048576",
            "8192 is 16 MiB a queue");
   }
+  check_in_place();
   if (config_.packet_bytes_max < 1 || config_.packet_bytes_max > 9014) {
     refuse("packet_bytes_max = " + std::to_string(config_.packet_bytes_max), "it is not 1 to 9014",
            "jumbo frames of MTU 9000 hold 8972");
@@ -131,6 +145,23 @@ void XdpLink::check() const {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
     refuse("a queue twice", "queue " + std::to_string(*std::adjacent_find(sorted.begin(), sorted.end())) + " is named again",
            "name each once");
+  }
+}
+
+void XdpLink::check_in_place() const {
+  if (config_.payloads == Payloads::copied) return;
+  const std::string problem = "link " + config_.name + " cannot leave payloads in place";
+  const std::uint32_t most = payload_max(kFrameBytes, Payloads::in_place);
+  if (!config_.listen) throw SetupError(problem, "it only sends", "leave payloads out");
+  if (config_.packet_bytes_max > most) {
+    throw SetupError(problem,
+                     "packets of " + std::to_string(config_.packet_bytes_max) +
+                         " bytes take several frames, and a consumer reads a payload in one piece",
+                     "set packet_bytes_max to " + std::to_string(most) + " at most, or payloads: copied");
+  }
+  if (config_.lent_max < 1 || config_.lent_max > kLentMax) {
+    throw SetupError(problem, "lent_max is " + std::to_string(config_.lent_max) + ", not 1 to " + std::to_string(kLentMax),
+                     "lend as many packets as the buffers of the CLOP can name");
   }
 }
 
@@ -167,7 +198,7 @@ void XdpLink::steer() {
       .port = local_.port,
       .queue_limit = std::max(interface_.queue_count, *std::max_element(config_.queues.begin(), config_.queues.end()) + 1),
       .attach = config_.attach,
-      .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes),
+      .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes, config_.payloads),
   };
   steering_.emplace(steering, interface_, notes_);
 }
@@ -178,23 +209,19 @@ void XdpLink::open_queues() {
     throw SetupError("link " + config_.name + " cannot have zero copy on " + interface_.name,
                      "the XDP program runs behind its driver", "use zero_copy: automatic, which copies where it must");
   }
-  const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes);
+  std::vector<QueueConfig> configs;
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < config_.queues.size(); ++i) {
-    const bool sends = i == 0 && !config_.destinations.empty();
-    const std::uint32_t tx_frames = !sends ? 0 : config_.listen ? config_.frame_count / 2 : config_.frame_count;
-    const QueueConfig queue{
-        .link_name = config_.name,
-        .interface = interface_.name,
-        .queue = config_.queues[i],
-        .rx_frames = !config_.listen ? 0 : config_.frame_count - tx_frames,
-        .tx_frames = tx_frames,
-        .frame_bytes = is_small ? kSmallFrameBytes : kFrameBytes,
-        .several_frames = config_.packet_bytes_max > payload_max(kFrameBytes),
-        .huge_pages = config_.huge_pages,
-        .zero_copy = only_copies ? XdpZeroCopy::off : config_.zero_copy,
-        .busy_poll_us = config_.busy_poll_us,
-    };
-    queues_.push_back(std::make_unique<Queue>(queue, notes_));
+    configs.push_back(queue_config(i));
+    if (only_copies) configs.back().zero_copy = XdpZeroCopy::off;
+    bytes += bytes_of_frames(configs.back());
+  }
+  frames_.emplace(flow::RegionConfig{.name = "frames of link " + config_.name, .bytes = bytes, .huge_pages = config_.huge_pages});
+  notes_.insert(notes_.end(), frames_->notes().begin(), frames_->notes().end());
+  std::span<std::byte> rest = frames_->span();
+  for (const QueueConfig& config : configs) {
+    queues_.push_back(std::make_unique<Queue>(config, rest.first(bytes_of_frames(config)), notes_));
+    rest = rest.subspan(bytes_of_frames(config));
   }
   if (config_.zero_copy == XdpZeroCopy::automatic && !queues_.front()->is_zero_copy()) {
     notes_.push_back("link " + config_.name + ": the kernel copies each packet of " + interface_.name + " into a frame (" +
@@ -204,6 +231,32 @@ void XdpLink::open_queues() {
                      ") use a NIC whose driver has it if the rate is not enough");
   }
 }
+
+QueueConfig XdpLink::queue_config(std::size_t index) const {
+  const bool sends = index == 0 && !config_.destinations.empty();
+  const std::uint32_t tx_frames = !sends ? 0 : config_.listen ? config_.frame_count / 2 : config_.frame_count;
+  // All that is lent may have come on one queue, and the kernel shall have as many frames as ever.
+  const std::uint32_t lent_frames = config_.payloads == Payloads::in_place ? (config_.lent_max + 63) / 64 * 64 : 0;
+  const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes, config_.payloads);
+  return {
+      .link_name = config_.name,
+      .interface = interface_.name,
+      .queue = config_.queues[index],
+      .rx_frames = !config_.listen ? 0 : config_.frame_count - tx_frames + lent_frames,
+      .tx_frames = tx_frames,
+      .frame_bytes = is_small ? kSmallFrameBytes : kFrameBytes,
+      .headroom_bytes = headroom(config_.payloads),
+      .several_frames = config_.packet_bytes_max > payload_max(kFrameBytes, config_.payloads),
+      .zero_copy = config_.zero_copy,
+      .busy_poll_us = config_.busy_poll_us,
+  };
+}
+
+flow::PayloadMemory XdpLink::payload_memory() const {
+  return config_.payloads == Payloads::in_place ? flow::PayloadMemory{.memory = frames_->span()} : flow::PayloadMemory{};
+}
+
+void XdpLink::give_back(std::span<const PlacedPacket> packets) { receiver_->give_back(packets); }
 
 RxBatch XdpLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t /*now_ns*/) {
   return receiver_ ? receiver_->receive(room, packets) : RxBatch{};
@@ -249,6 +302,7 @@ std::string XdpLink::path() const {
     if (last != i) text.append("-").append(std::to_string(queues_[last]->number()));
     i = last + 1;
   }
+  if (config_.payloads == Payloads::in_place) text += ", payloads in place";
   return text;
 }
 

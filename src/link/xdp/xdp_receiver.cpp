@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -14,6 +16,7 @@ constexpr std::size_t kHeadersMax = kEthernetHeaderBytes + 8 + 60 + 8;  // two t
 constexpr std::uint32_t kAhead = 2;                                     // frames are fetched into the cache before their turn ...
 constexpr std::size_t kLinesAhead = 8;  // ... by their first lines; what follows the processor guesses. Worth a quarter of a packet's time
 constexpr std::size_t kLine = 64;
+constexpr unsigned kSourceShift = 48;  // PlacedPacket::handle: number of the queue, then an address in its frames
 
 }  // namespace
 
@@ -21,7 +24,8 @@ XdpReceiver::XdpReceiver(const XdpConfig& config, const Endpoint& listen, const 
     : address_(listen.address),
       port_(listen.port),
       polls_(config.busy_poll_us != 0),
-      min_room_bytes_((std::size_t{config.packet_bytes_max} + 7) & ~std::size_t{7}) {
+      in_place_(config.payloads == Payloads::in_place),
+      min_room_bytes_(in_place_ ? sizeof(PlacedPacket) : (std::size_t{config.packet_bytes_max} + 7) & ~std::size_t{7}) {
   for (const auto& queue : queues) {
     if (queue->rx_fd() < 0) continue;
     sources_.push_back({.queue = queue.get(), .after_drop = std::vector<std::uint8_t>(queue->rx.size)});
@@ -58,6 +62,8 @@ void XdpReceiver::take(Source& source, Out& out) {
   for (std::uint32_t i = 0; i < std::min(available, kAhead); ++i) {
     __builtin_prefetch(queue.frames() + xsk_ring_cons__rx_desc(&queue.rx, index + i)->addr);
   }
+  std::array<std::uint64_t, kBatch> free;  // frames that nothing is left in
+  std::uint32_t free_count = 0;
   std::uint32_t done = 0;
   while (done < available && out.packet_count < out.packets_max) {
     if (done + kAhead < available) {
@@ -65,11 +71,15 @@ void XdpReceiver::take(Source& source, Out& out) {
       for (std::size_t line = 0; line < kLinesAhead; ++line) __builtin_prefetch(later + line * kLine);
     }
     const Frames frames = frames_of(queue, index + done, available - done);
+    const std::uint32_t delivered = out.packet_count;
     if (frames.count == 0 || !deliver(source, frames, out)) break;
     done += frames.count;
+    if (in_place_ && out.packet_count != delivered) continue;  // lent
+    for (std::uint32_t i = 0; i < frames.count; ++i) free[free_count++] = xsk_ring_cons__rx_desc(&queue.rx, frames.first + i)->addr;
   }
   if (done < available) xsk_ring_cons__cancel(&queue.rx, available - done);
-  if (done != 0) give_back(source, index, done);
+  if (done != 0) xsk_ring_cons__release(&queue.rx, done);
+  if (free_count != 0) refill(source, std::span(free).first(free_count));
   if ((available == 0 && polls_) || xsk_ring_prod__needs_wakeup(&queue.fill)) wake(queue);
 }
 
@@ -94,6 +104,27 @@ bool XdpReceiver::deliver(Source& source, const Frames& frames, Out& out) {
     source.drop_marks -= mark;
     mark = 0;
   }
+  Payload payload;
+  if (!find(queue, frames, payload, out)) return true;
+  std::uint16_t flags = source.follows_drop ? RxPacket::after_drop : std::uint16_t{0};
+  const std::uint32_t offset = out.next_offset();
+  if (!(in_place_ ? lend(source, frames, payload, out) : put(queue, frames, payload, flags, out))) {
+    out.is_full = true;
+    return false;
+  }
+  source.follows_drop = false;
+  out.packets[out.packet_count++] = {.offset = offset,
+                                     .bytes = static_cast<std::uint16_t>(payload.bytes),
+                                     .peer_port = payload.flow.from_port,
+                                     .peer_address = payload.flow.from_address,
+                                     .flags = flags,
+                                     .reserved = 0};
+  out.payload_bytes += payload.bytes;
+  return true;
+}
+
+// False: it is not for this link, and counted.
+bool XdpReceiver::find(const Queue& queue, const Frames& frames, Payload& payload, Out& out) const {
   const xdp_desc& first = *xsk_ring_cons__rx_desc(&queue.rx, frames.first);
   const std::span<const std::byte> frame(queue.frames() + first.addr, first.len);
   const std::span<const std::byte> head = find_ipv4(frame.first(std::min(frame.size(), kHeadersMax)));
@@ -102,39 +133,43 @@ bool XdpReceiver::deliver(Source& source, const Frames& frames, Out& out) {
   const FrameError error = locate_ipv4_udp(head, frames.bytes - ip_offset, place);
   if (error != FrameError::none) {
     ++(error == FrameError::cut ? out.malformed : out.foreign);
-    return true;
+    return false;
   }
   if (place.flow.to_port != port_ || (address_ != 0 && place.flow.to_address != address_)) {
     ++out.foreign;
-    return true;
+    return false;
   }
-  auto bytes = static_cast<std::uint32_t>(place.payload_bytes);
-  const std::uint32_t room_left = out.room_left();
-  std::uint16_t flags = 0;
-  if (bytes > room_left) {
-    if (out.packet_count != 0) {
-      out.is_full = true;
-      return false;
-    }
-    bytes = room_left;
+  payload = {place.flow, ip_offset + place.payload_offset, static_cast<std::uint32_t>(place.payload_bytes)};
+  return true;
+}
+
+// Copies the payload into the room. False: there is none; but a packet alone is cut to what there is.
+bool XdpReceiver::put(const Queue& queue, const Frames& frames, Payload& payload, std::uint16_t& flags, Out& out) const {
+  const std::uint32_t offset = out.next_offset();
+  const std::uint32_t bytes = std::min(payload.bytes, out.room_left());
+  if (bytes < payload.bytes) {
+    if (out.packet_count != 0) return false;
     flags |= RxPacket::truncated;
     ++out.truncated;
+    payload.bytes = bytes;
   }
-  if (source.follows_drop) {
-    flags |= RxPacket::after_drop;
-    source.follows_drop = false;
-  }
-  const std::uint32_t offset = out.next_offset();
-  copy(queue, frames, ip_offset + place.payload_offset, out.room + offset, bytes);
-  out.packets[out.packet_count++] = {.offset = offset,
-                                     .bytes = static_cast<std::uint16_t>(bytes),
-                                     .peer_port = place.flow.from_port,
-                                     .peer_address = place.flow.from_address,
-                                     .flags = flags,
-                                     .reserved = 0};
+  copy(queue, frames, payload.offset, out.room + offset, bytes);
   out.used = offset + bytes;
-  out.payload_bytes += bytes;
   out.copied_bytes += bytes;
+  return true;
+}
+
+// Writes where the payload is. False: there is no room for that.
+bool XdpReceiver::lend(const Source& source, const Frames& frames, const Payload& payload, Out& out) const {
+  if (out.room_left() < sizeof(PlacedPacket)) return false;
+  const Queue& queue = *source.queue;
+  const std::uint64_t address = xsk_ring_cons__rx_desc(&queue.rx, frames.first)->addr;
+  PlacedPacket placed{};
+  placed.address = std::bit_cast<std::uint64_t>(queue.frames() + address + payload.offset);
+  placed.handle = static_cast<std::uint64_t>(&source - sources_.data()) << kSourceShift | address;
+  placed.bytes = static_cast<std::uint16_t>(payload.bytes);
+  std::memcpy(out.room + out.next_offset(), &placed, sizeof placed);
+  out.used = out.next_offset() + static_cast<std::uint32_t>(sizeof placed);
   return true;
 }
 
@@ -150,16 +185,28 @@ void XdpReceiver::copy(const Queue& queue, const Frames& frames, std::size_t off
   }
 }
 
-// Descriptors are read, their frames go back to the kernel. There is always a place: the fill ring has two for every frame.
-void XdpReceiver::give_back(Source& source, std::uint32_t index, std::uint32_t count) {
+void XdpReceiver::give_back(std::span<const PlacedPacket> packets) {
+  std::array<std::uint64_t, kBatch> frames;
+  while (!packets.empty()) {
+    const std::uint64_t source = packets.front().handle >> kSourceShift;
+    const std::size_t most = std::min<std::size_t>(packets.size(), kBatch);
+    std::size_t count = 0;
+    for (; count < most && packets[count].handle >> kSourceShift == source; ++count) {
+      frames[count] = packets[count].handle & ((std::uint64_t{1} << kSourceShift) - 1);
+    }
+    refill(sources_[source], std::span(frames).first(count));
+    packets = packets.subspan(count);
+  }
+}
+
+// Frames, by any address in them, go back to the kernel. There is always a place: the fill ring has two for every frame.
+void XdpReceiver::refill(Source& source, std::span<const std::uint64_t> frames) {
   Queue& queue = *source.queue;
   const std::uint64_t frame_mask = ~(std::uint64_t{queue.config().frame_bytes} - 1);
+  const auto count = static_cast<std::uint32_t>(frames.size());
   std::uint32_t place = 0;
   xsk_ring_prod__reserve(&queue.fill, count, &place);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    *xsk_ring_prod__fill_addr(&queue.fill, place + i) = xsk_ring_cons__rx_desc(&queue.rx, index + i)->addr & frame_mask;
-  }
-  xsk_ring_cons__release(&queue.rx, count);
+  for (std::uint32_t i = 0; i < count; ++i) *xsk_ring_prod__fill_addr(&queue.fill, place + i) = frames[i] & frame_mask;
   note_drops(source);
   xsk_ring_prod__submit(&queue.fill, count);
 }

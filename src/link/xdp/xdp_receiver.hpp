@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of the AF_XDP link: takes frames from the queues in turn, copies payloads into the caller's room, gives frames back.
+// The receiving half of the AF_XDP link: takes frames from the queues in turn, copies payloads into the caller's room, gives frames back; or lends the
+// payloads where they are, and gives a frame back when its packet is.
 //
 // Thread rules: one thread receives and waits; add_stats() from any.
 #pragma once
@@ -25,6 +26,7 @@ class XdpReceiver {
 
   std::size_t min_room_bytes() const { return min_room_bytes_; }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets);
+  void give_back(std::span<const PlacedPacket> packets);
   void wait(std::uint64_t timeout_ns);
   void add_stats(LinkStats& stats) const;
 
@@ -56,17 +58,28 @@ class XdpReceiver {
     std::uint32_t bytes = 0;
   };
 
+  // A UDP payload in its frames.
+  struct Payload {
+    UdpFlow flow;
+    std::size_t offset = 0;  // from the beginning of the first frame's data
+    std::uint32_t bytes = 0;
+  };
+
   void take(Source& source, Out& out);
   Frames frames_of(const Queue& queue, std::uint32_t index, std::uint32_t available) const;
   bool deliver(Source& source, const Frames& frames, Out& out);
+  bool find(const Queue& queue, const Frames& frames, Payload& payload, Out& out) const;
+  bool put(const Queue& queue, const Frames& frames, Payload& payload, std::uint16_t& flags, Out& out) const;
+  bool lend(const Source& source, const Frames& frames, const Payload& payload, Out& out) const;
   void copy(const Queue& queue, const Frames& frames, std::size_t offset, std::byte* to, std::uint32_t bytes) const;
-  void give_back(Source& source, std::uint32_t index, std::uint32_t count);
+  void refill(Source& source, std::span<const std::uint64_t> frames);
   void note_drops(Source& source);
   void wake(const Queue& queue);
 
   std::uint32_t address_;  // 0: any
   std::uint16_t port_;
   bool polls_;  // the kernel looks at the NIC only when asked
+  const bool in_place_;
   std::size_t min_room_bytes_;
   std::vector<Source> sources_;
   std::vector<pollfd> waiting_;

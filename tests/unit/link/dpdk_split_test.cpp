@@ -11,34 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_frames.hpp"
 #include "dpdk_support.hpp"
 #include "link/dpdk/payload_memory.hpp"
 #include "link/dpdk/split.hpp"
-#include "nanet/link/udp_frame.hpp"
 
 namespace nanet::link::test {
 namespace {
 
 constexpr std::uint32_t kBuffers = 255;
 constexpr std::uint32_t kBufferBytes = 2048 + RTE_PKTMBUF_HEADROOM;
-
-Bytes frame_of(const Bytes& data) {
-  Bytes frame(kFrameHeaderBytes + data.size());
-  write_ethernet_header(frame.data(), {}, {});
-  write_ipv4_udp_headers(frame.data() + kEthernetHeaderBytes, {kFar, kNear, 300, kPort}, data, 0);
-  std::copy(data.begin(), data.end(), frame.begin() + kFrameHeaderBytes);
-  return frame;
-}
-
-// With a VLAN tag and 40 bytes of IPv4 options: 86 bytes of headers.
-Bytes long_headers(const Bytes& data) {
-  Bytes frame = frame_of(data);
-  frame[14] = std::byte{0x4F};
-  frame.insert(frame.begin() + 34, 40, std::byte{1});
-  const std::byte tag[] = {std::byte{0x81}, std::byte{0}, std::byte{0}, std::byte{5}};
-  frame.insert(frame.begin() + 12, std::begin(tag), std::end(tag));
-  return frame;
-}
 
 // A ring device with a link on it, and pools whose buffers are sent round it.
 struct Rig {
@@ -66,12 +48,6 @@ struct Rig {
   }
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
-
-  static rte_mbuf* fill(rte_mempool* pool, std::span<const std::byte> bytes) {
-    rte_mbuf* buffer = rte_pktmbuf_alloc(pool);
-    std::memcpy(rte_pktmbuf_append(buffer, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
-    return buffer;
-  }
 
   // As the NIC lays it down: what comes before each of the places in a buffer of its own, all but the first in the memory outside.
   void arrives(const Bytes& frame, const std::vector<std::size_t>& places) const {
