@@ -3,72 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "rdma/connection_state.hpp"
 #include "rdma/socket_address.hpp"
-#include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {
-namespace {
-
-constexpr std::uint32_t DRAIN_MS = 1000;  // for UCX to give back what a forced close took from it
-
-Status status_of(ucs_status_t status) {
-  switch (status) {
-    case UCS_OK: return Status::ok;
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_NOT_CONNECTED:
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_REJECTED:
-    case UCS_ERR_CANCELED: return Status::peer_lost;
-    default: return Status::failed;
-  }
-}
-
-}  // namespace
-
-struct Connection::State {
-  State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  void connect();
-  void open();
-  std::vector<std::byte> ask(std::vector<std::byte> message, std::uint64_t id);
-  void take_in(const std::string& where, std::span<const std::byte> answer_bytes);
-  Path path() const;
-  ucp_request_param_t parameters();
-  Status check_range(std::uint64_t offset_bytes, std::size_t bytes, bool is_permitted) const;
-  template <typename Post>
-  Status transfer(std::uint64_t offset_bytes, std::size_t bytes, const Post& post);
-  template <typename Copy>
-  Status copy_mapped(std::size_t bytes, const Copy& copy);
-  Status posted(ucs_status_ptr_t request);
-  Status settle();
-  Status end(Status status, ucs_status_t why);
-  void drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms);
-  Fetched fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
-  Fetched fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
-  static void completed(void* request, ucs_status_t status, void* self);
-
-  std::shared_ptr<detail::WorkerState> worker;
-  ConnectionConfig config;
-  ucp_ep_h endpoint = nullptr;
-  ucp_rkey_h key = nullptr;
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  Permissions permissions;
-  std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
-  std::uint64_t deadline = 0;
-  std::uint32_t under_way = 0;
-  ucs_status_t first_error = UCS_OK;  // of what was under way
-  ucs_status_t lost = UCS_OK;         // said by UCX's error handler
-  std::string error;
-};
-
 Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given)
-    : worker(std::move(shared)), config(given) {
+    : worker(std::move(shared)), config(given), slots(this, given.depth) {
   if (config.region.empty() || config.region.size() > NAME_BYTES_MAX)
     throw SetupError("no region can be called '" + config.region + "'", "names have 1 to 64 bytes",
                      "give the name it is exposed under");
@@ -121,10 +62,7 @@ void Connection::State::open() {
                      "see whether it is a nanet target, and whether its thread serves its worker");
   take_in(where, answer);
   // Lanes are opened when they are first used, with the target's help: all are, before a transfer counts on them.
-  const ucp_request_param_t param = parameters();
-  Status status = posted(ucp_ep_flush_nbx(endpoint, &param));
-  if (status == Status::ok) status = settle();
-  if (status != Status::ok)
+  if (flush_lanes() != Status::ok)
     throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
   const Path way = path();
   if (config.require == Require::one_sided && way.sided != Path::Sided::one_sided)
@@ -143,98 +81,6 @@ void Connection::State::take_in(const std::string& where, std::span<const std::b
                 "cannot use the key of region '" + config.region + "'", "use the same transports on both sides");
   void* place = nullptr;
   if (ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
-}
-
-ucp_request_param_t Connection::State::parameters() {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = &State::completed;
-  param.user_data = this;
-  return param;
-}
-
-void Connection::State::completed(void* request, ucs_status_t status, void* self) {
-  State& state = *static_cast<State*>(self);
-  --state.under_way;
-  if (status != UCS_OK && state.first_error == UCS_OK) state.first_error = status;
-  ucp_request_free(request);
-}
-
-Status Connection::State::check_range(std::uint64_t offset_bytes, std::size_t size, bool is_permitted) const {
-  if (!endpoint) return Status::closed;
-  if (!is_permitted) return Status::not_permitted;
-  if (offset_bytes > bytes || size > bytes - offset_bytes) return Status::out_of_bounds;
-  return Status::ok;
-}
-
-Status Connection::State::posted(ucs_status_ptr_t request) {
-  if (request == nullptr) return Status::ok;
-  if (!UCS_PTR_IS_ERR(request)) {
-    ++under_way;
-    return Status::ok;
-  }
-  const ucs_status_t status = UCS_PTR_STATUS(request);
-  return end(status_of(status), status);
-}
-
-// Waits until nothing is under way.
-Status Connection::State::settle() {
-  const auto is_over = [this] { return under_way == 0 || lost != UCS_OK || first_error != UCS_OK; };
-  if (!worker->run_until(is_over, deadline)) return end(Status::time_out, UCS_ERR_TIMED_OUT);
-  if (lost != UCS_OK) return end(Status::peer_lost, lost);
-  if (first_error != UCS_OK) return end(status_of(first_error), first_error);
-  return Status::ok;
-}
-
-template <typename Post>
-Status Connection::State::transfer(std::uint64_t offset_bytes, std::size_t size, const Post& post) {
-  deadline = detail::deadline_ns(config.timeout_ms);
-  const ucp_request_param_t param = parameters();
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    const auto has_room = [this] { return under_way < config.depth || lost != UCS_OK || first_error != UCS_OK; };
-    if (!worker->run_until(has_room, deadline)) return end(Status::time_out, UCS_ERR_TIMED_OUT);
-    if (at != 0) worker->progress();  // so that a lost peer is noticed where each chunk is done at once
-    if (lost != UCS_OK || first_error != UCS_OK) return settle();
-    if (const Status status = posted(post(at, std::min(config.chunk_bytes, size - at), address + offset_bytes + at, param));
-        status != Status::ok)
-      return status;
-  }
-  return settle();
-}
-
-// A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
-// as a lost peer shall be reported.
-template <typename Copy>
-Status Connection::State::copy_mapped(std::size_t size, const Copy& copy) {
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    worker->progress();  // a lost peer is noticed here
-    if (lost != UCS_OK) return end(Status::peer_lost, lost);
-    copy(at, std::min(config.chunk_bytes, size - at));
-  }
-  return Status::ok;
-}
-
-// The connection ends with an error: UCX gives a transfer back only if its endpoint is closed by force.
-Status Connection::State::end(Status status, ucs_status_t why) {
-  error = ucs_status_string(why);
-  drop_endpoint(UCP_EP_CLOSE_FLAG_FORCE, DRAIN_MS);
-  return status;
-}
-
-void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms) {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = flags;
-  void* closing = ucp_ep_close_nbx(endpoint, &param);
-  endpoint = nullptr;
-  const bool has_request = closing && !UCS_PTR_IS_ERR(closing);
-  const auto is_over = [&] { return under_way == 0 && (!has_request || ucp_request_check_status(closing) != UCS_INPROGRESS); };
-  const bool is_done = worker->run_until(is_over, detail::deadline_ns(timeout_ms));
-  if (has_request) ucp_request_free(closing);  // in progress or not: UCX frees it when it is done
-  if (key && is_done) {
-    ucp_rkey_destroy(key);
-    key = nullptr;
-  }
 }
 
 // UCX has no atomics on a connection whose peer may be lost (1.22: "cannot find remote protocol"). So a region that is mapped here is changed
@@ -276,54 +122,29 @@ Connection& Connection::operator=(Connection&& other) noexcept {
 
 Connection::~Connection() {
   if (!state_) return;
-  if (state_->endpoint) state_->drop_endpoint(0, state_->config.timeout_ms);
-  if (state_->under_way == 0) return;
+  state_->leave();
+  if (state_->slots.under_way_count() == 0) return;
   // UCX did not give back a transfer and will call into the state: it lives as long as the worker.
   const auto worker = std::move(state_->worker);
   worker->kept.push_back(std::shared_ptr<State>(std::move(state_)));
 }
 
-Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) {
-  State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.write); status != Status::ok)
-    return status;
-  if (state.mapped)
-    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
-      std::memcpy(state.mapped + offset_bytes + at, data.data() + at, size);
-    });
-  return state.transfer(offset_bytes, data.size(),
-                        [&](std::size_t at, std::size_t size, std::uint64_t to, const ucp_request_param_t& param) {
-                          return ucp_put_nbx(state.endpoint, data.data() + at, size, to, state.key, &param);
-                        });
+Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) { return state_->put(offset_bytes, data); }
+Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) { return state_->get(offset_bytes, data); }
+Status Connection::flush() { return state_->flush(); }
+
+Status Connection::start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag) {
+  return state_->start_put(offset_bytes, data, tag);
 }
 
-Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) {
-  State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.read); status != Status::ok)
-    return status;
-  if (state.mapped)
-    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
-      std::memcpy(data.data() + at, state.mapped + offset_bytes + at, size);
-    });
-  return state.transfer(offset_bytes, data.size(),
-                        [&](std::size_t at, std::size_t size, std::uint64_t from, const ucp_request_param_t& param) {
-                          return ucp_get_nbx(state.endpoint, data.data() + at, size, from, state.key, &param);
-                        });
+Status Connection::start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag) {
+  return state_->start_get(offset_bytes, data, tag);
 }
 
-Status Connection::flush() {
-  State& state = *state_;
-  if (!state.endpoint) return Status::closed;
-  if (state.mapped) {
-    __sync_synchronize();  // as std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
-    state.worker->progress();
-    return state.lost == UCS_OK ? Status::ok : state.end(Status::peer_lost, state.lost);
-  }
-  state.deadline = detail::deadline_ns(state.config.timeout_ms);
-  const ucp_request_param_t param = state.parameters();
-  if (const Status status = state.posted(ucp_ep_flush_nbx(state.endpoint, &param)); status != Status::ok) return status;
-  return state.settle();
-}
+Status Connection::start_flush(std::uint64_t tag) { return state_->start_flush(tag); }
+Status Connection::progress() { return state_->progress(); }
+std::optional<Connection::Completed> Connection::take_completed() { return state_->take_completed(); }
+std::size_t Connection::in_flight() const { return state_->slots.count(detail::Use::later); }
 
 Connection::Fetched Connection::atomic_add(std::uint64_t offset_bytes, std::uint64_t value) {
   return state_->fetch(FetchOperation::add, offset_bytes, value);

@@ -3,12 +3,24 @@
 //
 // put and get return when the caller's memory is free again (put) or filled (get); what a put wrote is in the target's memory only once a
 // later flush returned ok. Operations between two flushes may be done in any order. Each ends within the time limit; a time-out or a lost
-// peer closes the connection, since UCX can take back a transfer in no other way. After set-up nothing here allocates (UCX may).
+// peer closes the connection, since UCX can take back a transfer in no other way. After set-up nothing here allocates but the atomics (UCX may).
+//
+// start_put, start_get and start_flush only begin: the transfer goes on in progress() and in every other call that serves the worker.
+//   - Each takes one of `depth` slots. Status ok: accepted, and its tag will be told once by take_completed, also where the connection ends
+//     before. would_block: no slot is free, nothing was sent; call progress and take_completed, which frees the slot. Any other status:
+//     refused or closed, nothing was sent, no tag will be told.
+//   - The caller's memory belongs to the transfer until its tag was told. Tags are the caller's and need not differ. They may be told in
+//     another order than they were started. A put is told ok when its memory is free, a flush when all that was accepted before it is in
+//     the target's memory.
+//   - They are not cut into chunks. A region that is mapped here (shared memory) is copied within the call, and told ok afterwards.
+//   - The time limit of each is looked at in progress(): call it often.
+// put, get and flush may be mixed with them, and have a slot of their own that is never taken by others.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +44,7 @@ struct ConnectionConfig {
   std::uint64_t token = 0;            // of the exposure
   std::uint32_t timeout_ms = 10000;   // of set-up and of each operation; too short: a slow, large transfer is given up
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
-  std::uint32_t depth = 8;            // chunks under way at once, at most; larger: more memory registered, fuller wire
+  std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
 };
 
@@ -63,6 +75,18 @@ class Connection {
     Status status;
     std::uint64_t before = 0;  // what was there, if the status is ok
   };
+
+  struct Completed {
+    std::uint64_t tag = 0;
+    Status status;  // ok, or what the connection ended with
+  };
+
+  Status start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag);
+  Status start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag);
+  Status start_flush(std::uint64_t tag);
+  Status progress();                          // serves the worker once, never blocks; closes the connection if that is over
+  std::optional<Completed> take_completed();  // none: nothing more has ended
+  std::size_t in_flight() const;              // accepted and not yet told; also those that have ended
 
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);

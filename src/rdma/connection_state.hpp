@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a connection is made of. Set-up and atomics are in connection.cpp, transfers in transfers.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nanet/rdma/connection.hpp"
+#include "rdma/slots.hpp"
+#include "rdma/worker_state.hpp"
+
+namespace nanet::rdma {
+
+inline constexpr std::uint32_t DRAIN_MS = 1000;  // for UCX to give back what a forced close took from it
+
+struct Connection::State {
+  State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Set-up
+  void connect();
+  void open();
+  std::vector<std::byte> ask(std::vector<std::byte> message, std::uint64_t id);
+  void take_in(const std::string& where, std::span<const std::byte> answer_bytes);
+  Path path() const;
+
+  // Transfers
+  Status check_range(std::uint64_t offset_bytes, std::size_t size, bool is_permitted) const;
+  Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
+  Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
+  Status flush();
+  Status flush_lanes();
+  Status start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag);
+  Status start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag);
+  Status start_flush(std::uint64_t tag);
+  Status progress();
+  std::optional<Completed> take_completed();
+  template <typename Post>
+  Status start(std::uint64_t tag, const Post& post);
+  template <typename Post>
+  Status post_to(detail::Slot& slot, const Post& post);
+  template <typename Post>
+  Status transfer(std::size_t size, const Post& post);
+  template <typename Copy>
+  Status copy_mapped(std::size_t size, const Copy& copy);
+  static void completed(void* request, ucs_status_t status, void* slot);
+
+  // The end
+  bool is_over() const { return lost != UCS_OK || first_error != UCS_OK; }
+  Status end_over();  // of a connection that is_over
+  Status settle();
+  Status end(Status status, ucs_status_t why);
+  void drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms);
+  void leave();
+
+  Fetched fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
+  Fetched fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
+
+  std::shared_ptr<detail::WorkerState> worker;
+  ConnectionConfig config;
+  detail::Slots slots;
+  ucp_ep_h endpoint = nullptr;
+  ucp_rkey_h key = nullptr;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  Permissions permissions;
+  std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
+  std::uint64_t deadline = 0;   // of the call that waits
+  unsigned turn = 0;
+  ucs_status_t first_error = UCS_OK;  // of what was under way
+  ucs_status_t lost = UCS_OK;         // said by UCX's error handler
+  Status ended = Status::ok;          // what the connection ended with
+  std::string error;
+};
+
+}  // namespace nanet::rdma
