@@ -107,4 +107,8 @@ function(nanet_unit_tests name)
   target_compile_definitions(test_${name} PRIVATE NANET_VECTORS="${PROJECT_SOURCE_DIR}/tests/vectors")
   add_test(NAME unit.${name} COMMAND test_${name})
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT 900)  # under a sanitizer the ring finders take ten times as long
+  if(NANET_SANITIZE MATCHES "thread")  # UCX would patch mmap, which ThreadSanitizer has patched already
+    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT
+      "UCX_MEM_MMAP_HOOK_MODE=none;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt")
+  endif()
 endfunction()
