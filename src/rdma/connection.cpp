@@ -71,6 +71,9 @@ void Connection::State::open() {
 
 void Connection::State::take_in(const std::string& where, std::span<const std::byte> answer_bytes) {
   const auto answer = parse_answer(answer_bytes);
+  if (answer && answer->refusal == Refusal::taken)
+    throw SetupError("region '" + config.region + "' at " + where + " is taken", "it has as many connections as it takes",
+                     "close one of them, or connect to another region");
   if (!answer || answer->refusal != Refusal::none)
     throw SetupError("region '" + config.region + "' at " + where + " is refused", "no such name, or another token",
                      "give the name and token of the target's exposure");
@@ -93,7 +96,7 @@ Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint
   if (!mapped) return fetch_by_message(operation, offset_bytes, value);
   worker->progress();
   if (lost != UCS_OK) return {end(Status::peer_lost, lost)};
-  const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(mapped + offset_bytes));
+  const std::atomic_ref<std::uint64_t> word = mapped_word(offset_bytes);
   return {Status::ok, operation == FetchOperation::add ? word.fetch_add(value) : word.exchange(value)};
 }
 
@@ -131,6 +134,15 @@ Connection::~Connection() {
 
 Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) { return state_->put(offset_bytes, data); }
 Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) { return state_->get(offset_bytes, data); }
+
+Status Connection::put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words) {
+  return state_->put_words(offset_bytes, words);
+}
+
+Status Connection::get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words) {
+  return state_->get_words(offset_bytes, words);
+}
+
 Status Connection::flush() { return state_->flush(); }
 
 Status Connection::start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag) {

@@ -2,6 +2,7 @@
 // What a connection is made of. Set-up and atomics are in connection.cpp, transfers in transfers.cpp.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ struct Connection::State {
   Status check_range(std::uint64_t offset_bytes, std::size_t size, bool is_permitted) const;
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
+  Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
+  Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
+  std::atomic_ref<std::uint64_t> mapped_word(std::uint64_t offset_bytes) const {
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(mapped + offset_bytes));
+  }
   Status flush();
   Status flush_lanes();
   Status start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag);

@@ -34,6 +34,7 @@ enum class Refusal : std::uint16_t {
   none,
   not_exposed,  // no such name, or another token: which of the two is not told
   not_allowed,  // of an atomic: permissions, bounds, alignment or operation
+  taken,        // it has as many connections as it takes
 };
 
 struct OpenMessage {

@@ -18,6 +18,8 @@ struct Target::State final : detail::Opener {
     std::vector<std::byte> key;
     std::uint64_t token;
     std::uint32_t permissions;
+    std::uint32_t connection_count_max;
+    std::vector<ucp_ep_h> opened_by;
   };
 
   State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config);
@@ -25,10 +27,10 @@ struct Target::State final : detail::Opener {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   void connection_asked(ucp_conn_request_h request) override;
-  std::vector<std::byte> answer(std::span<const std::byte> message) override;
-  AnswerMessage answer_open(const OpenMessage& open, std::span<const std::byte>& key);
+  std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) override;
+  AnswerMessage answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key);
   BeforeMessage answer_fetch(const FetchMessage& fetch);
-  const Exposed* find(const OpenMessage& open) const;
+  Exposed* find(const OpenMessage& open);
   void endpoint_failed(ucp_ep_h endpoint) override;
 
   std::shared_ptr<detail::WorkerState> worker;
@@ -95,10 +97,10 @@ void Target::State::connection_asked(ucp_conn_request_h request) {
   }
 }
 
-std::vector<std::byte> Target::State::answer(std::span<const std::byte> message) {
+std::vector<std::byte> Target::State::answer(ucp_ep_h from, std::span<const std::byte> message) {
   if (const auto open = parse_open(message)) {
     std::span<const std::byte> key;
-    const AnswerMessage answer = answer_open(*open, key);
+    const AnswerMessage answer = answer_open(from, *open, key);
     if (answer.refusal != Refusal::none) ++refused_count;
     return to_bytes(answer, key);
   }
@@ -111,14 +113,18 @@ std::vector<std::byte> Target::State::answer(std::span<const std::byte> message)
   return {};
 }
 
-const Target::State::Exposed* Target::State::find(const OpenMessage& open) const {
+Target::State::Exposed* Target::State::find(const OpenMessage& open) {
   const auto found = exposed.find(open.region());
   return found != exposed.end() && found->second.token == open.token ? &found->second : nullptr;
 }
 
-AnswerMessage Target::State::answer_open(const OpenMessage& open, std::span<const std::byte>& key) {
-  const Exposed* region = find(open);
+AnswerMessage Target::State::answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key) {
+  Exposed* region = find(open);
   if (!region) return {.refusal = Refusal::not_exposed, .id = open.id};
+  if (region->connection_count_max != 0) {
+    if (region->opened_by.size() >= region->connection_count_max) return {.refusal = Refusal::taken, .id = open.id};
+    region->opened_by.push_back(from);
+  }
   key = region->key;
   return {.id = open.id,
           .address = reinterpret_cast<std::uint64_t>(region->region->span().data()),
@@ -147,6 +153,7 @@ BeforeMessage Target::State::answer_fetch(const FetchMessage& fetch) {
 }
 
 void Target::State::endpoint_failed(ucp_ep_h endpoint) {
+  for (auto& [name, region] : exposed) std::erase(region.opened_by, endpoint);
   if (std::erase(endpoints, endpoint) != 0) worker->close(endpoint, UCP_EP_CLOSE_FLAG_FORCE);
 }
 
@@ -169,7 +176,9 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
   if (config.permissions.write) protection |= UCP_MEM_MAP_PROT_REMOTE_WRITE, permissions |= PERMISSION_WRITE;
   auto mapping = region.state()->map(protection);
   auto key = mapping->remote_key();
-  state_->exposed.emplace(config.name, State::Exposed{region.state(), std::move(mapping), std::move(key), config.token, permissions});
+  state_->exposed.emplace(
+      config.name,
+      State::Exposed{region.state(), std::move(mapping), std::move(key), config.token, permissions, config.connection_count_max, {}});
 }
 
 bool Target::revoke(const std::string& name) { return state_->exposed.erase(name) != 0; }

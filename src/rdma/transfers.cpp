@@ -173,6 +173,30 @@ Status Connection::State::get(std::uint64_t offset_bytes, std::span<std::byte> d
   });
 }
 
+Status Connection::State::put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words) {
+  if ((address + offset_bytes) % 8 != 0) return endpoint ? Status::misaligned : Status::closed;
+  const auto data = std::as_bytes(words);
+  if (!mapped) return put(offset_bytes, data);
+  if (const Status status = check_range(offset_bytes, data.size(), permissions.write); status != Status::ok) return status;
+  worker->progress();
+  if (is_over()) return end_over();
+  for (std::size_t index = 0; index < words.size(); ++index)
+    mapped_word(offset_bytes + 8 * index).store(words[index], std::memory_order_release);
+  return Status::ok;
+}
+
+Status Connection::State::get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words) {
+  if ((address + offset_bytes) % 8 != 0) return endpoint ? Status::misaligned : Status::closed;
+  const auto data = std::as_writable_bytes(words);
+  if (!mapped) return get(offset_bytes, data);
+  if (const Status status = check_range(offset_bytes, data.size(), permissions.read); status != Status::ok) return status;
+  worker->progress();
+  if (is_over()) return end_over();
+  for (std::size_t index = 0; index < words.size(); ++index)
+    words[index] = mapped_word(offset_bytes + 8 * index).load(std::memory_order_acquire);
+  return Status::ok;
+}
+
 Status Connection::State::flush() {
   if (!endpoint) return Status::closed;
   if (mapped) {

@@ -58,7 +58,7 @@ class Opener {
  public:
   virtual ~Opener() = default;
   virtual void connection_asked(ucp_conn_request_h request) = 0;
-  virtual std::vector<std::byte> answer(std::span<const std::byte> message) = 0;  // empty: no answer
+  virtual std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) = 0;  // empty: no answer
   virtual void endpoint_failed(ucp_ep_h endpoint) = 0;
 };
 

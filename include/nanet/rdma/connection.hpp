@@ -90,6 +90,10 @@ class Connection {
 
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
+  // Words of 8 bytes at a multiple of 8, each of which both sides see whole. put_words after a flush: who sees one of them sees all that was
+  // put before the flush. get_words: what this thread puts next was not there before the words were read.
+  Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
+  Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
   Status flush();                                                       // all before it is done, at the target
   Fetched atomic_add(std::uint64_t offset_bytes, std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped
   Fetched atomic_swap(std::uint64_t offset_bytes, std::uint64_t value);
