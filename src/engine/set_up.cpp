@@ -9,6 +9,7 @@
 
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/ucx.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -61,8 +62,9 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     return link::open_xdp(xdp);
   }
   if (scheme == "dpdk") return link::open_dpdk(complete(config.dpdk, config, std::move(listen), std::move(destinations)));
+  if (scheme == "ucx") return link::open_ucx(complete(config.ucx, config, std::move(listen), std::move(destinations)));
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
-                   "use udp://, xdp://, dpdk:// or pcap://FILE");
+                   "use udp://, xdp://, dpdk://, ucx:// or pcap://FILE");
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, std::size_t min_room_bytes) {
