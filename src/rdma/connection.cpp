@@ -64,9 +64,10 @@ void Connection::State::open() {
   // Lanes are opened when they are first used, with the target's help: all are, before a transfer counts on them.
   if (flush_lanes() != Status::ok)
     throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
+  probe();
   const Path way = path();
-  if (config.require == Require::one_sided && way.sided != Path::Sided::one_sided)
-    throw SetupError("the way to " + where + " is not one-sided", way.text(), "name other transports, or do not require it");
+  if (const char* missing = not_given(way, config.require); *missing)
+    throw SetupError("the way to " + where + " is not " + missing, way.text(), "name other transports, or do not require it");
 }
 
 void Connection::State::take_in(const std::string& where, std::span<const std::byte> answer_bytes) {
@@ -82,8 +83,9 @@ void Connection::State::take_in(const std::string& where, std::span<const std::b
   permissions = {.read = (answer->permissions & PERMISSION_READ) != 0, .write = (answer->permissions & PERMISSION_WRITE) != 0};
   detail::check(ucp_ep_rkey_unpack(endpoint, answer_bytes.data() + sizeof *answer, &key),
                 "cannot use the key of region '" + config.region + "'", "use the same transports on both sides");
+  is_device = answer->memory != Memory::host;
   void* place = nullptr;
-  if (ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
+  if (!is_device && ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
 }
 
 // UCX has no atomics on a connection whose peer may be lost (1.22: "cannot find remote protocol"). So a region that is mapped here is changed
@@ -91,6 +93,7 @@ void Connection::State::take_in(const std::string& where, std::span<const std::b
 Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value) {
   if (const Status status = check_range(offset_bytes, 8, permissions.read && permissions.write); status != Status::ok)
     return {status};
+  if (is_device) return {Status::not_permitted};
   if ((address + offset_bytes) % 8 != 0) return {Status::misaligned};
   deadline = detail::deadline_ns(config.timeout_ms);
   if (!mapped) return fetch_by_message(operation, offset_bytes, value);
@@ -132,8 +135,43 @@ Connection::~Connection() {
   worker->kept.push_back(std::shared_ptr<State>(std::move(state_)));
 }
 
-Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) { return state_->put(offset_bytes, data); }
-Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) { return state_->get(offset_bytes, data); }
+namespace {
+
+Local of_host(std::span<const std::byte> data) { return {const_cast<std::byte*>(data.data()), data.size()}; }
+
+}  // namespace
+
+Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) {
+  return state_->move(Way::Operation::put, offset_bytes, of_host(data));
+}
+
+Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) {
+  return state_->move(Way::Operation::get, offset_bytes, of_host(data));
+}
+
+Status Connection::put(std::uint64_t offset_bytes, const Part& from) {
+  Local local;
+  const Status status = state_->check_part(from, local);
+  return status == Status::ok ? state_->move(Way::Operation::put, offset_bytes, local) : status;
+}
+
+Status Connection::get(std::uint64_t offset_bytes, const Part& into) {
+  Local local;
+  const Status status = state_->check_part(into, local);
+  return status == Status::ok ? state_->move(Way::Operation::get, offset_bytes, local) : status;
+}
+
+Status Connection::start_put(std::uint64_t offset_bytes, const Part& from, std::uint64_t tag) {
+  Local local;
+  const Status status = state_->check_part(from, local);
+  return status == Status::ok ? state_->start_move(Way::Operation::put, offset_bytes, local, tag) : status;
+}
+
+Status Connection::start_get(std::uint64_t offset_bytes, const Part& into, std::uint64_t tag) {
+  Local local;
+  const Status status = state_->check_part(into, local);
+  return status == Status::ok ? state_->start_move(Way::Operation::get, offset_bytes, local, tag) : status;
+}
 
 Status Connection::put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words) {
   return state_->put_words(offset_bytes, words);
@@ -144,13 +182,14 @@ Status Connection::get_words(std::uint64_t offset_bytes, std::span<std::uint64_t
 }
 
 Status Connection::flush() { return state_->flush(); }
+std::vector<Way> Connection::ways() const { return state_->ways(); }
 
 Status Connection::start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag) {
-  return state_->start_put(offset_bytes, data, tag);
+  return state_->start_move(Way::Operation::put, offset_bytes, of_host(data), tag);
 }
 
 Status Connection::start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag) {
-  return state_->start_get(offset_bytes, data, tag);
+  return state_->start_move(Way::Operation::get, offset_bytes, of_host(data), tag);
 }
 
 Status Connection::start_flush(std::uint64_t tag) { return state_->start_flush(tag); }
@@ -177,35 +216,5 @@ Permissions Connection::permissions() const { return state_->permissions; }
 const std::string& Connection::error() const { return state_->error; }
 
 Path Connection::path() const { return state_->path(); }
-
-Path Connection::State::path() const {
-  Path path;
-  if (!endpoint) return path;
-  std::vector<ucp_transport_entry_t> entries(64);
-  ucp_ep_attr_t attributes{};
-  attributes.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS;
-  attributes.transports.entries = entries.data();
-  attributes.transports.num_entries = static_cast<unsigned>(entries.size());
-  attributes.transports.entry_size = sizeof entries[0];
-  if (ucp_ep_query(endpoint, &attributes) != UCS_OK) return path;
-  for (unsigned index = 0; index < attributes.transports.num_entries; ++index)
-    if (*entries[index].device_name)  // the one without a device is the socket that connections are made and watched with
-      path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
-  const auto is_rdma = [](const Lane& lane) { return lane.transport.starts_with("rc") || lane.transport.starts_with("dc"); };
-  const auto is_tcp = [](const Lane& lane) { return lane.transport == "tcp"; };
-  if (mapped || std::ranges::any_of(path.lanes, is_rdma)) {
-    path.sided = Path::Sided::one_sided;
-  } else if (!path.lanes.empty() && std::ranges::all_of(path.lanes, is_tcp)) {
-    path.sided = Path::Sided::emulated;
-  }
-  return path;
-}
-
-std::string Path::text() const {
-  std::string text;
-  for (const Lane& lane : lanes) text += lane.transport + "/" + lane.device + " ";
-  constexpr const char* SIDED[] = {"(one-sided)", "(emulated by the target's CPU)", "(one-sided or emulated: not known)"};
-  return text + SIDED[static_cast<std::size_t>(sided)];
-}
 
 }  // namespace nanet::rdma

@@ -15,6 +15,26 @@ namespace nanet::rdma {
 
 inline constexpr std::uint32_t DRAIN_MS = 1000;  // for UCX to give back what a forced close took from it
 
+// Memory of this side.
+struct Local {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  ucp_mem_h handle = nullptr;  // null: UCX's cache registers it
+  bool is_device = false;
+};
+
+// What UCX said of the first transfer of a class: kept as it is, made into words when it is asked for.
+struct FirstOfClass {
+  std::uint64_t bytes = 0;
+  bool is_known = false;
+  bool is_mapped = false;
+  char said[160] = {};
+};
+
+inline constexpr std::size_t FIRST_COUNT = 4 * 65;  // put and get, from and into host and device, by the width of the size
+
+const char* not_given(const Path& path, Require require);  // empty: it is
+
 struct Connection::State {
   State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
   State(const State&) = delete;
@@ -29,8 +49,13 @@ struct Connection::State {
 
   // Transfers
   Status check_range(std::uint64_t offset_bytes, std::size_t size, bool is_permitted) const;
-  Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
-  Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
+  Status check_part(const Part& part, Local& local) const;
+  bool by_this_cpu(const Local& local) const { return mapped && !local.is_device; }
+  Status move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local);
+  Status start_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local, std::uint64_t tag);
+  ucs_status_ptr_t post_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local, ucp_request_param_t& param);
+  void copy(Way::Operation operation, std::uint64_t offset_bytes, const Local& local);
+  FirstOfClass& first_of(Way::Operation operation, const Local& local);
   Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
   Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
   std::atomic_ref<std::uint64_t> mapped_word(std::uint64_t offset_bytes) const {
@@ -38,8 +63,6 @@ struct Connection::State {
   }
   Status flush();
   Status flush_lanes();
-  Status start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag);
-  Status start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag);
   Status start_flush(std::uint64_t tag);
   Status progress();
   std::optional<Completed> take_completed();
@@ -47,10 +70,8 @@ struct Connection::State {
   Status start(std::uint64_t tag, const Post& post);
   template <typename Post>
   Status post_to(detail::Slot& slot, const Post& post);
-  template <typename Post>
-  Status transfer(std::size_t size, const Post& post);
-  template <typename Copy>
-  Status copy_mapped(std::size_t size, const Copy& copy);
+  void probe();
+  std::vector<Way> ways() const;
   static void completed(void* request, ucs_status_t status, void* slot);
 
   // The end
@@ -75,6 +96,10 @@ struct Connection::State {
   std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
   std::uint64_t deadline = 0;   // of the call that waits
   unsigned turn = 0;
+  bool is_device = false;         // the region is memory of a GPU
+  bool has_posted_moves = false;  // by UCX, beside a region that is mapped
+  std::vector<FirstOfClass> firsts = std::vector<FirstOfClass>(FIRST_COUNT);
+  std::optional<Way> probed;
   ucs_status_t first_error = UCS_OK;  // of what was under way
   ucs_status_t lost = UCS_OK;         // said by UCX's error handler
   Status ended = Status::ok;          // what the connection ended with

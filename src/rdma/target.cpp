@@ -17,7 +17,7 @@ struct Target::State final : detail::Opener {
     std::shared_ptr<detail::Mapping> mapping;
     std::vector<std::byte> key;
     std::uint64_t token;
-    std::uint32_t permissions;
+    std::uint16_t permissions;
     std::uint32_t connection_count_max;
     std::vector<ucp_ep_h> opened_by;
   };
@@ -130,6 +130,7 @@ AnswerMessage Target::State::answer_open(ucp_ep_h from, const OpenMessage& open,
           .address = reinterpret_cast<std::uint64_t>(region->region->span().data()),
           .bytes = region->region->span().size(),
           .permissions = region->permissions,
+          .memory = region->region->kind() == RegionKind::cuda_device ? Memory::device : Memory::host,
           .key_bytes = static_cast<std::uint32_t>(key.size())};
 }
 
@@ -143,7 +144,9 @@ BeforeMessage Target::State::answer_fetch(const FetchMessage& fetch) {
   }
   const std::span<std::byte> data = region->region->span();
   const bool is_inside = data.size() >= 8 && fetch.offset <= data.size() - 8 && fetch.offset % 8 == 0;  // a region begins at a page
-  if (!is_inside || region->permissions != (PERMISSION_READ | PERMISSION_WRITE) || fetch.operation > FetchOperation::swap) {
+  const bool is_host = region->region->kind() != RegionKind::cuda_device;
+  if (!is_inside || !is_host || region->permissions != (PERMISSION_READ | PERMISSION_WRITE) ||
+      fetch.operation > FetchOperation::swap) {
     answer.refusal = Refusal::not_allowed;
     return answer;
   }
@@ -171,14 +174,18 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
     throw SetupError("region " + config.name + " is exposed already", "a name stands for one region",
                      "revoke it first, or choose another name");
   unsigned protection = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
-  std::uint32_t permissions = 0;
+  unsigned permissions = 0;
   if (config.permissions.read) protection |= UCP_MEM_MAP_PROT_REMOTE_READ, permissions |= PERMISSION_READ;
   if (config.permissions.write) protection |= UCP_MEM_MAP_PROT_REMOTE_WRITE, permissions |= PERMISSION_WRITE;
   auto mapping = region.state()->map(protection);
   auto key = mapping->remote_key();
-  state_->exposed.emplace(
-      config.name,
-      State::Exposed{region.state(), std::move(mapping), std::move(key), config.token, permissions, config.connection_count_max, {}});
+  state_->exposed.emplace(config.name, State::Exposed{region.state(),
+                                                      std::move(mapping),
+                                                      std::move(key),
+                                                      config.token,
+                                                      static_cast<std::uint16_t>(permissions),
+                                                      config.connection_count_max,
+                                                      {}});
 }
 
 bool Target::revoke(const std::string& name) { return state_->exposed.erase(name) != 0; }

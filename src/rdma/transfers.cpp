@@ -72,28 +72,71 @@ Status Connection::State::start(std::uint64_t tag, const Post& post) {
   return post_to(*slot, post);
 }
 
-Status Connection::State::start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag) {
-  if (const Status status = check_range(offset_bytes, data.size(), permissions.write); status != Status::ok) return status;
-  return start(tag, [&](const ucp_request_param_t& param) -> ucs_status_ptr_t {
-    if (!mapped) return ucp_put_nbx(endpoint, data.data(), data.size(), address + offset_bytes, key, &param);
-    std::memcpy(mapped + offset_bytes, data.data(), data.size());
-    return nullptr;
-  });
+Status Connection::State::check_part(const Part& part, Local& local) const {
+  const detail::RegionState& region = *part.region.state();
+  const std::span<std::byte> span = region.span();
+  if (part.offset_bytes > span.size() || part.bytes > span.size() - part.offset_bytes) return Status::out_of_bounds;
+  const bool is_ours = region.context() == worker->context();
+  local = {.data = span.data() + part.offset_bytes,
+           .bytes = part.bytes,
+           .handle = is_ours ? region.handle() : nullptr,
+           .is_device = region.kind() == RegionKind::cuda_device};
+  return Status::ok;
 }
 
-Status Connection::State::start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag) {
-  if (const Status status = check_range(offset_bytes, data.size(), permissions.read); status != Status::ok) return status;
-  return start(tag, [&](const ucp_request_param_t& param) -> ucs_status_ptr_t {
-    if (!mapped) return ucp_get_nbx(endpoint, data.data(), data.size(), address + offset_bytes, key, &param);
-    std::memcpy(data.data(), mapped + offset_bytes, data.size());
+// A transfer by UCX. Of the first of its class UCX is asked how it does it.
+ucs_status_ptr_t Connection::State::post_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local,
+                                              ucp_request_param_t& param) {
+  if (local.handle) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    param.memh = local.handle;
+  }
+  param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  param.memory_type = local.is_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
+  FirstOfClass& first = first_of(operation, local);
+  if (!first.is_known) param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // what is done at once cannot be asked
+  has_posted_moves = true;
+  const ucs_status_ptr_t request = operation == Way::Operation::put
+                                       ? ucp_put_nbx(endpoint, local.data, local.bytes, address + offset_bytes, key, &param)
+                                       : ucp_get_nbx(endpoint, local.data, local.bytes, address + offset_bytes, key, &param);
+  if (!first.is_known && request && !UCS_PTR_IS_ERR(request)) {
+    ucp_request_attr_t attributes{};
+    attributes.field_mask = UCP_REQUEST_ATTR_FIELD_INFO_STRING | UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE;
+    attributes.debug_string = first.said;
+    attributes.debug_string_size = sizeof first.said;
+    first.is_known = ucp_request_query(request, &attributes) == UCS_OK;
+    first.bytes = local.bytes;
+  }
+  return request;
+}
+
+// A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
+// as a lost peer shall be reported.
+void Connection::State::copy(Way::Operation operation, std::uint64_t offset_bytes, const Local& local) {
+  if (FirstOfClass& first = first_of(operation, local); !first.is_known)
+    first = {.bytes = local.bytes, .is_known = true, .is_mapped = true};
+  if (local.bytes == 0) return;
+  if (operation == Way::Operation::put) {
+    std::memcpy(mapped + offset_bytes, local.data, local.bytes);
+  } else {
+    std::memcpy(local.data, mapped + offset_bytes, local.bytes);
+  }
+}
+
+Status Connection::State::start_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local, std::uint64_t tag) {
+  const bool is_permitted = operation == Way::Operation::put ? permissions.write : permissions.read;
+  if (const Status status = check_range(offset_bytes, local.bytes, is_permitted); status != Status::ok) return status;
+  return start(tag, [&](ucp_request_param_t& param) -> ucs_status_ptr_t {
+    if (!by_this_cpu(local)) return post_move(operation, offset_bytes, local, param);
+    copy(operation, offset_bytes, local);
     return nullptr;
   });
 }
 
 Status Connection::State::start_flush(std::uint64_t tag) {
   if (!endpoint) return Status::closed;
-  return start(tag, [&](const ucp_request_param_t& param) -> ucs_status_ptr_t {
-    if (!mapped) return ucp_ep_flush_nbx(endpoint, &param);
+  return start(tag, [&](ucp_request_param_t& param) -> ucs_status_ptr_t {
+    if (!mapped || has_posted_moves) return ucp_ep_flush_nbx(endpoint, &param);
     __sync_synchronize();  // as std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
     return nullptr;
   });
@@ -124,59 +167,35 @@ Status Connection::State::settle() {
   return is_over() ? end_over() : Status::ok;
 }
 
-// A transfer in chunks: post takes where a chunk begins, its size, and UCX's parameters.
-template <typename Post>
-Status Connection::State::transfer(std::size_t size, const Post& post) {
+// A transfer in chunks.
+Status Connection::State::move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local) {
+  const bool is_permitted = operation == Way::Operation::put ? permissions.write : permissions.read;
+  if (const Status status = check_range(offset_bytes, local.bytes, is_permitted); status != Status::ok) return status;
   deadline = detail::deadline_ns(config.timeout_ms);
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    if (at != 0) worker->progress();  // so that a lost peer is noticed where each chunk is done at once
+  for (std::size_t at = 0; at < local.bytes; at += config.chunk_bytes) {
+    Local chunk = local;
+    chunk.data += at;
+    chunk.bytes = std::min(config.chunk_bytes, local.bytes - at);
+    if (at != 0 || by_this_cpu(local)) worker->progress();  // so that a lost peer is noticed where each chunk is done at once
+    if (is_over()) return end_over();
+    if (by_this_cpu(local)) {
+      copy(operation, offset_bytes + at, chunk);
+      continue;
+    }
     Slot* slot = nullptr;
     const auto has_room = [&] { return is_over() || (slot = slots.take(Use::waits)) != nullptr; };
     if (!worker->run_until(has_room, deadline)) return end(Status::time_out, UCS_ERR_TIMED_OUT);
     if (is_over()) return end_over();
-    const std::size_t chunk = std::min(config.chunk_bytes, size - at);
-    const Status status = post_to(*slot, [&](const ucp_request_param_t& param) { return post(at, chunk, param); });
-    if (status != Status::ok) return status;
+    const auto post = [&](ucp_request_param_t& param) { return post_move(operation, offset_bytes + at, chunk, param); };
+    if (const Status status = post_to(*slot, post); status != Status::ok) return status;
   }
-  return settle();
-}
-
-// A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
-// as a lost peer shall be reported.
-template <typename Copy>
-Status Connection::State::copy_mapped(std::size_t size, const Copy& copy) {
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    worker->progress();  // a lost peer is noticed here
-    if (is_over()) return end_over();
-    copy(at, std::min(config.chunk_bytes, size - at));
-  }
-  return Status::ok;
-}
-
-Status Connection::State::put(std::uint64_t offset_bytes, std::span<const std::byte> data) {
-  if (const Status status = check_range(offset_bytes, data.size(), permissions.write); status != Status::ok) return status;
-  if (mapped)
-    return copy_mapped(data.size(),
-                       [&](std::size_t at, std::size_t size) { std::memcpy(mapped + offset_bytes + at, data.data() + at, size); });
-  return transfer(data.size(), [&](std::size_t at, std::size_t size, const ucp_request_param_t& param) {
-    return ucp_put_nbx(endpoint, data.data() + at, size, address + offset_bytes + at, key, &param);
-  });
-}
-
-Status Connection::State::get(std::uint64_t offset_bytes, std::span<std::byte> data) {
-  if (const Status status = check_range(offset_bytes, data.size(), permissions.read); status != Status::ok) return status;
-  if (mapped)
-    return copy_mapped(data.size(),
-                       [&](std::size_t at, std::size_t size) { std::memcpy(data.data() + at, mapped + offset_bytes + at, size); });
-  return transfer(data.size(), [&](std::size_t at, std::size_t size, const ucp_request_param_t& param) {
-    return ucp_get_nbx(endpoint, data.data() + at, size, address + offset_bytes + at, key, &param);
-  });
+  return by_this_cpu(local) ? Status::ok : settle();
 }
 
 Status Connection::State::put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words) {
   if ((address + offset_bytes) % 8 != 0) return endpoint ? Status::misaligned : Status::closed;
-  const auto data = std::as_bytes(words);
-  if (!mapped) return put(offset_bytes, data);
+  const std::span<const std::byte> data = std::as_bytes(words);
+  if (!mapped) return move(Way::Operation::put, offset_bytes, {const_cast<std::byte*>(data.data()), data.size()});
   if (const Status status = check_range(offset_bytes, data.size(), permissions.write); status != Status::ok) return status;
   worker->progress();
   if (is_over()) return end_over();
@@ -187,8 +206,8 @@ Status Connection::State::put_words(std::uint64_t offset_bytes, std::span<const 
 
 Status Connection::State::get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words) {
   if ((address + offset_bytes) % 8 != 0) return endpoint ? Status::misaligned : Status::closed;
-  const auto data = std::as_writable_bytes(words);
-  if (!mapped) return get(offset_bytes, data);
+  const std::span<std::byte> data = std::as_writable_bytes(words);
+  if (!mapped) return move(Way::Operation::get, offset_bytes, {data.data(), data.size()});
   if (const Status status = check_range(offset_bytes, data.size(), permissions.read); status != Status::ok) return status;
   worker->progress();
   if (is_over()) return end_over();
@@ -199,7 +218,7 @@ Status Connection::State::get_words(std::uint64_t offset_bytes, std::span<std::u
 
 Status Connection::State::flush() {
   if (!endpoint) return Status::closed;
-  if (mapped) {
+  if (mapped && !has_posted_moves) {
     __sync_synchronize();  // as in start_flush
     worker->progress();
     return is_over() ? end_over() : Status::ok;
@@ -210,7 +229,7 @@ Status Connection::State::flush() {
 // All that UCX has under way to the target; opens lanes that are not yet.
 Status Connection::State::flush_lanes() {
   deadline = detail::deadline_ns(config.timeout_ms);
-  const auto post = [&](const ucp_request_param_t& param) { return ucp_ep_flush_nbx(endpoint, &param); };
+  const auto post = [&](ucp_request_param_t& param) { return ucp_ep_flush_nbx(endpoint, &param); };
   if (const Status status = post_to(*slots.take(Use::waits), post); status != Status::ok) return status;
   return settle();
 }

@@ -47,6 +47,12 @@ ContextState::ContextState(const WorkerConfig& config) {
         "name transports that `ucx_info -d` lists");
 }
 
+bool ContextState::has_cuda() const {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  return ucp_context_query(context_, &attributes) == UCS_OK && (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+}
+
 WorkerState::WorkerState(const WorkerConfig& config) : context_(std::make_shared<ContextState>(config)) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;

@@ -34,7 +34,11 @@ namespace nanet::rdma {
 
 enum class Require : std::uint8_t {
   anything,
-  one_sided,  // set-up throws unless put and get are known to be one-sided
+  // Set-up throws unless what UCX says of the way shows it; for the last three a get of one chunk is looked at, so the region has to be readable.
+  one_sided,  // put and get take no CPU of the target: the region is mapped here, or RDMA hardware or another GPU's copy engine does them
+  rdma,       // RDMA hardware does them (rc, dc)
+  zero_copy,  // neither side's CPU copies a chunk. Small transfers are copied by every transport. Shared memory is a copy by this CPU
+  gpudirect,  // the region is a GPU's memory, and RDMA hardware or another GPU reaches it without a copy in host memory
 };
 
 struct ConnectionConfig {
@@ -54,6 +58,18 @@ struct Lane {
   std::string device;     // such as "memory", "eth0", "mlx5_0:1"
 };
 
+// What UCX said of the first transfer of its kind and size class (a power of two) on a connection.
+struct Way {
+  enum class Operation : std::uint8_t { put, get } operation = Operation::put;
+  bool is_from_device = false;  // this side's memory is a GPU's
+  std::uint64_t bytes = 0;      // of that transfer
+  std::string text;  // UCX's words, such as "zero-copy rc_mlx5/mlx5_0:1", "software emulation tcp/eth0"; or "copied by this CPU"
+
+  bool is_emulated() const;   // the target's CPU has a part in it: software emulation, or TCP
+  bool is_one_sided() const;  // known to take no CPU of the target
+  bool is_zero_copy() const;
+};
+
 struct Path {
   std::vector<Lane> lanes;
   enum class Sided : std::uint8_t {
@@ -61,6 +77,10 @@ struct Path {
     emulated,   // every lane is TCP: the target's CPU does it, in its worker's progress
     not_known,  // UCX may do either, per operation
   } sided = Sided::not_known;
+  bool is_device = false;         // the region is memory of a GPU
+  std::optional<Way> probe = {};  // of the get at set-up: if something was required, or the region is a GPU's
+  // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": by way of host memory, or not known.
+  std::string gpudirect() const;
   std::string text() const;  // such as "posix/memory cma/memory (one-sided or emulated: not known)"
 };
 
@@ -88,6 +108,17 @@ class Connection {
   std::optional<Completed> take_completed();  // none: nothing more has ended
   std::size_t in_flight() const;              // accepted and not yet told; also those that have ended
 
+  // A part of a region of this worker, of any kind; else as those of spans, which are memory of the host.
+  struct Part {
+    const Region& region;
+    std::uint64_t offset_bytes = 0;
+    std::size_t bytes = 0;  // out of the region: out_of_bounds
+  };
+  Status start_put(std::uint64_t offset_bytes, const Part& from, std::uint64_t tag);
+  Status start_get(std::uint64_t offset_bytes, const Part& into, std::uint64_t tag);
+  Status put(std::uint64_t offset_bytes, const Part& from);
+  Status get(std::uint64_t offset_bytes, const Part& into);
+
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
   // Words of 8 bytes at a multiple of 8, each of which both sides see whole. put_words after a flush: who sees one of them sees all that was
@@ -102,6 +133,7 @@ class Connection {
   std::uint64_t bytes() const;  // of the region
   Permissions permissions() const;
   Path path() const;
+  std::vector<Way> ways() const;     // of the transfers so far, in the order of operation and size
   const std::string& error() const;  // what UCX said when an operation failed, empty before
 
   struct State;

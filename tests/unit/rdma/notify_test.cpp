@@ -45,8 +45,8 @@ struct Owner {
   std::optional<std::span<std::byte>> next() {
     const auto end = std::chrono::steady_clock::now() + PATIENCE;
     while (std::chrono::steady_clock::now() < end) {
-      worker.progress();
       if (const auto payload = reader.take()) return payload;
+      if (!worker.progress()) std::this_thread::yield();
     }
     return std::nullopt;
   }
