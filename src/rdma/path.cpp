@@ -77,11 +77,12 @@ void Connection::State::probe() {
   const Local local{.data = scratch.data(), .bytes = scratch.size()};
   if (move(Way::Operation::get, 0, local) != Status::ok)
     throw SetupError("cannot read region '" + config.region + "'", error, "see whether the transports work on both sides");
-  for (Way& way : ways()) probed = std::move(way);  // the only one
+  for (Way& way : ways())                                              // the only one
+    if (way.text.find('/') != way.text.npos) probed = std::move(way);  // else this UCX names no transport
 }
 
 Path Connection::State::path() const {
-  Path path{.is_device = is_device, .probe = probed};
+  Path path{.is_mapped = mapped != nullptr, .is_device = is_device, .probe = probed};
   if (!endpoint) return path;
   std::vector<ucp_transport_entry_t> entries(64);
   ucp_ep_attr_t attributes{};
@@ -123,7 +124,9 @@ const char* not_given(const Path& path, Require require) {
   switch (require) {
     case Require::anything: return "";
     case Require::one_sided: return path.sided == Path::Sided::one_sided ? "" : "one-sided";
-    case Require::rdma: return has_probe && path.probe->is_one_sided() && names_rdma(path.probe->text) ? "" : "RDMA";
+    case Require::rdma:
+      if (has_probe) return path.probe->is_one_sided() && names_rdma(path.probe->text) ? "" : "RDMA";
+      return !path.is_mapped && path.sided == Path::Sided::one_sided ? "" : "RDMA";
     case Require::zero_copy: return has_probe && path.probe->is_zero_copy() ? "" : "without a copy";
     case Require::gpudirect: return path.gpudirect() != "none" ? "" : "GPUDirect";
   }

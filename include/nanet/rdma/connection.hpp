@@ -77,6 +77,7 @@ struct Path {
     emulated,   // every lane is TCP: the target's CPU does it, in its worker's progress
     not_known,  // UCX may do either, per operation
   } sided = Sided::not_known;
+  bool is_mapped = false;         // the region is mapped into this process: its CPU copies
   bool is_device = false;         // the region is memory of a GPU
   std::optional<Way> probe = {};  // of the get at set-up: if something was required, or the region is a GPU's
   // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": by way of host memory, or not known.

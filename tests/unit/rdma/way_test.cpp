@@ -54,8 +54,11 @@ TEST(Way, each_requirement_takes_its_ways_and_no_others) {
   path.probe = said("rendezvous fragmented copy-in copy-out rc_mlx5/mlx5_0:1");
   EXPECT_FALSE(given(Require::gpudirect) || given(Require::zero_copy));
   EXPECT_EQ(path.gpudirect(), "none");
-  path.probe.reset();
-  EXPECT_FALSE(given(Require::gpudirect) || given(Require::zero_copy) || given(Require::rdma));
+  path.probe.reset();  // a region that cannot be read: its lanes have to do
+  EXPECT_FALSE(given(Require::gpudirect) || given(Require::zero_copy));
+  EXPECT_TRUE(given(Require::one_sided) && given(Require::rdma));
+  path.is_mapped = true;
+  EXPECT_FALSE(given(Require::rdma));
   EXPECT_TRUE(given(Require::anything));
 }
 
