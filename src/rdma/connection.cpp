@@ -97,8 +97,8 @@ Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint
   if ((address + offset_bytes) % 8 != 0) return {Status::misaligned};
   deadline = detail::deadline_ns(config.timeout_ms);
   if (!mapped) return fetch_by_message(operation, offset_bytes, value);
-  worker->progress();
-  if (lost != UCS_OK) return {end(Status::peer_lost, lost)};
+  look_round();
+  if (is_over()) return {end_over()};
   const std::atomic_ref<std::uint64_t> word = mapped_word(offset_bytes);
   return {Status::ok, operation == FetchOperation::add ? word.fetch_add(value) : word.exchange(value)};
 }

@@ -31,6 +31,8 @@ struct FirstOfClass {
   char said[160] = {};
 };
 
+inline constexpr std::uint64_t LOOK_ROUND_NS = 50'000;  // between two looks while a mapped region is used
+
 inline constexpr std::size_t FIRST_COUNT = 4 * 65;  // put and get, from and into host and device, by the width of the size
 
 const char* not_given(const Path& path, Require require);  // empty: it is
@@ -54,6 +56,7 @@ struct Connection::State {
   Status move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local);
   Status start_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local, std::uint64_t tag);
   ucs_status_ptr_t post_move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local, ucp_request_param_t& param);
+  void look_round();
   void copy(Way::Operation operation, std::uint64_t offset_bytes, const Local& local);
   FirstOfClass& first_of(Way::Operation operation, const Local& local);
   Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
@@ -94,7 +97,8 @@ struct Connection::State {
   std::uint64_t bytes = 0;
   Permissions permissions;
   std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
-  std::uint64_t deadline = 0;   // of the call that waits
+  std::uint64_t looked_ns = 0;
+  std::uint64_t deadline = 0;  // of the call that waits
   unsigned turn = 0;
   bool is_device = false;         // the region is memory of a GPU
   bool has_posted_moves = false;  // by UCX, beside a region that is mapped

@@ -167,6 +167,15 @@ Status Connection::State::settle() {
   return is_over() ? end_over() : Status::ok;
 }
 
+// Serving a worker costs a system call for each of its sockets, many times what a small copy does: so not at each. A peer that is lost is noticed
+// all the same, and so is what came for a target of the same worker.
+void Connection::State::look_round() {
+  const std::uint64_t now_ns = flow::clock_now_ns();
+  if (now_ns - looked_ns < LOOK_ROUND_NS) return;
+  looked_ns = now_ns;
+  worker->progress();
+}
+
 // A transfer in chunks.
 Status Connection::State::move(Way::Operation operation, std::uint64_t offset_bytes, const Local& local) {
   const bool is_permitted = operation == Way::Operation::put ? permissions.write : permissions.read;
@@ -176,7 +185,11 @@ Status Connection::State::move(Way::Operation operation, std::uint64_t offset_by
     Local chunk = local;
     chunk.data += at;
     chunk.bytes = std::min(config.chunk_bytes, local.bytes - at);
-    if (at != 0 || by_this_cpu(local)) worker->progress();  // so that a lost peer is noticed where each chunk is done at once
+    if (by_this_cpu(local)) {
+      look_round();
+    } else if (at != 0) {
+      worker->progress();  // so that a lost peer is noticed where each chunk is done at once
+    }
     if (is_over()) return end_over();
     if (by_this_cpu(local)) {
       copy(operation, offset_bytes + at, chunk);
@@ -197,7 +210,7 @@ Status Connection::State::put_words(std::uint64_t offset_bytes, std::span<const 
   const std::span<const std::byte> data = std::as_bytes(words);
   if (!mapped) return move(Way::Operation::put, offset_bytes, {const_cast<std::byte*>(data.data()), data.size()});
   if (const Status status = check_range(offset_bytes, data.size(), permissions.write); status != Status::ok) return status;
-  worker->progress();
+  look_round();
   if (is_over()) return end_over();
   for (std::size_t index = 0; index < words.size(); ++index)
     mapped_word(offset_bytes + 8 * index).store(words[index], std::memory_order_release);
@@ -209,7 +222,7 @@ Status Connection::State::get_words(std::uint64_t offset_bytes, std::span<std::u
   const std::span<std::byte> data = std::as_writable_bytes(words);
   if (!mapped) return move(Way::Operation::get, offset_bytes, {data.data(), data.size()});
   if (const Status status = check_range(offset_bytes, data.size(), permissions.read); status != Status::ok) return status;
-  worker->progress();
+  look_round();
   if (is_over()) return end_over();
   for (std::size_t index = 0; index < words.size(); ++index)
     words[index] = mapped_word(offset_bytes + 8 * index).load(std::memory_order_acquire);
@@ -220,7 +233,7 @@ Status Connection::State::flush() {
   if (!endpoint) return Status::closed;
   if (mapped && !has_posted_moves) {
     __sync_synchronize();  // as in start_flush
-    worker->progress();
+    look_round();
     return is_over() ? end_over() : Status::ok;
   }
   return flush_lanes();
