@@ -34,7 +34,8 @@ namespace nanet::rdma {
 
 enum class Require : std::uint8_t {
   anything,
-  // Set-up throws unless what UCX says of the way shows it; for the last three a get of one chunk is looked at, so the region has to be readable.
+  // Set-up throws unless what UCX says of a get of one chunk shows it. A region that may only be written is judged by its lanes, and so never
+  // has the last two.
   one_sided,  // put and get take no CPU of the target: the region is mapped here, or RDMA hardware or another GPU's copy engine does them
   rdma,       // RDMA hardware does them (rc, dc)
   zero_copy,  // neither side's CPU copies a chunk. Small transfers are copied by every transport. Shared memory is a copy by this CPU
@@ -126,8 +127,9 @@ class Connection {
   // put before the flush. get_words: what this thread puts next was not there before the words were read.
   Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
   Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
-  Status flush();                                                       // all before it is done, at the target
-  Fetched atomic_add(std::uint64_t offset_bytes, std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped
+  Status flush();  // all before it is done, at the target
+  Fetched atomic_add(std::uint64_t offset_bytes,
+                     std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped; a GPU's: not_permitted
   Fetched atomic_swap(std::uint64_t offset_bytes, std::uint64_t value);
   Status close();  // flushes, then closes; ok if all before it was done
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "../allocation_count.hpp"
 #include "nanet/rdma/connection.hpp"
 #include "rdma/slots.hpp"
 #include "target_process.hpp"
@@ -110,6 +111,30 @@ TEST_P(Later, more_than_the_depth_would_block_until_they_are_taken_and_waiting_c
   EXPECT_EQ(connection.start_put(0, data, 99), Status::ok);
   EXPECT_EQ(take_all(connection).at(99).at(Status::ok), 1);
   for (std::uint64_t tag = 1; tag < DEPTH; ++tag) EXPECT_EQ(ask("check", 8 * tag, 8, 1), "same");
+}
+
+TEST_P(Later, nothing_is_allocated_once_it_is_set_up) {
+  Connection connection(worker, config());
+  std::vector<std::byte> data(1000), more(3 << 20);
+  const std::uint64_t before = test::allocation_count;
+  EXPECT_GT(before, 0u);  // the counter works
+  Status worst = Status::ok;
+  const auto note = [&](Status status) {
+    if (status != Status::ok && status != Status::would_block) worst = status;
+  };
+  for (std::uint64_t turn = 0; turn < 300; ++turn) {
+    note(connection.start_put(turn, data, turn));
+    note(connection.start_get(turn, data, turn));
+    note(connection.start_flush(turn));
+    note(connection.progress());
+    while (connection.take_completed()) {
+    }
+  }
+  note(connection.put(0, more));
+  note(connection.flush());
+  note(connection.get(0, more));
+  EXPECT_EQ(test::allocation_count - before, 0u);
+  EXPECT_EQ(name(worst), name(Status::ok)) << connection.error();
 }
 
 TEST_P(Later, what_is_refused_takes_no_slot) {
