@@ -50,7 +50,7 @@ setup: $(STAMPS)/install ## system packages, virtual environment, build and inst
 cuda: packages-run $(STAMPS)/cuda $(STAMPS)/install ## as setup, with the GPU code: a CUDA toolkit's compiler, or PyPI's; needs no GPU
 	@echo "ready, with GPU code: $(BIN)/nanet"
 
-links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup, with the links that need a library: AF_XDP and DPDK
+links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup, with the links that need a library: AF_XDP, DPDK and UCX
 	@echo "ready, with optional links: $(BIN)/nanet"
 
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
@@ -101,7 +101,7 @@ bench-links: packages-bench packages-links $(STAMPS)/install $(STAMPS)/peers ## 
 bench-smoke: packages-bench $(STAMPS)/install $(STAMPS)/test ## each benchmark once and briefly: that it runs, not how fast
 	scripts/bench_smoke.sh
 
-sanitize: packages-run packages-test ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+sanitize: packages-run packages-test $(STAMPS)/test ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	cmake --preset host-asan >/dev/null  # -O1: at -O2 the build takes three times as long
 	cmake --build --preset host-asan
 	ctest --preset host-asan
@@ -140,7 +140,8 @@ endif
 ifdef WITH_LINKS
 $(STAMPS)/install: $(STAMPS)/links
 endif
-$(STAMPS)/links: $(STAMPS)/venv | packages-links
+$(STAMPS)/links: $(STAMPS)/venv requirements/constraints.txt pyproject.toml | packages-links
+	@$(PIP) --group rdma
 	@touch $@
 ifneq ($(CUDA_ARCHITECTURES),$(CUDA_STAMPED))
 .PHONY: $(STAMPS)/cuda

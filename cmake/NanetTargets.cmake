@@ -34,7 +34,7 @@ endif()
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk)/")  # those are of nanet_back_end
+  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
   target_link_libraries(nanet_${name} PUBLIC nanet_options)
   target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target
@@ -48,21 +48,32 @@ function(nanet_library name)
 endfunction()
 
 # nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME, if pkg-config
-# finds every MODULE. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
+# finds every MODULE; a MODULE with :: or nanet_ in its name is a target that must exist. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
 # libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with and without. A back_end.cmake
 # in the folder adds what more it takes to `sources`, or sets NANET_NAME_MISSING to why it cannot. NANET_BACK_ENDS lists what there is.
 function(nanet_back_end library name)
   set(folder "${PROJECT_SOURCE_DIR}/src/${library}/${name}")
   string(TOUPPER "${name}" upper)
   set(NANET_${upper}_MISSING "")
-  find_package(PkgConfig QUIET)
-  if(NOT PKG_CONFIG_FOUND)
-    set(NANET_${upper}_MISSING "no pkg-config")
-  else()
-    pkg_check_modules(NANET_${upper} QUIET IMPORTED_TARGET ${ARGN})
-    if(NOT NANET_${upper}_FOUND)
-      list(JOIN ARGN ", " modules)
-      set(NANET_${upper}_MISSING "not all found: ${modules}")
+  set(modules ${ARGN})
+  set(targets ${ARGN})
+  list(FILTER modules EXCLUDE REGEX "^nanet_|::")
+  list(FILTER targets INCLUDE REGEX "^nanet_|::")
+  foreach(more IN LISTS targets)
+    if(NOT TARGET ${more})
+      set(NANET_${upper}_MISSING "no ${more}")
+    endif()
+  endforeach()
+  if(modules)
+    find_package(PkgConfig QUIET)
+    if(NOT PKG_CONFIG_FOUND)
+      set(NANET_${upper}_MISSING "no pkg-config")
+    else()
+      pkg_check_modules(NANET_${upper} QUIET IMPORTED_TARGET ${modules})
+      if(NOT NANET_${upper}_FOUND)
+        list(JOIN modules ", " names)
+        set(NANET_${upper}_MISSING "not all found: ${names}")
+      endif()
     endif()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
@@ -82,13 +93,13 @@ function(nanet_back_end library name)
   list(APPEND options ${NANET_${upper}_CFLAGS_OTHER})
   target_compile_options(${target} PRIVATE ${options})
   target_compile_definitions(${target} PUBLIC NANET_${upper}=1)
-  target_link_libraries(${target} PUBLIC nanet_${library} PRIVATE ${NANET_${upper}_LDFLAGS})
+  target_link_libraries(${target} PUBLIC nanet_${library} PRIVATE ${targets} ${NANET_${upper}_LDFLAGS})
   target_link_options(${target} INTERFACE "LINKER:-u,${target}")  # the entry point: else no linker would look into this library
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
   add_library(${target}_module MODULE $<TARGET_OBJECTS:${target}>)
   set_target_properties(${target}_module PROPERTIES OUTPUT_NAME ${target} LINKER_LANGUAGE CXX)
-  target_link_libraries(${target}_module PRIVATE nanet_${library} ${NANET_${upper}_LDFLAGS})
+  target_link_libraries(${target}_module PRIVATE nanet_${library} ${targets} ${NANET_${upper}_LDFLAGS})
   target_link_options(${target}_module PRIVATE "LINKER:--exclude-libs,ALL")
   set(NANET_BACK_ENDS ${NANET_BACK_ENDS} ${library}_${name} PARENT_SCOPE)
   set(NANET_${upper}_OPTIONS "${options}" PARENT_SCOPE)  # for a test of its inside
@@ -107,4 +118,8 @@ function(nanet_unit_tests name)
   target_compile_definitions(test_${name} PRIVATE NANET_VECTORS="${PROJECT_SOURCE_DIR}/tests/vectors")
   add_test(NAME unit.${name} COMMAND test_${name})
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT 900)  # under a sanitizer the ring finders take ten times as long
+  if(NANET_SANITIZE MATCHES "thread")  # UCX would patch mmap, which ThreadSanitizer has patched already
+    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT
+      "UCX_MEM_MMAP_HOOK_MODE=none;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt")
+  endif()
 endfunction()

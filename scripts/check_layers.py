@@ -34,6 +34,8 @@ LAYERS: dict[str, set[str]] = {
     "trigger": {"wire", "flow", "link", "l0tp"},
     "gpu": {"wire", "flow", "event", "rich"},
 }
+# A back-end folder, which is loaded or linked by itself, may include more than the rest of its layer.
+BACK_END_LAYERS: dict[str, set[str]] = {"link/ucx": {"rdma"}}
 SEAMS = {
     "contract.hpp",
     "host_device.hpp",
@@ -234,7 +236,8 @@ def include_problems(place: str | None, header: str) -> Iterator[str]:
     if layer and layer not in LAYERS:
         yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS of check_layers.py"
     if header.startswith("nanet/"):
-        yield from own_include_problems(layer, header.removeprefix("nanet/"))
+        more = BACK_END_LAYERS.get(place.rpartition("/")[0], set())
+        yield from own_include_problems(layer, more, header.removeprefix("nanet/"))
         return
     for pattern, homes in VENDOR_HEADERS:
         if re.match(pattern, header) and not place.startswith(homes):
@@ -245,14 +248,14 @@ def include_problems(place: str | None, header: str) -> Iterator[str]:
         yield f"includes {header} ({layer} has no I/O, no thread and no clock) take data and time as arguments"
 
 
-def own_include_problems(layer: str, header: str) -> Iterator[str]:
+def own_include_problems(layer: str, more: set[str], header: str) -> Iterator[str]:
     target = header.partition("/")[0]
     if target in SEAMS or target == layer:
         return
     if not layer:
         yield f"includes nanet/{header} (a seam stands below every folder) move it into a folder"
-    elif target not in LAYERS.get(layer, set()):
-        allowed = ", ".join(sorted(LAYERS.get(layer, set()))) or "none"
+    elif target not in LAYERS.get(layer, set()) | more:
+        allowed = ", ".join(sorted(LAYERS.get(layer, set()) | more)) or "none"
         yield f"includes nanet/{header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
 
 

@@ -10,6 +10,7 @@
 
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/ucx.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -105,8 +106,9 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     dpdk.gpu_memory = gpu_memory;
     return link::open_dpdk(dpdk);
   }
+  if (scheme == "ucx") return link::open_ucx(complete(config.ucx, config, std::move(listen), std::move(destinations)));
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
-                   "use udp://, xdp://, dpdk:// or pcap://FILE");
+                   "use udp://, xdp://, dpdk://, ucx:// or pcap://FILE");
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link) {

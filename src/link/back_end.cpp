@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "nanet/link/dpdk.hpp"
+#include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -16,6 +17,7 @@
 extern "C" {
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_xdp();
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_dpdk();
+[[gnu::weak]] const nanet::link::BackEnd* nanet_link_ucx();
 }
 
 namespace nanet::link {
@@ -35,7 +37,8 @@ struct Place {
 Place place_of(std::string_view name) {
   if (name == "xdp") return {"xdp", &nanet_link_xdp, sizeof(XdpConfig), "libxdp-dev, libbpf-dev and clang", "libxdp1 and libbpf1"};
   if (name == "dpdk") return {"dpdk", &nanet_link_dpdk, sizeof(DpdkConfig), "libdpdk-dev", "dpdk"};
-  throw SetupError("there is no back-end " + std::string(name), "links that are loaded are xdp and dpdk", "use one of them");
+  if (name == "ucx") return {"ucx", &nanet_link_ucx, sizeof(UcxConfig), "UCX, 1.18 or newer", "none, PyPI has libucx-cu13"};
+  throw SetupError("there is no back-end " + std::string(name), "links that are loaded are xdp, dpdk and ucx", "use one of them");
 }
 
 // What came of looking for a back-end: it, or why not and what to do.
@@ -122,5 +125,9 @@ bool has_xdp() { return has_back_end("xdp"); }
 std::unique_ptr<Link> open_dpdk(const DpdkConfig& config) { return open_by("dpdk", config); }
 
 bool has_dpdk() { return has_back_end("dpdk"); }
+
+std::unique_ptr<Link> open_ucx(const UcxConfig& config) { return open_by("ucx", config); }
+
+bool has_ucx() { return has_back_end("ucx"); }
 
 }  // namespace nanet::link

@@ -3,72 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "rdma/connection_state.hpp"
 #include "rdma/socket_address.hpp"
-#include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {
-namespace {
-
-constexpr std::uint32_t DRAIN_MS = 1000;  // for UCX to give back what a forced close took from it
-
-Status status_of(ucs_status_t status) {
-  switch (status) {
-    case UCS_OK: return Status::ok;
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_NOT_CONNECTED:
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_REJECTED:
-    case UCS_ERR_CANCELED: return Status::peer_lost;
-    default: return Status::failed;
-  }
-}
-
-}  // namespace
-
-struct Connection::State {
-  State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  void connect();
-  void open();
-  std::vector<std::byte> ask(std::vector<std::byte> message, std::uint64_t id);
-  void take_in(const std::string& where, std::span<const std::byte> answer_bytes);
-  Path path() const;
-  ucp_request_param_t parameters();
-  Status check_range(std::uint64_t offset_bytes, std::size_t bytes, bool is_permitted) const;
-  template <typename Post>
-  Status transfer(std::uint64_t offset_bytes, std::size_t bytes, const Post& post);
-  template <typename Copy>
-  Status copy_mapped(std::size_t bytes, const Copy& copy);
-  Status posted(ucs_status_ptr_t request);
-  Status settle();
-  Status end(Status status, ucs_status_t why);
-  void drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms);
-  Fetched fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
-  Fetched fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
-  static void completed(void* request, ucs_status_t status, void* self);
-
-  std::shared_ptr<detail::WorkerState> worker;
-  ConnectionConfig config;
-  ucp_ep_h endpoint = nullptr;
-  ucp_rkey_h key = nullptr;
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  Permissions permissions;
-  std::byte* mapped = nullptr;  // where the region is in this process's address space, if it is
-  std::uint64_t deadline = 0;
-  std::uint32_t under_way = 0;
-  ucs_status_t first_error = UCS_OK;  // of what was under way
-  ucs_status_t lost = UCS_OK;         // said by UCX's error handler
-  std::string error;
-};
-
 Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given)
-    : worker(std::move(shared)), config(given) {
+    : worker(std::move(shared)), config(given), slots(this, given.depth) {
   if (config.region.empty() || config.region.size() > NAME_BYTES_MAX)
     throw SetupError("no region can be called '" + config.region + "'", "names have 1 to 64 bytes",
                      "give the name it is exposed under");
@@ -121,18 +62,19 @@ void Connection::State::open() {
                      "see whether it is a nanet target, and whether its thread serves its worker");
   take_in(where, answer);
   // Lanes are opened when they are first used, with the target's help: all are, before a transfer counts on them.
-  const ucp_request_param_t param = parameters();
-  Status status = posted(ucp_ep_flush_nbx(endpoint, &param));
-  if (status == Status::ok) status = settle();
-  if (status != Status::ok)
+  if (flush_lanes() != Status::ok)
     throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
+  probe();
   const Path way = path();
-  if (config.require == Require::one_sided && way.sided != Path::Sided::one_sided)
-    throw SetupError("the way to " + where + " is not one-sided", way.text(), "name other transports, or do not require it");
+  if (const char* missing = not_given(way, config.require); *missing)
+    throw SetupError("the way to " + where + " is not " + missing, way.text(), "name other transports, or do not require it");
 }
 
 void Connection::State::take_in(const std::string& where, std::span<const std::byte> answer_bytes) {
   const auto answer = parse_answer(answer_bytes);
+  if (answer && answer->refusal == Refusal::taken)
+    throw SetupError("region '" + config.region + "' at " + where + " is taken", "it has as many connections as it takes",
+                     "close one of them, or connect to another region");
   if (!answer || answer->refusal != Refusal::none)
     throw SetupError("region '" + config.region + "' at " + where + " is refused", "no such name, or another token",
                      "give the name and token of the target's exposure");
@@ -141,100 +83,9 @@ void Connection::State::take_in(const std::string& where, std::span<const std::b
   permissions = {.read = (answer->permissions & PERMISSION_READ) != 0, .write = (answer->permissions & PERMISSION_WRITE) != 0};
   detail::check(ucp_ep_rkey_unpack(endpoint, answer_bytes.data() + sizeof *answer, &key),
                 "cannot use the key of region '" + config.region + "'", "use the same transports on both sides");
+  is_device = answer->memory != Memory::host;
   void* place = nullptr;
-  if (ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
-}
-
-ucp_request_param_t Connection::State::parameters() {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = &State::completed;
-  param.user_data = this;
-  return param;
-}
-
-void Connection::State::completed(void* request, ucs_status_t status, void* self) {
-  State& state = *static_cast<State*>(self);
-  --state.under_way;
-  if (status != UCS_OK && state.first_error == UCS_OK) state.first_error = status;
-  ucp_request_free(request);
-}
-
-Status Connection::State::check_range(std::uint64_t offset_bytes, std::size_t size, bool is_permitted) const {
-  if (!endpoint) return Status::closed;
-  if (!is_permitted) return Status::not_permitted;
-  if (offset_bytes > bytes || size > bytes - offset_bytes) return Status::out_of_bounds;
-  return Status::ok;
-}
-
-Status Connection::State::posted(ucs_status_ptr_t request) {
-  if (request == nullptr) return Status::ok;
-  if (!UCS_PTR_IS_ERR(request)) {
-    ++under_way;
-    return Status::ok;
-  }
-  const ucs_status_t status = UCS_PTR_STATUS(request);
-  return end(status_of(status), status);
-}
-
-// Waits until nothing is under way.
-Status Connection::State::settle() {
-  const auto is_over = [this] { return under_way == 0 || lost != UCS_OK || first_error != UCS_OK; };
-  if (!worker->run_until(is_over, deadline)) return end(Status::time_out, UCS_ERR_TIMED_OUT);
-  if (lost != UCS_OK) return end(Status::peer_lost, lost);
-  if (first_error != UCS_OK) return end(status_of(first_error), first_error);
-  return Status::ok;
-}
-
-template <typename Post>
-Status Connection::State::transfer(std::uint64_t offset_bytes, std::size_t size, const Post& post) {
-  deadline = detail::deadline_ns(config.timeout_ms);
-  const ucp_request_param_t param = parameters();
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    const auto has_room = [this] { return under_way < config.depth || lost != UCS_OK || first_error != UCS_OK; };
-    if (!worker->run_until(has_room, deadline)) return end(Status::time_out, UCS_ERR_TIMED_OUT);
-    if (at != 0) worker->progress();  // so that a lost peer is noticed where each chunk is done at once
-    if (lost != UCS_OK || first_error != UCS_OK) return settle();
-    if (const Status status = posted(post(at, std::min(config.chunk_bytes, size - at), address + offset_bytes + at, param));
-        status != Status::ok)
-      return status;
-  }
-  return settle();
-}
-
-// A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
-// as a lost peer shall be reported.
-template <typename Copy>
-Status Connection::State::copy_mapped(std::size_t size, const Copy& copy) {
-  for (std::size_t at = 0; at < size; at += config.chunk_bytes) {
-    worker->progress();  // a lost peer is noticed here
-    if (lost != UCS_OK) return end(Status::peer_lost, lost);
-    copy(at, std::min(config.chunk_bytes, size - at));
-  }
-  return Status::ok;
-}
-
-// The connection ends with an error: UCX gives a transfer back only if its endpoint is closed by force.
-Status Connection::State::end(Status status, ucs_status_t why) {
-  error = ucs_status_string(why);
-  drop_endpoint(UCP_EP_CLOSE_FLAG_FORCE, DRAIN_MS);
-  return status;
-}
-
-void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms) {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = flags;
-  void* closing = ucp_ep_close_nbx(endpoint, &param);
-  endpoint = nullptr;
-  const bool has_request = closing && !UCS_PTR_IS_ERR(closing);
-  const auto is_over = [&] { return under_way == 0 && (!has_request || ucp_request_check_status(closing) != UCS_INPROGRESS); };
-  const bool is_done = worker->run_until(is_over, detail::deadline_ns(timeout_ms));
-  if (has_request) ucp_request_free(closing);  // in progress or not: UCX frees it when it is done
-  if (key && is_done) {
-    ucp_rkey_destroy(key);
-    key = nullptr;
-  }
+  if (!is_device && ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
 }
 
 // UCX has no atomics on a connection whose peer may be lost (1.22: "cannot find remote protocol"). So a region that is mapped here is changed
@@ -242,12 +93,13 @@ void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout
 Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value) {
   if (const Status status = check_range(offset_bytes, 8, permissions.read && permissions.write); status != Status::ok)
     return {status};
+  if (is_device) return {Status::not_permitted};
   if ((address + offset_bytes) % 8 != 0) return {Status::misaligned};
   deadline = detail::deadline_ns(config.timeout_ms);
   if (!mapped) return fetch_by_message(operation, offset_bytes, value);
-  worker->progress();
-  if (lost != UCS_OK) return {end(Status::peer_lost, lost)};
-  const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(mapped + offset_bytes));
+  look_round();
+  if (is_over()) return {end_over()};
+  const std::atomic_ref<std::uint64_t> word = mapped_word(offset_bytes);
   return {Status::ok, operation == FetchOperation::add ? word.fetch_add(value) : word.exchange(value)};
 }
 
@@ -276,54 +128,74 @@ Connection& Connection::operator=(Connection&& other) noexcept {
 
 Connection::~Connection() {
   if (!state_) return;
-  if (state_->endpoint) state_->drop_endpoint(0, state_->config.timeout_ms);
-  if (state_->under_way == 0) return;
+  state_->leave();
+  if (state_->slots.under_way_count() == 0) return;
   // UCX did not give back a transfer and will call into the state: it lives as long as the worker.
   const auto worker = std::move(state_->worker);
   worker->kept.push_back(std::shared_ptr<State>(std::move(state_)));
 }
 
+namespace {
+
+Local of_host(std::span<const std::byte> data) { return {const_cast<std::byte*>(data.data()), data.size()}; }
+
+}  // namespace
+
 Status Connection::put(std::uint64_t offset_bytes, std::span<const std::byte> data) {
-  State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.write); status != Status::ok)
-    return status;
-  if (state.mapped)
-    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
-      std::memcpy(state.mapped + offset_bytes + at, data.data() + at, size);
-    });
-  return state.transfer(offset_bytes, data.size(),
-                        [&](std::size_t at, std::size_t size, std::uint64_t to, const ucp_request_param_t& param) {
-                          return ucp_put_nbx(state.endpoint, data.data() + at, size, to, state.key, &param);
-                        });
+  return state_->move(Way::Operation::put, offset_bytes, of_host(data));
 }
 
 Status Connection::get(std::uint64_t offset_bytes, std::span<std::byte> data) {
-  State& state = *state_;
-  if (const Status status = state.check_range(offset_bytes, data.size(), state.permissions.read); status != Status::ok)
-    return status;
-  if (state.mapped)
-    return state.copy_mapped(data.size(), [&](std::size_t at, std::size_t size) {
-      std::memcpy(data.data() + at, state.mapped + offset_bytes + at, size);
-    });
-  return state.transfer(offset_bytes, data.size(),
-                        [&](std::size_t at, std::size_t size, std::uint64_t from, const ucp_request_param_t& param) {
-                          return ucp_get_nbx(state.endpoint, data.data() + at, size, from, state.key, &param);
-                        });
+  return state_->move(Way::Operation::get, offset_bytes, of_host(data));
 }
 
-Status Connection::flush() {
-  State& state = *state_;
-  if (!state.endpoint) return Status::closed;
-  if (state.mapped) {
-    __sync_synchronize();  // as std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
-    state.worker->progress();
-    return state.lost == UCS_OK ? Status::ok : state.end(Status::peer_lost, state.lost);
-  }
-  state.deadline = detail::deadline_ns(state.config.timeout_ms);
-  const ucp_request_param_t param = state.parameters();
-  if (const Status status = state.posted(ucp_ep_flush_nbx(state.endpoint, &param)); status != Status::ok) return status;
-  return state.settle();
+Status Connection::put(std::uint64_t offset_bytes, const Part& from) {
+  Local local;
+  const Status status = state_->check_part(from, local);
+  return status == Status::ok ? state_->move(Way::Operation::put, offset_bytes, local) : status;
 }
+
+Status Connection::get(std::uint64_t offset_bytes, const Part& into) {
+  Local local;
+  const Status status = state_->check_part(into, local);
+  return status == Status::ok ? state_->move(Way::Operation::get, offset_bytes, local) : status;
+}
+
+Status Connection::start_put(std::uint64_t offset_bytes, const Part& from, std::uint64_t tag) {
+  Local local;
+  const Status status = state_->check_part(from, local);
+  return status == Status::ok ? state_->start_move(Way::Operation::put, offset_bytes, local, tag) : status;
+}
+
+Status Connection::start_get(std::uint64_t offset_bytes, const Part& into, std::uint64_t tag) {
+  Local local;
+  const Status status = state_->check_part(into, local);
+  return status == Status::ok ? state_->start_move(Way::Operation::get, offset_bytes, local, tag) : status;
+}
+
+Status Connection::put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words) {
+  return state_->put_words(offset_bytes, words);
+}
+
+Status Connection::get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words) {
+  return state_->get_words(offset_bytes, words);
+}
+
+Status Connection::flush() { return state_->flush(); }
+std::vector<Way> Connection::ways() const { return state_->ways(); }
+
+Status Connection::start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag) {
+  return state_->start_move(Way::Operation::put, offset_bytes, of_host(data), tag);
+}
+
+Status Connection::start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag) {
+  return state_->start_move(Way::Operation::get, offset_bytes, of_host(data), tag);
+}
+
+Status Connection::start_flush(std::uint64_t tag) { return state_->start_flush(tag); }
+Status Connection::progress() { return state_->progress(); }
+std::optional<Connection::Completed> Connection::take_completed() { return state_->take_completed(); }
+std::size_t Connection::in_flight() const { return state_->slots.count(detail::Use::later); }
 
 Connection::Fetched Connection::atomic_add(std::uint64_t offset_bytes, std::uint64_t value) {
   return state_->fetch(FetchOperation::add, offset_bytes, value);
@@ -344,35 +216,5 @@ Permissions Connection::permissions() const { return state_->permissions; }
 const std::string& Connection::error() const { return state_->error; }
 
 Path Connection::path() const { return state_->path(); }
-
-Path Connection::State::path() const {
-  Path path;
-  if (!endpoint) return path;
-  std::vector<ucp_transport_entry_t> entries(64);
-  ucp_ep_attr_t attributes{};
-  attributes.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS;
-  attributes.transports.entries = entries.data();
-  attributes.transports.num_entries = static_cast<unsigned>(entries.size());
-  attributes.transports.entry_size = sizeof entries[0];
-  if (ucp_ep_query(endpoint, &attributes) != UCS_OK) return path;
-  for (unsigned index = 0; index < attributes.transports.num_entries; ++index)
-    if (*entries[index].device_name)  // the one without a device is the socket that connections are made and watched with
-      path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
-  const auto is_rdma = [](const Lane& lane) { return lane.transport.starts_with("rc") || lane.transport.starts_with("dc"); };
-  const auto is_tcp = [](const Lane& lane) { return lane.transport == "tcp"; };
-  if (mapped || std::ranges::any_of(path.lanes, is_rdma)) {
-    path.sided = Path::Sided::one_sided;
-  } else if (!path.lanes.empty() && std::ranges::all_of(path.lanes, is_tcp)) {
-    path.sided = Path::Sided::emulated;
-  }
-  return path;
-}
-
-std::string Path::text() const {
-  std::string text;
-  for (const Lane& lane : lanes) text += lane.transport + "/" + lane.device + " ";
-  constexpr const char* SIDED[] = {"(one-sided)", "(emulated by the target's CPU)", "(one-sided or emulated: not known)"};
-  return text + SIDED[static_cast<std::size_t>(sided)];
-}
 
 }  // namespace nanet::rdma

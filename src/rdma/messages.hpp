@@ -4,7 +4,7 @@
 // unknown sender and is checked here, once.
 //
 //   open   "NRDO" u32 | version u16 | name bytes u16 | id u64 | token u64 | name, padded with zeros to 64          88 bytes
-//   answer "NRDA" u32 | version u16 | refusal u16 | id u64 | address u64 | bytes u64 | permissions u32 | key bytes u32 | key    40 + key
+//   answer "NRDA" u32 | version u16 | refusal u16 | id u64 | address u64 | bytes u64 | permissions u16 | memory u16 | key bytes u32 | key    40 + key
 //   fetch  "NRDF" u32 | version u16 | name bytes u16 | id u64 | token u64 | name, 64 | operation u64 | offset u64 | value u64  112 bytes
 //   before "NRDB" u32 | version u16 | refusal u16 | id u64 | before u64                                            24 bytes
 #pragma once
@@ -28,12 +28,16 @@ inline constexpr std::size_t KEY_BYTES_MAX = 4000;
 inline constexpr std::uint16_t MESSAGE_VERSION = 1;
 inline constexpr std::uint32_t OPEN_MAGIC = 0x4f44524e, ANSWER_MAGIC = 0x4144524e;
 inline constexpr std::uint32_t FETCH_MAGIC = 0x4644524e, BEFORE_MAGIC = 0x4244524e;
-inline constexpr std::uint32_t PERMISSION_READ = 1, PERMISSION_WRITE = 2;
+inline constexpr std::uint16_t PERMISSION_READ = 1, PERMISSION_WRITE = 2;
+
+// What a region is made of; unknown numbers are treated as device: no CPU touches it.
+enum class Memory : std::uint16_t { host, device };
 
 enum class Refusal : std::uint16_t {
   none,
   not_exposed,  // no such name, or another token: which of the two is not told
   not_allowed,  // of an atomic: permissions, bounds, alignment or operation
+  taken,        // it has as many connections as it takes
 };
 
 struct OpenMessage {
@@ -55,7 +59,8 @@ struct AnswerMessage {
   std::uint64_t id = 0;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t permissions = 0;
+  std::uint16_t permissions = 0;
+  Memory memory = Memory::host;
   std::uint32_t key_bytes = 0;
 };
 static_assert(sizeof(AnswerMessage) == 40);

@@ -23,6 +23,13 @@ std::span<std::byte> Mapping::span() const {
   return {static_cast<std::byte*>(attributes.address), attributes.length};
 }
 
+ucs_memory_type_t Mapping::type() const {
+  ucp_mem_attr_t attributes{};
+  attributes.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
+  check(ucp_mem_query(memory_, &attributes), "cannot ask what a region is", "use UCX 1.18 or newer");
+  return attributes.mem_type;
+}
+
 std::vector<std::byte> Mapping::remote_key() const {
   void* packed = nullptr;
   std::size_t bytes = 0;
@@ -37,12 +44,16 @@ std::vector<std::byte> Mapping::remote_key() const {
 }
 
 RegionState::RegionState(const Worker& worker, const RegionConfig& config)
-    : name_(config.name), context_(worker.state()->context()) {
+    : name_(config.name), kind_(config.kind), context_(worker.state()->context()) {
   if (config.bytes == 0) throw SetupError("region " + name_ + " has 0 bytes", "nothing to expose", "give 1 or more");
+  check_kind();
+  if (kind_ == RegionKind::cuda_device || kind_ == RegionKind::cuda_pinned)
+    throw SetupError("region " + name_ + " of kind " + std::string(rdma::name(kind_)) + " cannot be allocated here",
+                     "this library allocates by no GPU's driver", "allocate it with CUDA, and give its address");
   if (config.kind == RegionKind::host) {
     auto memory = std::make_shared<flow::Region>(
         flow::RegionConfig{.name = config.name, .bytes = config.bytes, .huge_pages = config.huge_pages, .locked = config.locked});
-    span_ = memory->span();
+    span_ = memory->span().first(config.bytes);
     memory_ = std::move(memory);
     return;
   }
@@ -52,8 +63,35 @@ RegionState::RegionState(const Worker& worker, const RegionConfig& config)
   params.flags = UCP_MEM_MAP_ALLOCATE;
   params.memory_type = UCS_MEMORY_TYPE_HOST;
   allocated_ = std::make_shared<Mapping>(context_, params, name_);
+  local_ = allocated_;
   span_ = allocated_->span().first(config.bytes);
   std::memset(span_.data(), 0, span_.size());  // and every page is there
+}
+
+RegionState::RegionState(const Worker& worker, const RegionConfig& config, std::span<std::byte> memory)
+    : name_(config.name), kind_(config.kind), context_(worker.state()->context()), span_(memory) {
+  const std::string problem = "region " + name_ + " of kind " + std::string(rdma::name(kind_));
+  if (memory.empty() || (config.bytes != 0 && config.bytes != memory.size()))
+    throw SetupError("region " + name_ + " has " + std::to_string(memory.size()) + " bytes",
+                     config.bytes == 0 ? "nothing to expose" : std::to_string(config.bytes) + " are said", "give the whole of it");
+  check_kind();
+  if (kind_ == RegionKind::host_shared)
+    throw SetupError(problem + " cannot be given", "UCX has to allocate it", "let it be allocated here, or use kind host");
+  if (kind_ == RegionKind::cuda_device && !context_->has_cuda())
+    throw SetupError(problem + " cannot be used",
+                     "UCX " + ucx_version() + " has no CUDA here: not built in, not among the transports, or no driver",
+                     "take a UCX with CUDA, name no transports or cuda_copy and cuda_ipc among them, and see nvidia-smi");
+  local_ = map(UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE);
+  const ucs_memory_type_t expected = kind_ == RegionKind::cuda_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
+  const ucs_memory_type_t seen = local_->type();
+  if (seen != expected)
+    throw SetupError(problem + " is none", std::string("UCX sees memory of type ") + ucs_memory_type_names[seen], "say what it is");
+}
+
+void RegionState::check_kind() const {
+  if (kind_ == RegionKind::cuda_managed)
+    throw SetupError("region " + name_ + " cannot be of kind cuda_managed",
+                     "it moves between host and GPU while a NIC or another process writes to it", "use cuda_device or cuda_pinned");
 }
 
 std::shared_ptr<Mapping> RegionState::map(unsigned protection) const {
@@ -69,10 +107,13 @@ std::shared_ptr<Mapping> RegionState::map(unsigned protection) const {
 }  // namespace detail
 
 Region::Region(const Worker& worker, const RegionConfig& config) : state_(std::make_shared<detail::RegionState>(worker, config)) {}
+Region::Region(const Worker& worker, const RegionConfig& config, std::span<std::byte> memory)
+    : state_(std::make_shared<detail::RegionState>(worker, config, memory)) {}
 Region::~Region() = default;
 Region::Region(Region&&) noexcept = default;
 Region& Region::operator=(Region&&) noexcept = default;
 std::byte* Region::data() const { return state_->span().data(); }
+RegionKind Region::kind() const { return state_->kind(); }
 std::size_t Region::bytes() const { return state_->span().size(); }
 
 }  // namespace nanet::rdma

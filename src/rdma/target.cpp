@@ -17,7 +17,9 @@ struct Target::State final : detail::Opener {
     std::shared_ptr<detail::Mapping> mapping;
     std::vector<std::byte> key;
     std::uint64_t token;
-    std::uint32_t permissions;
+    std::uint16_t permissions;
+    std::uint32_t connection_count_max;
+    std::vector<ucp_ep_h> opened_by;
   };
 
   State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config);
@@ -25,10 +27,10 @@ struct Target::State final : detail::Opener {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   void connection_asked(ucp_conn_request_h request) override;
-  std::vector<std::byte> answer(std::span<const std::byte> message) override;
-  AnswerMessage answer_open(const OpenMessage& open, std::span<const std::byte>& key);
+  std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) override;
+  AnswerMessage answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key);
   BeforeMessage answer_fetch(const FetchMessage& fetch);
-  const Exposed* find(const OpenMessage& open) const;
+  Exposed* find(const OpenMessage& open);
   void endpoint_failed(ucp_ep_h endpoint) override;
 
   std::shared_ptr<detail::WorkerState> worker;
@@ -95,10 +97,10 @@ void Target::State::connection_asked(ucp_conn_request_h request) {
   }
 }
 
-std::vector<std::byte> Target::State::answer(std::span<const std::byte> message) {
+std::vector<std::byte> Target::State::answer(ucp_ep_h from, std::span<const std::byte> message) {
   if (const auto open = parse_open(message)) {
     std::span<const std::byte> key;
-    const AnswerMessage answer = answer_open(*open, key);
+    const AnswerMessage answer = answer_open(from, *open, key);
     if (answer.refusal != Refusal::none) ++refused_count;
     return to_bytes(answer, key);
   }
@@ -111,19 +113,24 @@ std::vector<std::byte> Target::State::answer(std::span<const std::byte> message)
   return {};
 }
 
-const Target::State::Exposed* Target::State::find(const OpenMessage& open) const {
+Target::State::Exposed* Target::State::find(const OpenMessage& open) {
   const auto found = exposed.find(open.region());
   return found != exposed.end() && found->second.token == open.token ? &found->second : nullptr;
 }
 
-AnswerMessage Target::State::answer_open(const OpenMessage& open, std::span<const std::byte>& key) {
-  const Exposed* region = find(open);
+AnswerMessage Target::State::answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key) {
+  Exposed* region = find(open);
   if (!region) return {.refusal = Refusal::not_exposed, .id = open.id};
+  if (region->connection_count_max != 0) {
+    if (region->opened_by.size() >= region->connection_count_max) return {.refusal = Refusal::taken, .id = open.id};
+    region->opened_by.push_back(from);
+  }
   key = region->key;
   return {.id = open.id,
           .address = reinterpret_cast<std::uint64_t>(region->region->span().data()),
           .bytes = region->region->span().size(),
           .permissions = region->permissions,
+          .memory = region->region->kind() == RegionKind::cuda_device ? Memory::device : Memory::host,
           .key_bytes = static_cast<std::uint32_t>(key.size())};
 }
 
@@ -137,7 +144,9 @@ BeforeMessage Target::State::answer_fetch(const FetchMessage& fetch) {
   }
   const std::span<std::byte> data = region->region->span();
   const bool is_inside = data.size() >= 8 && fetch.offset <= data.size() - 8 && fetch.offset % 8 == 0;  // a region begins at a page
-  if (!is_inside || region->permissions != (PERMISSION_READ | PERMISSION_WRITE) || fetch.operation > FetchOperation::swap) {
+  const bool is_host = region->region->kind() != RegionKind::cuda_device;
+  if (!is_inside || !is_host || region->permissions != (PERMISSION_READ | PERMISSION_WRITE) ||
+      fetch.operation > FetchOperation::swap) {
     answer.refusal = Refusal::not_allowed;
     return answer;
   }
@@ -147,6 +156,7 @@ BeforeMessage Target::State::answer_fetch(const FetchMessage& fetch) {
 }
 
 void Target::State::endpoint_failed(ucp_ep_h endpoint) {
+  for (auto& [name, region] : exposed) std::erase(region.opened_by, endpoint);
   if (std::erase(endpoints, endpoint) != 0) worker->close(endpoint, UCP_EP_CLOSE_FLAG_FORCE);
 }
 
@@ -164,12 +174,18 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
     throw SetupError("region " + config.name + " is exposed already", "a name stands for one region",
                      "revoke it first, or choose another name");
   unsigned protection = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
-  std::uint32_t permissions = 0;
+  unsigned permissions = 0;
   if (config.permissions.read) protection |= UCP_MEM_MAP_PROT_REMOTE_READ, permissions |= PERMISSION_READ;
   if (config.permissions.write) protection |= UCP_MEM_MAP_PROT_REMOTE_WRITE, permissions |= PERMISSION_WRITE;
   auto mapping = region.state()->map(protection);
   auto key = mapping->remote_key();
-  state_->exposed.emplace(config.name, State::Exposed{region.state(), std::move(mapping), std::move(key), config.token, permissions});
+  state_->exposed.emplace(config.name, State::Exposed{region.state(),
+                                                      std::move(mapping),
+                                                      std::move(key),
+                                                      config.token,
+                                                      static_cast<std::uint16_t>(permissions),
+                                                      config.connection_count_max,
+                                                      {}});
 }
 
 bool Target::revoke(const std::string& name) { return state_->exposed.erase(name) != 0; }

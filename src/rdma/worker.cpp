@@ -47,10 +47,16 @@ ContextState::ContextState(const WorkerConfig& config) {
         "name transports that `ucx_info -d` lists");
 }
 
+bool ContextState::has_cuda() const {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  return ucp_context_query(context_, &attributes) == UCS_OK && (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+}
+
 WorkerState::WorkerState(const WorkerConfig& config) : context_(std::make_shared<ContextState>(config)) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // what was set up by one thread may be used by another
   check(ucp_worker_create(context_->get(), &params, &worker_), "cannot make a UCX worker",
         "look at the transports, and at the limits of locked memory and of open files");
   try {
@@ -144,7 +150,7 @@ ucs_status_t WorkerState::question_came(void* self, const void*, std::size_t, vo
   // A message by rendezvous is longer than any of ours: seen as empty, and so refused.
   if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) bytes = 0;
   if (!worker.opener) return UCS_OK;
-  std::vector<std::byte> answer = worker.opener->answer({static_cast<const std::byte*>(data), bytes});
+  std::vector<std::byte> answer = worker.opener->answer(param->reply_ep, {static_cast<const std::byte*>(data), bytes});
   if (!answer.empty()) worker.send(param->reply_ep, ANSWER_ID, std::move(answer), 0);
   return UCS_OK;
 }

@@ -32,6 +32,7 @@ class ContextState {
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
   ucp_context_h get() const { return context_; }
+  bool has_cuda() const;  // whether this UCX, on this machine, can use a GPU's memory
 
  private:
   ucp_context_h context_ = nullptr;
@@ -46,6 +47,7 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ucp_mem_h get() const { return memory_; }
   std::span<std::byte> span() const;
+  ucs_memory_type_t type() const;
   std::vector<std::byte> remote_key() const;  // throws SetupError
 
  private:
@@ -58,7 +60,7 @@ class Opener {
  public:
   virtual ~Opener() = default;
   virtual void connection_asked(ucp_conn_request_h request) = 0;
-  virtual std::vector<std::byte> answer(std::span<const std::byte> message) = 0;  // empty: no answer
+  virtual std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) = 0;  // empty: no answer
   virtual void endpoint_failed(ucp_ep_h endpoint) = 0;
 };
 
@@ -130,14 +132,23 @@ bool WorkerState::run_until(const Done& done, std::uint64_t deadline) {
 class RegionState {
  public:
   RegionState(const Worker& worker, const RegionConfig& config);
+  RegionState(const Worker& worker, const RegionConfig& config, std::span<std::byte> memory);
+  RegionKind kind() const { return kind_; }
+  const std::shared_ptr<ContextState>& context() const { return context_; }
+  // A registration for this side's own transfers; null: UCX's cache does it.
+  ucp_mem_h handle() const { return local_ ? local_->get() : nullptr; }
   std::span<std::byte> span() const { return span_; }
   const std::string& name() const { return name_; }
   // A registration with these rights, to be exposed.
   std::shared_ptr<Mapping> map(unsigned protection) const;
 
  private:
+  void check_kind() const;
+
   std::string name_;
+  RegionKind kind_;
   std::shared_ptr<ContextState> context_;
+  std::shared_ptr<Mapping> local_;
   std::shared_ptr<Mapping> allocated_;  // host_shared
   std::shared_ptr<void> memory_;        // host: a flow::Region
   std::span<std::byte> span_;

@@ -29,6 +29,8 @@ VIOLATIONS = [
     ("src/wire/a.cpp", '#include "nanet/engine/engine.hpp"', "wire may include: none"),
     ("include/nanet/event/a.hpp", "#include <nanet/rich/math_fit.hpp>", "event may include: wire"),
     ("src/link/udp_receiver.cpp", "  #  include <nanet/wire/mgp.hpp>", "link may include: flow"),
+    ("src/link/udp.cpp", "#include <nanet/rdma/worker.hpp>", "link may include: flow"),
+    ("src/link/ucx/a.cpp", "#include <nanet/wire/mgp.hpp>", "link may include: flow, rdma"),
     ("src/emulate/a.cpp", "#include <nanet/engine/engine.hpp>", "emulate may include: flow, link, rich, wire"),
     ("include/nanet/contract.hpp", "#include <nanet/flow/clop.hpp>", "a seam stands below every folder"),
     ("src/rich/a.cpp", '#include "../flow/clop.hpp"', "a path upward hides the layer"),

@@ -13,6 +13,7 @@
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/link/pcap_link.hpp"
+#include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
@@ -56,6 +57,7 @@ struct LinkConfig {
   std::string interface;  // udp: receive from this one only; xdp: the one to attach to; empty: any, or the one with the address
   link::XdpConfig xdp;    // what only this kind of link needs; its name, endpoints and sizes come from here
   link::DpdkConfig dpdk;  // likewise
+  link::UcxConfig ucx;    // likewise
   link::PcapLinkConfig pcap;
   std::vector<SenderNetwork> senders;  // who may send here; none: everybody
   std::vector<SourceConfig> sources;

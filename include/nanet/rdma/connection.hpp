@@ -3,12 +3,24 @@
 //
 // put and get return when the caller's memory is free again (put) or filled (get); what a put wrote is in the target's memory only once a
 // later flush returned ok. Operations between two flushes may be done in any order. Each ends within the time limit; a time-out or a lost
-// peer closes the connection, since UCX can take back a transfer in no other way. After set-up nothing here allocates (UCX may).
+// peer closes the connection, since UCX can take back a transfer in no other way. After set-up nothing here allocates but the atomics (UCX may).
+//
+// start_put, start_get and start_flush only begin: the transfer goes on in progress() and in every other call that serves the worker.
+//   - Each takes one of `depth` slots. Status ok: accepted, and its tag will be told once by take_completed, also where the connection ends
+//     before. would_block: no slot is free, nothing was sent; call progress and take_completed, which frees the slot. Any other status:
+//     refused or closed, nothing was sent, no tag will be told.
+//   - The caller's memory belongs to the transfer until its tag was told. Tags are the caller's and need not differ. They may be told in
+//     another order than they were started. A put is told ok when its memory is free, a flush when all that was accepted before it is in
+//     the target's memory.
+//   - They are not cut into chunks. A region that is mapped here (shared memory) is copied within the call, and told ok afterwards.
+//   - The time limit of each is looked at in progress(): call it often.
+// put, get and flush may be mixed with them, and have a slot of their own that is never taken by others.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +34,12 @@ namespace nanet::rdma {
 
 enum class Require : std::uint8_t {
   anything,
-  one_sided,  // set-up throws unless put and get are known to be one-sided
+  // Set-up throws unless what UCX says of a get of one chunk shows it. A region that may only be written is judged by its lanes, and so never
+  // has the last two.
+  one_sided,  // put and get take no CPU of the target: the region is mapped here, or RDMA hardware or another GPU's copy engine does them
+  rdma,       // RDMA hardware does them (rc, dc)
+  zero_copy,  // neither side's CPU copies a chunk. Small transfers are copied by every transport. Shared memory is a copy by this CPU
+  gpudirect,  // the region is a GPU's memory, and RDMA hardware or another GPU reaches it without a copy in host memory
 };
 
 struct ConnectionConfig {
@@ -32,7 +49,7 @@ struct ConnectionConfig {
   std::uint64_t token = 0;            // of the exposure
   std::uint32_t timeout_ms = 10000;   // of set-up and of each operation; too short: a slow, large transfer is given up
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
-  std::uint32_t depth = 8;            // chunks under way at once, at most; larger: more memory registered, fuller wire
+  std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
 };
 
@@ -42,6 +59,18 @@ struct Lane {
   std::string device;     // such as "memory", "eth0", "mlx5_0:1"
 };
 
+// What UCX said of the first transfer of its kind and size class (a power of two) on a connection.
+struct Way {
+  enum class Operation : std::uint8_t { put, get } operation = Operation::put;
+  bool is_from_device = false;  // this side's memory is a GPU's
+  std::uint64_t bytes = 0;      // of that transfer
+  std::string text;  // UCX's words, such as "zero-copy rc_mlx5/mlx5_0:1", "software emulation tcp/eth0"; or "copied by this CPU"
+
+  bool is_emulated() const;   // the target's CPU has a part in it: software emulation, or TCP
+  bool is_one_sided() const;  // known to take no CPU of the target
+  bool is_zero_copy() const;
+};
+
 struct Path {
   std::vector<Lane> lanes;
   enum class Sided : std::uint8_t {
@@ -49,6 +78,11 @@ struct Path {
     emulated,   // every lane is TCP: the target's CPU does it, in its worker's progress
     not_known,  // UCX may do either, per operation
   } sided = Sided::not_known;
+  bool is_mapped = false;         // the region is mapped into this process: its CPU copies
+  bool is_device = false;         // the region is memory of a GPU
+  std::optional<Way> probe = {};  // of the get at set-up: if something was required, or the region is a GPU's
+  // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": by way of host memory, or not known.
+  std::string gpudirect() const;
   std::string text() const;  // such as "posix/memory cma/memory (one-sided or emulated: not known)"
 };
 
@@ -64,16 +98,45 @@ class Connection {
     std::uint64_t before = 0;  // what was there, if the status is ok
   };
 
+  struct Completed {
+    std::uint64_t tag = 0;
+    Status status;  // ok, or what the connection ended with
+  };
+
+  Status start_put(std::uint64_t offset_bytes, std::span<const std::byte> data, std::uint64_t tag);
+  Status start_get(std::uint64_t offset_bytes, std::span<std::byte> data, std::uint64_t tag);
+  Status start_flush(std::uint64_t tag);
+  Status progress();                          // serves the worker once, never blocks; closes the connection if that is over
+  std::optional<Completed> take_completed();  // none: nothing more has ended
+  std::size_t in_flight() const;              // accepted and not yet told; also those that have ended
+
+  // A part of a region of this worker, of any kind; else as those of spans, which are memory of the host.
+  struct Part {
+    const Region& region;
+    std::uint64_t offset_bytes = 0;
+    std::size_t bytes = 0;  // out of the region: out_of_bounds
+  };
+  Status start_put(std::uint64_t offset_bytes, const Part& from, std::uint64_t tag);
+  Status start_get(std::uint64_t offset_bytes, const Part& into, std::uint64_t tag);
+  Status put(std::uint64_t offset_bytes, const Part& from);
+  Status get(std::uint64_t offset_bytes, const Part& into);
+
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
-  Status flush();                                                       // all before it is done, at the target
-  Fetched atomic_add(std::uint64_t offset_bytes, std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped
+  // Words of 8 bytes at a multiple of 8, each of which both sides see whole. put_words after a flush: who sees one of them sees all that was
+  // put before the flush. get_words: what this thread puts next was not there before the words were read.
+  Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
+  Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
+  Status flush();  // all before it is done, at the target
+  Fetched atomic_add(std::uint64_t offset_bytes,
+                     std::uint64_t value);  // 8 bytes; done by the target's CPU unless the region is mapped; a GPU's: not_permitted
   Fetched atomic_swap(std::uint64_t offset_bytes, std::uint64_t value);
   Status close();  // flushes, then closes; ok if all before it was done
 
   std::uint64_t bytes() const;  // of the region
   Permissions permissions() const;
   Path path() const;
+  std::vector<Way> ways() const;     // of the transfers so far, in the order of operation and size
   const std::string& error() const;  // what UCX said when an operation failed, empty before
 
   struct State;

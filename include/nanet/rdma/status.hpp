@@ -17,11 +17,12 @@ enum class Status : std::uint8_t {
   not_permitted,  // the region is not exposed for that: nothing was sent
   misaligned,     // an atomic not at a multiple of 8 bytes: nothing was sent
   failed,         // anything else that UCX reports; the connection is closed
+  would_block,    // every slot is taken: nothing was sent, the connection goes on
 };
 
 constexpr std::string_view name(Status status) {
-  constexpr std::string_view NAMES[] = {"ok",         "time_out", "peer_lost", "closed", "out_of_bounds", "not_permitted",
-                                        "misaligned", "failed"};
+  constexpr std::string_view NAMES[] = {"ok",         "time_out", "peer_lost",  "closed", "out_of_bounds", "not_permitted",
+                                        "misaligned", "failed",   "would_block"};
   return NAMES[static_cast<std::size_t>(status)];
 }
 

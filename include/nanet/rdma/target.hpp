@@ -27,9 +27,10 @@ struct Permissions {
 };
 
 struct ExposureConfig {
-  std::string name;         // 1 to 64 bytes, one region each
-  Permissions permissions;  // at least one; atomics need both
-  std::uint64_t token = 0;  // what a connection must know
+  std::string name;                        // 1 to 64 bytes, one region each
+  Permissions permissions;                 // at least one; atomics need both
+  std::uint64_t token = 0;                 // what a connection must know
+  std::uint32_t connection_count_max = 0;  // at once; 0: as many as the target takes. One whose peer died counts until that is noticed
 };
 
 class Target {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's access to remote memory: UCX's context and worker, which every region, target and connection of that thread shares.
 //
-// Thread rules: a worker, and all that was made with it, is used by one thread. It may carry a target and any number of connections; while
+// Thread rules: a worker, and all that was made with it, is used by one thread at a time. It may carry a target and any number of connections; while
 // one of them waits, the others are served. What was made with a worker keeps it alive.
 #pragma once
 

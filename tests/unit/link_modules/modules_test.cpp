@@ -15,6 +15,7 @@
 
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/dpdk.hpp"
+#include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -32,6 +33,12 @@ constexpr const char* kDpdkFile = nullptr;
 constexpr const char* kXdpFile = NANET_LINK_XDP_FILE;
 #else
 constexpr const char* kXdpFile = nullptr;
+#endif
+
+#ifdef NANET_LINK_UCX_FILE
+constexpr const char* kUcxFile = NANET_LINK_UCX_FILE;
+#else
+constexpr const char* kUcxFile = nullptr;
 #endif
 
 // Whether a shared library whose file's name begins so is in this process.
@@ -114,6 +121,9 @@ void expect_in(const std::string& part, const std::string& text) { EXPECT_NE(tex
 TEST(LinkModules, NothingIsLoadedBeforeItIsWanted) {
   EXPECT_FALSE(has_library("librte_"));
   EXPECT_FALSE(has_library("libxdp"));
+  EXPECT_FALSE(has_library("libucp"));
+  EXPECT_EQ(has_ucx(), kUcxFile != nullptr);
+  EXPECT_FALSE(has_library("libucp"));
   EXPECT_EQ(has_dpdk(), kDpdkFile != nullptr);
   EXPECT_EQ(has_xdp(), kXdpFile != nullptr);
   EXPECT_FALSE(has_library("librte_"));
@@ -140,6 +150,22 @@ TEST(LinkModules, PacketsGoRoundThroughALoadedModule) {
   DpdkConfig wrong = ring();
   wrong.device = "";
   EXPECT_THROW(open_dpdk(wrong), SetupError);  // and this type is the same on both sides
+}
+
+TEST(LinkModules, ALinkOverUcxListensThroughItsModule) {
+  UcxConfig config{.listen = Endpoint{"ucx", 0x7f000001, 0}, .transports = "tcp"};
+  if (kUcxFile == nullptr) {
+    expect_in("libnanet_link_ucx.so is neither in", back_end_problem("ucx"));
+    return;
+  }
+  const auto link = open_ucx(config);
+  EXPECT_TRUE(has_library("libucp"));
+  EXPECT_NE(link->local().port, 0);
+  std::vector<std::byte> room(4096);
+  RxPacket entry;
+  EXPECT_EQ(link->receive(room, {&entry, 1}, 0).packet_count, 0u);
+  config.ring_count = 0;
+  EXPECT_THROW(open_ucx(config), SetupError);  // this type too is the same on both sides
 }
 
 TEST(LinkModules, AModuleSaysWhatIsWrongWithALink) {

@@ -60,7 +60,7 @@ TEST(OneSided, over_shared_memory_a_stopped_target_is_written_read_and_added_to)
 TEST(OneSided, over_tcp_a_stopped_target_does_nothing_and_the_time_limit_ends_it) {
   TargetProcess target("tcp");
   Worker worker({.transports = "tcp"});
-  Connection connection(worker, to(target, "shared", 500));
+  Connection connection(worker, to(target, "shared", 2000));
   EXPECT_EQ(connection.path().sided, Path::Sided::emulated);
   ASSERT_EQ(target.ask("fill shared 0 4096 1"), "done");
   target.stop();
@@ -76,7 +76,7 @@ TEST(OneSided, over_tcp_a_stopped_target_does_nothing_and_the_time_limit_ends_it
 TEST(OneSided, a_get_that_times_out_leaves_the_memory_to_its_owner) {
   TargetProcess target("tcp");
   Worker worker({.transports = "tcp"});
-  Connection connection(worker, to(target, "shared", 500));
+  Connection connection(worker, to(target, "shared", 2000));
   ASSERT_EQ(target.ask("fill shared 0 5242880 1"), "done");
   target.stop();
   std::vector<std::byte> data(5 << 20, std::byte{0x11});

@@ -41,6 +41,19 @@ TEST(Messages, open_of_any_other_shape_is_none) {
   EXPECT_FALSE(parse_open(bytes_of(bad)));
 }
 
+TEST(Messages, answer_is_read_from_its_bytes) {
+  const unsigned char bytes[41] = {'N', 'R', 'D', 'A', 1, 0, 3, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0,   0,
+                                   0,   0,   0,   8,   0, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0, 1, 0, 0,    0, 0xee};
+  const auto answer = parse_answer(std::as_bytes(std::span(bytes)));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->refusal, Refusal::taken);
+  EXPECT_EQ(answer->id, 9u);
+  EXPECT_EQ(answer->address, 0x1000u);
+  EXPECT_EQ(answer->bytes, 8u);
+  EXPECT_EQ(answer->permissions, PERMISSION_READ | PERMISSION_WRITE);
+  EXPECT_EQ(answer->memory, Memory::device);
+}
+
 TEST(Messages, answer_with_a_key_of_another_length_is_none) {
   const AnswerMessage good{.bytes = 8, .key_bytes = 5};
   EXPECT_TRUE(parse_answer(bytes_of(good, 5)));

@@ -15,17 +15,22 @@
 #include <stdexcept>
 
 #include "nanet/rdma/target.hpp"
+#include "writer_process.hpp"
 
 namespace nanet::test {
 
 void fill_pattern(std::span<std::byte> data, std::uint64_t seed) {
-  for (std::size_t at = 0; at < data.size(); ++at) data[at] = pattern_byte(at, seed);
+  std::byte* const to = data.data();
+  const std::size_t bytes = data.size();
+  for (std::size_t at = 0; at < bytes; ++at) to[at] = pattern_byte(at, seed);
 }
 
 std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed) {
-  for (std::size_t at = 0; at < data.size(); ++at)
-    if (data[at] != pattern_byte(at, seed)) return at;
-  return data.size();
+  const std::byte* const from = data.data();
+  const std::size_t bytes = data.size();
+  for (std::size_t at = 0; at < bytes; ++at)
+    if (from[at] != pattern_byte(at, seed)) return at;
+  return bytes;
 }
 
 TargetProcess::TargetProcess(const std::string& transports) {
@@ -166,6 +171,7 @@ int run_target(const std::string& transports) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--target") == 0) return nanet::test::run_target(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "--writer") == 0) return nanet::test::run_writer(argv[2], argv[3]);
   signal(SIGPIPE, SIG_IGN);  // a target that is gone is seen by what it answers
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

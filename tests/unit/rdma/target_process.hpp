@@ -15,13 +15,16 @@ namespace nanet::test {
 inline constexpr std::size_t TARGET_REGION_BYTES = 8u << 20;
 inline constexpr std::uint64_t TARGET_TOKEN = 0x1122334455667788;
 
+// These go over megabytes, byte by byte: ThreadSanitizer would look at each.
+#define NANET_UNWATCHED __attribute__((no_sanitize("thread")))
+
 // The byte of a pattern at a place: no two seeds and no two neighbouring places alike for long.
-inline std::byte pattern_byte(std::uint64_t at, std::uint64_t seed) {
+NANET_UNWATCHED inline std::byte pattern_byte(std::uint64_t at, std::uint64_t seed) {
   std::uint64_t mixed = (at + 1) * 0x9e3779b97f4a7c15 ^ (seed + 1) * 0xc2b2ae3d27d4eb4f;
   return static_cast<std::byte>((mixed ^ mixed >> 29) >> 32);
 }
-void fill_pattern(std::span<std::byte> data, std::uint64_t seed);
-std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed);  // data.size() if there is none
+NANET_UNWATCHED void fill_pattern(std::span<std::byte> data, std::uint64_t seed);
+NANET_UNWATCHED std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed);  // data.size() if there is none
 
 // Regions it exposes, all TARGET_REGION_BYTES long with TARGET_TOKEN: "shared" and "host" (read, write), "shared-read", "host-read" (read
 // only), "host-write" (write only).
