@@ -26,15 +26,6 @@ constexpr std::array<std::pair<std::string_view, rdma::RegionKind>, 2> MEMORY_KI
 }};
 constexpr std::array<std::string_view, 3> SIDED{"one_sided", "emulated", "not_known"};
 
-rdma::RegionKind memory_kind(const std::string& name) {
-  std::string known;
-  for (const auto& [text, kind] : MEMORY_KINDS) {
-    if (text == name) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(text);
-  }
-  throw SetupError("no region can be of memory '" + name + "'", "this build has: " + known, "name one of these");
-}
-
 nb::list memory_kinds() {
   nb::list names;
   for (const auto& [name, kind] : MEMORY_KINDS) names.append(name);
@@ -42,32 +33,6 @@ nb::list memory_kinds() {
 }
 
 rdma::WorkerConfig worker_config(const nb::dict& dict) { return {.transports = get<std::string>(dict, "transports")}; }
-
-rdma::ConnectionConfig connection_config(const nb::dict& dict) {
-  return {.address = get<std::string>(dict, "address"),
-          .port = get<std::uint16_t>(dict, "port"),
-          .region = get<std::string>(dict, "region"),
-          .token = get<std::uint64_t>(dict, "token"),
-          .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
-          .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),
-          .depth = get<std::uint32_t>(dict, "depth"),
-          .require = get<bool>(dict, "require_one_sided") ? rdma::Require::one_sided : rdma::Require::anything};
-}
-
-nb::dict path_dict(const rdma::Path& path) {
-  nb::list lanes;
-  for (const rdma::Lane& lane : path.lanes) {
-    nb::dict one;
-    one["transport"] = lane.transport;
-    one["device"] = lane.device;
-    lanes.append(one);
-  }
-  nb::dict dict;
-  dict["lanes"] = lanes;
-  dict["sided"] = SIDED[static_cast<std::size_t>(path.sided)];
-  dict["text"] = path.text();
-  return dict;
-}
 
 std::string_view put(Initiator& initiator, std::uint64_t offset_bytes, const ConstBytes& data) {
   const nb::gil_scoped_release release;
@@ -90,17 +55,9 @@ nb::object region_view(Exposed& exposed) {
                                                        {exposed.region.bytes()}, nb::find(exposed)));
 }
 
-// Serves for a while. Spinning: the core is busy all the time, and what the transports leave to this CPU is done at once.
 void serve(Exposed& exposed, std::uint32_t milliseconds, bool spin) {
   const nb::gil_scoped_release release;
-  const std::uint64_t end = flow::clock_now_ns() + milliseconds * std::uint64_t{1'000'000};
-  for (std::uint64_t now = flow::clock_now_ns(); now < end; now = flow::clock_now_ns()) {
-    if (!spin) {
-      exposed.worker.wait(static_cast<std::uint32_t>((end - now) / 1'000'000 + 1));
-      continue;
-    }
-    for (int turn = 0; turn < 1000; ++turn) exposed.worker.progress();
-  }
+  serve_for(exposed.worker, milliseconds, spin);
 }
 
 void bind_target(nb::module_& module) {
@@ -137,6 +94,49 @@ void bind_connection(nb::module_& module) {
 
 }  // namespace
 
+rdma::RegionKind memory_kind(const std::string& name) {
+  std::string known;
+  for (const auto& [text, kind] : MEMORY_KINDS) {
+    if (text == name) return kind;
+    known += (known.empty() ? "" : ", ") + std::string(text);
+  }
+  throw SetupError("no region can be of memory '" + name + "'", "this build has: " + known, "name one of these");
+}
+
+rdma::ConnectionConfig connection_config(const nb::dict& dict) {
+  return {.address = get<std::string>(dict, "address"),
+          .port = get<std::uint16_t>(dict, "port"),
+          .region = get<std::string>(dict, "region"),
+          .token = get<std::uint64_t>(dict, "token"),
+          .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
+          .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),
+          .depth = get<std::uint32_t>(dict, "depth"),
+          .require = get<bool>(dict, "require_one_sided") ? rdma::Require::one_sided : rdma::Require::anything};
+}
+
+nb::dict path_dict(const rdma::Path& path) {
+  nb::list lanes;
+  for (const rdma::Lane& lane : path.lanes) {
+    nb::dict one;
+    one["transport"] = lane.transport;
+    one["device"] = lane.device;
+    lanes.append(one);
+  }
+  nb::dict dict;
+  dict["lanes"] = lanes;
+  dict["sided"] = SIDED[static_cast<std::size_t>(path.sided)];
+  dict["text"] = path.text();
+  return dict;
+}
+
+void serve_for(rdma::Worker& worker, std::uint32_t milliseconds, bool spin) {
+  const std::uint64_t end = flow::clock_now_ns() + milliseconds * std::uint64_t{1'000'000};
+  for (std::uint64_t now = flow::clock_now_ns(); now < end; now = flow::clock_now_ns()) {
+    if (!spin) worker.wait(static_cast<std::uint32_t>((end - now) / 1'000'000 + 1));
+    for (int turn = 0; spin && turn < 1000; ++turn) worker.progress();
+  }
+}
+
 Exposed::Exposed(const nb::dict& config)
     : worker(worker_config(config)),
       region(worker, {.name = get<std::string>(config, "region"),
@@ -156,6 +156,7 @@ NB_MODULE(_rdma, module) {
   module.def("memory_kinds", &memory_kinds, "What memory a region can be of.");
   bind_target(module);
   bind_connection(module);
+  bind_rank(module);
 }
 
 }  // namespace nanet::bindings

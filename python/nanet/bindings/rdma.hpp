@@ -4,6 +4,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+#include <string>
+
 #include "nanet/rdma/connection.hpp"
 #include "nanet/rdma/region.hpp"
 #include "nanet/rdma/target.hpp"
@@ -23,5 +26,14 @@ struct Initiator {
   rdma::Worker worker;
   rdma::Connection connection;
 };
+
+rdma::RegionKind memory_kind(const std::string& name);  // throws SetupError where this library lacks it
+rdma::ConnectionConfig connection_config(const nanobind::dict& dict);
+nanobind::dict path_dict(const rdma::Path& path);
+
+// Serves for a while. Spinning: the core is busy all the time, and what the transports leave to this CPU is done at once.
+void serve_for(rdma::Worker& worker, std::uint32_t milliseconds, bool spin);
+
+void bind_rank(nanobind::module_& module);
 
 }  // namespace nanet::bindings

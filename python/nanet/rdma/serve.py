@@ -37,7 +37,7 @@ class Exposure:
 
 def make_target(exposure: Exposure) -> Any:
     """A target with one region. Raises SetupError; without a token it listens on loopback only."""
-    if exposure.token == 0 and not _is_loopback(exposure.address):
+    if exposure.token == 0 and not is_loopback(exposure.address):
         text = f"region {exposure.region} is not exposed at {exposure.address} without a token"
         raise SetupError(f"{text} (whoever reaches the port could use it) give --token-file, or {VARIABLE} in the environment")
     keys = ("region", "bytes", "read", "write", "address", "port", "token", "memory", "transports")
@@ -69,7 +69,8 @@ def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.
         }
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether only processes of this machine reach it."""
     try:
         return ipaddress.ip_address(address.split("%")[0]).is_loopback
     except ValueError:
