@@ -28,6 +28,12 @@ class Rank {
     connection_.emplace(exposed_.worker, converted);
   }
 
+  // In order, which the other side has to serve; where it does not, after the time limit.
+  void close() {
+    const nb::gil_scoped_release release;
+    connection_.reset();
+  }
+
   nb::dict path() { return path_dict(connection().path()); }
   const std::string& error() { return connection().error(); }
 
@@ -113,6 +119,7 @@ void bind_rank(nb::module_& module) {
           "As of Target; the source is as large as the region and of the same memory.")
       .def_prop_ro("port", &Rank::port)
       .def("connect", &Rank::connect, nb::arg("config"), "As of Connection; the other side has to serve meanwhile.")
+      .def("close", &Rank::close, "The connection; the other side has to serve meanwhile.")
       .def_prop_ro("path", &Rank::path)
       .def_prop_ro("error", &Rank::error)
       .def("serve", &Rank::serve, nb::arg("milliseconds"), nb::arg("spin"))

@@ -46,6 +46,14 @@ class Control:
         """Of this end, as the other side sees it."""
         return str(self._socket.getsockname()[0])
 
+    def is_open(self) -> bool:
+        """Whether the other side is still there; what it says is thrown away."""
+        try:
+            self.receive(0.0)
+        except NotDone:
+            return False
+        return True
+
     def send(self, **message: Any) -> None:
         """Raises NotDone."""
         try:

@@ -95,7 +95,10 @@ def _session(control: Control, address: str, token: int, stop: StopSignals) -> N
             rank.serve(TURN_MS, spin)
             continue
         if asked["do"] == "end":
+            rank.close()
             control.send(ended=True)
+            while control.is_open():  # the other side closes now
+                rank.serve(1, True)
             return
         spin = asked["do"] != "rest"
         try:

@@ -91,8 +91,9 @@ class Session:
         self._ask(do="rest")
 
     def end(self) -> None:
-        """In order: the other side closes first."""
+        """In order: each side closes while the other serves."""
         self._ask(do="end")
+        self._rank.close()
 
     def _prepare(self, test: Measurement, size: int) -> None:
         """What is read has a pattern, and where it is written to another."""

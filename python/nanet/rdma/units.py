@@ -30,8 +30,8 @@ def size_text(size_bytes: int) -> str:
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """In both: `1.074 GB/s (1.000 GiB/s)`."""
-    return f"{bytes_per_s / 1e9:.3f} GB/s ({bytes_per_s / 2**30:.3f} GiB/s)"
+    """In both: `1.074 GB/s (1 GiB/s)`."""
+    return f"{bytes_per_s / 1e9:.4g} GB/s ({bytes_per_s / 2**30:.4g} GiB/s)"
 
 
 def both_text(size_bytes: int) -> str:

@@ -114,7 +114,7 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
             styles[len(body)] = "loss"
         rate = row["bytes_per_s"]
         body.append([
-            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), f"{rate / 1e9:.3f}", f"{rate / 2**30:.3f}",
+            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), f"{rate / 1e9:.4g}", f"{rate / 2**30:.4g}",
             number(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG",
         ])  # fmt: skip
     columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes"]
@@ -151,7 +151,7 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:
     if row["peer"] is None:
         return ["\u2013", "\u2013"]
-    return [f"{row['peer'][key] / unit:.3f}", f"{row['ratio_to_peer']:.3f}"]
+    return [f"{row['peer'][key] / unit:.4g}", f"{row['ratio_to_peer']:.3f}"]
 
 
 def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
