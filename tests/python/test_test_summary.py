@@ -16,7 +16,9 @@ NOT_BUILT = "; CUDA code not built: GPU tests not run"
 
 
 def junit(tests: int, failures: int = 0, skipped: int = 0, not_run: int = 0) -> str:
-    case = '<testcase name="test_put"><properties><property name="not_run" value="a test of RDMA (no UCX)"/></properties></testcase>'
+    case = (
+        '<testcase name="test_put"><properties><property name="not_run" value="a test of RDMA (no UCX)"/></properties></testcase>'
+    )
     head = f'<testsuite errors="0" failures="{failures}" skipped="{skipped}" tests="{tests}">'
     return f"<testsuites>{head}{case * not_run}</testsuite></testsuites>"
 
@@ -37,7 +39,12 @@ def junit(tests: int, failures: int = 0, skipped: int = 0, not_run: int = 0) -> 
             f"5 tests passed (2 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 2 tests not run: a test of RDMA (no UCX)",
             0,
         ),
-        (PASSED, junit(2, not_run=2), f"2 tests passed (2 C++, 0 Python), 0 failed, 0 skipped{NOT_BUILT}; 2 tests not run: a test of RDMA (no UCX)", 1),
+        (
+            PASSED,
+            junit(2, not_run=2),
+            f"2 tests passed (2 C++, 0 Python), 0 failed, 0 skipped{NOT_BUILT}; 2 tests not run: a test of RDMA (no UCX)",
+            1,
+        ),
         (PASSED + FAILED, junit(3), "5 tests passed (2 C++, 3 Python), 1 failed, 0 skipped" + NOT_BUILT, 1),
         (PASSED + SKIPPED, junit(3), "5 tests passed (2 C++, 3 Python), 0 failed, 1 skipped" + NOT_BUILT, 1),
         (PASSED, junit(4, failures=1, skipped=1), "4 tests passed (2 C++, 2 Python), 1 failed, 1 skipped" + NOT_BUILT, 1),

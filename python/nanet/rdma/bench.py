@@ -70,6 +70,7 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
         raise SetupError("nothing is measured (no size, or no test) give at least one of each")
     if options.peer and options.target is not None:
         raise SetupError("ucx_perftest is not measured against another machine (its server is not there) leave --target out")
+    native()  # before anything is started
     plan = machine.plan_cores()
     peer = perftest.find(options.transports, plan.engine, plan.emulator) if options.peer else None
     before = os.sched_getaffinity(0)
@@ -82,9 +83,7 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
         measured = []
         for test in options.tests:
             for size in options.sizes:
-                if stop.wait(0.0):
-                    raise NotDone("stopped by a signal (the measurement was not over) start again")
-                measured.append(_point(options, session, peer, test, size))
+                measured.append(_point(options, session, peer, test, size, stop))
                 say(_line(measured[-1]))
         session.end()
         return _result(options, session, peer, plan, measured)
@@ -116,7 +115,9 @@ def _session(options: BenchOptions, target_core: int | None, open_ends: contextl
     )  # fmt: skip
 
 
-def _point(options: BenchOptions, session: Session, peer: perftest.Perftest | None, test: Measurement, size: int) -> dict[str, Any]:
+def _point(
+    options: BenchOptions, session: Session, peer: perftest.Perftest | None, test: Measurement, size: int, stop: StopSignals
+) -> dict[str, Any]:
     """One test at one size, all rounds."""
     depth = max(1, min(options.depth, UNDER_WAY_BYTES // size)) if test.is_bandwidth else 1
     count, ours, theirs = options.count, [], []
@@ -138,6 +139,8 @@ def _point(options: BenchOptions, session: Session, peer: perftest.Perftest | No
             theirs.append(peer.run(test, size, depth=depth, count=count, timeout_s=options.timeout_s + 20 * options.duration_s))
 
     for index in range(options.rounds):
+        if stop.wait(0.0):
+            raise NotDone("stopped by a signal (the measurement was not over) start again")
         # The first has to be ours: it says how many transfers a run has.
         for one in (measure, measure_peer) if index % 2 == 0 else (measure_peer, measure):
             one()
@@ -199,14 +202,14 @@ def _result(
         "peer": {"name": "ucx_perftest", "version": peer.version} if peer else None,
         "ratio_to_peer": ratio(Measurement.PUT_BANDWIDTH, 1 << 20),
         "right": all(row["right"] for row in measured),
-        "measurements": measured, "goals": _goals(measured),
+        "measurements": measured, "goals": goals(measured),
         "notes": [plan.note] if plan.note else [],
     }  # fmt: skip
 
 
-def _goals(measured: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def goals(measured: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What has to be reached, of what was measured: the worst ratio of each bandwidth from 64 KiB on, and of each latency at 8 B."""
-    goals = []
+    found: list[dict[str, Any]] = []
     for test in Measurement:
         low, high = (GOAL_FROM_BYTES, 1 << 62) if test.is_bandwidth else (GOAL_AT_BYTES, GOAL_AT_BYTES)
         ratios = [row["ratio_to_peer"] for row in measured if row["test"] == test and low <= row["message_bytes"] <= high]
@@ -215,12 +218,12 @@ def _goals(measured: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         value = min(ratios) if test.is_bandwidth else max(ratios)
         limit = GOAL_BANDWIDTH if test.is_bandwidth else GOAL_LATENCY
-        goals.append({
+        found.append({
             "goal": f"{test.words}, {'64 KiB and above, worst' if test.is_bandwidth else '8 B, p50'}, over ucx_perftest's",
             "value": value, "bound": "at least" if test.is_bandwidth else "at most", "limit": limit,
             "met": value >= limit if test.is_bandwidth else value <= limit,
         })  # fmt: skip
-    return goals
+    return found
 
 
 def _line(row: dict[str, Any]) -> str:
