@@ -149,8 +149,11 @@ def bench(
     memory: Annotated[str, typer.Option("--memory", metavar="KIND", help="Of this side, as of nanet rdma serve.")] = "shared",
     target_memory: Annotated[str, typer.Option("--target-memory", metavar="KIND", help="Of the other side.")] = "shared",
     transports: Annotated[
-        str, typer.Option("--transports", metavar="LIST", help="As UCX_TLS, for ours and the peer; '': UCX chooses.")
-    ] = "shm,tcp",
+        str | None,
+        typer.Option(
+            "--transports", metavar="LIST", help="As UCX_TLS, for ours and the peer; by default shm,tcp, with --target UCX chooses."
+        ),
+    ] = None,
     require: Requirement = None,
     target: Annotated[
         str | None, typer.Option("--target", metavar="HOST:PORT", help="A nanet rdma bench --serve; by default a process here.")
@@ -182,7 +185,7 @@ def bench(
         )
         options = measuring.BenchOptions(
             tuple(test or Measurement), sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), memory, target_memory,
-            transports, require, transfer.parse_remote(target) if target else None, token, peer is not None, timeout_ms / 1e3,
+            transports if transports is not None else "" if target else "shm,tcp", require, transfer.parse_remote(target) if target else None, token, peer is not None, timeout_ms / 1e3,
         )  # fmt: skip
         result = measuring.run(options, say)
         _finish_bench(result, measuring.csv_rows(result), out, json_file, csv_file)
