@@ -154,7 +154,9 @@ def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[s
     names = {"p50": "p50_ns", "p99": "p99_ns", "p99_9": "p99_9_ns", "max": "max_ns", "min": "min_ns"}
     latency = None
     if not test.is_bandwidth:
-        latency = {name: run_result[key] / ways / 1e3 for name, key in names.items()} | {"mean": seconds / count / ways * 1e6}
+        # A percentile is the end of a bucket, which may lie above the slowest.
+        latency = {name: min(run_result[key], run_result["max_ns"]) / ways / 1e3 for name, key in names.items()}
+        latency["mean"] = seconds / count / ways * 1e6
     return {
         "count": count, "seconds": seconds, "bytes_per_s": size * count * ways / seconds, "messages_per_s": count * ways / seconds,
         "latency_us": latency, "right": run_result["right"],
@@ -230,7 +232,8 @@ def _line(row: dict[str, Any]) -> str:
     test = Measurement(row["test"])
     text = f"{test.words:14} {size_text(row['message_bytes']):>8}  "
     if test.is_bandwidth:
-        text += f"{rate_text(row['bytes_per_s']):>30}  {row['messages_per_s']:>13,.0f} messages/s"
+        rate = row["messages_per_s"]
+        text += f"{rate_text(row['bytes_per_s']):>30}  {f'{rate:,.0f}' if rate >= 100 else f'{rate:.3g}':>13} messages/s"
     else:
         latency = row["latency_us"]
         text += f"p50 {latency['p50']:.3f}  p99 {latency['p99']:.3f}  p99.9 {latency['p99_9']:.3f}  max {latency['max']:.3f} us"

@@ -59,7 +59,7 @@ def this_system() -> System:
     try:
         version = str(native().ucx_version())
     except NotDone as error:
-        problem = str(error)
+        problem = str(error).removesuffix(f" {INSTALL}")
     tools = find_tools()
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return System(

@@ -44,6 +44,7 @@ def listen(address: str, port: int, token: int) -> socket.socket:
 
 def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, sessions: int = 0) -> None:
     """Session after session, until a signal comes or so many were served. What goes wrong in one ends that one."""
+    native()  # before anybody is told that this is ready
     address, port = listener.getsockname()[:2]
     with StopSignals() as stop:
         say(f"ready: bench at {address} port {port}")
