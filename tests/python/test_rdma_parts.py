@@ -15,7 +15,7 @@ from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
 from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
-from nanet.rdma.require import Require, check_path, unmet
+from nanet.rdma.require import Require, refusals
 from nanet.report import write_report
 
 FLAGS = "--enable-mt --with-verbs --with-cuda"
@@ -78,20 +78,14 @@ def path_of(sided: str, *transports: str) -> dict[str, Any]:
     return {"sided": sided, "text": "the path", "lanes": [{"transport": one, "device": "d"} for one in transports]}
 
 
-def test_requirements_hold_only_where_the_path_proves_them() -> None:
-    mapped, emulated, hardware = path_of("one_sided", "posix", "tcp"), path_of("emulated", "tcp"), path_of("one_sided", "rc_mlx5")
-    for path in (mapped, emulated, hardware, path_of("not_known", "posix")):
-        assert unmet(path, None) is None
-        for never in (Require.ZERO_COPY, Require.GPUDIRECT):
-            assert unmet(path, never)
-    assert unmet(mapped, Require.ONE_SIDED) is None
-    assert unmet(hardware, Require.ONE_SIDED) is None
-    assert unmet(emulated, Require.ONE_SIDED)
-    assert unmet(path_of("not_known", "posix"), Require.ONE_SIDED)
-    assert "no lane of RDMA hardware" in str(unmet(mapped, Require.RDMA))
-    assert "cannot prove" in str(unmet(hardware, Require.RDMA))
-    with pytest.raises(rdma.NotDone, match=r"the path is not one-sided \(it is the path\)"):
-        check_path(emulated, Require.ONE_SIDED)
+def test_a_path_that_is_not_as_required_is_told_from_other_refusals() -> None:
+    refusal = "the way to h port 1 is not RDMA (tcp/lo) name other transports, or do not require it"
+    with pytest.raises(rdma.NotDone, match="is not RDMA"), refusals(Require.RDMA):
+        raise SetupError(refusal)
+    with pytest.raises(SetupError, match="is not RDMA"), refusals(None):
+        raise SetupError(refusal)
+    with pytest.raises(SetupError, match="no answer"), refusals(Require.RDMA):
+        raise SetupError("no answer from h port 1 (nothing) see")
 
 
 def test_places() -> None:
@@ -332,7 +326,7 @@ def row(measurement: Measurement, size: int, ratio: float | None) -> dict[str, A
     )
     return {
         "test": str(measurement), "message_bytes": size, "depth": 32 if bandwidth else 1, "count": 1000, "bytes_per_s": rate,
-        "messages_per_s": rate / size, "latency_us": latency, "right": True, "peer": peer, "ratio_to_peer": ratio, "rounds": [],
+        "messages_per_s": rate / size, "latency_us": latency, "right": True, "way": "copied by this CPU", "peer": peer, "ratio_to_peer": ratio, "rounds": [],
     }  # fmt: skip
 
 

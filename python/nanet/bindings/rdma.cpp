@@ -20,16 +20,31 @@ namespace {
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-constexpr std::array<std::pair<std::string_view, rdma::RegionKind>, 2> MEMORY_KINDS{{
+// The library refuses to make what it can only be given, and says why.
+constexpr std::array<std::pair<std::string_view, rdma::RegionKind>, 5> MEMORY_KINDS{{
     {"shared", rdma::RegionKind::host_shared},
     {"host", rdma::RegionKind::host},
+    {"cuda", rdma::RegionKind::cuda_device},
+    {"cuda-pinned", rdma::RegionKind::cuda_pinned},
+    {"cuda-managed", rdma::RegionKind::cuda_managed},
+}};
+constexpr std::array<std::pair<std::string_view, rdma::Require>, 5> REQUIREMENTS{{
+    {"", rdma::Require::anything},
+    {"one-sided", rdma::Require::one_sided},
+    {"rdma", rdma::Require::rdma},
+    {"zero-copy", rdma::Require::zero_copy},
+    {"gpudirect", rdma::Require::gpudirect},
 }};
 constexpr std::array<std::string_view, 3> SIDED{"one_sided", "emulated", "not_known"};
 
-nb::list memory_kinds() {
-  nb::list names;
-  for (const auto& [name, kind] : MEMORY_KINDS) names.append(name);
-  return names;
+template <typename Table>
+auto value_of(const Table& table, const std::string& name, const std::string& problem) {
+  std::string known;
+  for (const auto& [text, value] : table) {
+    if (text == name) return value;
+    known += (known.empty() ? "" : ", ") + std::string(text);
+  }
+  throw SetupError(problem, "there are: " + known, "name one of these");
 }
 
 rdma::WorkerConfig worker_config(const nb::dict& dict) { return {.transports = get<std::string>(dict, "transports")}; }
@@ -76,7 +91,7 @@ void bind_connection(nb::module_& module) {
   nb::class_<Initiator>(module, "Connection", "To one region of one target. Calls return the name of a status, ok or why not.")
       .def(
           "__init__", [](Initiator* self, const nb::dict& config) { new (self) Initiator(config); }, nb::arg("config"),
-          "transports, address, port, region, token, timeout_ms, chunk_bytes, depth, require_one_sided.")
+          "transports, address, port, region, token, timeout_ms, chunk_bytes, depth, require (empty: nothing).")
       .def("put", &put, nb::arg("offset_bytes"), nb::arg("data"),
            "Returns when data (uint8) may be changed; flush tells that it is there.")
       .def("get", &get_into, nb::arg("offset_bytes"), nb::arg("data"), "Fills data (uint8).")
@@ -89,21 +104,31 @@ void bind_connection(nb::module_& module) {
       .def_prop_ro(
           "path", [](const Initiator& self) { return path_dict(self.connection.path()); }, "lanes, sided, text.")
       .def_prop_ro(
+          "ways", [](const Initiator& self) { return ways_list(self.connection.ways()); }, "operation, bytes, text of each.")
+      .def_prop_ro(
           "error", [](const Initiator& self) { return self.connection.error(); }, "UCX's own word, empty before.");
 }
 
 }  // namespace
 
-rdma::RegionKind memory_kind(const std::string& name) {
-  std::string known;
-  for (const auto& [text, kind] : MEMORY_KINDS) {
-    if (text == name) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(text);
+nb::list ways_list(const std::vector<rdma::Way>& ways) {
+  nb::list list;
+  for (const rdma::Way& way : ways) {
+    nb::dict one;
+    one["operation"] = way.operation == rdma::Way::Operation::put ? "put" : "get";
+    one["bytes"] = way.bytes;
+    one["text"] = way.text;
+    list.append(one);
   }
-  throw SetupError("no region can be of memory '" + name + "'", "this build has: " + known, "name one of these");
+  return list;
+}
+
+rdma::RegionKind memory_kind(const std::string& name) {
+  return value_of(MEMORY_KINDS, name, "no region can be of memory '" + name + "'");
 }
 
 rdma::ConnectionConfig connection_config(const nb::dict& dict) {
+  const auto require = get<std::string>(dict, "require");
   return {.address = get<std::string>(dict, "address"),
           .port = get<std::uint16_t>(dict, "port"),
           .region = get<std::string>(dict, "region"),
@@ -111,7 +136,7 @@ rdma::ConnectionConfig connection_config(const nb::dict& dict) {
           .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
           .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),
           .depth = get<std::uint32_t>(dict, "depth"),
-          .require = get<bool>(dict, "require_one_sided") ? rdma::Require::one_sided : rdma::Require::anything};
+          .require = value_of(REQUIREMENTS, require, "'" + require + "' cannot be required of a path")};
 }
 
 nb::dict path_dict(const rdma::Path& path) {
@@ -125,6 +150,7 @@ nb::dict path_dict(const rdma::Path& path) {
   nb::dict dict;
   dict["lanes"] = lanes;
   dict["sided"] = SIDED[static_cast<std::size_t>(path.sided)];
+  dict["gpudirect"] = path.gpudirect();
   dict["text"] = path.text();
   return dict;
 }
@@ -153,7 +179,6 @@ Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)), co
 NB_MODULE(_rdma, module) {
   module.doc() = "Remote memory through UCX. Use it through nanet.rdma.";
   module.def("ucx_version", &rdma::ucx_version, "Of the library that is loaded.");
-  module.def("memory_kinds", &memory_kinds, "What memory a region can be of.");
   bind_target(module);
   bind_connection(module);
   bind_rank(module);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "nanet/rdma/connection.hpp"
 #include "nanet/rdma/region.hpp"
@@ -29,6 +30,7 @@ struct Initiator {
 
 rdma::RegionKind memory_kind(const std::string& name);  // throws SetupError where this library lacks it
 rdma::ConnectionConfig connection_config(const nanobind::dict& dict);
+nanobind::list ways_list(const std::vector<rdma::Way>& ways);
 nanobind::dict path_dict(const rdma::Path& path);
 
 // Serves for a while. Spinning: the core is busy all the time, and what the transports leave to this CPU is done at once.

@@ -35,6 +35,7 @@ class Rank {
   }
 
   nb::dict path() { return path_dict(connection().path()); }
+  nb::list ways() { return ways_list(connection().ways()); }
   const std::string& error() { return connection().error(); }
 
   void serve(std::uint32_t milliseconds, bool spin) {
@@ -121,6 +122,7 @@ void bind_rank(nb::module_& module) {
       .def("connect", &Rank::connect, nb::arg("config"), "As of Connection; the other side has to serve meanwhile.")
       .def("close", &Rank::close, "The connection; the other side has to serve meanwhile.")
       .def_prop_ro("path", &Rank::path)
+      .def_prop_ro("ways", &Rank::ways)
       .def_prop_ro("error", &Rank::error)
       .def("serve", &Rank::serve, nb::arg("milliseconds"), nb::arg("spin"))
       .def("stream", &Rank::stream, nb::arg("is_put"), nb::arg("bytes"), nb::arg("count"), nb::arg("depth"), nb::arg("batch"))

@@ -59,7 +59,9 @@ def serve(
     memory: Annotated[
         str,
         typer.Option(
-            "--memory", metavar="KIND", help="shared: mapped by processes of this machine; host: locked, for RDMA hardware."
+            "--memory",
+            metavar="KIND",
+            help="shared: mapped by processes of this machine; host: locked, for RDMA hardware; a GPU's is refused.",
         ),
     ] = "shared",
     transports: Transports = "",
@@ -269,4 +271,6 @@ def _report(result: dict[str, Any], what: str, json_file: Path | None) -> None:
 
     results.write_json(json_file, result)
     say(f"path: {result['path']['text']}")
+    for way in result["ways"]:
+        say(f"way of a {way['operation']} of {units.size_text(way['bytes'])}: {way['text']}")
     say(f"{what}: {units.both_text(result['bytes'])} in {result['seconds']:.3f} s, {units.rate_text(result['bytes_per_s'])}")

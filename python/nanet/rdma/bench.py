@@ -159,7 +159,7 @@ def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[s
         latency["mean"] = seconds / count / ways * 1e6
     return {
         "count": count, "seconds": seconds, "bytes_per_s": size * count * ways / seconds, "messages_per_s": count * ways / seconds,
-        "latency_us": latency, "right": run_result["right"],
+        "latency_us": latency, "right": run_result["right"], "way": run_result["way"],
     }  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _medians(
         "test": str(test), "message_bytes": size, "depth": depth, "count": ours[-1]["count"],
         "bytes_per_s": median(ours, "bytes_per_s"), "messages_per_s": median(ours, "messages_per_s"),
         "latency_us": {name: median(latencies, name) for name in latencies[0]} if latencies else None,
-        "right": all(one["right"] for one in ours), "peer": None, "ratio_to_peer": None, "rounds": [dict(one) for one in ours],
+        "right": all(one["right"] for one in ours), "way": ours[-1]["way"], "peer": None, "ratio_to_peer": None, "rounds": [dict(one) for one in ours],
     }  # fmt: skip
     if theirs:
         row["peer"] = {key: median(theirs, key) for key in ("bytes_per_s", "messages_per_s", "p50_us", "mean_us")} | {

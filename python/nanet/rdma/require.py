@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can require of the path to a target. A requirement holds only where the path proves it; there is no benefit of the doubt."""
+"""What a user can require of the path to a target. The library decides, when it connects; there is no benefit of the doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
 
 from nanet.rdma import NotDone
 
+REFUSAL = "the way to "  # how the library begins when a path is not what was required
+
 
 class Require(StrEnum):
-    """Requirements on the path."""
+    """Requirements on the path: Require in include/nanet/rdma/connection.hpp."""
 
     ONE_SIDED = "one-sided"
     RDMA = "rdma"
@@ -19,22 +21,14 @@ class Require(StrEnum):
     GPUDIRECT = "gpudirect"
 
 
-def check_path(path: Mapping[str, Any], require: Require | None) -> None:
-    """Raises NotDone unless the path (as nanet._rdma tells it) proves what is required."""
-    why = unmet(path, require)
-    if why is not None:
-        raise NotDone(f"the path is not {require} ({why}) name other transports, or do not require it")
+@contextlib.contextmanager
+def refusals(require: Require | None) -> Iterator[None]:
+    """Around the making of a connection: a path that is not as required is not done, where any other refusal is SetupError."""
+    from nanet._core import SetupError
 
-
-def unmet(path: Mapping[str, Any], require: Require | None) -> str | None:
-    """Why a requirement is not met, or not provable; None: it is met."""
-    text = path["text"]
-    if require is None:
-        return None
-    if require is Require.ONE_SIDED:
-        return None if path["sided"] == "one_sided" else f"it is {text}"
-    if require is Require.GPUDIRECT:
-        return f"the memory of both sides is the host's; the path is {text}"
-    if not any(lane["transport"].startswith(("rc", "dc")) for lane in path["lanes"]):
-        return f"it is {text}: no lane of RDMA hardware, rc or dc, is in it"
-    return f"it is {text}, but this version cannot prove which lane a transfer takes"
+    try:
+        yield
+    except SetupError as error:
+        if require is None or not str(error).startswith(REFUSAL):
+            raise
+        raise NotDone(str(error)) from None

@@ -18,7 +18,7 @@ from nanet.bench.sockperf import end
 from nanet.rdma import NotDone, native
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
-from nanet.rdma.require import Require, check_path
+from nanet.rdma.require import Require, refusals
 from nanet.rdma.responder import REGION, memory_problem, rank_config
 from nanet.rdma.tokens import VARIABLE
 
@@ -66,16 +66,16 @@ class Session:
         self.target_ucx_version = str(hello["ucx_version"])
         self._rank = native().Rank(rank_config(own_address, size_max, memory, transports, token))
 
-        def connection(place: str, port: int) -> dict[str, Any]:
+        def connection(place: str, port: int, wanted: str) -> dict[str, Any]:
             return {
                 "transports": transports, "address": place, "port": port, "region": REGION, "token": token,
-                "timeout_ms": max(1, round(timeout_s * 1000)), "chunk_bytes": size_max, "depth": depth, "require_one_sided": False,
+                "timeout_ms": max(1, round(timeout_s * 1000)), "chunk_bytes": size_max, "depth": depth, "require": wanted,
             }  # fmt: skip
 
-        self._rank.connect(connection(address, int(hello["port"])))
+        with refusals(require):
+            self._rank.connect(connection(address, int(hello["port"]), require or ""))
         self.path = self._rank.path
-        check_path(self.path, require)
-        self._ask(do="connect", connection=connection(own_address, self._rank.port))
+        self._ask(do="connect", connection=connection(own_address, self._rank.port, ""))
 
     def measure(self, test: Measurement, size: int, *, depth: int, batch: int, count: int, duration_s: float) -> dict[str, Any]:
         """One run of `count` transfers (0: as many as last duration_s) after a warm-up, and whether the bytes are right."""
@@ -84,7 +84,7 @@ class Session:
             count = self._count_for(test, size, depth, batch, duration_s)
         else:
             self._run(test, size, depth, batch, max(1, count // 10))
-        return self._run(test, size, depth, batch, count) | {"right": self._is_right(test, size)}
+        return self._run(test, size, depth, batch, count) | {"right": self._is_right(test, size), "way": self._way(test, size)}
 
     def rest(self) -> None:
         """The other side sleeps until it is asked again: nothing of ours takes a core meanwhile."""
@@ -111,6 +111,14 @@ class Session:
         if test is Measurement.PUT_BANDWIDTH:
             return there == size
         return there >= size - 1 and int(self._rank.check(True, size, OTHER_SEED)) >= size - 1
+
+    def _way(self, test: Measurement, size: int) -> str | None:
+        """What UCX said of the way of transfers of this size class (a power of two)."""
+        operation = "put" if test.is_put else "get"
+        for way in self._rank.ways:
+            if way["operation"] == operation and int(way["bytes"]).bit_length() == size.bit_length():
+                return str(way["text"])
+        return None
 
     def _count_for(self, test: Measurement, size: int, depth: int, batch: int, duration_s: float) -> int:
         """How many last so long. Runs, each of four times as many, until one is long enough to tell; that is the warm-up too.

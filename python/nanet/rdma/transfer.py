@@ -16,7 +16,7 @@ import numpy as np
 from nanet import results
 from nanet._core import SetupError
 from nanet.rdma import NotDone, native
-from nanet.rdma.require import Require, check_path
+from nanet.rdma.require import Require, refusals
 from nanet.signals import StopSignals
 
 SLICE_BYTES = 16 << 20  # of the file at a time; a signal is seen between two
@@ -48,12 +48,12 @@ def parse_remote(text: str) -> tuple[str, int]:
 
 def connect(remote: Remote) -> Any:
     """A connection whose path is as required. Raises SetupError and NotDone."""
-    connection = native().Connection({
-        "address": remote.address, "port": remote.port, "region": remote.region, "token": remote.token, "transports": remote.transports,
-        "timeout_ms": remote.timeout_ms, "chunk_bytes": remote.chunk_bytes, "depth": remote.depth, "require_one_sided": False,
-    })  # fmt: skip
-    check_path(connection.path, remote.require)
-    return connection
+    with refusals(remote.require):
+        return native().Connection({
+            "transports": remote.transports, "require": remote.require or "", "address": remote.address, "port": remote.port,
+            "region": remote.region, "token": remote.token, "timeout_ms": remote.timeout_ms, "chunk_bytes": remote.chunk_bytes,
+            "depth": remote.depth,
+        })  # fmt: skip
 
 
 def put(remote: Remote, file: Path, offset_bytes: int = 0) -> dict[str, Any]:
@@ -110,6 +110,7 @@ def _moved(
         status = one(at, buffer[: min(SLICE_BYTES, size - at)])
         if status != "ok":
             _fail(connection, status, remote)
+    ways = connection.ways
     status = connection.close()
     if status != "ok":
         _fail(connection, status, remote)
@@ -121,6 +122,7 @@ def _moved(
         "seconds": seconds,
         "bytes_per_s": size / seconds,
         "path": path,
+        "ways": ways,
         "require": remote.require,
         "ucx_version": native().ucx_version(),
     }

@@ -115,9 +115,9 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
         rate = row["bytes_per_s"]
         body.append([
             row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), f"{rate / 1e9:.4g}", f"{rate / 2**30:.4g}",
-            number(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG",
+            number(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
-    columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes"]
+    columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
     return (
         f'<div class="wide">{table(columns, body, numbers=range(1, 9), styles=styles)}</div>'
         if body
