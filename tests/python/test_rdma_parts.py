@@ -116,6 +116,23 @@ def test_the_peers_output() -> None:
         perftest.parse("", "", 8)
 
 
+def test_the_peer_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = iter(["once", "twice", {"count": 1}])
+
+    def one(*_: object) -> object:
+        now = next(said)
+        if isinstance(now, str):
+            raise rdma.NotDone(now)
+        return now
+
+    monkeypatch.setattr(perftest.Perftest, "_run", one)
+    peer = perftest.Perftest(tools.Tools(Path("."), {}), "1.22.0", "", None, None)
+    assert peer.run(Measurement.PUT_LATENCY, 8, depth=1, count=1, timeout_s=1.0) == {"count": 1}
+    said = iter(["a", "b", "the third"])
+    with pytest.raises(rdma.NotDone, match="the third"):
+        peer.run(Measurement.PUT_LATENCY, 8, depth=1, count=1, timeout_s=1.0)
+
+
 def test_ucx_info_that_does_not_run_is_a_finding(tmp_path: Path) -> None:
     assert tools.read_build(tools.Tools(tmp_path, {})).problem
     (tmp_path / "ucx_info").write_text("#!/bin/sh\necho cannot open shared object\n")
