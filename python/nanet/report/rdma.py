@@ -114,8 +114,8 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
             styles[len(body)] = "loss"
         rate = row["bytes_per_s"]
         body.append([
-            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), f"{rate / 1e9:.4g}", f"{rate / 2**30:.4g}",
-            number(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
+            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
+            _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
     columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
     return (
@@ -136,7 +136,7 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
             styles[len(body)] = "loss"
         body.append([
             row["test"][:3], _size(row["message_bytes"]), number(row["count"]),
-            *(f"{latency[name]:.3f}" for name in ("min", "p50", "p99", "p99_9", "max", "mean")), *_peer_cells(row, "p50_us", 1.0),
+            *(_short(latency[name]) for name in ("min", "p50", "p99", "p99_9", "max", "mean")), *_peer_cells(row, "p50_us", 1.0),
             "right" if row["right"] else "WRONG",
         ])  # fmt: skip
     columns = ["", "size", "times", "fastest \u00b5s", "p50 \u00b5s", "p99 \u00b5s", "p99.9 \u00b5s", "slowest \u00b5s", "mean \u00b5s",
@@ -151,7 +151,7 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:
     if row["peer"] is None:
         return ["\u2013", "\u2013"]
-    return [f"{row['peer'][key] / unit:.4g}", f"{row['ratio_to_peer']:.3f}"]
+    return [_short(row["peer"][key] / unit), f"{row['ratio_to_peer']:.3f}"]
 
 
 def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
@@ -170,6 +170,11 @@ def _notes(result: Mapping[str, Any]) -> list[str]:
         f"memory: {result['memory']} here, {result['target_memory']} at the target", *peer,
         f"cores: {result['core']} here, {result['target_core']} at the target; medians over rounds: {result['rounds']}", *result["notes"],
     ]  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """Four digits, and no exponent for what is measured."""
+    return number(value) if value >= 1000 else f"{value:.4g}"
 
 
 def _size(size_bytes: int) -> str:
