@@ -3,7 +3,8 @@
 """The last line of `make test`: how many tests ran, counted from CTest's log of the GoogleTest programs, from pytest's JUnit
 file, and from the log of test_gpu if the CUDA code was built. Exit 1 where a test failed or was skipped, or where one of them
 ran no test at all: an empty suite must not pass. Only on a machine without a GPU, or without what a link needs (privilege, a back-end),
-may tests not run. Those of links say `NOT RUN: a test of ... (why)`; the count and the first reason are said here."""
+may tests not run. Those of links say `NOT RUN: a test of ... (why)`, those in Python have a property `not_run`; the count and the first reason
+are said here."""
 
 import re
 import sys
@@ -17,7 +18,7 @@ class Tally:
     passed: int
     failed: int
     skipped: int
-    not_run: int = 0  # they passed for GoogleTest, and are not among those passed here
+    not_run: int = 0  # they passed for GoogleTest or pytest, and are not among those passed here
     why: str = ""
 
 
@@ -46,8 +47,8 @@ def main(arguments: list[str]) -> int:
         if gpu.not_run
         else ""
     )
-    if cxx.not_run:
-        note += f"; {cxx.not_run} tests not run: {cxx.why}"
+    if cxx.not_run or python.not_run:
+        note += f"; {cxx.not_run + python.not_run} tests not run: {cxx.why or python.why}"
     print(f"{passed} tests passed ({sides}), {failed} failed, {skipped} skipped{note}")
     empty = not cxx.passed or not python.passed or (gpu is not None and not gpu.passed and not gpu.not_run)
     return 1 if empty or failed or skipped else 0
@@ -66,11 +67,13 @@ def tally_gtest(log: str) -> Tally:
 
 def tally_pytest(junit: str) -> Tally:
     total = failed = skipped = 0
-    for suite in ElementTree.fromstring(junit).iter("testsuite"):
+    root = ElementTree.fromstring(junit)
+    for suite in root.iter("testsuite"):
         total += int(suite.get("tests", 0))
         failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
         skipped += int(suite.get("skipped", 0))
-    return Tally(passed=total - failed - skipped, failed=failed, skipped=skipped)
+    reasons = [one.get("value", "") for one in root.iter("property") if one.get("name") == "not_run"]
+    return Tally(total - failed - skipped - len(reasons), failed, skipped, len(reasons), reasons[0] if reasons else "")
 
 
 def tally_gpu(log: str) -> GpuTally:

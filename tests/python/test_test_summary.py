@@ -15,8 +15,12 @@ NOT_RUN = "[ RUN      ] Xdp.a\nNOT RUN: a test of AF_XDP (no BPF)\n[       OK ] 
 NOT_BUILT = "; CUDA code not built: GPU tests not run"
 
 
-def junit(tests: int, failures: int = 0, skipped: int = 0) -> str:
-    return f'<testsuites><testsuite errors="0" failures="{failures}" skipped="{skipped}" tests="{tests}" /></testsuites>'
+def junit(tests: int, failures: int = 0, skipped: int = 0, not_run: int = 0) -> str:
+    case = (
+        '<testcase name="test_put"><properties><property name="not_run" value="a test of RDMA (no UCX)"/></properties></testcase>'
+    )
+    head = f'<testsuite errors="0" failures="{failures}" skipped="{skipped}" tests="{tests}">'
+    return f"<testsuites>{head}{case * not_run}</testsuite></testsuites>"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,18 @@ def junit(tests: int, failures: int = 0, skipped: int = 0) -> str:
             junit(3),
             f"7 tests passed (4 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 1 tests not run: a test of AF_XDP (no BPF)",
             0,
+        ),
+        (
+            PASSED,
+            junit(5, not_run=2),
+            f"5 tests passed (2 C++, 3 Python), 0 failed, 0 skipped{NOT_BUILT}; 2 tests not run: a test of RDMA (no UCX)",
+            0,
+        ),
+        (
+            PASSED,
+            junit(2, not_run=2),
+            f"2 tests passed (2 C++, 0 Python), 0 failed, 0 skipped{NOT_BUILT}; 2 tests not run: a test of RDMA (no UCX)",
+            1,
         ),
         (PASSED + FAILED, junit(3), "5 tests passed (2 C++, 3 Python), 1 failed, 0 skipped" + NOT_BUILT, 1),
         (PASSED + SKIPPED, junit(3), "5 tests passed (2 C++, 3 Python), 0 failed, 1 skipped" + NOT_BUILT, 1),

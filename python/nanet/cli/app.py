@@ -34,6 +34,7 @@ from nanet.cli.options import (
     TopologyOption,
 )
 from nanet.cli.physics import physics
+from nanet.cli.rdma import rdma_app
 from nanet.cli.replay import replay
 from nanet.cli.soak import soak
 from nanet.cli.stencil import stencil
@@ -46,6 +47,7 @@ app = typer.Typer(
 emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
+app.add_typer(rdma_app, name="rdma")
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, gpu, links, page, physics
+from nanet.report import bench, demo, gpu, links, page, physics, rdma
 
 _MAKERS = {
     "demo": demo.make,
@@ -19,6 +19,7 @@ _MAKERS = {
     "bench rings --finder": bench.make_finders,
     "bench gpu": gpu.make_gpu,
     "physics": physics.make_physics,
+    "rdma bench": rdma.make_rdma,
 }
 
 

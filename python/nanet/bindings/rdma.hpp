@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nanet._rdma gives to Python: the two sides, each with a worker of its own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nanet/rdma/connection.hpp"
+#include "nanet/rdma/region.hpp"
+#include "nanet/rdma/target.hpp"
+#include "nanet/rdma/worker.hpp"
+
+namespace nanet::bindings {
+
+struct Exposed {
+  explicit Exposed(const nanobind::dict& config);  // throws SetupError
+  rdma::Worker worker;
+  rdma::Region region;
+  rdma::Target target;
+};
+
+struct Initiator {
+  explicit Initiator(const nanobind::dict& config);  // throws SetupError
+  rdma::Worker worker;
+  rdma::Connection connection;
+};
+
+rdma::RegionKind memory_kind(const std::string& name);  // throws SetupError where this library lacks it
+rdma::ConnectionConfig connection_config(const nanobind::dict& dict);
+nanobind::list ways_list(const std::vector<rdma::Way>& ways);
+nanobind::dict path_dict(const rdma::Path& path);
+
+// Serves for a while. Spinning: the core is busy all the time, and what the transports leave to this CPU is done at once.
+void serve_for(rdma::Worker& worker, std::uint32_t milliseconds, bool spin);
+
+void bind_rank(nanobind::module_& module);
+
+}  // namespace nanet::bindings

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands below `nanet rdma`. Exit code 1: it was not done, or the path is not what was required; 2: it could not be begun."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nanet.cli.options import CsvFile, JsonFile, Out
+from nanet.rdma import NotDone
+from nanet.rdma.measurement import Measurement
+from nanet.rdma.require import Require
+
+rdma_app = typer.Typer(
+    no_args_is_help=True,
+    help="Remote memory through UCX: expose a region, write and read it, measure it, check the machine for it.",
+)
+
+
+class Peer(StrEnum):
+    """What else is measured."""
+
+    UCX_PERFTEST = "ucx_perftest"
+
+
+Region = Annotated[str, typer.Option("--region", metavar="NAME", help="Name that the region is exposed under.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file", metavar="FILE", help="The token, 1 to 16 hexadecimal digits; else NANET_RDMA_TOKEN of the environment."
+    ),
+]
+Transports = Annotated[
+    str, typer.Option("--transports", metavar="LIST", help="As UCX_TLS, such as tcp; both sides alike. Empty: UCX chooses.")
+]
+Requirement = Annotated[Require | None, typer.Option("--require", help="Exit 1 unless the path proves it.")]
+Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Where in the region.")]
+TimeoutMs = Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of the set-up and of each operation.")]
+Chunk = Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Transfers are cut into these.")]
+Depth = Annotated[int, typer.Option("--depth", min=1, max=65536, help="Chunks under way at once, at most.")]
+
+
+@rdma_app.command("serve")
+def serve(
+    region: Region,
+    size: Annotated[str, typer.Option("--size", metavar="SIZE", help="Such as 64KiB, 1GiB or 1GB.")],
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="ADDRESS[:PORT]", help="Where; elsewhere than on loopback a token is needed.")
+    ] = "127.0.0.1",
+    read: Annotated[bool, typer.Option("--read", help="Others may read it.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Others may write it.")] = False,
+    token_file: TokenFile = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            metavar="KIND",
+            help="shared: mapped by processes of this machine; host: locked, for RDMA hardware; a GPU's is refused.",
+        ),
+    ] = "shared",
+    transports: Transports = "",
+    spin: Annotated[
+        bool, typer.Option("--spin", help="Never sleep: quicker where this CPU must take part, one core busy.")
+    ] = False,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.0, help="0: until SIGINT or SIGTERM.")] = 0.0,
+    json_file: JsonFile = None,
+) -> None:
+    """Expose a region of zeros, until it is stopped."""
+    with exit_codes():
+        from nanet import results
+        from nanet.rdma import serve as serving
+        from nanet.rdma import tokens, units
+
+        address, port = _listen_place(listen)
+        exposure = serving.Exposure(
+            region, units.parse_size(size), read, write, address, port, tokens.read_token(token_file), memory, transports, spin
+        )
+        result = serving.serve(exposure, say, duration)
+        results.write_json(json_file, result)
+        say(f"served for {result['elapsed_s']:.1f} s; {result['refused']} refused")
+
+
+@rdma_app.command("put")
+def put(
+    file: Annotated[Path, typer.Argument(help="All of it is written to the region.")],
+    to: Annotated[str, typer.Option("--to", metavar="HOST:PORT", help="Where the target listens.")],
+    region: Region,
+    offset: Offset = "0",
+    token_file: TokenFile = None,
+    require: Requirement = None,
+    transports: Transports = "",
+    timeout_ms: TimeoutMs = 10_000,
+    chunk: Chunk = "1MiB",
+    depth: Depth = 8,
+    json_file: JsonFile = None,
+) -> None:
+    """Write FILE to a remote region; done means that the bytes are in the target's memory."""
+    with exit_codes():
+        from nanet.rdma import transfer, units
+
+        remote = _remote(to, region, token_file, require, transports, timeout_ms, chunk, depth)
+        _report(transfer.put(remote, file, units.parse_size(offset)), f"put {file}", json_file)
+
+
+@rdma_app.command("get")
+def get(
+    file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
+    source: Annotated[str, typer.Option("--from", metavar="HOST:PORT", help="Where the target listens.")],
+    region: Region,
+    offset: Offset = "0",
+    size: Annotated[str | None, typer.Option("--size", metavar="SIZE", help="By default to the end of the region.")] = None,
+    token_file: TokenFile = None,
+    require: Requirement = None,
+    transports: Transports = "",
+    timeout_ms: TimeoutMs = 10_000,
+    chunk: Chunk = "1MiB",
+    depth: Depth = 8,
+    json_file: JsonFile = None,
+) -> None:
+    """Read a remote region, or a part of it, into FILE."""
+    with exit_codes():
+        from nanet.rdma import transfer, units
+
+        remote = _remote(source, region, token_file, require, transports, timeout_ms, chunk, depth)
+        size_bytes = None if size is None else units.parse_size(size)
+        _report(transfer.get(remote, file, units.parse_size(offset), size_bytes), f"got {file}", json_file)
+
+
+@rdma_app.command("bench")
+def bench(
+    test: Annotated[list[Measurement] | None, typer.Option("--test", help="Only this one; again for more.")] = None,
+    smallest: Annotated[str, typer.Option("--smallest", metavar="SIZE", help="First size of the sweep.")] = "8",
+    largest: Annotated[str, typer.Option("--largest", metavar="SIZE", help="Last size of the sweep.")] = "1GiB",
+    factor: Annotated[float, typer.Option("--factor", help="From one size to the next; 64 KiB and 1 MiB are always there.")] = 4.0,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", metavar="SIZE", help="This one instead of a sweep; again for more.")
+    ] = None,
+    bench_depth: Annotated[int, typer.Option("--depth", min=1, max=65536, help="Transfers under way at once, for bandwidth.")] = 32,
+    batch: Annotated[int, typer.Option("--batch", min=0, help="A flush after so many transfers; 0: after the last.")] = 0,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.001, help="Of each run.")] = 0.2,
+    iterations: Annotated[int, typer.Option("--iterations", min=0, help="Transfers of each run, instead of --duration.")] = 0,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="Medians over so many; by default 5 with --peer, else 1.")
+    ] = None,
+    memory: Annotated[str, typer.Option("--memory", metavar="KIND", help="Of this side, as of nanet rdma serve.")] = "shared",
+    target_memory: Annotated[str, typer.Option("--target-memory", metavar="KIND", help="Of the other side.")] = "shared",
+    transports: Annotated[
+        str | None,
+        typer.Option(
+            "--transports", metavar="LIST", help="As UCX_TLS, for ours and the peer; by default shm,tcp, with --target UCX chooses."
+        ),
+    ] = None,
+    require: Requirement = None,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="HOST:PORT", help="A nanet rdma bench --serve; by default a process here.")
+    ] = None,
+    serve_at: Annotated[
+        str | None,
+        typer.Option("--serve", metavar="ADDRESS[:PORT]", help="Measure nothing: be the other side, until it is stopped."),
+    ] = None,
+    token_file: TokenFile = None,
+    peer: Annotated[Peer | None, typer.Option("--peer", help="Measure it too, in turns with ours, and print the ratios.")] = None,
+    timeout_ms: Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of each transfer and answer.")] = 60_000,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Bandwidth and latency of put and get against size, every byte checked."""
+    with exit_codes():
+        from nanet.rdma import bench as measuring
+        from nanet.rdma import responder, tokens, transfer, units
+
+        token = tokens.read_token(token_file)
+        if serve_at is not None:
+            responder.serve(responder.listen(*_listen_place(serve_at), token), token, say)
+            return
+        sizes = (
+            tuple(map(units.parse_size, size))
+            if size
+            else measuring.sweep(units.parse_size(smallest), units.parse_size(largest), factor)
+        )
+        options = measuring.BenchOptions(
+            tuple(test or Measurement), sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), memory, target_memory,
+            transports if transports is not None else "" if target else "shm,tcp", require, transfer.parse_remote(target) if target else None, token, peer is not None, timeout_ms / 1e3,
+        )  # fmt: skip
+        result = measuring.run(options, say)
+        _finish_bench(result, measuring.csv_rows(result), out, json_file, csv_file)
+    raise typer.Exit(0 if result["right"] else 1)
+
+
+@rdma_app.command("doctor")
+def doctor(json_file: JsonFile = None) -> None:
+    """What UCX, kernel and hardware of this machine can do for RDMA, and why not more."""
+    from nanet import results
+    from nanet.cli.text import doctor_table
+    from nanet.rdma import doctor as findings
+
+    result = findings.run()
+    results.write_json(json_file, result)
+    doctor_table(result["checks"])
+    raise typer.Exit(1 if result["state"] == "fail" else 0)
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """What was begun and not done is one line on standard error and exit code 1."""
+    try:
+        yield
+    except NotDone as error:
+        print(f"nanet: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def say(line: str) -> None:
+    """Prints a line at once."""
+    print(line, flush=True)
+
+
+def _listen_place(text: str) -> tuple[str, int]:
+    from nanet.rdma.transfer import parse_remote
+
+    has_port = (text.startswith("[") and "]:" in text) or text.count(":") == 1
+    return parse_remote(text if has_port else f"[{text.strip('[]')}]:0")
+
+
+def _remote(
+    place: str,
+    region: str,
+    token_file: Path | None,
+    require: Require | None,
+    transports: str,
+    timeout_ms: int,
+    chunk: str,
+    depth: int,
+) -> Any:
+    from nanet.rdma import tokens, transfer, units
+
+    address, port = transfer.parse_remote(place)
+    token = tokens.read_token(token_file)
+    return transfer.Remote(address, port, region, token, transports, timeout_ms, units.parse_size(chunk), depth, require)
+
+
+def _finish_bench(
+    result: dict[str, Any], rows: list[tuple[str, str, float, str]], out: Path, json_file: Path | None, csv_file: Path | None
+) -> None:
+    from nanet import results
+    from nanet.report import write_report
+
+    results.write_json(json_file, result)
+    results.append_csv(csv_file, "rdma", rows)
+    write_report(result, out / "rdma-bench.html")
+    for goal in result["goals"]:
+        say(f"{goal['goal']}: {goal['value']:.3f} ({goal['bound']} {goal['limit']:g}): {'met' if goal['met'] else 'not met'}")
+    if result["ratio_to_peer"] is not None:
+        say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {result['peer']['version']}): {result['ratio_to_peer']:.3f}")
+    for note in result["notes"]:
+        say(f"note: {note}")
+    say("every byte was right" if result["right"] else "WRONG BYTES: see the lines above")
+    say(f"report: {out / 'rdma-bench.html'}")
+
+
+def _report(result: dict[str, Any], what: str, json_file: Path | None) -> None:
+    from nanet import results
+    from nanet.rdma import units
+
+    results.write_json(json_file, result)
+    say(f"path: {result['path']['text']}")
+    for way in result["ways"]:
+        say(f"way of a {way['operation']} of {units.size_text(way['bytes'])}: {way['text']}")
+    say(f"{what}: {units.both_text(result['bytes'])} in {result['seconds']:.3f} s, {units.rate_text(result['bytes_per_s'])}")

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet rdma bench`: bandwidth and latency of put and get against size, beside ucx_perftest in the same run. docs/rdma.md says how.
+
+Figures are medians over the rounds; in each round ours and the peer's run one right after the other, in turns first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nanet import machine, results
+from nanet._core import SetupError
+from nanet.rdma import NotDone, native, perftest
+from nanet.rdma.control import Control
+from nanet.rdma.measurement import Measurement
+from nanet.rdma.require import Require
+from nanet.rdma.session import Session, own_responder
+from nanet.rdma.units import rate_text, size_text
+from nanet.signals import StopSignals
+
+ALWAYS = (64 << 10, 1 << 20)  # sizes that goals are set for
+UNDER_WAY_BYTES = 256 << 20  # at most: larger transfers have fewer at once
+GOAL_BANDWIDTH, GOAL_FROM_BYTES = 0.95, 64 << 10
+GOAL_LATENCY, GOAL_AT_BYTES = 1.1, 8
+SLOTS_MAX = 65536
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What is measured."""
+
+    tests: tuple[Measurement, ...] = tuple(Measurement)
+    sizes: tuple[int, ...] = ()
+    depth: int = 32
+    batch: int = 0
+    duration_s: float = 0.2
+    count: int = 0
+    rounds: int = 1
+    memory: str = "shared"
+    target_memory: str = "shared"
+    transports: str = "shm,tcp"
+    require: Require | None = None
+    target: tuple[str, int] | None = None  # None: a process of this machine
+    token: int = 0
+    peer: bool = False
+    timeout_s: float = 60.0
+
+
+def sweep(smallest: int, largest: int, factor: float) -> tuple[int, ...]:
+    """From the smallest, each `factor` times the one before, to the largest; with those that goals are set for. Raises SetupError."""
+    if not 1 <= smallest <= largest or not factor > 1.0:
+        text = f"sizes from {smallest} to {largest} by {factor:g} cannot be measured"
+        raise SetupError(f"{text} (1 byte and more, up, by a factor above 1) give such")
+    found = {largest, *(size for size in ALWAYS if smallest <= size <= largest)}
+    size = float(smallest)
+    while size <= largest:
+        found.add(round(size))
+        size = max(size * factor, size + 1)
+    return tuple(sorted(found))
+
+
+def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
+    """The result, as docs/json.md describes it. Raises SetupError and NotDone."""
+    if not options.sizes or not options.tests:
+        raise SetupError("nothing is measured (no size, or no test) give at least one of each")
+    if options.peer and options.target is not None:
+        raise SetupError("ucx_perftest is not measured against another machine (its server is not there) leave --target out")
+    native()  # before anything is started
+    plan = machine.plan_cores()
+    peer = perftest.find(options.transports, plan.engine, plan.emulator) if options.peer else None
+    before = os.sched_getaffinity(0)
+    with StopSignals() as stop, contextlib.ExitStack() as open_ends:
+        if plan.engine is not None:
+            machine.keep_to({plan.engine})
+            open_ends.callback(machine.keep_to, before)
+        session = _session(options, plan.emulator, open_ends)
+        say(f"path: {session.path['text']}")
+        measured = []
+        for test in options.tests:
+            for size in options.sizes:
+                measured.append(_point(options, session, peer, test, size, stop))
+                say(_line(measured[-1]))
+        session.end()
+        return _result(options, session, peer, plan, measured)
+
+
+def csv_rows(result: dict[str, Any]) -> list[tuple[str, str, float, str]]:
+    """Rows (case, name, value, unit) for results.append_csv."""
+    rows = []
+    for row in result["measurements"]:
+        case = f"{row['test']} {row['message_bytes']} bytes"
+        rows += [(case, "bandwidth", row["bytes_per_s"], "byte/s"), (case, "messages", row["messages_per_s"], "1/s")]
+        rows += [(case, f"latency_{name}", value, "us") for name, value in (row["latency_us"] or {}).items()]
+        if row["ratio_to_peer"] is not None:
+            rows.append((case, "ratio_to_peer", row["ratio_to_peer"], ""))
+    return rows
+
+
+def _session(options: BenchOptions, target_core: int | None, open_ends: contextlib.ExitStack) -> Session:
+    address, port, token = "127.0.0.1", 0, options.token
+    if options.target is None:
+        port, token = open_ends.enter_context(own_responder())
+    else:
+        address, port = options.target
+    control = open_ends.enter_context(Control.connect(address, port, options.timeout_s))
+    return Session(
+        control, address, token, size_max=max(options.sizes), memory=options.memory, target_memory=options.target_memory,
+        transports=options.transports, depth=min(options.depth, SLOTS_MAX), timeout_s=options.timeout_s,
+        target_core=target_core if options.target is None else None, own_address=control.own_address, require=options.require,
+    )  # fmt: skip
+
+
+def _point(
+    options: BenchOptions, session: Session, peer: perftest.Perftest | None, test: Measurement, size: int, stop: StopSignals
+) -> dict[str, Any]:
+    """One test at one size, all rounds."""
+    depth = max(1, min(options.depth, UNDER_WAY_BYTES // size)) if test.is_bandwidth else 1
+    count, ours, theirs = options.count, [], []
+
+    def measure() -> None:
+        nonlocal count
+        ours.append(
+            _figures(
+                test,
+                size,
+                session.measure(test, size, depth=depth, batch=options.batch, count=count, duration_s=options.duration_s),
+            )
+        )
+        count = ours[-1]["count"]
+
+    def measure_peer() -> None:
+        if peer is not None:
+            session.rest()
+            theirs.append(peer.run(test, size, depth=depth, count=count, timeout_s=options.timeout_s + 20 * options.duration_s))
+
+    for index in range(options.rounds):
+        if stop.wait(0.0):
+            raise NotDone("stopped by a signal (the measurement was not over) start again")
+        # The first has to be ours: it says how many transfers a run has.
+        for one in (measure, measure_peer) if index % 2 == 0 else (measure_peer, measure):
+            one()
+    return _medians(test, size, depth, ours, theirs)
+
+
+def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[str, Any]:
+    """Of one run. The latency of a put is half a round trip of the ping-pong."""
+    seconds, count = run_result["elapsed_ns"] / 1e9, run_result["count"]
+    ways = 2 if test is Measurement.PUT_LATENCY else 1
+    names = {"p50": "p50_ns", "p99": "p99_ns", "p99_9": "p99_9_ns", "max": "max_ns", "min": "min_ns"}
+    latency = None
+    if not test.is_bandwidth:
+        # A percentile is the end of a bucket, which may lie above the slowest.
+        latency = {name: min(run_result[key], run_result["max_ns"]) / ways / 1e3 for name, key in names.items()}
+        latency["mean"] = seconds / count / ways * 1e6
+    return {
+        "count": count, "seconds": seconds, "bytes_per_s": size * count * ways / seconds, "messages_per_s": count * ways / seconds,
+        "latency_us": latency, "right": run_result["right"], "way": run_result["way"],
+    }  # fmt: skip
+
+
+def _medians(
+    test: Measurement, size: int, depth: int, ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    def median(rows: Sequence[dict[str, Any]], key: str) -> float:
+        return float(statistics.median(row[key] for row in rows))
+
+    latencies = [one["latency_us"] for one in ours if one["latency_us"] is not None]
+    row = {
+        "test": str(test), "message_bytes": size, "depth": depth, "count": ours[-1]["count"],
+        "bytes_per_s": median(ours, "bytes_per_s"), "messages_per_s": median(ours, "messages_per_s"),
+        "latency_us": {name: median(latencies, name) for name in latencies[0]} if latencies else None,
+        "right": all(one["right"] for one in ours), "way": ours[-1]["way"], "peer": None, "ratio_to_peer": None, "rounds": [dict(one) for one in ours],
+    }  # fmt: skip
+    if theirs:
+        row["peer"] = {key: median(theirs, key) for key in ("bytes_per_s", "messages_per_s", "p50_us", "mean_us")} | {
+            "rounds": list(theirs)
+        }
+        row["ratio_to_peer"] = (
+            row["bytes_per_s"] / row["peer"]["bytes_per_s"]
+            if test.is_bandwidth
+            else row["latency_us"]["p50"] / row["peer"]["p50_us"]
+        )
+    return row
+
+
+def _result(
+    options: BenchOptions, session: Session, peer: perftest.Perftest | None, plan: machine.CorePlan, measured: list[dict[str, Any]]
+) -> dict[str, Any]:
+    def ratio(test: Measurement, size: int) -> float | None:
+        found = [row["ratio_to_peer"] for row in measured if (row["test"], row["message_bytes"]) == (test, size)]
+        return found[0] if found else None
+
+    return results.base("rdma bench") | {
+        "path": session.path, "require": options.require, "transports": options.transports,
+        "memory": options.memory, "target_memory": options.target_memory,
+        "depth": options.depth, "batch": options.batch, "duration_s": options.duration_s, "rounds": options.rounds,
+        "core": plan.engine, "target_core": plan.emulator if options.target is None else None,
+        "ucx_version": native().ucx_version(), "target_ucx_version": session.target_ucx_version,
+        "peer": {"name": "ucx_perftest", "version": peer.version} if peer else None,
+        "ratio_to_peer": ratio(Measurement.PUT_BANDWIDTH, 1 << 20),
+        "right": all(row["right"] for row in measured),
+        "measurements": measured, "goals": goals(measured),
+        "notes": [plan.note] if plan.note else [],
+    }  # fmt: skip
+
+
+def goals(measured: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What has to be reached, of what was measured: the worst ratio of each bandwidth from 64 KiB on, and of each latency at 8 B."""
+    found: list[dict[str, Any]] = []
+    for test in Measurement:
+        low, high = (GOAL_FROM_BYTES, 1 << 62) if test.is_bandwidth else (GOAL_AT_BYTES, GOAL_AT_BYTES)
+        ratios = [row["ratio_to_peer"] for row in measured if row["test"] == test and low <= row["message_bytes"] <= high]
+        ratios = [one for one in ratios if one is not None]
+        if not ratios:
+            continue
+        value = min(ratios) if test.is_bandwidth else max(ratios)
+        limit = GOAL_BANDWIDTH if test.is_bandwidth else GOAL_LATENCY
+        found.append({
+            "goal": f"{test.words}, {'64 KiB and above, worst' if test.is_bandwidth else '8 B, p50'}, over ucx_perftest's",
+            "value": value, "bound": "at least" if test.is_bandwidth else "at most", "limit": limit,
+            "met": value >= limit if test.is_bandwidth else value <= limit,
+        })  # fmt: skip
+    return found
+
+
+def _line(row: dict[str, Any]) -> str:
+    test = Measurement(row["test"])
+    text = f"{test.words:14} {size_text(row['message_bytes']):>8}  "
+    if test.is_bandwidth:
+        rate = row["messages_per_s"]
+        text += f"{rate_text(row['bytes_per_s']):>30}  {f'{rate:,.0f}' if rate >= 100 else f'{rate:.3g}':>13} messages/s"
+    else:
+        latency = row["latency_us"]
+        text += f"p50 {latency['p50']:.3f}  p99 {latency['p99']:.3f}  p99.9 {latency['p99_9']:.3f}  max {latency['max']:.3f} us"
+    if row["peer"] is not None:
+        theirs = rate_text(row["peer"]["bytes_per_s"]) if test.is_bandwidth else f"p50 {row['peer']['p50_us']:.3f} us"
+        text += f"   ucx_perftest {theirs}, ratio {row['ratio_to_peer']:.3f}"
+    return text + ("" if row["right"] else "   BYTES ARE WRONG")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The side of `nanet rdma bench` that is measured against: it has the remote region, and does what the other side asks for, one after the other.
+
+As a program (python -m nanet.rdma.responder) it serves one session, for a benchmark within one machine: that starts it, and it ends with it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from nanet._core import SetupError
+from nanet.machine import keep_to, read_text
+from nanet.rdma import NotDone, native
+from nanet.rdma.control import Control
+from nanet.rdma.serve import is_loopback
+from nanet.rdma.tokens import VARIABLE, read_token
+from nanet.signals import StopSignals
+
+REGION = "bench"
+TURN_MS = 20
+FIRST_WORD_S, CONNECT_S = 10.0, 30.0
+
+
+def listen(address: str, port: int, token: int) -> socket.socket:
+    """The control socket. Without a token on loopback only. Raises SetupError."""
+    if token == 0 and not is_loopback(address):
+        raise SetupError(
+            f"no benchmark is served at {address} without a token (whoever reaches the port could use it) give --token-file"
+        )
+    try:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address, port), family=family, backlog=1)
+    except OSError as error:
+        raise SetupError(
+            f"cannot listen on {address} port {port} ({error.strerror}) choose an address of this machine and a free port"
+        ) from None
+
+
+def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, sessions: int = 0) -> None:
+    """Session after session, until a signal comes or so many were served. What goes wrong in one ends that one."""
+    native()  # before anybody is told that this is ready
+    address, port = listener.getsockname()[:2]
+    with StopSignals() as stop:
+        say(f"ready: bench at {address} port {port}")
+        listener.settimeout(TURN_MS / 1000)
+        served = 0
+        while not stop.wait(0.0) and not 0 < sessions <= served:
+            try:
+                connected, _ = listener.accept()
+            except TimeoutError:
+                continue
+            served += 1
+            connected.settimeout(FIRST_WORD_S)
+            with Control(connected) as control:
+                try:
+                    _session(control, address, token, stop)
+                except (NotDone, SetupError, ValueError, KeyError, TypeError) as error:
+                    say(f"session ended: {error}")
+
+
+def memory_problem(size: int) -> str | None:
+    """Why two regions of `size` bytes cannot be had; None: they can. The kernel would promise them, and end a process when they are used."""
+    found = re.search(r"^MemAvailable: +(\d+) kB", read_text("/proc/meminfo"), flags=re.MULTILINE)
+    if found is None or 2 * size <= int(found[1]) * 1024:
+        return None
+    return f"two regions of {size} bytes take {2 * size >> 20} MiB, {int(found[1]) >> 10} MiB are free"
+
+
+def _session(control: Control, address: str, token: int, stop: StopSignals) -> None:
+    hello = control.receive(FIRST_WORD_S)
+    if hello is None or not hmac.compare_digest(str(hello.get("token", "")), f"{token:016x}"):
+        control.send(error="wrong token")
+        return
+    problem = memory_problem(int(hello["bytes"]))
+    if problem:
+        control.send(error=problem)
+        return
+    if hello.get("core") is not None:
+        keep_to({int(hello["core"])})
+    try:
+        rank = native().Rank(rank_config(address, hello["bytes"], hello["memory"], hello["transports"], token))
+    except SetupError as error:
+        control.send(error=str(error))
+        return
+    control.send(port=rank.port, ucx_version=native().ucx_version())
+    spin = True
+    while not stop.wait(0.0):
+        asked = control.receive(0.0)
+        if asked is None:
+            rank.serve(TURN_MS, spin)
+            continue
+        if asked["do"] == "end":
+            rank.close()
+            control.send(ended=True)
+            while control.is_open():  # the other side closes now
+                rank.serve(1, True)
+            return
+        spin = asked["do"] != "rest"
+        try:
+            _do(asked, rank, control)
+        except SetupError as error:
+            control.send(error=str(error))
+
+
+def _do(asked: dict[str, Any], rank: Any, control: Control) -> None:
+    do, size = asked["do"], int(asked.get("bytes", 0))
+    if do == "connect":
+        rank.connect(asked["connection"])
+        control.send(path=rank.path)
+    elif do == "fill":
+        rank.fill(asked["of_region"], size, asked["seed"])
+        control.send(filled=size)
+    elif do == "check":
+        control.send(first_difference=rank.check(asked["of_region"], size, asked["seed"]))
+    elif do == "pong":
+        rank.clear_last(size)
+        control.send(begins=True)
+        control.send(status=rank.pong(size, asked["count"], asked["time_limit_ns"]))
+    elif do == "rest":
+        control.send(rests=True)
+    else:
+        control.send(error=f"{do} is not known")
+
+
+def rank_config(address: str, size: int, memory: str, transports: str, token: int) -> dict[str, Any]:
+    """Of one side: the region, which the other may read and write."""
+    return {
+        "transports": transports, "address": address, "port": 0, "region": REGION, "bytes": size, "memory": memory,
+        "read": True, "write": True, "token": token,
+    }  # fmt: skip
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    if VARIABLE not in os.environ:
+        sys.exit(f"nanet: a benchmark's other side needs {VARIABLE}")
+    secret = read_token(None)
+    serve(listen("127.0.0.1", 0, secret), secret, _say, sessions=1)

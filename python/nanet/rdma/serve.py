@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet rdma serve`: exposes a region until it is told to stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nanet import results
+from nanet._core import SetupError
+from nanet.rdma import native
+from nanet.rdma.tokens import VARIABLE
+from nanet.rdma.units import both_text
+from nanet.signals import StopSignals
+
+TURN_MS = 50  # a signal is seen between two
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What is exposed, and where."""
+
+    region: str
+    bytes: int
+    read: bool
+    write: bool
+    address: str = "127.0.0.1"
+    port: int = 0
+    token: int = 0
+    memory: str = "shared"
+    transports: str = ""
+    spin: bool = False
+
+
+def make_target(exposure: Exposure) -> Any:
+    """A target with one region. Raises SetupError; without a token it listens on loopback only."""
+    if exposure.token == 0 and not is_loopback(exposure.address):
+        text = f"region {exposure.region} is not exposed at {exposure.address} without a token"
+        raise SetupError(f"{text} (whoever reaches the port could use it) give --token-file, or {VARIABLE} in the environment")
+    keys = ("region", "bytes", "read", "write", "address", "port", "token", "memory", "transports")
+    return native().Target({key: getattr(exposure, key) for key in keys})
+
+
+def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.0) -> dict[str, Any]:
+    """Serves until SIGINT or SIGTERM, or for so long. Says `ready: ...` when connections can come."""
+    with StopSignals() as stop:
+        target = make_target(exposure)
+        begin_s = time.monotonic()
+        rights = " and ".join(name for name, granted in (("read", exposure.read), ("write", exposure.write)) if granted)
+        say(f"ready: region {exposure.region}, {both_text(exposure.bytes)}, {rights}, at {exposure.address} port {target.port}")
+        most = 0
+        while not stop.wait(0.0) and not 0 < duration_s <= time.monotonic() - begin_s:
+            target.serve(TURN_MS, exposure.spin)
+            most = max(most, target.connection_count)
+        return results.base("rdma serve") | {
+            "region": exposure.region,
+            "bytes": exposure.bytes,
+            "memory": exposure.memory,
+            "address": exposure.address,
+            "port": target.port,
+            "elapsed_s": time.monotonic() - begin_s,
+            "connections_at_end": target.connection_count,
+            "connections_at_once": most,
+            "refused": target.refused_count,
+            "ucx_version": native().ucx_version(),
+        }
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only processes of this machine reach it."""
+    try:
+        return ipaddress.ip_address(address.split("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of `nanet rdma bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
+from nanet.report.svg import Axis, Chart
+
+BANDWIDTHS = (("put_bandwidth", "put", "s1"), ("get_bandwidth", "get", "s2"))
+LATENCIES = (("put_latency", "put", "s1"), ("get_latency", "get", "s2"))
+PEER_STYLES = {"s1": "s3", "s2": "s4"}
+NOTHING = "<p>Too few sizes were measured for a chart.</p>"
+
+
+def make_rdma(result: Mapping[str, Any]) -> Page:
+    """The page of `nanet rdma bench`."""
+    rows = result["measurements"]
+    goals = result["goals"]
+    met = sum(bool(goal["met"]) for goal in goals)
+    page = Page(
+        title="nanet rdma bench",
+        over=f"nanet rdma bench \u00b7 UCX {result['ucx_version']} \u00b7 {result['path']['text']}",
+        headline=_headline(rows),
+        lead=("Every byte was right. " if result["right"] else "There were wrong bytes. ")
+        + (f"{met} of {len(goals)} goals are met." if goals else "There is no peer in this run."),
+        kept=bool(result["right"]) and met == len(goals),
+        footer=footer(result),
+        figures=_figures(result),
+    )
+    depth = f"At most {result['depth']} transfers under way, fewer for the largest"
+    page.sections = [
+        Section("Bandwidth against size", _bandwidth_chart(rows), f"{depth}. Both axes are logarithmic. 1 GB is 10\u2079 bytes."),
+        Section(
+            "Latency against size", _latency_chart(rows),
+            "Medians: of half a round trip of puts, in which both sides poll their memory, and of a get. Both axes are logarithmic.",
+        ),
+        Section("Bandwidth", _bandwidth_table(rows)),
+        Section("Latency", _latency_table(rows)),
+        *([Section("Goals", _goal_table(goals), "Ratios are of one run on one machine.")] if goals else []),
+        facts_section(result, {}, _notes(result)),
+    ]  # fmt: skip
+    return page
+
+
+def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
+    puts = [row for row in rows if row["test"] == "put_bandwidth"] or [row for row in rows if row["test"] == "get_bandwidth"]
+    if puts:
+        best = max(puts, key=lambda row: float(row["bytes_per_s"]))
+        return f"{best['bytes_per_s'] / 1e9:.3g} GB/s with transfers of {_size(best['message_bytes'])}"
+    least = min(rows, key=lambda row: float(row["latency_us"]["p50"]))
+    return f"{least['latency_us']['p50']:.3g} \u00b5s with {_size(least['message_bytes'])}"
+
+
+def _figures(result: Mapping[str, Any]) -> list[Figure]:
+    figures = []
+    for row in result["measurements"]:
+        at = row["message_bytes"]
+        if row["test"] in ("put_bandwidth", "get_bandwidth") and at == 1 << 20:
+            figures.append(Figure(f"{row['test'][:3]}, 1 MiB", f"{row['bytes_per_s'] / 1e9:.3g}", "GB/s"))
+        if row["test"] in ("put_latency", "get_latency") and at == 8:
+            figures.append(Figure(f"{row['test'][:3]}, 8 B, p50", f"{row['latency_us']['p50']:.3g}", "\u00b5s"))
+    if result["ratio_to_peer"] is not None:
+        figures.append(Figure("put, 1 MiB, of ucx_perftest\u2019s", f"{result['ratio_to_peer']:.2f}"))
+    return figures
+
+
+def _bandwidth_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = []
+    for test, name, style in BANDWIDTHS:
+        mine = [row for row in rows if row["test"] == test]
+        lines.append((name, style, [(row["message_bytes"], row["bytes_per_s"] / 1e9) for row in mine]))
+        theirs = [(row["message_bytes"], row["peer"]["bytes_per_s"] / 1e9) for row in mine if row["peer"]]
+        lines.append((f"{name}, ucx_perftest", PEER_STYLES[style], theirs))
+    return _chart(lines, "bandwidth [GB/s]", "Bandwidth against size")
+
+
+def _latency_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = []
+    for test, name, style in LATENCIES:
+        mine = [row for row in rows if row["test"] == test]
+        lines.append((name, style, [(row["message_bytes"], row["latency_us"]["p50"]) for row in mine]))
+        theirs = [(row["message_bytes"], row["peer"]["p50_us"]) for row in mine if row["peer"]]
+        lines.append((f"{name}, ucx_perftest", PEER_STYLES[style], theirs))
+    return _chart(lines, "p50 [\u00b5s]", "Latency against size")
+
+
+def _chart(lines: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], label: str, title: str) -> str:
+    points = [(x, y) for _, _, of_line in lines for x, y in of_line if y > 0.0]
+    if len({x for x, _ in points}) < 2:
+        return NOTHING
+    chart = Chart(
+        Axis(min(x for x, _ in points) / 1.5, max(x for x, _ in points) * 1.5, "size of a transfer [byte]", log=True),
+        Axis(min(y for _, y in points) * 0.6, max(y for _, y in points) * 1.6, label, log=True),
+        title=title, height=380,
+    )  # fmt: skip
+    for name, style, of_line in reversed(lines):  # ours over the peer's
+        shown = [(x, y) for x, y in of_line if y > 0.0]
+        if shown:
+            chart.line([x for x, _ in shown], [y for _, y in shown], style, name)
+            chart.dots([x for x, _ in shown], [y for _, y in shown], style)
+    return chart.svg()
+
+
+def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    body: list[list[str]] = []
+    styles: dict[int, str] = {}
+    for row in rows:
+        if row["latency_us"] is not None:
+            continue
+        if not row["right"]:
+            styles[len(body)] = "loss"
+        rate = row["bytes_per_s"]
+        body.append([
+            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
+            _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
+        ])  # fmt: skip
+    columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
+    return (
+        f'<div class="wide">{table(columns, body, numbers=range(1, 9), styles=styles)}</div>'
+        if body
+        else "<p>It was not measured.</p>"
+    )
+
+
+def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    body: list[list[str]] = []
+    styles: dict[int, str] = {}
+    for row in rows:
+        latency = row["latency_us"]
+        if latency is None:
+            continue
+        if not row["right"]:
+            styles[len(body)] = "loss"
+        body.append([
+            row["test"][:3], _size(row["message_bytes"]), number(row["count"]),
+            *(_short(latency[name]) for name in ("min", "p50", "p99", "p99_9", "max", "mean")), *_peer_cells(row, "p50_us", 1.0),
+            "right" if row["right"] else "WRONG",
+        ])  # fmt: skip
+    columns = ["", "size", "times", "fastest \u00b5s", "p50 \u00b5s", "p99 \u00b5s", "p99.9 \u00b5s", "slowest \u00b5s", "mean \u00b5s",
+               "ucx_perftest p50 \u00b5s", "ratio of p50", "bytes"]  # fmt: skip
+    return (
+        f'<div class="wide">{table(columns, body, numbers=range(1, 11), styles=styles)}</div>'
+        if body
+        else "<p>It was not measured.</p>"
+    )
+
+
+def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:
+    if row["peer"] is None:
+        return ["\u2013", "\u2013"]
+    return [_short(row["peer"][key] / unit), f"{row['ratio_to_peer']:.3f}"]
+
+
+def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
+    body = [
+        [goal["goal"], f"{goal['value']:.3f}", f"{goal['bound']} {goal['limit']:g}", "met" if goal["met"] else "not met"]
+        for goal in goals
+    ]
+    styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
+    return table(["", "measured", "goal", ""], body, numbers=[1, 2], styles=styles)
+
+
+def _notes(result: Mapping[str, Any]) -> list[str]:
+    peer = [f"peer: {result['peer']['name']} {result['peer']['version']}"] if result["peer"] else []
+    return [
+        f"UCX {result['ucx_version']} here, {result['target_ucx_version']} at the target; transports {result['transports'] or 'as UCX chooses'}",
+        f"memory: {result['memory']} here, {result['target_memory']} at the target", *peer,
+        f"cores: {result['core']} here, {result['target_core']} at the target; medians over rounds: {result['rounds']}", *result["notes"],
+    ]  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """Four digits, and no exponent for what is measured."""
+    return number(value) if value >= 1000 else f"{value:.4g}"
+
+
+def _size(size_bytes: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{size_bytes // factor} {unit}"
+    return f"{size_bytes} B"
