@@ -49,9 +49,9 @@ template <class T>
 Jacobi<T>::~Jacobi() = default;
 
 template <class T>
-void Jacobi<T>::load(const T* field) {
+void Jacobi<T>::load(const T* field, std::uint64_t sweeps_done) {
   current_ = 0;
-  sweeps_done_ = 0;
+  sweeps_done_ = sweeps_done;
   team_.run([&](int worker) {
     const RowSpan share = share_of({0, rows_}, worker, team_.size());
     for (Index r = share.begin; r < share.end; ++r) {

@@ -37,7 +37,7 @@ struct JacobiConfig {
 // What one sweep changed: max |new - old| and sqrt(sum (new - old)^2) over the inner cells, in fp64, in an order that is always the same.
 // Both are NaN if a difference is.
 struct ChangeNorm {
-  std::uint64_t sweep;  // counted from 1 at load()
+  std::uint64_t sweep;  // counted from load() on
   double max;
   double l2;
 };
@@ -51,8 +51,8 @@ class Jacobi {
   explicit Jacobi(const JacobiConfig& config);  // throws SetupError
   ~Jacobi();
 
-  // rows x columns, row-major, without gaps. Sweeps are counted from here.
-  void load(const T* field);
+  // rows x columns, row-major, without gaps. Sweeps are counted on from `sweeps_done`.
+  void load(const T* field, std::uint64_t sweeps_done = 0);
   void store(T* field);
 
   // How many norms run(sweeps) writes.

@@ -86,8 +86,7 @@ class Rank {
   double seconds_of_exchange(std::uint32_t halo_rows);  // with nothing to hide behind; the quickest of a few. Throws TransferError
 
   // Serves the neighbours, and sleeps at most that long if they want nothing. To be called while this rank waits for anything else: over TCP
-  // they cannot go on without. One that is gone is not noticed
-  // here: at the end of a run others may leave first.
+  // they cannot go on without. One that is gone is not noticed here: at the end of a run others may leave first.
   void serve(std::uint32_t sleep_ms);
 
  private:
