@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import SetupError, stencil
+from nanet import SetupError, stencil, stencil_field
 from numpy.typing import DTypeLike, NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +146,7 @@ def test_the_command_writes_what_the_page_says(tmp_path: Path, dtype: str) -> No
         name, _, inner = key.partition("[].")
         assert name in result, key
         assert not inner or inner in result[name][0], key
-    start = stencil.field_of_size(70, 90, dtype)
+    start = stencil_field.made_rows(0, 70, 90, dtype)
     assert result["mean"] == reference(start, 10).mean(dtype=np.float64)
     assert [norm["sweep"] for norm in result["norms"]] == [5, 10]
     assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / result["seconds_compute"])
