@@ -152,7 +152,12 @@ def start_of(options: StencilOptions) -> Start:
     start = Start(found.rows, found.columns, found.dtype, found) if found else Start(options.rows, options.columns, options.dtype)
     options.plan(0, 1).check()
     text = f"{start.rows} x {start.columns} cells for {options.sweeps} sweeps cannot be measured"
-    check(start.inner > 0 and options.sweeps > 0, text, "there would be nothing to do", "give 3 x 3 cells or more, and 1 sweep or more")
+    check(
+        start.inner > 0 and options.sweeps > 0,
+        text,
+        "there would be nothing to do",
+        "give 3 x 3 cells or more, and 1 sweep or more",
+    )
     return start
 
 
@@ -172,12 +177,12 @@ def measure(options: StencilOptions) -> dict[str, Any]:
     start = start_of(options)
     cell_bytes = DTYPES[start.dtype].itemsize
     field_bytes = start.rows * start.columns * cell_bytes
-    check_memory(3 * field_bytes, f"a field of {start.rows} x {start.columns} {start.dtype} cannot be measured", "three of them take")
+    check_memory(
+        3 * field_bytes, f"a field of {start.rows} x {start.columns} {start.dtype} cannot be measured", "three of them take"
+    )
     begin_s = time.perf_counter()
     shape = (start.rows, start.columns)
-    native = native_field(
-        shape, DTYPES[start.dtype], options.sweeps_per_pass, options.norm_every, options.threads, options.pinned
-    )
+    native = native_field(shape, DTYPES[start.dtype], options.sweeps_per_pass, options.norm_every, options.threads, options.pinned)
     native.load(start.read(0, start.rows), start.sweeps_done)
     loaded_s = time.perf_counter() - begin_s
     copies = copy_bytes_per_s(native)

@@ -78,7 +78,9 @@ def native_tiles() -> Any:
     try:
         return importlib.import_module("nanet._tiles")
     except ImportError as error:
-        why = "it was built without UCX 1.18 or newer" if isinstance(error, ModuleNotFoundError) else f"UCX cannot be loaded: {error}"
+        why = (
+            "it was built without UCX 1.18 or newer" if isinstance(error, ModuleNotFoundError) else f"UCX cannot be loaded: {error}"
+        )
         raise SetupError(f"this nanet moves no tiles ({why}) {NO_RDMA}") from None
 
 
@@ -119,7 +121,12 @@ class _RankSweeps:
 
 def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, count: int) -> dict[str, Any] | None:
     """Runs one rank to the end. The result at rank 0, None elsewhere. Raises SetupError, RankError, TransferError (a RuntimeError)."""
-    check(bool(ranks_options.rendezvous), "the ranks do not know where to meet", "--rendezvous is not given", "give HOST:PORT or a file")
+    check(
+        bool(ranks_options.rendezvous),
+        "the ranks do not know where to meet",
+        "--rendezvous is not given",
+        "give HOST:PORT or a file",
+    )
     place = place_of(ranks_options.rendezvous)
     secret = os.environ.get(SECRET, "")
     check(

@@ -24,6 +24,7 @@ from nanet._core import SetupError
 SECRET = "NANET_STENCIL_SECRET"
 MESSAGE_BYTES_MAX = 2**30
 GREETING_BYTES_MAX = 4096
+SEND_S_MAX = 60.0  # for a message, once it has begun
 TURN_S = 0.001  # the neighbours are served between two
 
 # (rank, count) in the environment of who started us: our own launcher, Open MPI, MPICH and other PMI, PMIx, Slurm.
@@ -46,7 +47,9 @@ def rank_of_environment(environment: Mapping[str, str]) -> tuple[int, int]:
         if rank_name in environment and count_name in environment:
             rank, count = environment[rank_name], environment[count_name]
             if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
-                raise SetupError(f"{rank_name}={rank} and {count_name}={count} are no rank (0 to the count - 1) start it with srun or mpirun")
+                raise SetupError(
+                    f"{rank_name}={rank} and {count_name}={count} are no rank (0 to the count - 1) start it with srun or mpirun"
+                )
             return int(rank), int(count)
     names = ", ".join(name for name, _ in RANK_VARIABLES[1:])
     raise SetupError(f"this process is no rank (none is set of {names}) start it with srun or mpirun, or give --ranks N")
@@ -133,11 +136,15 @@ class Rendezvous:
         return whole
 
     def in_turn(self, call: Callable[[], None]) -> None:
-        """Calls it in one rank after the other; returns everywhere when the last is done."""
-        for rank in range(self.count):
-            if rank == self.rank:
-                call()
-            self.all(None)
+        """Calls it in one rank after the other; returns everywhere when the last is done, however long that takes."""
+        timeout_s, self._timeout_s = self._timeout_s, float("inf")
+        try:
+            for rank in range(self.count):
+                if rank == self.rank:
+                    call()
+                self.all(None)
+        finally:
+            self._timeout_s = timeout_s
 
     # --- set-up ---
 
@@ -219,17 +226,21 @@ class Rendezvous:
 
     def _send(self, rank: int, data: bytes) -> None:
         try:
-            self._peers[rank].settimeout(self._timeout_s)
+            self._peers[rank].settimeout(min(self._timeout_s, SEND_S_MAX))
             _send(self._peers[rank], data)
         except OSError as error:
             raise self._gone(rank, error) from None
 
     def _receive(self, rank: int) -> bytes:
         peer = self._peers[rank]
+        deadline = time.monotonic() + self._timeout_s
         try:
             while not select.select([peer], [], [], TURN_S)[0]:
                 self._idle()
-            peer.settimeout(self._timeout_s)
+                if time.monotonic() > deadline:
+                    raise RankError(f"nothing came from rank {rank} within {self._timeout_s:g} s (it stands still, or is far slower)"
+                                    " look at that rank, or give a longer timeout")  # fmt: skip
+            peer.settimeout(min(self._timeout_s, SEND_S_MAX))
             return _receive(peer, MESSAGE_BYTES_MAX)
         except OSError as error:
             raise self._gone(rank, error) from None
