@@ -22,7 +22,6 @@ from nanet.stencil_ranks import native_tiles
 
 MIB = 2**20
 COLUMNS = 16384
-SIZES = "64M,128M,256M,512M,1G,2G,4G"
 COPY_BYTES = 512 * MIB  # of the field that the copy bandwidth is taken with
 UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
 KEYS = ("seconds_in", "seconds_compute", "seconds_out", "seconds_total")

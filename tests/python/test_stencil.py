@@ -17,19 +17,10 @@ import numpy as np
 import pytest
 from nanet import SetupError, stencil, stencil_field
 from numpy.typing import DTypeLike, NDArray
+from stencil_reference import command, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = [(1, 1), (1, 33), (33, 1), (2, 7), (3, 3), (3, 129), (65, 3), (37, 53), (64, 64), (11, 601)]
-
-
-def reference(field: NDArray[Any], sweeps: int) -> NDArray[Any]:
-    """The formula in numpy, one whole sweep after the other."""
-    field = field.copy()
-    for _ in range(sweeps):
-        new = field.copy()
-        new[1:-1, 1:-1] = (field[:-2, 1:-1] + field[2:, 1:-1] + field[1:-1, :-2] + field[1:-1, 2:]) / field.dtype.type(4)
-        field = new
-    return field
 
 
 def made_up(shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
@@ -127,12 +118,6 @@ def test_threads_that_cannot_be_started_are_refused() -> None:
     refusal, rest = done.stdout.splitlines()
     assert re.fullmatch(r"thread \d+ of 1024 cannot be started \(.+\) give fewer threads", refusal), done.stderr
     assert rest == "1 16.0"
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nanet", "stencil", *map(str, arguments)], capture_output=True, check=False, text=True, timeout=120
-    )
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
