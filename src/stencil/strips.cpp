@@ -25,10 +25,10 @@ Index scratch_stride_of(Index cells) {
   return (round_up(cells * Index{sizeof(T)} + 3 * kLine, kPageBytes) - 3 * kLine) / Index{sizeof(T)};
 }
 
-// A pass holds three rows of each level and the one that it writes.
+// A pass holds three rows of each level and the one that it writes; one sweep the rows that it takes at once, and those around them.
 template <class T>
 Index strip_cells_of(Index sweeps, std::size_t tile_bytes) {
-  const Index fits = static_cast<Index>(tile_bytes / sizeof(T)) / (3 * sweeps + 1) - 2 * sweeps;
+  const Index fits = static_cast<Index>(tile_bytes / sizeof(T)) / std::max(3 * sweeps + 1, kRowsAtOnce + 2) - 2 * sweeps;
   const Index unit = kLine / Index{sizeof(T)};
   return std::max(kStripCellsMin, fits / unit * unit);
 }
@@ -77,13 +77,15 @@ void Strips<T>::sweep_with_changes(Tile<T> tile, RowSpan rows, double* changes) 
   tile.column_begin = 1;
   tile.column_end = tile.columns - 1;
   tile.stores = Stores::cached;
-  for (Index r = rows.begin; r < rows.end && tile.columns > 2; ++r) {
-    tile.row_begin = r;
-    tile.row_end = r + 1;
+  for (Index row = rows.begin; row < rows.end && tile.columns > 2; row += kRowsAtOnce) {
+    tile.row_begin = row;
+    tile.row_end = std::min(row + kRowsAtOnce, rows.end);
     sweep_tile(tile);
-    const RowChange change = row_change(tile.in + r * tile.stride + 1, tile.out + r * tile.stride + 1, tile.columns - 2);
-    changes[2 * r] = change.max;
-    changes[2 * r + 1] = change.square_sum;
+    for (Index r = tile.row_begin; r < tile.row_end; ++r) {
+      const RowChange change = row_change(tile.in + r * tile.stride + 1, tile.out + r * tile.stride + 1, tile.columns - 2);
+      changes[2 * r] = change.max;
+      changes[2 * r + 1] = change.square_sum;
+    }
   }
 }
 

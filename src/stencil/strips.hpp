@@ -27,7 +27,7 @@ class Strips {
 
   // `rows` of the field of `tile`, whose rows, columns, levels, in, out, stride and stores are set.
   void sweep(int worker, Tile<T> tile, RowSpan rows) const;
-  // One sweep, row by row, so that the change is taken while both rows are in the cache. changes: two a row of the field.
+  // One sweep, a few rows at a time, so that the change is taken while both are in the cache. changes: two a row of the field.
   void sweep_with_changes(Tile<T> tile, RowSpan rows, double* changes) const;
 
  private:
