@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from nanet.stencil_model import best, candidates, predict, table
 from nanet.stencil_rendezvous import SECRET, Place, RankError, Rendezvous, place_of, rank_of_environment
 from stencil_reference import can_move_tiles, command, reference_crc32, words
 
+ROOT = Path(__file__).resolve().parents[2]
 Record = Callable[[str, object], None]
 
 
@@ -108,6 +110,31 @@ def test_a_rank_that_dies_or_stands_still_ends_the_run(
     assert any(f"rank {rank}: " in said for rank in (0, 2)), said
     assert time.monotonic() - begin_s < 90  # two time limits, and a machine that is busy
     assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
+
+
+def test_the_job_script_does_what_it_says(tmp_path: Path, record_property: Record) -> None:
+    """With an srun that starts four processes on this machine, and nothing else of Slurm."""
+    if not can_move_tiles(record_property):
+        return
+    tools = {
+        "scontrol": "#!/bin/sh\necho 127.0.0.1\n",
+        "srun": '#!/bin/sh\nshift\nfor r in 1 2 3; do SLURM_PROCID=$r SLURM_NTASKS=4 "$@" & done\n'
+        'SLURM_PROCID=0 SLURM_NTASKS=4 "$@"; code=$?\nwait\nexit $code\n',
+        "nanet": f'#!/bin/sh\nexec {sys.executable} -m nanet "$@"\n',
+    }
+    for name, text in tools.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+    environment |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": str(os.getpid()), "SLURM_JOB_NODELIST": "x"}
+    given = [str(ROOT / "examples" / "stencil_slurm.sh"), "--size", "64", "--sweeps", "50", "--json", "out.json", "--no-progress"]
+    done = subprocess.run(given, cwd=tmp_path, env=environment, capture_output=True, check=False, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["crc32"] == reference_crc32(64, 64, "fp32", 50)
+    assert found["ranks"] == 4
+    assert (tmp_path / "field.h5").exists()
+    assert (tmp_path / "field.png").exists()
 
 
 def free_port() -> int:
