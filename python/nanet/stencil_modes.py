@@ -7,6 +7,8 @@ stream: the same in chunks of rows, the transfers beside the sweeps. docs/stenci
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ from nanet.stencil_ranks import native_tiles
 MIB = 2**20
 COLUMNS = 16384
 COPY_BYTES = 512 * MIB  # of the field that the copy bandwidth is taken with
+SPINS_MAX = 50_000  # some ms: where each thread has a core, nobody sleeps between two chunks
 UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
 KEYS = ("seconds_in", "seconds_compute", "seconds_out", "seconds_total")
 
@@ -126,15 +129,17 @@ def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
                 "threads": _threads(options),
                 "cores": _cores(options),
                 "tile_bytes": tile_bytes(),
+                "spins_max": SPINS_MAX if set(usable_cores()) - set(_cores(options)) else None,
             }
         )
         way = mover.move if options.mode == "paper" else mover.stream
-        runs = [way(options.sweeps)]  # the first touches the memory, and counts only if there is no other
         alone = []
-        for _ in range(options.repeats):
-            runs.append(way(options.sweeps))
-            if options.mode == "stream":
-                alone.append(mover.stream_transfer_alone(options.sweeps)[3])
+        with _beside_the_team(options):
+            runs = [way(options.sweeps)]  # the first touches the memory, and counts only if there is no other
+            for _ in range(options.repeats):
+                runs.append(way(options.sweeps))
+                if options.mode == "stream":
+                    alone.append(mover.stream_transfer_alone(options.sweeps)[3])
         in_s, compute_s, out_s, total_s = min(runs[1:] or runs, key=lambda run: run[3])
         inner = (rows - 2) * (columns - 2)
         line = {
@@ -150,6 +155,19 @@ def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
         if alone:
             line |= {"seconds_transfer_alone": min(alone), "ratio_to_transfer": total_s / min(alone)}
         return line
+
+
+@contextlib.contextmanager
+def _beside_the_team(options: ModeOptions) -> Iterator[None]:
+    """Of stream mode: the transfers keep to the cores that the team leaves."""
+    before = os.sched_getaffinity(0)
+    left = before - set(_cores(options))
+    if options.mode == "stream" and options.pinned and left:
+        os.sched_setaffinity(0, left)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _threads(options: ModeOptions) -> int:

@@ -7,6 +7,7 @@
 
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/region.hpp"
+#include "nanet/flow/wait.hpp"
 #include "nanet/rdma/connection.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/stencil/layout.hpp"
@@ -296,6 +297,7 @@ void Mover<T>::State::stream(std::uint32_t sweeps, MoveTimes& times) {
     }
     const Stopwatch compute(times.compute_s);
     if (!has_sweeps) continue;
+    for (std::uint32_t spin = 0; spin < config.team.spins_max && !passes(sweeps).is_done(); ++spin) flow::cpu_relax();
     passes(sweeps).finish();
     set_sides(step - 1, sweeps);
   }

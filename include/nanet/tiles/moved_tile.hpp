@@ -53,7 +53,7 @@ struct MoverConfig {
   std::uint32_t sweeps_per_pass = 4;  // of move()
   std::size_t tile_bytes = 1 << 20;   // as stencil::JacobiConfig
   std::size_t streaming_from_bytes = 32 << 20;
-  stencil::TeamConfig team;
+  stencil::TeamConfig team;  // with spins_max the caller waits for the sweeps too, before it sleeps: give many if it has a core of its own
 };
 
 // Of one way there and back.

@@ -55,6 +55,7 @@ tiles::MoverConfig mover_config(const nb::dict& dict) {
                             .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),
                             .sweeps_per_pass = get<std::uint32_t>(dict, "sweeps_per_pass"),
                             .team = team_config(dict)};
+  if (has(dict, "spins_max")) config.team.spins_max = get<std::uint32_t>(dict, "spins_max");
   if (has(dict, "tile_bytes")) config.tile_bytes = get<std::size_t>(dict, "tile_bytes");
   return config;
 }
