@@ -49,8 +49,10 @@ template <class T>
 struct Rank<T>::State {
   explicit State(const RankConfig& given);
 
-  T* row(int field, std::size_t index) const { return origins[field] + (index - held.begin) * stride; }  // of the whole field
-  std::span<std::byte> bytes_of(int field, RowRange rows) const;
+  T* row(std::size_t field, std::size_t index) const {
+    return origins[field] + (index - held.begin) * stride;
+  }  // of the whole field
+  std::span<std::byte> bytes_of(std::size_t field, RowRange rows) const;
   stencil::Part<T> part(RowRange rows, std::uint32_t sweeps) const;
   void sweep(RowRange rows, std::uint32_t sweeps, double* row_changes);
   void pass(std::uint32_t sweeps, double* row_changes);
@@ -69,7 +71,7 @@ struct Rank<T>::State {
   std::vector<double> changes;  // two a row of held
   std::uint32_t halo_rows = 1;
   std::uint64_t exchange = 0;  // number of the last one
-  int current = 0;
+  std::size_t current = 0;
 };
 
 template <class T>
@@ -95,14 +97,14 @@ Rank<T>::State::State(const RankConfig& given)
 }
 
 template <class T>
-std::span<std::byte> Rank<T>::State::bytes_of(int field, RowRange rows) const {
+std::span<std::byte> Rank<T>::State::bytes_of(std::size_t field, RowRange rows) const {
   return std::as_writable_bytes(std::span(row(field, rows.begin), (rows.end - rows.begin) * stride));
 }
 
 template <class T>
 stencil::Part<T> Rank<T>::State::part(RowRange rows, std::uint32_t sweeps) const {
-  return {.from = origins[static_cast<std::size_t>(current)],
-          .to = origins[static_cast<std::size_t>(1 - current)],
+  return {.from = origins[current],
+          .to = origins[1 - current],
           .rows = held.end - held.begin,
           .row_begin = rows.begin - held.begin,
           .row_end = rows.end - held.begin,
@@ -220,7 +222,8 @@ void Rank<T>::load(const T* rows) {
   state_->current = 0;
   const std::size_t columns = state_->config.columns;
   for (std::size_t r = state_->held.begin; r < state_->held.end; ++r)
-    for (int field : {0, 1}) std::copy_n(rows + (r - state_->held.begin) * columns, columns, state_->row(field, r));
+    for (const std::size_t field : {std::size_t{0}, std::size_t{1}})
+      std::copy_n(rows + (r - state_->held.begin) * columns, columns, state_->row(field, r));
 }
 
 template <class T>
