@@ -29,6 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "link": {"flow"},
     "rdma": {"flow"},
     "stencil": {"flow"},
+    "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
     "trigger": {"wire", "flow", "link", "l0tp"},
@@ -70,7 +71,7 @@ IMPURE_HEADERS = {
 }
 THREADS = ("stencil/team",)  # what may make threads in a pure folder: the team that shares a sweep
 # What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the waits, with
-# a limit, for a GPU to end and for a remote node.
+# a limit, for a GPU to end and for a remote node; tiles also measure what moving them costs.
 CLOCKS = (
     "flow/clock",
     "engine/",
@@ -81,6 +82,7 @@ CLOCKS = (
     "link/replay",
     "gpu/event_processor",
     "rdma/",
+    "tiles/",
 )
 CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"

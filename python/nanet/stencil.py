@@ -25,15 +25,28 @@ from nanet import _core, results
 from nanet._core import SetupError
 from nanet.config import online_cores
 from nanet.machine import read_text
+from nanet.stencil_drive import Norm, Plan, at_once, drive
+from nanet.stencil_field import (
+    DTYPES,
+    Checkpoint,
+    check,
+    check_memory,
+    crc_of_rows,
+    made_rows,
+    open_checkpoint,
+    row_crcs,
+    sampled,
+    shape_of,
+    write_checkpoint,
+    write_picture,
+)
 
-__all__ = ["NORM", "StencilOptions", "Swept", "cache_bytes", "field_of_size", "jacobi", "measure", "shape_of"]
+__all__ = ["NORM", "StencilOptions", "Swept", "cache_bytes", "jacobi", "measure", "shape_of"]
 
 NORM = np.dtype([("sweep", "<u8"), ("max", "<f8"), ("l2", "<f8")])
 """A norm of what one sweep changed: max |new - old|, and sqrt(sum (new - old)^2), over the inner cells."""
 
-DTYPES: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp64": np.dtype(np.float64)}
 COPIES = 5  # of each kind, before the sweeps and after; the quickest counts, as in STREAM
-UPDATES_A_CALL = 2e9  # about a second of native work, then Ctrl-C is seen
 
 
 @dataclass(frozen=True)
@@ -72,16 +85,17 @@ def jacobi(
             " convert it with astype and reshape"
         )
     sweeps = operator.index(sweeps)
-    _check(sweeps >= 0, f"{sweeps} sweeps cannot be done", "0 and more can", "give how many")
-    native = _native(field, sweeps_per_pass, norm_every, threads, pinned)
+    check(sweeps >= 0, f"{sweeps} sweeps cannot be done", "0 and more can", "give how many")
+    native = native_field(field.shape, field.dtype, sweeps_per_pass, norm_every, threads, pinned)
     native.load(np.ascontiguousarray(field))
-    norms = _run(native, field.shape, sweeps, sweeps_per_pass)
+    plan = Plan(sweeps, sweeps_at_once=at_once(field.size, sweeps_per_pass))
+    norms = drive(_OneProcess(native), plan, lambda done: None).norms
     return Swept(native.store(), np.array(norms, dtype=NORM))
 
 
 @dataclass(frozen=True)
 class StencilOptions:
-    """What `nanet stencil` measures."""
+    """What `nanet stencil` does with a field that stays where it is."""
 
     rows: int = 8192
     columns: int = 8192
@@ -90,111 +104,156 @@ class StencilOptions:
     sweeps_per_pass: int = 4
     norm_every: int = 0
     threads: int | None = None
+    """Of a process; None: one for each core that it may use (that a rank has)."""
     pinned: bool = True
+    until: float | None = None
+    """Ends when the largest change of a sweep is at most that."""
+    checkpoint: Path | None = None
+    checkpoint_every: int = 0
+    restart: Path | None = None
+    """Rows, columns and dtype are then those of the file."""
+    plot: Path | None = None
+    progress: bool = False
+
+    def plan(self, sweeps_done: int, sweeps_at_once: int) -> Plan:
+        """For the loop around the sweeps."""
+        has_checkpoint = self.checkpoint is not None
+        return Plan(self.sweeps, sweeps_done, sweeps_at_once, self.norm_every, self.until, self.checkpoint_every, has_checkpoint,
+                    self.progress)  # fmt: skip
 
 
-def shape_of(size: str) -> tuple[int, int]:
-    """(rows, columns) of `8192` or `4096x8192`. Raises SetupError."""
-    found = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", size)
-    if found is None:
-        raise SetupError(f"size {size} is none (a number, or ROWSxCOLUMNS) write 8192 or 4096x8192")
-    return int(found[1]), int(found[2] or found[1])
+@dataclass(frozen=True)
+class Start:
+    """The field that is swept, at the beginning."""
+
+    rows: int
+    columns: int
+    dtype: str
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def sweeps_done(self) -> int:
+        return self.checkpoint.sweeps_done if self.checkpoint else 0
+
+    @property
+    def inner(self) -> int:
+        return max(self.rows - 2, 0) * max(self.columns - 2, 0)
+
+    def read(self, row_begin: int, row_end: int) -> NDArray[Any]:
+        """Rows of it, a new array."""
+        if self.checkpoint is not None:
+            return self.checkpoint.read(row_begin, row_end)
+        return made_rows(row_begin, row_end, self.columns, self.dtype)
 
 
-def field_of_size(rows: int, columns: int, dtype: str) -> NDArray[Any]:
-    """The field that `nanet stencil` starts from: 1 inside and at three sides, 2 along the first row. Never near 0."""
-    field = np.ones((rows, columns), DTYPES[dtype])
-    field[0] = 2
-    return field
+def start_of(options: StencilOptions) -> Start:
+    """From a checkpoint or made up. Raises SetupError where there is nothing to sweep."""
+    found = open_checkpoint(options.restart) if options.restart else None
+    start = Start(found.rows, found.columns, found.dtype, found) if found else Start(options.rows, options.columns, options.dtype)
+    options.plan(0, 1).check()
+    text = f"{start.rows} x {start.columns} cells for {options.sweeps} sweeps cannot be measured"
+    check(
+        start.inner > 0 and options.sweeps > 0,
+        text,
+        "there would be nothing to do",
+        "give 3 x 3 cells or more, and 1 sweep or more",
+    )
+    return start
+
+
+class _OneProcess:
+    """The native field, as the loop around the sweeps wants it."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def advance(self, sweeps: int) -> list[Norm]:
+        norms: list[Norm] = self._native.run(sweeps)
+        return norms
 
 
 def measure(options: StencilOptions) -> dict[str, Any]:
     """Sweeps a field as `options` say, with STREAM copies by the same threads before and after; the keys are those of docs/json.md."""
-    inner = max(options.rows - 2, 0) * max(options.columns - 2, 0)
-    text = f"{options.rows} x {options.columns} cells for {options.sweeps} sweeps cannot be measured"
-    _check(inner > 0 and options.sweeps > 0, text, "there would be nothing to do", "give 3 x 3 cells or more, and 1 sweep or more")
-    _check_memory(options)
-    field = field_of_size(options.rows, options.columns, options.dtype)
-    shape, cell_bytes, field_bytes = field.shape, field.itemsize, field.nbytes
+    start = start_of(options)
+    cell_bytes = DTYPES[start.dtype].itemsize
+    field_bytes = start.rows * start.columns * cell_bytes
+    check_memory(
+        3 * field_bytes, f"a field of {start.rows} x {start.columns} {start.dtype} cannot be measured", "three of them take"
+    )
     begin_s = time.perf_counter()
-    native = _native(field, options.sweeps_per_pass, options.norm_every, options.threads, options.pinned)
-    native.load(field)
+    shape = (start.rows, start.columns)
+    native = native_field(shape, DTYPES[start.dtype], options.sweeps_per_pass, options.norm_every, options.threads, options.pinned)
+    native.load(start.read(0, start.rows), start.sweeps_done)
     loaded_s = time.perf_counter() - begin_s
-    del field  # so that there are never more than three
-    copies = _copy_bytes_per_s(native)
+    copies = copy_bytes_per_s(native)
     begin_s = time.perf_counter()
-    norms = _run(native, shape, options.sweeps, options.sweeps_per_pass)
-    compute_s = time.perf_counter() - begin_s
+    plan = options.plan(start.sweeps_done, at_once(start.rows * start.columns, options.sweeps_per_pass))
+    driven = drive(_OneProcess(native), plan, lambda done: _save(options, native, done))
     swept = native.store()
     total_s = loaded_s + time.perf_counter() - begin_s
-    copies = max(copies, _copy_bytes_per_s(native))
-    updates_per_s = inner * options.sweeps / compute_s
-    cores = _cores(options.threads, options.pinned)
+    copies = max(copies, copy_bytes_per_s(native))
+    if options.plot:
+        write_picture(options.plot, swept[np.ix_(sampled(start.rows), sampled(start.columns))])
+    updates_per_s = start.inner * (driven.sweeps_done - start.sweeps_done) / driven.compute_s
     return results.base("stencil") | {
-        "rows": options.rows,
-        "columns": options.columns,
-        "dtype": options.dtype,
-        "sweeps": options.sweeps,
+        "mode": "resident",
+        "ranks": 1,
+        "rows": start.rows,
+        "columns": start.columns,
+        "dtype": start.dtype,
+        "sweeps": driven.sweeps_done - start.sweeps_done,
+        "sweeps_done": driven.sweeps_done,
+        "converged": driven.converged,
+        "checkpoints": driven.checkpoints,
         "sweeps_per_pass": options.sweeps_per_pass,
-        "threads": _thread_count(options.threads),
-        "cores": cores,
-        "norms": [dict(zip(("sweep", "max", "l2"), norm, strict=True)) for norm in norms],
+        "threads": thread_count(options.threads),
+        "cores": cores_of(options.threads, options.pinned),
+        "norms": [dict(zip(("sweep", "max", "l2"), norm, strict=True)) for norm in driven.norms],
         "mean": float(swept.mean(dtype=np.float64)),
-        "seconds_compute": compute_s,
+        "crc32": crc_of_rows(row_crcs(swept)),
+        "seconds_in": 0.0,
+        "seconds_compute": driven.compute_s,
+        "seconds_out": 0.0,
         "seconds_total": total_s,
         "updates_per_s": updates_per_s,
         "copy_bytes_per_s": copies,
         "fraction_of_copy_bandwidth": updates_per_s * 2 * cell_bytes / copies,
-        "notes": _notes(field_bytes),
+        "notes": cache_notes(field_bytes),
     }
 
 
-def _check_memory(options: StencilOptions) -> None:
-    """Before memory is taken that is not there: the kernel would promise it, and end a process when it is used."""
-    needed_kib = 3 * options.rows * options.columns * DTYPES[options.dtype].itemsize // 1024
-    found = re.search(r"^MemAvailable: +(\d+) kB", read_text("/proc/meminfo"), flags=re.MULTILINE)
-    _check(
-        found is None or needed_kib <= int(found[1]),
-        f"a field of {options.rows} x {options.columns} {options.dtype} cannot be measured",
-        f"three of them take {needed_kib // 1024} MiB, {int(found[1]) // 1024 if found else 0} MiB are free",
-        "give a smaller size",
-    )
+def _save(options: StencilOptions, native: Any, sweeps_done: int) -> None:
+    assert options.checkpoint is not None
+    write_checkpoint(options.checkpoint, native.store(), sweeps_done)
 
 
-def _native(field: NDArray[Any], sweeps_per_pass: int, norm_every: int, threads: int | None, pinned: bool) -> Any:
+def native_field(
+    shape: tuple[int, ...], dtype: np.dtype[Any], sweeps_per_pass: int, norm_every: int, threads: int | None, pinned: bool
+) -> Any:
+    """The native sweeper of one process. Raises SetupError."""
     norm_every, sweeps_per_pass = operator.index(norm_every), operator.index(sweeps_per_pass)
-    _check(norm_every >= 0, f"a norm every {norm_every} sweeps cannot be taken", "0 is none, 1 is every sweep", "give 0 or more")
-    _check(
+    check(norm_every >= 0, f"a norm every {norm_every} sweeps cannot be taken", "0 is none, 1 is every sweep", "give 0 or more")
+    check(
         1 <= sweeps_per_pass <= 32,
         f"{sweeps_per_pass} sweeps a pass cannot be had",
         "the rows between have to stay in the cache: 1 to 32",
         "give 1, 4 or 8",
     )
-    kind: Callable[[dict[str, Any]], Any] = _core.JacobiF32 if field.dtype == DTYPES["fp32"] else _core.JacobiF64
+    kind: Callable[[dict[str, Any]], Any] = _core.JacobiF32 if dtype == DTYPES["fp32"] else _core.JacobiF64
     return kind(
         {
-            "rows": field.shape[0],
-            "columns": field.shape[1],
+            "rows": shape[0],
+            "columns": shape[1],
             "sweeps_per_pass": sweeps_per_pass,
             "norm_every": norm_every,
-            "threads": _thread_count(threads),
-            "cores": _cores(threads, pinned),
-            "tile_bytes": _tile_bytes(),
+            "threads": thread_count(threads),
+            "cores": cores_of(threads, pinned),
+            "tile_bytes": tile_bytes(),
         }
     )
 
 
-def _run(native: Any, shape: tuple[int, ...], sweeps: int, sweeps_per_pass: int) -> list[tuple[int, float, float]]:
-    """In calls of about a second, each of whole passes."""
-    passes = 1 + int(UPDATES_A_CALL / (max(shape[0] * shape[1], 1) * sweeps_per_pass))
-    at_once = passes * sweeps_per_pass
-    norms = []
-    for done in range(0, sweeps, at_once):
-        norms += native.run(min(at_once, sweeps - done))
-    return norms
-
-
-def _copy_bytes_per_s(native: Any) -> float:
+def copy_bytes_per_s(native: Any) -> float:
     """Of the quickest copy, through the caches or past them."""
     best = 0.0
     for streaming in (False, True):
@@ -205,19 +264,21 @@ def _copy_bytes_per_s(native: Any) -> float:
     return best
 
 
-def _usable_cores() -> list[int]:
+def usable_cores() -> list[int]:
+    """Cores that this process may run on."""
     return sorted(set(os.sched_getaffinity(0)) & online_cores())
 
 
-def _thread_count(threads: int | None) -> int:
-    count = len(_usable_cores()) if threads is None else operator.index(threads)
-    _check(1 <= count <= 1024, f"{count} threads cannot be had", "a team has 1 to 1024", "give the number of cores")
+def thread_count(threads: int | None) -> int:
+    """How many threads a team gets. Raises SetupError."""
+    count = len(usable_cores()) if threads is None else operator.index(threads)
+    check(1 <= count <= 1024, f"{count} threads cannot be had", "a team has 1 to 1024", "give the number of cores")
     return count
 
 
-def _cores(threads: int | None, pinned: bool) -> list[int]:
+def cores_of(threads: int | None, pinned: bool) -> list[int]:
     """The core of each thread; empty: not pinned."""
-    cores, count = _usable_cores(), _thread_count(threads)
+    cores, count = usable_cores(), thread_count(threads)
     return cores[:count] if pinned and count <= len(cores) else []
 
 
@@ -230,13 +291,14 @@ def cache_bytes(level: int) -> int:
     return 0
 
 
-def _tile_bytes() -> int | None:
+def tile_bytes() -> int | None:
     """Half of a core's L2; None where the system does not say."""
     l2_bytes = cache_bytes(2)
     return min(max(l2_bytes // 2, 2**17), 2**22) if l2_bytes > 0 else None
 
 
-def _notes(field_bytes: int) -> list[str]:
+def cache_notes(field_bytes: int) -> list[str]:
+    """That the figure does not say how fast the memory is, where it does not."""
     largest = max(cache_bytes(level) for level in (2, 3, 4))
     if 2 * field_bytes > largest:
         return []
@@ -244,8 +306,3 @@ def _notes(field_bytes: int) -> list[str]:
         f"both fields may stay in a cache ({2 * field_bytes / 2**20:.1f} of {largest / 2**20:.1f} MiB)"
         " take a larger size to judge by the memory"
     ]
-
-
-def _check(holds: bool, problem: str, why: str, suggestion: str) -> None:
-    if not holds:
-        raise SetupError(f"{problem} ({why}) {suggestion}")

@@ -2,27 +2,19 @@
 #include "nanet/stencil/jacobi.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <string>
 
 #include "nanet/setup_error.hpp"
-#include "stencil/kernels.hpp"
+#include "nanet/stencil/layout.hpp"
+#include "nanet/stencil/passes.hpp"
+#include "stencil/strips.hpp"
 
 namespace nanet::stencil {
 namespace {
 
-constexpr Index kLineBytes = 64;
-constexpr Index kPageBytes = 4096;
-constexpr Index kStripCellsMin = 256;  // far more than the margins of a tile
-constexpr std::uint32_t kSweepsMax = 32;
 constexpr std::size_t kSideMax = std::size_t{1} << 31;
 constexpr std::size_t kCellsMax = std::size_t{1} << 44;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr Index kFieldOffsetBytes = 2048;  // of the second field: rows of both at one offset of a page would look alike to the store buffer
-
-Index round_up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t kFieldOffsetBytes = 2048;  // of the second field: rows of both at one offset of a page would look alike to the store buffer
 
 const JacobiConfig& checked(const JacobiConfig& config) {
   const std::string size = std::to_string(config.rows) + " x " + std::to_string(config.columns);
@@ -31,39 +23,8 @@ const JacobiConfig& checked(const JacobiConfig& config) {
     throw SetupError("a field of " + size + " cannot be swept", "it has no cell, or more than there is memory for",
                      "give a field of 1 x 1 cells and more that fits twice into memory");
   }
-  if (config.sweeps_per_pass < 1 || config.sweeps_per_pass > kSweepsMax) {
-    throw SetupError(std::to_string(config.sweeps_per_pass) + " sweeps a pass cannot be had",
-                     "the rows between have to stay in the cache: 1 to " + std::to_string(kSweepsMax), "give 1, 4 or 8");
-  }
+  check_sweeps_per_pass(config.sweeps_per_pass);
   return config;
-}
-
-// Cells from one row to the next: whole lines, an odd number of them, so that rows do not fall onto the same sets of the cache.
-template <class T>
-Index stride_of(Index columns) {
-  const Index lines = (columns * Index{sizeof(T)} + kLineBytes + kLineBytes - 1) / kLineBytes;
-  return (lines | 1) * kLineBytes / Index{sizeof(T)};
-}
-
-// Cells from one row of a level between to the next: three lines short of whole pages. So a row that is written lies, seen by the last 12 bits of
-// the address, behind those that are read with it, and no load has to wait for a store a few vectors ago that only looks like its own.
-template <class T>
-Index scratch_stride_of(Index cells) {
-  return (round_up(cells * Index{sizeof(T)} + 3 * kLineBytes, kPageBytes) - 3 * kLineBytes) / Index{sizeof(T)};
-}
-
-// A pass holds three rows of each level and the one that it writes.
-template <class T>
-Index strip_cells_of(const JacobiConfig& config) {
-  const Index sweeps = config.sweeps_per_pass;
-  const Index fits = static_cast<Index>(config.tile_bytes / sizeof(T)) / (3 * sweeps + 1) - 2 * sweeps;
-  const Index unit = kLineBytes / Index{sizeof(T)};
-  return std::max(kStripCellsMin, fits / unit * unit);
-}
-
-flow::Region region_of(const char* name, Index bytes) {
-  const auto size = static_cast<std::size_t>(std::max<Index>(bytes, 1));
-  return flow::Region({.name = name, .bytes = size, .huge_pages = size >= kHugePageBytes, .locked = false});
 }
 
 }  // namespace
@@ -74,27 +35,25 @@ Jacobi<T>::Jacobi(const JacobiConfig& config)
       team_(config.team),
       rows_(static_cast<Index>(config.rows)),
       columns_(static_cast<Index>(config.columns)),
-      stride_(stride_of<T>(columns_)),
-      strip_cells_(std::min(strip_cells_of<T>(config), round_up(columns_, kLineBytes))),
-      scratch_stride_(scratch_stride_of<T>(strip_cells_ + 2 * Index{config.sweeps_per_pass})),
-      scratch_cells_(3 * (Index{config.sweeps_per_pass} - 1) * scratch_stride_),
-      scratch_(region_of("stencil rows between", scratch_cells_ * Index{sizeof(T)} * team_.size())),
+      stride_(static_cast<Index>(stride_of<T>(config.columns))),
+      strips_(std::make_unique<Strips<T>>(columns_, config.sweeps_per_pass, config.tile_bytes, team_.size())),
       row_changes_(config.norm_every == 0 ? 0 : 4 * config.rows) {
-  const Index bytes = stride_ * rows_ * Index{sizeof(T)} + kFieldOffsetBytes + kLineBytes;
+  const std::size_t bytes = field_bytes<T>(config.rows, config.columns) + kFieldOffsetBytes;
   for (std::size_t field = 0; field < 2; ++field) {
-    regions_.push_back(region_of("stencil field", bytes));
-    // Column 1, where the inner cells begin, is at the beginning of a line.
-    const Index offset = (field == 0 ? 0 : kFieldOffsetBytes) + kLineBytes - Index{sizeof(T)};
-    origins_[field] = reinterpret_cast<T*>(regions_[field].data() + offset);
+    regions_.push_back(stencil_region("stencil field", bytes));
+    origins_[field] = reinterpret_cast<T*>(regions_[field].data() + (field == 0 ? 0 : kFieldOffsetBytes) + kOriginBytes<T>);
   }
 }
 
 template <class T>
-void Jacobi<T>::load(const T* field) {
+Jacobi<T>::~Jacobi() = default;
+
+template <class T>
+void Jacobi<T>::load(const T* field, std::uint64_t sweeps_done) {
   current_ = 0;
-  sweeps_done_ = 0;
+  sweeps_done_ = sweeps_done;
   team_.run([&](int worker) {
-    const Rows share = share_of(worker, 0, rows_);
+    const RowSpan share = share_of({0, rows_}, worker, team_.size());
     for (Index r = share.begin; r < share.end; ++r) {
       for (int copy : {0, 1}) std::copy_n(field + r * columns_, columns_, row(copy, r));
     }
@@ -104,7 +63,7 @@ void Jacobi<T>::load(const T* field) {
 template <class T>
 void Jacobi<T>::store(T* field) {
   team_.run([&](int worker) {
-    const Rows share = share_of(worker, 0, rows_);
+    const RowSpan share = share_of({0, rows_}, worker, team_.size());
     for (Index r = share.begin; r < share.end; ++r) std::copy_n(row(current_, r), columns_, field + r * columns_);
   });
 }
@@ -124,15 +83,12 @@ void Jacobi<T>::run(std::uint64_t sweeps, std::span<ChangeNorm> norms) {
     for (std::uint64_t done = 0; done < sweeps;) {
       const Pass pass = next_pass(sweeps_done_ + done, sweeps - done);
       done += pass.sweeps;
-      if (pass.has_norm) {
-        sweep_share_with_norm(worker, from, norm);
-      } else {
-        sweep_share(worker, from, pass.sweeps);
-      }
+      sweep_share(worker, from, pass, norm);
       team_.meet();
       if (pass.has_norm) {
-        if (worker == 0) {
-          norms[norm] = add_rows(norm);
+        if (worker == 0) {  // while the others go on
+          const auto inner_rows = static_cast<std::size_t>(std::max<Index>(rows_ - 2, 0));
+          norms[norm] = norm_of_rows({changes_of(norm) + 2, 2 * inner_rows});
           norms[norm].sweep = sweeps_done_ + done;
         }
         ++norm;
@@ -157,70 +113,34 @@ typename Jacobi<T>::Pass Jacobi<T>::next_pass(std::uint64_t done, std::uint64_t 
 }
 
 template <class T>
-void Jacobi<T>::sweep_share(int worker, int from, std::uint32_t sweeps) {
-  const Rows share = share_of(worker, 1, rows_ - 1);
-  const auto field_bytes = static_cast<std::size_t>(rows_ * stride_) * sizeof(T);
-  for (Index column = 1; share.begin < share.end && column < columns_ - 1; column += strip_cells_) {
-    sweep_tile(Tile<T>{.in = row(from, 0),
-                       .out = row(1 - from, 0),
-                       .stride = stride_,
-                       .rows = rows_,
-                       .columns = columns_,
-                       .row_begin = share.begin,
-                       .row_end = share.end,
-                       .column_begin = column,
-                       .column_end = std::min(column + strip_cells_, columns_ - 1),
-                       .levels = Index{sweeps},
-                       .scratch = reinterpret_cast<T*>(scratch_.data()) + worker * scratch_cells_,
-                       .scratch_stride = scratch_stride_,
-                       .stores = field_bytes >= config_.streaming_from_bytes ? Stores::streaming : Stores::cached});
+void Jacobi<T>::sweep_share(int worker, int from, const Pass& pass, std::size_t norm) {
+  const RowSpan share = share_of({1, rows_ - 1}, worker, team_.size());
+  const auto bytes = static_cast<std::size_t>(rows_ * stride_) * sizeof(T);
+  const Tile<T> tile{.in = row(from, 0),
+                     .out = row(1 - from, 0),
+                     .stride = stride_,
+                     .rows = rows_,
+                     .columns = columns_,
+                     .levels = Index{pass.sweeps},
+                     .stores = bytes >= config_.streaming_from_bytes ? Stores::streaming : Stores::cached};
+  if (pass.has_norm) {
+    strips_->sweep_with_changes(tile, share, changes_of(norm));
+  } else {
+    strips_->sweep(worker, tile, share);
   }
 }
 
-// Row by row, so that the change is taken while both rows are in the cache.
+// Two norms may be under way at the same time.
 template <class T>
-void Jacobi<T>::sweep_share_with_norm(int worker, int from, std::size_t norm) {
-  const Rows share = share_of(worker, 1, rows_ - 1);
-  for (Index r = share.begin; r < share.end && columns_ > 2; ++r) {
-    sweep_tile(Tile<T>{.in = row(from, 0),
-                       .out = row(1 - from, 0),
-                       .stride = stride_,
-                       .rows = rows_,
-                       .columns = columns_,
-                       .row_begin = r,
-                       .row_end = r + 1,
-                       .column_begin = 1,
-                       .column_end = columns_ - 1,
-                       .levels = 1,
-                       .scratch = nullptr,
-                       .scratch_stride = 0,
-                       .stores = Stores::cached});
-    const RowChange change = row_change(row(from, r) + 1, row(1 - from, r) + 1, columns_ - 2);
-    double* place = row_changes_.data() + 2 * (static_cast<Index>(norm % 2) * rows_ + r);
-    place[0] = change.max;
-    place[1] = change.square_sum;
-  }
-}
-
-// In the order of the rows, whoever swept them.
-template <class T>
-ChangeNorm Jacobi<T>::add_rows(std::size_t norm) const {
-  double max = 0.0;
-  double square_sum = 0.0;
-  const double* changes = row_changes_.data() + 2 * static_cast<Index>(norm % 2) * rows_;
-  for (Index r = 1; r < rows_ - 1; ++r) {
-    max = std::max(max, changes[2 * r]);
-    square_sum += changes[2 * r + 1];
-  }
-  if (std::isnan(square_sum)) max = square_sum = std::numeric_limits<double>::quiet_NaN();
-  return {0, max, std::sqrt(square_sum)};
+double* Jacobi<T>::changes_of(std::size_t norm) {
+  return row_changes_.data() + 2 * static_cast<Index>(norm % 2) * rows_;
 }
 
 template <class T>
 std::size_t Jacobi<T>::copy(Stores stores) {
   const int from = current_;
   team_.run([&](int worker) {
-    const Rows share = share_of(worker, 0, rows_);
+    const RowSpan share = share_of({0, rows_}, worker, team_.size());
     const auto bytes = static_cast<std::size_t>((share.end - share.begin) * stride_) * sizeof(T);
     // From the line of column 1 on: the one cell before it is of the boundary, and the region has a line more than the rows.
     const Index first = share.begin * stride_ + 1;
@@ -228,12 +148,6 @@ std::size_t Jacobi<T>::copy(Stores stores) {
                bytes, stores);
   });
   return 2 * static_cast<std::size_t>(rows_ * stride_) * sizeof(T);
-}
-
-template <class T>
-typename Jacobi<T>::Rows Jacobi<T>::share_of(int worker, std::ptrdiff_t begin, std::ptrdiff_t end) const {
-  const Index count = std::max<Index>(end - begin, 0);
-  return {begin + count * worker / team_.size(), begin + count * (worker + 1) / team_.size()};
 }
 
 template class Jacobi<float>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile goes through `levels` sweeps as a wavefront: row r of level 1, then r-1 of level 2, and so on. Three rows of each level between are kept.
+// One sweep takes four rows at once. More are a wavefront: row r of level 1, then r-1 of level 2, and so on. Three rows of each level between are kept.
 #include "stencil/kernels.hpp"
 
 #include <algorithm>
@@ -18,6 +18,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr Index kSums = 16;
+constexpr Index kAheadBytes = 2048;  // how far before its use a line is asked for
 
 // Each pointer: the first cell to compute, or its neighbour above or below.
 template <Stores kStores, class T>
@@ -36,6 +37,53 @@ void sweep_cells(const T* up, const T* mid, const T* down, T* HWY_RESTRICT out, 
     }
   }
   for (; j < count; ++j) out[j] = (((up[j] + down[j]) + mid[j - 1]) + mid[j + 1]) * T{0.25};
+}
+
+// kRowsAtOnce rows: what is loaded for one serves its neighbours, and as many streams come from memory side by side. `above`: the neighbour above
+// the first cell to compute; rows of both fields are `stride` apart.
+template <Stores kStores, class T>
+void sweep_rows(const T* above, Index stride, T* HWY_RESTRICT out, Index count) {
+  static_assert(kRowsAtOnce == 4);
+  const hn::ScalableTag<T> tag;
+  const auto lanes = static_cast<Index>(hn::Lanes(tag));
+  const auto quarter = hn::Set(tag, T{0.25});
+  Index j = 0;
+  const auto load = [&](Index row) HWY_ATTR { return hn::LoadU(tag, above + row * stride + j); };
+  const auto sweep = [&](Index row, auto up, auto down) HWY_ATTR {
+    const T* mid = above + (row + 1) * stride + j;
+    hwy::Prefetch(mid + stride + kAheadBytes / Index{sizeof(T)});
+    const auto vertical = hn::Add(up, down);
+    const auto sum = hn::Add(hn::Add(vertical, hn::LoadU(tag, mid - 1)), hn::LoadU(tag, mid + 1));
+    if constexpr (kStores == Stores::streaming) {
+      hn::Stream(hn::Mul(sum, quarter), tag, out + row * stride + j);
+    } else {
+      hn::StoreU(hn::Mul(sum, quarter), tag, out + row * stride + j);
+    }
+  };
+  for (; j + lanes <= count; j += lanes) {
+    const auto row1 = load(1), row2 = load(2), row3 = load(3), row4 = load(4);
+    sweep(0, load(0), row2);
+    sweep(1, row1, row3);
+    sweep(2, row2, row4);
+    sweep(3, row3, load(5));
+  }
+  for (Index row = 0; row < kRowsAtOnce; ++row) {
+    const T* up = above + row * stride;
+    sweep_cells<Stores::cached>(up + j, up + stride + j, up + 2 * stride + j, out + row * stride + j, count - j);
+  }
+}
+
+// One sweep of a tile.
+template <Stores kStores, class T>
+void sweep_once(const Tile<T>& tile) {
+  const Index begin = std::max<Index>(1, tile.column_begin);
+  const Index count = std::min(tile.columns - 1, tile.column_end) - begin;
+  const Index row_end = std::min(tile.rows - 1, tile.row_end);
+  Index row = std::max<Index>(1, tile.row_begin);
+  const auto in = [&](Index r) { return tile.in + r * tile.stride + begin; };
+  const auto out = [&](Index r) { return tile.out + r * tile.stride + begin; };
+  for (; row + kRowsAtOnce <= row_end; row += kRowsAtOnce) sweep_rows<kStores>(in(row - 1), tile.stride, out(row), count);
+  for (; row < row_end; ++row) sweep_cells<kStores>(in(row - 1), in(row), in(row + 1), out(row), count);
 }
 
 // A row of a level between, from `column` on. Rows r, r+3, ... share their place.
@@ -77,11 +125,17 @@ void sweep_level_row(const Tile<T>& tile, Index level, Index row) {
 
 template <class T>
 void sweep_any_tile(const Tile<T>& tile) {
+  const bool is_streaming = tile.stores == Stores::streaming;
+  if (tile.levels == 1) {
+    is_streaming ? sweep_once<Stores::streaming>(tile) : sweep_once<Stores::cached>(tile);
+    if (is_streaming) hwy::FlushStream();
+    return;
+  }
   const Index lead = tile.levels - 1;
   for (Index step = tile.row_begin - lead; step < tile.row_end + lead; ++step) {
     for (Index level = 1; level <= tile.levels; ++level) sweep_level_row(tile, level, step - (level - 1));
   }
-  if (tile.stores == Stores::streaming) hwy::FlushStream();
+  if (is_streaming) hwy::FlushStream();
 }
 
 void sweep_tile_f32(const Tile<float>& tile) { sweep_any_tile(tile); }

@@ -12,6 +12,8 @@ namespace nanet::stencil {
 
 using Index = std::ptrdiff_t;
 
+inline constexpr Index kRowsAtOnce = 4;  // of one sweep
+
 // A rectangle of the interior, taken `levels` sweeps on from `in` to `out`. Reads up to `levels` cells around it, writes nothing outside.
 template <class T>
 struct Tile {

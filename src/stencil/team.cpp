@@ -43,7 +43,7 @@ Team::Team(const TeamConfig& config) : spins_max_(config.spins_max) {
                        "give fewer threads");
     }
   }
-  await_workers();
+  finish();
   for (const std::exception_ptr& error : errors_) {
     if (!error) continue;
     stop();
@@ -61,16 +61,15 @@ void Team::stop() {
   threads_.clear();
 }
 
-void Team::start(Call call, void* context) {
+void Team::begin(Call call, void* context) {
   call_ = call;
   context_ = context;
   running_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
-  await_workers();
 }
 
-void Team::await_workers() {
+void Team::finish() {
   for (std::uint32_t left = running_.load(std::memory_order_acquire); left != 0; left = running_.load(std::memory_order_acquire)) {
     running_.wait(left, std::memory_order_acquire);
   }

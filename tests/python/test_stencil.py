@@ -15,21 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import SetupError, stencil
+from nanet import SetupError, stencil, stencil_field
 from numpy.typing import DTypeLike, NDArray
+from stencil_reference import command, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = [(1, 1), (1, 33), (33, 1), (2, 7), (3, 3), (3, 129), (65, 3), (37, 53), (64, 64), (11, 601)]
-
-
-def reference(field: NDArray[Any], sweeps: int) -> NDArray[Any]:
-    """The formula in numpy, one whole sweep after the other."""
-    field = field.copy()
-    for _ in range(sweeps):
-        new = field.copy()
-        new[1:-1, 1:-1] = (field[:-2, 1:-1] + field[2:, 1:-1] + field[1:-1, :-2] + field[1:-1, 2:]) / field.dtype.type(4)
-        field = new
-    return field
 
 
 def made_up(shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
@@ -129,12 +120,6 @@ def test_threads_that_cannot_be_started_are_refused() -> None:
     assert rest == "1 16.0"
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nanet", "stencil", *map(str, arguments)], capture_output=True, check=False, text=True, timeout=120
-    )
-
-
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
 def test_the_command_writes_what_the_page_says(tmp_path: Path, dtype: str) -> None:
     file = tmp_path / "stencil.json"
@@ -146,7 +131,7 @@ def test_the_command_writes_what_the_page_says(tmp_path: Path, dtype: str) -> No
         name, _, inner = key.partition("[].")
         assert name in result, key
         assert not inner or inner in result[name][0], key
-    start = stencil.field_of_size(70, 90, dtype)
+    start = stencil_field.made_rows(0, 70, 90, dtype)
     assert result["mean"] == reference(start, 10).mean(dtype=np.float64)
     assert [norm["sweep"] for norm in result["norms"]] == [5, 10]
     assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / result["seconds_compute"])

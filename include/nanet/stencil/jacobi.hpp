@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,18 +37,22 @@ struct JacobiConfig {
 // What one sweep changed: max |new - old| and sqrt(sum (new - old)^2) over the inner cells, in fp64, in an order that is always the same.
 // Both are NaN if a difference is.
 struct ChangeNorm {
-  std::uint64_t sweep;  // counted from 1 at load()
+  std::uint64_t sweep;  // counted from load() on
   double max;
   double l2;
 };
+
+template <class T>
+class Strips;
 
 template <class T>  // float, double
 class Jacobi {
  public:
   explicit Jacobi(const JacobiConfig& config);  // throws SetupError
+  ~Jacobi();
 
-  // rows x columns, row-major, without gaps. Sweeps are counted from here.
-  void load(const T* field);
+  // rows x columns, row-major, without gaps. Sweeps are counted on from `sweeps_done`.
+  void load(const T* field, std::uint64_t sweeps_done = 0);
   void store(T* field);
 
   // How many norms run(sweeps) writes.
@@ -67,29 +72,20 @@ class Jacobi {
     std::uint32_t sweeps;
     bool has_norm;
   };
-  struct Rows {
-    std::ptrdiff_t begin;
-    std::ptrdiff_t end;
-  };
 
   Pass next_pass(std::uint64_t done, std::uint64_t left) const;
-  void sweep_share(int worker, int from, std::uint32_t sweeps);
-  void sweep_share_with_norm(int worker, int from, std::size_t norm);
-  ChangeNorm add_rows(std::size_t norm) const;
-  Rows share_of(int worker, std::ptrdiff_t begin, std::ptrdiff_t end) const;
+  void sweep_share(int worker, int from, const Pass& pass, std::size_t norm);
+  double* changes_of(std::size_t norm);
   T* row(int field, std::ptrdiff_t index) const { return origins_[static_cast<std::size_t>(field)] + index * stride_; }
 
   JacobiConfig config_;
   Team team_;
   std::ptrdiff_t rows_;
   std::ptrdiff_t columns_;
-  std::ptrdiff_t stride_;       // cells
-  std::ptrdiff_t strip_cells_;  // width of a tile
-  std::ptrdiff_t scratch_stride_;
-  std::ptrdiff_t scratch_cells_;  // a thread
+  std::ptrdiff_t stride_;  // cells
+  std::unique_ptr<Strips<T>> strips_;
   std::vector<flow::Region> regions_;
   std::array<T*, 2> origins_{};
-  flow::Region scratch_;
   std::vector<double> row_changes_;  // [2][rows][max, square sum]: two norms may be under way
   int current_ = 0;
   std::uint64_t sweeps_done_ = 0;

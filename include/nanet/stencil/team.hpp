@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A few threads that do the same work side by side, meet, and go on. Made once; work is handed to them without an allocation.
 //
-// Waiting: a bounded spin, then sleep. The caller of run() sleeps meanwhile, so that every core is left to the workers.
+// Waiting: a bounded spin, then sleep. The caller of run() or finish() sleeps meanwhile, so that every core is left to the workers.
 // Thread rules: made, used and destroyed by one thread; meet() is for the workers only, and each of them must call it equally often.
 #pragma once
 
@@ -32,18 +32,21 @@ class Team {
   // Calls work(k) on each thread k and returns when all have returned. `work` must not throw.
   template <class Work>
   void run(Work&& work) {
-    start([](void* context, int worker) { (*static_cast<std::remove_reference_t<Work>*>(context))(worker); }, &work);
+    begin([](void* context, int worker) { (*static_cast<std::remove_reference_t<Work>*>(context))(worker); }, &work);
+    finish();
   }
+
+  // The same in two halves: begin() returns at once, and the caller may look whether all have returned. Nothing is under way before.
+  using Call = void (*)(void* context, int worker);
+  void begin(Call call, void* context);
+  bool is_done() const { return running_.load(std::memory_order_acquire) == 0; }
+  void finish();  // sleeps until all have returned
 
   // Returns when every worker has called it. What each wrote before is seen by all after.
   void meet();
 
  private:
-  using Call = void (*)(void*, int);
-
-  void start(Call call, void* context);
   void work(int worker, int core);
-  void await_workers();
   void stop();
   void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value) const;
 

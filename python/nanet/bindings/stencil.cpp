@@ -3,7 +3,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "nanet/stencil/jacobi.hpp"
+#include "nanet/stencil/passes.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -24,12 +24,12 @@ template <class T>
 using Field = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-void load(stencil::Jacobi<T>& jacobi, const Field<T>& field) {
+void load(stencil::Jacobi<T>& jacobi, const Field<T>& field, std::uint64_t sweeps_done) {
   if (field.shape(0) != jacobi.config().rows || field.shape(1) != jacobi.config().columns) {
     throw SetupError("the field cannot be loaded", "it has another shape than it was made for", "make one for this shape");
   }
   const nb::gil_scoped_release release;
-  jacobi.load(field.data());
+  jacobi.load(field.data(), sweeps_done);
 }
 
 template <class T>
@@ -66,16 +66,24 @@ void bind_jacobi(nb::module_& module, const char* name) {
       .def(
           "__init__", [](stencil::Jacobi<T>* self, const nb::dict& dict) { new (self) stencil::Jacobi<T>(jacobi_config(dict)); },
           nb::arg("config"), "rows, columns, sweeps_per_pass, norm_every, threads, cores (empty: not pinned), tile_bytes or None.")
-      .def("load", &load<T>, nb::arg("field"), "Takes a copy of the field [rows, columns]; sweeps are counted from here.")
+      .def("load", &load<T>, nb::arg("field"), nb::arg("sweeps_done") = 0,
+           "Takes a copy of the field [rows, columns]; sweeps are counted on from there.")
       .def("store", &store<T>, "The field now, a new array [rows, columns].")
       .def("run", &run<T>, nb::arg("sweeps"), "Sweeps; returns (sweep, max, l2) of each norm.")
       .def("copy", &copy<T>, nb::arg("streaming"),
            "Copies the field to the other one's memory, as STREAM does; returns the bytes read and written.");
 }
 
+nb::object norm_of_rows(const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& changes) {
+  const stencil::ChangeNorm norm = stencil::norm_of_rows({changes.data(), changes.size()});
+  return nb::make_tuple(norm.max, norm.l2);
+}
+
 }  // namespace
 
 void bind_stencil(nb::module_& module) {
+  module.def("norm_of_rows", &norm_of_rows, nb::arg("changes"),
+             "(max, l2) of one sweep from [inner rows, 2] changes, added in this order.");
   bind_jacobi<float>(module, "JacobiF32");
   bind_jacobi<double>(module, "JacobiF64");
 }

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+BROKEN = 1  # exit code: a rank or an owner is gone
 
 
 class Dtype(StrEnum):
@@ -17,10 +21,23 @@ class Dtype(StrEnum):
     FP64 = "fp64"
 
 
+class Mode(StrEnum):
+    """Whether the tile stays or is moved."""
+
+    RESIDENT = "resident"
+    PAPER = "paper"
+    STREAM = "stream"
+
+
 def stencil(
     size: Annotated[str, typer.Option("--size", metavar="N|ROWSxCOLUMNS", help="Cells of the field, boundary included.")] = "8192",
-    dtype: Annotated[Dtype, typer.Option("--dtype", help="Type of a cell.")] = Dtype.FP64,
-    sweeps: Annotated[int, typer.Option("--sweeps", metavar="N", min=1, help="How many sweeps.")] = 100,
+    dtype: Annotated[
+        Dtype | None, typer.Option("--dtype", help="Type of a cell; by default fp64, or fp32 for a tile that is moved.")
+    ] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option("--sweeps", metavar="N", min=1, help="How many sweeps; by default 100, or 1 of a tile that is moved."),
+    ] = None,
     sweeps_per_pass: Annotated[
         int,
         typer.Option(
@@ -30,28 +47,152 @@ def stencil(
     norm_every: Annotated[
         int, typer.Option("--norm-every", metavar="N", min=0, help="Norm of the change of every N-th sweep; 0: none.")
     ] = 0,
+    until: Annotated[
+        float | None, typer.Option("--until", metavar="NORM", min=0.0, help="End when a norm's largest change is at most that.")
+    ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", metavar="N", min=1, help="By default one for each core that may be used.")
+        int | None,
+        typer.Option("--threads", metavar="N", min=1, help="Of a process; by default one for each core that it may use."),
     ] = None,
     pinned: Annotated[bool, typer.Option("--pin/--no-pin", help="Tie each thread to a core.")] = True,
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="resident: the field stays; paper, stream: a tile of another process is moved.")
+    ] = Mode.RESIDENT,
+    tile: Annotated[
+        str, typer.Option("--tile", metavar="SIZES", help="Of --mode paper and stream: sizes of the tile, such as 64M,1G.")
+    ] = "64M,128M,256M,512M,1G,2G,4G",
+    chunk: Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Of --mode stream: what is moved at once.")] = "4M",
+    ranks: Annotated[
+        str,
+        typer.Option("--ranks", metavar="N|env", help="Processes that share the field; env: this one is a rank of srun or mpirun."),
+    ] = "1",
+    halo_rows: Annotated[
+        int | None,
+        typer.Option(
+            "--halo-rows", metavar="K", min=1, max=32, help="Sweeps between two exchanges of ranks; else a model chooses."
+        ),
+    ] = None,
+    rendezvous: Annotated[
+        str, typer.Option("--rendezvous", metavar="HOST:PORT|FILE", help="Of --ranks env: where rank 0 listens, or writes it.")
+    ] = "",
+    address: Annotated[
+        str, typer.Option("--address", metavar="ADDRESS", help="Of --ranks env: where others reach this rank.")
+    ] = "",
+    transports: Annotated[
+        str, typer.Option("--transports", metavar="LIST", help="UCX's, such as tcp; by default UCX chooses.")
+    ] = "",
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.1, help="For a rank or an owner that does not answer.")
+    ] = 30.0,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", metavar="FILE", help="Write the field there (HDF5), at the end and ...")
+    ] = None,
+    checkpoint_every: Annotated[
+        int, typer.Option("--checkpoint-every", metavar="N", min=0, help="... after every N-th sweep.")
+    ] = 0,
+    restart: Annotated[
+        Path | None, typer.Option("--restart", metavar="FILE", help="Go on from a checkpoint; --size and --dtype are its own.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the field at the end (PNG).")] = None,
+    progress: Annotated[
+        bool | None, typer.Option("--progress/--no-progress", help="A bar; by default where standard error is a terminal.")
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
     ] = None,
 ) -> None:
-    """Five-point Jacobi sweeps on this machine's cores: updates a second, and how that compares to copying memory."""
-    from nanet import results
+    """Five-point Jacobi sweeps on CPU cores: updates a second, and how that compares to copying memory."""
+    from nanet import results, stencil_modes, stencil_ranks
     from nanet import stencil as sweeping
 
+    if mode is not Mode.RESIDENT:
+        given = stencil_modes.ModeOptions(
+            mode.value, stencil_modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
+            stencil_modes.sizes_of(chunk)[0], timeout_s=timeout_s,
+        )  # fmt: skip
+        result = _or_broken(lambda: stencil_modes.measure_modes(given, _say))
+        results.write_json(json_file, result)
+        _say_moved(result)
+        return
     rows, columns = sweeping.shape_of(size)
-    options = sweeping.StencilOptions(rows, columns, dtype.value, sweeps, sweeps_per_pass, norm_every, threads, pinned)
-    result = sweeping.measure(options)
-    results.write_json(json_file, result)
+    options = sweeping.StencilOptions(
+        rows, columns, (dtype or Dtype.FP64).value, sweeps or 100, sweeps_per_pass, norm_every, threads, pinned,
+        until, checkpoint, checkpoint_every, restart, plot, sys.stderr.isatty() if progress is None else progress,
+    )  # fmt: skip
+    among = stencil_ranks.RankOptions(rendezvous, address, transports, halo_rows, timeout_s)
+    found = _or_broken(lambda: _swept(options, among, ranks))
+    if found is None:
+        return  # rank 0 says it
+    results.write_json(json_file, found)
+    _say_swept(found, options)
+
+
+def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
+    import os
+
+    from nanet import SetupError, stencil_ranks
+    from nanet import stencil as sweeping
+
+    if ranks == "env":
+        from nanet.stencil_rendezvous import rank_of_environment
+
+        return stencil_ranks.run_rank(options, among, *rank_of_environment(os.environ))
+    if not (ranks.isdecimal() and 1 <= int(ranks) <= 1024):
+        raise SetupError(f"{ranks} ranks cannot be had (1 to 1024, or env) give how many processes shall share the field")
+    if int(ranks) == 1 and among.halo_rows is None:
+        return sweeping.measure(options)
+    return stencil_ranks.run_ranks(options, among, int(ranks))
+
+
+def _or_broken(call: Any) -> Any:
+    """A rank or an owner that is gone is one line and exit code 1."""
+    try:
+        return call()
+    except RuntimeError as error:
+        if type(error).__name__ not in ("RankError", "TransferError"):
+            raise
+        print(f"nanet: {error}", file=sys.stderr)
+        raise typer.Exit(BROKEN) from None
+
+
+def _say_swept(result: Mapping[str, Any], options: Any) -> None:
+    from nanet.stencil_model import Prediction, table
+
     for norm in result["norms"]:
         _say(f"sweep {norm['sweep']:>8}: change max {norm['max']:.6e}  L2 {norm['l2']:.6e}")
+    if result["ranks"] > 1:
+        keys = Prediction.__dataclass_fields__
+        for line in table([Prediction(**{key: one[key] for key in keys}) for one in result["model"]], result["halo_rows"]):
+            _say(line)
+        _say(f"{result['ranks']} ranks, halos of {result['halo_rows']} rows, over {result['path']}")
     where = f"cores {', '.join(map(str, result['cores']))}" if result["cores"] else "not pinned"
-    _say(f"{rows} x {columns} {dtype.value}, {sweeps} sweeps, {sweeps_per_pass} a pass, {result['threads']} threads ({where})")
+    of_each = " a rank" if result["ranks"] > 1 else ""
+    _say(f"{result['rows']} x {result['columns']} {result['dtype']}, {result['sweeps']} sweeps, {result['sweeps_per_pass']} a pass, "
+         f"{result['threads']} threads{of_each} ({where})")  # fmt: skip
     _say(f"{result['updates_per_s'] / 1e9:.3f} Gupdate/s, {result['seconds_compute']:.3f} s; with taking the field in and out "
          f"{result['seconds_total']:.3f} s")  # fmt: skip
+    _say_copy(result)
+    if options.until is not None:
+        _say(
+            f"the norm came down to {options.until:g}"
+            if result["converged"]
+            else f"the norm did not come down to {options.until:g}"
+        )
+    if result["checkpoints"]:
+        _say(f"checkpoint {options.checkpoint}: sweep {result['sweeps_done']}")
+    if options.plot:
+        _say(f"picture {options.plot}")
+
+
+def _say_moved(result: Mapping[str, Any]) -> None:
+    where = f"cores {', '.join(map(str, result['cores']))}" if result["cores"] else "not pinned"
+    _say(
+        f"{result['mode']}: {result['dtype']}, {result['sweeps']} sweeps, {result['threads']} threads ({where}), over {result['path']}"
+    )
+    _say_copy(result)
+
+
+def _say_copy(result: Mapping[str, Any]) -> None:
     _say(f"{result['fraction_of_copy_bandwidth']:.2f} of a copy on the same cores ({result['copy_bytes_per_s'] / 1e9:.2f} GB/s; "
          f"an update counted as one read and one write)")  # fmt: skip
     for note in result["notes"]:

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet stencil --mode paper` and `--mode stream`: a tile of another process is got, swept and put back, for one size after the other.
+
+paper: the whole tile in, swept, the whole tile out, one after the other, as in the paper's case study (doi 10.3390/s21227759, figure 5).
+stream: the same in chunks of rows, the transfers beside the sweeps. docs/stencil.md says when which is worth it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from nanet import results
+from nanet._core import SetupError
+from nanet.stencil import copy_bytes_per_s, native_field, thread_count, tile_bytes, usable_cores
+from nanet.stencil_field import DTYPES, available_bytes, check, crc_of_rows, made_rows
+from nanet.stencil_owner import TileOwner
+from nanet.stencil_ranks import native_tiles
+
+MIB = 2**20
+COLUMNS = 16384
+COPY_BYTES = 512 * MIB  # of the field that the copy bandwidth is taken with
+SPINS_MAX = 50_000  # some ms: where each thread has a core, nobody sleeps between two chunks
+UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
+KEYS = ("seconds_in", "seconds_compute", "seconds_out", "seconds_total")
+
+
+@dataclass(frozen=True)
+class ModeOptions:
+    """What is moved, and how."""
+
+    mode: str  # paper, stream
+    tile_bytes: tuple[int, ...]  # sizes of the tile, each a line of the table
+    dtype: str = "fp32"
+    sweeps: int = 1
+    threads: int | None = None
+    pinned: bool = True
+    transports: str = ""
+    chunk_bytes: int = 4 * MIB
+    repeats: int = 3  # the quickest counts
+    timeout_s: float = 60.0
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Bytes of `64M,1G` (powers of 1024). Raises SetupError."""
+    found = [re.fullmatch(r"(\d{1,9})([KMG])", one.strip()) for one in text.split(",")]
+    if not all(found):
+        raise SetupError(f"sizes {text} are none (numbers with K, M or G, powers of 1024) write 64M,1G")
+    return tuple(int(one[1]) * UNITS[one[2]] for one in found if one)
+
+
+def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str, Any]:
+    """Measures each size that the memory holds; the last one's figures are the result's own. Keys: docs/json.md."""
+    native_tiles()
+    check(
+        1 <= options.sweeps <= 32, f"{options.sweeps} sweeps cannot be done", "a tile is swept in one pass: 1 to 32", "give 1 to 32"
+    )
+    copies = _copy_rate(options)
+    sizes: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for line in _lines(options, notes):
+        say(line_text(line))
+        sizes.append(line)
+    if not sizes:
+        raise SetupError(f"no tile was moved ({'; '.join(notes)}) give smaller sizes")
+    last = sizes[-1]
+    cell_bytes = DTYPES[options.dtype].itemsize
+    return results.base("stencil") | {
+        "mode": options.mode,
+        "ranks": 1,
+        "dtype": options.dtype,
+        "sweeps": options.sweeps,
+        "sweeps_per_pass": options.sweeps,
+        "threads": _threads(options),
+        "cores": _cores(options),
+        "path": last["path"],
+        "chunk_bytes": options.chunk_bytes if options.mode == "stream" else 0,
+        "sizes": sizes,
+        **{key: last[key] for key in ("rows", "columns", *KEYS, "updates_per_s")},
+        "copy_bytes_per_s": copies,
+        "fraction_of_copy_bandwidth": last["updates_per_s"] * 2 * cell_bytes / copies,
+        "notes": notes,
+    }
+
+
+def line_text(line: dict[str, Any]) -> str:
+    """One size, for people."""
+    times = "  ".join(f"{key.removeprefix('seconds_')} {line[key]:8.4f} s" for key in KEYS)
+    beside = f"  {line['ratio_to_transfer']:.2f} of the transfer alone" if "ratio_to_transfer" in line else ""
+    return f"{line['bytes'] / MIB:7.0f} MiB  {times}  {line['updates_per_s'] / 1e9:7.3f} Gupdate/s{beside}"
+
+
+def _lines(options: ModeOptions, notes: list[str]) -> Iterator[dict[str, Any]]:
+    """One size after the other; what the memory does not hold is noted."""
+    cell_bytes = DTYPES[options.dtype].itemsize
+    for size in options.tile_bytes:
+        columns = COLUMNS if size >= COLUMNS * COLUMNS // 4 else 1024
+        rows = size // (columns * cell_bytes)
+        check(rows >= 3, f"a tile of {size} bytes cannot be moved", f"{columns} columns are {rows} rows", "give a larger one")
+        needed = (3 if options.mode == "paper" else 1) * size * 17 // 16 + 256 * MIB
+        free = available_bytes()
+        if free is not None and needed > free:
+            notes.append(f"{size // MIB} MiB not run: {needed // MIB} MiB are needed, {free // MIB} MiB are free")
+            continue
+        yield _one_size(options, rows, columns)
+
+
+def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
+    tiles = native_tiles()
+    token = secrets.randbits(64)
+    with TileOwner(rows, columns, options.dtype, options.transports, token) as owner:
+        kind = tiles.MoverF32 if options.dtype == "fp32" else tiles.MoverF64
+        mover = kind(
+            {
+                "rows": rows,
+                "columns": columns,
+                "address": "127.0.0.1",
+                "port": owner.port,
+                "transports": options.transports,
+                "token": token,
+                "timeout_ms": int(1000 * options.timeout_s),
+                "chunk_bytes": options.chunk_bytes,
+                "sweeps_per_pass": options.sweeps,
+                "threads": _threads(options),
+                "cores": _cores(options),
+                "tile_bytes": tile_bytes(),
+                "spins_max": SPINS_MAX if set(usable_cores()) - set(_cores(options)) else None,
+            }
+        )
+        way = mover.move if options.mode == "paper" else mover.stream
+        alone = []
+        with _beside_the_team(options):
+            runs = [way(options.sweeps)]  # the first touches the memory, and counts only if there is no other
+            for _ in range(options.repeats):
+                runs.append(way(options.sweeps))
+                if options.mode == "stream":
+                    alone.append(mover.stream_transfer_alone(options.sweeps)[3])
+        in_s, compute_s, out_s, total_s = min(runs[1:] or runs, key=lambda run: run[3])
+        inner = (rows - 2) * (columns - 2)
+        line = {
+            "bytes": rows * columns * DTYPES[options.dtype].itemsize,
+            "rows": rows,
+            "columns": columns,
+            **dict(zip(KEYS, (in_s, compute_s, out_s, total_s), strict=True)),
+            "updates_per_s": inner * options.sweeps / total_s,
+            "path": mover.path,
+            "sweeps_done": len(runs) * options.sweeps,
+            "crc32": crc_of_rows(owner.crcs()),
+        }
+        if alone:
+            line |= {"seconds_transfer_alone": min(alone), "ratio_to_transfer": total_s / min(alone)}
+        return line
+
+
+@contextlib.contextmanager
+def _beside_the_team(options: ModeOptions) -> Iterator[None]:
+    """Of stream mode: the transfers keep to the cores that the team leaves."""
+    before = os.sched_getaffinity(0)
+    left = before - set(_cores(options))
+    if options.mode == "stream" and options.pinned and left:
+        os.sched_setaffinity(0, left)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _threads(options: ModeOptions) -> int:
+    """Of the team; in stream mode one core is left to the transfers, where there are two."""
+    every = thread_count(options.threads)
+    return max(1, every - 1) if options.mode == "stream" and options.threads is None else every
+
+
+def _cores(options: ModeOptions) -> list[int]:
+    usable = usable_cores()
+    count = _threads(options)
+    return usable[-count:] if options.pinned and count <= len(usable) else []
+
+
+def _copy_rate(options: ModeOptions) -> float:
+    """STREAM copy of all cores, in a field of COPY_BYTES or of the largest tile."""
+    size = min(COPY_BYTES, max(options.tile_bytes, default=COPY_BYTES))
+    columns = 1024
+    rows = max(3, size // (columns * DTYPES[options.dtype].itemsize))
+    native = native_field((rows, columns), DTYPES[options.dtype], 1, 0, options.threads, options.pinned)
+    native.load(made_rows(0, rows, columns, options.dtype))
+    return copy_bytes_per_s(native)

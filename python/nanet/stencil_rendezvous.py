@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ranks find each other: rank 0 listens at a place that all know, the others connect, and small messages go through it.
+
+Place: `HOST:PORT`, or the path of a file that all can read, into which rank 0 writes where it listens. The field's data never goes this way.
+Every message is 8 bytes of length, little-endian, and that many bytes; the first of a connection is the rank's greeting, with the secret of the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanet._core import SetupError
+
+SECRET = "NANET_STENCIL_SECRET"
+MESSAGE_BYTES_MAX = 2**30
+GREETING_BYTES_MAX = 4096
+SEND_S_MAX = 60.0  # for a message, once it has begun
+TURN_S = 0.001  # the neighbours are served between two
+
+# (rank, count) in the environment of who started us: our own launcher, Open MPI, MPICH and other PMI, PMIx, Slurm.
+RANK_VARIABLES = (
+    ("NANET_RANK", "NANET_RANKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("PMIX_RANK", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+
+
+class RankError(RuntimeError):
+    """A rank is gone or did not answer: problem (why) suggestion. The run is over."""
+
+
+def rank_of_environment(environment: Mapping[str, str]) -> tuple[int, int]:
+    """(rank, count) as the launcher set them. Raises SetupError."""
+    for rank_name, count_name in RANK_VARIABLES:
+        if rank_name in environment and count_name in environment:
+            rank, count = environment[rank_name], environment[count_name]
+            if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
+                raise SetupError(
+                    f"{rank_name}={rank} and {count_name}={count} are no rank (0 to the count - 1) start it with srun or mpirun"
+                )
+            return int(rank), int(count)
+    names = ", ".join(name for name, _ in RANK_VARIABLES[1:])
+    raise SetupError(f"this process is no rank (none is set of {names}) start it with srun or mpirun, or give --ranks N")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rank 0 listens."""
+
+    host: str = ""
+    port: int = 0
+    file: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
+
+def place_of(text: str) -> Place:
+    """`HOST:PORT`, or a path with a slash in it. Raises SetupError."""
+    if "/" in text:
+        return Place(file=Path(text))
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):
+        raise SetupError(f"{text} is no place to meet (HOST:PORT, or a path with a slash) write node1:7700 or ./meet")
+    return Place(host.strip("[]"), int(port))
+
+
+class Rendezvous:
+    """`with Rendezvous(...) as ranks: all = ranks.gather(mine)`. Every rank makes the same calls in the same order."""
+
+    def __init__(self, rank: int, count: int, place: Place, address: str, timeout_s: float, secret: str) -> None:
+        self.rank, self.count = rank, count
+        self.address = address
+        """Where this rank is reached by the others; found out if it was empty."""
+        self._place, self._timeout_s, self._secret = place, timeout_s, secret
+        self._idle: Callable[[], None] = lambda: None
+        self._peers: dict[int, socket.socket] = {}  # rank 0: of every other; others: of rank 0
+
+    def __enter__(self) -> Rendezvous:
+        if self.count > 1:
+            if self.rank == 0:
+                self._listen()
+            else:
+                self._connect()
+        elif not self.address:
+            self.address = "127.0.0.1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for peer in self._peers.values():
+            peer.close()
+        if self.rank == 0 and self._place.file:
+            self._place.file.unlink(missing_ok=True)
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """What to call about every millisecond while this rank waits for others."""
+        self._idle = call
+
+    def gather(self, mine: bytes) -> list[bytes] | None:
+        """At rank 0 what each rank gave, by rank; None elsewhere. Raises RankError."""
+        if self.rank != 0:
+            self._send(0, mine)
+            return None
+        found: dict[int, bytes] = {0: mine}
+        for rank in range(1, self.count):
+            found[rank] = self._receive(rank)
+        return [found[rank] for rank in range(self.count)]
+
+    def share(self, mine: bytes | None) -> bytes:
+        """What rank 0 gave, everywhere. Raises RankError."""
+        if self.rank != 0:
+            return self._receive(0)
+        assert mine is not None
+        for rank in range(1, self.count):
+            self._send(rank, mine)
+        return mine
+
+    def all(self, mine: Any) -> list[Any]:
+        """What each rank gave, everywhere; anything that JSON can hold. Raises RankError."""
+        found = self.gather(json.dumps(mine).encode())
+        every = self.share(json.dumps([json.loads(one) for one in found]).encode() if found is not None else None)
+        whole: list[Any] = json.loads(every)
+        return whole
+
+    def in_turn(self, call: Callable[[], None]) -> None:
+        """Calls it in one rank after the other; returns everywhere when the last is done, however long that takes."""
+        timeout_s, self._timeout_s = self._timeout_s, float("inf")
+        try:
+            for rank in range(self.count):
+                if rank == self.rank:
+                    call()
+                self.all(None)
+        finally:
+            self._timeout_s = timeout_s
+
+    # --- set-up ---
+
+    def _listen(self) -> None:
+        host = self._place.host or self.address or "127.0.0.1"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            server = socket.create_server((host, self._place.port), family=family, backlog=self.count)
+        except OSError as error:
+            raise SetupError(
+                f"rank 0 cannot listen at {host} port {self._place.port} ({error.strerror}) name an address of its machine, and a free port"
+            ) from None
+        with server:
+            self.address = self.address or server.getsockname()[0]
+            if self._place.file:
+                write_atomically(self._place.file, f"{self.address} {server.getsockname()[1]}\n")
+            deadline = time.monotonic() + self._timeout_s
+            while len(self._peers) < self.count - 1:
+                if not select.select([server], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    missing = sorted(set(range(1, self.count)) - set(self._peers))
+                    raise RankError(
+                        f"not all ranks came (missing after {self._timeout_s:g} s: {', '.join(map(str, missing))}) look at why they did not start"
+                    )
+                self._take(server.accept()[0])
+
+    def _take(self, peer: socket.socket) -> None:
+        """A connection becomes a rank if it greets as one; whatever else connects is turned away."""
+        peer.settimeout(min(self._timeout_s, 5.0))
+        try:
+            greeting = json.loads(_receive(peer, GREETING_BYTES_MAX))
+            rank = greeting["rank"]
+            fits = isinstance(rank, int) and 0 < rank < self.count and rank not in self._peers and greeting["count"] == self.count
+            if fits and hmac.compare_digest(str(greeting["secret"]), self._secret):
+                _send(peer, b"welcome")
+                _no_delay(peer)
+                self._peers[rank] = peer
+                return
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        peer.close()
+
+    def _connect(self) -> None:
+        deadline = time.monotonic() + self._timeout_s
+        why = "nothing listens there"
+        while time.monotonic() < deadline:
+            host, port = self._where()
+            if host:
+                try:
+                    self._greet(socket.create_connection((host, port), timeout=5.0))
+                    return
+                except OSError as error:
+                    why = error.strerror or str(error) or "turned away: another count of ranks, or another secret"
+            time.sleep(0.05)
+        where = str(self._place.file or f"{self._place.host}:{self._place.port}")
+        raise RankError(f"rank {self.rank} does not meet rank 0 at {where} ({why}) look at the place, at rank 0, and at {SECRET}")
+
+    def _where(self) -> tuple[str, int]:
+        if self._place.file is None:
+            return self._place.host, self._place.port
+        try:
+            host, port = self._place.file.read_text(encoding="ascii").split()
+            return host, int(port)
+        except (OSError, ValueError):
+            return "", 0
+
+    def _greet(self, peer: socket.socket) -> None:
+        try:
+            _send(peer, json.dumps({"rank": self.rank, "count": self.count, "secret": self._secret}).encode())
+            if _receive(peer, GREETING_BYTES_MAX) != b"welcome":
+                raise OSError(0, "it is no rank 0")
+        except OSError:
+            peer.close()
+            raise
+        _no_delay(peer)
+        self.address = self.address or peer.getsockname()[0]
+        self._peers[0] = peer
+
+    # --- messages ---
+
+    def _send(self, rank: int, data: bytes) -> None:
+        try:
+            self._peers[rank].settimeout(min(self._timeout_s, SEND_S_MAX))
+            _send(self._peers[rank], data)
+        except OSError as error:
+            raise self._gone(rank, error) from None
+
+    def _receive(self, rank: int) -> bytes:
+        peer = self._peers[rank]
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            while not select.select([peer], [], [], TURN_S)[0]:
+                self._idle()
+                if time.monotonic() > deadline:
+                    raise RankError(f"nothing came from rank {rank} within {self._timeout_s:g} s (it stands still, or is far slower)"
+                                    " look at that rank, or give a longer timeout")  # fmt: skip
+            peer.settimeout(min(self._timeout_s, SEND_S_MAX))
+            return _receive(peer, MESSAGE_BYTES_MAX)
+        except OSError as error:
+            raise self._gone(rank, error) from None
+
+    def _gone(self, rank: int, error: OSError) -> RankError:
+        return RankError(f"rank {rank} is gone ({error.strerror or error or 'it closed'}) look at why it ended")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whole or not at all; readable by this user only."""
+    partial = path.with_name(path.name + ".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        partial.unlink()
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+    os.replace(partial, path)
+
+
+def _no_delay(peer: socket.socket) -> None:
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _send(peer: socket.socket, data: bytes) -> None:
+    peer.sendall(len(data).to_bytes(8, "little") + data)
+
+
+def _receive(peer: socket.socket, bytes_max: int) -> bytes:
+    size = int.from_bytes(_exactly(peer, 8), "little")
+    if size > bytes_max:
+        raise OSError(0, f"a message of {size} bytes")
+    return _exactly(peer, size)
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes:
+    pieces: list[bytes] = []
+    while size:
+        piece = peer.recv(min(size, 2**20))
+        if not piece:
+            raise ConnectionResetError(0, "it closed the connection")
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
