@@ -32,7 +32,7 @@ LAYERS: dict[str, set[str]] = {
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
     "trigger": {"wire", "flow", "link", "l0tp"},
-    "gpu": {"wire", "flow", "event", "rich"},
+    "gpu": {"wire", "flow", "event", "rich", "stencil"},
 }
 SEAMS = {
     "contract.hpp",

@@ -2,6 +2,7 @@
 #include "nanet/gpu/pinned_memory.hpp"
 
 #include "gpu/cuda_types.hpp"
+#include "gpu/current_device.hpp"
 
 namespace nanet::gpu {
 namespace {
