@@ -126,8 +126,8 @@ Jacobi<T>::Parts::Parts(const JacobiConfig& wanted) : config(wanted), halo(stati
     const RowRange memory{k == 0 ? 0 : own.begin - halo, k + 1 == count ? rows : own.end + halo};
     const int device = config.devices[static_cast<std::size_t>(k)];
     const CurrentDevice current_device(device);
-    shares.push_back(std::make_unique<Share<T>>(device, rows, static_cast<std::int32_t>(config.columns), own, memory,
-                                                config.norm_every != 0));
+    shares.push_back(
+        std::make_unique<Share<T>>(device, rows, static_cast<std::int32_t>(config.columns), own, memory, config.norm_every != 0));
   }
   direct = count > 1;
   for (std::size_t k = 1; k < shares.size(); ++k) {

@@ -33,7 +33,8 @@ std::int32_t chosen_band_rows(std::int64_t rows, std::int64_t columns, std::int6
 void check_field(std::size_t rows, std::size_t columns, std::uint32_t sweeps_per_pass) {
   if (rows == 0 || columns == 0 || rows > kSideMax || columns > kSideMax) {
     throw SetupError("a field of " + std::to_string(rows) + " x " + std::to_string(columns) + " cannot be swept on a GPU",
-                     "it has no cell, or a side longer than 2^30", "give a field of 1 x 1 cells and more that fits twice into the GPU's memory");
+                     "it has no cell, or a side longer than 2^30",
+                     "give a field of 1 x 1 cells and more that fits twice into the GPU's memory");
   }
   if (sweeps_per_pass < 1 || sweeps_per_pass > kSweepsPerPassMax) {
     throw SetupError(std::to_string(sweeps_per_pass) + " sweeps a pass cannot be had on a GPU",

@@ -62,7 +62,9 @@ class FieldPart {
   FieldPart(std::int32_t rows, std::int32_t columns, RowRange memory);
 
   RowRange memory() const { return memory_; }
-  T* row(int field, std::int32_t row) const { return fields_[static_cast<std::size_t>(field)].get() + (row - memory_.begin) * stride_; }
+  T* row(int field, std::int32_t row) const {
+    return fields_[static_cast<std::size_t>(field)].get() + (row - memory_.begin) * stride_;
+  }
   std::size_t row_bytes() const { return static_cast<std::size_t>(stride_) * sizeof(T); }
 
   // host: row 0 of the whole field, without gaps. Asynchronous where that memory is pinned.

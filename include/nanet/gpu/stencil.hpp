@@ -21,12 +21,12 @@ namespace nanet::gpu {
 inline constexpr std::uint32_t kSweepsPerPassMax = 8;
 
 struct JacobiConfig {
-  std::size_t rows = 0;     // boundary included, 1 to 2^30
-  std::size_t columns = 0;  // the same
+  std::size_t rows = 0;               // boundary included, 1 to 2^30
+  std::size_t columns = 0;            // the same
   std::uint32_t sweeps_per_pass = 4;  // 1 to 8 sweeps each time the field goes through memory: more are more work at the seams of tiles
-  std::uint64_t norm_every = 0;       // a norm after every so many sweeps; 0: none. Such a sweep is a pass of its own, and reads both fields again
-  std::vector<int> devices = {0};     // GPUs as CUDA counts them, a share of the rows for each; one may be named twice (for tests)
-  std::uint32_t band_rows = 0;        // rows that a warp goes through; 0: chosen. Too few: rows computed twice; too many: idle multiprocessors
+  std::uint64_t norm_every = 0;  // a norm after every so many sweeps; 0: none. Such a sweep is a pass of its own, and reads both fields again
+  std::vector<int> devices = {0};  // GPUs as CUDA counts them, a share of the rows for each; one may be named twice (for tests)
+  std::uint32_t band_rows = 0;  // rows that a warp goes through; 0: chosen. Too few: rows computed twice; too many: idle multiprocessors
 };
 
 // What a copy of the field within device memory moved and how long it took: bytes read plus bytes written, as STREAM counts them.

@@ -19,10 +19,10 @@ namespace nanet::gpu {
 // Rows and columns of a field, of which a part may lie in memory; and what is to be written.
 template <class T>
 struct SweepArgs {
-  const T* in;  // row memory_begin, column 0; aligned to 32 bytes, as each row is
-  T* out;       // the same of the other memory
+  const T* in;          // row memory_begin, column 0; aligned to 32 bytes, as each row is
+  T* out;               // the same of the other memory
   std::int64_t stride;  // cells
-  std::int32_t rows;  // of the whole field, boundary included
+  std::int32_t rows;    // of the whole field, boundary included
   std::int32_t columns;
   std::int32_t memory_begin;  // rows that may be read
   std::int32_t memory_end;
@@ -40,7 +40,9 @@ struct TileShape {
   static constexpr int stored(int sweeps) { return kWidth - 2 * margin(sweeps); }
   static constexpr std::int32_t first_column(std::int32_t tile, int sweeps) { return tile * stored(sweeps) - margin(sweeps); }
   // Its lanes have cells of the outermost columns, or beyond.
-  static constexpr bool touches_a_column(std::int32_t first, std::int32_t columns) { return first <= 0 || first + kWidth >= columns; }
+  static constexpr bool touches_a_column(std::int32_t first, std::int32_t columns) {
+    return first <= 0 || first + kWidth >= columns;
+  }
 };
 
 template <class Warp, int kSweeps, int kAhead>

@@ -13,8 +13,8 @@ namespace nanet::gpu {
 template <class T>
 struct PassVariant {
   int sweeps;
-  int pieces;  // of 16 bytes a lane
-  int ahead;   // rows
+  int pieces;      // of 16 bytes a lane
+  int ahead;       // rows
   bool streaming;  // stores
   cudaError_t (*launch)(SweepArgs<T> args, int threads, cudaStream_t stream);
 };
