@@ -31,12 +31,18 @@ struct SweepArgs {
   std::int32_t band_rows;  // rows a warp goes through
 };
 
+// How a tile knows what stands beside it: it does not, and computes as many cells more as there are sweeps; or it loads the one cell of each row that one
+// sweep needs (no more than one sweep a pass then).
+enum class Sides : std::uint8_t { margins, loaded };
+
 // A tile of a warp with so many cells a lane.
-template <int kLaneCells>
+template <int kLaneCells, Sides kSides = Sides::margins>
 struct TileShape {
   static constexpr int kWidth = 32 * kLaneCells;
   // Cells at either side that are not stored: whole lanes.
-  static constexpr int margin(int sweeps) { return (sweeps + kLaneCells - 1) / kLaneCells * kLaneCells; }
+  static constexpr int margin(int sweeps) {
+    return kSides == Sides::loaded ? 0 : (sweeps + kLaneCells - 1) / kLaneCells * kLaneCells;
+  }
   static constexpr int stored(int sweeps) { return kWidth - 2 * margin(sweeps); }
   static constexpr std::int32_t first_column(std::int32_t tile, int sweeps) { return tile * stored(sweeps) - margin(sweeps); }
   // Its lanes have cells of the outermost columns, or beyond.
@@ -52,12 +58,13 @@ class March {
 
  public:
   NANET_HD March(const Warp& warp, std::int32_t rows, std::int32_t memory_begin, std::int32_t memory_end)
-      : warp_(warp), rows_(rows), memory_begin_(memory_begin), last_(memory_end - 1) {}
+      : warp_(warp), rows_(rows), memory_begin_(memory_begin), memory_end_(memory_end) {}
 
   // Writes rows begin .. end-1.
   NANET_HD void run(std::int32_t begin, std::int32_t end) {
     begin_ = begin;
     end_ = end;
+    last_ = (memory_end_ < end + kSweeps ? memory_end_ : end + kSweeps) - 1;
     if (warp_.touches_a_column()) {
       run_rows<Place::beside_a_column>();
     } else {
@@ -111,12 +118,14 @@ class March {
     if (made >= begin_ && made < end_) warp_.store(made, down);
   }
 
+  // Past the end the last row is loaded again: it is in the nearest cache, and nothing is made of it.
   NANET_HD std::int32_t clamped(std::int32_t row) const { return row < last_ ? row : last_; }
 
   const Warp& warp_;
   std::int32_t rows_;
   std::int32_t memory_begin_;
-  std::int32_t last_;
+  std::int32_t memory_end_;
+  std::int32_t last_ = 0;  // row that is loaded
   std::int32_t begin_ = 0;
   std::int32_t end_ = 0;
   Cells up_[kSweeps];

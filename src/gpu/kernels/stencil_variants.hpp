@@ -13,9 +13,11 @@ namespace nanet::gpu {
 template <class T>
 struct PassVariant {
   int sweeps;
-  int pieces;      // of 16 bytes a lane
-  int ahead;       // rows
-  bool streaming;  // stores
+  int pieces;  // of 16 bytes a lane
+  int ahead;   // rows
+  bool loaded_sides;
+  bool streaming;   // stores
+  int threads_max;  // a block
   cudaError_t (*launch)(SweepArgs<T> args, int threads, cudaStream_t stream);
 };
 

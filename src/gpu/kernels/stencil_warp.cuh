@@ -13,8 +13,19 @@ namespace nanet::gpu {
 
 enum class StoreHint : std::uint8_t { none, streaming };
 
+// What a lane has of a row. beside: in lanes 0 to 15 the cell left of the tile, in the others the one right of it.
+template <class T, int kCells, Sides kSides>
+struct LaneCells {
+  T values[kCells];
+};
+template <class T, int kCells>
+struct LaneCells<T, kCells, Sides::loaded> {
+  T values[kCells];
+  T beside;
+};
+
 // kPieces: pieces of 16 bytes a lane.
-template <class T, int kPieces, StoreHint kHint>
+template <class T, int kPieces, StoreHint kHint, Sides kSides = Sides::margins>
 class SweepWarp {
   using Piece = std::conditional_t<std::is_same_v<T, float>, float4, double2>;
   static constexpr int kPieceCells = 16 / static_cast<int>(sizeof(T));
@@ -22,10 +33,8 @@ class SweepWarp {
 
  public:
   static constexpr int kCells = kPieces * kPieceCells;
-  using Shape = TileShape<kCells>;
-  struct Cells {
-    T values[kCells];
-  };
+  using Shape = TileShape<kCells, kSides>;
+  using Cells = LaneCells<T, kCells, kSides>;
 
   __device__ SweepWarp(const SweepArgs<T>& args, std::int32_t tile, int sweeps)
       : stride_(args.stride), memory_begin_(args.memory_begin), columns_(args.columns) {
@@ -35,6 +44,12 @@ class SweepWarp {
     touches_ = Shape::touches_a_column(first, columns_);
     const auto readable = static_cast<std::int32_t>(args.stride - kCells);
     in_ = args.in + min(max(column_, 0), readable);
+    if constexpr (kSides == Sides::loaded) {
+      const std::int32_t next_to = lane < 16 ? first - 1 : first + Shape::kWidth;  // all lanes load, so that none has to branch
+      beside_ = args.in + min(max(next_to, 0), static_cast<std::int32_t>(args.stride) - 1);
+      is_first_ = lane == 0;
+      is_last_ = lane == 31;
+    }
     out_ = args.out + column_;
     stores_ = lane * kCells >= Shape::margin(sweeps) && lane * kCells < Shape::kWidth - Shape::margin(sweeps) && column_ < columns_;
   }
@@ -46,6 +61,9 @@ class SweepWarp {
     Cells cells;
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) unpack(__ldg(from + p), cells.values + p * kPieceCells);
+    if constexpr (kSides == Sides::loaded) {
+      cells.beside = __ldg(beside_ + (row - memory_begin_) * stride_);
+    }
     return cells;
   }
 
@@ -64,8 +82,12 @@ class SweepWarp {
 
   // From left to right, each sum rounded once (-fmad=false); a quarter has the bits of a division by 4.
   __device__ Cells mean(const Cells& up, const Cells& mid, const Cells& down) const {
-    const T left = __shfl_up_sync(kAll, mid.values[kCells - 1], 1);
-    const T right = __shfl_down_sync(kAll, mid.values[0], 1);
+    T left = __shfl_up_sync(kAll, mid.values[kCells - 1], 1);
+    T right = __shfl_down_sync(kAll, mid.values[0], 1);
+    if constexpr (kSides == Sides::loaded) {
+      if (is_first_) left = mid.beside;
+      if (is_last_) right = mid.beside;
+    }
     Cells next;
 #pragma unroll
     for (int k = 0; k < kCells; ++k) {
@@ -98,6 +120,7 @@ class SweepWarp {
   static __device__ double2 packed(const double* values) { return make_double2(values[0], values[1]); }
 
   const T* in_;
+  const T* beside_;
   T* out_;
   std::int64_t stride_;
   std::int32_t memory_begin_;
@@ -105,12 +128,14 @@ class SweepWarp {
   std::int32_t column_;
   bool touches_;
   bool stores_;
+  bool is_first_;
+  bool is_last_;
 };
 
-inline constexpr int kSweepThreadsMax = 256;
+constexpr int sweep_threads_max(int sweeps) { return sweeps == 1 ? 512 : 256; }
 
 template <class Warp, int kSweeps, int kAhead, class T>
-__global__ void __launch_bounds__(kSweepThreadsMax) sweep_kernel(SweepArgs<T> args) {
+__global__ void __launch_bounds__(sweep_threads_max(kSweeps)) sweep_kernel(SweepArgs<T> args) {
   // By way of a shuffle the compiler knows that a warp is of one mind, and lets it go without a check before each exchange.
   const auto warp_index = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const auto tile = static_cast<std::int32_t>(blockIdx.x * (blockDim.x / 32) + warp_index);
