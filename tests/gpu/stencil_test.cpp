@@ -179,7 +179,7 @@ TEST(Stencil, shares_on_several_gpus_have_the_bits_of_the_cpu) {
   int count = 0;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
   if (count < 2) {
-    std::printf("NOT RUN: the stencil on several GPUs (there is one) run this on a machine with two\n");
+    check::not_run("(there is one GPU) run it on a machine with two");
     return;
   }
   std::vector<int> devices;
