@@ -3,7 +3,7 @@
 //
 //   --parts check,resident,tile   which of the three; --dtypes fp32,fp64
 //   --sizes 16384,32768           of the field that stays, squares; --passes 1,2,3,4,6,8 sweeps a pass; --gpus 1,2 (as many as there are)
-//   --tile-mb 64,256,1024,4096    of the tile that moves, fp32; --tile-sweeps 1,16,100; --tile-chunk-mb 32
+//   --tile-mb 64,256,1024,4096    of the tile that moves, fp32; --tile-sweeps 1,16,100; --tile-pass 8 sweeps a pass; --tile-chunk-mb: chosen
 //   --repeats 5 (medians), --limit-s 300, --short: a smoke of it, --csv FILE
 //   --tune 16384                  nothing but the table of variants that the kernels were chosen from, of fields of this size
 //
@@ -269,12 +269,10 @@ int run(const bench::Options& options) {
     }
   }
   if (wants("tile")) {
-    const auto per_pass = static_cast<std::uint32_t>(options.count("--tile-pass", 4));
+    const auto per_pass = static_cast<std::uint32_t>(options.count("--tile-pass", 8));
     for (const std::uint32_t megabytes : options.counts("--tile-mb", is_short ? "64" : "64,256,1024,4096")) {
-      for (const std::uint32_t chunk_mb : options.counts("--tile-chunk-mb", "32")) {
-        run_tile(megabytes, options.counts("--tile-sweeps", is_short ? "4" : "1,16,100"), std::size_t{chunk_mb} << 20, per_pass,
-                 repeats, csv);
-      }
+      run_tile(megabytes, options.counts("--tile-sweeps", is_short ? "4" : "1,16,100"), options.count("--tile-chunk-mb", 0) << 20,
+               per_pass, repeats, csv);
     }
   }
   return differ != 0 ? 1 : 0;

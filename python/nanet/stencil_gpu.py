@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from nanet import _core, results
 from nanet._core import SetupError
 from nanet.stencil import NORM, Swept
 
-__all__ = ["GpuStencilOptions", "jacobi", "measure"]
+__all__ = ["GpuStencilOptions", "jacobi", "lines_of", "measure"]
 
 MODES = ("resident", "paper", "stream")
 DTYPES: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp64": np.dtype(np.float64)}
@@ -27,7 +27,7 @@ COPIES = 5  # before the sweeps and after; the quickest counts
 UPDATES_A_CALL = 5e11  # about a second of a GPU, then Ctrl-C is seen
 
 
-def jacobi(field: NDArray[Any], sweeps: int, *, sweeps_per_pass: int = 4, norm_every: int = 0, gpus: Sequence[int] = (0,)) -> Swept:
+def jacobi(field: NDArray[Any], sweeps: int, *, sweeps_per_pass: int = 8, norm_every: int = 0, gpus: Sequence[int] = (0,)) -> Swept:
     """Sweeps `field` on GPUs and returns the result; `field` stays as it is.
 
     field: float32 or float64 [rows, columns], boundary included, in the host's memory.
@@ -59,13 +59,13 @@ class GpuStencilOptions:
     columns: int = 16384
     dtype: str = "fp32"
     sweeps: int = 1000
-    sweeps_per_pass: int = 4
+    sweeps_per_pass: int = 8
     norm_every: int = 0
     gpus: tuple[int, ...] = (0,)
     mode: str = "resident"
     """resident: the field stays on the GPUs; paper: it goes in whole, is swept, comes out whole; stream: the same in chunks."""
-    chunk_bytes: int = 32 * 2**20
-    """Of mode stream."""
+    chunk_bytes: int = 0
+    """Of mode stream, what is on its way at a time; 0: chosen."""
 
 
 def measure(options: GpuStencilOptions) -> dict[str, Any]:
@@ -95,6 +95,26 @@ def measure(options: GpuStencilOptions) -> dict[str, Any]:
         }
         | found
     )
+
+
+def lines_of(result: Mapping[str, Any]) -> list[str]:
+    """What `nanet stencil --device gpu` prints of a result of `measure`."""
+    lines = [f"sweep {norm['sweep']:>8}: change max {norm['max']:.6e}  L2 {norm['l2']:.6e}" for norm in result["norms"]]
+    where = f"GPU {', '.join(map(str, result['gpus']))}, {result['mode']}"
+    lines.append(
+        f"{result['rows']} x {result['columns']} {result['dtype']}, {result['sweeps']} sweeps, {result['sweeps_per_pass']} a pass, {where}"
+    )
+    lines.append(
+        f"{result['updates_per_s'] / 1e9:.1f} Gupdate/s; in {result['seconds_in']:.4f} s, compute {result['seconds_compute']:.4f} s,"
+        f" out {result['seconds_out']:.4f} s, in total {result['seconds_total']:.4f} s"
+    )
+    if result["total_to_transfer"] is not None:
+        lines.append(f"{result['total_to_transfer']:.3f} of the way alone, in and out at once ({result['seconds_transfer']:.4f} s)")
+    lines.append(
+        f"{result['fraction_of_copy_bandwidth']:.2f} of a copy in the GPU's memory ({result['copy_bytes_per_s'] / 1e9:.0f} GB/s;"
+        " an update counted as one read and one write)"
+    )
+    return lines + [f"note: {note}" for note in result["notes"]]
 
 
 def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[str, Any]:
@@ -172,7 +192,7 @@ def _sweeps_per_pass(value: int) -> int:
         1 <= value <= 8,
         f"{value} sweeps a pass cannot be had on a GPU",
         "the rows between have to stay in registers: 1 to 8",
-        "give 4",
+        "give 8",
     )
     return value
 

@@ -24,6 +24,10 @@ namespace nanet::gpu {
 namespace {
 
 constexpr std::size_t kChunkRowsMin = 16;
+// Chosen: this part of the tile, within these limits.
+constexpr std::size_t kChunks = 32;
+constexpr std::size_t kChunkBytesMin = std::size_t{4} << 20;
+constexpr std::size_t kChunkBytesMax = std::size_t{64} << 20;
 
 // Begin and end of one kind of work on one stream.
 struct Span {
@@ -80,7 +84,9 @@ const JacobiTileConfig& checked(const JacobiTileConfig& config, std::span<T> til
 
 template <class T>
 std::int32_t chunk_rows_of(const JacobiTileConfig& config) {
-  const std::size_t fitting = config.chunk_bytes / (config.columns * sizeof(T));
+  const std::size_t row_bytes = config.columns * sizeof(T);
+  const std::size_t chosen = std::clamp(config.rows * row_bytes / kChunks, kChunkBytesMin, kChunkBytesMax);
+  const std::size_t fitting = (config.chunk_bytes != 0 ? config.chunk_bytes : chosen) / row_bytes;
   return static_cast<std::int32_t>(std::clamp<std::size_t>(fitting, std::min<std::size_t>(kChunkRowsMin, config.rows), config.rows));
 }
 

@@ -100,6 +100,10 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
     )
     for key in ("seconds_in", "seconds_compute", "seconds_out"):
         assert 0 < result[key] <= result["seconds_total"]
+    lines = "\n".join(stencil_gpu.lines_of(result))
+    assert f"70 x 90 {dtype}, 10 sweeps, 8 a pass, GPU 0, {mode}\n" in lines
+    assert ("sweep        5: change max" in lines) == (norm_every > 0)
+    assert ("of the way alone" in lines) == (mode != "resident")
     if mode == "resident":
         assert result["total_to_transfer"] is None
     else:

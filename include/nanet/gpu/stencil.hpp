@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kSweepsPerPassMax = 8;
 struct JacobiConfig {
   std::size_t rows = 0;               // boundary included, 1 to 2^30
   std::size_t columns = 0;            // the same
-  std::uint32_t sweeps_per_pass = 4;  // 1 to 8 sweeps each time the field goes through memory: more are more work at the seams of tiles
+  std::uint32_t sweeps_per_pass = 8;  // 1 to 8 sweeps each time the field goes through memory: more are more work at the seams of tiles
   std::uint64_t norm_every = 0;  // a norm after every so many sweeps; 0: none. Such a sweep is a pass of its own, and reads both fields again
   std::vector<int> devices = {0};  // GPUs as CUDA counts them, a share of the rows for each; one may be named twice (for tests)
   std::uint32_t band_rows = 0;  // rows that a warp goes through; 0: chosen. Too few: rows computed twice; too many: idle multiprocessors
@@ -70,9 +70,9 @@ class Jacobi {
 struct JacobiTileConfig {
   std::size_t rows = 0;
   std::size_t columns = 0;
-  std::uint32_t sweeps_per_pass = 4;
+  std::uint32_t sweeps_per_pass = 8;
   int device = 0;
-  std::size_t chunk_bytes = 32 << 20;  // what is on its way at a time when streaming: too big, and the ends of the pipe are long; too small: many launches
+  std::size_t chunk_bytes = 0;  // what is on its way at a time when streaming; 0: chosen. Too big: long ends of the pipe; too small: many launches
 };
 
 // Each from the first of its kind that began to the last that ended. Streaming they overlap: their sum is more than the total.

@@ -122,7 +122,6 @@ void bind_tile(nb::module_& module, const char* name) {
 }  // namespace
 
 void bind_stencil_gpu(nb::module_& module) {
-  module.attr("gpu_sweeps_per_pass_max") = gpu::kSweepsPerPassMax;
   bind_jacobi<float>(module, "GpuJacobiF32");
   bind_jacobi<double>(module, "GpuJacobiF64");
   bind_tile<float>(module, "GpuJacobiTileF32");
