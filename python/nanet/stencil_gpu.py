@@ -78,7 +78,8 @@ def measure(options: GpuStencilOptions) -> dict[str, Any]:
     field = np.ones((options.rows, options.columns), DTYPES[options.dtype])
     field[0] = 2
     found = _measure_resident(options, field) if options.mode == "resident" else _measure_moved(options, field)
-    updates_per_s = inner * options.sweeps / found["seconds_compute"]
+    seconds = found["seconds_compute" if options.mode == "resident" else "seconds_total"]
+    updates_per_s = inner * options.sweeps / seconds
     return (
         results.base("stencil")
         | {
@@ -108,8 +109,10 @@ def lines_of(result: Mapping[str, Any]) -> list[str]:
         f"{result['updates_per_s'] / 1e9:.1f} Gupdate/s; in {result['seconds_in']:.4f} s, compute {result['seconds_compute']:.4f} s,"
         f" out {result['seconds_out']:.4f} s, in total {result['seconds_total']:.4f} s"
     )
-    if result["total_to_transfer"] is not None:
-        lines.append(f"{result['total_to_transfer']:.3f} of the way alone, in and out at once ({result['seconds_transfer']:.4f} s)")
+    if result["ratio_to_transfer"] is not None:
+        lines.append(
+            f"{result['ratio_to_transfer']:.3f} of the way alone, in and out at once ({result['seconds_transfer_alone']:.4f} s)"
+        )
     lines.append(
         f"{result['fraction_of_copy_bandwidth']:.2f} of a copy in the GPU's memory ({result['copy_bytes_per_s'] / 1e9:.0f} GB/s;"
         " an update counted as one read and one write)"
@@ -136,8 +139,8 @@ def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[s
         "seconds_compute": swept_s - sweeping_s,
         "seconds_out": stored_s - swept_s,
         "seconds_total": loaded_s - begin_s + stored_s - sweeping_s,
-        "seconds_transfer": None,
-        "total_to_transfer": None,
+        "seconds_transfer_alone": None,
+        "ratio_to_transfer": None,
         "copy_bytes_per_s": max(copies, _copy_bytes_per_s(native)),
         "direct": native.is_direct,
         "notes": [] if len(options.gpus) == 1 or native.is_direct else ["rows at the seams go from GPU to GPU through the host"],
@@ -171,8 +174,8 @@ def _measure_moved(options: GpuStencilOptions, field: NDArray[Any]) -> dict[str,
         "seconds_compute": compute_s,
         "seconds_out": out_s,
         "seconds_total": total_s,
-        "seconds_transfer": transfer_s,
-        "total_to_transfer": total_s / transfer_s,
+        "seconds_transfer_alone": transfer_s,
+        "ratio_to_transfer": total_s / transfer_s,
         "copy_bytes_per_s": copies,
         "direct": False,
         "notes": ["in, compute and out overlap: their sum is more than the total"] if options.mode == "stream" else [],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from nanet import SetupError, _core, stencil, stencil_gpu
 from nanet.gpu_driver import ask_driver
 from numpy.typing import DTypeLike, NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class StandIn:
@@ -94,20 +97,26 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
     start[0] = 2
     assert result["mean"] == stencil.jacobi(start, 10).field.mean(dtype=np.float64)
     assert [norm["sweep"] for norm in result["norms"]] == ([5, 10] if norm_every else [])
-    assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / result["seconds_compute"])
+    seconds = result["seconds_compute" if mode == "resident" else "seconds_total"]
+    assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / seconds)
     assert result["fraction_of_copy_bandwidth"] == pytest.approx(
         result["updates_per_s"] * 2 * start.itemsize / result["copy_bytes_per_s"]
     )
     for key in ("seconds_in", "seconds_compute", "seconds_out"):
         assert 0 < result[key] <= result["seconds_total"]
+    page = (ROOT / "docs" / "json.md").read_text().split("## `nanet stencil --device gpu`\n")[1].split("\n## ")[0]
+    for key in re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE):
+        name, _, inner = key.partition("[].")
+        assert name in result, key
+        assert not (inner and norm_every) or inner in result[name][0], key
     lines = "\n".join(stencil_gpu.lines_of(result))
     assert f"70 x 90 {dtype}, 10 sweeps, 8 a pass, GPU 0, {mode}\n" in lines
     assert ("sweep        5: change max" in lines) == (norm_every > 0)
     assert ("of the way alone" in lines) == (mode != "resident")
     if mode == "resident":
-        assert result["total_to_transfer"] is None
+        assert result["ratio_to_transfer"] is None
     else:
-        assert result["total_to_transfer"] == pytest.approx(result["seconds_total"] / result["seconds_transfer"])
+        assert result["ratio_to_transfer"] == pytest.approx(result["seconds_total"] / result["seconds_transfer_alone"])
 
 
 @pytest.mark.parametrize(
