@@ -7,6 +7,7 @@ The formula, and the bits of field and norms, are those of `nanet.stencil`. docs
 from __future__ import annotations
 
 import operator
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from nanet import _core, results
 from nanet._core import SetupError
 from nanet.stencil import NORM, Swept
 
-__all__ = ["GpuStencilOptions", "jacobi", "lines_of", "measure"]
+__all__ = ["GpuStencilOptions", "gpus_of", "jacobi", "lines_of", "measure"]
 
 MODES = ("resident", "paper", "stream")
 DTYPES: dict[str, np.dtype[Any]] = {"fp32": np.dtype(np.float32), "fp64": np.dtype(np.float64)}
@@ -66,6 +67,12 @@ class GpuStencilOptions:
     """resident: the field stays on the GPUs; paper: it goes in whole, is swept, comes out whole; stream: the same in chunks."""
     chunk_bytes: int = 0
     """Of mode stream, what is on its way at a time; 0: chosen."""
+
+
+def gpus_of(text: str) -> tuple[int, ...]:
+    """The numbers of `0` or `0,1`. Raises SetupError."""
+    _check(re.fullmatch(r"\d{1,4}(,\d{1,4})*", text) is not None, f"GPUs {text} are none", "numbers with commas", "write 0 or 0,1")
+    return tuple(map(int, text.split(",")))
 
 
 def measure(options: GpuStencilOptions) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps a pass cannot be had on a GPU"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
+        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are none"),
         (lambda: measured(rows=2), "2 x 16384 cells for 1000 sweeps cannot be measured"),
         (lambda: measured(mode="both"), "mode both is none"),
         (lambda: measured(dtype="fp16"), "dtype fp16 cannot be swept"),
@@ -142,6 +143,10 @@ def test_refusals_say_problem_reason_and_suggestion(call: Callable[[], object], 
 
 def measured(**options: Any) -> dict[str, Any]:
     return stencil_gpu.measure(stencil_gpu.GpuStencilOptions(**options))
+
+
+def test_a_list_of_gpus() -> None:
+    assert (stencil_gpu.gpus_of("3"), stencil_gpu.gpus_of("0,1,11")) == ((3,), (0, 1, 11))
 
 
 def test_a_build_without_gpu_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
