@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kSideMax = std::size_t{1} << 30;
 constexpr std::int64_t kWarpsAProcessor = 32;  // that a launch should have at least
-constexpr std::int64_t kBandRowsMax = 128;
 
 std::int32_t processor_count() {
   int device = 0;
@@ -21,11 +20,13 @@ std::int32_t processor_count() {
   return count;
 }
 
-// As many rows as leave enough warps to fill the GPU, but not so few that a warp mostly does what its neighbours do too.
+// As many rows as are best where there are many. With fewer rows, what leaves enough warps to fill the GPU, but not so little that a warp mostly does what its
+// neighbours do too.
 std::int32_t chosen_band_rows(std::int64_t rows, std::int64_t columns, std::int64_t sweeps, std::int64_t processors) {
   const std::int64_t tiles = (columns + 111) / 112;
   const std::int64_t filling = rows * tiles / (processors * kWarpsAProcessor);
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(filling, 4 * sweeps, kBandRowsMax));
+  const std::int64_t best = best_band_rows(static_cast<int>(sweeps));
+  return static_cast<std::int32_t>(std::clamp(filling, std::min(4 * sweeps, best), best));
 }
 
 }  // namespace

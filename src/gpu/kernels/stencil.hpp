@@ -23,6 +23,9 @@ struct RowChange {
 template <class T>
 cudaError_t launch_pass(const SweepArgs<T>& args, int sweeps, cudaStream_t stream);
 
+// How high the bands of such a pass should be, as long as there are enough of them.
+int best_band_rows(int sweeps);
+
 // changes[r - args.row_begin] of each of these rows, the change being args.out - args.in. The same bits as stencil::row_change.
 template <class T>
 cudaError_t launch_row_changes(const SweepArgs<T>& args, RowChange* changes, cudaStream_t stream);
