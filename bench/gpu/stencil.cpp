@@ -2,7 +2,7 @@
 // bench_gpu_stencil: Jacobi sweeps on GPUs, against a copy within the GPU's memory, and tiles through PCIe, against the way alone.
 //
 //   --parts check,resident,tile   which of the three; --dtypes fp32,fp64
-//   --sizes 16384,32768           of the field that stays, squares; --passes 1,2,3,4,6,8 sweeps a pass; --gpus 1,2 (as many as there are)
+//   --sizes 16384,32768           of the field that stays, squares; --passes 1,2,3,4,6,8 sweeps a pass; --gpus 1,2 (as many as there are); --shares 1 a GPU
 //   --tile-mb 64,256,1024,4096    of the tile that moves, fp32; --tile-sweeps 1,16,100; --tile-pass 8 sweeps a pass; --tile-chunk-mb: chosen
 //   --repeats 5 (medians), --limit-s 300, --short: a smoke of it, --csv FILE
 //   --tune 16384                  nothing but the table of variants that the kernels were chosen from, of fields of this size
@@ -65,9 +65,9 @@ double seconds_of(auto&& work) {
   return 1e-9 * static_cast<double>(bench::now_ns() - begin_ns);
 }
 
-std::vector<int> first_devices(int count) {
+std::vector<int> first_devices(int count, int shares = 1) {
   std::vector<int> devices;
-  for (int k = 0; k < count; ++k) devices.push_back(k);
+  for (int k = 0; k < count * shares; ++k) devices.push_back(k / shares);
   return devices;
 }
 
@@ -148,13 +148,13 @@ Resident measure_resident(const gpu::JacobiConfig& config, const std::vector<T>&
 
 template <class T>
 void run_resident(const char* dtype, std::size_t size, const std::vector<std::uint32_t>& passes,
-                  const std::vector<std::uint32_t>& gpus, int repeats, Csv& csv) {
+                  const std::vector<std::uint32_t>& gpus, int shares, int repeats, Csv& csv) {
   const std::vector<T> start = bench::noise<T>(size * size);
   for (const std::uint32_t sweeps_per_pass : passes) {
     double one = 0;
     for (const std::uint32_t count : gpus) {
       const Resident found = measure_resident<T>(
-          {.rows = size, .columns = size, .sweeps_per_pass = sweeps_per_pass, .devices = first_devices(static_cast<int>(count))},
+          {.rows = size, .columns = size, .sweeps_per_pass = sweeps_per_pass, .devices = first_devices(static_cast<int>(count), shares)},
           start, repeats);
       if (count == 1) one = found.updates_per_s;
       const double fraction = found.updates_per_s * 2 * sizeof(T) / found.copy_bytes_per_s;
@@ -247,6 +247,7 @@ int run(const bench::Options& options) {
   gpu::check(cudaGetDeviceCount(&there), "cudaGetDeviceCount");
   std::vector<std::uint32_t> gpus = options.counts("--gpus", "1,2,4,8");
   std::erase_if(gpus, [&](std::uint32_t count) { return count > static_cast<std::uint32_t>(there); });
+  const auto shares = static_cast<int>(std::max<std::uint64_t>(options.count("--shares", 1), 1));
   const auto passes = options.counts("--passes", "1,2,3,4,6,8");
   const auto parts = options.list("--parts", "check,resident,tile");
   const auto wants = [&](const char* part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); };
@@ -264,8 +265,8 @@ int run(const bench::Options& options) {
     }
     if (!wants("resident")) continue;
     for (const std::uint32_t size : options.counts("--sizes", is_short ? "2048" : "16384,32768")) {
-      if (is_fp32) run_resident<float>("fp32", size, passes, gpus, repeats, csv);
-      if (!is_fp32) run_resident<double>("fp64", size, passes, gpus, repeats, csv);
+      if (is_fp32) run_resident<float>("fp32", size, passes, gpus, shares, repeats, csv);
+      if (!is_fp32) run_resident<double>("fp64", size, passes, gpus, shares, repeats, csv);
     }
   }
   if (wants("tile")) {
@@ -283,7 +284,7 @@ int run(const bench::Options& options) {
 int main(int argc, char** argv) {
   try {
     return run(bench::Options(argc, argv,
-                              {"--parts", "--dtypes", "--sizes", "--passes", "--gpus", "--tile-mb", "--tile-sweeps",
+                              {"--parts", "--dtypes", "--sizes", "--passes", "--gpus", "--shares", "--tile-mb", "--tile-sweeps",
                                "--tile-chunk-mb", "--tile-pass", "--repeats", "--limit-s", "--csv", "--tune"}));
   } catch (const SetupError& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

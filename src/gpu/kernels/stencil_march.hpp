@@ -31,18 +31,12 @@ struct SweepArgs {
   std::int32_t band_rows;  // rows a warp goes through
 };
 
-// How a tile knows what stands beside it: it does not, and computes as many cells more as there are sweeps; or it loads the one cell of each row that one
-// sweep needs (no more than one sweep a pass then).
-enum class Sides : std::uint8_t { margins, loaded };
-
 // A tile of a warp with so many cells a lane.
-template <int kLaneCells, Sides kSides = Sides::margins>
+template <int kLaneCells>
 struct TileShape {
   static constexpr int kWidth = 32 * kLaneCells;
   // Cells at either side that are not stored: whole lanes.
-  static constexpr int margin(int sweeps) {
-    return kSides == Sides::loaded ? 0 : (sweeps + kLaneCells - 1) / kLaneCells * kLaneCells;
-  }
+  static constexpr int margin(int sweeps) { return (sweeps + kLaneCells - 1) / kLaneCells * kLaneCells; }
   static constexpr int stored(int sweeps) { return kWidth - 2 * margin(sweeps); }
   static constexpr std::int32_t first_column(std::int32_t tile, int sweeps) { return tile * stored(sweeps) - margin(sweeps); }
   // Its lanes have cells of the outermost columns, or beyond.

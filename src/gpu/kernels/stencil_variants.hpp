@@ -13,11 +13,7 @@ namespace nanet::gpu {
 template <class T>
 struct PassVariant {
   int sweeps;
-  int pieces;  // of 16 bytes a lane
-  int ahead;   // rows
-  bool loaded_sides;
-  bool streaming;   // stores
-  int threads_max;  // a block
+  int ahead;  // rows on their way from memory to a warp
   cudaError_t (*launch)(SweepArgs<T> args, int threads, cudaStream_t stream);
 };
 
