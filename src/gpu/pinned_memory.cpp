@@ -2,7 +2,6 @@
 #include "nanet/gpu/pinned_memory.hpp"
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/current_device.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -16,7 +16,6 @@
 #include <string>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/current_device.hpp"
 #include "gpu/stencil_part.hpp"
 #include "nanet/setup_error.hpp"
 

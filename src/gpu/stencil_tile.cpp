@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/current_device.hpp"
 #include "gpu/stencil_part.hpp"
 #include "nanet/gpu/stencil.hpp"
 #include "nanet/setup_error.hpp"
