@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
     "trigger": {"wire", "flow", "link", "l0tp"},
-    "gpu": {"wire", "flow", "event", "rich"},
+    "gpu": {"wire", "flow", "event", "rich", "stencil"},
 }
 # A back-end folder, which is loaded or linked by itself, may include more than the rest of its layer.
 BACK_END_LAYERS: dict[str, set[str]] = {"link/ucx": {"rdma"}}

@@ -27,6 +27,8 @@ class GpuTally:
     passed: int = 0
     failed: int = 0
     not_run: int = 0  # all of them: there is no GPU
+    left_out: int = 0  # those that need more than there is, such as a second GPU
+    why: str = ""  # of the first of them
 
 
 def main(arguments: list[str]) -> int:
@@ -47,6 +49,8 @@ def main(arguments: list[str]) -> int:
         if gpu.not_run
         else ""
     )
+    if gpu is not None and gpu.left_out:
+        note += f"; {gpu.left_out} GPU tests not run: {gpu.why}"
     if cxx.not_run or python.not_run:
         note += f"; {cxx.not_run + python.not_run} tests not run: {cxx.why or python.why}"
     print(f"{passed} tests passed ({sides}), {failed} failed, {skipped} skipped{note}")
@@ -81,7 +85,8 @@ def tally_gpu(log: str) -> GpuTally:
     if absent:
         return GpuTally(not_run=int(absent[1]))
     counts = re.search(r"^(\d+) passed, (\d+) failed$", log, re.MULTILINE)
-    return GpuTally(passed=int(counts[1]), failed=int(counts[2])) if counts else GpuTally()
+    reasons = re.findall(r"^NOT RUN: (.*)$", log, re.MULTILINE)
+    return GpuTally(int(counts[1]), int(counts[2]), 0, len(reasons), reasons[0] if reasons else "") if counts else GpuTally()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ inline constexpr unsigned kFailuresShown = 10;
 // True under compute-sanitizer (scripts/test_gpu.sh says so): it is 10 to 1000 times slower, so use fewer events.
 bool under_sanitizer();
 
+// Says that the running test needs more than this machine has: it counts as not run, neither as passed nor as failed. reason: "(why) suggestion".
+void not_run(const std::string& reason);
+
 // Registers a test; made by TEST.
 struct Registration {
   Registration(const char* group, const char* name, void (*run)());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // test_gpu [--list] [WORD...] [-WORD...]: runs the tests whose GROUP.NAME holds a WORD (all, without one) and no -WORD, in the order of their
-// names, and ends with the line `N passed, M failed`. On a machine without a GPU it runs none and says `no GPU: K tests not run`.
+// names, and ends with the line `N passed, M failed`; of a test that needs more GPUs than there are it says `NOT RUN: ...`. On a machine without a GPU it runs none and says `no GPU: K tests not run`.
 // Exit status: 0 all passed, or no GPU; 1 one failed, or one did not end within kSecondsATest; 2 no test has such a name.
 #include <cuda_runtime.h>
 #include <unistd.h>
@@ -36,6 +36,7 @@ std::vector<Test>& tests() {
 std::mutex failures_mutex;
 unsigned failures = 0;     // of the test that runs
 const char* running = "";  // its name
+std::string left_out;      // why it was not run
 const char kTooLong[] = " does not end (a kernel or a thread waits for ever) run it alone, under compute-sanitizer or cuda-gdb\n";
 
 void give_up(int) {  // a signal handler: async-signal-safe calls alone
@@ -52,8 +53,11 @@ bool chosen(const std::string& name, const std::vector<std::string>& words) {
   return wanted;
 }
 
-bool passes(const Test& test) {
+enum class Outcome { passed, failed, not_run };
+
+Outcome outcome_of(const Test& test) {
   failures = 0;
+  left_out.clear();
   running = test.name.c_str();
   const auto begin = std::chrono::steady_clock::now();
   alarm(kSecondsATest);
@@ -68,11 +72,15 @@ bool passes(const Test& test) {
   const cudaError_t left = cudaDeviceSynchronize();
   if (left != cudaSuccess) Failure(test.name.c_str(), 0, "it left an error on the GPU") << cudaGetErrorString(left);
   alarm(0);
+  if (failures == 0 && !left_out.empty()) {
+    std::printf("NOT RUN: %s %s\n", test.name.c_str(), left_out.c_str());
+    return Outcome::not_run;
+  }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("[%s] %s (%.2f s)\n", failures == 0 ? " ok " : "FAIL", test.name.c_str(), took.count());
   if (failures > kFailuresShown) std::printf("       %u failures, of which %u are shown\n", failures, kFailuresShown);
   std::fflush(stdout);
-  return failures == 0;
+  return failures == 0 ? Outcome::passed : Outcome::failed;
 }
 
 int run(const std::vector<Test>& wanted) {
@@ -88,7 +96,11 @@ int run(const std::vector<Test>& wanted) {
   }
   unsigned passed = 0;
   unsigned failed = 0;
-  for (const Test& test : wanted) ++(passes(test) ? passed : failed);
+  for (const Test& test : wanted) {
+    const Outcome outcome = outcome_of(test);
+    passed += outcome == Outcome::passed;
+    failed += outcome == Outcome::failed;
+  }
   std::printf("%u passed, %u failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }
@@ -104,6 +116,8 @@ Failure::~Failure() {
   if (++failures > kFailuresShown) return;
   std::printf("%s:%d: %s\n", file_, line_, text_.str().c_str());
 }
+
+void not_run(const std::string& reason) { left_out = reason; }
 
 bool under_sanitizer() { return std::getenv("NANET_COMPUTE_SANITIZER") != nullptr; }
 

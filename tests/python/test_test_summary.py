@@ -70,6 +70,11 @@ def test_summary(tmp_path: Path, log: str, xml: str, line: str, status: int) -> 
         ),
         ("[ ok ] A.b (0.1 s)\n12 passed, 0 failed\n", "17 tests passed (2 C++, 3 Python, 12 GPU), 0 failed, 0 skipped", 0),
         ("[FAIL] A.b (0.1 s)\n11 passed, 1 failed\n", "16 tests passed (2 C++, 3 Python, 11 GPU), 1 failed, 0 skipped", 1),
+        (
+            "NOT RUN: A.c (there is one GPU) take two\n12 passed, 0 failed\n",
+            "17 tests passed (2 C++, 3 Python, 12 GPU), 0 failed, 0 skipped; 1 GPU tests not run: A.c (there is one GPU) take two",
+            0,
+        ),
         ("it crashed\n", "5 tests passed (2 C++, 3 Python, 0 GPU), 0 failed, 0 skipped", 1),
     ],
 )

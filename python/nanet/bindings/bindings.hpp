@@ -29,6 +29,7 @@ void bind_port(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_physics(nb::module_& module);
 void bind_stencil(nb::module_& module);
+void bind_stencil_gpu(nb::module_& module);
 
 // Value of a configuration key, converted. Throws SetupError when it is missing or of another type: the Python models have
 // validated the file, so this says that model and binding have come apart.

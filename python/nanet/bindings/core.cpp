@@ -70,6 +70,7 @@ NB_MODULE(_core, module) {
   bind_replay(module);
   bind_physics(module);
   bind_stencil(module);
+  bind_stencil_gpu(module);
 }
 
 }  // namespace nanet::bindings

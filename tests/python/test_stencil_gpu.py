@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nanet.stencil_gpu: on the GPU if there is one and GPU code, and always with a stand-in for the native part that sweeps on the CPU."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nanet import SetupError, _core, stencil, stencil_gpu
+from nanet.gpu_driver import ask_driver
+from numpy.typing import DTypeLike, NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class StandIn:
+    """The native classes as nanet.stencil_gpu uses them; a copy is said to move 1 GB/s."""
+
+    def __init__(self, config: dict[str, Any], tile: NDArray[Any] | None = None) -> None:
+        self.config, self.tile, self.sweeps = config, tile, 0
+        self.field: NDArray[Any] = np.empty(0)
+        self.is_direct = len(config.get("devices", ())) > 1
+
+    def load(self, field: NDArray[Any]) -> None:
+        self.field, self.sweeps = field.copy(), 0
+
+    def store(self) -> NDArray[Any]:
+        return self.field.copy()
+
+    def run(self, sweeps: int) -> list[tuple[int, float, float]]:
+        norms = []
+        for _ in range(sweeps):
+            swept = stencil.jacobi(self.field, 1, norm_every=1, pinned=False)
+            self.field, self.sweeps = swept.field, self.sweeps + 1
+            if self.config["norm_every"] and self.sweeps % self.config["norm_every"] == 0:
+                norms.append((self.sweeps, *swept.norms[0].tolist()[1:]))
+        return norms
+
+    def copy(self) -> tuple[int, float]:
+        return 2 * 10**9, 2.0
+
+    def transfer(self) -> tuple[float, float, float, float]:
+        return 1.0, 0.0, 1.0, 1.0
+
+    def stream(self, sweeps: int) -> tuple[float, float, float, float]:
+        assert self.tile is not None
+        self.tile[:] = stencil.jacobi(self.tile, sweeps).field
+        return 1.0, 0.5, 1.0, 1.25
+
+    move_sweep_move = stream
+
+
+def has_gpu() -> bool:
+    return hasattr(_core, "GpuJacobiF32") and len(ask_driver().gpus) > 0
+
+
+@pytest.fixture(params=["stand-in", "GPU"])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "GPU" and not has_gpu():
+        warnings.warn("NOT RUN: the stencil on a GPU from Python (no GPU, or no GPU code)", stacklevel=1)
+    if request.param == "stand-in" or not has_gpu():
+        for name in ("GpuJacobiF32", "GpuJacobiF64", "GpuJacobiTileF32", "GpuJacobiTileF64"):
+            monkeypatch.setattr(_core, name, StandIn, raising=False)
+    return str(request.param)
+
+
+def made_up(shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
+    return np.random.default_rng(shape[0]).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_bits_are_those_of_the_cpu(native: str, dtype: DTypeLike) -> None:
+    field = made_up((41, 67), dtype)
+    before = field.copy()
+    for sweeps_per_pass in (1, 4, 8):
+        wanted = stencil.jacobi(field, 13, norm_every=4)
+        found = stencil_gpu.jacobi(field, 13, sweeps_per_pass=sweeps_per_pass, norm_every=4)
+        assert found.field.dtype == field.dtype
+        assert found.field.tobytes() == wanted.field.tobytes()
+        assert found.norms.tobytes() == wanted.norms.tobytes()
+    assert field.tobytes() == before.tobytes()
+    assert stencil_gpu.jacobi(np.asfortranarray(field), 3).field.tobytes() == stencil.jacobi(field, 3).field.tobytes()
+
+
+@pytest.mark.parametrize("mode", ["resident", "paper", "stream"])
+@pytest.mark.parametrize("dtype", ["fp32", "fp64"])
+def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
+    norm_every = 5 if mode == "resident" else 0
+    options = stencil_gpu.GpuStencilOptions(70, 90, dtype, sweeps=10, norm_every=norm_every, mode=mode)
+    result = stencil_gpu.measure(options)
+    start = np.ones((70, 90), {"fp32": np.float32, "fp64": np.float64}[dtype])
+    start[0] = 2
+    assert result["mean"] == stencil.jacobi(start, 10).field.mean(dtype=np.float64)
+    assert [norm["sweep"] for norm in result["norms"]] == ([5, 10] if norm_every else [])
+    seconds = result["seconds_compute" if mode == "resident" else "seconds_total"]
+    assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / seconds)
+    assert result["fraction_of_copy_bandwidth"] == pytest.approx(
+        result["updates_per_s"] * 2 * start.itemsize / result["copy_bytes_per_s"]
+    )
+    for key in ("seconds_in", "seconds_compute", "seconds_out"):
+        assert 0 < result[key] <= result["seconds_total"]
+    page = (ROOT / "docs" / "json.md").read_text().split("## `nanet stencil --device gpu`\n")[1].split("\n## ")[0]
+    for key in re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE):
+        name, _, inner = key.partition("[].")
+        assert name in result, key
+        assert not (inner and norm_every) or inner in result[name][0], key
+    lines = "\n".join(stencil_gpu.lines_of(result))
+    assert f"70 x 90 {dtype}, 10 sweeps, 8 a pass, GPU 0, {mode}\n" in lines
+    assert ("sweep        5: change max" in lines) == (norm_every > 0)
+    assert ("of the way alone" in lines) == (mode != "resident")
+    if mode == "resident":
+        assert result["ratio_to_transfer"] is None
+    else:
+        assert result["ratio_to_transfer"] == pytest.approx(result["seconds_total"] / result["seconds_transfer_alone"])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: stencil_gpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps a pass cannot be had on a GPU"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
+        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are none"),
+        (lambda: measured(rows=2), "2 x 16384 cells for 1000 sweeps cannot be measured"),
+        (lambda: measured(mode="both"), "mode both is none"),
+        (lambda: measured(dtype="fp16"), "dtype fp16 cannot be swept"),
+        (lambda: measured(rows=9, columns=9, mode="stream", norm_every=1), "mode stream cannot be had with norms"),
+        (lambda: measured(rows=9, columns=9, mode="paper", gpus=(0, 1)), "mode paper cannot be had on 2 GPUs"),
+    ],
+)
+def test_refusals_say_problem_reason_and_suggestion(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(SetupError) as refused:
+        call()
+    assert re.fullmatch(re.escape(text) + r" \(.+\) .+", str(refused.value)), refused.value
+
+
+def measured(**options: Any) -> dict[str, Any]:
+    return stencil_gpu.measure(stencil_gpu.GpuStencilOptions(**options))
+
+
+def test_a_list_of_gpus() -> None:
+    assert (stencil_gpu.gpus_of("3"), stencil_gpu.gpus_of("0,1,11")) == ((3,), (0, 1, 11))
+
+
+def test_a_build_without_gpu_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(_core, "GpuJacobiF64", raising=False)
+    with pytest.raises(SetupError, match=r"^GPU: this build cannot sweep there \(it has no GPU code\) build nanet with make cuda"):
+        stencil_gpu.jacobi(np.ones((4, 4)), 1)
