@@ -11,6 +11,7 @@ set of parameters of each bench and shorter loads. Exit status: 0 all passed, 1 
 import argparse
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -69,7 +70,7 @@ def main(arguments: list[str]) -> int:
         check_generated()
         for module in options.modules or rtl_modules():
             lint(module)
-        synthesise(options.modules or rtl_modules())
+        options.modules or synthesise(options.modules or rtl_modules())
         for bench in benches(declared, options.modules, short=options.short):
             good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
             passed, failed = passed + good, failed + bad
@@ -162,8 +163,10 @@ def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int
     except RuntimeError as problem:
         raise CheckFailed(f"{bench.name} does not build ({tail(folder / 'build.log')}) mend it") from problem
     build_s = time.monotonic() - started
-    if build_s > VERILATION_LIMIT_S:
-        raise CheckFailed(f"{bench.name} took {build_s:.0f} s to build (at most {VERILATION_LIMIT_S}) write it with constants")
+    if verilation_cpu_s(folder / "build.log") > VERILATION_LIMIT_S:
+        raise CheckFailed(
+            f"{bench.name} verilates for more than {VERILATION_LIMIT_S} s of CPU time (too much to unroll) use constants"
+        )
     sys.path[:0] = [str(HERE / "tb"), str(bench_folder)]
     results = runner.test(
         hdl_toplevel=top,
@@ -177,6 +180,11 @@ def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int
     )
     del sys.path[:2]
     return report(bench, results, folder, build_s)
+
+
+def verilation_cpu_s(log: Path) -> float:
+    """CPU time, which other work on the machine does not change, without that of the C++ compiler."""
+    return sum(map(float, re.findall(r"Verilator: Walltime .* cpu ([0-9.]+) s", log.read_text(encoding="utf-8"))))
 
 
 def tail(log: Path, lines: int = 60) -> str:

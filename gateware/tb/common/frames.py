@@ -16,6 +16,11 @@ FRAME_BYTES_MIN = 60  # without the check sequence
 FCS_BYTES = 4
 
 
+def mac_number(mac: str) -> int:
+    """As the modules take it: the first byte is the highest."""
+    return int(mac.replace(":", ""), 16)
+
+
 def with_fcs(frame: bytes) -> bytes:
     return frame + zlib.crc32(frame).to_bytes(4, "little")
 

@@ -28,10 +28,19 @@ class Packet:
 
 
 class StreamSource:
-    """Drives `PREFIX_tdata` and so on. Without `PREFIX_tready` a word passes in every cycle. pause: between and inside packets."""
+    """Drives `PREFIX_tdata` and so on. Without `PREFIX_tready` a word passes in every cycle. pause: between and inside packets;
+    gap_cycles: at least so many without a word between packets."""
 
-    def __init__(self, bench: Bench, prefix: str, pause: Callable[[], bool] = never, meta: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        prefix: str,
+        pause: Callable[[], bool] = never,
+        meta: Iterable[str] = (),
+        gap_cycles: int = 0,
+    ) -> None:
         self.bench, self.prefix, self.pause = bench, prefix, pause
+        self.gap_cycles = gap_cycles
         self.queue: deque[Packet] = deque()
         self.meta = {name: getattr(bench.dut, name) for name in meta}
         self.ready = getattr(bench.dut, f"{prefix}_tready", None)
@@ -65,6 +74,7 @@ class StreamSource:
                 while self.pause():
                     await edge
                 await self._word(packet, offset, edge)
+            await self.bench.wait(self.gap_cycles)
 
     async def _word(self, packet: Packet, offset: int, edge: RisingEdge) -> None:
         word = packet.data[offset : offset + 8]
