@@ -113,10 +113,6 @@ class StreamSink:
         self.packet: Packet | None = None
         cocotb.start_soon(self._run())
 
-    def forget(self) -> None:
-        """Drops the words of a packet that a reset cut."""
-        self.packet = None
-
     def _signal(self, name: str) -> Any:
         return getattr(self.bench.dut, f"{self.prefix}_{name}")
 
@@ -132,6 +128,9 @@ class StreamSink:
                 ready = not self.pause()
                 self.ready.value = int(ready)
             await edge
+            if self.bench.dut.rst.value == 1:  # what a reset cuts is gone
+                refused = self.packet = None
+                continue
             if valid.value == 0:
                 assert refused is None, f"{self.prefix}: a word was withdrawn"
                 continue

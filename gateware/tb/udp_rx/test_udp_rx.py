@@ -254,7 +254,6 @@ async def reset_in_mid_packet(dut: Any) -> None:
         dut.s_axis_tvalid.value = 0
         dut.rst.value = 1
         await bench.wait(3)
-        bench.sink.forget()
         dut.rst.value = 0
         await bench.write_table(1, PORT, "10.62.0.0", "255.255.255.0")
         await bench.write_table(0, PORT + 1, "0.0.0.0", "0.0.0.0")

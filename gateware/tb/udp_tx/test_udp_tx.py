@@ -142,7 +142,6 @@ async def reset_disables_all_destinations(dut: Any) -> None:
     await bench.wait(rng.randint(3, 12))
     dut.rst.value = 1
     await bench.wait(3)
-    bench.sink.forget()
     dut.rst.value = 0
     await bench.wait(2)
     before = dict(bench.counts)
