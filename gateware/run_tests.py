@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the gateware: lint, synthesis and the benches of tb/, one folder a module. `make test-gateware` calls it.
+"""Checks the gateware: lint, synthesis, formal proofs and the benches of tb/, one folder a module. `make test-gateware` calls it.
 
 Usage: run_tests.py [--short] [--seed N] [--waves] [MODULE...]
 
-Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short takes the first
-set of parameters of each bench and shorter loads. Exit status: 0 all passed, 1 something failed, 2 usage.
+Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short is lint
+and benches alone: the first set of parameters of each, shorter loads. Exit status: 0 all passed, 1 something failed, 2 usage.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Bench:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Lint, synthesis and benches of the gateware")
     parser.add_argument("modules", nargs="*", metavar="MODULE")
-    parser.add_argument("--short", action="store_true", help="one set of parameters a bench, shorter loads")
+    parser.add_argument("--short", action="store_true", help="lint and benches with shorter loads")
     parser.add_argument("--seed", type=int, help="of the random numbers of every test (a new one each run)")
     parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
     options = parser.parse_args(arguments)
@@ -70,7 +70,9 @@ def main(arguments: list[str]) -> int:
         check_generated()
         for module in options.modules or rtl_modules():
             lint(module)
-        synthesise(options.modules or rtl_modules())
+        if not options.short:
+            synthesise(options.modules or rtl_modules())
+            prove(options.modules)
         for bench in benches(declared, options.modules, short=options.short):
             good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
             passed, failed = passed + good, failed + bad
@@ -145,6 +147,13 @@ def synthesise(modules: list[str]) -> None:
     if result.returncode:
         raise CheckFailed("yosys did not take it (see above) mend the module")
     print(f"synthesis: {len(modules)} modules, {time.monotonic() - started:.0f} s")
+
+
+def prove(chosen: list[str]) -> None:
+    names = [path.stem.removesuffix("_formal") for path in sorted((HERE / "formal").glob("*_formal.sv"))]
+    wanted = [name for name in names if not chosen or name in chosen]
+    if wanted and subprocess.run([sys.executable, HERE / "formal" / "prove.py", *wanted], check=False).returncode:
+        raise CheckFailed("a proof does not hold (see above) mend the module, or what the proof says of it")
 
 
 def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int, int]:

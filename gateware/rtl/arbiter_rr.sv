@@ -33,6 +33,24 @@ module arbiter_rr #(
       assert ($onehot0(grant));
       assert ((grant & ~request) == '0);
       assert ((grant == '0) == (request == '0));
+      assert ((~behind & (~behind + 1'b1)) == '0);  // the ports that are not behind are port 0 and those next to it
+    end
+  end
+
+  // How many were served while a port asked, and how many still can be before it.
+  for (genvar p = 0; p < PORTS; p++) begin : g_turns
+    logic [7:0] served;
+    logic [7:0] ahead;
+    always_comb begin
+      ahead = behind[p] ? 8'd0 : 8'(p);
+      for (int i = 0; i < PORTS; i++) if (behind[i] && (i < p || !behind[p])) ahead += 8'd1;
+    end
+    always_ff @(posedge clk) begin
+      if (rst || !request[p]) served <= '0;
+      else if (taken) served <= grant[p] ? '0 : served + 8'd1;
+      if (!rst) begin
+        assert (int'(served) + int'(ahead) < PORTS);
+      end
     end
   end
 endmodule

@@ -131,4 +131,44 @@ module frame_fifo #(
       assert ($onehot0({count_good, count_bad, drop_full}));
     end
   end
+
+`ifdef FORMAL
+  // For induction. Any one place of the memory: what is read from it is what was written. And whole packets lie in it, a sideband for each.
+  (* anyconst *) logic [ADDRESS_BITS:0] watched;
+  logic [72:0] watched_word;
+  logic shown;  // the word in the output is that of the watched place
+  logic [ADDRESS_BITS:0] lasts;  // of the packets that are whole
+  logic early;                   // one in the packet that is not
+  wire [ADDRESS_BITS:0] watched_place = watched - read;
+  wire [PACKET_BITS:0] metas_held = metas_written - metas_read;
+  wire between = fresh || m_axis_tlast;  // the next word to be read is the first of a packet
+
+  always_comb begin
+    lasts = '0;
+    early = 1'b0;
+    for (int place = 0; place < DEPTH_WORDS; place++) begin
+      if (words[read[ADDRESS_BITS-1:0]+ADDRESS_BITS'(place)][72]) begin
+        if (place < int'(fill_committed)) lasts += 1'b1;
+        else if (place < int'(fill_words)) early = 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk) begin
+    if (s_axis_tvalid && !lost && written == watched) watched_word <= {s_axis_tlast, s_axis_tkeep, s_axis_tdata};
+    if (reads) shown <= read == watched;
+    if (rst) shown <= 1'b0;
+    else begin
+      assert (watched_place >= fill_words || words[watched[ADDRESS_BITS-1:0]] == watched_word);
+      assert (!shown || (watched == read - 1'b1 && {m_axis_tlast, m_axis_tkeep, m_axis_tdata} == watched_word));
+      assert (m_axis_tvalid || m_inside == !between);
+      assert (fill_committed == '0 || words[committed[ADDRESS_BITS-1:0]-1'b1][72]);
+      assert (fill_committed != '0 || between);
+      assert (!early);
+      assert (int'(metas_held) + int'(!between) == int'(lasts));
+      assert (int'(metas_held) <= PACKETS);
+      assert (!m_axis_tvalid || !fresh);
+    end
+  end
+`endif
 endmodule

@@ -112,10 +112,23 @@ module router #(
     end
 
     // --- what must hold ---
+    logic m_inside;  // the word that left last was not the last of its packet
+    logic [7:0] m_source;
     always_ff @(posedge clk) begin
+      if (m_axis_tvalid[o] && m_axis_tready[o]) begin
+        m_inside <= !m_axis_tlast[o];
+        m_source <= m_meta_source[8*o+:8];
+      end
+      if (rst) m_inside <= 1'b0;
       if (!rst) begin
-        assert (!holds || $onehot(holder));
-        assert (!holds || (request & holder) == (s_axis_tvalid & holder));  // the destination does not change in mid-packet
+        assert (holds == (m_axis_tvalid[o] ? !m_axis_tlast[o] : m_inside));
+        assert (!holds || ($onehot(holder) && holder == PORTS'(1) << m_meta_source[8*o+:8]));
+`ifdef FORMAL
+        assume (!holds || (request & holder) == (s_axis_tvalid & holder));  // the sender's promise: one destination a packet
+`else
+        assert (!holds || (request & holder) == (s_axis_tvalid & holder));
+`endif
+        assert (!m_inside || m_meta_source[8*o+:8] == m_source);  // packets are not mixed
       end
     end
   end
