@@ -187,17 +187,22 @@ def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int
             f"{bench.name} verilates for more than {VERILATION_LIMIT_S} s of CPU time (too much to unroll) use constants"
         )
     sys.path[:0] = [str(HERE / "tb"), str(bench_folder)]
-    results = runner.test(
-        hdl_toplevel=top,
-        test_module=f"test_{bench.module}",
-        build_dir=folder,
-        test_dir=folder,
-        seed=seed,
-        waves=waves,
-        extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
-        log_file=folder / "test.log",
-    )
-    del sys.path[:2]
+    try:
+        results = runner.test(
+            hdl_toplevel=top,
+            test_module=f"test_{bench.module}",
+            build_dir=folder,
+            test_dir=folder,
+            seed=seed,
+            waves=waves,
+            extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
+            log_file=folder / "test.log",
+        )
+    except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
+        print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
+        return 0, 1
+    finally:
+        del sys.path[:2]
     return report(bench, results, folder, build_s)
 
 

@@ -41,7 +41,7 @@ module mac_10g_tx (
     logic       lane4;  // the preamble begins on lane 4
     logic       valid;
     logic       last;
-    logic       error;  // error characters in place of the word, and a wrong check sequence
+    logic       error;  // error characters in place of the word
     logic [3:0] bytes;  // 1 to 8
   } word_t;
 
@@ -145,7 +145,7 @@ module mac_10g_tx (
     if (taken.valid) crc <= crc_next;
     ready <= rst ? '0 : summed;
     ready_data <= summed_data;
-    fcs <= summed.error ? crc_before : ~crc_before;
+    fcs <= ~crc_before;
   end
 
   // --- a frame from lane 0 on: words, check sequence, end, idle ---

@@ -110,7 +110,7 @@ async def pauses_between_frames(dut: Any) -> None:
 
 @cocotb.test
 async def cut_frames_are_marked_and_the_next_is_good(dut: Any) -> None:
-    """A word that is missing, or a source that takes its frame back: error characters, a wrong check sequence, its own counter."""
+    """A word that is missing, or a source that takes its frame back: error characters and its own counter."""
     rng = random_numbers()
     bench = await started(dut)
     rounds = 30 if SHORT else 200
