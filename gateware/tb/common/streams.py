@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AXI4-Stream at both ends of a module: packets in with random pauses, packets out with random refusals, each with its cycles."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from common.bench import Bench, never
+
+
+@dataclass
+class Packet:
+    """data: bytes; user: tuser of the last word; meta: sideband signals by name, of the first word, held to the last.
+
+    first_cycle, last_cycle: cycles in which the first and the last word passed; words: how many there were.
+    """
+
+    data: bytes
+    user: int = 0
+    meta: dict[str, int] = field(default_factory=dict)
+    first_cycle: int = 0
+    last_cycle: int = 0
+    words: int = 0
+
+
+class StreamSource:
+    """Drives `PREFIX_tdata` and so on. Without `PREFIX_tready` a word passes in every cycle. pause: between and inside packets;
+    gap_cycles: at least so many without a word between packets."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        prefix: str,
+        pause: Callable[[], bool] = never,
+        meta: Iterable[str] = (),
+        gap_cycles: int = 0,
+    ) -> None:
+        self.bench, self.prefix, self.pause = bench, prefix, pause
+        self.gap_cycles = gap_cycles
+        self.queue: deque[Packet] = deque()
+        self.meta = {name: getattr(bench.dut, name) for name in meta}
+        self.ready = getattr(bench.dut, f"{prefix}_tready", None)
+        self.idle = True
+        self._set(tvalid=0, tdata=0, tkeep=0, tlast=0)
+        if hasattr(bench.dut, f"{prefix}_tuser"):
+            self._set(tuser=0)
+        cocotb.start_soon(self._run())
+
+    def send(self, packet: Packet) -> None:
+        self.queue.append(packet)
+        self.idle = False
+
+    async def drain(self, cycles: int = 1_000_000) -> None:
+        await self.bench.wait_until(lambda: self.idle, cycles, f"{self.prefix} sends all")
+
+    def _set(self, **values: int) -> None:
+        for name, value in values.items():
+            getattr(self.bench.dut, f"{self.prefix}_{name}").value = value
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.bench.dut.clk)
+        await edge
+        while True:
+            if not self.queue:
+                self.idle = True
+                await edge
+                continue
+            packet = self.queue.popleft()
+            for offset in range(0, len(packet.data), 8):
+                while self.pause():
+                    await edge
+                await self._word(packet, offset, edge)
+            await self.bench.wait(self.gap_cycles)
+
+    async def _word(self, packet: Packet, offset: int, edge: RisingEdge) -> None:
+        word = packet.data[offset : offset + 8]
+        last = offset + 8 >= len(packet.data)
+        self._set(tvalid=1, tdata=int.from_bytes(word, "little"), tkeep=(1 << len(word)) - 1, tlast=int(last))
+        if last and packet.user:
+            self._set(tuser=packet.user)
+        for name, value in packet.meta.items():
+            self.meta[name].value = value
+        await edge
+        while self.ready is not None and self.ready.value == 0:
+            await edge
+        packet.words += 1
+        packet.last_cycle = self.bench.cycle
+        if offset == 0:
+            packet.first_cycle = packet.last_cycle
+        self._set(tvalid=0, tlast=0)
+        if last and packet.user:
+            self._set(tuser=0)
+
+
+class StreamSink:
+    """Takes packets from `PREFIX_*` and hands each to `take`. Checks that a word which is not taken stays, with its sideband."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        prefix: str,
+        take: Callable[[Packet], None],
+        pause: Callable[[], bool] = never,
+        meta: Iterable[str] = (),
+    ) -> None:
+        self.bench, self.prefix, self.take, self.pause = bench, prefix, take, pause
+        self.meta = {name: getattr(bench.dut, name) for name in meta}
+        self.ready = getattr(bench.dut, f"{prefix}_tready", None)
+        self.packet: Packet | None = None
+        cocotb.start_soon(self._run())
+
+    def _signal(self, name: str) -> Any:
+        return getattr(self.bench.dut, f"{self.prefix}_{name}")
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.bench.dut.clk)
+        names = ["tdata", "tkeep", "tlast"] + (["tuser"] if hasattr(self.bench.dut, f"{self.prefix}_tuser") else [])
+        signals = [self._signal(name) for name in names]
+        valid = self._signal("tvalid")
+        refused: list[int] | None = None
+        ready = False
+        while True:
+            if self.ready is not None:
+                ready = not self.pause()
+                self.ready.value = int(ready)
+            await edge
+            if self.bench.dut.rst.value == 1:  # what a reset cuts is gone
+                refused = self.packet = None
+                continue
+            if valid.value == 0:
+                assert refused is None, f"{self.prefix}: a word was withdrawn"
+                continue
+            word = [int(signal.value) for signal in signals]
+            meta = {name: int(signal.value) for name, signal in self.meta.items()}
+            assert refused is None or refused == [*word, *meta.values()], f"{self.prefix}: a waiting word changed"
+            refused = None
+            if self.ready is not None and not ready:
+                refused = [*word, *meta.values()]
+                continue
+            data, keep, last, user = (*word, 0)[:4]
+            packet = self.packet or Packet(b"", meta=meta, first_cycle=self.bench.cycle)
+            packet.data += data.to_bytes(8, "little")[: kept_bytes(keep, last)]
+            packet.words += 1
+            assert packet.meta == meta, f"{self.prefix}: the sideband changed within a packet"
+            self.packet = None if last else packet
+            if last:
+                packet.user, packet.last_cycle = user, self.bench.cycle
+                self.take(packet)
+
+
+def kept_bytes(keep: int, last: int) -> int:
+    count = keep.bit_length()
+    assert 0 < keep == (1 << count) - 1, f"tkeep {keep:08b} has a hole or nothing"
+    assert last or count == 8, f"tkeep {keep:08b} in mid-packet"
+    return count

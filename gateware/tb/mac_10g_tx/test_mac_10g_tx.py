@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mac_10g_tx against the XGMII sink of cocotbext-eth: all sizes, full rate with the right gaps, cuts, reset."""
+
+from itertools import pairwise
+from typing import Any
+
+import cocotb
+from cocotbext.eth import XgmiiFrame, XgmiiSink
+from common.bench import CLOCK_PS, SHORT, Bench, random_numbers
+from common.frames import FCS_BYTES, FRAME_BYTES_MIN, random_frame
+from common.streams import Packet, StreamSource
+
+COUNTERS = ["count_good", "drop_underrun", "drop_aborted"]
+PREAMBLE_BYTES, GAP_BYTES, GAP_BYTES_MIN = 8, 12, 9
+BYTE_PS = CLOCK_PS // 8
+LATENCY_CYCLES = 4
+
+
+class TxBench(Bench):
+    def __init__(self, dut: Any) -> None:
+        super().__init__(dut, COUNTERS)
+        self.source = StreamSource(self, "s_axis")
+        self.sink = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
+
+    async def frames(self, count: int, cycles: int = 200_000) -> list[XgmiiFrame]:
+        """The next frames on the wire."""
+        await self.wait_until(lambda: self.sink.count() >= count, cycles, f"{count} frames on the wire")
+        return [self.sink.recv_nowait() for _ in range(count)]
+
+
+async def started(dut: Any) -> TxBench:
+    bench = TxBench(dut)
+    await bench.reset()
+    return bench
+
+
+def check(sent: bytes, frame: XgmiiFrame) -> None:
+    assert frame.check_fcs(), f"{len(sent)} bytes: wrong check sequence"
+    assert bytes(frame.get_payload()) == sent.ljust(FRAME_BYTES_MIN, b"\0"), f"{len(sent)} bytes"
+
+
+def gap_bytes(before: XgmiiFrame, after: XgmiiFrame) -> int:
+    """Bytes between check sequence and preamble."""
+    return (after.sim_time_start - before.sim_time_end) // BYTE_PS
+
+
+@cocotb.test
+async def every_size(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    sizes = [*range(1, 80), 1514, 9000] if SHORT else [*range(1, 300), *range(300, 1515, 17), 1514, 9000, 9018]
+    for size in sizes:
+        frame = random_frame(rng, size)
+        packet = Packet(frame)
+        bench.source.send(packet)
+        (seen,) = await bench.frames(1)
+        check(frame, seen)
+        assert seen.start_lane == 0, "after a pause a frame begins on lane 0"
+        # The first word of the frame stands behind the preamble's.
+        assert bench.cycle_at(seen.sim_time_start) + 1 - packet.first_cycle == LATENCY_CYCLES, size
+        await bench.wait(rng.randint(2, 9))
+    bench.expect_counts(count_good=len(sizes))
+
+
+@cocotb.test
+async def full_rate_at_every_size(dut: Any) -> None:
+    """Back to back: the gap is 12 bytes on average and never under 9, at each size and when sizes are mixed."""
+    rng = random_numbers()
+    bench = await started(dut)
+    sizes = [60, 61, 62, 63, 1514] if SHORT else [*range(60, 90), 124, 252, 508, 1020, 1276, *range(1500, 1515), 9018]
+    runs = [[size] * (40 if size < 200 else 12) for size in sizes]
+    runs.append([rng.randint(60, 200) for _ in range(100 if SHORT else 1000)])
+    total = 0
+    for run in runs:
+        frames = [random_frame(rng, size) for size in run]
+        for frame in frames:
+            bench.source.send(Packet(frame))
+        seen = await bench.frames(len(frames))
+        total += len(frames)
+        for frame, there in zip(frames, seen, strict=True):
+            check(frame, there)
+        gaps = [gap_bytes(one, two) for one, two in pairwise(seen)]
+        assert min(gaps) >= GAP_BYTES_MIN, f"{run[0]} bytes: gaps {gaps}"
+        assert abs(sum(gaps) - GAP_BYTES * len(gaps)) <= 3, f"{run[0]} bytes: {sum(gaps)} bytes in {len(gaps)} gaps"
+        bytes_on_wire = sum(PREAMBLE_BYTES + len(frame) + FCS_BYTES + GAP_BYTES for frame in frames[:-1])
+        elapsed = (seen[-1].sim_time_start - seen[0].sim_time_start) // BYTE_PS
+        assert abs(elapsed - bytes_on_wire) <= 3, f"{run[0]} bytes: {elapsed} byte times for {bytes_on_wire}"
+        assert {frame.start_lane for frame in seen} <= {0, 4}
+        await bench.wait(30)
+    bench.expect_counts(count_good=total)
+
+
+@cocotb.test
+async def pauses_between_frames(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    count = 60 if SHORT else 600
+    frames = [random_frame(rng, rng.randint(1, 100)) for _ in range(count)]
+    for frame in frames:
+        bench.source.send(Packet(frame))
+        if rng.random() < 0.5:
+            await bench.source.drain()
+            await bench.wait(rng.randint(0, 12))
+    seen = await bench.frames(count)
+    for frame, there in zip(frames, seen, strict=True):
+        check(frame, there)
+    assert min(gap_bytes(one, two) for one, two in pairwise(seen)) >= GAP_BYTES_MIN
+    bench.expect_counts(count_good=count)
+
+
+@cocotb.test
+async def cut_frames_are_marked_and_the_next_is_good(dut: Any) -> None:
+    """A word that is missing, or a source that takes its frame back: error characters and its own counter."""
+    rng = random_numbers()
+    bench = await started(dut)
+    rounds = 30 if SHORT else 200
+    for round_ in range(rounds):
+        bench.source.pause = lambda: False
+        size = rng.randint(9, 200)
+        if round_ % 2:
+            bench.source.send(Packet(random_frame(rng, size), user=1))
+        else:
+            stop = rng.randrange(1, (size + 7) // 8)
+            asked = iter(range(10**6))
+            bench.source.pause = lambda stop=stop, asked=asked: stop <= next(asked) < stop + 3
+            bench.source.send(Packet(random_frame(rng, size)))
+        await bench.source.drain()
+        bench.source.pause = lambda: False
+        frame = random_frame(rng, rng.randint(1, 100))
+        bench.source.send(Packet(frame))
+        cut, whole = await bench.frames(2)
+        assert any(cut.ctrl or []), "no error character in a cut frame"
+        check(frame, whole)
+    bench.expect_counts(count_good=rounds, drop_underrun=(rounds + 1) // 2, drop_aborted=rounds // 2)
+
+
+@cocotb.test
+async def reset_in_mid_frame(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    for _ in range(5 if SHORT else 30):
+        dut.s_axis_tvalid.value = 1
+        dut.s_axis_tkeep.value = 0xFF
+        dut.s_axis_tdata.value = rng.getrandbits(64)
+        await bench.wait(rng.randint(1, 15))
+        dut.s_axis_tvalid.value = 0
+        dut.rst.value = 1
+        await bench.wait(3)
+        dut.rst.value = 0
+        await bench.wait(2)
+        assert dut.xgmii_txc.value == 0xFF
+        bench.sink.clear()
+        frame = random_frame(rng, rng.randint(1, 100))
+        bench.source.send(Packet(frame))
+        (seen,) = await bench.frames(1)
+        check(frame, seen)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""udp_rx against scapy's packets: every payload size, filling cut off, every fault under its own counter, constant latency."""
+
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from random import Random
+from typing import Any
+
+import cocotb
+from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
+from common.frames import LOCAL_IP, frame_of, udp_packet
+from common.streams import Packet, StreamSink, StreamSource
+from scapy.layers.inet import IP, UDP, IPOption
+
+ENTRIES = PARAMETERS.get("MATCH_ENTRIES", 16)
+DROPS = [
+    "drop_ethertype",
+    "drop_short",
+    "drop_version",
+    "drop_options",
+    "drop_header_checksum",
+    "drop_fragment",
+    "drop_protocol",
+    "drop_address",
+    "drop_length",
+    "drop_empty",
+    "drop_no_match",
+    "drop_truncated",
+    "drop_udp_checksum",
+]
+META = [
+    "m_meta_match_index",
+    "m_meta_source_address",
+    "m_meta_source_port",
+    "m_meta_payload_bytes",
+    "m_meta_start_cycle",
+]
+ETHER_BYTES, GAP_CYCLES, IPV4, PORT = 14, 3, 0x0800, 6001
+OTHER_NET = "192.168.7.9"
+
+
+class UdpBench(Bench):
+    """The table: entry 1 takes port 6001 from 10.62.0.0/24, entry 0 port 6002 from anyone."""
+
+    def __init__(self, dut: Any) -> None:
+        super().__init__(dut, ["count_good", *DROPS])
+        dut.local_address.value = int(IPv4Address(LOCAL_IP))
+        dut.table_write.value = 0
+        self.source = StreamSource(self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle"], gap_cycles=GAP_CYCLES)
+        self.good = Scoreboard("payloads")
+        self.seen: list[Packet] = []
+        self.bad = 0
+        self.sink = StreamSink(self, "m_axis", self.take, meta=META)
+
+    def take(self, packet: Packet) -> None:
+        self.seen.append(packet)
+        if packet.user:
+            self.bad += 1
+        else:
+            self.good.take((packet.data, packet.meta))
+
+    async def write_table(self, index: int, port: int, address: str, mask: str) -> None:
+        self.dut.table_write.value, self.dut.table_enable.value = 1, 1
+        self.dut.table_index.value, self.dut.table_port.value = index, port
+        self.dut.table_source_address.value = int(IPv4Address(address))
+        self.dut.table_source_mask.value = int(IPv4Address(mask))
+        await self.wait(1)
+        self.dut.table_write.value = 0
+
+    def expect(self, packet: Any, stamp: int) -> None:
+        payload = bytes(packet[UDP].payload)
+        meta = {
+            "m_meta_match_index": {PORT: 1, PORT + 1: 0}[packet[UDP].dport],
+            "m_meta_source_address": int(IPv4Address(packet[IP].src)),
+            "m_meta_source_port": packet[UDP].sport,
+            "m_meta_payload_bytes": len(payload),
+            "m_meta_start_cycle": stamp,
+        }
+        self.good.expect((payload, meta))
+
+    def send(self, data: bytes, stamp: int = 0, ethertype: int = IPV4, user: int = 0) -> Packet:
+        """data: the packet from its IPv4 header on."""
+        sent = Packet(data, user, {"s_meta_ethertype": ethertype, "s_meta_start_cycle": stamp})
+        self.source.send(sent)
+        return sent
+
+    def send_good(self, rng: Random, packet: Any) -> Packet:
+        stamp = rng.getrandbits(64)
+        self.expect(packet, stamp)
+        return self.send(frame_of(packet)[ETHER_BYTES:], stamp)
+
+
+async def started(dut: Any) -> UdpBench:
+    bench = UdpBench(dut)
+    await bench.reset()
+    await bench.write_table(1, PORT, "10.62.0.0", "255.255.255.0")
+    await bench.write_table(0, PORT + 1, "0.0.0.0", "0.0.0.0")
+    return bench
+
+
+def good_packet(rng: Random, size: int, **fields: Any) -> Any:
+    port = rng.choice([PORT, PORT + 1])
+    sender = f"10.62.0.{rng.randint(2, 254)}" if port == PORT else OTHER_NET
+    return udp_packet(rng.randbytes(size), source_port=rng.getrandbits(16), port=port, IP={"src": sender}, **fields)
+
+
+@cocotb.test
+async def every_payload_size_with_constant_latency(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    sizes = [*range(1, 48), 1168, 1472] if SHORT else [*range(1, 200), *range(200, 1473, 19), 1168, 1472, 8972]
+    latency: dict[int, tuple[int, int]] = {}
+    for size in [*sizes, *rng.sample(sizes, k=10)]:
+        sent = bench.send_good(rng, good_packet(rng, size))
+        await bench.source.drain()
+        await bench.wait(8 + rng.randrange(4))
+        seen = bench.seen[-1]
+        from_first, from_last = seen.first_cycle - sent.first_cycle, seen.last_cycle - sent.last_cycle
+        assert latency.setdefault(size, (from_first, from_last)) == (from_first, from_last), f"{size} bytes: the latency moves"
+        if size > 16:
+            assert from_first == 7, size  # the sixth word completes the second payload word, two cycles after that
+        last_word_bytes = (len(sent.data) - 1) % 8 + 1
+        assert from_last == (5 if last_word_bytes > 4 else 4), size
+    bench.good.finish()
+    bench.expect_counts(count_good=len(sizes) + 10)
+
+
+@cocotb.test
+async def back_to_back_and_with_pauses(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    count = 200 if SHORT else 2000
+    for share in (0.0, 0.3):
+        bench.source.pause = pauses(rng, share) if share else never
+        for _ in range(count):
+            checksum = {"UDP": {"chksum": 0}} if rng.random() < 0.3 else {}
+            bench.send_good(rng, good_packet(rng, rng.choice([rng.randint(1, 60), rng.randint(1, 300)]), **checksum))
+        await bench.source.drain()
+        await bench.wait(8)
+        bench.good.finish()
+    bench.expect_counts(count_good=2 * count)
+
+
+def header_bit_flipped(rng: Random, data: bytes) -> bytes:
+    """Any bit of the header but version and length of the header, which are looked at first."""
+    changed = bytearray(data)
+    changed[rng.randrange(1, 20)] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def payload_bit_flipped(rng: Random, data: bytes, payload_bytes: int) -> bytes:
+    changed = bytearray(data)
+    changed[rng.randrange(28, 28 + payload_bytes)] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def faults(rng: Random) -> dict[str, Callable[[], tuple[bytes, int]]]:
+    """By counter: makes the bytes from the IPv4 header on, and the Ethernet type."""
+    size = rng.randint(8, 150)
+
+    def packet(**fields: Any) -> tuple[bytes, int]:
+        return frame_of(udp_packet(rng.randbytes(size), port=PORT, **fields))[ETHER_BYTES:], IPV4
+
+    def whole(**fields: Any) -> bytes:
+        return bytes(udp_packet(rng.randbytes(size), port=PORT, **fields))[ETHER_BYTES:]
+
+    wrong_length = rng.choice([rng.randrange(8), size + 7, size + 9, 0xFFFF, size + 8 + 0x100])
+    fragment = rng.choice([{"flags": "MF"}, {"frag": rng.randint(1, 0x1FFF)}, {"flags": "MF", "frag": 3}])
+    return {
+        "drop_ethertype": lambda: (whole(), rng.choice([0x0806, 0x86DD, 0x8100, 0x0801])),
+        "drop_short": lambda: (whole()[: rng.randint(1, 32)], IPV4),
+        "drop_version": lambda: packet(IP={"version": rng.choice([0, 5, 6, 15])}),
+        "drop_options": lambda: packet(IP={"options": [IPOption(b"\x01")] * 4}),
+        "drop_header_checksum": lambda: (header_bit_flipped(rng, packet()[0]), IPV4),
+        "drop_fragment": lambda: packet(IP=fragment),
+        "drop_protocol": lambda: packet(IP={"proto": rng.choice([1, 6, 16, 18, 132])}),
+        "drop_address": lambda: packet(IP={"dst": rng.choice(["10.62.0.2", "10.62.1.1", "224.0.0.1"])}),
+        "drop_length": lambda: packet(UDP={"len": wrong_length}),
+        "drop_empty": lambda: (frame_of(udp_packet(b"", port=PORT))[ETHER_BYTES:], IPV4),
+        "drop_no_match": lambda: (
+            packet(IP={"src": OTHER_NET}) if rng.random() < 0.5 else (whole_to(rng, rng.choice([6000, 6003, 0])), IPV4)
+        ),
+        "drop_truncated": lambda: (whole()[: rng.randint(33, 27 + size)] if size > 5 else b"", IPV4),
+        "drop_udp_checksum": lambda: (payload_bit_flipped(rng, whole(), size), IPV4),
+    }
+
+
+def whole_to(rng: Random, port: int) -> bytes:
+    return frame_of(udp_packet(rng.randbytes(rng.randint(1, 99)), port=port))[ETHER_BYTES:]
+
+
+@cocotb.test
+async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    good = 0
+    assert list(faults(rng)) == DROPS
+    for round_ in range(8 if SHORT else 60):
+        bench.source.pause = pauses(rng, 0.3) if round_ % 2 else never
+        for name in rng.sample(DROPS, k=len(DROPS)):
+            data, ethertype = faults(rng)[name]()
+            before = dict(bench.counts)
+            bench.send(data, rng.getrandbits(64), ethertype)
+            bench.send_good(rng, good_packet(rng, rng.randint(1, 100)))
+            await bench.source.drain()
+            await bench.wait(6)
+            good += 1
+            assert bench.counts == before | {name: before[name] + 1, "count_good": good}, name
+    bench.good.finish()
+
+
+@cocotb.test
+async def what_came_in_bad_is_not_counted_again(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    count = 30 if SHORT else 200
+    for _ in range(count):
+        bench.send(frame_of(good_packet(rng, rng.randint(1, 100)))[ETHER_BYTES:], user=1)
+        bench.send_good(rng, good_packet(rng, rng.randint(1, 100)))
+    await bench.source.drain()
+    await bench.wait(8)
+    bench.good.finish()
+    assert bench.bad == count
+    bench.expect_counts(count_good=count)
+
+
+@cocotb.test
+async def bytes_behind_the_payload_are_cut_off(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    count = 60 if SHORT else 500
+    for _ in range(count):
+        packet = good_packet(rng, rng.randint(1, 60))
+        stamp = rng.getrandbits(64)
+        bench.expect(packet, stamp)
+        bench.send(bytes(packet)[ETHER_BYTES:] + rng.randbytes(rng.randint(5, 80)), stamp)
+    await bench.source.drain()
+    await bench.wait(8)
+    bench.good.finish()
+    bench.expect_counts(count_good=count)
+
+
+@cocotb.test
+async def reset_in_mid_packet(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut)
+    for _ in range(20):
+        data = frame_of(good_packet(rng, rng.randint(1, 90)))[ETHER_BYTES:]
+        dut.s_meta_ethertype.value = IPV4
+        for offset in range(0, rng.randint(1, len(data)), 8):
+            dut.s_axis_tdata.value = int.from_bytes(data[offset : offset + 8], "little")
+            dut.s_axis_tkeep.value, dut.s_axis_tvalid.value = 0xFF, 1
+            await bench.wait(1)
+        dut.s_axis_tvalid.value = 0
+        dut.rst.value = 1
+        await bench.wait(3)
+        dut.rst.value = 0
+        await bench.write_table(1, PORT, "10.62.0.0", "255.255.255.0")
+        await bench.write_table(0, PORT + 1, "0.0.0.0", "0.0.0.0")
+        bench.send_good(rng, good_packet(rng, rng.randint(1, 100)))
+        await bench.source.drain()
+        await bench.wait(8)
+        bench.good.finish()

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""udp_tx against frames of scapy: every size, random pauses on all three sides, faults, the cycles between short packets."""
+
+from typing import Any
+
+import cocotb
+from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
+from common.frames import sent_frame
+from common.sending import Announcer, random_destination
+from common.streams import Packet, StreamSink, StreamSource
+
+COUNTERS = ["count_good", "drop_length", "drop_destination", "drop_aborted"]
+DESTINATIONS = PARAMETERS.get("DESTINATIONS", 16)
+PAYLOAD_BYTES_MAX = 8972
+
+
+class UdpTxBench(Bench):
+    def __init__(self, dut: Any) -> None:
+        super().__init__(dut, COUNTERS)
+        self.announcer = Announcer(self)
+        self.source = StreamSource(self, "s_axis")
+        self.frames = Scoreboard("frames")
+        self.seen: list[Packet] = []
+        self.sink = StreamSink(self, "m_axis", self.take)
+        self.table: list[dict[str, Any]] = []
+
+    def take(self, packet: Packet) -> None:
+        self.seen.append(packet)
+        self.frames.take((packet.data, packet.user))
+
+    def send(self, index: int, payload: bytes, announced: int | None = None, user: int = 0) -> None:
+        announced_bytes = len(payload) if announced is None else announced
+        self.announcer.announce(index, announced_bytes)
+        self.source.send(Packet(payload, user))
+        bad = announced_bytes != len(payload) or announced_bytes > PAYLOAD_BYTES_MAX or user
+        if not bad:
+            self.frames.expect((sent_frame(payload, self.table[index]), 0))
+
+    async def finish(self) -> None:
+        await self.wait_until(self.frames.complete, 200_000, "all frames")
+        await self.wait(8)
+        self.frames.finish()
+
+
+async def started(dut: Any, rng: Any) -> UdpTxBench:
+    bench = UdpTxBench(dut)
+    await bench.reset()
+    for index in range(DESTINATIONS):
+        bench.table.append(random_destination(rng))
+        await bench.announcer.write_table(index, bench.table[index])
+    return bench
+
+
+@cocotb.test
+async def every_size(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    sizes = [*range(1, 40), 1472] if SHORT else [*range(1, 130), *range(130, 1473, 31), 1472, PAYLOAD_BYTES_MAX]
+    for size in sizes:
+        bench.send(rng.randrange(DESTINATIONS), rng.randbytes(size))
+    await bench.finish()
+    bench.expect_counts(count_good=len(sizes))
+
+
+@cocotb.test
+async def short_packets_keep_up_with_the_wire(dut: Any) -> None:
+    """A shortest frame takes 10.5 cycles on the wire. Eight words and what is between them must take no more than ten."""
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    for size in range(1, 60):
+        bench.seen.clear()
+        for _ in range(6):
+            bench.send(rng.randrange(DESTINATIONS), rng.randbytes(size))
+        await bench.finish()
+        wire_cycles = 5 * (max(size + 42, 60) + 4 + 8 + 12) // 8
+        assert bench.seen[-1].first_cycle - bench.seen[0].first_cycle <= wire_cycles, f"{size} bytes"
+        assert all(packet.last_cycle - packet.first_cycle + 1 == packet.words for packet in bench.seen), "a gap inside a frame"
+
+
+@cocotb.test
+async def pauses_everywhere(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    count = 100 if SHORT else 1000
+    for share in (0.2, 0.6):
+        bench.source.pause, bench.sink.pause, bench.announcer.pause = (pauses(rng, share) for _ in range(3))
+        for _ in range(count):
+            bench.send(rng.randrange(DESTINATIONS), rng.randbytes(rng.randint(1, 90)))
+        await bench.finish()
+    bench.expect_counts(count_good=2 * count)
+
+
+@cocotb.test
+async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    off = DESTINATIONS - 1
+    await bench.announcer.write_table(off, bench.table[off], enable=0)
+    rounds = 30 if SHORT else 200
+    bad_frames = 0
+
+    def take(packet: Packet) -> None:
+        nonlocal bad_frames
+        bad_frames += packet.user
+        if not packet.user:
+            bench.frames.take((packet.data, 0))
+
+    bench.sink.take = take
+    good = 0
+    for round_ in range(rounds):
+        bench.sink.pause = pauses(rng, 0.3) if round_ % 2 else never
+        payload = rng.randbytes(rng.randint(2, 80))
+        wrong = rng.choice([len(payload) - 1, len(payload) + 1, len(payload) + 8, 0xFFFF])
+        for name in rng.sample(COUNTERS[1:], k=3):
+            before = dict(bench.counts)
+            if name == "drop_destination":
+                bench.announcer.announce(off, len(payload))
+                bench.source.send(Packet(payload))
+            elif name == "drop_length":
+                bench.send(0, payload, announced=wrong)
+            else:
+                bench.send(0, payload, user=1)
+            bench.send(rng.randrange(off), rng.randbytes(rng.randint(1, 60)))
+            await bench.finish()
+            good += 1
+            assert bench.counts == before | {name: before[name] + 1, "count_good": good}, name
+    assert bad_frames == 2 * rounds
+    # Longer than allowed, though announced: one frame of the largest size plus one.
+    bench.send(0, rng.randbytes(PAYLOAD_BYTES_MAX + 1))
+    await bench.source.drain()
+    bench.send(0, b"after it")
+    await bench.finish()
+    bench.expect_counts(count_good=good + 1, drop_length=rounds + 1, drop_destination=rounds, drop_aborted=rounds)
+
+
+@cocotb.test
+async def reset_disables_all_destinations(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    bench.source.send(Packet(rng.randbytes(60)))
+    bench.announcer.announce(0, 60)
+    await bench.wait(rng.randint(3, 12))
+    dut.rst.value = 1
+    await bench.wait(3)
+    dut.rst.value = 0
+    await bench.wait(2)
+    before = dict(bench.counts)
+    bench.announcer.announce(0, 60)
+    bench.source.send(Packet(rng.randbytes(60)))
+    await bench.wait(60)
+    assert bench.counts["drop_destination"] > before["drop_destination"]
+    assert not bench.seen
