@@ -49,7 +49,7 @@ VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"pcap[./]", ("link/pcap",)),
     (r"verilated|Vnanet", ("link/gateware",)),
     (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/",)),
-    (r"uc[pst]/|infiniband/|rdma/", ("rdma/",)),
+    (r"uc[mpst]/|infiniband/|rdma/", ("rdma/",)),
     (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/", "rdma/")),
     (r"nanobind/|Python\.h", ()),
     (r"gtest/|gmock/|benchmark/", ()),

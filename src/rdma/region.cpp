@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/rdma/region.hpp"
 
+#include <ucm/api/ucm.h>
+
 #include <cstring>
 
 #include "nanet/flow/region.hpp"
@@ -10,10 +12,23 @@ namespace nanet::rdma {
 namespace detail {
 
 Mapping::Mapping(std::shared_ptr<ContextState> context, const ucp_mem_map_params_t& params, const std::string& name)
-    : context_(std::move(context)) {
+    : context_(std::move(context)), registered_(static_cast<std::byte*>(params.address), params.address ? params.length : 0) {
   check(ucp_mem_map(context_->get(), &params, &memory_),
         "cannot register region " + name + " of " + std::to_string(params.length) + " bytes",
         "raise the limit of locked memory (ulimit -l), or of /dev/shm, or make it smaller");
+}
+
+Mapping::~Mapping() {
+  ucp_mem_unmap(context_->get(), memory_);
+  if (registered_.empty()) return;
+  // UCX keeps the registration in a cache, and so the key is good. Told that the memory is gone, it ends both, with its next registration.
+  ucm_vm_munmap(registered_.data(), registered_.size());
+  static std::byte any[64];
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = any;
+  params.length = sizeof any;
+  if (ucp_mem_h next = nullptr; ucp_mem_map(context_->get(), &params, &next) == UCS_OK) ucp_mem_unmap(context_->get(), next);
 }
 
 std::span<std::byte> Mapping::span() const {

@@ -42,7 +42,7 @@ class ContextState {
 class Mapping {
  public:
   Mapping(std::shared_ptr<ContextState> context, const ucp_mem_map_params_t& params, const std::string& name);
-  ~Mapping() { ucp_mem_unmap(context_->get(), memory_); }
+  ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ucp_mem_h get() const { return memory_; }
@@ -53,6 +53,7 @@ class Mapping {
  private:
   std::shared_ptr<ContextState> context_;
   ucp_mem_h memory_ = nullptr;
+  std::span<std::byte> registered_;  // empty if UCX allocated it
 };
 
 // What answers messages: the target.
