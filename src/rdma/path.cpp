@@ -23,7 +23,7 @@ std::string_view way_in(std::string_view said) {
   return said;
 }
 
-bool is_rdma(std::string_view transport) { return transport.starts_with("rc") || transport.starts_with("dc"); }
+using detail::is_rdma;
 
 // Whether a word of the text is transport/device with such a transport.
 template <typename Is>
@@ -96,7 +96,7 @@ Path Connection::State::path() const {
       path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
   const bool has_rdma = std::ranges::any_of(path.lanes, [](const Lane& lane) { return is_rdma(lane.transport); });
   const bool all_tcp = std::ranges::all_of(path.lanes, [](const Lane& lane) { return lane.transport == "tcp"; });
-  if (probed ? probed->is_one_sided() : mapped || (has_rdma && !is_device)) {
+  if (probed ? probed->is_one_sided() : mapped || (has_rdma && worker->context()->has_one_sided_get() && !is_device)) {
     path.sided = Path::Sided::one_sided;
   } else if (probed ? probed->is_emulated() : !path.lanes.empty() && all_tcp) {
     path.sided = Path::Sided::emulated;

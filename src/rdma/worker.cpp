@@ -27,18 +27,36 @@ void modify(ucp_config_t* config, const char* key, const std::string& value) {
         "use UCX 1.18 or newer: the one that is loaded is " + ucx_version());
 }
 
+// Whether a list as UCX_TLS names RDMA hardware and nothing else.
+bool is_rdma_only(std::string_view transports) {
+  while (true) {
+    if (!is_rdma(transports)) return false;
+    const std::size_t comma = transports.find(',');
+    if (comma == std::string_view::npos) return true;
+    transports.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
-ContextState::ContextState(const WorkerConfig& config) {
+bool is_rdma(std::string_view transport) { return transport.starts_with("rc") || transport.starts_with("dc"); }
+
+ContextState::ContextState(const WorkerConfig& config) : has_one_sided_get_(is_rdma_only(config.transports)) {
   if (config.keepalive_ms == 0) throw SetupError("keepalive_ms is 0", "a dead peer would not be noticed", "give 1 or more");
   ucp_config_t* read = nullptr;
   check(ucp_config_read(nullptr, nullptr, &read), "cannot read UCX's settings", "look at the UCX_ variables of the environment");
   const std::unique_ptr<ucp_config_t, ConfigRelease> owned(read);
   if (!config.transports.empty()) modify(read, "TLS", config.transports);
   modify(read, "KEEPALIVE_INTERVAL", std::to_string(config.keepalive_ms) + "ms");
-  // Without these two UCX gives up shared memory, without a word, as soon as a lost peer shall be reported.
-  modify(read, "POSIX_ERROR_HANDLING", "y");
-  modify(read, "SYSV_ERROR_HANDLING", "y");
+  if (has_one_sided_get_) {
+    // As soon as a lost peer shall be reported, UCX's newer choice of protocols (1.18, 1.22) leaves every get to the target's CPU. Its older
+    // one has the NIC do it, but can do nothing over TCP.
+    modify(read, "PROTO_ENABLE", "n");
+  } else {
+    // Without these two UCX gives up shared memory, without a word, as soon as a lost peer shall be reported.
+    modify(read, "POSIX_ERROR_HANDLING", "y");
+    modify(read, "SYSV_ERROR_HANDLING", "y");
+  }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

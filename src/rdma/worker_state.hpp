@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nanet/flow/clock.hpp"
@@ -25,6 +26,8 @@ inline std::uint64_t deadline_ns(std::uint32_t timeout_ms) { return flow::clock_
 // Throws SetupError unless ok.
 void check(ucs_status_t status, const std::string& problem, const std::string& suggestion);
 
+bool is_rdma(std::string_view transport);  // as UCX calls them: rc_verbs, dc_mlx5, ...
+
 class ContextState {
  public:
   explicit ContextState(const WorkerConfig& config);
@@ -32,10 +35,12 @@ class ContextState {
   ContextState(const ContextState&) = delete;
   ContextState& operator=(const ContextState&) = delete;
   ucp_context_h get() const { return context_; }
-  bool has_cuda() const;  // whether this UCX, on this machine, can use a GPU's memory
+  bool has_cuda() const;                                         // whether this UCX, on this machine, can use a GPU's memory
+  bool has_one_sided_get() const { return has_one_sided_get_; }  // over RDMA hardware
 
  private:
   ucp_context_h context_ = nullptr;
+  bool has_one_sided_get_;
 };
 
 // A registration of memory, or memory that UCX allocated. Keeps the context alive.

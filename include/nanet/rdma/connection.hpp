@@ -74,7 +74,7 @@ struct Way {
 struct Path {
   std::vector<Lane> lanes;
   enum class Sided : std::uint8_t {
-    one_sided,  // the region is mapped into this process (shared memory), or there is a lane of RDMA hardware (rc, dc)
+    one_sided,  // the region is mapped into this process (shared memory), or the worker was given RDMA hardware alone (rc, dc)
     emulated,   // every lane is TCP: the target's CPU does it, in its worker's progress
     not_known,  // UCX may do either, per operation
   } sided = Sided::not_known;

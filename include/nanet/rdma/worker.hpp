@@ -16,8 +16,8 @@ class WorkerState;
 }
 
 struct WorkerConfig {
-  // As UCX_TLS, such as "tcp", "posix,sysv,cma,tcp" or "rc,tcp"; empty: what the environment says, else UCX chooses. A connection begins
-  // over TCP, so without tcp there is none.
+  // As UCX_TLS, such as "tcp", "posix,sysv,cma,tcp" or "rc"; empty: what the environment says, else UCX chooses. Shared memory needs tcp
+  // beside it, to begin with. Over RDMA hardware a get is one-sided only if nothing else is named (docs/design/rdma.md).
   std::string transports;
   // How often a silent peer is asked for, ms. Shorter: a dead one is noticed sooner where the transport does not tell. More than 0.
   std::uint32_t keepalive_ms = 1000;
