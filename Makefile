@@ -40,7 +40,7 @@ endif
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
 WITH_LINKS := $(if $(filter links test bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
-.PHONY: help setup cuda links demo test test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
+.PHONY: help setup cuda links demo test test-rdma test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -66,6 +66,9 @@ test: packages-run packages-links packages-test packages-bench $(STAMPS)/install
 	$(if $(WITH_CUDA),cmake --build --preset cuda-release --target test_gpu)
 	$(if $(WITH_CUDA),$(CUDA_BUILD)/tests/gpu/test_gpu | tee $(GPU_TEST_LOG))
 	@$(BIN)/python scripts/test_summary.py build/host-release/Testing/Temporary/LastTest.log build/pytest.xml $(GPU_TEST_LOG)
+
+test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's kernel with soft-RoCE in QEMU; downloads both (170 MB), needs no hardware
+	"$$(scripts/find_python.sh)" scripts/test_rdma.py --jobs $(JOBS)
 
 test-gpu: ## on a machine with a GPU: its tests, also under compute-sanitizer; needs a CUDA compiler, CMake, Ninja and Highway, no Python
 	@mkdir -p build

@@ -2,56 +2,16 @@
 // Messages that this library's connections never send: the target refuses them by itself, and goes on.
 #include <gtest/gtest.h>
 
+#include "forger.hpp"
 #include "nanet/rdma/connection.hpp"
-#include "rdma/socket_address.hpp"
-#include "rdma/worker_state.hpp"
 #include "target_process.hpp"
 
 namespace nanet::rdma {
 namespace {
 
-using detail::deadline_ns;
+using test::Forger;
 using test::TARGET_REGION_BYTES;
 using test::TARGET_TOKEN;
-
-// An endpoint to a target and nothing else.
-class Forger {
- public:
-  explicit Forger(std::uint16_t port) {
-    const detail::SocketAddress to = detail::resolve("127.0.0.1", port, 0);
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-    params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-    params.sockaddr = {reinterpret_cast<const sockaddr*>(&to.storage), to.bytes};
-    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    detail::check(ucp_ep_create(state().get(), &params, &endpoint_), "no endpoint", "");
-  }
-  ~Forger() {
-    state().close(endpoint_, UCP_EP_CLOSE_FLAG_FORCE);
-    state().run_until([this] { return !state().is_closing(); }, deadline_ns(5000));
-  }
-  Forger(const Forger&) = delete;
-  Forger& operator=(const Forger&) = delete;
-
-  void send(std::vector<std::byte> message) {
-    state().send(endpoint_, detail::QUESTION_ID, std::move(message), UCP_AM_SEND_FLAG_REPLY);
-  }
-
-  // What the target answers; empty if it does not within that time.
-  std::vector<std::byte> ask(std::vector<std::byte> message, std::uint64_t id, std::uint32_t timeout_ms = 5000) {
-    std::vector<std::byte> answer;
-    state().answers.emplace(id, &answer);
-    send(std::move(message));
-    state().run_until([&] { return !answer.empty(); }, deadline_ns(timeout_ms));
-    state().answers.erase(id);
-    return answer;
-  }
-
- private:
-  detail::WorkerState& state() { return *worker_.state(); }
-  Worker worker_{{.transports = "tcp"}};
-  ucp_ep_h endpoint_ = nullptr;
-};
 
 FetchMessage fetch_message(std::string_view region, std::uint64_t offset) {
   FetchMessage message{.operation = FetchOperation::add, .offset = offset, .value = 1};
@@ -70,7 +30,7 @@ Refusal refusal_of(Forger& forger, const FetchMessage& message) {
 
 TEST(Forged, atomics_are_checked_by_the_target) {
   test::TargetProcess target("tcp");
-  Forger forger(target.port());
+  Forger forger("tcp", target.port());
   EXPECT_EQ(refusal_of(forger, fetch_message("host", 8)), Refusal::none);
   EXPECT_EQ(refusal_of(forger, fetch_message("host-read", 8)), Refusal::not_allowed);
   EXPECT_EQ(refusal_of(forger, fetch_message("host-write", 8)), Refusal::not_allowed);
@@ -91,7 +51,7 @@ TEST(Forged, atomics_are_checked_by_the_target) {
 
 TEST(Forged, rubbish_is_counted_and_not_answered) {
   test::TargetProcess target("tcp");
-  Forger forger(target.port());
+  Forger forger("tcp", target.port());
   std::vector<std::vector<std::byte>> rubbish = {std::vector<std::byte>(1), std::vector<std::byte>(88), std::vector<std::byte>(112),
                                                  std::vector<std::byte>(4 << 20, std::byte{0xff})};
   for (std::size_t index = 0; index < rubbish.size(); ++index) forger.send(rubbish[index]);

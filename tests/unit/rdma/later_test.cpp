@@ -30,7 +30,7 @@ class Later : public testing::TestWithParam<std::tuple<const char*, const char*>
   Worker worker{{.transports = std::get<0>(GetParam()), .keepalive_ms = 200}};
 
   ConnectionConfig config(std::uint32_t timeout_ms = 10000) const {
-    return {.address = "127.0.0.1",
+    return {.address = test::target_address(),
             .port = target.port(),
             .region = region,
             .token = test::TARGET_TOKEN,
@@ -168,10 +168,9 @@ TEST_P(Later, close_ends_what_is_in_flight_and_it_can_still_be_taken) {
   for (std::uint64_t tag = 0; tag < DEPTH; ++tag) EXPECT_EQ(ask("check", tag * data.size(), data.size(), 8), "same");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Later, testing::Combine(testing::Values(SHARED_MEMORY, "tcp"), testing::Values("shared", "host")),
-                         [](const auto& way) {
-                           return std::string(std::get<0>(way.param) == SHARED_MEMORY ? "shm" : "tcp") + "_" + std::get<1>(way.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Ways, Later,
+                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp"})), testing::Values("shared", "host")),
+                         [](const auto& way) { return test::way_name(std::get<0>(way.param)) + "_" + std::get<1>(way.param); });
 
 // Gets over TCP that the target shall never answer.
 class LaterFault : public Later {

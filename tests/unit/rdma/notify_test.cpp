@@ -32,14 +32,14 @@ struct Owner {
       : worker({.transports = transports, .keepalive_ms = 100}),
         region(worker, {.name = "ring", .bytes = notify_ring_bytes(RING), .kind = kind, .locked = false}),
         reader(region.span(), RING),
-        target(worker) {
+        target(worker, {.address = test::target_address()}) {
     target.expose(region, {.name = "ring",
                            .permissions = {.read = true, .write = true},
                            .token = test::TARGET_TOKEN,
                            .connection_count_max = connection_count_max});
   }
   ConnectionConfig config() const {
-    return {.address = "127.0.0.1", .port = target.port(), .region = "ring", .token = test::TARGET_TOKEN, .depth = 3};
+    return {.address = test::target_address(), .port = target.port(), .region = "ring", .token = test::TARGET_TOKEN, .depth = 3};
   }
   // The next payload, if one comes in time.
   std::optional<std::span<std::byte>> next() {
@@ -196,10 +196,10 @@ TEST_P(Notify, a_writer_that_is_killed_leaves_nothing_half_written) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Notify,
-                         testing::Values(std::tuple(SHARED_MEMORY, RegionKind::host_shared),
-                                         std::tuple("tcp", RegionKind::host_shared), std::tuple("tcp", RegionKind::host)),
+                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp"})),
+                                          testing::Values(RegionKind::host_shared, RegionKind::host)),
                          [](const auto& way) {
-                           return std::string(std::get<0>(way.param) == SHARED_MEMORY ? "shm" : "tcp") +
+                           return test::way_name(std::get<0>(way.param)) +
                                   (std::get<1>(way.param) == RegionKind::host ? "_host" : "_shared");
                          });
 

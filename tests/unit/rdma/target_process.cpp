@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -33,7 +34,21 @@ std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed
   return bytes;
 }
 
-TargetProcess::TargetProcess(const std::string& transports) {
+std::string target_address() {
+  const char* address = std::getenv("NANET_RDMA_ADDRESS");
+  return address ? address : "127.0.0.1";
+}
+
+std::vector<const char*> ways(std::vector<const char*> usual) {
+  if (const char* way = std::getenv("NANET_RDMA_TRANSPORTS")) return {way};
+  return usual;
+}
+
+std::string way_name(const std::string& transports) {
+  return transports.find("posix") == 0 ? "shm" : transports.empty() ? "any" : transports;
+}
+
+TargetProcess::TargetProcess(const std::string& transports, std::size_t region_bytes) {
   int in[2], out[2];
   if (pipe(in) != 0 || pipe(out) != 0) throw std::runtime_error("no pipe");
   pid_ = fork();
@@ -42,7 +57,7 @@ TargetProcess::TargetProcess(const std::string& transports) {
     dup2(in[0], 0);
     dup2(out[1], 1);
     for (const int descriptor : {in[0], in[1], out[0], out[1]}) close(descriptor);
-    execl("/proc/self/exe", "test_rdma", "--target", transports.c_str(), nullptr);
+    execl("/proc/self/exe", "test_rdma", "--target", transports.c_str(), std::to_string(region_bytes).c_str(), nullptr);
     _exit(127);
   }
   close(in[0]);
@@ -132,14 +147,14 @@ void say(const std::string& line) {
 
 }  // namespace
 
-int run_target(const std::string& transports) {
-  alarm(60);
+int run_target(const std::string& transports, std::size_t region_bytes) {
+  alarm(300);
   try {
     rdma::Worker worker({.transports = transports});
     std::map<std::string, rdma::Region> regions;
-    regions.emplace("shared", rdma::Region(worker, {.name = "shared", .bytes = TARGET_REGION_BYTES}));
-    regions.emplace("host", rdma::Region(worker, {.name = "host", .bytes = TARGET_REGION_BYTES, .kind = rdma::RegionKind::host}));
-    rdma::Target target(worker, {.address = "127.0.0.1", .connection_count_max = 3});
+    regions.emplace("shared", rdma::Region(worker, {.name = "shared", .bytes = region_bytes}));
+    regions.emplace("host", rdma::Region(worker, {.name = "host", .bytes = region_bytes, .kind = rdma::RegionKind::host}));
+    rdma::Target target(worker, {.address = target_address(), .connection_count_max = 3});
     const auto expose = [&](const char* region, const char* name, rdma::Permissions permissions) {
       target.expose(regions.at(region), {.name = name, .permissions = permissions, .token = TARGET_TOKEN});
     };
@@ -170,7 +185,7 @@ int run_target(const std::string& transports) {
 }  // namespace nanet::test
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "--target") == 0) return nanet::test::run_target(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "--target") == 0) return nanet::test::run_target(argv[2], std::stoul(argv[3]));
   if (argc == 4 && std::strcmp(argv[1], "--writer") == 0) return nanet::test::run_writer(argv[2], argv[3]);
   signal(SIGPIPE, SIG_IGN);  // a target that is gone is seen by what it answers
   testing::InitGoogleTest(&argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target in a process of its own: this program again, started with --target. It ends with its parent, when told to, or after a minute.
+// A target in a process of its own: this program again, started with --target. It ends with its parent, when told to, or after five minutes.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +26,17 @@ NANET_UNWATCHED inline std::byte pattern_byte(std::uint64_t at, std::uint64_t se
 NANET_UNWATCHED void fill_pattern(std::span<std::byte> data, std::uint64_t seed);
 NANET_UNWATCHED std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed);  // data.size() if there is none
 
-// Regions it exposes, all TARGET_REGION_BYTES long with TARGET_TOKEN: "shared" and "host" (read, write), "shared-read", "host-read" (read
+// Where targets listen: NANET_RDMA_ADDRESS of the environment, else loopback.
+std::string target_address();
+// The ways to be tested: these, or the one that NANET_RDMA_TRANSPORTS of the environment names.
+std::vector<const char*> ways(std::vector<const char*> usual);
+std::string way_name(const std::string& transports);  // as part of a test's name
+
+// Regions it exposes, all region_bytes long with TARGET_TOKEN: "shared" and "host" (read, write), "shared-read", "host-read" (read
 // only), "host-write" (write only).
 class TargetProcess {
  public:
-  explicit TargetProcess(const std::string& transports);
+  explicit TargetProcess(const std::string& transports, std::size_t region_bytes = TARGET_REGION_BYTES);
   ~TargetProcess();  // kills it if it is still there
   TargetProcess(const TargetProcess&) = delete;
   TargetProcess& operator=(const TargetProcess&) = delete;
@@ -51,6 +57,6 @@ class TargetProcess {
   std::uint16_t port_ = 0;
 };
 
-int run_target(const std::string& transports);  // what --target does
+int run_target(const std::string& transports, std::size_t region_bytes);  // what --target does
 
 }  // namespace nanet::test

@@ -29,7 +29,7 @@ class Transfer : public testing::TestWithParam<std::tuple<const char*, const cha
   Worker worker{{.transports = std::get<0>(GetParam())}};
 
   ConnectionConfig config(const std::string& suffix = "") const {
-    return {.address = "127.0.0.1", .port = target.port(), .region = region + suffix, .token = test::TARGET_TOKEN};
+    return {.address = test::target_address(), .port = target.port(), .region = region + suffix, .token = test::TARGET_TOKEN};
   }
 };
 
@@ -192,13 +192,9 @@ TEST(OneWorker, carries_a_target_and_a_connection_to_it) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Transfer,
-                         testing::Combine(testing::Values(SHARED_MEMORY, "tcp", ""), testing::Values("shared", "host")),
-                         [](const auto& way) {
-                           return std::string(std::get<0>(way.param) == SHARED_MEMORY ? "shm"
-                                              : *std::get<0>(way.param)               ? "tcp"
-                                                                                      : "any") +
-                                  "_" + std::get<1>(way.param);
-                         });
+                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp", ""})),
+                                          testing::Values("shared", "host")),
+                         [](const auto& way) { return test::way_name(std::get<0>(way.param)) + "_" + std::get<1>(way.param); });
 
 }  // namespace
 }  // namespace nanet::rdma

@@ -32,12 +32,12 @@ void WriterProcess::kill() {
 }
 
 int run_writer(const std::string& transports, const std::string& port) {
-  alarm(60);
+  alarm(300);
   try {
     rdma::Worker worker({.transports = transports});
     rdma::NotifyWriter ring{rdma::Connection(
         worker,
-        {.address = "127.0.0.1", .port = static_cast<std::uint16_t>(std::stoul(port)), .region = "ring", .token = TARGET_TOKEN})};
+        {.address = target_address(), .port = static_cast<std::uint16_t>(std::stoul(port)), .region = "ring", .token = TARGET_TOKEN})};
     std::vector<std::byte> memory(RING_PAYLOAD_BYTES_MAX);
     for (std::uint64_t number = 0;;) {
       const std::span<std::byte> data = std::span(memory).first(ring_payload_bytes(number));
