@@ -94,12 +94,13 @@ ucs_status_ptr_t Connection::State::post_move(Way::Operation operation, std::uin
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.memory_type = local.is_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
   FirstOfClass& first = first_of(operation, local);
-  if (!first.is_known) param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // what is done at once cannot be asked
+  const bool is_asked = !first.is_known && worker->context()->tells_ways();
+  if (is_asked) param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // what is done at once cannot be asked
   has_posted_moves = true;
   const ucs_status_ptr_t request = operation == Way::Operation::put
                                        ? ucp_put_nbx(endpoint, local.data, local.bytes, address + offset_bytes, key, &param)
                                        : ucp_get_nbx(endpoint, local.data, local.bytes, address + offset_bytes, key, &param);
-  if (!first.is_known && request && !UCS_PTR_IS_ERR(request)) {
+  if (is_asked && request && !UCS_PTR_IS_ERR(request)) {
     ucp_request_attr_t attributes{};
     attributes.field_mask = UCP_REQUEST_ATTR_FIELD_INFO_STRING | UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE;
     attributes.debug_string = first.said;

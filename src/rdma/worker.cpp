@@ -65,6 +65,13 @@ ContextState::ContextState(const WorkerConfig& config) : has_one_sided_get_(is_r
         "name transports that `ucx_info -d` lists");
 }
 
+// UCX 1.18 reads through a null pointer when it is asked (ucp_request_query), and so does the older choice of protocols; 1.22 answers.
+bool ContextState::tells_ways() const {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  return !has_one_sided_get_ && (major > 1 || minor >= 22);
+}
+
 bool ContextState::has_cuda() const {
   ucp_context_attr_t attributes{};
   attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;

@@ -36,6 +36,7 @@ class ContextState {
   ContextState& operator=(const ContextState&) = delete;
   ucp_context_h get() const { return context_; }
   bool has_cuda() const;                                         // whether this UCX, on this machine, can use a GPU's memory
+  bool tells_ways() const;                                       // whether UCX can be asked for the way of a transfer
   bool has_one_sided_get() const { return has_one_sided_get_; }  // over RDMA hardware
 
  private:
