@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from nanet import SetupError, _core, stencil, stencil_gpu
+from nanet.cli.app import app
 from nanet.gpu_driver import ask_driver
 from numpy.typing import DTypeLike, NDArray
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -153,3 +156,13 @@ def test_a_build_without_gpu_code_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delattr(_core, "GpuJacobiF64", raising=False)
     with pytest.raises(SetupError, match=r"^GPU: this build cannot sweep there \(it has no GPU code\) build nanet with make cuda"):
         stencil_gpu.jacobi(np.ones((4, 4)), 1)
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the stand-in, since what it says is the same: 8 sweeps a pass unless told otherwise, and the file."""
+    monkeypatch.setattr(_core, "GpuJacobiF64", StandIn, raising=False)
+    words = ["stencil", "--device", "gpu", "--size", "9x11", "--dtype", "fp64", "--sweeps", "3", "--json", str(tmp_path / "a.json")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "9 x 11 fp64, 3 sweeps, 8 a pass, GPU 0, resident\n" in done.output
+    assert json.loads((tmp_path / "a.json").read_text())["device"] == "gpu"

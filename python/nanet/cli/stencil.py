@@ -29,6 +29,13 @@ class Mode(StrEnum):
     STREAM = "stream"
 
 
+class Device(StrEnum):
+    """What sweeps."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
 def stencil(
     size: Annotated[str, typer.Option("--size", metavar="N|ROWSxCOLUMNS", help="Cells of the field, boundary included.")] = "8192",
     dtype: Annotated[
@@ -39,11 +46,15 @@ def stencil(
         typer.Option("--sweeps", metavar="N", min=1, help="How many sweeps; by default 100, or 1 of a tile that is moved."),
     ] = None,
     sweeps_per_pass: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--sweeps-per-pass", metavar="N", min=1, max=32, help="Sweeps each time the field goes through memory; 1: plain sweeps."
+            "--sweeps-per-pass",
+            metavar="N",
+            min=1,
+            max=32,
+            help="Sweeps each time the field goes through memory; 1: plain sweeps. By default 4, on GPUs 8.",
         ),
-    ] = 4,
+    ] = None,
     norm_every: Annotated[
         int, typer.Option("--norm-every", metavar="N", min=0, help="Norm of the change of every N-th sweep; 0: none.")
     ] = 0,
@@ -55,6 +66,8 @@ def stencil(
         typer.Option("--threads", metavar="N", min=1, help="Of a process; by default one for each core that it may use."),
     ] = None,
     pinned: Annotated[bool, typer.Option("--pin/--no-pin", help="Tie each thread to a core.")] = True,
+    device: Annotated[Device, typer.Option("--device", help="What sweeps: the cores, or GPUs.")] = Device.CPU,
+    gpus: Annotated[str, typer.Option("--gpus", metavar="LIST", help="Of --device gpu: which, such as 0,1.")] = "0",
     mode: Annotated[
         Mode, typer.Option("--mode", help="resident: the field stays; paper, stream: a tile of another process is moved.")
     ] = Mode.RESIDENT,
@@ -105,6 +118,18 @@ def stencil(
     from nanet import results, stencil_modes, stencil_ranks
     from nanet import stencil as sweeping
 
+    if device is Device.GPU:
+        from nanet import stencil_gpu
+
+        asked = stencil_gpu.GpuStencilOptions(
+            *sweeping.shape_of(size), (dtype or Dtype.FP32).value, sweeps or 1000, sweeps_per_pass or 8, norm_every,
+            stencil_gpu.gpus_of(gpus), mode.value,
+        )  # fmt: skip
+        on_gpu = stencil_gpu.measure(asked)
+        results.write_json(json_file, on_gpu)
+        for line in stencil_gpu.lines_of(on_gpu):
+            _say(line)
+        return
     if mode is not Mode.RESIDENT:
         given = stencil_modes.ModeOptions(
             mode.value, stencil_modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
@@ -116,7 +141,7 @@ def stencil(
         return
     rows, columns = sweeping.shape_of(size)
     options = sweeping.StencilOptions(
-        rows, columns, (dtype or Dtype.FP64).value, sweeps or 100, sweeps_per_pass, norm_every, threads, pinned,
+        rows, columns, (dtype or Dtype.FP64).value, sweeps or 100, sweeps_per_pass or 4, norm_every, threads, pinned,
         until, checkpoint, checkpoint_every, restart, plot, sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
     among = stencil_ranks.RankOptions(rendezvous, address, transports, halo_rows, timeout_s)
