@@ -19,12 +19,12 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, Name, check_power_of_two, online_cores, problem, same_as, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
-from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Xdp, room_bytes
+from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Ucx, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
 
 __all__ = [
     "Answers", "ConfigError", "Cores", "Cuts", "Dpdk", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
-    "Metrics", "PortConfig", "Processor", "Record", "Run", "Source", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
+    "Metrics", "PortConfig", "Processor", "Record", "Run", "Source", "Ucx", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
@@ -318,8 +318,9 @@ class EngineConfig(Model):
         names = [link.name for link in self.links]
         if via not in names:
             raise problem(f"answers.via names the unknown link '{via}'", f"links has {', '.join(names)}", nearest(via, names))
-        if self.links[names.index(via)].scheme == "pcap":
-            raise problem(f"answers cannot leave by link '{via}'", "it plays a file", "remove via, so that they have a socket")
+        receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(self.links[names.index(via)].scheme)
+        if receives_only is not None:
+            raise problem(f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they have a socket")
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, check_power_of_two, problem, setting
 
-__all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Xdp", "room_bytes"]
+__all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
 
-LINK_SCHEMES = ("udp", "xdp", "dpdk", "pcap")
+LINK_SCHEMES = ("udp", "xdp", "dpdk", "ucx", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
 GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
@@ -200,6 +200,35 @@ class Dpdk(Model):
         return self
 
 
+class Ucx(Model):
+    """What an UCX link needs: rings that remote writers fill, and who may."""
+
+    ring_count: int = setting(
+        1, "Rings, one for each sender: its region is ring-0, ring-1, ...", unit="rings", ge=1, le=1024,
+        too_small="a sender more finds no ring that is free, and is refused",
+        too_big="memory, and one more look for each empty ring",
+    )  # fmt: skip
+    slot_count: int = setting(
+        1024, "Payloads that each ring has room for, each of the link's packet_bytes_max", unit="payloads", ge=1, le=1 << 20,
+        too_small="its sender waits at every pause of the receiving thread; nothing is lost",
+        too_big="memory that no cache holds",
+    )  # fmt: skip
+    memory: Literal["shared", "host"] = setting(
+        "shared", "shared: memory that writers on this machine map; host: locked memory of this process, for RDMA hardware"
+    )
+    transports: str = setting(
+        "", "As UCX_TLS, such as posix,sysv,tcp; senders need the same. Empty: UCX chooses. Without tcp there is no connection,"
+        " RDMA hardware named alone excepted",
+        max_length=255, pattern=r"^[!-~]*$",
+    )  # fmt: skip
+    token_file: str | None = setting(
+        None,
+        "File with what a sender must know, 1 to 16 hexadecimal digits, that only its owner may open; null: NANET_RDMA_TOKEN of the"
+        " environment, else none, and then the endpoint must be on loopback",
+        min_length=1,
+    )
+
+
 class Pcap(Model):
     """How a recording is played."""
 
@@ -226,8 +255,8 @@ class LinkConfig(Model):
     name: Name = setting(..., "Name in reports")
     endpoint: LinkEndpoint = setting(
         ...,
-        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; or pcap://FILE, a"
-        " recording to play. udp://0.0.0.0:PORT listens on every address",
+        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; ucx://ADDRESS:PORT,"
+        " rings that remote writers fill through UCX; or pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
     )
     protocol: Literal["mgp", "m2egp", "raw"] = setting(
         "mgp",
@@ -263,11 +292,12 @@ class LinkConfig(Model):
     )  # fmt: skip
     interface: str | None = setting(
         None,
-        "Network interface. udp: keep to this one whatever the routes say; xdp: null is the one that has the address; not with dpdk",
+        "Network interface. udp: keep to this one whatever the routes say; xdp: null is the one that has the address; not with dpdk and ucx",
         min_length=1, max_length=15,
     )  # fmt: skip
     xdp: Xdp | None = setting(None, "What only an xdp:// link needs; null: the defaults")
     dpdk: Dpdk | None = setting(None, "What only a dpdk:// link needs, and needs")
+    ucx: Ucx | None = setting(None, "What only an ucx:// link needs; null: the defaults")
     pcap: Pcap | None = setting(None, "How a pcap:// link plays its file; null: at its own pace")
     senders: tuple[Network, ...] = setting(
         (), "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets of others are refused and counted; none: everybody",
@@ -297,7 +327,7 @@ class LinkConfig(Model):
 
     @property
     def scheme(self) -> str:
-        """Which kind of link: `udp`, `xdp`, `dpdk` or `pcap`."""
+        """Which kind of link: `udp`, `xdp`, `dpdk`, `ucx` or `pcap`."""
         return self.endpoint.partition("://")[0]
 
     @property
@@ -324,7 +354,7 @@ class LinkConfig(Model):
     @model_validator(mode="after")
     def _kind(self) -> LinkConfig:
         kind = self.scheme
-        for key in ("xdp", "dpdk", "pcap"):
+        for key in ("xdp", "dpdk", "ucx", "pcap"):
             if getattr(self, key) is not None and key != kind:
                 raise problem(
                     f"link '{self.name}' has a section {key}", f"its endpoint is {self.endpoint}",
@@ -335,19 +365,32 @@ class LinkConfig(Model):
                 f"link '{self.name}' has no device", "DPDK does not know a NIC by its address",
                 "add dpdk: {device: 'net_af_packet0,iface=eth1'}",
             )  # fmt: skip
-        if kind in ("dpdk", "pcap") and self.interface is not None:
-            why = "with DPDK the device says it" if kind == "dpdk" else "it plays a file"
-            raise problem(f"link '{self.name}' has an interface", why, "remove interface")
+        no_interface = {"dpdk": "with DPDK the device says it", "ucx": "UCX chooses it", "pcap": "it plays a file"}.get(kind)
+        if no_interface is not None and self.interface is not None:
+            raise problem(f"link '{self.name}' has an interface", no_interface, "remove interface")
         if kind == "udp":
             return self
         for key in SOCKET_KEYS:
             if getattr(self, key) != LinkConfig.model_fields[key].default:
                 raise problem(f"link '{self.name}' has {key}", f"{kind} has no socket buffer and no super-packets", f"remove {key}")
-        if kind != "pcap" and self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
+        if kind in ("xdp", "dpdk") and self.packet_bytes_max > FRAME_PACKET_BYTES_MAX:
             raise problem(
                 f"packet_bytes_max {self.packet_bytes_max} of link '{self.name}'",
                 f"{kind} takes whole frames, whose payload has at most {FRAME_PACKET_BYTES_MAX} B", "lower it, or use udp://",
             )  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
+    def _ucx(self) -> LinkConfig:
+        if self.scheme != "ucx":
+            return self
+        if self.senders:
+            raise problem(
+                f"link '{self.name}' has senders", "a ring does not say by which address it is filled",
+                "remove senders; who may send knows ucx.token_file",
+            )  # fmt: skip
+        if self.busy_poll_us:
+            raise problem(f"link '{self.name}' has busy_poll_us", "no socket and no NIC is polled", "remove busy_poll_us")
         return self
 
 

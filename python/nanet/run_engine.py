@@ -22,6 +22,7 @@ from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
 from nanet.machine import keep_to
+from nanet.native_config import native_config
 from nanet.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         _leave_cores(config)
         metrics = None if config.metrics is None else stack.enter_context(_metrics_server(config))
         balance = hops.Balance(config)
-        engine = _core.Engine(config.model_dump(mode="json"))
+        engine = _core.Engine(native_config(config))
         if not options.quiet:
             for note in engine.notes:
                 print(f"note: {note}", file=sys.stderr)

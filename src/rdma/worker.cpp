@@ -48,6 +48,7 @@ ContextState::ContextState(const WorkerConfig& config) : has_one_sided_get_(is_r
   const std::unique_ptr<ucp_config_t, ConfigRelease> owned(read);
   if (!config.transports.empty()) modify(read, "TLS", config.transports);
   modify(read, "KEEPALIVE_INTERVAL", std::to_string(config.keepalive_ms) + "ms");
+  modify(read, "TCP_CM_REUSEADDR", "y");  // a target that is started again would wait a minute for the port of its last connections
   if (has_one_sided_get_) {
     // As soon as a lost peer shall be reported, UCX's newer choice of protocols (1.18, 1.22) leaves every get to the target's CPU. Its older
     // one has the NIC do it, but can do nothing over TCP.

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
-from nanet import config, config_link
+from nanet import _core, config, config_link
 from nanet.config_errors import ConfigError, validated
+from nanet.native_config import native_config
+from nanet.rdma import tokens
 
 BASE: dict[str, Any] = {
     "version": 1,
@@ -44,6 +47,8 @@ def only_problem(data: Any) -> str:
         ({"packet_bytes_max": 3784, "xdp": {"payloads": "in_place"}}, "xdp"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": OWN | {"payloads": "in_place"}}, "dpdk"),
         ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "packet_bytes_max": 16000}, "ucx"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"ring_count": 4, "memory": "host", "transports": "rc,tcp"}}, "ucx"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
@@ -58,7 +63,7 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, pcap"),
+        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, ucx, pcap"),
         ({"dpdk": {"device": "0000:3b:00.0"}}, "has a section dpdk"),
         ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has an interface"),
@@ -66,6 +71,14 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"packets_per_s": 5}}, "with packets_per_s"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "interface": "eth1"}, "has an interface (UCX chooses it)"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "senders": ["10.0.0.7"]}, "who may send knows ucx.token_file"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "busy_poll_us": 5}, "has busy_poll_us"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "socket_buffer_bytes": 65536}, "has socket_buffer_bytes"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"ring_count": 1025}}, "ring_count"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"slot_count": 0}}, "slot_count"),
+        ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"transports": "rc tcp"}}, "transports"),
+        ({"ucx": {}}, "has a section ucx"),
         ({"gro": False}, "has gro"),
         ({"socket_buffer_bytes": 65536}, "has socket_buffer_bytes"),
         ({"packet_bytes_max": 9015}, "packet_bytes_max 9015"),
@@ -107,6 +120,41 @@ def test_answers_go_by_way_of_a_link_that_is_there() -> None:
     assert validated(config.EngineConfig, data).answers.via == "board"
     data["answers"]["via"] = "bord"
     assert "did you mean 'board'" in only_problem(data)
+
+
+@pytest.mark.parametrize(("endpoint", "why"), [("ucx://10.0.0.1:6200", "it only receives"), ("pcap://a.pcap", "it plays a file")])
+def test_answers_cannot_leave_by_a_link_that_only_receives(endpoint: str, why: str) -> None:
+    data = with_link(endpoint=endpoint)
+    data["answers"]["via"] = "board"
+    assert why in only_problem(data)
+
+
+UCX = {"endpoint": "ucx://127.0.0.1:6200"}
+
+
+def test_the_engine_is_given_the_token_and_the_configuration_only_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(tokens.VARIABLE, raising=False)
+    file = tmp_path / "token"
+    file.write_text("5eed\n")
+    file.chmod(0o600)
+    whole = validated(config.EngineConfig, with_link(**UCX, ucx={"ring_count": 3, "token_file": str(file)}))
+    (link,) = native_config(whole)["links"]
+    assert (link["ucx"]["token"], link["ucx"]["ring_count"]) == (0x5EED, 3)
+    assert "token" not in whole.model_dump(mode="json")["links"][0]["ucx"]
+    file.chmod(0o640)
+    with pytest.raises(_core.SetupError, match="others than its owner may open it"):
+        native_config(whole)
+
+
+def test_without_a_token_a_link_is_on_loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(tokens.VARIABLE, raising=False)
+    (here,) = native_config(validated(config.EngineConfig, with_link(**UCX)))["links"]
+    assert here["ucx"] == {"token": 0} | config_link.Ucx().model_dump()
+    outside = validated(config.EngineConfig, with_link(endpoint="ucx://0.0.0.0:6200"))
+    with pytest.raises(_core.SetupError, match=r"link 'board' does not listen on ucx://0\.0\.0\.0:6200 without a token"):
+        native_config(outside)
+    monkeypatch.setenv(tokens.VARIABLE, "17")
+    assert native_config(outside)["links"][0]["ucx"]["token"] == 0x17
 
 
 def test_answers_to_the_own_link_are_refused_whatever_its_kind() -> None:

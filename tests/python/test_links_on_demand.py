@@ -14,7 +14,7 @@ import pytest
 from nanet import _core
 
 PACKAGE = Path(nanet.__file__).parent
-LIBRARIES = {"dpdk": "librte_", "xdp": "libxdp."}
+LIBRARIES = {"dpdk": "librte_", "xdp": "libxdp.", "ucx": "libucp."}
 
 
 def in_new_python(program: str, folder: Path = PACKAGE.parent) -> str:
@@ -63,7 +63,7 @@ def test_a_module_whose_library_is_not_installed_says_which(name: str, tmp_path:
         assert "make links" in in_new_python(program, tmp_path)
         return
     module = (PACKAGE / file).read_bytes()
-    wanted = b"librte_eal.so" if name == "dpdk" else b"libxdp.so"
+    wanted = {"dpdk": b"librte_eal.so", "xdp": b"libxdp.so", "ucx": b"libucp.so"}[name]
     assert wanted in module
     (package / file).write_bytes(module.replace(wanted, wanted.replace(b"lib", b"not")))
     said = in_new_python(program, tmp_path)

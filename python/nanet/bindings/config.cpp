@@ -141,6 +141,17 @@ link::DpdkConfig dpdk_config(const nb::dict& dict) {
   return config;
 }
 
+link::UcxConfig ucx_config(const nb::dict& dict) {
+  using link::UcxMemory;
+  link::UcxConfig config;
+  config.ring_count = get<std::uint32_t>(dict, "ring_count");
+  config.slot_count = get<std::uint32_t>(dict, "slot_count");
+  config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/native_config.py
+  config.transports = get<std::string>(dict, "transports");
+  config.memory = choice<UcxMemory>(dict, "memory", {{"shared", UcxMemory::shared}, {"host", UcxMemory::host}});
+  return config;
+}
+
 link::PcapLinkConfig pcap_config(const nb::dict& dict) {
   using link::ReplayPace;
   link::PcapLinkConfig config;
@@ -192,6 +203,7 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
   if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
   if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
   if (has(dict, "dpdk")) config.dpdk = dpdk_config(get<nb::dict>(dict, "dpdk"));
+  if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
   if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
   if (has(dict, "record")) {
     const auto record = get<nb::dict>(dict, "record");

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the native engine is built from: the configuration, and the secrets that it only names and no result repeats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nanet.config import EngineConfig
+from nanet.config_link import LinkConfig, Ucx
+
+__all__ = ["native_config"]
+
+
+def native_config(config: EngineConfig) -> dict[str, Any]:
+    """The configuration for nanet._core.Engine. Reads the tokens of its ucx:// links; raises SetupError."""
+    plain = config.model_dump(mode="json")
+    for link, native in zip(config.links, plain["links"], strict=True):
+        if link.scheme == "ucx":
+            ucx = link.ucx or Ucx()
+            native["ucx"] = ucx.model_dump(mode="json") | {"token": _token(link, ucx)}
+    return plain
+
+
+def _token(link: LinkConfig, ucx: Ucx) -> int:
+    """What a sender must know; 0: nothing, on loopback only, as with `nanet rdma serve`."""
+    from nanet._core import SetupError
+    from nanet.rdma import serve, tokens
+
+    token = tokens.read_token(Path(ucx.token_file) if ucx.token_file else None)
+    if token == 0 and not serve.is_loopback(link.endpoint.partition("://")[2].rpartition(":")[0]):
+        raise SetupError(
+            f"link '{link.name}' does not listen on {link.endpoint} without a token (whoever reaches the port could write into this"
+            f" process) set ucx.token_file, or {tokens.VARIABLE} in the environment, or listen on 127.0.0.1"
+        )
+    return token
