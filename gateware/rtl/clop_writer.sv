@@ -14,7 +14,8 @@
 //   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is under way. With m_ready a packet occupies this module for
 //     4 cycles and one for each of its words, hand-over included 8.
 //   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES.
-//   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next.
+//   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next; one that
+//     ended early is filled with zeros to the length that was announced to the bus.
 //   * The completion queue has room for all buffers of all CLOPs: that is the driver's duty.
 //   * A write that the page table refused stops its CLOP (clop_fault): its packets are dropped until the driver takes cfg_enable away. Then the CLOP
 //     forgets everything: what is disabled stays so for BYTES_MAX / 8 cycles at least.
@@ -64,6 +65,7 @@ module clop_writer #(
     // Writes, to dma_write.
     output logic                                 m_valid,
     input  logic                                 m_ready,
+    output logic                                 m_last,     // of a write
     output logic [ADDRESS_BITS-1:0]              m_address,
     output logic [$clog2(BYTES_MAX+64)-1:0]      m_bytes,
     output logic [127:0]                         m_data,
@@ -75,6 +77,7 @@ module clop_writer #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
+    output logic                   idle,  // nothing is under way, nothing waits to be handed over
 
     output logic count_stored,
     output logic drop_disabled,  // its CLOP is not enabled, or has met a fault
@@ -106,7 +109,7 @@ module clop_writer #(
     logic [63:0]             last_ns;
   } clop_t;
 
-  typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FOOTER, INDEX, COMPLETE, SKIP} state_t;
+  typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FILL, FOOTER, INDEX, COMPLETE, SKIP} state_t;
 
   state_t state;
   clop_t clops[CLOPS];
@@ -116,6 +119,7 @@ module clop_writer #(
   logic for_packet;  // a hand-over makes room for the packet that waits
   logic [1:0] step;  // word of a footer or completion
   logic [63:0] begin_cycle, end_cycle;
+  logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
 
   // --- what wants to be handed over though no packet came ---
   logic [CLOPS-1:0] flushing, timed_out;
@@ -176,30 +180,40 @@ module clop_writer #(
     m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used);
     m_bytes = $bits(m_bytes)'(s_meta_bytes);
     m_data = s_axis_tdata;
+    m_last = words_left == '0;
     unique case (state)
       PAYLOAD: m_valid = s_axis_tvalid;
+      FILL: begin
+        m_valid = 1'b1;
+        m_bytes = $bits(m_bytes)'(ref_bytes);
+        m_data = '0;
+      end
       FOOTER: begin
         m_valid = 1'b1;
         m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used) + ADDRESS_BITS'(footer_at);
         m_bytes = $bits(m_bytes)'(FOOTER_BYTES);
         m_data = step[0] ? {end_cycle, begin_cycle} : footer_head;
+        m_last = step[0];
       end
       INDEX: begin
         m_valid = 1'b1;
         m_address = cfg_index[clop] + at.index_at + ADDRESS_BITS'({at.packets, 3'b0});
         m_bytes = $bits(m_bytes)'(8);
         m_data = {2{packet_ref}};
+        m_last = 1'b1;
       end
       COMPLETE: begin
         m_valid = 1'b1;
         m_address = cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
         m_bytes = $bits(m_bytes)'(64);
         m_data = completion[step];
+        m_last = step == 2'd3;
       end
       default: ;
     endcase
   end
   assign m_clop = clop;
+  assign idle = state == IDLE && !wanted;
   assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
 
   wire out = m_valid && m_ready;
@@ -244,6 +258,7 @@ module clop_writer #(
         begin_cycle <= now_cycles;
         s_ref_source <= s_meta_source;
         ref_bytes <= s_meta_bytes;
+        words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
         footer_head <= {s_meta_parsed_cycle, s_meta_start_cycle};
         footer_at <= packet_room;
         full_after <= is_full;
@@ -273,16 +288,22 @@ module clop_writer #(
       end
 
       PAYLOAD: begin
+        if (takes) words_left <= words_left - 1'b1;
         if (takes && s_axis_tlast) begin
           end_cycle <= now_cycles;
           if (s_axis_tuser) begin
             drop_bad <= 1'b1;
             clops[clop].refused <= 1'b1;
-            state <= IDLE;
+            state <= words_left == '0 ? IDLE : FILL;
           end else begin
             state <= with_footer ? FOOTER : INDEX;
           end
         end
+      end
+
+      FILL: begin
+        if (out) words_left <= words_left - 1'b1;
+        if (out && words_left == '0) state <= IDLE;
       end
 
       FOOTER: begin

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving engine: UDP payloads in, memory requests out. rx_fifo gives each packet its fixed time, clop_writer its place, dma_write its bus address.
 //
+// Another writer of whole completions, such as the TX ring, shares the way to memory: it takes the pauses between packets.
+//
 // LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same. The
 // other words follow, two in a cycle, as soon as they have come.
 module rx_engine #(
@@ -62,6 +64,14 @@ module rx_engine #(
     input logic [          63:0] s_meta_start_cycle,
     input logic [          63:0] s_meta_parsed_cycle,
 
+    // The other writer.
+    input  logic                    other_valid,
+    output logic                    other_ready,
+    input  logic                    other_last,
+    input  logic [ADDRESS_BITS-1:0] other_address,
+    input  logic [             6:0] other_bytes,
+    input  logic [           127:0] other_data,
+
     // Memory requests, as of dma_write.
     output logic                                   m_valid,
     input  logic                                   m_ready,
@@ -83,10 +93,12 @@ module rx_engine #(
     output logic drop_disabled,
     output logic drop_too_long,
     output logic drop_no_buffer,
-    output logic drop_bad
+    output logic drop_bad,
+    output logic other_fault     // a write of the other writer was refused by the page table
 );
   localparam int LATENCY_CYCLES = PLAYOUT_CYCLES + 6;
   localparam int WRITE_BYTES_MAX = BYTES_MAX + 63;
+  localparam int WRITE_BITS = $clog2(WRITE_BYTES_MAX + 1);
 
   typedef struct packed {
     logic [CLOP_BITS-1:0] clop;
@@ -103,6 +115,7 @@ module rx_engine #(
   logic [127:0] packet_data;
   logic packet_valid, packet_ready, packet_last, packet_bad;
   logic [BYTES_BITS-1:0] packet_bytes;
+  logic soon, writer_idle;
 
   rx_fifo #(
       .WORDS(FIFO_WORDS),
@@ -126,15 +139,17 @@ module rx_engine #(
       .m_axis_tuser(packet_bad),
       .m_meta(meta),
       .m_meta_bytes(packet_bytes),
+      .m_soon(soon),
       .drop_overflow
   );
 
-  logic write_valid, write_ready;
-  logic [ADDRESS_BITS-1:0] write_address;
-  logic [$clog2(BYTES_MAX+64)-1:0] write_bytes;
-  logic [127:0] write_data;
-  logic [CLOP_BITS-1:0] write_clop, done_clop;
-  logic done, done_fault;
+  logic packet_write_valid, packet_write_ready, packet_write_last;
+  logic [ADDRESS_BITS-1:0] packet_write_address, write_address;
+  logic [WRITE_BITS-1:0] packet_write_bytes, write_bytes;
+  logic [127:0] packet_write_data, write_data;
+  logic [CLOP_BITS-1:0] write_clop, write_tag, done_clop;
+  logic write_valid, write_ready, write_second;
+  logic done, done_fault, done_second;
 
   clop_writer #(
       .CLOPS(CLOPS),
@@ -170,18 +185,20 @@ module rx_engine #(
       .s_meta_arrival_ns(meta.arrival_ns),
       .s_meta_start_cycle(meta.start_cycle),
       .s_meta_parsed_cycle(meta.parsed_cycle),
-      .m_valid(write_valid),
-      .m_ready(write_ready),
-      .m_address(write_address),
-      .m_bytes(write_bytes),
-      .m_data(write_data),
+      .m_valid(packet_write_valid),
+      .m_ready(packet_write_ready),
+      .m_last(packet_write_last),
+      .m_address(packet_write_address),
+      .m_bytes(packet_write_bytes),
+      .m_data(packet_write_data),
       .m_clop(write_clop),
-      .done_fault(done && done_fault),
+      .done_fault(done && done_fault && !done_second),
       .done_clop,
       .clop_holds,
       .clop_fault,
       .clop_handed_over,
       .completions_written,
+      .idle(writer_idle),
       .count_stored,
       .drop_disabled,
       .drop_too_long,
@@ -189,13 +206,45 @@ module rx_engine #(
       .drop_bad
   );
 
+  write_arbiter #(
+      .ADDRESS_BITS(ADDRESS_BITS),
+      .BYTES_BITS(WRITE_BITS),
+      .TAG_BITS(CLOP_BITS)
+  ) i_write_arbiter (
+      .clk,
+      .rst,
+      .clear(writer_idle && !soon),
+      .s0_valid(packet_write_valid),
+      .s0_ready(packet_write_ready),
+      .s0_last(packet_write_last),
+      .s0_address(packet_write_address),
+      .s0_bytes(packet_write_bytes),
+      .s0_data(packet_write_data),
+      .s0_tag(write_clop),
+      .s1_valid(other_valid),
+      .s1_ready(other_ready),
+      .s1_last(other_last),
+      .s1_address(other_address),
+      .s1_bytes(WRITE_BITS'(other_bytes)),
+      .s1_data(other_data),
+      .s1_tag('0),
+      .m_valid(write_valid),
+      .m_ready(write_ready),
+      .m_address(write_address),
+      .m_bytes(write_bytes),
+      .m_data(write_data),
+      .m_tag(write_tag),
+      .m_second(write_second)
+  );
+  assign other_fault = done && done_fault && done_second;
+
   dma_write #(
       .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX),
       .WRITE_BYTES_MAX(WRITE_BYTES_MAX),
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
       .OFFSET_BITS(OFFSET_BITS),
-      .TAG_BITS(CLOP_BITS)
+      .TAG_BITS(CLOP_BITS + 1)
   ) i_dma_write (
       .clk,
       .rst,
@@ -213,10 +262,10 @@ module rx_engine #(
       .s_address(write_address),
       .s_bytes(write_bytes),
       .s_data(write_data),
-      .s_tag(write_clop),
+      .s_tag({write_second, write_tag}),
       .done,
       .done_fault,
-      .done_tag(done_clop),
+      .done_tag({done_second, done_clop}),
       .m_valid,
       .m_ready,
       .m_first,

@@ -6,12 +6,14 @@
 //   * The input cannot be held up. A packet for which there is no room when its first word comes is dropped whole: one pulse of drop_overflow.
 //   * A packet's first word is offered PLAYOUT_CYCLES after it came in, or as soon as the one before has left if that is later. Its other
 //     words follow as they come.
-//   * s_meta and s_meta_bytes belong to the first word; m_meta and m_meta_bytes hold from the first word to the last. A packet has exactly the
-//     words that its bytes need.
+//   * s_meta and s_meta_bytes belong to the first word; m_meta and m_meta_bytes hold from the first word to the last. A packet has the words
+//     that its bytes need, or fewer if it is bad.
+//   * m_soon: a packet's first word will be offered within SOON_CYCLES, or is.
 module rx_fifo #(
     parameter int WORDS = 2048,         // room [16 B]
     parameter int PACKETS = 256,        // at most as many wait
     parameter int PLAYOUT_CYCLES = 16,  // 5 to 32767
+    parameter int SOON_CYCLES = 3,
     parameter int META_BITS = 1,
     parameter int BYTES_MAX = 9000,     // of a packet [B]
     localparam int BYTES_BITS = $clog2(BYTES_MAX + 1)
@@ -33,6 +35,7 @@ module rx_fifo #(
     output logic                  m_axis_tuser,
     output logic [ META_BITS-1:0] m_meta,
     output logic [BYTES_BITS-1:0] m_meta_bytes,
+    output logic                  m_soon,
 
     output logic drop_overflow
 );
@@ -42,8 +45,8 @@ module rx_fifo #(
   if (2 ** WORD_BITS != WORDS || 2 ** PACKET_BITS != PACKETS || WORDS * 16 < BYTES_MAX) begin : g_check_room
     $fatal(1, "WORDS and PACKETS must be powers of two, WORDS enough for a packet of BYTES_MAX (instance %m)");
   end
-  if (PLAYOUT_CYCLES < 5 || PLAYOUT_CYCLES >= 2 ** 15) begin : g_check_playout
-    $fatal(1, "PLAYOUT_CYCLES must be 5 to 32767 (instance %m)");
+  if (PLAYOUT_CYCLES < 5 || PLAYOUT_CYCLES >= 2 ** 15 || SOON_CYCLES >= PLAYOUT_CYCLES) begin : g_check_playout
+    $fatal(1, "PLAYOUT_CYCLES must be 5 to 32767 and more than SOON_CYCLES (instance %m)");
   end
 
   logic [129:0] words[WORDS];  // {tuser, tlast, tdata}
@@ -127,6 +130,7 @@ module rx_fifo #(
     end
   end
   assign m_axis_tvalid = next_valid && due;
+  assign m_soon = head_valid && (due || age >= 16'(PLAYOUT_CYCLES - SOON_CYCLES));
 
 `ifndef SYNTHESIS
   logic [BYTES_BITS:0] words_in, words_due;  // of the packet
@@ -136,7 +140,10 @@ module rx_fifo #(
     if (s_axis_tvalid && !in_packet) words_due <= words_whole;
     if (rst) words_in <= '0;
     else begin
-      if (s_axis_tvalid && s_axis_tlast) a_length : assert (words_in + 1'b1 == (in_packet ? words_due : words_whole));
+      if (s_axis_tvalid && s_axis_tlast) begin
+        a_length : assert (words_in + 1'b1 == (in_packet ? words_due : words_whole) || s_axis_tuser);
+        a_not_longer : assert (words_in < (in_packet ? words_due : words_whole));
+      end
       a_no_overrun : assert (int'(words_held) <= WORDS);
     end
   end

@@ -58,6 +58,7 @@ module tx_engine #(
     input  logic                    write_ready,
     output logic [ADDRESS_BITS-1:0] write_address,
     output logic [           127:0] write_data,
+    output logic                    write_last,
 
     // Payloads, without a pause within a packet as long as tready stays; meta from the first word to the last.
     output logic [                63:0] m_axis_tdata,
@@ -181,6 +182,7 @@ module tx_engine #(
       .write_ready,
       .write_address,
       .write_data,
+      .write_last,
       .consumed,
       .busy,
       .ring_fault,

@@ -62,6 +62,7 @@ module tx_ring #(
     input  logic                    write_ready,
     output logic [ADDRESS_BITS-1:0] write_address,
     output logic [127:0]            write_data,
+    output logic                    write_last,
 
     output logic [31:0] consumed,
     output logic        busy,
@@ -195,6 +196,7 @@ module tx_ring #(
   // --- completions ---
   logic [1:0] completion_word;
   assign write_valid = gone_valid;
+  assign write_last = completion_word == 2'd3;
   assign write_address = cfg_completions + ADDRESS_BITS'({consumed & cfg_completion_mask, 6'b0});
   always_comb begin
     unique case (completion_word)
@@ -205,7 +207,7 @@ module tx_ring #(
     endcase
   end
   wire writes = write_valid && write_ready;
-  assign gone_ready = writes && completion_word == 2'd3;
+  assign gone_ready = writes && write_last;
   always_ff @(posedge clk) begin
     if (writes) completion_word <= completion_word + 2'd1;
     if (gone_ready) consumed <= consumed + 32'd1;

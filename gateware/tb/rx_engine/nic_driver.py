@@ -31,6 +31,7 @@ class Packet:
     events: int = 0
     bad: bool = False
     gap: int = 0
+    announced: int = 0  # bytes that its header spoke of, if it ends early (it is bad then)
     first_cycle: int = 0  # when its first word went in
     last_cycle: int = 0
     arrival_ns: int = 0
@@ -88,7 +89,7 @@ class Source:
     def _set_meta(self, packet: Packet) -> None:
         dut, cycle = self.bench.dut, self.bench.cycle
         packet.arrival_ns, packet.start_cycle, packet.parsed_cycle = cycle * 7, cycle - 20, cycle + 1
-        dut.s_meta_bytes.value = len(packet.data)
+        dut.s_meta_bytes.value = packet.announced or len(packet.data)
         dut.s_meta_clop.value = packet.clop
         dut.s_meta_source.value = packet.source
         dut.s_meta_event_count.value = packet.events

@@ -5,7 +5,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from common.bench import SHORT, Bench, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
 from nic_driver import (
     ERROR,
     FLUSH,
@@ -34,7 +34,7 @@ class NicBench(Bench):
         self.rng = random_numbers()
         bus_pause = pauses(self.rng, bus_pauses)
         self.bus_stopped = False
-        self.memory = Memory(self, lambda: self.bus_stopped or bus_pause())
+        self.memory = Memory(self, lambda: self.bus_stopped or bus_pause(), PARAMETERS.get("PAYLOAD_BYTES_MAX", 256))
         self.driver = Driver(self, self.memory, clops, self.rng)
         self.source = Source(self, pauses(self.rng, word_pauses))
         self.seen: list[list[Completion]] = [[] for _ in clops]
@@ -47,6 +47,7 @@ class NicBench(Bench):
             await edge
 
     async def begin(self) -> None:
+        self.dut.other_valid.value = 0
         await self.reset()
         await self.driver.set_up()
 
@@ -173,8 +174,10 @@ async def bad_and_too_long_packets_leave_no_trace_but_a_count(dut: Any) -> None:
     good = bench.source.send(bench.random_packet(300, gap=10))
     bench.source.send(bench.random_packet(4097, gap=10))
     bench.source.send(bench.random_packet(64, gap=10, bad=True))
+    for announced in (17, 300, 1472):  # cut: the bus was promised more
+        bench.source.send(bench.random_packet(16, gap=10, bad=True, announced=announced))
     await bench.settle()
-    bench.expect_counts(count_stored=1, drop_bad=2, drop_too_long=1)
+    bench.expect_counts(count_stored=1, drop_bad=5, drop_too_long=1)
     (completion,) = bench.seen[0]
     assert completion.packets == [(good.data, good.source)] and completion.status == FLUSH | ERROR and completion.lost == 0
 
@@ -245,10 +248,32 @@ async def stamps_in_the_footer_are_those_of_the_bench(dut: Any) -> None:
         assert end == last - 4
 
 
-async def latencies(dut: Any, sizes: list[int], packets: int, settings: ClopSettings) -> dict[int, set[tuple[int, int]]]:
-    """By size: from first word to first write, and from last word to last write, of packets that come at line rate."""
+async def write_besides(bench: NicBench, address: int, gap: int) -> None:
+    """The other writer: completions of 64 bytes, one behind the other with `gap` cycles between."""
+    dut, edge = bench.dut, RisingEdge(bench.dut.clk)
+    while True:
+        for word in range(4):
+            dut.other_valid.value, dut.other_last.value = 1, int(word == 3)
+            dut.other_address.value, dut.other_bytes.value = address, 64
+            dut.other_data.value = word
+            await edge
+            while dut.other_ready.value == 0:
+                await edge
+        dut.other_valid.value = 0
+        for _ in range(gap):
+            await edge
+
+
+async def latencies(
+    dut: Any, sizes: list[int], packets: int, settings: ClopSettings, besides: int | None = None
+) -> dict[int, set[tuple[int, int]]]:
+    """By size: from first word to first write, and from last word to last write, of packets that come at line rate. besides: the gap of
+    another writer."""
     bench = NicBench(dut, [settings])
     await bench.begin()
+    if besides is not None:
+        scratch = await bench.driver.register(7, 4096, 12, 0)
+        cocotb.start_soon(write_besides(bench, scratch.address(), besides))
     found: dict[int, set[tuple[int, int]]] = {}
     for size in sizes:
         words = -(-size // 8)
@@ -275,6 +300,15 @@ async def latencies(dut: Any, sizes: list[int], packets: int, settings: ClopSett
         assert not payload
     assert bench.counts["count_stored"] == packets * len(sizes) == sum(bench.counts.values())
     return found
+
+
+@cocotb.test
+async def another_writer_takes_the_pauses_only(dut: Any) -> None:
+    """Beside packets at line rate the other one writes without end: no packet is a cycle later for it, and it gets on."""
+    settings = ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=8)
+    for size, found in (await latencies(dut, [18, 64, 256, 1472], 20 if SHORT else 60, settings, besides=0)).items():
+        assert len(found) == 1, f"{size} B: {sorted(found)}"
+        assert next(iter(found))[0] == LATENCY_CYCLES
 
 
 @cocotb.test
