@@ -165,9 +165,11 @@ module clop_writer #(
   wire same_stride = at.packets == '0 || (at.stride == 16'(s_meta_bytes) && s_meta_bytes[3:0] == '0);
 
   // --- the words that go out ---
-  wire [63:0] packet_ref = {s_ref_source, 16'(ref_bytes), at.used};
-  logic [15:0] s_ref_source;
+  logic [15:0] ref_source;
   logic [BYTES_BITS-1:0] ref_bytes;
+  logic [127:0] footer_head;
+  logic [31:0] footer_at;
+  wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
   wire [127:0] completion[4];
   wire [15:0] status = why | (at.lost != '0 ? STATUS_GAP : 16'h0) | (at.refused ? STATUS_ERROR : 16'h0);
   assign completion[0] = {at.last_ns, at.first_ns};
@@ -218,8 +220,6 @@ module clop_writer #(
 
   wire out = m_valid && m_ready;
   wire takes = s_axis_tvalid && s_axis_tready;
-  logic [127:0] footer_head;
-  logic [31:0] footer_at;
   logic full_after, with_footer, stride_kept;
   logic [31:0] used_next;
   logic [7:0] event_count;
@@ -256,7 +256,7 @@ module clop_writer #(
 
       DECIDE: begin
         begin_cycle <= now_cycles;
-        s_ref_source <= s_meta_source;
+        ref_source <= s_meta_source;
         ref_bytes <= s_meta_bytes;
         words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
         footer_head <= {s_meta_parsed_cycle, s_meta_start_cycle};

@@ -287,6 +287,7 @@ module nic_core #(
   logic [63:0] payload_tdata;
   logic [7:0] payload_tkeep;
   logic payload_tvalid, payload_tready, payload_tlast;
+  logic meta_taken, meta_ready;
   logic [BYTES_BITS-1:0] payload_bytes;
   logic [DESTINATION_BITS-1:0] payload_destination;
 
@@ -353,7 +354,6 @@ module nic_core #(
   );
 
   // --- the encapsulation wants to know of a packet once, before its payload ---
-  logic meta_taken, meta_ready;
   wire meta_valid = payload_tvalid && !meta_taken;
   always_ff @(posedge clk) begin
     if (meta_valid && meta_ready) meta_taken <= 1'b1;

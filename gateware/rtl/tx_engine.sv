@@ -191,6 +191,13 @@ module tx_engine #(
       .count_unreadable
   );
 
+  // --- what is gone waits for its completion; a packet begins only if there is room for that ---
+  logic [64:0] gone[GONE];  // {bad, tag}
+  logic [GONE_BITS:0] gone_in, gone_out;
+  logic in_packet;
+  wire gone_free = gone_in - gone_out != (GONE_BITS + 1)'(GONE);
+  wire may_go = in_packet || gone_free;
+
   logic offered, offered_bad;
   logic take_bad, leaves_last;
   tx_fifo #(
@@ -220,12 +227,6 @@ module tx_engine #(
   );
   assign m_meta_destination = meta.destination;
 
-  // --- what is gone waits for its completion; a packet begins only if there is room for that ---
-  logic [64:0] gone[GONE];  // {bad, tag}
-  logic [GONE_BITS:0] gone_in, gone_out;
-  logic in_packet;
-  wire gone_free = gone_in - gone_out != (GONE_BITS + 1)'(GONE);
-  wire may_go = in_packet || gone_free;
   assign m_axis_tvalid = offered && may_go;
   assign leaves_last = m_axis_tvalid && m_axis_tready && m_axis_tlast;
   assign take_bad = offered_bad && gone_free;

@@ -88,7 +88,8 @@ module tx_fifo #(
   // --- its words: each is fetched once and leaves in two halves ---
   logic [127:0] word;
   logic word_valid, high;
-  logic [BYTES_BITS-1:0] left;  // with the word's bytes
+  logic [BYTES_BITS-1:0] left, left_before;  // of the packet, with this word's bytes
+  logic in_packet;
   wire [BYTES_BITS-1:0] half_left = high ? left - BYTES_BITS'(8) : left;
   wire word_ends = leaves && (high || m_axis_tlast);
   wire fetch = read != whole && (!word_valid || word_ends);
@@ -106,8 +107,6 @@ module tx_fifo #(
       high <= 1'b0;
     end
   end
-  logic [BYTES_BITS-1:0] left_before;
-  logic in_packet;
   always_ff @(posedge clk) begin
     if (word_ends) in_packet <= !m_axis_tlast;
     if (rst) in_packet <= 1'b0;

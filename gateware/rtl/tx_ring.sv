@@ -106,6 +106,9 @@ module tx_ring #(
   logic [QUEUE_BITS:0] steps_in, steps_out;
   wire steps_free = steps_in - steps_out != (QUEUE_BITS + 1)'(QUEUE);
 
+  // What is disabled begins anew when everything that was begun is ended.
+  wire restart = !cfg_enable && !busy;
+
   // --- ask: a payload first, its packet is older ---
   descriptor_t head;
   assign head = queue[queue_out[QUEUE_BITS-1:0]];
@@ -159,6 +162,7 @@ module tx_ring #(
   wire step_ends = is_refused ? m_axis_tready : takes && s_axis_tlast;
 
   logic [1:0] word;  // of a descriptor
+  wire pushes = takes && is_descriptors && word == 2'd3 && !s_axis_tuser;
   descriptor_t open;
   always_ff @(posedge clk) begin
     if (step_ends) steps_out <= steps_out + 1'b1;
@@ -191,7 +195,6 @@ module tx_ring #(
       ring_fault <= 1'b0;
     end
   end
-  wire pushes = takes && is_descriptors && word == 2'd3 && !s_axis_tuser;
 
   // --- completions ---
   logic [1:0] completion_word;
@@ -220,10 +223,8 @@ module tx_ring #(
     end
   end
 
-  // Everything that was begun is ended before it begins anew.
   logic [31:0] taken;  // descriptors that became packets or were refused, less those that are gone
   assign busy = step_there || head_there || taken != '0;
-  wire restart = !cfg_enable && !busy;
   always_ff @(posedge clk) begin
     taken <= taken + 32'(pushes) - 32'(gone_ready);
     if (rst) taken <= '0;
