@@ -133,7 +133,8 @@ module nic_core #(
 );
   // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum; rx_parsed = rx_stored + the drops behind.
   //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
-  //   length empty no_match truncated udp_checksum | stored overflow disabled too_long no_buffer bad
+  //   length empty no_match truncated udp_checksum | stored overflow disabled too_long no_buffer | bad
+  // bad: of the frames counted as dropped at their end (fcs, truncated, udp_checksum) those whose payload had begun to be written.
   // Bits of tx_counts, from 0: descriptors = sent + refused + unreadable; sent = framed + aborted + destination, of which underrun.
   //   sent refused unreadable read_fault read_error | framed aborted destination underrun | completion_fault
 

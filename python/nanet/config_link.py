@@ -12,7 +12,7 @@ from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, ch
 
 __all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Xdp", "room_bytes"]
 
-LINK_SCHEMES = ("udp", "xdp", "dpdk", "pcap")
+LINK_SCHEMES = ("udp", "xdp", "dpdk", "gateware", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
 GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
@@ -226,8 +226,8 @@ class LinkConfig(Model):
     name: Name = setting(..., "Name in reports")
     endpoint: LinkEndpoint = setting(
         ...,
-        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; or pcap://FILE, a"
-        " recording to play. udp://0.0.0.0:PORT listens on every address",
+        "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; gateware://ADDRESS:PORT,"
+        " a socket whose packets go through the simulated NIC; or pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
     )
     protocol: Literal["mgp", "m2egp", "raw"] = setting(
         "mgp",
@@ -297,7 +297,7 @@ class LinkConfig(Model):
 
     @property
     def scheme(self) -> str:
-        """Which kind of link: `udp`, `xdp`, `dpdk` or `pcap`."""
+        """Which kind of link: `udp`, `xdp`, `dpdk`, `gateware` or `pcap`."""
         return self.endpoint.partition("://")[0]
 
     @property
@@ -335,8 +335,8 @@ class LinkConfig(Model):
                 f"link '{self.name}' has no device", "DPDK does not know a NIC by its address",
                 "add dpdk: {device: 'net_af_packet0,iface=eth1'}",
             )  # fmt: skip
-        if kind in ("dpdk", "pcap") and self.interface is not None:
-            why = "with DPDK the device says it" if kind == "dpdk" else "it plays a file"
+        whys = {"dpdk": "with DPDK the device says it", "pcap": "it plays a file", "gateware": "its wire is simulated"}
+        if (why := whys.get(kind)) is not None and self.interface is not None:
             raise problem(f"link '{self.name}' has an interface", why, "remove interface")
         if kind == "udp":
             return self
