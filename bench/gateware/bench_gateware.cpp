@@ -209,7 +209,21 @@ void print_json(const std::vector<Case>& cases, double cycles_per_s) {
     }
     std::printf("%s\"%zu\": %.6f", std::exchange(before, ", "), bytes, lowest);
   }
-  std::printf("}, \"cycles_per_wall_second\": %.0f}\n", cycles_per_s);
+  std::printf("}, \"cycles_per_wall_second\": %.0f, \"cases\": [", cycles_per_s);
+  before = "";
+  for (const Case& one : cases) {
+    for (unsigned lane = 0; lane < 2; ++lane) {
+      const Span& write = one.to_write[lane];
+      if (write.count == 0) continue;
+      std::printf(
+          "%s{\"frame_bytes\": %zu, \"packets_per_buffer\": %u, \"start_lane\": %u, \"packets\": %llu, \"min\": %llu, \"max\": "
+          "%llu}",
+          std::exchange(before, ", "), one.frame_bytes, one.packets_per_buffer, 4 * lane,
+          static_cast<unsigned long long>(write.count), static_cast<unsigned long long>(write.min),
+          static_cast<unsigned long long>(write.max));
+    }
+  }
+  std::printf("]}\n");
 }
 
 }  // namespace
