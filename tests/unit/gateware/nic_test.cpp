@@ -131,6 +131,19 @@ TEST_F(NicTest, ACompletionTellsOfItsPackets) {
   EXPECT_EQ(last.tag, 1u);
 }
 
+TEST_F(NicTest, AWaitingConsumerGetsWhatIsThereAfterTheTimeOut) {
+  constexpr std::uint32_t kTimeoutNs = 5000;
+  start({}, {.timeout_ns = kTimeoutNs});
+  push(frame_of(Bytes(500, std::byte{4})));
+  while (model->wire_in().waiting() != 0) device->poll();
+  const std::uint64_t begin = model->cycle();
+  EXPECT_EQ(receive(1).size(), 1u);
+  EXPECT_EQ(last.status, status::timeout);
+  const double waited_ns = static_cast<double>(model->cycle() - begin) * nanet::gateware::kNsPerCycle;
+  EXPECT_NEAR(waited_ns, kTimeoutNs, 300);
+  EXPECT_EQ(last.first_packet_ns, last.last_packet_ns);
+}
+
 TEST_F(NicTest, NothingIsWrittenOverWhileTheConsumerHoldsIt) {
   start({}, {.buffer_count = 2, .packets_per_buffer = 2, .timeout_ns = 0});
   for (int k = 0; k < 10; ++k) push(frame_of(Bytes(100, static_cast<std::byte>(k))));
