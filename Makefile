@@ -52,7 +52,7 @@ setup: $(STAMPS)/install ## system packages, virtual environment, build and inst
 cuda: packages-run $(STAMPS)/cuda $(STAMPS)/install ## as setup, with the GPU code: a CUDA toolkit's compiler, or PyPI's; needs no GPU
 	@echo "ready, with GPU code: $(BIN)/nanet"
 
-links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup, with the links that need a library: AF_XDP, DPDK and UCX
+links: packages-run packages-links $(STAMPS)/links $(STAMPS)/install ## as setup, with the links that need a library or a simulator: AF_XDP, DPDK, UCX, gateware
 	@echo "ready, with optional links: $(BIN)/nanet"
 
 demo: $(STAMPS)/install ## the whole loop on this machine: emulated boards -> rings -> answers, with a report
@@ -156,7 +156,7 @@ endif
 ifdef WITH_LINKS
 $(STAMPS)/install: $(STAMPS)/links
 endif
-$(STAMPS)/links: $(STAMPS)/venv requirements/constraints.txt pyproject.toml | packages-links
+$(STAMPS)/links: $(STAMPS)/venv requirements/constraints.txt pyproject.toml $(GATEWARE_VENV)/ready | packages-links
 	@$(PIP) --group rdma
 	@touch $@
 ifneq ($(CUDA_ARCHITECTURES),$(CUDA_STAMPED))

@@ -34,7 +34,7 @@ endif()
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx)/")  # those are of nanet_back_end
+  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx|gateware)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
   target_link_libraries(nanet_${name} PUBLIC nanet_options)
   target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target

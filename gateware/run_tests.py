@@ -118,8 +118,9 @@ def use_tools_of_this_python() -> None:
 
 
 def check_generated() -> None:
-    if subprocess.run([sys.executable, HERE / "scripts" / "make_crc32_pkg.py", "--check"], check=False).returncode:
-        raise CheckFailed("a generated file is old (see above) run its script")
+    for script in ("make_crc32_pkg.py", "make_registers.py"):
+        if subprocess.run([sys.executable, HERE / "scripts" / script, "--check"], check=False).returncode:
+            raise CheckFailed(f"a generated file is old (see above) run gateware/scripts/{script}")
 
 
 def lint(module: str) -> None:

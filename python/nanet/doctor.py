@@ -16,7 +16,12 @@ from nanet.tune_knob import AS_IT_IS, Knob
 
 __all__ = ["FAIL", "OK", "WARN", "Check", "checks", "link_check", "run"]
 
-LOADED_LINKS = ("xdp", "dpdk", "ucx")  # each needs libraries of the system, so it is a module beside the native one
+LOADED_LINKS = (
+    "xdp",
+    "dpdk",
+    "ucx",
+    "gateware",
+)  # each needs libraries of the system or a simulator, so it is a module beside the native one
 
 
 def checks(

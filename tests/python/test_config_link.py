@@ -49,6 +49,7 @@ def only_problem(data: Any) -> str:
         ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
         ({"endpoint": "ucx://10.0.0.1:6200", "packet_bytes_max": 16000}, "ucx"),
         ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"ring_count": 4, "memory": "host", "transports": "rc,tcp"}}, "ucx"),
+        ({"endpoint": "gateware://10.0.0.1:6200"}, "gateware"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
@@ -63,10 +64,11 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, ucx, pcap"),
+        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, ucx, gateware, pcap"),
         ({"dpdk": {"device": "0000:3b:00.0"}}, "has a section dpdk"),
         ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has an interface"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "interface": "eth1"}, "its wire is simulated"),
         ({"endpoint": "pcap://"}, "names no file"),
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),

@@ -179,6 +179,7 @@ def test_this_machine() -> None:
         "back-ends",
         "xdp:// links",
         "dpdk:// links",
+        "gateware:// links",
         "GPU driver",
         "GPU code",
         *WAYS,

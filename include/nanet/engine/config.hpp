@@ -12,6 +12,7 @@
 #include "nanet/gpu/config.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
+#include "nanet/link/gateware.hpp"
 #include "nanet/link/pcap_link.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
@@ -58,6 +59,7 @@ struct LinkConfig {
   link::XdpConfig xdp;    // what only this kind of link needs; its name, endpoints and sizes come from here
   link::DpdkConfig dpdk;  // likewise
   link::UcxConfig ucx;    // likewise
+  link::GatewareConfig gateware;  // likewise
   link::PcapLinkConfig pcap;
   std::vector<SenderNetwork> senders;  // who may send here; none: everybody
   std::vector<SourceConfig> sources;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that need a library of the system (AF_XDP, DPDK, UCX). Each is a back-end with one C entry point, nanet_link_NAME.
+// Links that need a library of the system (AF_XDP, DPDK, UCX) or a simulator (the gateware). Each is a back-end with one C entry point, nanet_link_NAME.
 //
 // A program that is linked to the CMake target nanet_link_NAME has the back-end in itself. Any other loads libnanet_link_NAME.so when it
 // opens the first such link: from the folder of the program or library that holds nanet, else from where the system keeps libraries. So
@@ -24,7 +24,7 @@ struct BackEnd {
   std::unique_ptr<Link> (*open)(const void* config);  // of the back-end's own type; throws SetupError
 };
 
-// Whether this build has it: linked in, or its module is found. Loads nothing that lies beside nanet. name: "xdp", "dpdk", "ucx".
+// Whether this build has it: linked in, or its module is found. Loads nothing that lies beside nanet. name: "xdp", "dpdk", "ucx", "gateware".
 bool has_back_end(std::string_view name);
 
 // Loads it if need be. Empty: links of this kind can be opened; else "why; suggestion".

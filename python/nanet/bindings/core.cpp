@@ -33,7 +33,8 @@ nb::dict build_info() {
   back_ends["xdp"] = link::has_back_end("xdp");
   back_ends["dpdk"] = link::has_back_end("dpdk");
   back_ends["ucx"] = link::has_back_end("ucx");
-  for (const char* absent : {"rdma", "gateware"}) back_ends[absent] = false;
+  back_ends["gateware"] = link::has_back_end("gateware");
+  back_ends["rdma"] = false;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
   info["version"] = NANET_VERSION;
@@ -58,7 +59,7 @@ NB_MODULE(_core, module) {
   module.def("build_info", &build_info, "Version, compiler, instruction set of the ring fit, and the back-ends that are there.");
   module.def(
       "back_end_problem", [](const std::string& name) { return link::back_end_problem(name); }, nb::arg("name"),
-      "Loads the back-end `xdp`, `dpdk` or `ucx`. Empty: links of that kind can be opened; else \"why; suggestion\".");
+      "Loads the back-end `xdp`, `dpdk`, `ucx` or `gateware`. Empty: links of that kind can be opened; else \"why; suggestion\".");
   module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
   bind_histogram(module);
   bind_rings(module);

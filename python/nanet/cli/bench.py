@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.options import (
     Boards,
@@ -36,6 +37,7 @@ from nanet.cli.options import (
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings, GPU.")
 bench_app.command("gpu")(bench_gpu)
+bench_app.command("gateware")(bench_gateware)
 
 LinkOption = Annotated[
     str | None,

@@ -15,6 +15,7 @@
 
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/dpdk.hpp"
+#include "nanet/link/gateware.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -28,6 +29,11 @@ namespace fs = std::filesystem;
 constexpr const char* kDpdkFile = NANET_LINK_DPDK_FILE;
 #else
 constexpr const char* kDpdkFile = nullptr;
+#endif
+#ifdef NANET_LINK_GATEWARE_FILE
+constexpr const char* kGatewareFile = NANET_LINK_GATEWARE_FILE;
+#else
+constexpr const char* kGatewareFile = nullptr;
 #endif
 #ifdef NANET_LINK_XDP_FILE
 constexpr const char* kXdpFile = NANET_LINK_XDP_FILE;
@@ -128,6 +134,20 @@ TEST(LinkModules, NothingIsLoadedBeforeItIsWanted) {
   EXPECT_EQ(has_xdp(), kXdpFile != nullptr);
   EXPECT_FALSE(has_library("librte_"));
   EXPECT_FALSE(has_library("libxdp"));
+}
+
+TEST(LinkModules, TheSimulatedNicIsAModuleToo) {
+  GatewareConfig config;
+  config.destinations = {Endpoint{"udp", 0x7F000001, 6200}};
+  EXPECT_EQ(has_gateware(), kGatewareFile != nullptr);
+  if (kGatewareFile == nullptr) {
+    expect_in("libnanet_link_gateware.so is neither in", back_end_problem("gateware"));
+    return;
+  }
+  EXPECT_EQ(open_gateware(config)->path().substr(0, 13), "simulated NIC");
+  EXPECT_TRUE(has_library("libnanet_link_gateware"));
+  config.destinations.resize(17);
+  EXPECT_THROW(open_gateware(config), SetupError);
 }
 
 // The next two leave libraries behind in the process: they come after the one above.

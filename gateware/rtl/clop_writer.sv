@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets into the buffers of CLOPs: addresses, packet index, hand-over, completions. The receiving half of the NIC contract
+// (include/nanet/contract.hpp), in logic.
+//
+// A packet goes behind the one before in its CLOP's buffer, at a multiple of 16 bytes; when all of it is on its way its PacketRef follows, and when
+// the buffer is handed over its completion. All leave through one port in this order, so nobody sees a completion before its data.
+//
+// A buffer is handed over
+//   full     when less than cfg_room_bytes are left behind a packet, when a packet does not fit, or when the packet index is full;
+//   timeout  when its oldest packet is cfg_timeout_ns old and the consumer has fewer than two others;
+//   flush    when the driver sets cfg_flush; clop_holds falls when it is done.
+//
+// Contract
+//   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is under way. With m_ready a packet occupies this module for
+//     4 cycles and one for each of its words, hand-over included 8.
+//   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES.
+//   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next; one that
+//     ended early is filled with zeros to the length that was announced to the bus.
+//   * The completion queue has room for all buffers of all CLOPs: that is the driver's duty.
+//   * A write that the page table refused stops its CLOP (clop_fault): its packets are dropped until the driver takes cfg_enable away. Then the CLOP
+//     forgets everything: what is disabled stays so for BYTES_MAX / 8 cycles at least.
+module clop_writer #(
+    parameter int CLOPS = 4,
+    parameter int ADDRESS_BITS = 43,      // of a device address
+    parameter int BYTES_MAX = 9000,       // of a packet [B]
+    parameter int PATIENCE_CYCLES = 256,
+    localparam int CLOP_BITS = CLOPS > 1 ? $clog2(CLOPS) : 1,
+    localparam int BYTES_BITS = $clog2(BYTES_MAX + 1)
+) (
+    input logic clk,
+    input logic rst,
+
+    input logic [63:0] now_ns,
+    input logic [63:0] now_cycles,
+
+    // Each CLOP. They stand still while it is enabled, but for consumed and flush.
+    input logic [CLOPS-1:0]                   cfg_enable,
+    input logic [CLOPS-1:0]                   cfg_flush,            // a pulse
+    input logic [CLOPS-1:0]                   cfg_footer,           // four cycle stamps behind each payload
+    input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_buffers,          // first buffer
+    input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_index,            // packet index of the first buffer
+    input logic [CLOPS-1:0][31:0]             cfg_buffer_bytes,     // multiple of 4096
+    input logic [CLOPS-1:0][16:0]             cfg_buffer_count,     // power of two, 2..65536
+    input logic [CLOPS-1:0][15:0]             cfg_index_capacity,   // packets a buffer can describe
+    input logic [CLOPS-1:0][15:0]             cfg_room_bytes,
+    input logic [CLOPS-1:0][31:0]             cfg_timeout_ns,       // 0: no time-out
+    input logic [CLOPS-1:0][31:0]             cfg_consumed,         // buffers returned, modulo 2^32
+    input logic [ADDRESS_BITS-1:0]            cfg_completions,      // completion queue
+    input logic [31:0]                        cfg_completion_mask,  // entries, a power of two, less 1
+
+    // Packets. Meta holds from the first word to the last.
+    input  logic [127:0]           s_axis_tdata,
+    input  logic                   s_axis_tvalid,
+    output logic                   s_axis_tready,
+    input  logic                   s_axis_tlast,
+    input  logic                   s_axis_tuser,          // with tlast: the packet is bad
+    input  logic [BYTES_BITS-1:0]  s_meta_bytes,
+    input  logic [CLOP_BITS-1:0]   s_meta_clop,
+    input  logic [15:0]            s_meta_source,         // PacketRef::source
+    input  logic [7:0]             s_meta_event_count,
+    input  logic [63:0]            s_meta_arrival_ns,
+    input  logic [63:0]            s_meta_start_cycle,    // the start character stood on XGMII
+    input  logic [63:0]            s_meta_parsed_cycle,   // the payload's first word left the parser
+
+    // Writes, to dma_write.
+    output logic                                 m_valid,
+    input  logic                                 m_ready,
+    output logic                                 m_last,     // of a write
+    output logic [ADDRESS_BITS-1:0]              m_address,
+    output logic [$clog2(BYTES_MAX+64)-1:0]      m_bytes,
+    output logic [127:0]                         m_data,
+    output logic [CLOP_BITS-1:0]                 m_clop,
+    input  logic                                 done_fault,  // a write of done_clop was refused
+    input  logic [CLOP_BITS-1:0]                 done_clop,
+
+    output logic [CLOPS-1:0]       clop_holds,   // packets that are not handed over
+    output logic [CLOPS-1:0]       clop_fault,
+    output logic [CLOPS-1:0][31:0] clop_handed_over,
+    output logic [31:0]            completions_written,
+    output logic                   idle,  // nothing is under way, nothing waits to be handed over
+
+    output logic count_stored,
+    output logic drop_disabled,  // its CLOP is not enabled, or has met a fault
+    output logic drop_too_long,  // longer than a whole buffer
+    output logic drop_no_buffer, // the consumer holds them all
+    output logic drop_bad        // marked bad with its last word
+);
+  localparam int FOOTER_BYTES = 32;
+  localparam logic [15:0] STATUS_FULL = 16'h1, STATUS_TIMEOUT = 16'h2, STATUS_FLUSH = 16'h4, STATUS_GAP = 16'h8, STATUS_ERROR = 16'h20;
+  localparam logic [7:0] KIND_BUFFER_FILLED = 8'd1;
+
+  if (CLOPS < 1 || CLOPS > 16) begin : g_check_clops
+    $fatal(1, "CLOPS must be 1 to 16 (instance %m)");
+  end
+
+  typedef struct packed {
+    logic [63:0]             handed_over;
+    logic [16:0]             buffer;       // index of the one being filled
+    logic [ADDRESS_BITS-1:0] buffer_at;    // from cfg_buffers
+    logic [ADDRESS_BITS-1:0] index_at;     // from cfg_index
+    logic [31:0]             used;
+    logic [15:0]             packets;
+    logic [15:0]             stride;
+    logic [31:0]             events;
+    logic [7:0]              events_max;
+    logic [31:0]             lost;
+    logic                    refused;      // a packet was
+    logic [63:0]             first_ns;
+    logic [63:0]             last_ns;
+  } clop_t;
+
+  typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FILL, FOOTER, INDEX, COMPLETE, SKIP} state_t;
+
+  state_t state;
+  clop_t clops[CLOPS];
+  clop_t at;  // the CLOP that is worked on
+  logic [CLOP_BITS-1:0] clop;
+  logic [15:0] why;
+  logic for_packet;  // a hand-over makes room for the packet that waits
+  logic [1:0] step;  // word of a footer or completion
+  logic [63:0] begin_cycle, end_cycle;
+  logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
+
+  // --- what wants to be handed over though no packet came ---
+  logic [CLOPS-1:0] flushing, timed_out;
+  logic [CLOP_BITS-1:0] next_clop;
+  logic [15:0] next_why;
+  logic [$clog2(PATIENCE_CYCLES+1)-1:0] waited;
+  logic still_wanted;
+  wire wanted = |(flushing | timed_out);
+  wire impatient = int'(waited) == PATIENCE_CYCLES;
+
+  always_ff @(posedge clk) begin
+    for (int c = 0; c < CLOPS; c++) begin
+      clop_holds[c] <= clops[c].packets != '0;
+      timed_out[c] <= cfg_enable[c] && cfg_timeout_ns[c] != '0 && clops[c].packets != '0 &&
+                      now_ns - clops[c].first_ns >= 64'(cfg_timeout_ns[c]) && clops[c].handed_over[31:0] - cfg_consumed[c] < 32'd2;
+      flushing[c] <= cfg_enable[c] && clops[c].packets != '0 && (cfg_flush[c] || flushing[c]);
+      clop_handed_over[c] <= clops[c].handed_over[31:0];
+    end
+    if (state == COMPLETE || !wanted) waited <= '0;
+    else if (!impatient) waited <= waited + 1'b1;
+    if (rst) begin
+      flushing <= '0;
+      timed_out <= '0;
+      waited <= '0;
+    end
+  end
+  always_comb begin
+    next_clop = '0;
+    for (int c = CLOPS - 1; c >= 0; c--) if (flushing[c] || timed_out[c]) next_clop = CLOP_BITS'(c);
+    // What is flagged may have been handed over in this very cycle.
+    still_wanted = wanted && cfg_enable[next_clop] && clops[next_clop].packets != '0;
+    next_why = flushing[next_clop] ? STATUS_FLUSH : STATUS_TIMEOUT;
+  end
+
+  // --- what becomes of the packet ---
+  wire [31:0] packet_room = 32'(s_meta_bytes + BYTES_BITS'(15)) & ~32'd15;  // from one packet to the next
+  wire [31:0] room = packet_room + (cfg_footer[clop] ? 32'(FOOTER_BYTES) : 32'd0);
+  wire no_buffer = at.handed_over[31:0] - cfg_consumed[clop] == 32'(cfg_buffer_count[clop]);
+  wire too_long = room > cfg_buffer_bytes[clop];
+  wire no_room = at.packets != '0 && (at.used + room > cfg_buffer_bytes[clop] || at.packets == cfg_index_capacity[clop]);
+  wire [31:0] used_after = at.used + room;
+  wire is_full = used_after + 32'(cfg_room_bytes[clop]) > cfg_buffer_bytes[clop] || at.packets + 16'd1 == cfg_index_capacity[clop];
+  wire same_stride = at.packets == '0 || (at.stride == 16'(s_meta_bytes) && s_meta_bytes[3:0] == '0);
+
+  // --- the words that go out ---
+  logic [15:0] ref_source;
+  logic [BYTES_BITS-1:0] ref_bytes;
+  logic [127:0] footer_head;
+  logic [31:0] footer_at;
+  wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
+  wire [127:0] completion[4];
+  wire [15:0] status = why | (at.lost != '0 ? STATUS_GAP : 16'h0) | (at.refused ? STATUS_ERROR : 16'h0);
+  assign completion[0] = {at.last_ns, at.first_ns};
+  assign completion[1] = {at.events, at.used, at.handed_over};
+  assign completion[2] = {64'h0, 8'h0, KIND_BUFFER_FILLED, status, at.lost};
+  assign completion[3] = {completions_written + 32'd1, at.first_ns[31:0], at.events_max, 8'(clop), at.stride, at.packets, at.buffer[15:0]};
+
+  always_comb begin
+    m_valid = 1'b0;
+    m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used);
+    m_bytes = $bits(m_bytes)'(s_meta_bytes);
+    m_data = s_axis_tdata;
+    m_last = words_left == '0;
+    unique case (state)
+      PAYLOAD: m_valid = s_axis_tvalid;
+      FILL: begin
+        m_valid = 1'b1;
+        m_bytes = $bits(m_bytes)'(ref_bytes);
+        m_data = '0;
+      end
+      FOOTER: begin
+        m_valid = 1'b1;
+        m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used) + ADDRESS_BITS'(footer_at);
+        m_bytes = $bits(m_bytes)'(FOOTER_BYTES);
+        m_data = step[0] ? {end_cycle, begin_cycle} : footer_head;
+        m_last = step[0];
+      end
+      INDEX: begin
+        m_valid = 1'b1;
+        m_address = cfg_index[clop] + at.index_at + ADDRESS_BITS'({at.packets, 3'b0});
+        m_bytes = $bits(m_bytes)'(8);
+        m_data = {2{packet_ref}};
+        m_last = 1'b1;
+      end
+      COMPLETE: begin
+        m_valid = 1'b1;
+        m_address = cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
+        m_bytes = $bits(m_bytes)'(64);
+        m_data = completion[step];
+        m_last = step == 2'd3;
+      end
+      default: ;
+    endcase
+  end
+  assign m_clop = clop;
+  assign idle = state == IDLE && !wanted;
+  assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
+
+  wire out = m_valid && m_ready;
+  wire takes = s_axis_tvalid && s_axis_tready;
+  logic full_after, with_footer, stride_kept;
+  logic [31:0] used_next;
+  logic [7:0] event_count;
+  logic [63:0] arrival_ns;
+
+  always_ff @(posedge clk) begin
+    count_stored <= 1'b0;
+    drop_disabled <= 1'b0;
+    drop_too_long <= 1'b0;
+    drop_no_buffer <= 1'b0;
+    drop_bad <= 1'b0;
+
+    unique case (state)
+      IDLE: begin
+        for_packet <= 1'b0;
+        step <= '0;
+        if (still_wanted && (impatient || !s_axis_tvalid)) begin
+          clop <= next_clop;
+          at <= clops[next_clop];
+          why <= next_why;
+          state <= COMPLETE;
+        end else if (s_axis_tvalid) begin
+          clop <= s_meta_clop;
+          at <= clops[s_meta_clop];
+          state <= DECIDE;
+        end
+        for (int c = 0; c < CLOPS; c++) begin
+          if (!cfg_enable[c]) begin
+            clops[c] <= '0;
+            clop_fault[c] <= 1'b0;
+          end
+        end
+      end
+
+      DECIDE: begin
+        begin_cycle <= now_cycles;
+        ref_source <= s_meta_source;
+        ref_bytes <= s_meta_bytes;
+        words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
+        footer_head <= {s_meta_parsed_cycle, s_meta_start_cycle};
+        footer_at <= packet_room;
+        full_after <= is_full;
+        with_footer <= cfg_footer[clop];
+        stride_kept <= same_stride && !cfg_footer[clop];
+        used_next <= used_after;
+        event_count <= s_meta_event_count;
+        arrival_ns <= s_meta_arrival_ns;
+        if (!cfg_enable[clop] || clop_fault[clop]) begin
+          drop_disabled <= 1'b1;
+          state <= SKIP;
+        end else if (too_long) begin
+          drop_too_long <= 1'b1;
+          clops[clop].refused <= 1'b1;
+          state <= SKIP;
+        end else if (no_buffer) begin
+          drop_no_buffer <= 1'b1;
+          clops[clop].lost <= at.lost + 32'd1;
+          state <= SKIP;
+        end else if (no_room) begin
+          why <= STATUS_FULL;
+          for_packet <= 1'b1;
+          state <= COMPLETE;
+        end else begin
+          state <= PAYLOAD;
+        end
+      end
+
+      PAYLOAD: begin
+        if (takes) words_left <= words_left - 1'b1;
+        if (takes && s_axis_tlast) begin
+          end_cycle <= now_cycles;
+          if (s_axis_tuser) begin
+            drop_bad <= 1'b1;
+            clops[clop].refused <= 1'b1;
+            state <= words_left == '0 ? IDLE : FILL;
+          end else begin
+            state <= with_footer ? FOOTER : INDEX;
+          end
+        end
+      end
+
+      FILL: begin
+        if (out) words_left <= words_left - 1'b1;
+        if (out && words_left == '0) state <= IDLE;
+      end
+
+      FOOTER: begin
+        if (out) begin
+          step <= step + 2'd1;
+          if (step[0]) state <= INDEX;
+        end
+      end
+
+      INDEX: begin
+        if (out) begin
+          clop_t after;
+          after = at;
+          after.used = used_next;
+          after.packets = at.packets + 16'd1;
+          after.stride = stride_kept ? 16'(ref_bytes) : '0;
+          after.events = at.events + 32'(event_count);
+          after.events_max = event_count > at.events_max ? event_count : at.events_max;
+          after.first_ns = at.packets == '0 ? arrival_ns : at.first_ns;
+          after.last_ns = arrival_ns;
+          at <= after;
+          clops[clop] <= after;
+          count_stored <= 1'b1;
+          step <= '0;
+          why <= STATUS_FULL;
+          state <= full_after ? COMPLETE : IDLE;
+        end
+      end
+
+      COMPLETE: begin
+        if (out) begin
+          step <= step + 2'd1;
+          if (step == 2'd3) begin
+            clop_t after;
+            logic wraps;
+            wraps = at.buffer + 17'd1 == cfg_buffer_count[clop];
+            after = '0;
+            after.handed_over = at.handed_over + 64'd1;
+            after.buffer = wraps ? '0 : at.buffer + 17'd1;
+            after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(cfg_buffer_bytes[clop]);
+            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({cfg_index_capacity[clop], 3'b0});
+            at <= after;
+            clops[clop] <= after;
+            completions_written <= completions_written + 32'd1;
+            state <= for_packet ? DECIDE : IDLE;
+            for_packet <= 1'b0;
+          end
+        end
+      end
+
+      SKIP: if (takes && s_axis_tlast) state <= IDLE;
+      default: state <= IDLE;
+    endcase
+
+    if (done_fault) clop_fault[done_clop] <= 1'b1;
+    if (rst) begin
+      state <= IDLE;
+      for (int c = 0; c < CLOPS; c++) clops[c] <= '0;
+      clop_fault <= '0;
+      completions_written <= '0;
+      count_stored <= 1'b0;
+      drop_disabled <= 1'b0;
+      drop_too_long <= 1'b0;
+      drop_no_buffer <= 1'b0;
+      drop_bad <= 1'b0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      if (state == PAYLOAD) a_free : assert (clops[clop].handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+      if (state == PAYLOAD) a_inside : assert (used_next <= cfg_buffer_bytes[clop]);
+      if (state == INDEX) a_index : assert (at.packets < cfg_index_capacity[clop]);
+      if (state == COMPLETE) a_not_empty : assert (at.packets != '0);
+    end
+  end
+`endif
+endmodule

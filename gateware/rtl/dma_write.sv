@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes to registered memory: device addresses and data in, memory requests of the bus out, in order, never across a page.
+//
+// A write is 1 .. WRITE_BYTES_MAX bytes from an address that is a multiple of 8, a word of 16 bytes a cycle, each byte in the lane of its
+// address; s_address and s_bytes hold from the first word to the last. A write is cut at every multiple of PAYLOAD_BYTES_MAX: each piece is one
+// request of the bus. Translation goes along with each word, so that neither a cut nor a new page costs a cycle, and a word leaves
+// LATENCY_CYCLES after it was taken if the bus is ready.
+//
+// Contract
+//   * Requests leave in the order of the writes, their words in order: a completion written after its data stays after it.
+//   * A request whose page may not be written is left out whole. done tells of each write when its last word has left or was left out;
+//     done_fault: at least one of its requests was left out.
+//   * m_first with m_address and m_bytes begins a request, m_last ends it; in between m_ready may pause it.
+module dma_write #(
+    parameter int PAYLOAD_BYTES_MAX = 256,  // of one request: PCIe's maximum payload size [B]
+    parameter int WRITE_BYTES_MAX = 16384,  // of one write [B]
+    parameter int REGIONS = 8,
+    parameter int ENTRIES = 2048,
+    parameter int OFFSET_BITS = 40,
+    parameter int TAG_BITS = 1               // goes along with a write, comes back with done
+) (
+    input logic clk,
+    input logic rst,
+
+    // As of page_table.
+    input logic                       region_write,
+    input logic [$clog2(REGIONS)-1:0] region_index,
+    input logic                       region_valid,
+    input logic [                4:0] region_page_shift,
+    input logic [$clog2(ENTRIES)-1:0] region_first,
+    input logic [  $clog2(ENTRIES):0] region_count,
+    input logic                       entry_write,
+    input logic [$clog2(ENTRIES)-1:0] entry_index,
+    input logic [               63:0] entry_data,
+
+    input  logic                                       s_valid,
+    output logic                                       s_ready,
+    input  logic [$clog2(REGIONS)+OFFSET_BITS-1:0]     s_address,
+    input  logic [$clog2(WRITE_BYTES_MAX+1)-1:0]       s_bytes,
+    input  logic [                              127:0] s_data,
+    input  logic [                       TAG_BITS-1:0] s_tag,
+
+    output logic                done,
+    output logic                done_fault,
+    output logic [TAG_BITS-1:0] done_tag,
+
+    output logic                                   m_valid,
+    input  logic                                   m_ready,
+    output logic                                   m_first,
+    output logic                                   m_last,
+    output logic                                   m_gpu,
+    output logic [                           63:0] m_address,
+    output logic [$clog2(PAYLOAD_BYTES_MAX+1)-1:0] m_bytes,
+    output logic [                          127:0] m_data,
+    output logic [                           15:0] m_keep
+);
+  localparam int LATENCY_CYCLES = 4;
+  localparam int ADDRESS_BITS = $clog2(REGIONS) + OFFSET_BITS;
+  localparam int BYTES_BITS = $clog2(WRITE_BYTES_MAX + 1);
+  localparam int PIECE_BITS = $clog2(PAYLOAD_BYTES_MAX + 1);
+  localparam int CUT_BITS = $clog2(PAYLOAD_BYTES_MAX);
+
+  if (PAYLOAD_BYTES_MAX < 64 || PAYLOAD_BYTES_MAX > 4096 || 2 ** CUT_BITS != PAYLOAD_BYTES_MAX) begin : g_check_payload
+    $fatal(1, "PAYLOAD_BYTES_MAX must be a power of two, 64 to 4096 (instance %m)");
+  end
+
+  typedef struct packed {
+    logic                  first;     // of a request
+    logic                  last;      // of a request
+    logic                  done;      // last of the write
+    logic [PIECE_BITS-1:0] bytes;     // of the request, with first
+    logic [TAG_BITS-1:0]   tag;
+    logic [127:0]          data;
+    logic [15:0]           keep;
+  } word_t;
+
+  wire enable = !m_valid || m_ready;
+  assign s_ready = enable;
+  wire take = s_valid && s_ready;
+
+  // --- where this word goes ---
+  logic started;
+  logic [ADDRESS_BITS-1:0] next_address;
+  logic [BYTES_BITS-1:0] next_left;
+  wire [ADDRESS_BITS-1:0] address = started ? next_address : s_address;
+  wire [BYTES_BITS-1:0] left = started ? next_left : s_bytes;  // this word included
+  wire [4:0] lanes = 5'd16 - 5'(address[3:0]);  // that a word here may fill
+  wire is_done = left <= BYTES_BITS'(lanes);
+  wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
+
+  word_t word;
+  always_comb begin
+    word.first = !started || address[CUT_BITS-1:0] == '0;
+    word.last = is_done || to_cut == PIECE_BITS'(lanes);
+    word.done = is_done;
+    word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
+    word.tag = s_tag;
+    word.data = s_data;
+    word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << address[3:0]);
+  end
+
+  always_ff @(posedge clk) begin
+    if (take) begin
+      started <= !is_done;
+      next_address <= address + ADDRESS_BITS'(lanes);
+      next_left <= left - BYTES_BITS'(lanes);
+    end
+    if (rst) started <= 1'b0;
+  end
+
+  // --- it waits for its translation ---
+  word_t waiting[3];
+  always_ff @(posedge clk) begin
+    if (enable) begin
+      waiting[0] <= word;
+      waiting[1] <= waiting[0];
+      waiting[2] <= waiting[1];
+    end
+  end
+
+  logic translated, fault, gpu;
+  logic [63:0] bus_address;
+  page_table #(
+      .REGIONS(REGIONS),
+      .ENTRIES(ENTRIES),
+      .OFFSET_BITS(OFFSET_BITS)
+  ) i_page_table (
+      .clk,
+      .rst,
+      .region_write,
+      .region_index,
+      .region_valid,
+      .region_page_shift,
+      .region_first,
+      .region_count,
+      .entry_write,
+      .entry_index,
+      .entry_data,
+      .enable,
+      .s_valid(take),
+      .s_is_write(1'b1),
+      .s_address(address),
+      .m_valid(translated),
+      .m_fault(fault),
+      .m_gpu(gpu),
+      .m_address(bus_address)
+  );
+
+  // --- out ---
+  logic fault_before;  // in an earlier request of this write
+  always_ff @(posedge clk) begin
+    done <= 1'b0;
+    if (enable) begin
+      m_valid <= translated && !fault;
+      m_first <= waiting[2].first;
+      m_last <= waiting[2].last;
+      m_gpu <= gpu;
+      m_address <= bus_address;
+      m_bytes <= waiting[2].bytes;
+      m_data <= waiting[2].data;
+      m_keep <= waiting[2].keep;
+      if (translated) begin
+        done <= waiting[2].done;
+        done_tag <= waiting[2].tag;
+        done_fault <= fault || fault_before;
+        fault_before <= !waiting[2].done && (fault || fault_before);
+      end
+    end
+    if (rst) begin
+      m_valid <= 1'b0;
+      done <= 1'b0;
+      fault_before <= 1'b0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  logic bus_held;
+  logic [127:0] bus_data;
+  always_ff @(posedge clk) begin
+    bus_held <= !rst && m_valid && !m_ready;
+    bus_data <= m_data;
+    if (!rst) begin
+      if (bus_held) a_stable : assert (m_valid && m_data == bus_data);
+      if (take && !started) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
+      if (m_valid && m_first) a_in_page : assert (m_address[11:0] + 13'(m_bytes) <= 13'd4096);
+    end
+  end
+`endif
+endmodule

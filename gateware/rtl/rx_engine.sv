@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving engine: UDP payloads in, memory requests out. rx_fifo gives each packet its fixed time, clop_writer its place, dma_write its bus address.
+//
+// Another writer of whole completions, such as the TX ring, shares the way to memory: it takes the pauses between packets.
+//
+// LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same. The
+// other words follow, two in a cycle, as soon as they have come.
+module rx_engine #(
+    parameter int CLOPS = 4,
+    parameter int BYTES_MAX = 9000,         // of a payload [B]
+    parameter int FIFO_WORDS = 2048,        // [16 B]
+    parameter int FIFO_PACKETS = 256,
+    parameter int PLAYOUT_CYCLES = 16,
+    parameter int PAYLOAD_BYTES_MAX = 256,  // of a memory request [B]
+    parameter int REGIONS = 8,
+    parameter int ENTRIES = 2048,
+    parameter int OFFSET_BITS = 40,
+    localparam int CLOP_BITS = CLOPS > 1 ? $clog2(CLOPS) : 1,
+    localparam int BYTES_BITS = $clog2(BYTES_MAX + 1),
+    localparam int ADDRESS_BITS = $clog2(REGIONS) + OFFSET_BITS
+) (
+    input logic clk,
+    input logic rst,
+
+    input logic [63:0] now_ns,
+    input logic [63:0] now_cycles,
+
+    // As of clop_writer.
+    input logic [CLOPS-1:0]                   cfg_enable,
+    input logic [CLOPS-1:0]                   cfg_flush,
+    input logic [CLOPS-1:0]                   cfg_footer,
+    input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_buffers,
+    input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_index,
+    input logic [CLOPS-1:0][31:0]             cfg_buffer_bytes,
+    input logic [CLOPS-1:0][16:0]             cfg_buffer_count,
+    input logic [CLOPS-1:0][15:0]             cfg_index_capacity,
+    input logic [CLOPS-1:0][15:0]             cfg_room_bytes,
+    input logic [CLOPS-1:0][31:0]             cfg_timeout_ns,
+    input logic [CLOPS-1:0][31:0]             cfg_consumed,
+    input logic [ADDRESS_BITS-1:0]            cfg_completions,
+    input logic [31:0]                        cfg_completion_mask,
+
+    // As of page_table.
+    input logic                       region_write,
+    input logic [$clog2(REGIONS)-1:0] region_index,
+    input logic                       region_valid,
+    input logic [                4:0] region_page_shift,
+    input logic [$clog2(ENTRIES)-1:0] region_first,
+    input logic [  $clog2(ENTRIES):0] region_count,
+    input logic                       entry_write,
+    input logic [$clog2(ENTRIES)-1:0] entry_index,
+    input logic [               63:0] entry_data,
+
+    // Payloads, as of rx_fifo; meta as of clop_writer, with the first word.
+    input logic [          63:0] s_axis_tdata,
+    input logic                  s_axis_tvalid,
+    input logic                  s_axis_tlast,
+    input logic                  s_axis_tuser,
+    input logic [BYTES_BITS-1:0] s_meta_bytes,
+    input logic [ CLOP_BITS-1:0] s_meta_clop,
+    input logic [          15:0] s_meta_source,
+    input logic [           7:0] s_meta_event_count,
+    input logic [          63:0] s_meta_arrival_ns,
+    input logic [          63:0] s_meta_start_cycle,
+    input logic [          63:0] s_meta_parsed_cycle,
+
+    // The other writer.
+    input  logic                    other_valid,
+    output logic                    other_ready,
+    input  logic                    other_last,
+    input  logic [ADDRESS_BITS-1:0] other_address,
+    input  logic [             6:0] other_bytes,
+    input  logic [           127:0] other_data,
+
+    // Memory requests, as of dma_write.
+    output logic                                   m_valid,
+    input  logic                                   m_ready,
+    output logic                                   m_first,
+    output logic                                   m_last,
+    output logic                                   m_gpu,
+    output logic [                           63:0] m_address,
+    output logic [$clog2(PAYLOAD_BYTES_MAX+1)-1:0] m_bytes,
+    output logic [                          127:0] m_data,
+    output logic [                           15:0] m_keep,
+
+    output logic [CLOPS-1:0]       clop_holds,
+    output logic [CLOPS-1:0]       clop_fault,
+    output logic [CLOPS-1:0][31:0] clop_handed_over,
+    output logic [31:0]            completions_written,
+
+    output logic count_stored,
+    output logic drop_overflow,
+    output logic drop_disabled,
+    output logic drop_too_long,
+    output logic drop_no_buffer,
+    output logic drop_bad,
+    output logic other_fault     // a write of the other writer was refused by the page table
+);
+  localparam int LATENCY_CYCLES = PLAYOUT_CYCLES + 6;
+  localparam int WRITE_BYTES_MAX = BYTES_MAX + 63;
+  localparam int WRITE_BITS = $clog2(WRITE_BYTES_MAX + 1);
+
+  typedef struct packed {
+    logic [CLOP_BITS-1:0] clop;
+    logic [15:0]          source;
+    logic [7:0]           event_count;
+    logic [63:0]          arrival_ns;
+    logic [63:0]          start_cycle;
+    logic [63:0]          parsed_cycle;
+  } meta_t;
+
+  meta_t meta_in, meta;
+  assign meta_in = '{s_meta_clop, s_meta_source, s_meta_event_count, s_meta_arrival_ns, s_meta_start_cycle, s_meta_parsed_cycle};
+
+  logic [127:0] packet_data;
+  logic packet_valid, packet_ready, packet_last, packet_bad;
+  logic [BYTES_BITS-1:0] packet_bytes;
+  logic soon, writer_idle;
+
+  rx_fifo #(
+      .WORDS(FIFO_WORDS),
+      .PACKETS(FIFO_PACKETS),
+      .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
+      .META_BITS($bits(meta_t)),
+      .BYTES_MAX(BYTES_MAX)
+  ) i_rx_fifo (
+      .clk,
+      .rst,
+      .s_axis_tdata,
+      .s_axis_tvalid,
+      .s_axis_tlast,
+      .s_axis_tuser,
+      .s_meta(meta_in),
+      .s_meta_bytes,
+      .m_axis_tdata(packet_data),
+      .m_axis_tvalid(packet_valid),
+      .m_axis_tready(packet_ready),
+      .m_axis_tlast(packet_last),
+      .m_axis_tuser(packet_bad),
+      .m_meta(meta),
+      .m_meta_bytes(packet_bytes),
+      .m_soon(soon),
+      .drop_overflow
+  );
+
+  logic packet_write_valid, packet_write_ready, packet_write_last;
+  logic [ADDRESS_BITS-1:0] packet_write_address, write_address;
+  logic [WRITE_BITS-1:0] packet_write_bytes, write_bytes;
+  logic [127:0] packet_write_data, write_data;
+  logic [CLOP_BITS-1:0] write_clop, write_tag, done_clop;
+  logic write_valid, write_ready, write_second;
+  logic done, done_fault, done_second;
+
+  clop_writer #(
+      .CLOPS(CLOPS),
+      .ADDRESS_BITS(ADDRESS_BITS),
+      .BYTES_MAX(BYTES_MAX)
+  ) i_clop_writer (
+      .clk,
+      .rst,
+      .now_ns,
+      .now_cycles,
+      .cfg_enable,
+      .cfg_flush,
+      .cfg_footer,
+      .cfg_buffers,
+      .cfg_index,
+      .cfg_buffer_bytes,
+      .cfg_buffer_count,
+      .cfg_index_capacity,
+      .cfg_room_bytes,
+      .cfg_timeout_ns,
+      .cfg_consumed,
+      .cfg_completions,
+      .cfg_completion_mask,
+      .s_axis_tdata(packet_data),
+      .s_axis_tvalid(packet_valid),
+      .s_axis_tready(packet_ready),
+      .s_axis_tlast(packet_last),
+      .s_axis_tuser(packet_bad),
+      .s_meta_bytes(packet_bytes),
+      .s_meta_clop(meta.clop),
+      .s_meta_source(meta.source),
+      .s_meta_event_count(meta.event_count),
+      .s_meta_arrival_ns(meta.arrival_ns),
+      .s_meta_start_cycle(meta.start_cycle),
+      .s_meta_parsed_cycle(meta.parsed_cycle),
+      .m_valid(packet_write_valid),
+      .m_ready(packet_write_ready),
+      .m_last(packet_write_last),
+      .m_address(packet_write_address),
+      .m_bytes(packet_write_bytes),
+      .m_data(packet_write_data),
+      .m_clop(write_clop),
+      .done_fault(done && done_fault && !done_second),
+      .done_clop,
+      .clop_holds,
+      .clop_fault,
+      .clop_handed_over,
+      .completions_written,
+      .idle(writer_idle),
+      .count_stored,
+      .drop_disabled,
+      .drop_too_long,
+      .drop_no_buffer,
+      .drop_bad
+  );
+
+  write_arbiter #(
+      .ADDRESS_BITS(ADDRESS_BITS),
+      .BYTES_BITS(WRITE_BITS),
+      .TAG_BITS(CLOP_BITS)
+  ) i_write_arbiter (
+      .clk,
+      .rst,
+      .clear(writer_idle && !soon),
+      .s0_valid(packet_write_valid),
+      .s0_ready(packet_write_ready),
+      .s0_last(packet_write_last),
+      .s0_address(packet_write_address),
+      .s0_bytes(packet_write_bytes),
+      .s0_data(packet_write_data),
+      .s0_tag(write_clop),
+      .s1_valid(other_valid),
+      .s1_ready(other_ready),
+      .s1_last(other_last),
+      .s1_address(other_address),
+      .s1_bytes(WRITE_BITS'(other_bytes)),
+      .s1_data(other_data),
+      .s1_tag('0),
+      .m_valid(write_valid),
+      .m_ready(write_ready),
+      .m_address(write_address),
+      .m_bytes(write_bytes),
+      .m_data(write_data),
+      .m_tag(write_tag),
+      .m_second(write_second)
+  );
+  assign other_fault = done && done_fault && done_second;
+
+  dma_write #(
+      .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX),
+      .WRITE_BYTES_MAX(WRITE_BYTES_MAX),
+      .REGIONS(REGIONS),
+      .ENTRIES(ENTRIES),
+      .OFFSET_BITS(OFFSET_BITS),
+      .TAG_BITS(CLOP_BITS + 1)
+  ) i_dma_write (
+      .clk,
+      .rst,
+      .region_write,
+      .region_index,
+      .region_valid,
+      .region_page_shift,
+      .region_first,
+      .region_count,
+      .entry_write,
+      .entry_index,
+      .entry_data,
+      .s_valid(write_valid),
+      .s_ready(write_ready),
+      .s_address(write_address),
+      .s_bytes(write_bytes),
+      .s_data(write_data),
+      .s_tag({write_second, write_tag}),
+      .done,
+      .done_fault,
+      .done_tag({done_second, done_clop}),
+      .m_valid,
+      .m_ready,
+      .m_first,
+      .m_last,
+      .m_gpu,
+      .m_address,
+      .m_bytes,
+      .m_data,
+      .m_keep
+  );
+
+endmodule

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors of the TX ring into packets and sent completions: the sending half of the NIC contract (include/nanet/contract.hpp), in logic.
+//
+// After the doorbell up to eight descriptors are read at once; each one's payload is read next, many under way, and goes on as a packet in the
+// order of the ring. When a packet has left, or could not be sent, its completion is written: kind packet_sent with the time, or error.
+//
+// Contract
+//   * cfg_doorbell is the number of descriptors rung since the start, modulo 2^32, at most the ring's size more than `consumed`.
+//   * A descriptor whose sequence is not its number + 1, or whose address is not a multiple of 16, or without bytes or with more than BYTES_MAX,
+//     or for a destination that there is not, is an error (count_refused); so is one whose payload cannot be read (count_unreadable).
+//   * consumed goes up with the completion, so a descriptor and its payload are the driver's again when it reads either.
+//   * The queue of completions has room for the ring's: that is the driver's duty.
+//   * If a descriptor cannot be read the ring stops (ring_fault) until cfg_enable is taken away. Whatever is disabled begins anew at 0; the driver
+//     leaves it so until nothing is under way (busy).
+module tx_ring #(
+    parameter int ADDRESS_BITS = 43,  // of a device address
+    parameter int BYTES_MAX = 9000,   // of a packet [B]
+    parameter int DESTINATIONS = 16,
+    localparam int BYTES_BITS = $clog2(BYTES_MAX + 1),
+    localparam int DESTINATION_BITS = $clog2(DESTINATIONS)
+) (
+    input logic clk,
+    input logic rst,
+    input logic [63:0] now_ns,
+
+    input logic                    cfg_enable,
+    input logic [ADDRESS_BITS-1:0] cfg_ring,             // multiple of 512
+    input logic [31:0]             cfg_ring_mask,        // entries, a power of two from 8, less 1
+    input logic [31:0]             cfg_doorbell,
+    input logic [ADDRESS_BITS-1:0] cfg_completions,
+    input logic [31:0]             cfg_completion_mask,  // entries, a power of two, less 1
+
+    // To dma_read, and what it brings.
+    output logic                    read_valid,
+    input  logic                    read_ready,
+    output logic [ADDRESS_BITS-1:0] read_address,
+    output logic [13:0]             read_bytes,
+    input  logic [127:0]            s_axis_tdata,
+    input  logic                    s_axis_tvalid,
+    output logic                    s_axis_tready,
+    input  logic                    s_axis_tlast,
+    input  logic                    s_axis_tuser,
+
+    // Packets, to tx_fifo; meta from the first word to the last.
+    output logic [127:0]                 m_axis_tdata,
+    output logic                         m_axis_tvalid,
+    input  logic                         m_axis_tready,
+    output logic                         m_axis_tlast,
+    output logic                         m_axis_tuser,
+    output logic [BYTES_BITS-1:0]        m_meta_bytes,
+    output logic [DESTINATION_BITS-1:0]  m_meta_destination,
+    output logic [63:0]                  m_meta_tag,
+
+    // What became of a packet: it left, or it was thrown away because it could not be read.
+    input  logic        gone_valid,
+    output logic        gone_ready,
+    input  logic        gone_bad,
+    input  logic [63:0] gone_tag,
+
+    // Completions, to dma_write: words of 16 bytes, four each.
+    output logic                    write_valid,
+    input  logic                    write_ready,
+    output logic [ADDRESS_BITS-1:0] write_address,
+    output logic [127:0]            write_data,
+    output logic                    write_last,
+
+    output logic [31:0] consumed,
+    output logic        busy,
+    output logic        ring_fault,
+    output logic        count_sent,
+    output logic        count_refused,
+    output logic        count_unreadable
+);
+  localparam int QUEUE = 32;  // descriptors that wait, and reads under way
+  localparam int QUEUE_BITS = $clog2(QUEUE);
+  localparam int BATCH = 8;  // descriptors of one read
+  localparam logic [7:0] KIND_PACKET_SENT = 8'd2, KIND_ERROR = 8'd3;
+
+  if (DESTINATIONS < 2 || DESTINATIONS > 65536) begin : g_check_destinations
+    $fatal(1, "DESTINATIONS must be 2 to 65536 (instance %m)");
+  end
+  if (BYTES_MAX > 16320) begin : g_check_bytes
+    $fatal(1, "BYTES_MAX must be at most 16320 (instance %m)");
+  end
+
+  typedef struct packed {
+    logic [ADDRESS_BITS-1:0]     address;
+    logic [BYTES_BITS-1:0]       bytes;
+    logic [DESTINATION_BITS-1:0] destination;
+    logic [63:0]                 tag;
+    logic                        good;
+  } descriptor_t;
+
+  // --- descriptors that were read and wait for their payload to be asked for ---
+  descriptor_t queue[QUEUE];
+  logic [QUEUE_BITS:0] queue_in, queue_out, queue_asked;  // asked: places taken, those of descriptors under way included
+  logic [31:0] asked, received;  // descriptors
+
+  // --- what comes next, in order ---
+  typedef enum logic [1:0] {DESCRIPTORS, PAYLOAD, REFUSED} kind_t;
+  typedef struct packed {
+    kind_t       kind;
+    descriptor_t descriptor;  // of a payload, or the one that is refused
+  } step_t;
+  step_t steps[QUEUE];
+  logic [QUEUE_BITS:0] steps_in, steps_out;
+  wire steps_free = steps_in - steps_out != (QUEUE_BITS + 1)'(QUEUE);
+
+  // What is disabled begins anew when everything that was begun is ended.
+  wire restart = !cfg_enable && !busy;
+
+  // --- ask: a payload first, its packet is older ---
+  descriptor_t head;
+  assign head = queue[queue_out[QUEUE_BITS-1:0]];
+  wire head_there = queue_in != queue_out;
+  wire wants_payload = head_there && head.good;
+  wire refuses = head_there && !head.good && steps_free;
+  wire [31:0] rung = cfg_doorbell - asked;
+  wire [3:0] to_batch_end = 4'(BATCH) - 4'(asked[2:0]);  // so a read stays within 512 B, and within the ring
+  wire [3:0] batch = rung < 32'(to_batch_end) ? rung[3:0] : to_batch_end;
+  wire [QUEUE_BITS:0] queue_free = (QUEUE_BITS + 1)'(QUEUE) - (queue_asked - queue_out);
+  wire wants_descriptors = cfg_enable && !ring_fault && rung != '0 && queue_free >= (QUEUE_BITS + 1)'(BATCH);
+  assign read_valid = steps_free && (head_there ? head.good : wants_descriptors);
+  assign read_address = wants_payload ? head.address : cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, 6'b0});
+  assign read_bytes = wants_payload ? 14'(head.bytes) : {4'b0, batch, 6'b0};
+  wire asks = read_valid && read_ready;
+
+  always_ff @(posedge clk) begin
+    if ((asks && wants_payload) || refuses) queue_out <= queue_out + 1'b1;
+    if (asks && !wants_payload) begin
+      asked <= asked + 32'(batch);
+      queue_asked <= queue_asked + (QUEUE_BITS + 1)'(batch);
+    end
+    if (asks || refuses) begin
+      steps[steps_in[QUEUE_BITS-1:0]] <= '{refuses ? REFUSED : wants_payload ? PAYLOAD : DESCRIPTORS, head};
+      steps_in <= steps_in + 1'b1;
+    end
+    if (rst || restart) begin
+      asked <= '0;
+      queue_asked <= '0;
+      queue_out <= '0;
+      steps_in <= '0;
+    end
+  end
+
+  // --- take what was read ---
+  step_t now_step;
+  assign now_step = steps[steps_out[QUEUE_BITS-1:0]];
+  wire step_there = steps_in != steps_out;
+  wire is_descriptors = step_there && now_step.kind == DESCRIPTORS;
+  wire is_payload = step_there && now_step.kind == PAYLOAD;
+  wire is_refused = step_there && now_step.kind == REFUSED;
+  assign s_axis_tready = is_descriptors || (is_payload && m_axis_tready);
+  assign m_axis_tvalid = (is_payload && s_axis_tvalid) || is_refused;
+  assign m_axis_tdata = s_axis_tdata;
+  assign m_axis_tlast = s_axis_tlast || is_refused;
+  assign m_axis_tuser = s_axis_tuser || is_refused;
+  assign m_meta_bytes = now_step.descriptor.bytes;
+  assign m_meta_destination = now_step.descriptor.destination;
+  assign m_meta_tag = now_step.descriptor.tag;
+  wire takes = s_axis_tvalid && s_axis_tready;
+  wire step_ends = is_refused ? m_axis_tready : takes && s_axis_tlast;
+
+  logic [1:0] word;  // of a descriptor
+  wire pushes = takes && is_descriptors && word == 2'd3 && !s_axis_tuser;
+  descriptor_t open;
+  always_ff @(posedge clk) begin
+    if (step_ends) steps_out <= steps_out + 1'b1;
+    if (takes && is_descriptors) begin
+      word <= word + 2'd1;
+      unique case (word)
+        2'd0: begin
+          open.address <= s_axis_tdata[ADDRESS_BITS-1:0];
+          open.bytes <= s_axis_tdata[64+:BYTES_BITS];
+          open.destination <= s_axis_tdata[96+:DESTINATION_BITS];
+          open.good <= s_axis_tdata[63:ADDRESS_BITS] == '0 && s_axis_tdata[3:0] == '0 && s_axis_tdata[95:64] != '0 &&
+                       s_axis_tdata[95:64] <= 32'(BYTES_MAX) && s_axis_tdata[127:96] < 32'(DESTINATIONS);
+        end
+        2'd1: open.tag <= s_axis_tdata[63:0];
+        2'd3: received <= received + 32'd1;
+        default: ;
+      endcase
+      if (s_axis_tuser) ring_fault <= 1'b1;
+    end
+    if (pushes) begin
+      queue[queue_in[QUEUE_BITS-1:0]] <= '{
+          open.address, open.bytes, open.destination, open.tag, open.good && s_axis_tdata[95:64] == received + 32'd1};
+      queue_in <= queue_in + 1'b1;
+    end
+    if (rst || restart) begin
+      steps_out <= '0;
+      word <= '0;
+      received <= '0;
+      queue_in <= '0;
+      ring_fault <= 1'b0;
+    end
+  end
+
+  // --- completions ---
+  logic [1:0] completion_word;
+  assign write_valid = gone_valid;
+  assign write_last = completion_word == 2'd3;
+  assign write_address = cfg_completions + ADDRESS_BITS'({consumed & cfg_completion_mask, 6'b0});
+  always_comb begin
+    unique case (completion_word)
+      2'd0: write_data = {gone_bad ? 64'd0 : now_ns, 64'd0};
+      2'd1: write_data = {64'd0, gone_tag};
+      2'd2: write_data = {72'd0, gone_bad ? KIND_ERROR : KIND_PACKET_SENT, 48'd0};
+      2'd3: write_data = {consumed + 32'd1, 96'd0};
+    endcase
+  end
+  wire writes = write_valid && write_ready;
+  assign gone_ready = writes && write_last;
+  always_ff @(posedge clk) begin
+    if (writes) completion_word <= completion_word + 2'd1;
+    if (gone_ready) consumed <= consumed + 32'd1;
+    count_sent <= gone_ready && !gone_bad;
+    count_refused <= is_refused && m_axis_tready;
+    count_unreadable <= is_payload && takes && s_axis_tlast && s_axis_tuser;
+    if (rst || restart) begin
+      completion_word <= '0;
+      consumed <= '0;
+    end
+  end
+
+  logic [31:0] taken;  // descriptors that became packets or were refused, less those that are gone
+  assign busy = step_there || head_there || taken != '0;
+  always_ff @(posedge clk) begin
+    taken <= taken + 32'(pushes) - 32'(gone_ready);
+    if (rst) taken <= '0;
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst && cfg_enable) begin
+      a_ring_aligned : assert (cfg_ring[8:0] == '0 && cfg_completions[3:0] == '0);
+      a_doorbell : assert (cfg_doorbell - consumed <= cfg_ring_mask + 32'd1);
+    end
+    if (!rst) a_queue : assert (queue_in - queue_out <= (QUEUE_BITS + 1)'(QUEUE));
+  end
+`endif
+endmodule

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rx_engine against a model of memory and a driver: every packet in its place or under a drop counter, nothing stray, latency always the same."""
+
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
+from nic_driver import (
+    ERROR,
+    FLUSH,
+    FULL,
+    GAP,
+    PAGE_SHIFTS,
+    TIMEOUT,
+    VALID,
+    ClopSettings,
+    Completion,
+    Driver,
+    Memory,
+    Packet,
+    Source,
+)
+
+COUNTERS = ["count_stored", "drop_overflow", "drop_disabled", "drop_too_long", "drop_no_buffer", "drop_bad"]
+LATENCY_CYCLES = 22  # LATENCY_CYCLES of the module
+
+
+class NicBench(Bench):
+    """The engine with its clocks, memory, driver and source. Bench counts from 0; a nanosecond here is a seventh of a cycle."""
+
+    def __init__(self, dut: Any, clops: list[ClopSettings], bus_pauses: float = 0.0, word_pauses: float = 0.0) -> None:
+        super().__init__(dut, COUNTERS, now=True)
+        self.rng = random_numbers()
+        bus_pause = pauses(self.rng, bus_pauses)
+        self.bus_stopped = False
+        self.memory = Memory(self, lambda: self.bus_stopped or bus_pause(), PARAMETERS.get("PAYLOAD_BYTES_MAX", 256))
+        self.driver = Driver(self, self.memory, clops, self.rng)
+        self.source = Source(self, pauses(self.rng, word_pauses))
+        self.seen: list[list[Completion]] = [[] for _ in clops]
+        cocotb.start_soon(self._tell_time())
+
+    async def _tell_time(self) -> None:
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            self.dut.now_ns.value = self.cycle * 7
+            await edge
+
+    async def begin(self) -> None:
+        self.dut.other_valid.value = 0
+        await self.reset()
+        await self.driver.set_up()
+
+    def collect(self, release: bool = True) -> int:
+        """Takes the completions that are there; returns how many."""
+        count = 0
+        while (found := self.driver.poll()) is not None:
+            self.seen[found.clop].append(found)
+            count += 1
+            if release:
+                self.driver.release(found.clop)
+        return count
+
+    async def settle(self) -> None:
+        await self.source.drain()
+        await self.wait(3000)  # a full FIFO
+        await self.driver.flush((1 << len(self.seen)) - 1)
+        await self.wait(600)
+        self.collect()
+        assert int(self.dut.clop_holds.value) == 0
+
+    def packets_of(self, clop: int) -> list[tuple[bytes, int]]:
+        return [packet for completion in self.seen[clop] for packet in completion.packets]
+
+    def random_packet(self, size: int, **fields: Any) -> Packet:
+        return Packet(self.rng.randbytes(size), source=self.rng.randrange(1 << 15), events=self.rng.randrange(1, 17), **fields)
+
+
+@cocotb.test
+async def every_packet_in_its_place_or_counted(dut: Any) -> None:
+    """Random sizes, pauses on both sides, three CLOPs with pages of three sizes, a driver that returns buffers late."""
+    clops = [
+        ClopSettings(buffer_bytes=4096, index_capacity=8, page_shift=PAGE_SHIFTS[0]),
+        ClopSettings(buffer_bytes=8192, room_bytes=1472, timeout_ns=7 * 500, page_shift=PAGE_SHIFTS[1], gpu=True),
+        ClopSettings(buffer_count=2, buffer_bytes=12288, index_capacity=16, footer=True, page_shift=PAGE_SHIFTS[2]),
+    ]
+    bench = NicBench(dut, clops, bus_pauses=0.2, word_pauses=0.1)
+    await bench.begin()
+    sent = []
+    for _ in range(150 if SHORT else 1500):
+        size = bench.rng.choice([1, 8, 15, 16, 17, 64, 255, 256, 257, 1168, 1472, bench.rng.randrange(1, 2000)])
+        packet = bench.random_packet(size, clop=bench.rng.randrange(3), gap=bench.rng.choice([8, 9, 20, 300]))
+        packet.bad = bench.rng.random() < 0.05
+        sent.append(bench.source.send(packet))
+    while not bench.source.idle:
+        await bench.wait(bench.rng.randrange(1, 1500))
+        bench.collect()
+    await bench.settle()
+    counts = bench.counts
+    assert sum(counts.values()) == len(sent), f"{counts} of {len(sent)}"
+    assert counts["drop_bad"] > 0
+    assert counts["count_stored"] > len(sent) // 4
+    for clop in range(3):
+        good = [packet for packet in sent if packet.clop == clop and not packet.bad]
+        came = bench.packets_of(clop)
+        left = iter((packet.data, packet.source) for packet in good)
+        assert all(packet in left for packet in came), "in order, as they were sent"
+        completions = bench.seen[clop]
+        # What is dropped behind the last packet is in no completion.
+        assert sum(c.lost for c in completions) <= counts["drop_no_buffer"]
+        assert all((c.lost > 0) == bool(c.status & GAP) for c in completions)
+    assert counts["count_stored"] == sum(len(bench.packets_of(clop)) for clop in range(3))
+
+
+@cocotb.test
+async def what_a_completion_says_of_its_packets(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(buffer_bytes=4096, room_bytes=1168), ClopSettings(timeout_ns=7 * 400)])
+    await bench.begin()
+    # Three packets of 1168 B fill a buffer so far that no other fits; the fourth is flushed.
+    padded = [bench.source.send(bench.random_packet(1168, gap=20)) for _ in range(4)]
+    lone = bench.source.send(bench.random_packet(100, clop=1, gap=20))
+    await bench.settle()
+    full, flushed = bench.seen[0]
+    assert (full.status, full.packet_count, full.stride) == (FULL, 3, 1168)
+    assert (full.first_ns, full.last_ns) == (padded[0].arrival_ns, padded[2].arrival_ns)
+    assert full.events == sum(packet.events for packet in padded[:3])
+    assert full.events_max == max(packet.events for packet in padded[:3])
+    assert (flushed.status, flushed.packet_count) == (FLUSH, 1)
+    (timed_out,) = bench.seen[1]
+    assert (timed_out.status, timed_out.packets) in ((TIMEOUT, [(lone.data, lone.source)]), (FLUSH, [(lone.data, lone.source)]))
+    bench.expect_counts(count_stored=5)
+
+
+@cocotb.test
+async def a_time_out_comes_by_itself_unless_the_consumer_is_behind(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(timeout_ns=7 * 400)])
+    await bench.begin()
+    for expected in (1, 2, 2):  # the third waits: the consumer holds two buffers
+        bench.source.send(bench.random_packet(100))
+        await bench.wait(1000)
+        bench.collect(release=False)
+        assert len(bench.seen[0]) == expected
+        assert all(completion.status == TIMEOUT for completion in bench.seen[0])
+    bench.driver.release(0)
+    await bench.wait(50)
+    bench.collect(release=False)
+    assert len(bench.seen[0]) == 3
+
+
+@cocotb.test
+async def no_free_buffer_drops_and_counts(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(buffer_count=2, buffer_bytes=4096, room_bytes=2048)])
+    await bench.begin()
+    sent = [bench.source.send(bench.random_packet(2048, gap=10)) for _ in range(7)]
+    await bench.source.drain()
+    await bench.wait(200)
+    bench.collect(release=False)
+    before = bench.memory.read(bench.driver.buffers[0].bus(0), 2048)
+    bench.expect_counts(count_stored=4, drop_no_buffer=3)
+    assert [data for data, _ in bench.packets_of(0)] == [packet.data for packet in sent[:4]]
+    assert bench.memory.read(bench.driver.buffers[0].bus(0), 2048) == before, "a buffer of the consumer stays as it was"
+    bench.driver.release(0, 2)
+    after = [bench.source.send(bench.random_packet(2048, gap=10)) for _ in range(2)]
+    await bench.settle()
+    last = bench.seen[0][-1]
+    assert last.lost == 3
+    assert last.status == FULL | GAP
+    assert [data for data, _ in last.packets] == [packet.data for packet in after]
+
+
+@cocotb.test
+async def bad_and_too_long_packets_leave_no_trace_but_a_count(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(buffer_bytes=4096)])
+    await bench.begin()
+    bench.source.send(bench.random_packet(900, bad=True))
+    good = bench.source.send(bench.random_packet(300, gap=10))
+    bench.source.send(bench.random_packet(4097, gap=10))
+    bench.source.send(bench.random_packet(64, gap=10, bad=True))
+    for announced in (17, 300, 1472):  # cut: the bus was promised more
+        bench.source.send(bench.random_packet(16, gap=10, bad=True, announced=announced))
+    await bench.settle()
+    bench.expect_counts(count_stored=1, drop_bad=5, drop_too_long=1)
+    (completion,) = bench.seen[0]
+    assert completion.packets == [(good.data, good.source)]
+    assert completion.status == FLUSH | ERROR
+    assert completion.lost == 0
+
+
+@cocotb.test
+async def a_page_that_may_not_be_written_stops_its_clop_alone(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(buffer_bytes=8192), ClopSettings(buffer_bytes=8192)])
+    await bench.begin()
+    region = bench.driver.buffers[0]
+    for entry in (region.pages[1], region.pages[1] | VALID):  # not there; there, and not writable
+        await bench.driver.write_entry(region.first_entry + 1, entry)
+        bench.source.send(bench.random_packet(4000, clop=0))
+        fault = bench.source.send(bench.random_packet(1000, clop=0, gap=10))  # reaches the second page
+        other = bench.source.send(bench.random_packet(1000, clop=1, gap=10))
+        bench.source.send(bench.random_packet(1000, clop=0, gap=100))
+        await bench.source.drain()
+        await bench.wait(200)
+        assert int(dut.clop_fault.value) == 0b01
+        assert not any(
+            write.data and write.data in fault.data and write.address >> 12 == region.pages[1] >> 12
+            for write in bench.memory.writes
+        )
+        await bench.driver.flush(0b10)
+        await bench.wait(100)
+        bench.collect()
+        assert bench.packets_of(1)[-1] == (other.data, other.source)
+        bench.driver.enable(0b10)
+        await bench.wait(1200)
+        assert int(dut.clop_fault.value) == 0
+        bench.driver.enable(0b11)
+        await bench.wait(4)
+    assert bench.counts["drop_disabled"] == 2
+    await bench.driver.write_entry(region.first_entry + 1, region.pages[1] | VALID | 0b100)
+    again = bench.source.send(bench.random_packet(6000, clop=0))
+    await bench.settle()
+    assert bench.packets_of(0)[-1] == (again.data, again.source)
+
+
+@cocotb.test
+async def a_bus_that_stands_still_fills_the_fifo_and_what_follows_is_whole(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(buffer_count=64, buffer_bytes=65536, index_capacity=512, room_bytes=1472, page_shift=16)])
+    await bench.begin()
+    bench.bus_stopped = True
+    sent = [bench.source.send(bench.random_packet(1472, gap=8)) for _ in range(40)]
+    await bench.source.drain()
+    bench.bus_stopped = False
+    await bench.wait(3000)
+    sent += [bench.source.send(bench.random_packet(1472, gap=8)) for _ in range(5)]
+    await bench.settle()
+    dropped = bench.counts["drop_overflow"]
+    assert dropped > 0
+    assert bench.counts["count_stored"] == len(sent) - dropped
+    came = [data for data, _ in bench.packets_of(0)]
+    assert came[-5:] == [packet.data for packet in sent[-5:]]
+    left = iter(packet.data for packet in sent)
+    assert all(data in left for data in came)
+
+
+@cocotb.test
+async def stamps_in_the_footer_are_those_of_the_bench(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings(footer=True)])
+    await bench.begin()
+    sent = [bench.source.send(bench.random_packet(size, gap=30)) for size in (18, 64, 500)]
+    await bench.settle()
+    payload_writes = {write.data[:16]: write for write in bench.memory.writes}
+    stamps = [footer for completion in bench.seen[0] for footer in completion.footers]
+    for packet, (start, parsed, begin, end) in zip(sent, stamps, strict=True):
+        assert (start, parsed) == (packet.start_cycle, packet.parsed_cycle)
+        first = payload_writes[packet.data[:16]]
+        assert begin == first.first_cycle - 5, "a cycle before clop_writer's first word, then four of dma_write"
+        last = max(write.last_cycle for write in bench.memory.writes if write.data and packet.data.endswith(write.data))
+        assert end == last - 4
+
+
+async def write_besides(bench: NicBench, address: int, gap: int) -> None:
+    """The other writer: completions of 64 bytes, one behind the other with `gap` cycles between."""
+    dut, edge = bench.dut, RisingEdge(bench.dut.clk)
+    while True:
+        for word in range(4):
+            dut.other_valid.value, dut.other_last.value = 1, int(word == 3)
+            dut.other_address.value, dut.other_bytes.value = address, 64
+            dut.other_data.value = word
+            await edge
+            while dut.other_ready.value == 0:
+                await edge
+        dut.other_valid.value = 0
+        for _ in range(gap):
+            await edge
+
+
+async def latencies(
+    dut: Any, sizes: list[int], packets: int, settings: ClopSettings, besides: int | None = None
+) -> dict[int, set[tuple[int, int]]]:
+    """By size: from first word to first write, and from last word to last write, of packets that come at line rate. besides: the gap of
+    another writer."""
+    bench = NicBench(dut, [settings])
+    await bench.begin()
+    if besides is not None:
+        scratch = await bench.driver.register(7, 4096, 12, 0)
+        cocotb.start_soon(write_besides(bench, scratch.address(), besides))
+    found: dict[int, set[tuple[int, int]]] = {}
+    for size in sizes:
+        words = -(-size // 8)
+        wire_bytes = max(64, size + 46) + 20
+        sent, due = [], 0.0
+        for _ in range(packets):
+            due += wire_bytes / 8
+            gap = round(due) - sum(words + packet.gap for packet in sent)
+            sent.append(bench.source.send(bench.random_packet(size, gap=gap - words)))
+        del bench.memory.writes[:]
+        while not bench.source.idle:
+            await bench.wait(50)
+            bench.collect()
+        await bench.settle()
+        region = {page >> 12 for page in bench.driver.buffers[0].pages}
+        payload = [write for write in bench.memory.writes if write.address >> 12 in region]
+        found[size] = set()
+        for packet in sent:
+            pieces: list[Any] = []
+            while sum(len(piece.data) for piece in pieces) < size:
+                pieces.append(payload.pop(0))
+            assert b"".join(piece.data for piece in pieces) == packet.data
+            found[size].add((pieces[0].first_cycle - packet.first_cycle, pieces[-1].last_cycle - packet.last_cycle))
+        assert not payload
+    assert bench.counts["count_stored"] == packets * len(sizes) == sum(bench.counts.values())
+    return found
+
+
+@cocotb.test
+async def another_writer_takes_the_pauses_only(dut: Any) -> None:
+    """Beside packets at line rate the other one writes without end: no packet is a cycle later for it, and it gets on."""
+    settings = ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=8)
+    for size, found in (await latencies(dut, [18, 64, 256, 1472], 20 if SHORT else 60, settings, besides=0)).items():
+        assert len(found) == 1, f"{size} B: {sorted(found)}"
+        assert next(iter(found))[0] == LATENCY_CYCLES
+
+
+@cocotb.test
+async def latency_is_the_same_at_line_rate_whatever_is_handed_over(dut: Any) -> None:
+    """Line rate at every size, a completion for each packet: the worst that can come between. Spread: zero cycles."""
+    sizes = [18, 64, 65, 256, 1472] if SHORT else [18, 19, 31, 32, 33, 64, 65, 128, 256, 257, 512, 1024, 1168, 1472, 8972]
+    settings = ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=1)
+    for size, found in (await latencies(dut, sizes, 20 if SHORT else 60, settings)).items():
+        assert len(found) == 1, f"{size} B: {sorted(found)}"
+        ((first, last),) = found
+        assert first == LATENCY_CYCLES, f"{size} B: {first} cycles to the first write"
+        assert last <= LATENCY_CYCLES, f"{size} B: {last} cycles from the last word to the last write"
+        dut._log.warning("%d B: first word %d cycles, last word %d cycles", size, first, last)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver needs of a NIC, whatever stands behind: registers, memory that the NIC may reach, and time that goes on.
+//
+// Thread rules: one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+
+namespace nanet::link::gateware {
+
+enum class Access : std::uint8_t { read, write };  // of the NIC
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::uint64_t read(std::uint32_t offset) = 0;
+  virtual void write(std::uint32_t offset, std::uint64_t value) = 0;
+
+  // Lets the NIC reach `memory`, which begins at a page and holds whole pages. Returns each page's address on the bus, a multiple of its size.
+  virtual std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) = 0;
+  virtual void unmap(std::span<const std::uint64_t> pages) = 0;
+
+  virtual void poll() = 0;  // lets time go on where it does not by itself
+};
+
+// The verilated NIC. Pages lie on its bus in an order of their own, with holes between them, so that an address which was not translated, or went
+// beyond its page, is a stray access.
+class SimDevice final : public Device {
+ public:
+  explicit SimDevice(nanet::gateware::Model& model) : model_(model) {}
+
+  std::uint64_t read(std::uint32_t offset) override { return model_.read(offset); }
+  void write(std::uint32_t offset, std::uint64_t value) override { model_.write(offset, value); }
+  std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override;
+  void unmap(std::span<const std::uint64_t> pages) override;
+  void poll() override { model_.step(); }
+
+ private:
+  nanet::gateware::Model& model_;
+  std::uint64_t next_ = 0x10'0000'0000;
+};
+
+}  // namespace nanet::link::gateware

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole trigger on the simulated NIC: emulated boards send to it, and its answers are those of the link over plain sockets."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, run
+from nanet import _core, emulate
+from nanet.config_errors import ConfigError
+from nanet.engine_process import EngineProcess
+from test_replay import answers_of
+
+EVENTS = 1600
+SLOW = {"events_total": EVENTS, "rate_events_per_s": 1600.0}  # a hundred packets a second: the NIC is simulated cycle by cycle
+
+
+def is_built(port: int) -> bool:
+    """Whether this build has the link; else what it says is checked, and that the tests did not run is said aloud."""
+    if _core.build_info()["back_ends"]["gateware"]:
+        return True
+    config = engine_config(port, None, link={"endpoint": f"gateware://127.0.0.1:{port}"})
+    with pytest.raises(ConfigError, match=r"libnanet_link_gateware\.so is neither in"), EngineProcess(config):
+        pass
+    warnings.warn("NOT RUN: the trigger on the simulated NIC: nanet was built without gateware", stacklevel=2)
+    return False
+
+
+def test_every_event_is_answered_by_way_of_the_nic() -> None:
+    port, answers = free_ports()
+    if not is_built(port):
+        return
+    plain = engine_config(port, answers, link={"endpoint": f"gateware://127.0.0.1:{port}"})
+    assert plain.answers is not None
+    config = plain.model_copy(update={"answers": plain.answers.model_copy(update={"via": "boards"})})
+    emulated, engine = run(config, emulator_config(port, answers, **SLOW))
+    check_packet_books(emulated, engine)
+    check_event_books(emulated, engine)
+    assert (emulated["sent"], emulated["lost"]) == (EVENTS, 0)
+    assert engine["links"][0]["path"].startswith("simulated NIC")
+    assert engine["links"][0]["stats"]["tx_packets"] > 0
+
+
+def test_answers_are_those_of_plain_sockets() -> None:
+    (port,) = free_ports(1)
+    if not is_built(port):
+        return
+
+    def live(port: int) -> dict[str, Any]:
+        return emulate.run(emulator_config(port, None, **SLOW))
+
+    expected, _, _ = answers_of({}, 1, live)
+
+    def changes(port: int) -> dict[str, Any]:
+        return {"link": {"endpoint": f"gateware://127.0.0.1:{port}"}}
+
+    found, engine, _ = answers_of(changes(port), 1, lambda _: live(port))
+    assert len(expected) == EVENTS
+    assert np.array_equal(found, expected)
+    assert engine["losses"] == {}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link through the simulated NIC: over a wire made of memory, and in a whole engine beside the link over plain sockets.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "../engine/sockets.hpp"
+#include "../engine/support.hpp"
+#include "link/gateware/gateware_link.hpp"
+#include "nanet/engine/engine.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link::gateware {
+namespace {
+
+using engine::test::Bytes;
+using engine::test::MemoryLink;
+
+Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
+  Bytes bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct LinkTest : ::testing::Test {
+  GatewareLink make(GatewareConfig config = {}) {
+    auto own = std::make_unique<MemoryLink>();
+    wire = own.get();
+    wire->room_bytes = 1 << 16;
+    return {std::move(own), config};
+  }
+  MemoryLink* wire = nullptr;
+};
+
+TEST_F(LinkTest, GivesWhatCameFromTheWireInOrderAndKnowsTheSenders) {
+  GatewareLink link = make();
+  std::mt19937_64 random(1);
+  std::vector<Bytes> sent;
+  std::vector<std::uint32_t> senders;
+  for (int k = 0; k < 300; ++k) {
+    sent.push_back(random_bytes(random, 1 + random() % 1472));
+    senders.push_back(0x0A00'0100 + static_cast<std::uint32_t>(random() % 20));
+    wire->incoming.push_back({.payload = sent.back(), .from = senders.back()});
+  }
+  std::vector<Bytes> found;
+  Bytes room(4096);  // less than a buffer of the NIC: it is handed on in several calls
+  std::vector<RxPacket> packets(7);
+  std::size_t known = 0;
+  for (int call = 0; call < 100'000 && found.size() < sent.size(); ++call) {
+    const RxBatch batch = link.receive(room, packets, 0);
+    for (std::uint32_t p = 0; p < batch.packet_count; ++p) {
+      const auto payload = std::span(room).subspan(packets[p].offset, packets[p].bytes);
+      if (packets[p].peer_address != 0) {
+        EXPECT_EQ(packets[p].peer_address, senders[found.size()]);
+        ++known;
+      }
+      found.emplace_back(payload.begin(), payload.end());
+    }
+  }
+  EXPECT_TRUE(found == sent) << found.size() << " payloads, not " << sent.size();
+  EXPECT_GT(known, 150u);  // 15 of 20 senders have an entry of the match table
+  EXPECT_LT(known, 300u);
+  const LinkStats stats = link.stats();
+  EXPECT_EQ(stats.rx_packets, 300u);
+  EXPECT_EQ(stats.rx_kernel_dropped + stats.rx_foreign + stats.rx_malformed + stats.rx_truncated, 0u);
+  EXPECT_EQ(link.stray_count(), 0u);
+}
+
+TEST_F(LinkTest, CountsWhatNoNicWouldTake) {
+  GatewareLink link = make();
+  wire->incoming.push_back({.payload = {}});
+  wire->incoming.push_back({.payload = Bytes(9500)});
+  wire->incoming.push_back({.payload = Bytes(10, std::byte{3})});
+  Bytes room(4096);
+  std::vector<RxPacket> packets(4);
+  std::uint32_t found = 0;
+  for (int call = 0; call < 100 && found == 0; ++call) found = link.receive(room, packets, 0).packet_count;
+  EXPECT_EQ(found, 1u);
+  EXPECT_EQ(packets[0].bytes, 10);
+  EXPECT_EQ(link.stats().rx_malformed, 1u);
+  EXPECT_EQ(link.stats().rx_truncated, 1u);
+}
+
+TEST_F(LinkTest, SendsByWayOfTheNic) {
+  GatewareConfig config;
+  for (std::uint16_t k = 0; k < 3; ++k) config.destinations.push_back({"udp", 0x0A00'0002, static_cast<std::uint16_t>(5000 + k)});
+  GatewareLink link = make(config);
+  std::mt19937_64 random(2);
+  std::vector<Bytes> payloads;
+  for (int k = 0; k < 100; ++k) payloads.push_back(random_bytes(random, 1 + random() % 1472));
+  std::vector<TxPacket> packets;
+  for (const Bytes& payload : payloads) packets.push_back({payload.data(), static_cast<std::uint32_t>(payload.size()), 1});
+  packets.push_back({payloads[0].data(), 0, 1});
+  packets.push_back({payloads[0].data(), 10, 3});
+  link.send(packets, 0);
+  EXPECT_TRUE(wire->outgoing == payloads) << wire->outgoing.size() << " payloads";
+  EXPECT_EQ(link.stats().tx_dropped, 2u);
+  EXPECT_EQ(link.stray_count(), 0u);
+}
+
+TEST_F(LinkTest, RefusesWhatTheNicCannotDo) {
+  EXPECT_THROW(make({.packet_bytes_max = 9000}), SetupError);
+  EXPECT_THROW(make({.destinations = std::vector<Endpoint>(17)}), SetupError);
+}
+
+// Answers of an engine, packet by packet, to the same packets of events.
+std::vector<Bytes> answers_by(const std::string& scheme, const std::vector<Bytes>& packets) {
+  engine::test::PlainSocket l0tp;
+  engine::test::PlainSocket board;
+  const std::uint16_t port = engine::test::free_port();
+  engine::EngineConfig config = engine::test::config_for(port, l0tp.port(), engine::Topology::run_to_completion);
+  config.links[0].endpoint = scheme + "://127.0.0.1:" + std::to_string(port);
+  config.answers->via = "boards";  // so that they leave by the NIC too
+  engine::Engine engine(config);
+  engine.start();
+  std::vector<Bytes> answers;
+  Bytes room(2048);
+  for (const Bytes& packet : packets) {
+    board.send(port, packet);
+    const std::size_t bytes = l0tp.receive(room, 20'000);
+    EXPECT_GT(bytes, 0u) << scheme;
+    answers.emplace_back(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(bytes));
+    EXPECT_EQ(l0tp.from_port(), port);
+  }
+  engine.stop();
+  EXPECT_EQ(engine.total(flow::Counter::packets_accepted), packets.size());
+  if (scheme == "gateware") {
+    EXPECT_EQ(engine.inputs().front().link->path().substr(0, 13), "simulated NIC");
+  }
+  return answers;
+}
+
+TEST(GatewareEngine, AnswersAreThoseOfPlainSocketsBitForBit) {
+  const auto events = engine::test::make_events(16 * 40, 21);
+  std::vector<Bytes> packets;
+  for (std::uint32_t p = 0; p < 40; ++p) packets.push_back(engine::test::make_packet(std::span(events).subspan(16 * p, 16), p));
+  const std::vector<Bytes> by_sockets = answers_by("udp", packets);
+  EXPECT_TRUE(answers_by("gateware", packets) == by_sockets);
+}
+
+}  // namespace
+}  // namespace nanet::link::gateware
