@@ -318,7 +318,7 @@ class Driver:
         found = Completion(*values)
         if found.sequence != (self.completions + 1) & 0xFFFFFFFF:
             return None
-        assert fields[8] == 0 and fields[9] == 0, "reserved bytes"
+        assert fields[8:10] == (0, 0), "reserved bytes"
         self.completions += 1
         clop = self.clops[found.clop]
         assert found.kind == 1
@@ -335,7 +335,8 @@ class Driver:
         end = 0
         strided = True
         for number, (at, size, source) in enumerate(PACKET_REF.iter_unpack(refs)):
-            assert at == end and at % 16 == 0, "packets lie one behind the other"
+            assert at == end, "packets lie one behind the other"
+            assert at % 16 == 0
             payload = self.read_buffer(found.clop, found.buffer, at, size)
             found.packets.append((payload, source))
             end = at + (size + 15) // 16 * 16
