@@ -105,7 +105,8 @@ Path Connection::State::path() const {
 }
 
 std::string Path::gpudirect() const {
-  if (!is_device || !probe || !probe->is_zero_copy()) return "none";
+  if (is_device && !probe) return "not known";
+  if (!is_device || !probe->is_zero_copy()) return "none";
   return names_rdma(probe->text) ? "GPUDirect RDMA" : "peer to peer (cuda_ipc)";
 }
 
@@ -128,7 +129,7 @@ const char* not_given(const Path& path, Require require) {
       if (has_probe) return path.probe->is_one_sided() && names_rdma(path.probe->text) ? "" : "RDMA";
       return !path.is_mapped && path.sided == Path::Sided::one_sided ? "" : "RDMA";
     case Require::zero_copy: return has_probe && path.probe->is_zero_copy() ? "" : "without a copy";
-    case Require::gpudirect: return path.gpudirect() != "none" ? "" : "GPUDirect";
+    case Require::gpudirect: return has_probe && path.gpudirect() != "none" ? "" : "GPUDirect";
   }
   return "known";
 }

@@ -94,7 +94,8 @@ ucs_status_ptr_t Connection::State::post_move(Way::Operation operation, std::uin
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.memory_type = local.is_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
   FirstOfClass& first = first_of(operation, local);
-  const bool is_asked = !first.is_known && worker->context()->tells_ways();
+  // Where a GPU's memory takes part, UCX (1.22) ends the process when asked.
+  const bool is_asked = !first.is_known && worker->context()->tells_ways() && !local.is_device && !is_device;
   if (is_asked) param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // what is done at once cannot be asked
   has_posted_moves = true;
   const ucs_status_ptr_t request = operation == Way::Operation::put
