@@ -87,6 +87,7 @@ ProcessorBase::ProcessorBase(const EventProcessorConfig& config, ContractMemory 
     using Kernels = FinderKernels<decltype(kind)::value>;
     return config_.merge ? Kernels::merge_runtimes() : Kernels::runtimes();
   });
+  if (std::ranges::any_of(memory_.payloads, &flow::PayloadMemory::in_place)) kernels_.persistent = kernels_.persistent_in_place;
   for (const void* kernel : {kernels_.persistent, kernels_.item}) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernels_.shared_bytes)),
           "cudaFuncSetAttribute", "choose another finder: this one needs more shared memory than the GPU has");

@@ -73,20 +73,21 @@ __device__ inline void clear_books(ChunkMemory& m) {
   for (std::uint32_t i = threadIdx.x; i < std::size(m.spectra); i += threads) m.spectra[i] = 0;
 }
 
-// Whether the buffer holds a PlacedPacket for each packet.
+// Whether the buffer holds a PlacedPacket for each packet. `in_place`, here and below: it might; a resident kernel without such buffers is compiled without.
+template <bool in_place>
 __device__ inline bool is_in_place(const Work& work, const Item& item) {
-  return item.word.stride_bytes == 0 && work.clops[item.word.clop].in_place;
+  return in_place && item.word.stride_bytes == 0 && work.clops[item.word.clop].in_place;
 }
 
 // Packets first .. first + count - 1 into m.staged, payloads at multiples of 8. Loads of 16 bytes, as many as there are threads at a time: that is what
 // makes reading the host's memory fast.
-template <std::uint32_t threads>
+template <std::uint32_t threads, bool in_place>
 __device__ inline void stage_packets(const Work& work, const Item& item, std::uint32_t first, std::uint32_t count, ChunkMemory& m) {
   const std::uint32_t stride = item.word.stride_bytes;
   if (stride == 0) {
     const DeviceClop& clop = work.clops[item.word.clop];
     const PacketRef* const index = clop.index + std::uint64_t{item.word.buffer_index} * clop.index_capacity;
-    if (clop.in_place) {
+    if (is_in_place<in_place>(work, item)) {
       stage_placed<threads>(item.buffer, index, clop.payload_to_device, first, count, m.refs, m.staged, m.placed);
       return;
     }
@@ -327,7 +328,7 @@ struct BlockMemory {
 };
 
 // Chunks rank, rank + ranks, ... of a buffer.
-template <rich::FinderKind kind>
+template <rich::FinderKind kind, bool in_place>
 __device__ inline void work_on_chunks(const rich::FinderConfig& config, const DeviceTables& tables, const Work& work,
                                       const Item& item, std::uint32_t rank, std::uint32_t ranks, BlockMemory<kind>& memory) {
   constexpr std::uint32_t kThreads = TeamFinder<kind>::kThreads;
@@ -338,10 +339,10 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
   for (std::uint32_t chunk = rank; chunk < plan.chunks; chunk += ranks) {
     const std::uint32_t first = chunk * plan.packets;
     const std::uint32_t count = min(plan.packets, item.word.packet_count - first);
-    stage_packets<kThreads>(work, item, first, count, m);
+    stage_packets<kThreads, in_place>(work, item, first, count, m);
     if (threadIdx.x == 0) m.sampling = samples_taken < rich::kSamples;
     __syncthreads();
-    if (is_in_place(work, item)) check_placed<kThreads>(count, m.staged, m.placed);
+    if (is_in_place<in_place>(work, item)) check_placed<kThreads>(count, m.staged, m.placed);
     const ChunkEvents events = look_at_packets(item, first, count, m);
     if (!events.all_padded) {
       list_events<kThreads>(count, m);
@@ -361,6 +362,7 @@ __device__ inline void work_on_chunks(const rich::FinderConfig& config, const De
 }
 
 // Gives the answers away and the buffer back. One thread calls it, when all chunks are done; buffers go in order.
+template <bool in_place>
 __device__ inline void finish_item(const Work& work, const Item& item, Group& group) {
   Order& order = *work.order;
   if (work.group_count > 1) {
@@ -373,7 +375,7 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   const std::uint64_t released = ++order.released[item.word.clop];
   work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
-  if (work.bodies != nullptr)
+  if (in_place && work.bodies != nullptr)
     work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};
   group.arrived = 0;
   fence_sys();  // who sees that the buffer is back sees the doorbell too
@@ -384,14 +386,15 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
 }
 
 // After its chunks each block says so; the last one finishes the buffer. The first warp calls it, which wrote the answers.
+template <bool in_place>
 __device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks) {
   if (threadIdx.x != 0) return;
   fence_sys();  // answers and descriptors are in the host's memory before anybody hears of it
-  if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item(work, item, group);
+  if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item<in_place>(work, item, group);
 }
 
 // The block's books go to the GPU's, when the answers have left: nobody waits for that.
-template <std::uint32_t threads>
+template <std::uint32_t threads, bool in_place>
 __device__ inline void give_books(const Work& work, ChunkMemory& m) {
   __syncthreads();
   const auto add = [](std::uint64_t* to, std::uint32_t n) {
@@ -408,7 +411,7 @@ __device__ inline void give_books(const Work& work, ChunkMemory& m) {
     add(&work.totals->electrons, m.sums.electrons);
     add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
     m.sums = {};
-    if (work.bodies != nullptr) {
+    if (in_place && work.bodies != nullptr) {
       add(&work.bodies->packets_bad, m.placed.bad_packets);
       add(&work.bodies->events_bad, m.placed.bad_events);
       m.placed.bad_packets = m.placed.bad_events = 0;

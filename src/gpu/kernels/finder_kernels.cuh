@@ -15,14 +15,14 @@ namespace nanet::gpu {
 
 template <rich::FinderKind kind>
 RuntimeKernels FinderKernels<kind>::runtimes() {
-  return {reinterpret_cast<const void*>(&run_persistent<kind>), reinterpret_cast<const void*>(&run_item<kind>),
-          TeamFinder<kind>::kThreads, sizeof(BlockMemory<kind>)};
+  return {reinterpret_cast<const void*>(&run_persistent<kind, false>), reinterpret_cast<const void*>(&run_persistent<kind, true>),
+          reinterpret_cast<const void*>(&run_item<kind>), TeamFinder<kind>::kThreads, sizeof(BlockMemory<kind>)};
 }
 
 template <rich::FinderKind kind>
 RuntimeKernels FinderKernels<kind>::merge_runtimes() {
-  return {reinterpret_cast<const void*>(&run_merge_persistent<kind>), reinterpret_cast<const void*>(&run_merge_round<kind>),
-          TeamFinder<kind>::kThreads, sizeof(MergeMemory<kind>)};
+  return {reinterpret_cast<const void*>(&run_merge_persistent<kind>), reinterpret_cast<const void*>(&run_merge_persistent<kind>),
+          reinterpret_cast<const void*>(&run_merge_round<kind>), TeamFinder<kind>::kThreads, sizeof(MergeMemory<kind>)};
 }
 
 }  // namespace nanet::gpu

@@ -159,7 +159,7 @@ __device__ inline void stage_parts(const Member& me, const Item& item, std::uint
   const bool strided = item.word.stride_bytes != 0;  // then nothing else needs the index, and it comes with the packets
   std::uint64_t ref = 0;
   if (strided && threadIdx.x < count) ref = load_relaxed_sys(reinterpret_cast<const std::uint64_t*>(index + threadIdx.x));
-  stage_packets<threads>(me.work, item, first, count, m);
+  stage_packets<threads, true>(me.work, item, first, count, m);
   if (threadIdx.x >= count) return;
   const std::uint32_t source = strided ? static_cast<std::uint32_t>(ref >> 48) : m.refs[threadIdx.x].source;
   me.shared.part_source[threadIdx.x] = me.merge.first_source[item.word.clop] + (source & PacketRef::source_mask);
@@ -202,7 +202,7 @@ __device__ inline void add_packets(const Member& me, const Item& item, std::uint
       __syncthreads();
     }
     staged = false;
-    if (is_in_place(me.work, item)) check_placed<threads>(count, m.staged, m.placed);
+    if (is_in_place<true>(me.work, item)) check_placed<threads>(count, m.staged, m.placed);
     if (threadIdx.x < count) sources |= 1u << me.shared.part_source[threadIdx.x];
     const ChunkEvents events = look_at_packets(item, first, count, m);
     if (!events.all_padded) {
@@ -505,7 +505,7 @@ __device__ inline bool work_on_round(const rich::FinderConfig& config, const Dev
     begin = end;
   }
   if (threadIdx.x < 32) leave(me, tx_first, has_answers);
-  give_books<kThreads>(work, m);
+  give_books<kThreads, true>(work, m);
   return true;
 }
 

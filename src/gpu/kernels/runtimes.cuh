@@ -136,7 +136,7 @@ __device__ inline Next wait_for_relay(const Group& group, std::uint64_t known) {
   }
 }
 
-template <rich::FinderKind kind>
+template <rich::FinderKind kind, bool in_place>
 __global__ void __launch_bounds__(TeamFinder<kind>::kThreads, 1)
     run_persistent(const __grid_constant__ rich::FinderConfig config, const DeviceTables tables, const __grid_constant__ Work work) {
   extern __shared__ __align__(128) unsigned char dynamic[];
@@ -169,9 +169,9 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads, 1)
     if (rank == 0 && work.group_count > 1 && threadIdx.x == 0) pass_turn(work, number, leader.tx_next);
     const std::uint32_t ranks = min(work.group_blocks, chunks);
     if (rank < ranks) {
-      work_on_chunks<kind>(config, near, work, item, rank, ranks, memory);
-      arrive(work, item, group, ranks);
-      give_books<kThreads>(work, memory.chunk);
+      work_on_chunks<kind, in_place>(config, near, work, item, rank, ranks, memory);
+      arrive<in_place>(work, item, group, ranks);
+      give_books<kThreads, in_place>(work, memory.chunk);
     }
     __syncthreads();  // before `next` is written again
   }
@@ -189,9 +189,9 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads, 1)
   clear_books<kThreads>(memory.chunk);
   const DeviceTables near = memory.tables.load(config, tables, kThreads);
   __syncthreads();
-  work_on_chunks<kind>(config, near, work, item, blockIdx.x, gridDim.x, memory);
-  arrive(work, item, group, gridDim.x);
-  give_books<kThreads>(work, memory.chunk);
+  work_on_chunks<kind, true>(config, near, work, item, blockIdx.x, gridDim.x, memory);
+  arrive<true>(work, item, group, gridDim.x);
+  give_books<kThreads, true>(work, memory.chunk);
 }
 
 }  // namespace nanet::gpu
