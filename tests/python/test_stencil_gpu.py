@@ -166,3 +166,12 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "9 x 11 fp64, 3 sweeps, 8 a pass, GPU 0, resident\n" in done.output
     assert json.loads((tmp_path / "a.json").read_text())["device"] == "gpu"
+
+
+@pytest.mark.parametrize("option", [["--until", "1e-6"], ["--checkpoint", "a.h5"], ["--ranks", "2"], ["--no-pin"]])
+def test_what_only_the_cores_have_is_refused(option: list[str]) -> None:
+    done = CliRunner().invoke(app, ["stencil", "--device", "gpu", "--size", "9x11", *option])
+    assert done.exit_code != 0
+    assert str(done.exception).endswith(
+        f"beside --device gpu (only the cores' way has that) leave {option[0].replace('--no-pin', '--pin')} out"
+    )

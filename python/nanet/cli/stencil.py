@@ -36,7 +36,15 @@ class Device(StrEnum):
     GPU = "gpu"
 
 
+# What the GPUs' way does not have, by parameter.
+ONLY_ON_CPU = (
+    "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "timeout_s",
+    "checkpoint", "checkpoint_every", "restart", "plot", "progress",
+)  # fmt: skip
+
+
 def stencil(
+    context: typer.Context,
     size: Annotated[str, typer.Option("--size", metavar="N|ROWSxCOLUMNS", help="Cells of the field, boundary included.")] = "8192",
     dtype: Annotated[
         Dtype | None, typer.Option("--dtype", help="Type of a cell; by default fp64, or fp32 for a tile that is moved.")
@@ -121,6 +129,7 @@ def stencil(
     if device is Device.GPU:
         from nanet import stencil_gpu
 
+        _refuse_given(context, ONLY_ON_CPU, "--device gpu")
         asked = stencil_gpu.GpuStencilOptions(
             *sweeping.shape_of(size), (dtype or Dtype.FP32).value, sweeps or 1000, sweeps_per_pass or 8, norm_every,
             stencil_gpu.gpus_of(gpus), mode.value,
@@ -150,6 +159,16 @@ def stencil(
         return  # rank 0 says it
     results.write_json(json_file, found)
     _say_swept(found, options)
+
+
+def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str) -> None:
+    from nanet import SetupError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+            option = parameter.opts[0]
+            raise SetupError(f"{option} beside {beside} (only the cores' way has that) leave {option} out")
 
 
 def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
