@@ -58,6 +58,10 @@ VARIANTS = (
         {"interface": "engine0", "xdp": {"attach": "driver"} | XDP},
     ),
     Variant(
+        "xdp-in-place", "as xdp, payloads stay in their frames", "xdp",
+        {"interface": "engine0", "xdp": {"attach": "driver", "payloads": "in_place"} | XDP},
+    ),
+    Variant(
         "xdp-generic", "AF_XDP, program behind the driver, the kernel copies", "xdp",
         {"interface": "engine0", "xdp": {"attach": "generic"} | XDP},
     ),
