@@ -16,6 +16,7 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 CLOCK_PS = 6400  # 156.25 MHz
+CYCLE_NS = 7  # of the clock that `now_ns` shows here: any whole number does
 SHORT = os.environ.get("GATEWARE_SHORT") == "1"
 PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{}"))
 
@@ -48,14 +49,15 @@ def never() -> bool:
 class Bench:
     """Clock and reset of a module with `clk` and `rst`, the cycle number, and a count of each counter's pulses.
 
-    counters: names of one-bit outputs; now: drive `now_cycles` with the number of the cycle. `cycle` is the number of clock edges since the clock began; inputs that are set
+    counters: names of one-bit outputs; now: drive `now_cycles` with the number of the cycle; now_ns: `now_ns` with CYCLE_NS times that. `cycle` is the number of clock edges since the clock began; inputs that are set
     from a coroutine at edge n are seen by the module in cycle n + 1.
     """
 
-    def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False) -> None:
+    def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False, now_ns: bool = False) -> None:
         self.dut = dut
         self.counts = dict.fromkeys(counters, 0)
         self.now = now
+        self.now_ns = now_ns
         self.started_ps = get_sim_time("step")
         cocotb.start_soon(Clock(dut.clk, CLOCK_PS, unit="ps").start())
         cocotb.start_soon(self._watch())
@@ -91,6 +93,8 @@ class Bench:
             await edge
             if self.now:
                 self.dut.now_cycles.value = self.cycle + 1
+            if self.now_ns:
+                self.dut.now_ns.value = self.cycle * CYCLE_NS
             for name, signal in signals:
                 if signal.value == 1:
                     self.counts[name] += 1

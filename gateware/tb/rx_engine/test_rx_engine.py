@@ -30,7 +30,7 @@ class NicBench(Bench):
     """The engine with its clocks, memory, driver and source. Bench counts from 0; a nanosecond here is a seventh of a cycle."""
 
     def __init__(self, dut: Any, clops: list[ClopSettings], bus_pauses: float = 0.0, word_pauses: float = 0.0) -> None:
-        super().__init__(dut, COUNTERS, now=True)
+        super().__init__(dut, COUNTERS, now=True, now_ns=True)
         self.rng = random_numbers()
         bus_pause = pauses(self.rng, bus_pauses)
         self.bus_stopped = False
@@ -38,13 +38,6 @@ class NicBench(Bench):
         self.driver = Driver(self, self.memory, clops, self.rng)
         self.source = Source(self, pauses(self.rng, word_pauses))
         self.seen: list[list[Completion]] = [[] for _ in clops]
-        cocotb.start_soon(self._tell_time())
-
-    async def _tell_time(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            self.dut.now_ns.value = self.cycle * 7
-            await edge
 
     async def begin(self) -> None:
         self.dut.other_valid.value = 0

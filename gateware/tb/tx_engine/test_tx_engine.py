@@ -95,7 +95,7 @@ class TxBench(Bench):
     sent_entries = 128
 
     def __init__(self, dut: Any, latency: tuple[int, int] = (60, 200), bus_pauses: float = 0.0, out_pauses: float = 0.0) -> None:
-        super().__init__(dut, COUNTERS)
+        super().__init__(dut, COUNTERS, now_ns=True)
         self.rng = random_numbers()
         self.bus = Bus(self, latency, pauses(self.rng, bus_pauses))
         self.out = Scoreboard("packets")
@@ -107,13 +107,6 @@ class TxBench(Bench):
         self.rung = 0
         self.expected: list[tuple[int, int]] = []  # kind, tag of each completion
         self.pages: dict[int, tuple[bytearray, int]] = {}
-        cocotb.start_soon(self._tell_time())
-
-    async def _tell_time(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            self.dut.now_ns.value = self.cycle * 7
-            await edge
 
     def take(self, packet: Packet) -> None:
         assert len(packet.data) == packet.meta["m_meta_bytes"]
