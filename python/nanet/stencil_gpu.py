@@ -35,7 +35,7 @@ def jacobi(field: NDArray[Any], sweeps: int, *, sweeps_per_pass: int = 8, norm_e
     sweeps: how many, 0 and more.
     sweeps_per_pass: 1 to 8, how many sweeps each time the field goes through memory; the result is the same.
     norm_every: take the norm of every so manieth sweep; 0: none.
-    gpus: as CUDA counts them; each takes a share of the rows.
+    gpus: as CUDA counts them; each takes a part of the rows.
     Memory of the GPUs: two fields. Raises SetupError, a ValueError; also where there is no GPU, or no GPU code.
     """
     field = np.asarray(field)
@@ -215,9 +215,16 @@ def _resident(shape: tuple[int, ...], dtype: np.dtype[Any], sweeps_per_pass: int
         "columns": shape[1],
         "sweeps_per_pass": _sweeps_per_pass(sweeps_per_pass),
         "norm_every": norm_every,
-        "devices": [operator.index(gpu) for gpu in gpus],
+        "devices": _shares(shape[0], sweeps_per_pass, gpus),
     }
     return _native("GpuJacobiF32" if dtype == DTYPES["fp32"] else "GpuJacobiF64")(config)
+
+
+def _shares(rows: int, sweeps_per_pass: int, gpus: Sequence[int]) -> list[int]:
+    """The GPU of each share of the rows: of several GPUs each takes two, so that one fills the other's end (docs/design/stencil-gpu.md)."""
+    each = [operator.index(gpu) for gpu in gpus]
+    twice = [gpu for gpu in each for _ in range(2)]
+    return twice if len(each) > 1 and rows - 2 >= len(twice) * sweeps_per_pass else each
 
 
 def _run(native: Any, cells: int, sweeps: int, sweeps_per_pass: int) -> list[tuple[int, float, float]]:

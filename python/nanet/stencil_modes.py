@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nanet import results
@@ -26,6 +26,8 @@ MIB = 2**20
 COLUMNS = 16384
 COPY_BYTES = 512 * MIB  # of the field that the copy bandwidth is taken with
 SPINS_MAX = 50_000  # some ms: where each thread has a core, nobody sleeps between two chunks
+PROBE_BYTES = 256 * MIB  # at most, to find how many threads a stream needs
+WAITED_PART_MAX = 0.02  # of the time, for the sweeps
 UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
 KEYS = ("seconds_in", "seconds_compute", "seconds_out", "seconds_total")
 
@@ -38,7 +40,7 @@ class ModeOptions:
     tile_bytes: tuple[int, ...]  # sizes of the tile, each a line of the table
     dtype: str = "fp32"
     sweeps: int = 1
-    threads: int | None = None
+    threads: int | None = None  # None: every core, and in stream mode as many as it needs
     pinned: bool = True
     transports: str = ""
     chunk_bytes: int = 4 * MIB
@@ -60,9 +62,11 @@ def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str,
     check(
         1 <= options.sweeps <= 32, f"{options.sweeps} sweeps cannot be done", "a tile is swept in one pass: 1 to 32", "give 1 to 32"
     )
-    copies = _copy_rate(options)
     sizes: list[dict[str, Any]] = []
     notes: list[str] = []
+    if options.mode == "stream" and options.threads is None:
+        options = replace(options, threads=_stream_threads(options))
+    copies = _copy_rate(options)
     for line in _lines(options, notes):
         say(line_text(line))
         sizes.append(line)
@@ -76,7 +80,7 @@ def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str,
         "dtype": options.dtype,
         "sweeps": options.sweeps,
         "sweeps_per_pass": options.sweeps,
-        "threads": _threads(options),
+        "threads": thread_count(options.threads),
         "cores": _cores(options),
         "path": last["path"],
         "chunk_bytes": options.chunk_bytes if options.mode == "stream" else 0,
@@ -99,8 +103,7 @@ def _lines(options: ModeOptions, notes: list[str]) -> Iterator[dict[str, Any]]:
     """One size after the other; what the memory does not hold is noted."""
     cell_bytes = DTYPES[options.dtype].itemsize
     for size in options.tile_bytes:
-        columns = COLUMNS if size >= COLUMNS * COLUMNS // 4 else 1024
-        rows = size // (columns * cell_bytes)
+        rows, columns = _shape(size, cell_bytes)
         check(rows >= 3, f"a tile of {size} bytes cannot be moved", f"{columns} columns are {rows} rows", "give a larger one")
         needed = (3 if options.mode == "paper" else 1) * size * 17 // 16 + 256 * MIB
         free = available_bytes()
@@ -110,28 +113,61 @@ def _lines(options: ModeOptions, notes: list[str]) -> Iterator[dict[str, Any]]:
         yield _one_size(options, rows, columns)
 
 
-def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
+def _shape(size: int, cell_bytes: int) -> tuple[int, int]:
+    columns = COLUMNS if size >= COLUMNS * COLUMNS // 4 else 1024
+    return size // (columns * cell_bytes), columns
+
+
+def _stream_threads(options: ModeOptions) -> int:
+    """The fewest threads, 1, 2, 4 ..., that sweep a chunk while the next one is under way: more of them only take caches and memory from the transfers."""
+    size = min(PROBE_BYTES, *options.tile_bytes)
+    rows, columns = _shape(size, DTYPES[options.dtype].itemsize)
+    most = max(1, thread_count(None) - 1)
+    count = 1
+    while count < most and rows >= 3:
+        with (
+            _mover(replace(options, threads=count), rows, columns) as (mover, _),
+            _beside_the_team(replace(options, threads=count)),
+        ):
+            mover.stream(options.sweeps)  # touches the memory
+            _, waited_s, _, total_s = mover.stream(options.sweeps)
+        if waited_s <= WAITED_PART_MAX * total_s:
+            break
+        count = min(2 * count, most)
+    return count
+
+
+@contextlib.contextmanager
+def _mover(options: ModeOptions, rows: int, columns: int) -> Iterator[tuple[Any, TileOwner]]:
+    """The tile's owner, a process of its own, and what moves the tile."""
     tiles = native_tiles()
     token = secrets.randbits(64)
+    kind = tiles.MoverF32 if options.dtype == "fp32" else tiles.MoverF64
     with TileOwner(rows, columns, options.dtype, options.transports, token) as owner:
-        kind = tiles.MoverF32 if options.dtype == "fp32" else tiles.MoverF64
-        mover = kind(
-            {
-                "rows": rows,
-                "columns": columns,
-                "address": "127.0.0.1",
-                "port": owner.port,
-                "transports": options.transports,
-                "token": token,
-                "timeout_ms": int(1000 * options.timeout_s),
-                "chunk_bytes": options.chunk_bytes,
-                "sweeps_per_pass": options.sweeps,
-                "threads": _threads(options),
-                "cores": _cores(options),
-                "tile_bytes": tile_bytes(),
-                "spins_max": SPINS_MAX if set(usable_cores()) - set(_cores(options)) else None,
-            }
+        yield (
+            kind(
+                {
+                    "rows": rows,
+                    "columns": columns,
+                    "address": "127.0.0.1",
+                    "port": owner.port,
+                    "transports": options.transports,
+                    "token": token,
+                    "timeout_ms": int(1000 * options.timeout_s),
+                    "chunk_bytes": options.chunk_bytes,
+                    "sweeps_per_pass": options.sweeps,
+                    "threads": thread_count(options.threads),
+                    "cores": _cores(options),
+                    "tile_bytes": tile_bytes(),
+                    "spins_max": SPINS_MAX if set(usable_cores()) - set(_cores(options)) else None,
+                }
+            ),
+            owner,
         )
+
+
+def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
+    with _mover(options, rows, columns) as (mover, owner):
         way = mover.move if options.mode == "paper" else mover.stream
         alone = []
         with _beside_the_team(options):
@@ -170,15 +206,9 @@ def _beside_the_team(options: ModeOptions) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _threads(options: ModeOptions) -> int:
-    """Of the team; in stream mode one core is left to the transfers, where there are two."""
-    every = thread_count(options.threads)
-    return max(1, every - 1) if options.mode == "stream" and options.threads is None else every
-
-
 def _cores(options: ModeOptions) -> list[int]:
     usable = usable_cores()
-    count = _threads(options)
+    count = thread_count(options.threads)
     return usable[-count:] if options.pinned and count <= len(usable) else []
 
 

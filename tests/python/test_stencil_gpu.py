@@ -175,3 +175,9 @@ def test_what_only_the_cores_have_is_refused(option: list[str]) -> None:
     assert str(done.exception).endswith(
         f"beside --device gpu (only the cores' way has that) leave {option[0].replace('--no-pin', '--pin')} out"
     )
+
+
+def test_of_several_gpus_each_has_two_shares() -> None:
+    assert stencil_gpu._shares(1000, 8, (3,)) == [3]
+    assert stencil_gpu._shares(34, 8, (0, 1)) == [0, 0, 1, 1]
+    assert stencil_gpu._shares(33, 8, (0, 1)) == [0, 1]  # too few rows for four halos
