@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/stencil.md: measured into docs/stencil.csv, and written from it into the page.
+"""The tables of docs/stencil.md: measured into docs/stencil.csv, and written into the page from it and from docs/gpu-h200-stencil.csv.
 
     make_stencil.py --measure [--tile SIZES]    measures on this machine (some minutes, up to 13 GiB of memory), then writes the page
     make_stencil.py [--check]                   writes the page from the CSV; --check says whether it is current and changes nothing
@@ -24,6 +24,7 @@ COLUMNS = (
     "seconds_transfer_alone", "ratio_to_transfer", "updates_per_s", "copy_bytes_per_s",
 )  # fmt: skip
 MIB = 2**20
+PER_VISIT = 4  # sweeps, of the GPU's table
 TCP_BYTES_MAX = 2**30  # larger tiles take as long for each byte, and minutes
 NOT_MEASURED = "\nNot measured yet: `scripts/make_stencil.py --measure` takes the figures of a machine and writes them here.\n\n"
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.measure:
         write_rows(file, measured(given.tile))
     text = page.read_text(encoding="utf-8")
-    whole = page_with(text, read_rows(file))
+    whole = page_with(text, read_rows(file), gpu_rows())
     if given.check:
         if whole != text:
             print("error: docs/stencil.md is not current (the CSV has changed) run scripts/make_stencil.py", file=sys.stderr)
@@ -88,11 +89,18 @@ def read_rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def page_with(text: str, rows: Sequence[Mapping[str, str]]) -> str:
+def gpu_rows() -> list[dict[str, str]]:
+    """The tiles that bench_gpu_stencil moved to a GPU and swept PER_VISIT times."""
+    with (DOCS / "gpu-h200-stencil.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    return [row for row in rows if row["part"] in ("paper", "stream") and int(row["sweeps"]) == PER_VISIT]
+
+
+def page_with(text: str, rows: Sequence[Mapping[str, str]], gpu: Sequence[Mapping[str, str]]) -> str:
     """The page with what stands between the marks written anew."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{tables(rows)}{END}{tail}"
+    return f"{head}{BEGIN}\n{tables(rows)}{gpu_table(gpu)}{END}{tail}"
 
 
 def tables(rows: Sequence[Mapping[str, str]]) -> str:
@@ -108,6 +116,24 @@ def tables(rows: Sequence[Mapping[str, str]]) -> str:
             "|---:|---:|---:|---:|---:|---:|---:|---:|",
         ]
         lines += [table_line(size, [row for row in rows if row["path"] == path]) for size in sizes_of(rows, path)]
+    return "\n".join(lines) + "\n\n"
+
+
+def gpu_table(rows: Sequence[Mapping[str, str]]) -> str:
+    lines = [
+        f"To one H200 and back, from the host's memory over PCIe; fp32, {PER_VISIT} sweeps in one visit, medians of three (`bench_gpu_stencil`):",
+        "",
+        "| tile | in [s] | compute [s] | out [s] | paper's way: total [s] | stream: total [s] | of its transfer alone |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for side in sorted({int(row["rows"]) for row in rows}):
+        by_mode = {row["part"]: row for row in rows if int(row["rows"]) == side}
+        paper, stream = by_mode["paper"], by_mode["stream"]
+        cells = [
+            f"{4 * side * side // MIB} MiB",
+            *(f"{float(paper[key]):.4f}" for key in ("in_s", "compute_s", "out_s", "seconds")),
+        ]
+        lines.append("| " + " | ".join([*cells, f"{float(stream['seconds']):.4f}", f"{float(stream['to_transfer']):.2f}"]) + " |")
     return "\n".join(lines) + "\n\n"
 
 
