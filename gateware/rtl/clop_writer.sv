@@ -70,6 +70,7 @@ module clop_writer #(
     output logic [$clog2(BYTES_MAX+64)-1:0]      m_bytes,
     output logic [127:0]                         m_data,
     output logic [CLOP_BITS-1:0]                 m_clop,
+    output logic                                 m_is_completion,
     input  logic                                 done_fault,  // a write of done_clop was refused
     input  logic [CLOP_BITS-1:0]                 done_clop,
 
@@ -77,6 +78,10 @@ module clop_writer #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
+    // The packet that count_stored tells of, and the buffer that count_handed_over tells of, are of CLOP m_clop in that cycle.
+    output logic [3:0][63:0]       stamps,             // of the packet, as in its footer
+    output logic [63:0]            completion_cycle,   // the completion's last word went out
+    output logic                   count_handed_over,  // a buffer was
     output logic                   idle,  // nothing is under way, nothing waits to be handed over
 
     output logic count_stored,
@@ -215,6 +220,8 @@ module clop_writer #(
     endcase
   end
   assign m_clop = clop;
+  assign m_is_completion = state == COMPLETE;
+  assign stamps = {end_cycle, begin_cycle, footer_head};
   assign idle = state == IDLE && !wanted;
   assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
 
@@ -227,6 +234,7 @@ module clop_writer #(
 
   always_ff @(posedge clk) begin
     count_stored <= 1'b0;
+    count_handed_over <= 1'b0;
     drop_disabled <= 1'b0;
     drop_too_long <= 1'b0;
     drop_no_buffer <= 1'b0;
@@ -348,6 +356,8 @@ module clop_writer #(
             at <= after;
             clops[clop] <= after;
             completions_written <= completions_written + 32'd1;
+            completion_cycle <= now_cycles;
+            count_handed_over <= 1'b1;
             state <= for_packet ? DECIDE : IDLE;
             for_packet <= 1'b0;
           end
@@ -365,6 +375,7 @@ module clop_writer #(
       clop_fault <= '0;
       completions_written <= '0;
       count_stored <= 1'b0;
+      count_handed_over <= 1'b0;
       drop_disabled <= 1'b0;
       drop_too_long <= 1'b0;
       drop_no_buffer <= 1'b0;

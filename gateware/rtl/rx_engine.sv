@@ -87,6 +87,12 @@ module rx_engine #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
+    output logic                   completion_left,      // a pulse: one of them has gone out at m_*, or was refused
+
+    // How long packets and buffers took, for stage_stats. Of each stored packet: parsed [0] from start on XGMII, begun [1] from parsed, ended [2]
+    // from begun, as its footer says. Of each buffer: completion written from ended, of its newest [3] and of its oldest packet [4].
+    output logic [4:0]       stage_valid,
+    output logic [4:0][31:0] stage_cycles,  // all ones: or more
 
     output logic count_stored,
     output logic drop_overflow,
@@ -147,7 +153,12 @@ module rx_engine #(
   logic [ADDRESS_BITS-1:0] packet_write_address, write_address;
   logic [WRITE_BITS-1:0] packet_write_bytes, write_bytes;
   logic [127:0] packet_write_data, write_data;
-  logic [CLOP_BITS-1:0] write_clop, write_tag, done_clop;
+  logic [CLOP_BITS-1:0] write_clop, done_clop;
+  logic [CLOP_BITS:0] write_tag;  // with whether it is a completion
+  logic write_is_completion, done_completion;
+  logic [3:0][63:0] stamps;
+  logic [63:0] completion_cycle;
+  logic handed_over;
   logic write_valid, write_ready, write_second;
   logic done, done_fault, done_second;
 
@@ -192,12 +203,16 @@ module rx_engine #(
       .m_bytes(packet_write_bytes),
       .m_data(packet_write_data),
       .m_clop(write_clop),
+      .m_is_completion(write_is_completion),
       .done_fault(done && done_fault && !done_second),
       .done_clop,
       .clop_holds,
       .clop_fault,
       .clop_handed_over,
       .completions_written,
+      .stamps,
+      .completion_cycle,
+      .count_handed_over(handed_over),
       .idle(writer_idle),
       .count_stored,
       .drop_disabled,
@@ -209,7 +224,7 @@ module rx_engine #(
   write_arbiter #(
       .ADDRESS_BITS(ADDRESS_BITS),
       .BYTES_BITS(WRITE_BITS),
-      .TAG_BITS(CLOP_BITS)
+      .TAG_BITS(CLOP_BITS + 1)
   ) i_write_arbiter (
       .clk,
       .rst,
@@ -220,7 +235,7 @@ module rx_engine #(
       .s0_address(packet_write_address),
       .s0_bytes(packet_write_bytes),
       .s0_data(packet_write_data),
-      .s0_tag(write_clop),
+      .s0_tag({write_is_completion, write_clop}),
       .s1_valid(other_valid),
       .s1_ready(other_ready),
       .s1_last(other_last),
@@ -244,7 +259,7 @@ module rx_engine #(
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
       .OFFSET_BITS(OFFSET_BITS),
-      .TAG_BITS(CLOP_BITS + 1)
+      .TAG_BITS(CLOP_BITS + 2)
   ) i_dma_write (
       .clk,
       .rst,
@@ -265,7 +280,7 @@ module rx_engine #(
       .s_tag({write_second, write_tag}),
       .done,
       .done_fault,
-      .done_tag({done_second, done_clop}),
+      .done_tag({done_second, done_completion, done_clop}),
       .m_valid,
       .m_ready,
       .m_first,
@@ -277,4 +292,47 @@ module rx_engine #(
       .m_keep
   );
 
+  // --- a completion has left when its last word was taken: `done` comes with that word, which may have to wait ---
+  logic completion_owed;
+  wire completion_done = done && done_completion && !done_second;
+  always_ff @(posedge clk) begin
+    completion_left <= (completion_done || completion_owed) && (!m_valid || m_ready);
+    completion_owed <= (completion_done || completion_owed) && m_valid && !m_ready;
+    if (rst) begin
+      completion_left <= 1'b0;
+      completion_owed <= 1'b0;
+    end
+  end
+
+  // --- how long it took ---
+  function automatic logic [31:0] apart(input logic [63:0] from, input logic [63:0] to);
+    logic [63:0] cycles;
+    cycles = to - from;
+    apart = cycles[63:32] != '0 ? '1 : cycles[31:0];
+  endfunction
+
+  logic [CLOPS-1:0] has_packets;
+  logic [63:0] oldest_end[CLOPS];
+  logic [63:0] newest_end[CLOPS];
+  always_ff @(posedge clk) begin
+    stage_valid <= '0;
+    if (count_stored) begin
+      stage_valid[2:0] <= '1;
+      newest_end[write_clop] <= stamps[3];
+      if (!has_packets[write_clop]) oldest_end[write_clop] <= stamps[3];
+      has_packets[write_clop] <= 1'b1;
+    end
+    if (handed_over) begin
+      stage_valid[4:3] <= {2{has_packets[write_clop]}};
+      has_packets[write_clop] <= 1'b0;
+    end
+    for (int k = 0; k < 3; k++) stage_cycles[k] <= apart(stamps[k], stamps[k+1]);
+    stage_cycles[3] <= apart(newest_end[write_clop], completion_cycle);
+    stage_cycles[4] <= apart(oldest_end[write_clop], completion_cycle);
+    for (int c = 0; c < CLOPS; c++) if (!cfg_enable[c]) has_packets[c] <= 1'b0;
+    if (rst) begin
+      stage_valid <= '0;
+      has_packets <= '0;
+    end
+  end
 endmodule
