@@ -76,7 +76,8 @@ module stage_stats #(
     word <= select_word[1:0];
   end
 
-  logic [STAGES-1:0][63:0] shown;
+  numbers_t [STAGES-1:0] standing;
+  logic [STAGES-1:0][COUNT_BITS-1:0] standing_bin;
   for (genvar k = 0; k < STAGES; k++) begin : g_stage
     logic valid_1, valid_2, valid_3;
     logic [CYCLES_BITS-1:0] cycles_1, cycles_2;
@@ -92,7 +93,7 @@ module stage_stats #(
       for (int t = TOP; t < CYCLES_BITS; t++) if (cycles_1[t]) bin = '1;
     end
 
-    numbers_t counting, counted, standing;
+    numbers_t counting, counted;
     always_comb begin
       counted = counting;
       if (valid_2) begin
@@ -111,13 +112,13 @@ module stage_stats #(
       valid_3 <= valid_2;
       bin_3 <= bin_2;
       counting <= take_1 ? NOTHING : counted;
-      if (take_1) standing <= counted;
+      if (take_1) standing[k] <= counted;
       if (rst) begin
         valid_1  <= 1'b0;
         valid_2  <= 1'b0;
         valid_3  <= 1'b0;
         counting <= NOTHING;
-        standing <= NOTHING;
+        standing[k] <= NOTHING;
       end
     end
 
@@ -150,26 +151,36 @@ module stage_stats #(
       end
     end
 
-    always_comb begin
-      unique case (word)
-        2'd0: shown[k] = 64'(standing.count);
-        2'd1: shown[k] = 64'(standing.least);
-        2'd2: shown[k] = 64'(standing.greatest);
-        default: shown[k] = standing.sum;
-      endcase
-      if (bin_wanted) shown[k] = was_used[!running] ? 64'(read[!running]) : '0;
-    end
+    assign standing_bin[k] = was_used[!running] ? read[!running] : '0;
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk) begin
-      if (!rst && standing.count != '0) a_order : assert (standing.least <= standing.greatest);
+      if (!rst && standing[k].count != '0) a_order : assert (standing[k].least <= standing[k].greatest);
     end
 `endif
   end
 
+  // --- the window ---
+  numbers_t numbers;
+  logic [COUNT_BITS-1:0] bin_count;
+  always_comb begin
+    numbers   = '0;
+    bin_count = '0;
+    for (int k = 0; k < STAGES; k++) begin
+      if (stage == STAGE_BITS'(k)) begin
+        numbers   = standing[k];
+        bin_count = standing_bin[k];
+      end
+    end
+  end
   always_ff @(posedge clk) begin
-    data <= '0;
-    for (int k = 0; k < STAGES; k++) if (stage == STAGE_BITS'(k)) data <= shown[k];
+    unique case (word)
+      2'd0: data <= 64'(numbers.count);
+      2'd1: data <= 64'(numbers.least);
+      2'd2: data <= 64'(numbers.greatest);
+      default: data <= numbers.sum;
+    endcase
+    if (bin_wanted) data <= 64'(bin_count);
   end
 
 endmodule
