@@ -399,11 +399,17 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t state;
 } nic_regs__tx_t;
 
-// reg - nic_regs::counter_reg
-#define NIC_REGS__COUNTER_REG__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG__COUNT_reset 0x0
+// reg - nic_regs::counter_reg_desc_70db1048_name_e5c51571
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_reset 0x0
+
+// reg - nic_regs::counter_reg_desc_ed5d24c3_name_893d293e
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_reset 0x0
 
 // addrmap - nic_regs
 typedef struct __attribute__ ((__packed__)) {

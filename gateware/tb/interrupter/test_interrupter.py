@@ -167,7 +167,7 @@ async def no_completion_is_slept_over(dut: Any) -> None:
         taken = bench.written
         await bench.wait(rng.choice([0, 0, 1, 2, 3]))  # the race: something may come just here
         await bench.arm(taken)
-        for cycles in range(100_000):
+        for _ in range(100_000):
             if writing.done() and taken == bench.written:
                 break
             if bench.written != taken:

@@ -339,7 +339,7 @@ async def stages_are_those_of_footers_and_completions(dut: Any) -> None:
 
     async def watch() -> None:
         taken = [0]
-        queue = {page for page in bench.driver.queue.pages}
+        queue = set(bench.driver.queue.pages)
         while True:
             await RisingEdge(dut.clk)
             for stage in range(5):
