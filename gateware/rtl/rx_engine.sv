@@ -294,7 +294,7 @@ module rx_engine #(
 
   // --- a completion has left when its last word was taken: `done` comes with that word, which may have to wait ---
   logic completion_owed;
-  wire completion_done = done && done_completion && !done_second;
+  wire completion_done = done && done_completion;  // the other writer's are none: its tag is 0
   always_ff @(posedge clk) begin
     completion_left <= (completion_done || completion_owed) && (!m_valid || m_ready);
     completion_owed <= (completion_done || completion_owed) && m_valid && !m_ready;
