@@ -79,7 +79,10 @@ module clop_writer #(
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
     // The packet that count_stored tells of, and the buffer that count_handed_over tells of, are of CLOP m_clop in that cycle.
-    output logic [3:0][63:0]       stamps,             // of the packet, as in its footer
+    output logic [63:0]            start_cycle,        // of the packet, as in its footer
+    output logic [63:0]            parsed_cycle,
+    output logic [63:0]            begin_cycle,
+    output logic [63:0]            end_cycle,
     output logic [63:0]            completion_cycle,   // the completion's last word went out
     output logic                   count_handed_over,  // a buffer was
     output logic                   idle,  // nothing is under way, nothing waits to be handed over
@@ -123,7 +126,6 @@ module clop_writer #(
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
   logic [1:0] step;  // word of a footer or completion
-  logic [63:0] begin_cycle, end_cycle;
   logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
 
   // --- what wants to be handed over though no packet came ---
@@ -172,7 +174,6 @@ module clop_writer #(
   // --- the words that go out ---
   logic [15:0] ref_source;
   logic [BYTES_BITS-1:0] ref_bytes;
-  logic [127:0] footer_head;
   logic [31:0] footer_at;
   wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
   wire [127:0] completion[4];
@@ -199,7 +200,7 @@ module clop_writer #(
         m_valid = 1'b1;
         m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used) + ADDRESS_BITS'(footer_at);
         m_bytes = $bits(m_bytes)'(FOOTER_BYTES);
-        m_data = step[0] ? {end_cycle, begin_cycle} : footer_head;
+        m_data = step[0] ? {end_cycle, begin_cycle} : {parsed_cycle, start_cycle};
         m_last = step[0];
       end
       INDEX: begin
@@ -221,7 +222,6 @@ module clop_writer #(
   end
   assign m_clop = clop;
   assign m_is_completion = state == COMPLETE;
-  assign stamps = {end_cycle, begin_cycle, footer_head};
   assign idle = state == IDLE && !wanted;
   assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
 
@@ -267,7 +267,8 @@ module clop_writer #(
         ref_source <= s_meta_source;
         ref_bytes <= s_meta_bytes;
         words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
-        footer_head <= {s_meta_parsed_cycle, s_meta_start_cycle};
+        start_cycle <= s_meta_start_cycle;
+        parsed_cycle <= s_meta_parsed_cycle;
         footer_at <= packet_room;
         full_after <= is_full;
         with_footer <= cfg_footer[clop];

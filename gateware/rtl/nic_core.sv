@@ -230,8 +230,9 @@ module nic_core #(
   logic [127:0] other_data;
 
   logic completion_left;
-  logic [STAGES-1:0] stage_valid;
-  logic [STAGES-1:0][31:0] stage_cycles;
+  logic stage_valid, stage_last;
+  logic [2:0] stage;
+  logic [31:0] stage_cycles;
 
   rx_engine #(
       .CLOPS(CLOPS),
@@ -301,7 +302,9 @@ module nic_core #(
       .completions_written,
       .completion_left,
       .stage_valid,
+      .stage,
       .stage_cycles,
+      .stage_last,
       .count_stored(rx_counts[20]),
       .drop_overflow(rx_counts[21]),
       .drop_disabled(rx_counts[22]),
@@ -319,7 +322,9 @@ module nic_core #(
       .clk,
       .rst,
       .s_valid(stage_valid),
+      .s_stage(stage),
       .s_cycles(stage_cycles),
+      .s_last(stage_last),
       .take(stage_take),
       .select_stage(stage_select),
       .select_bin(stage_select_bin),

@@ -89,10 +89,12 @@ module rx_engine #(
     output logic [31:0]            completions_written,
     output logic                   completion_left,      // a pulse: one of them has gone out at m_*, or was refused
 
-    // How long packets and buffers took, for stage_stats. Of each stored packet: parsed [0] from start on XGMII, begun [1] from parsed, ended [2]
-    // from begun, as its footer says. Of each buffer: completion written from ended, of its newest [3] and of its oldest packet [4].
-    output logic [4:0]       stage_valid,
-    output logic [4:0][31:0] stage_cycles,  // all ones: or more
+    // How long packets and buffers took, for stage_stats. Of each stored packet: 0 parsed from start on XGMII, 1 begun from parsed, 2 ended
+    // from begun, as its footer says. Of each buffer: completion written from ended, 3 of its newest and 4 of its oldest packet.
+    output logic        stage_valid,
+    output logic [ 2:0] stage,
+    output logic [31:0] stage_cycles,  // all ones: or more
+    output logic        stage_last,    // of this packet or buffer
 
     output logic count_stored,
     output logic drop_overflow,
@@ -156,8 +158,7 @@ module rx_engine #(
   logic [CLOP_BITS-1:0] write_clop, done_clop;
   logic [CLOP_BITS:0] write_tag;  // with whether it is a completion
   logic write_is_completion, done_completion;
-  logic [3:0][63:0] stamps;
-  logic [63:0] completion_cycle;
+  logic [63:0] start_cycle, parsed_cycle, begin_cycle, end_cycle, completion_cycle;
   logic handed_over;
   logic write_valid, write_ready, write_second;
   logic done, done_fault, done_second;
@@ -210,7 +211,10 @@ module rx_engine #(
       .clop_fault,
       .clop_handed_over,
       .completions_written,
-      .stamps,
+      .start_cycle,
+      .parsed_cycle,
+      .begin_cycle,
+      .end_cycle,
       .completion_cycle,
       .count_handed_over(handed_over),
       .idle(writer_idle),
@@ -314,25 +318,47 @@ module rx_engine #(
   logic [CLOPS-1:0] has_packets;
   logic [63:0] oldest_end[CLOPS];
   logic [63:0] newest_end[CLOPS];
+  logic [31:0] next_cycles, last_cycles;
+  logic [1:0] stages_left;  // to be told of: one a cycle
   always_ff @(posedge clk) begin
-    stage_valid <= '0;
+    stage_valid <= stages_left != '0;
+    stage_last <= stages_left == 2'd1;
+    if (stages_left != '0) begin
+      stage <= stage + 3'd1;
+      stage_cycles <= next_cycles;
+      next_cycles <= last_cycles;
+      stages_left <= stages_left - 2'd1;
+    end
     if (count_stored) begin
-      stage_valid[2:0] <= '1;
-      newest_end[write_clop] <= stamps[3];
-      if (!has_packets[write_clop]) oldest_end[write_clop] <= stamps[3];
+      stage_valid <= 1'b1;
+      stage <= 3'd0;
+      stage_cycles <= apart(start_cycle, parsed_cycle);
+      next_cycles <= apart(parsed_cycle, begin_cycle);
+      last_cycles <= apart(begin_cycle, end_cycle);
+      stages_left <= 2'd2;
+      newest_end[write_clop] <= end_cycle;
+      if (!has_packets[write_clop]) oldest_end[write_clop] <= end_cycle;
       has_packets[write_clop] <= 1'b1;
     end
-    if (handed_over) begin
-      stage_valid[4:3] <= {2{has_packets[write_clop]}};
+    if (handed_over && has_packets[write_clop]) begin
+      stage_valid <= 1'b1;
+      stage <= 3'd3;
+      stage_cycles <= apart(newest_end[write_clop], completion_cycle);
+      next_cycles <= apart(oldest_end[write_clop], completion_cycle);
+      stages_left <= 2'd1;
       has_packets[write_clop] <= 1'b0;
     end
-    for (int k = 0; k < 3; k++) stage_cycles[k] <= apart(stamps[k], stamps[k+1]);
-    stage_cycles[3] <= apart(newest_end[write_clop], completion_cycle);
-    stage_cycles[4] <= apart(oldest_end[write_clop], completion_cycle);
     for (int c = 0; c < CLOPS; c++) if (!cfg_enable[c]) has_packets[c] <= 1'b0;
     if (rst) begin
-      stage_valid <= '0;
+      stage_valid <= 1'b0;
+      stages_left <= '0;
       has_packets <= '0;
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst && (count_stored || handed_over)) a_stages_told : assert (stages_left == '0 && !(count_stored && handed_over));
+  end
+`endif
 endmodule

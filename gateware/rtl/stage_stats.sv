@@ -8,10 +8,11 @@
 // The last bin has no upper end.
 //
 // Contract
-//   * Every stage may have a sample in every cycle. One that comes with `take` or later is of the new period.
-//   * What was taken stands TAKE_CYCLES after `take`, until the next.
+//   * A sample in every cycle; of one stage every second cycle at most.
+//   * Samples up to one with s_last belong together: a `take` between them waits for the last. A sample that comes with `take`, or later, is of the new period.
+//   * What was taken stands TAKE_CYCLES after it was changed over, until the next `take`.
 //   * Numbers of samples stay at their highest value when they reach it, the sum does not: COUNT_BITS last for 77 minutes of the shortest frames.
-//   * Of a stage without samples the least is all ones, the greatest and the sum are 0.
+//   * Of a stage without samples all is zero.
 //   * data is what select_* named WINDOW_CYCLES before; a stage that is not there reads as zero.
 module stage_stats #(
     parameter int STAGES = 5,
@@ -26,8 +27,10 @@ module stage_stats #(
     input logic clk,
     input logic rst,
 
-    input logic [STAGES-1:0]                  s_valid,
-    input logic [STAGES-1:0][CYCLES_BITS-1:0] s_cycles,
+    input logic                   s_valid,
+    input logic [ STAGE_BITS-1:0] s_stage,
+    input logic [CYCLES_BITS-1:0] s_cycles,
+    input logic                   s_last,
 
     input logic take,
 
@@ -38,149 +41,153 @@ module stage_stats #(
 );
   localparam int TAKE_CYCLES = 4;
   localparam int WINDOW_CYCLES = 2;
+  localparam int ROW_BITS = $clog2(STAGES);
   localparam int OCTAVES = (BINS - 2 ** EXACT_BITS) / 2 ** SPLIT_BITS;
   localparam int TOP = EXACT_BITS + OCTAVES;  // from 2^TOP on there is only the last bin
 
-  if (2 ** BIN_BITS != BINS || BINS < 4 || OCTAVES < 1 || SPLIT_BITS > EXACT_BITS || SPLIT_BITS < 1) begin : g_check_bins
-    $fatal(1, "BINS must be a power of two with room for the exact bins and one octave, SPLIT_BITS 1 to EXACT_BITS (instance %m)");
+  if (2 ** BIN_BITS != BINS || BINS < 4 || STAGES < 2 || OCTAVES < 1 || SPLIT_BITS > EXACT_BITS || SPLIT_BITS < 1) begin : g_check_bins
+    $fatal(1, "BINS must be a power of two with room for the exact bins and one octave, SPLIT_BITS 1 to EXACT_BITS, STAGES 2 at least (instance %m)");
   end
   if (TOP > CYCLES_BITS || COUNT_BITS > 64 || CYCLES_BITS > 64) begin : g_check_bits
     $fatal(1, "a sample must reach the last bin, and no number have more than 64 bits (instance %m)");
   end
 
-  typedef struct packed {
-    logic [COUNT_BITS-1:0]  count;
-    logic [CYCLES_BITS-1:0] least;
-    logic [CYCLES_BITS-1:0] greatest;
-    logic [63:0]            sum;
-  } numbers_t;
-  localparam numbers_t NOTHING = '{'0, '1, '0, '0};
+  function automatic logic [BIN_BITS-1:0] bin_of(input logic [CYCLES_BITS-1:0] cycles);
+    bin_of = BIN_BITS'(cycles);
+    for (int t = EXACT_BITS; t < TOP; t++) begin
+      if (cycles[t]) bin_of = BIN_BITS'(2 ** EXACT_BITS + (t - EXACT_BITS) * 2 ** SPLIT_BITS) + BIN_BITS'(cycles[t-1-:SPLIT_BITS]);
+    end
+    if ((cycles >> TOP) != '0) bin_of = '1;
+  endfunction
 
   // --- a sample is in step 1, 2, 3 in the cycles after it came; so is the change-over ---
+  logic open, asked;  // in the midst of samples that belong together; a `take` waits for their end
+  wire takes = (take || asked) && !open;
   logic take_1, running;  // running: the set that counts, as of step 2
+  logic valid_1, valid_2, valid_3;
+  logic [STAGE_BITS-1:0] stage_1, stage_2, stage_3;
+  logic [CYCLES_BITS-1:0] cycles_1, cycles_2, cycles_3;
+  logic [BIN_BITS-1:0] bin_2, bin_3;
+  logic running_3;
   always_ff @(posedge clk) begin
-    take_1 <= take;
+    asked <= (take || asked) && open;
+    take_1 <= takes;
     if (take_1) running <= !running;
-    if (rst) begin
-      take_1  <= 1'b0;
-      running <= 1'b0;
+    valid_1 <= s_valid;
+    valid_2 <= valid_1;
+    valid_3 <= valid_2;
+    if (s_valid) begin
+      open <= !s_last;
+      stage_1 <= s_stage;
+      cycles_1 <= s_cycles;
     end
-  end
-
-  logic [STAGE_BITS-1:0] stage;
-  logic bin_wanted;
-  logic [1:0] word;
-  always_ff @(posedge clk) begin
-    stage <= select_stage;
-    bin_wanted <= select_bin;
-    word <= select_word[1:0];
-  end
-
-  numbers_t [STAGES-1:0] standing;
-  logic [STAGES-1:0][COUNT_BITS-1:0] standing_bin;
-  for (genvar k = 0; k < STAGES; k++) begin : g_stage
-    logic valid_1, valid_2, valid_3;
-    logic [CYCLES_BITS-1:0] cycles_1, cycles_2;
-    logic [BIN_BITS-1:0] bin, bin_2, bin_3;
-
-    always_comb begin
-      bin = BIN_BITS'(cycles_1);
-      for (int t = EXACT_BITS; t < TOP; t++) begin
-        if (cycles_1[t]) begin
-          bin = BIN_BITS'(2 ** EXACT_BITS + (t - EXACT_BITS) * 2 ** SPLIT_BITS) + BIN_BITS'(cycles_1[t-1-:SPLIT_BITS]);
-        end
-      end
-      for (int t = TOP; t < CYCLES_BITS; t++) if (cycles_1[t]) bin = '1;
-    end
-
-    numbers_t counting, counted;
-    always_comb begin
-      counted = counting;
-      if (valid_2) begin
-        if (!(&counting.count)) counted.count = counting.count + 1'b1;
-        if (cycles_2 < counting.least) counted.least = cycles_2;
-        if (cycles_2 > counting.greatest) counted.greatest = cycles_2;
-        counted.sum = counting.sum + 64'(cycles_2);
-      end
-    end
-    always_ff @(posedge clk) begin
-      valid_1 <= s_valid[k];
-      cycles_1 <= s_cycles[k];
-      valid_2 <= valid_1;
+    if (valid_1) begin
+      stage_2 <= stage_1;
       cycles_2 <= cycles_1;
-      bin_2 <= bin;
-      valid_3 <= valid_2;
+      bin_2 <= bin_of(cycles_1);
+    end
+    if (valid_2) begin
+      stage_3 <= stage_2;
+      cycles_3 <= cycles_2;
       bin_3 <= bin_2;
-      counting <= take_1 ? NOTHING : counted;
-      if (take_1) standing[k] <= counted;
-      if (rst) begin
-        valid_1  <= 1'b0;
-        valid_2  <= 1'b0;
-        valid_3  <= 1'b0;
-        counting <= NOTHING;
-        standing[k] <= NOTHING;
-      end
-    end
-
-    // --- histogram: a bin is read in step 2 and written in step 3; one that was not used since the change-over holds nothing ---
-    logic [1:0][COUNT_BITS-1:0] read;
-    logic [1:0] was_used;  // the bin that `read` is of
-    logic running_3, again;
-    logic [COUNT_BITS-1:0] old_count, new_count, written;
-    assign old_count = again ? written : was_used[running_3] ? read[running_3] : '0;
-    assign new_count = &old_count ? old_count : old_count + 1'b1;
-    always_ff @(posedge clk) begin
       running_3 <= running;
-      again <= valid_2 && valid_3 && bin_2 == bin_3 && running == running_3;
-      written <= new_count;
     end
-    for (genvar b = 0; b < 2; b++) begin : g_set
-      logic [COUNT_BITS-1:0] counts[BINS];
-      logic [BINS-1:0] used;
-      logic [BIN_BITS-1:0] at;
-      assign at = running == 1'(b) ? bin_2 : select_word;
-      always_ff @(posedge clk) begin
-        read[b] <= counts[at];
-        was_used[b] <= used[at];
-        if (valid_3 && running_3 == 1'(b)) begin
-          counts[bin_3] <= new_count;
-          used[bin_3] <= 1'b1;
-        end
-        if (take_1 && running != 1'(b)) used <= '0;
-        if (rst) used <= '0;
+    if (rst) begin
+      open <= 1'b0;
+      asked <= 1'b0;
+      take_1 <= 1'b0;
+      running <= 1'b0;
+      valid_1 <= 1'b0;
+      valid_2 <= 1'b0;
+      valid_3 <= 1'b0;
+    end
+  end
+
+  // --- both sets: what is asked for in step 2 is there in step 3, and then written. What was not used since the change-over is nothing. ---
+  logic [COUNT_BITS-1:0] bin_count[2];
+  logic [COUNT_BITS-1:0] count[2];
+  logic [CYCLES_BITS-1:0] least[2];
+  logic [CYCLES_BITS-1:0] greatest[2];
+  logic [63:0] sum[2];
+  logic bin_used[2];
+  logic used[2];
+
+  wire first = !used[running_3];
+  wire [COUNT_BITS-1:0] count_before = first ? '0 : count[running_3];
+  wire [COUNT_BITS-1:0] bin_before = bin_used[running_3] ? bin_count[running_3] : '0;
+  wire [COUNT_BITS-1:0] count_after = &count_before ? count_before : count_before + 1'b1;
+  wire [COUNT_BITS-1:0] bin_after = &bin_before ? bin_before : bin_before + 1'b1;
+  wire [CYCLES_BITS-1:0] least_after = first || cycles_3 < least[running_3] ? cycles_3 : least[running_3];
+  wire [CYCLES_BITS-1:0] greatest_after = first || cycles_3 > greatest[running_3] ? cycles_3 : greatest[running_3];
+  wire [63:0] sum_after = (first ? 64'd0 : sum[running_3]) + 64'(cycles_3);
+
+  for (genvar b = 0; b < 2; b++) begin : g_set
+    logic [COUNT_BITS-1:0] bin_counts[STAGES*BINS];
+    logic [COUNT_BITS-1:0] counts[STAGES];
+    logic [CYCLES_BITS-1:0] leasts[STAGES];
+    logic [CYCLES_BITS-1:0] greatests[STAGES];
+    logic [63:0] sums[STAGES];
+    logic [STAGES*BINS-1:0] bins_used;
+    logic [STAGES-1:0] stages_used;
+    logic counts_here;
+    logic [ROW_BITS-1:0] at_stage, row;
+    logic [BIN_BITS-1:0] at_bin;
+    assign counts_here = running == 1'(b);
+    assign at_stage = ROW_BITS'(counts_here ? stage_2 : select_stage);
+    assign row = ROW_BITS'(stage_3);
+    assign at_bin = counts_here ? bin_2 : select_word;
+    always_ff @(posedge clk) begin
+      if (valid_2 || !counts_here) begin
+        bin_count[b] <= bin_counts[{at_stage, at_bin}];
+        bin_used[b] <= bins_used[{at_stage, at_bin}];
+        count[b] <= counts[at_stage];
+        least[b] <= leasts[at_stage];
+        greatest[b] <= greatests[at_stage];
+        sum[b] <= sums[at_stage];
+        used[b] <= stages_used[at_stage];
+      end
+      if (valid_3 && running_3 == 1'(b)) begin
+        bin_counts[{row, bin_3}] <= bin_after;
+        bins_used[{row, bin_3}] <= 1'b1;
+        counts[row] <= count_after;
+        leasts[row] <= least_after;
+        greatests[row] <= greatest_after;
+        sums[row] <= sum_after;
+        stages_used[row] <= 1'b1;
+      end
+      if ((take_1 && !counts_here) || rst) begin
+        bins_used <= '0;
+        stages_used <= '0;
       end
     end
-
-    assign standing_bin[k] = was_used[!running] ? read[!running] : '0;
-
-`ifndef SYNTHESIS
-    always_ff @(posedge clk) begin
-      if (!rst && standing[k].count != '0) a_order : assert (standing[k].least <= standing[k].greatest);
-    end
-`endif
   end
 
   // --- the window ---
-  numbers_t numbers;
-  logic [COUNT_BITS-1:0] bin_count;
-  always_comb begin
-    numbers   = '0;
-    bin_count = '0;
-    for (int k = 0; k < STAGES; k++) begin
-      if (stage == STAGE_BITS'(k)) begin
-        numbers   = standing[k];
-        bin_count = standing_bin[k];
-      end
-    end
-  end
+  logic there, bin_wanted;
+  logic [1:0] word;
+  wire standing = !running;
   always_ff @(posedge clk) begin
+    there <= select_stage < STAGE_BITS'(STAGES);
+    bin_wanted <= select_bin;
+    word <= select_word[1:0];
     unique case (word)
-      2'd0: data <= 64'(numbers.count);
-      2'd1: data <= 64'(numbers.least);
-      2'd2: data <= 64'(numbers.greatest);
-      default: data <= numbers.sum;
+      2'd0: data <= 64'(count[standing]);
+      2'd1: data <= 64'(least[standing]);
+      2'd2: data <= 64'(greatest[standing]);
+      default: data <= sum[standing];
     endcase
-    if (bin_wanted) data <= 64'(bin_count);
+    if (bin_wanted) data <= 64'(bin_count[standing]);
+    if (!there || !(bin_wanted ? bin_used[standing] : used[standing])) data <= '0;
   end
 
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      if (s_valid) a_stage : assert (s_stage < STAGE_BITS'(STAGES));
+      if (s_valid && valid_1) a_apart : assert (s_stage != stage_1);
+      if (valid_3 && !first) a_order : assert (least[running_3] <= greatest[running_3]);
+      if (valid_3) a_used : assert (first || count_before != '0);
+    end
+  end
+`endif
 endmodule

@@ -342,9 +342,10 @@ async def stages_are_those_of_footers_and_completions(dut: Any) -> None:
         queue = set(bench.driver.queue.pages)
         while True:
             await RisingEdge(dut.clk)
-            for stage in range(5):
-                if int(dut.stage_valid.value) >> stage & 1:
-                    samples[stage].append(int(dut.stage_cycles.value) >> 32 * stage & 0xFFFFFFFF)
+            if dut.stage_valid.value == 1:
+                stage = int(dut.stage.value)
+                samples[stage].append(int(dut.stage_cycles.value))
+                assert int(dut.stage_last.value) == (stage in (2, 4))
             if dut.completion_left.value == 1:
                 taken[0] += 1
                 ends = [w for w in bench.memory.writes if w.address & ~4095 in queue and (w.address + len(w.data)) % 64 == 0]
