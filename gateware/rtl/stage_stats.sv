@@ -104,22 +104,9 @@ module stage_stats #(
   end
 
   // --- both sets: what is asked for in step 2 is there in step 3, and then written. What was not used since the change-over is nothing. ---
-  logic [COUNT_BITS-1:0] bin_count[2];
-  logic [COUNT_BITS-1:0] count[2];
-  logic [CYCLES_BITS-1:0] least[2];
-  logic [CYCLES_BITS-1:0] greatest[2];
-  logic [63:0] sum[2];
-  logic bin_used[2];
-  logic used[2];
-
-  wire first = !used[running_3];
-  wire [COUNT_BITS-1:0] count_before = first ? '0 : count[running_3];
-  wire [COUNT_BITS-1:0] bin_before = bin_used[running_3] ? bin_count[running_3] : '0;
-  wire [COUNT_BITS-1:0] count_after = &count_before ? count_before : count_before + 1'b1;
-  wire [COUNT_BITS-1:0] bin_after = &bin_before ? bin_before : bin_before + 1'b1;
-  wire [CYCLES_BITS-1:0] least_after = first || cycles_3 < least[running_3] ? cycles_3 : least[running_3];
-  wire [CYCLES_BITS-1:0] greatest_after = first || cycles_3 > greatest[running_3] ? cycles_3 : greatest[running_3];
-  wire [63:0] sum_after = (first ? 64'd0 : sum[running_3]) + 64'(cycles_3);
+  logic [COUNT_BITS-1:0] bin_after, count_after;
+  logic [CYCLES_BITS-1:0] least_after, greatest_after;
+  logic [63:0] sum_after;
 
   for (genvar b = 0; b < 2; b++) begin : g_set
     logic [COUNT_BITS-1:0] bin_counts[STAGES*BINS];
@@ -129,7 +116,10 @@ module stage_stats #(
     logic [63:0] sums[STAGES];
     logic [STAGES*BINS-1:0] bins_used;
     logic [STAGES-1:0] stages_used;
-    logic counts_here;
+    logic [COUNT_BITS-1:0] bin_count, count;
+    logic [CYCLES_BITS-1:0] least, greatest;
+    logic [63:0] sum;
+    logic bin_used, used, counts_here;
     logic [ROW_BITS-1:0] at_stage, row;
     logic [BIN_BITS-1:0] at_bin;
     assign counts_here = running == 1'(b);
@@ -138,13 +128,13 @@ module stage_stats #(
     assign at_bin = counts_here ? bin_2 : select_word;
     always_ff @(posedge clk) begin
       if (valid_2 || !counts_here) begin
-        bin_count[b] <= bin_counts[{at_stage, at_bin}];
-        bin_used[b] <= bins_used[{at_stage, at_bin}];
-        count[b] <= counts[at_stage];
-        least[b] <= leasts[at_stage];
-        greatest[b] <= greatests[at_stage];
-        sum[b] <= sums[at_stage];
-        used[b] <= stages_used[at_stage];
+        bin_count <= bin_counts[{at_stage, at_bin}];
+        bin_used <= bins_used[{at_stage, at_bin}];
+        count <= counts[at_stage];
+        least <= leasts[at_stage];
+        greatest <= greatests[at_stage];
+        sum <= sums[at_stage];
+        used <= stages_used[at_stage];
       end
       if (valid_3 && running_3 == 1'(b)) begin
         bin_counts[{row, bin_3}] <= bin_after;
@@ -162,22 +152,36 @@ module stage_stats #(
     end
   end
 
+  wire first = running_3 ? !g_set[1].used : !g_set[0].used;
+  wire [COUNT_BITS-1:0] count_before = first ? '0 : running_3 ? g_set[1].count : g_set[0].count;
+  wire [CYCLES_BITS-1:0] least_before = running_3 ? g_set[1].least : g_set[0].least;
+  wire [CYCLES_BITS-1:0] greatest_before = running_3 ? g_set[1].greatest : g_set[0].greatest;
+  wire [63:0] sum_before = first ? '0 : running_3 ? g_set[1].sum : g_set[0].sum;
+  wire [COUNT_BITS-1:0] in_bin = running_3 ? g_set[1].bin_count : g_set[0].bin_count;
+  wire [COUNT_BITS-1:0] bin_before = (running_3 ? g_set[1].bin_used : g_set[0].bin_used) ? in_bin : '0;
+  assign count_after = &count_before ? count_before : count_before + 1'b1;
+  assign bin_after = &bin_before ? bin_before : bin_before + 1'b1;
+  assign least_after = first || cycles_3 < least_before ? cycles_3 : least_before;
+  assign greatest_after = first || cycles_3 > greatest_before ? cycles_3 : greatest_before;
+  assign sum_after = sum_before + 64'(cycles_3);
+
   // --- the window ---
   logic there, bin_wanted;
   logic [1:0] word;
-  wire standing = !running;
+  wire has_samples = running ? g_set[0].used : g_set[1].used;
+  wire has_bin = running ? g_set[0].bin_used : g_set[1].bin_used;
   always_ff @(posedge clk) begin
     there <= select_stage < STAGE_BITS'(STAGES);
     bin_wanted <= select_bin;
     word <= select_word[1:0];
     unique case (word)
-      2'd0: data <= 64'(count[standing]);
-      2'd1: data <= 64'(least[standing]);
-      2'd2: data <= 64'(greatest[standing]);
-      default: data <= sum[standing];
+      2'd0: data <= 64'(running ? g_set[0].count : g_set[1].count);
+      2'd1: data <= 64'(running ? g_set[0].least : g_set[1].least);
+      2'd2: data <= 64'(running ? g_set[0].greatest : g_set[1].greatest);
+      default: data <= running ? g_set[0].sum : g_set[1].sum;
     endcase
-    if (bin_wanted) data <= 64'(bin_count[standing]);
-    if (!there || !(bin_wanted ? bin_used[standing] : used[standing])) data <= '0;
+    if (bin_wanted) data <= 64'(running ? g_set[0].bin_count : g_set[1].bin_count);
+    if (!there || !(bin_wanted ? has_bin : has_samples)) data <= '0;
   end
 
 `ifndef SYNTHESIS
@@ -185,7 +189,7 @@ module stage_stats #(
     if (!rst) begin
       if (s_valid) a_stage : assert (s_stage < STAGE_BITS'(STAGES));
       if (s_valid && valid_1) a_apart : assert (s_stage != stage_1);
-      if (valid_3 && !first) a_order : assert (least[running_3] <= greatest[running_3]);
+      if (valid_3 && !first) a_order : assert (least_before <= greatest_before);
       if (valid_3) a_used : assert (first || count_before != '0);
     end
   end
