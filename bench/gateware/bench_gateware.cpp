@@ -52,6 +52,7 @@ class Rig final : public Device {
   std::uint64_t read(std::uint32_t offset) override { return sim_.read(offset); }
   void write(std::uint32_t offset, std::uint64_t value) override { sim_.write(offset, value); }
   void poll() override { sim_.poll(); }
+  bool wait(std::uint64_t timeout_ns) override { return sim_.wait(timeout_ns); }
   void unmap(std::span<const std::uint64_t> pages) override { sim_.unmap(pages); }
   std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override {
     std::vector<std::uint64_t> pages = sim_.map(memory, page_bytes, access);

@@ -43,6 +43,7 @@ void HostBus::unmap(std::uint64_t bus_address) {
 void HostBus::forget() {
   reads_.clear();
   in_write_ = false;
+  interrupt_ = false;
 }
 
 bool HostBus::busy() { return timing_.busy_per_1024 != 0 && (random_() & 1023) < timing_.busy_per_1024; }
@@ -129,6 +130,17 @@ void HostBus::land(std::uint64_t cycle) {
     landing_.pop_front();
     ++landed_writes_;
   }
+}
+
+void HostBus::take_interrupt(bool level) {
+  if (level && !interrupt_) messages_.push_back(asked_writes_);
+  interrupt_ = level;
+}
+
+bool HostBus::take_message() {
+  if (messages_.empty() || messages_.front() > landed_writes_) return false;
+  messages_.pop_front();
+  return true;
 }
 
 void HostBus::take_read(const ReadRequest& request, std::uint64_t cycle) {

@@ -88,6 +88,10 @@ class HostBus {
   void take_write(const WriteWord& word, std::uint64_t cycle);
   void take_read(const ReadRequest& request, std::uint64_t cycle);
   void land(std::uint64_t cycle);  // writes whose time has come
+  void take_interrupt(bool level);
+
+  // Each time that the level rises a message goes to the host, behind the writes that were asked for before, as over PCIe. Takes one that has come.
+  bool take_message();
 
   // A reset of the NIC: what it has asked for is not answered any more, and a write that it had begun does not happen.
   void forget();
@@ -148,6 +152,8 @@ class HostBus {
   std::vector<Stray> strays_;
   std::uint64_t stray_count_ = 0, write_count_ = 0, read_count_ = 0;
   bool fail_reads_ = false, keep_writes_ = false;
+  bool interrupt_ = false;
+  std::deque<std::uint64_t> messages_;  // how many writes each is behind
 };
 
 }  // namespace nanet::gateware

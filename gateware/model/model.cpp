@@ -77,6 +77,7 @@ void Model::step_one() {
     if (top.mem_read_valid && top.mem_read_ready) {
       bus_.take_read({top.mem_read_address, top.mem_read_bytes, top.mem_read_tag, top.mem_read_gpu != 0}, cycle_);
     }
+    bus_.take_interrupt(top.irq != 0);
     out_.take({top.xgmii_txd, top.xgmii_txc}, cycle_);
   }
   bus_.land(cycle_);

@@ -20,7 +20,7 @@ extern "C" {
 #define NIC_REGS__ID__VERSION_bm 0xffff000000000000
 #define NIC_REGS__ID__VERSION_bp 48
 #define NIC_REGS__ID__VERSION_bw 16
-#define NIC_REGS__ID__VERSION_reset 0x1
+#define NIC_REGS__ID__VERSION_reset 0x2
 
 // reg - nic_regs::geometry
 #define NIC_REGS__GEOMETRY__CLOPS_bm 0xff
@@ -188,6 +188,80 @@ extern "C" {
 #define NIC_REGS__COMPLETIONS_WRITTEN__COUNT_bp 0
 #define NIC_REGS__COMPLETIONS_WRITTEN__COUNT_bw 32
 
+// reg - nic_regs::stage_take
+#define NIC_REGS__STAGE_TAKE__TAKE_bm 0x1
+#define NIC_REGS__STAGE_TAKE__TAKE_bp 0
+#define NIC_REGS__STAGE_TAKE__TAKE_bw 1
+#define NIC_REGS__STAGE_TAKE__TAKE_reset 0x0
+
+// reg - nic_regs::stage_select
+#define NIC_REGS__STAGE_SELECT__WORD_bm 0x3f
+#define NIC_REGS__STAGE_SELECT__WORD_bp 0
+#define NIC_REGS__STAGE_SELECT__WORD_bw 6
+#define NIC_REGS__STAGE_SELECT__WORD_reset 0x0
+#define NIC_REGS__STAGE_SELECT__IS_BIN_bm 0x40
+#define NIC_REGS__STAGE_SELECT__IS_BIN_bp 6
+#define NIC_REGS__STAGE_SELECT__IS_BIN_bw 1
+#define NIC_REGS__STAGE_SELECT__IS_BIN_reset 0x0
+#define NIC_REGS__STAGE_SELECT__STAGE_bm 0x700
+#define NIC_REGS__STAGE_SELECT__STAGE_bp 8
+#define NIC_REGS__STAGE_SELECT__STAGE_bw 3
+#define NIC_REGS__STAGE_SELECT__STAGE_reset 0x0
+
+// reg - nic_regs::stage_data
+#define NIC_REGS__STAGE_DATA__DATA_bm 0xffffffffffffffff
+#define NIC_REGS__STAGE_DATA__DATA_bp 0
+#define NIC_REGS__STAGE_DATA__DATA_bw 64
+
+// reg - nic_regs::stage_geometry
+#define NIC_REGS__STAGE_GEOMETRY__STAGES_bm 0xff
+#define NIC_REGS__STAGE_GEOMETRY__STAGES_bp 0
+#define NIC_REGS__STAGE_GEOMETRY__STAGES_bw 8
+#define NIC_REGS__STAGE_GEOMETRY__BIN_COUNT_bm 0xffff00
+#define NIC_REGS__STAGE_GEOMETRY__BIN_COUNT_bp 8
+#define NIC_REGS__STAGE_GEOMETRY__BIN_COUNT_bw 16
+
+// reg - nic_regs::interrupt::control
+#define NIC_REGS__INTERRUPT__CONTROL__ENABLE_bm 0x1
+#define NIC_REGS__INTERRUPT__CONTROL__ENABLE_bp 0
+#define NIC_REGS__INTERRUPT__CONTROL__ENABLE_bw 1
+#define NIC_REGS__INTERRUPT__CONTROL__ENABLE_reset 0x0
+
+// reg - nic_regs::interrupt::moderation
+#define NIC_REGS__INTERRUPT__MODERATION__NS_bm 0xffffffff
+#define NIC_REGS__INTERRUPT__MODERATION__NS_bp 0
+#define NIC_REGS__INTERRUPT__MODERATION__NS_bw 32
+#define NIC_REGS__INTERRUPT__MODERATION__NS_reset 0x0
+#define NIC_REGS__INTERRUPT__MODERATION__COMPLETIONS_bm 0xffffffff00000000
+#define NIC_REGS__INTERRUPT__MODERATION__COMPLETIONS_bp 32
+#define NIC_REGS__INTERRUPT__MODERATION__COMPLETIONS_bw 32
+#define NIC_REGS__INTERRUPT__MODERATION__COMPLETIONS_reset 0x0
+
+// reg - nic_regs::interrupt::arm
+#define NIC_REGS__INTERRUPT__ARM__COUNT_bm 0xffffffff
+#define NIC_REGS__INTERRUPT__ARM__COUNT_bp 0
+#define NIC_REGS__INTERRUPT__ARM__COUNT_bw 32
+#define NIC_REGS__INTERRUPT__ARM__COUNT_reset 0x0
+
+// reg - nic_regs::interrupt::state
+#define NIC_REGS__INTERRUPT__STATE__COUNT_bm 0xffffffff
+#define NIC_REGS__INTERRUPT__STATE__COUNT_bp 0
+#define NIC_REGS__INTERRUPT__STATE__COUNT_bw 32
+#define NIC_REGS__INTERRUPT__STATE__ARMED_bm 0x100000000
+#define NIC_REGS__INTERRUPT__STATE__ARMED_bp 32
+#define NIC_REGS__INTERRUPT__STATE__ARMED_bw 1
+#define NIC_REGS__INTERRUPT__STATE__RAISED_bm 0x200000000
+#define NIC_REGS__INTERRUPT__STATE__RAISED_bp 33
+#define NIC_REGS__INTERRUPT__STATE__RAISED_bw 1
+
+// regfile - nic_regs::interrupt
+typedef struct __attribute__ ((__packed__)) {
+    uint64_t control;
+    uint64_t moderation;
+    uint64_t arm;
+    uint64_t state;
+} nic_regs__interrupt_t;
+
 // reg - nic_regs::clop::control
 #define NIC_REGS__CLOP__CONTROL__ENABLE_bm 0x1
 #define NIC_REGS__CLOP__CONTROL__ENABLE_bp 0
@@ -325,11 +399,17 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t state;
 } nic_regs__tx_t;
 
-// reg - nic_regs::counter_reg
-#define NIC_REGS__COUNTER_REG__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG__COUNT_reset 0x0
+// reg - nic_regs::counter_reg_desc_70db1048_name_e5c51571
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_reset 0x0
+
+// reg - nic_regs::counter_reg_desc_ed5d24c3_name_893d293e
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_reset 0x0
 
 // addrmap - nic_regs
 typedef struct __attribute__ ((__packed__)) {
@@ -352,7 +432,13 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t completions;
     uint64_t completion_mask;
     uint64_t completions_written;
-    uint8_t RESERVED_98_1ff[0x168];
+    uint8_t RESERVED_98_9f[0x8];
+    uint64_t stage_take;
+    uint64_t stage_select;
+    uint64_t stage_data;
+    uint64_t stage_geometry;
+    nic_regs__interrupt_t interrupt;
+    uint8_t RESERVED_e0_1ff[0x120];
     nic_regs__clop__stride40_t clop[4];
     uint8_t RESERVED_300_3ff[0x100];
     nic_regs__tx_t tx;

@@ -70,6 +70,7 @@ module clop_writer #(
     output logic [$clog2(BYTES_MAX+64)-1:0]      m_bytes,
     output logic [127:0]                         m_data,
     output logic [CLOP_BITS-1:0]                 m_clop,
+    output logic                                 m_is_completion,
     input  logic                                 done_fault,  // a write of done_clop was refused
     input  logic [CLOP_BITS-1:0]                 done_clop,
 
@@ -77,6 +78,13 @@ module clop_writer #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
+    // The packet that count_stored tells of, and the buffer that count_handed_over tells of, are of CLOP m_clop in that cycle.
+    output logic [63:0]            start_cycle,        // of the packet, as in its footer
+    output logic [63:0]            parsed_cycle,
+    output logic [63:0]            begin_cycle,
+    output logic [63:0]            end_cycle,
+    output logic [63:0]            completion_cycle,   // the completion's last word went out
+    output logic                   count_handed_over,  // a buffer was
     output logic                   idle,  // nothing is under way, nothing waits to be handed over
 
     output logic count_stored,
@@ -118,7 +126,6 @@ module clop_writer #(
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
   logic [1:0] step;  // word of a footer or completion
-  logic [63:0] begin_cycle, end_cycle;
   logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
 
   // --- what wants to be handed over though no packet came ---
@@ -167,7 +174,6 @@ module clop_writer #(
   // --- the words that go out ---
   logic [15:0] ref_source;
   logic [BYTES_BITS-1:0] ref_bytes;
-  logic [127:0] footer_head;
   logic [31:0] footer_at;
   wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
   wire [127:0] completion[4];
@@ -194,7 +200,7 @@ module clop_writer #(
         m_valid = 1'b1;
         m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used) + ADDRESS_BITS'(footer_at);
         m_bytes = $bits(m_bytes)'(FOOTER_BYTES);
-        m_data = step[0] ? {end_cycle, begin_cycle} : footer_head;
+        m_data = step[0] ? {end_cycle, begin_cycle} : {parsed_cycle, start_cycle};
         m_last = step[0];
       end
       INDEX: begin
@@ -215,6 +221,7 @@ module clop_writer #(
     endcase
   end
   assign m_clop = clop;
+  assign m_is_completion = state == COMPLETE;
   assign idle = state == IDLE && !wanted;
   assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
 
@@ -227,6 +234,7 @@ module clop_writer #(
 
   always_ff @(posedge clk) begin
     count_stored <= 1'b0;
+    count_handed_over <= 1'b0;
     drop_disabled <= 1'b0;
     drop_too_long <= 1'b0;
     drop_no_buffer <= 1'b0;
@@ -259,7 +267,8 @@ module clop_writer #(
         ref_source <= s_meta_source;
         ref_bytes <= s_meta_bytes;
         words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
-        footer_head <= {s_meta_parsed_cycle, s_meta_start_cycle};
+        start_cycle <= s_meta_start_cycle;
+        parsed_cycle <= s_meta_parsed_cycle;
         footer_at <= packet_room;
         full_after <= is_full;
         with_footer <= cfg_footer[clop];
@@ -348,6 +357,8 @@ module clop_writer #(
             at <= after;
             clops[clop] <= after;
             completions_written <= completions_written + 32'd1;
+            completion_cycle <= now_cycles;
+            count_handed_over <= 1'b1;
             state <= for_packet ? DECIDE : IDLE;
             for_packet <= 1'b0;
           end
@@ -365,6 +376,7 @@ module clop_writer #(
       clop_fault <= '0;
       completions_written <= '0;
       count_stored <= 1'b0;
+      count_handed_over <= 1'b0;
       drop_disabled <= 1'b0;
       drop_too_long <= 1'b0;
       drop_no_buffer <= 1'b0;

@@ -37,6 +37,9 @@ module nic #(
     output logic [63:0] xgmii_txd,
     output logic [ 7:0] xgmii_txc,
 
+    // --- a level, as of interrupter: completions have come ---
+    output logic irq,
+
     // --- memory, as of nic_core ---
     output logic                                         mem_write_valid,
     input  logic                                         mem_write_ready,
@@ -70,6 +73,8 @@ module nic #(
   localparam int PAYLOAD_BYTES_MAX = FRAME_BYTES_MAX - 46;
   localparam int ADDRESS_BITS = $clog2(REGIONS) + OFFSET_BITS;
   localparam int CLOP_BITS = $clog2(CLOPS);
+  localparam int STAGES = 5;
+  localparam int STAGE_BINS = 64;
   localparam int RX_COUNTS = 26;
   localparam int TX_COUNTS = 10;
 
@@ -107,19 +112,21 @@ module nic #(
   );
 
   // --- what a write starts: a cycle later, when the register holds what was written ---
-  logic clock_write, match_write, destination_write, region_write, entry_write;
+  logic clock_write, match_write, destination_write, region_write, entry_write, interrupt_arm;
   always_ff @(posedge clk) begin
     clock_write <= set.clock_set.ns.swmod;
     match_write <= set.match.index.swmod;
     destination_write <= set.destination.mac.swmod;
     region_write <= set.region.first.swmod;
     entry_write <= set.page_index.index.swmod;
+    interrupt_arm <= set.interrupt.arm.count.swmod;
     if (rst) begin
       clock_write <= 1'b0;
       match_write <= 1'b0;
       destination_write <= 1'b0;
       region_write <= 1'b0;
       entry_write <= 1'b0;
+      interrupt_arm <= 1'b0;
     end
   end
 
@@ -173,6 +180,8 @@ module nic #(
   assign status.geometry.entries.next = 16'(ENTRIES);
   assign status.geometry.offset_bits.next = 8'(OFFSET_BITS);
   assign status.geometry.payload_64.next = 8'(PAYLOAD_BYTES_MAX / 64);
+  assign status.stage_geometry.stages.next = 8'(STAGES);
+  assign status.stage_geometry.bin_count.next = 16'(STAGE_BINS);
   assign status.clock.now_ns.next = now_ns;
   assign status.cycles.now_cycles.next = now_cycles;
 
@@ -236,6 +245,20 @@ module nic #(
       .clop_fault(fault),
       .clop_handed_over(handed_over),
       .completions_written(status.completions_written.count.next),
+      .stage_take(set.stage_take.take.value),
+      .stage_select(set.stage_select.stage.value),
+      .stage_select_bin(set.stage_select.is_bin.value),
+      .stage_select_word(set.stage_select.word.value),
+      .stage_data(status.stage_data.data.next),
+      .interrupt_enable(set.interrupt.control.enable.value),
+      .interrupt_completions(set.interrupt.moderation.completions.value),
+      .interrupt_moderation_ns(set.interrupt.moderation.ns.value),
+      .interrupt_arm,
+      .interrupt_arm_count(set.interrupt.arm.count.value),
+      .interrupt_armed(status.interrupt.state.armed.next),
+      .interrupt_raised(status.interrupt.state.raised.next),
+      .interrupt_count(status.interrupt.state.count.next),
+      .irq,
       .tx_enable(set.tx.control.enable.value),
       .tx_ring(set.tx.address.address.value[ADDRESS_BITS-1:0]),
       .tx_ring_mask(set.tx.size.ring_mask.value),

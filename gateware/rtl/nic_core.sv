@@ -19,6 +19,8 @@ module nic_core #(
     parameter int READ_REQUEST_BYTES_MAX = 512,
     parameter int READ_TAGS = 32,
     parameter int READ_TIMEOUT_CYCLES = 1 << 20,
+    localparam int STAGES = 5,  // of rx_engine
+    localparam int STAGE_BINS = 64,
     localparam int BYTES_MAX = FRAME_BYTES_MAX - 46,  // of a payload: less Ethernet, IPv4 and UDP headers and FCS
     localparam int CLOP_BITS = CLOPS > 1 ? $clog2(CLOPS) : 1,
     localparam int MATCH_BITS = $clog2(MATCH_ENTRIES),
@@ -86,6 +88,24 @@ module nic_core #(
     output logic [CLOPS-1:0]                  clop_fault,
     output logic [CLOPS-1:0][31:0]            clop_handed_over,
     output logic [31:0]                       completions_written,
+
+    // As of stage_stats.
+    input  logic        stage_take,
+    input  logic [ 2:0] stage_select,
+    input  logic        stage_select_bin,
+    input  logic [ 5:0] stage_select_word,
+    output logic [63:0] stage_data,
+
+    // As of interrupter: of completions_written.
+    input  logic        interrupt_enable,
+    input  logic [31:0] interrupt_completions,
+    input  logic [31:0] interrupt_moderation_ns,
+    input  logic        interrupt_arm,
+    input  logic [31:0] interrupt_arm_count,
+    output logic        interrupt_armed,
+    output logic        interrupt_raised,
+    output logic [31:0] interrupt_count,
+    output logic        irq,
 
     // As of tx_ring.
     input  logic                    tx_enable,
@@ -209,6 +229,11 @@ module nic_core #(
   logic [ADDRESS_BITS-1:0] other_address;
   logic [127:0] other_data;
 
+  logic completion_left;
+  logic stage_valid, stage_last;
+  logic [2:0] stage;
+  logic [31:0] stage_cycles;
+
   rx_engine #(
       .CLOPS(CLOPS),
       .BYTES_MAX(BYTES_MAX),
@@ -275,6 +300,11 @@ module nic_core #(
       .clop_fault,
       .clop_handed_over,
       .completions_written,
+      .completion_left,
+      .stage_valid,
+      .stage,
+      .stage_cycles,
+      .stage_last,
       .count_stored(rx_counts[20]),
       .drop_overflow(rx_counts[21]),
       .drop_disabled(rx_counts[22]),
@@ -284,6 +314,39 @@ module nic_core #(
       .other_fault(tx_counts[9])
   );
   assign rx_counts[19:0] = path_counts;
+
+  stage_stats #(
+      .STAGES(STAGES),
+      .BINS(STAGE_BINS)
+  ) i_stage_stats (
+      .clk,
+      .rst,
+      .s_valid(stage_valid),
+      .s_stage(stage),
+      .s_cycles(stage_cycles),
+      .s_last(stage_last),
+      .take(stage_take),
+      .select_stage(stage_select),
+      .select_bin(stage_select_bin),
+      .select_word(stage_select_word),
+      .data(stage_data)
+  );
+
+  interrupter i_interrupter (
+      .clk,
+      .rst,
+      .now_ns,
+      .completion(completion_left),
+      .cfg_enable(interrupt_enable),
+      .cfg_completions(interrupt_completions),
+      .cfg_moderation_ns(interrupt_moderation_ns),
+      .arm(interrupt_arm),
+      .arm_count(interrupt_arm_count),
+      .irq,
+      .armed(interrupt_armed),
+      .raised(interrupt_raised),
+      .count(interrupt_count)
+  );
 
   logic [63:0] payload_tdata;
   logic [7:0] payload_tkeep;

@@ -247,6 +247,16 @@ module nic_regs (
         logic completions;
         logic completion_mask;
         logic completions_written;
+        logic stage_take;
+        logic stage_select;
+        logic stage_data;
+        logic stage_geometry;
+        struct {
+            logic control;
+            logic moderation;
+            logic arm;
+            logic state;
+        } interrupt;
         struct {
             logic control;
             logic buffers;
@@ -314,6 +324,22 @@ module nic_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h88);
         decoded_reg_strb.completions_written = cpuif_req_masked & (cpuif_addr == 12'h90) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h90);
+        decoded_reg_strb.stage_take = cpuif_req_masked & (cpuif_addr == 12'ha0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'ha0);
+        decoded_reg_strb.stage_select = cpuif_req_masked & (cpuif_addr == 12'ha8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'ha8);
+        decoded_reg_strb.stage_data = cpuif_req_masked & (cpuif_addr == 12'hb0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hb0);
+        decoded_reg_strb.stage_geometry = cpuif_req_masked & (cpuif_addr == 12'hb8) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hb8);
+        decoded_reg_strb.interrupt.control = cpuif_req_masked & (cpuif_addr == 12'hc0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hc0);
+        decoded_reg_strb.interrupt.moderation = cpuif_req_masked & (cpuif_addr == 12'hc8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hc8);
+        decoded_reg_strb.interrupt.arm = cpuif_req_masked & (cpuif_addr == 12'hd0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hd0);
+        decoded_reg_strb.interrupt.state = cpuif_req_masked & (cpuif_addr == 12'hd8) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hd8);
         for(int i0=0; i0<4; i0++) begin
             decoded_reg_strb.clop[i0].control = cpuif_req_masked & (cpuif_addr == 12'h200 + (12)'(i0) * 12'h40);
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h200 + (12)'(i0) * 12'h40);
@@ -492,6 +518,50 @@ module nic_regs (
                 logic load_next;
             } mask;
         } completion_mask;
+        struct {
+            struct {
+                logic next;
+                logic load_next;
+            } take;
+        } stage_take;
+        struct {
+            struct {
+                logic [5:0] next;
+                logic load_next;
+            } word;
+            struct {
+                logic next;
+                logic load_next;
+            } is_bin;
+            struct {
+                logic [2:0] next;
+                logic load_next;
+            } stage;
+        } stage_select;
+        struct {
+            struct {
+                struct {
+                    logic next;
+                    logic load_next;
+                } enable;
+            } control;
+            struct {
+                struct {
+                    logic [31:0] next;
+                    logic load_next;
+                } ns;
+                struct {
+                    logic [31:0] next;
+                    logic load_next;
+                } completions;
+            } moderation;
+            struct {
+                struct {
+                    logic [31:0] next;
+                    logic load_next;
+                } count;
+            } arm;
+        } interrupt;
         struct {
             struct {
                 struct {
@@ -708,6 +778,42 @@ module nic_regs (
                 logic [31:0] value;
             } mask;
         } completion_mask;
+        struct {
+            struct {
+                logic value;
+            } take;
+        } stage_take;
+        struct {
+            struct {
+                logic [5:0] value;
+            } word;
+            struct {
+                logic value;
+            } is_bin;
+            struct {
+                logic [2:0] value;
+            } stage;
+        } stage_select;
+        struct {
+            struct {
+                struct {
+                    logic value;
+                } enable;
+            } control;
+            struct {
+                struct {
+                    logic [31:0] value;
+                } ns;
+                struct {
+                    logic [31:0] value;
+                } completions;
+            } moderation;
+            struct {
+                struct {
+                    logic [31:0] value;
+                } count;
+            } arm;
+        } interrupt;
         struct {
             struct {
                 struct {
@@ -1401,6 +1507,194 @@ module nic_regs (
         end
     end
     assign hwif_out.completion_mask.mask.value = field_storage.completion_mask.mask.value;
+    // Field: nic_regs.stage_take.take
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.stage_take.take.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.stage_take && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.stage_take.take.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end else begin // singlepulse clears back to 0
+            next_c = '0;
+            load_next_c = '1;
+        end
+        field_combo.stage_take.take.next = next_c;
+        field_combo.stage_take.take.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.stage_take.take.value <= 1'h0;
+        end else begin
+            if(field_combo.stage_take.take.load_next) begin
+                field_storage.stage_take.take.value <= field_combo.stage_take.take.next;
+            end
+        end
+    end
+    assign hwif_out.stage_take.take.value = field_storage.stage_take.take.value;
+    // Field: nic_regs.stage_select.word
+    always_comb begin
+        automatic logic [5:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.stage_select.word.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.stage_select && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.stage_select.word.value & ~decoded_wr_biten[5:0]) | (decoded_wr_data[5:0] & decoded_wr_biten[5:0]);
+            load_next_c = '1;
+        end
+        field_combo.stage_select.word.next = next_c;
+        field_combo.stage_select.word.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.stage_select.word.value <= 6'h0;
+        end else begin
+            if(field_combo.stage_select.word.load_next) begin
+                field_storage.stage_select.word.value <= field_combo.stage_select.word.next;
+            end
+        end
+    end
+    assign hwif_out.stage_select.word.value = field_storage.stage_select.word.value;
+    // Field: nic_regs.stage_select.is_bin
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.stage_select.is_bin.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.stage_select && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.stage_select.is_bin.value & ~decoded_wr_biten[6:6]) | (decoded_wr_data[6:6] & decoded_wr_biten[6:6]);
+            load_next_c = '1;
+        end
+        field_combo.stage_select.is_bin.next = next_c;
+        field_combo.stage_select.is_bin.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.stage_select.is_bin.value <= 1'h0;
+        end else begin
+            if(field_combo.stage_select.is_bin.load_next) begin
+                field_storage.stage_select.is_bin.value <= field_combo.stage_select.is_bin.next;
+            end
+        end
+    end
+    assign hwif_out.stage_select.is_bin.value = field_storage.stage_select.is_bin.value;
+    // Field: nic_regs.stage_select.stage
+    always_comb begin
+        automatic logic [2:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.stage_select.stage.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.stage_select && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.stage_select.stage.value & ~decoded_wr_biten[10:8]) | (decoded_wr_data[10:8] & decoded_wr_biten[10:8]);
+            load_next_c = '1;
+        end
+        field_combo.stage_select.stage.next = next_c;
+        field_combo.stage_select.stage.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.stage_select.stage.value <= 3'h0;
+        end else begin
+            if(field_combo.stage_select.stage.load_next) begin
+                field_storage.stage_select.stage.value <= field_combo.stage_select.stage.next;
+            end
+        end
+    end
+    assign hwif_out.stage_select.stage.value = field_storage.stage_select.stage.value;
+    // Field: nic_regs.interrupt.control.enable
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.control.enable.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.control && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.control.enable.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.control.enable.next = next_c;
+        field_combo.interrupt.control.enable.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.control.enable.value <= 1'h0;
+        end else begin
+            if(field_combo.interrupt.control.enable.load_next) begin
+                field_storage.interrupt.control.enable.value <= field_combo.interrupt.control.enable.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.control.enable.value = field_storage.interrupt.control.enable.value;
+    // Field: nic_regs.interrupt.moderation.ns
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.moderation.ns.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.moderation && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.moderation.ns.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.moderation.ns.next = next_c;
+        field_combo.interrupt.moderation.ns.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.moderation.ns.value <= 32'h0;
+        end else begin
+            if(field_combo.interrupt.moderation.ns.load_next) begin
+                field_storage.interrupt.moderation.ns.value <= field_combo.interrupt.moderation.ns.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.moderation.ns.value = field_storage.interrupt.moderation.ns.value;
+    // Field: nic_regs.interrupt.moderation.completions
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.moderation.completions.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.moderation && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.moderation.completions.value & ~decoded_wr_biten[63:32]) | (decoded_wr_data[63:32] & decoded_wr_biten[63:32]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.moderation.completions.next = next_c;
+        field_combo.interrupt.moderation.completions.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.moderation.completions.value <= 32'h0;
+        end else begin
+            if(field_combo.interrupt.moderation.completions.load_next) begin
+                field_storage.interrupt.moderation.completions.value <= field_combo.interrupt.moderation.completions.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.moderation.completions.value = field_storage.interrupt.moderation.completions.value;
+    // Field: nic_regs.interrupt.arm.count
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.arm.count.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.arm && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.arm.count.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.arm.count.next = next_c;
+        field_combo.interrupt.arm.count.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.arm.count.value <= 32'h0;
+        end else begin
+            if(field_combo.interrupt.arm.count.load_next) begin
+                field_storage.interrupt.arm.count.value <= field_combo.interrupt.arm.count.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.arm.count.value = field_storage.interrupt.arm.count.value;
+    assign hwif_out.interrupt.arm.count.swmod = decoded_reg_strb.interrupt.arm && decoded_req_is_wr && |(decoded_wr_biten[31:0]);
     for(genvar i0=0; i0<4; i0++) begin
         // Field: nic_regs.clop[].control.enable
         always_comb begin
@@ -1878,7 +2172,7 @@ module nic_regs (
         readback_data_var = '0;
         if(rd_mux_addr == 12'h0) begin
             readback_data_var[39:0] = 40'h54454e414e;
-            readback_data_var[63:48] = 16'h1;
+            readback_data_var[63:48] = 16'h2;
         end
         if(rd_mux_addr == 12'h8) begin
             readback_data_var[7:0] = hwif_in.geometry.clops.next;
@@ -1947,6 +2241,36 @@ module nic_regs (
         end
         if(rd_mux_addr == 12'h90) begin
             readback_data_var[31:0] = hwif_in.completions_written.count.next;
+        end
+        if(rd_mux_addr == 12'ha0) begin
+            readback_data_var[0] = field_storage.stage_take.take.value;
+        end
+        if(rd_mux_addr == 12'ha8) begin
+            readback_data_var[5:0] = field_storage.stage_select.word.value;
+            readback_data_var[6] = field_storage.stage_select.is_bin.value;
+            readback_data_var[10:8] = field_storage.stage_select.stage.value;
+        end
+        if(rd_mux_addr == 12'hb0) begin
+            readback_data_var[63:0] = hwif_in.stage_data.data.next;
+        end
+        if(rd_mux_addr == 12'hb8) begin
+            readback_data_var[7:0] = hwif_in.stage_geometry.stages.next;
+            readback_data_var[23:8] = hwif_in.stage_geometry.bin_count.next;
+        end
+        if(rd_mux_addr == 12'hc0) begin
+            readback_data_var[0] = field_storage.interrupt.control.enable.value;
+        end
+        if(rd_mux_addr == 12'hc8) begin
+            readback_data_var[31:0] = field_storage.interrupt.moderation.ns.value;
+            readback_data_var[63:32] = field_storage.interrupt.moderation.completions.value;
+        end
+        if(rd_mux_addr == 12'hd0) begin
+            readback_data_var[31:0] = field_storage.interrupt.arm.count.value;
+        end
+        if(rd_mux_addr == 12'hd8) begin
+            readback_data_var[31:0] = hwif_in.interrupt.state.count.next;
+            readback_data_var[32] = hwif_in.interrupt.state.armed.next;
+            readback_data_var[33] = hwif_in.interrupt.state.raised.next;
         end
         for(int i0=0; i0<4; i0++) begin
             if(rd_mux_addr == 12'h200 + (12)'(i0) * 12'h40) begin

@@ -75,6 +75,49 @@ package nic_regs_pkg;
     } nic_regs__completions_written__in_t;
 
     typedef struct {
+        logic [63:0] next;
+    } nic_regs__stage_data__data__in_t;
+
+    typedef struct {
+        nic_regs__stage_data__data__in_t data;
+    } nic_regs__stage_data__in_t;
+
+    typedef struct {
+        logic [7:0] next;
+    } nic_regs__stage_geometry__stages__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } nic_regs__stage_geometry__bin_count__in_t;
+
+    typedef struct {
+        nic_regs__stage_geometry__stages__in_t stages;
+        nic_regs__stage_geometry__bin_count__in_t bin_count;
+    } nic_regs__stage_geometry__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } nic_regs__interrupt__state__count__in_t;
+
+    typedef struct {
+        logic next;
+    } nic_regs__interrupt__state__armed__in_t;
+
+    typedef struct {
+        logic next;
+    } nic_regs__interrupt__state__raised__in_t;
+
+    typedef struct {
+        nic_regs__interrupt__state__count__in_t count;
+        nic_regs__interrupt__state__armed__in_t armed;
+        nic_regs__interrupt__state__raised__in_t raised;
+    } nic_regs__interrupt__state__in_t;
+
+    typedef struct {
+        nic_regs__interrupt__state__in_t state;
+    } nic_regs__interrupt__in_t;
+
+    typedef struct {
         logic [31:0] next;
     } nic_regs__clop__state__handed_over__in_t;
 
@@ -125,21 +168,32 @@ package nic_regs_pkg;
 
     typedef struct {
         logic incr;
-    } nic_regs__counter_reg__count__in_t;
+    } nic_regs__counter_reg_desc_70db1048_name_e5c51571__count__in_t;
 
     typedef struct {
-        nic_regs__counter_reg__count__in_t count;
-    } nic_regs__counter_reg__in_t;
+        nic_regs__counter_reg_desc_70db1048_name_e5c51571__count__in_t count;
+    } nic_regs__counter_reg_desc_70db1048_name_e5c51571__in_t;
+
+    typedef struct {
+        logic incr;
+    } nic_regs__counter_reg_desc_ed5d24c3_name_893d293e__count__in_t;
+
+    typedef struct {
+        nic_regs__counter_reg_desc_ed5d24c3_name_893d293e__count__in_t count;
+    } nic_regs__counter_reg_desc_ed5d24c3_name_893d293e__in_t;
 
     typedef struct {
         nic_regs__geometry__in_t geometry;
         nic_regs__clock__in_t clock;
         nic_regs__cycles__in_t cycles;
         nic_regs__completions_written__in_t completions_written;
+        nic_regs__stage_data__in_t stage_data;
+        nic_regs__stage_geometry__in_t stage_geometry;
+        nic_regs__interrupt__in_t interrupt;
         nic_regs__clop__in_t clop[4];
         nic_regs__tx__in_t tx;
-        nic_regs__counter_reg__in_t rx_count[26];
-        nic_regs__counter_reg__in_t tx_count[10];
+        nic_regs__counter_reg_desc_70db1048_name_e5c51571__in_t rx_count[26];
+        nic_regs__counter_reg_desc_ed5d24c3_name_893d293e__in_t tx_count[10];
     } nic_regs__in_t;
 
     typedef struct {
@@ -315,6 +369,68 @@ package nic_regs_pkg;
 
     typedef struct {
         logic value;
+    } nic_regs__stage_take__take__out_t;
+
+    typedef struct {
+        nic_regs__stage_take__take__out_t take;
+    } nic_regs__stage_take__out_t;
+
+    typedef struct {
+        logic [5:0] value;
+    } nic_regs__stage_select__word__out_t;
+
+    typedef struct {
+        logic value;
+    } nic_regs__stage_select__is_bin__out_t;
+
+    typedef struct {
+        logic [2:0] value;
+    } nic_regs__stage_select__stage__out_t;
+
+    typedef struct {
+        nic_regs__stage_select__word__out_t word;
+        nic_regs__stage_select__is_bin__out_t is_bin;
+        nic_regs__stage_select__stage__out_t stage;
+    } nic_regs__stage_select__out_t;
+
+    typedef struct {
+        logic value;
+    } nic_regs__interrupt__control__enable__out_t;
+
+    typedef struct {
+        nic_regs__interrupt__control__enable__out_t enable;
+    } nic_regs__interrupt__control__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+    } nic_regs__interrupt__moderation__ns__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+    } nic_regs__interrupt__moderation__completions__out_t;
+
+    typedef struct {
+        nic_regs__interrupt__moderation__ns__out_t ns;
+        nic_regs__interrupt__moderation__completions__out_t completions;
+    } nic_regs__interrupt__moderation__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+        logic swmod;
+    } nic_regs__interrupt__arm__count__out_t;
+
+    typedef struct {
+        nic_regs__interrupt__arm__count__out_t count;
+    } nic_regs__interrupt__arm__out_t;
+
+    typedef struct {
+        nic_regs__interrupt__control__out_t control;
+        nic_regs__interrupt__moderation__out_t moderation;
+        nic_regs__interrupt__arm__out_t arm;
+    } nic_regs__interrupt__out_t;
+
+    typedef struct {
+        logic value;
     } nic_regs__clop__control__enable__out_t;
 
     typedef struct {
@@ -461,6 +577,9 @@ package nic_regs_pkg;
         nic_regs__page_index__out_t page_index;
         nic_regs__completions__out_t completions;
         nic_regs__completion_mask__out_t completion_mask;
+        nic_regs__stage_take__out_t stage_take;
+        nic_regs__stage_select__out_t stage_select;
+        nic_regs__interrupt__out_t interrupt;
         nic_regs__clop__out_t clop[4];
         nic_regs__tx__out_t tx;
     } nic_regs__out_t;

@@ -87,6 +87,14 @@ module rx_engine #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
+    output logic                   completion_left,      // a pulse: one of them has gone out at m_*, or was refused
+
+    // How long packets and buffers took, for stage_stats. Of each stored packet: 0 parsed from start on XGMII, 1 begun from parsed, 2 ended
+    // from begun, as its footer says. Of each buffer: completion written from ended, 3 of its newest and 4 of its oldest packet.
+    output logic        stage_valid,
+    output logic [ 2:0] stage,
+    output logic [31:0] stage_cycles,  // all ones: or more
+    output logic        stage_last,    // of this packet or buffer
 
     output logic count_stored,
     output logic drop_overflow,
@@ -147,7 +155,11 @@ module rx_engine #(
   logic [ADDRESS_BITS-1:0] packet_write_address, write_address;
   logic [WRITE_BITS-1:0] packet_write_bytes, write_bytes;
   logic [127:0] packet_write_data, write_data;
-  logic [CLOP_BITS-1:0] write_clop, write_tag, done_clop;
+  logic [CLOP_BITS-1:0] write_clop, done_clop;
+  logic [CLOP_BITS:0] write_tag;  // with whether it is a completion
+  logic write_is_completion, done_completion;
+  logic [63:0] start_cycle, parsed_cycle, begin_cycle, end_cycle, completion_cycle;
+  logic handed_over;
   logic write_valid, write_ready, write_second;
   logic done, done_fault, done_second;
 
@@ -192,12 +204,19 @@ module rx_engine #(
       .m_bytes(packet_write_bytes),
       .m_data(packet_write_data),
       .m_clop(write_clop),
+      .m_is_completion(write_is_completion),
       .done_fault(done && done_fault && !done_second),
       .done_clop,
       .clop_holds,
       .clop_fault,
       .clop_handed_over,
       .completions_written,
+      .start_cycle,
+      .parsed_cycle,
+      .begin_cycle,
+      .end_cycle,
+      .completion_cycle,
+      .count_handed_over(handed_over),
       .idle(writer_idle),
       .count_stored,
       .drop_disabled,
@@ -209,7 +228,7 @@ module rx_engine #(
   write_arbiter #(
       .ADDRESS_BITS(ADDRESS_BITS),
       .BYTES_BITS(WRITE_BITS),
-      .TAG_BITS(CLOP_BITS)
+      .TAG_BITS(CLOP_BITS + 1)
   ) i_write_arbiter (
       .clk,
       .rst,
@@ -220,7 +239,7 @@ module rx_engine #(
       .s0_address(packet_write_address),
       .s0_bytes(packet_write_bytes),
       .s0_data(packet_write_data),
-      .s0_tag(write_clop),
+      .s0_tag({write_is_completion, write_clop}),
       .s1_valid(other_valid),
       .s1_ready(other_ready),
       .s1_last(other_last),
@@ -244,7 +263,7 @@ module rx_engine #(
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
       .OFFSET_BITS(OFFSET_BITS),
-      .TAG_BITS(CLOP_BITS + 1)
+      .TAG_BITS(CLOP_BITS + 2)
   ) i_dma_write (
       .clk,
       .rst,
@@ -265,7 +284,7 @@ module rx_engine #(
       .s_tag({write_second, write_tag}),
       .done,
       .done_fault,
-      .done_tag({done_second, done_clop}),
+      .done_tag({done_second, done_completion, done_clop}),
       .m_valid,
       .m_ready,
       .m_first,
@@ -277,4 +296,69 @@ module rx_engine #(
       .m_keep
   );
 
+  // --- a completion has left when its last word was taken: `done` comes with that word, which may have to wait ---
+  logic completion_owed;
+  wire completion_done = done && done_completion;  // the other writer's are none: its tag is 0
+  always_ff @(posedge clk) begin
+    completion_left <= (completion_done || completion_owed) && (!m_valid || m_ready);
+    completion_owed <= (completion_done || completion_owed) && m_valid && !m_ready;
+    if (rst) begin
+      completion_left <= 1'b0;
+      completion_owed <= 1'b0;
+    end
+  end
+
+  // --- how long it took ---
+  function automatic logic [31:0] apart(input logic [63:0] from, input logic [63:0] to);
+    logic [63:0] cycles;
+    cycles = to - from;
+    apart = cycles[63:32] != '0 ? '1 : cycles[31:0];
+  endfunction
+
+  logic [CLOPS-1:0] has_packets;
+  logic [63:0] oldest_end[CLOPS];
+  logic [63:0] newest_end[CLOPS];
+  logic [31:0] next_cycles, last_cycles;
+  logic [1:0] stages_left;  // to be told of: one a cycle
+  always_ff @(posedge clk) begin
+    stage_valid <= stages_left != '0;
+    stage_last <= stages_left == 2'd1;
+    if (stages_left != '0) begin
+      stage <= stage + 3'd1;
+      stage_cycles <= next_cycles;
+      next_cycles <= last_cycles;
+      stages_left <= stages_left - 2'd1;
+    end
+    if (count_stored) begin
+      stage_valid <= 1'b1;
+      stage <= 3'd0;
+      stage_cycles <= apart(start_cycle, parsed_cycle);
+      next_cycles <= apart(parsed_cycle, begin_cycle);
+      last_cycles <= apart(begin_cycle, end_cycle);
+      stages_left <= 2'd2;
+      newest_end[write_clop] <= end_cycle;
+      if (!has_packets[write_clop]) oldest_end[write_clop] <= end_cycle;
+      has_packets[write_clop] <= 1'b1;
+    end
+    if (handed_over && has_packets[write_clop]) begin
+      stage_valid <= 1'b1;
+      stage <= 3'd3;
+      stage_cycles <= apart(newest_end[write_clop], completion_cycle);
+      next_cycles <= apart(oldest_end[write_clop], completion_cycle);
+      stages_left <= 2'd1;
+      has_packets[write_clop] <= 1'b0;
+    end
+    for (int c = 0; c < CLOPS; c++) if (!cfg_enable[c]) has_packets[c] <= 1'b0;
+    if (rst) begin
+      stage_valid <= 1'b0;
+      stages_left <= '0;
+      has_packets <= '0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst && (count_stored || handed_over)) a_stages_told : assert (stages_left == '0 && !(count_stored && handed_over));
+  end
+`endif
 endmodule

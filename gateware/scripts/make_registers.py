@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes everything that knows the NIC's registers from registers/nic.rdl, by PeakRDL.
 
-make_registers.py           rtl/nic_regs_pkg.sv, rtl/nic_regs.sv and model/nic_registers.h, which are kept under version control
+make_registers.py           rtl/nic_regs_pkg.sv, rtl/nic_regs.sv, model/nic_registers.h and docs/gateware-registers.md, which are kept under version
+                            control
 make_registers.py --check   says whether these are current, and changes nothing
 make_registers.py --docs FOLDER   the register reference as HTML, and a Python package that knows the registers
 """
@@ -10,13 +11,28 @@ make_registers.py --docs FOLDER   the register reference as HTML, and a Python p
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from systemrdl import RDLCompiler
+from systemrdl.node import AddressableNode, FieldNode, RegNode
 
 HERE = Path(__file__).resolve().parent.parent
 SOURCE = HERE / "registers" / "nic.rdl"
-PLACES = {"nic_regs_pkg.sv": "rtl", "nic_regs.sv": "rtl", "nic_registers.h": "model"}
+PLACES = {
+    "nic_regs_pkg.sv": "rtl",
+    "nic_regs.sv": "rtl",
+    "nic_registers.h": "model",
+    "gateware-registers.md": "../docs",
+}
 LINT = "/* verilator lint_off GENUNNAMED */\n/* verilator lint_off UNUSEDSIGNAL */\n/* verilator lint_off MULTIDRIVEN */\n"
 HEADER = "// SPDX-License-Identifier: Apache-2.0\n// Made from registers/nic.rdl by scripts/make_registers.py; do not edit.\n"
+REFERENCE = """# Registers of the NIC
+
+Made from `gateware/registers/nic.rdl` by `gateware/scripts/make_registers.py`; do not edit. `make registers` writes the same as HTML.
+[design/gateware-nic.md](design/gateware-nic.md) says in which order a driver sets them.
+
+"""
 PEAKRDL = Path(sys.executable).with_name("peakrdl")
 
 
@@ -28,11 +44,64 @@ def make(folder: Path) -> dict[str, str]:
     """The files by name."""
     peakrdl("regblock", SOURCE, "-o", folder, "--cpuif", "axi4-lite-flat", "--default-reset", "rst", "--err-if-bad-addr")
     peakrdl("c-header", SOURCE, "-o", folder / "nic_registers.h")
-    files = {}
-    for name in PLACES:
+    files = {"gateware-registers.md": REFERENCE + reference()}
+    for name in PLACES.keys() - files.keys():
         text = (folder / name).read_text(encoding="utf-8")
         files[name] = HEADER + (LINT if name.endswith(".sv") else "") + text
     return files
+
+
+def reference() -> str:
+    """The register reference in Markdown: an overview, then the fields of each register."""
+    compiler = RDLCompiler()
+    compiler.compile_file(str(SOURCE))
+    top = compiler.elaborate().top
+    registers = list(walk(top, 0, ""))
+    lines = [
+        top.get_property("desc"),
+        "Every register has 64 bits, and is read and written in one access. What is not named reads as zero.",
+        "",
+    ]
+    lines += ["| address | register | |", "|---|---|---|"]
+    lines += [f"| {place} | [`{name}`](#{anchor(name)}) | {title} |" for place, name, title, _ in registers]
+    for place, name, title, node in registers:
+        lines += ["", f"## `{name}`", "", f"{place}: {title}. {node.get_property('desc') or ''}".rstrip(), ""]
+        if node.parent is not top and node.parent.get_property("desc"):
+            lines += [node.parent.get_property("desc"), ""]
+        lines += ["| bits | field | access | after reset | |", "|---|---|---|---|---|"]
+        lines += [field_row(field) for field in node.fields()]
+    return "\n".join(lines) + "\n"
+
+
+def walk(node: AddressableNode, base: int, prefix: str) -> Iterator[tuple[str, str, str, RegNode]]:
+    """Place, name, title and node of each register; the first alone of those that are many."""
+    for child in node.children(unroll=False):
+        if not isinstance(child, AddressableNode):
+            continue
+        many = f"[{child.array_dimensions[0]}]" if child.is_array else ""
+        address = base + child.raw_address_offset
+        stride = f" + {child.array_stride:#x} each" if child.is_array else ""
+        if isinstance(child, RegNode):
+            title = child.get_property("name")
+            yield f"{address:#05x}{stride}", f"{prefix}{child.inst_name}{many}", title, child
+        else:
+            for place, name, title, register in walk(child, address, f"{child.inst_name}{many}."):
+                yield f"{place}{stride}", name, f"{child.get_property('name')}: {title}", register
+
+
+def anchor(name: str) -> str:
+    """As the heading's link: no punctuation, lower case."""
+    return "".join(letter for letter in name.lower() if letter.isalnum() or letter in "_-")
+
+
+def field_row(field: FieldNode) -> str:
+    bits = f"{field.high}:{field.low}" if field.width > 1 else str(field.low)
+    access = ("read" if field.is_sw_readable else "") + (", write" if field.is_sw_writable else "")
+    if field.get_property("singlepulse"):
+        access = "write 1"
+    reset = field.get_property("reset")
+    value = "" if reset is None or field.get_property("singlepulse") else f"{reset:#x}" if reset else "0"
+    return f"| {bits} | `{field.inst_name}` | {access} | {value} | {field.get_property('desc')} |"
 
 
 def main(arguments: list[str]) -> int:
@@ -54,7 +123,7 @@ def main(arguments: list[str]) -> int:
             place.parent.mkdir(exist_ok=True)
             place.write_text(text, encoding="utf-8")
         elif not place.exists() or place.read_text(encoding="utf-8") != text:
-            old.append(place.relative_to(HERE))
+            old.append(place.resolve().relative_to(HERE.parent))
     for place in old:
         print(f"error: {place} is old (registers/nic.rdl has changed) run scripts/make_registers.py", file=sys.stderr)
     return 1 if old else 0

@@ -323,3 +323,50 @@ async def latency_is_the_same_at_line_rate_whatever_is_handed_over(dut: Any) -> 
         assert first == LATENCY_CYCLES, f"{size} B: {first} cycles to the first write"
         assert last <= LATENCY_CYCLES, f"{size} B: {last} cycles from the last word to the last write"
         dut._log.warning("%d B: first word %d cycles, last word %d cycles", size, first, last)
+
+
+@cocotb.test
+async def stages_are_those_of_footers_and_completions(dut: Any) -> None:
+    """Samples of stages against stamps, and completions counted when the bus has taken them: with pauses of the bus, two CLOPs in turn."""
+    clops = [
+        ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=3, footer=True),
+        ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=7, footer=True),
+    ]
+    bench = NicBench(dut, clops, bus_pauses=0.3, word_pauses=0.1)
+    await bench.begin()
+    samples: list[list[int]] = [[] for _ in range(5)]
+    left: list[int] = []  # how many completions the bus had taken, whenever one was told to have left
+
+    async def watch() -> None:
+        taken = [0]
+        queue = set(bench.driver.queue.pages)
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.stage_valid.value == 1:
+                stage = int(dut.stage.value)
+                samples[stage].append(int(dut.stage_cycles.value))
+                assert int(dut.stage_last.value) == (stage in (2, 4))
+            if dut.completion_left.value == 1:
+                taken[0] += 1
+                ends = [w for w in bench.memory.writes if w.address & ~4095 in queue and (w.address + len(w.data)) % 64 == 0]
+                left.append(len(ends) - taken[0])
+
+    cocotb.start_soon(watch())
+    for _ in range(100 if SHORT else 600):
+        packet = bench.random_packet(bench.rng.randrange(1, 1200), clop=bench.rng.randrange(2), gap=bench.rng.choice([8, 9, 200]))
+        packet.bad = bench.rng.random() < 0.05
+        bench.source.send(packet)
+        if bench.rng.random() < 0.2:
+            await bench.source.drain()
+            bench.collect()
+    await bench.settle()
+    found = sorted(
+        (stamps for seen in bench.seen for completion in seen for stamps in completion.footers), key=lambda stamps: stamps[3]
+    )
+    for stage in range(3):
+        assert samples[stage] == [stamps[stage + 1] - stamps[stage] for stamps in found], stage
+    completions = sum(len(seen) for seen in bench.seen)
+    assert len(samples[3]) == len(samples[4]) == len(left) == completions
+    spans = sorted(c.footers[-1][3] - c.footers[0][3] for seen in bench.seen for c in seen)
+    assert spans == sorted(oldest - newest for newest, oldest in zip(samples[3], samples[4], strict=True))
+    assert all(0 <= count <= 1 for count in left), "told before the bus had it, or much later"

@@ -14,7 +14,8 @@
 
 namespace nanet::link::gateware {
 
-enum class Access : std::uint8_t { read, write };  // of the NIC
+// What the NIC does with memory; write_gpu: memory of a GPU, behind its aperture.
+enum class Access : std::uint8_t { read, write, write_gpu };
 
 class Device {
  public:
@@ -28,6 +29,9 @@ class Device {
   virtual void unmap(std::span<const std::uint64_t> pages) = 0;
 
   virtual void poll() = 0;  // lets time go on where it does not by itself
+
+  // Sleeps until an interrupt comes, timeout_ns of the NIC's time at most. Whether one came; one that nobody has waited for counts.
+  virtual bool wait(std::uint64_t timeout_ns) = 0;
 };
 
 // The verilated NIC. Pages lie on its bus in an order of their own, with holes between them, so that an address which was not translated, or went
@@ -41,6 +45,7 @@ class SimDevice final : public Device {
   std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override;
   void unmap(std::span<const std::uint64_t> pages) override;
   void poll() override { model_.step(); }
+  bool wait(std::uint64_t timeout_ns) override;
 
  private:
   nanet::gateware::Model& model_;

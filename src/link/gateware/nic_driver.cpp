@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -17,15 +18,17 @@ namespace {
 namespace reg {
 constexpr std::uint32_t id = 0x000, geometry = 0x008, mac = 0x020, address = 0x028, match_sender = 0x040, match = 0x048;
 constexpr std::uint32_t destination_address = 0x050, destination = 0x058, region = 0x060, page_entry = 0x068, page_index = 0x070;
-constexpr std::uint32_t completions = 0x080, completion_mask = 0x088;
+constexpr std::uint32_t completions = 0x080, completion_mask = 0x088, completions_written = 0x090;
+constexpr std::uint32_t stage_take = 0x0A0, stage_select = 0x0A8, stage_data = 0x0B0, stage_geometry = 0x0B8;
+constexpr std::uint32_t interrupt_control = 0x0C0, interrupt_moderation = 0x0C8, interrupt_arm = 0x0D0;
 constexpr std::uint32_t clop_control = 0x200, clop_buffers = 0x208, clop_index = 0x210, clop_size = 0x218, clop_hand_over = 0x220;
-constexpr std::uint32_t clop_consumed = 0x228;
+constexpr std::uint32_t clop_consumed = 0x228, clop_stride = 0x40;
 constexpr std::uint32_t tx_control = 0x400, tx_address = 0x408, tx_completions = 0x410, tx_size = 0x418, tx_doorbell = 0x420,
                         tx_state = 0x428;
 }  // namespace reg
 
 constexpr std::uint64_t kMagic = 0x54454E414E, kMagicMask = 0xFF'FFFF'FFFF;
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::uint32_t kOffsetBits = 40;
 constexpr unsigned kSmallPage = 12, kLargePage = 16;
 constexpr std::uint64_t kEnable = 1, kFooter = 2, kFlush = 4, kBusy = std::uint64_t{1} << 32;
@@ -46,27 +49,50 @@ const Completion* look(std::span<std::byte> memory, std::uint32_t number) {
   return std::atomic_ref<std::uint32_t>(entry->sequence).load(std::memory_order_acquire) == number + 1 ? entry : nullptr;
 }
 
+[[noreturn]] void refuse_sizes() {
+  throw SetupError("sizes of the NIC's rings are impossible", "buffers are of 65536 bytes each or a multiple, counts powers of two",
+                   "see nic_driver.hpp");
+}
+
 }  // namespace
+
+void NicDriver::remove(const Region& region) {
+  device_.write(reg::region, field(region.number, 48));
+  device_.unmap(region.pages);
+}
 
 std::uint64_t NicDriver::Region::address() const { return field(number, kOffsetBits); }
 
 NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device), config_(config) {
+  clops_.push_back({.config = {.buffer_bytes = config.buffer_bytes,
+                               .buffer_count = config.buffer_count,
+                               .packets_per_buffer = config.packets_per_buffer,
+                               .timeout_ns = config.timeout_ns,
+                               .footer = config.footer}});
+  for (const ClopConfig& clop : config.more_clops) clops_.push_back({.config = clop});
   check_geometry();
   device_.write(reg::mac, config_.mac);
   device_.write(reg::address, config_.address);
-  set_up_clop();
+  set_up_completions();
+  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) set_up_clop(clop);
   set_up_ring();
 }
 
 NicDriver::~NicDriver() {
-  device_.write(reg::clop_control, 0);
+  device_.write(reg::interrupt_control, 0);
+  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
   device_.write(reg::tx_control, 0);
   for (int k = 0; k < kWaitPolls && (device_.read(reg::tx_state) & kBusy) != 0; ++k) device_.poll();
   for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
-  for (const Region* region : {&completions_, &buffers_, &index_, &ring_, &payloads_, &sent_}) {
-    device_.write(reg::region, field(region->number, 48));
-    device_.unmap(region->pages);
+  for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) {
+    remove(*region);
     std::free(region->memory.data());
+  }
+  for (const Clop& clop : clops_) {
+    remove(clop.buffers);
+    remove(clop.index);
+    std::free(clop.index.memory.data());
+    if (clop.config.gpu_memory.empty()) std::free(clop.buffers.memory.data());
   }
 }
 
@@ -78,54 +104,92 @@ void NicDriver::check_geometry() {
   }
   payload_bytes_max_ = static_cast<std::uint32_t>(device_.read(reg::geometry) >> 56) * 64;
   slot_bytes_ = (payload_bytes_max_ + 63) & ~63u;
-  const bool sizes_good = config_.buffer_bytes % (1u << kLargePage) == 0 && config_.buffer_bytes != 0 &&
-                          std::has_single_bit(config_.buffer_count) && config_.buffer_count >= 2 &&
-                          config_.packets_per_buffer >= 1 && config_.packets_per_buffer <= 0xFFFF &&
-                          std::has_single_bit(config_.tx_entries) && config_.tx_entries >= 8;
-  if (!sizes_good) {
-    throw SetupError("sizes of the NIC's rings are impossible",
-                     "buffers are of 65536 bytes each or a multiple, counts powers of two", "see nic_driver.hpp");
+  const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
+  const std::uint64_t stages = device_.read(reg::stage_geometry);
+  if (clops < clops_.size()) {
+    throw SetupError("the NIC cannot receive into " + std::to_string(clops_.size()) + " CLOPs", "it has " + std::to_string(clops),
+                     "use fewer");
+  }
+  if (stages != (kStageCount | field(StageStats::bin_count, 8))) {
+    throw SetupError("the NIC counts other stages than this driver reads", "their geometry is " + std::to_string(stages),
+                     "use gateware and driver of one version");
+  }
+  for (const Clop& clop : clops_) check(clop.config);
+  if (!std::has_single_bit(config_.tx_entries) || config_.tx_entries < 8) refuse_sizes();
+}
+
+void NicDriver::check(const ClopConfig& config) const {
+  constexpr std::size_t kPage = std::size_t{1} << kLargePage;
+  const bool sizes_good = config.buffer_bytes % kPage == 0 && config.buffer_bytes != 0 && std::has_single_bit(config.buffer_count) &&
+                          config.buffer_count >= 2 && config.packets_per_buffer >= 1 && config.packets_per_buffer <= 0xFFFF;
+  if (!sizes_good) refuse_sizes();
+  const std::span<std::byte> gpu = config.gpu_memory;
+  const std::size_t bytes = std::size_t{config.buffer_count} * config.buffer_bytes;
+  if (!gpu.empty() && (gpu.size() != bytes || reinterpret_cast<std::uintptr_t>(gpu.data()) % kPage != 0)) {
+    throw SetupError("a GPU's memory cannot hold the buffers of a CLOP",
+                     std::to_string(bytes) + " bytes from a multiple of 65536 on are needed", "allocate it so");
   }
 }
 
 void NicDriver::add(Region& region, std::size_t bytes, unsigned page_shift, Access access) {
   const std::size_t page_bytes = std::size_t{1} << page_shift;
   const std::size_t size = (bytes + page_bytes - 1) & ~(page_bytes - 1);
+  std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(page_bytes, size), &std::free);
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory.get(), 0, size);
+  add_memory(region, {static_cast<std::byte*>(memory.get()), size}, page_shift, access);
+  memory.release();
+}
+
+void NicDriver::add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access) {
+  const std::size_t page_bytes = std::size_t{1} << page_shift;
   const auto geometry = device_.read(reg::geometry);
-  const std::size_t count = size >> page_shift;
+  const std::size_t count = memory.size() >> page_shift;
   if (regions_ >= (geometry >> 24 & 0xFF) || entries_ + count > (geometry >> 32 & 0xFFFF)) {
     throw SetupError("the NIC cannot reach that much memory",
                      "its page table has " + std::to_string(geometry >> 32 & 0xFFFF) + " entries", "use fewer or smaller buffers");
   }
-  void* memory = std::aligned_alloc(page_bytes, size);
-  if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, size);
   region.number = regions_++;
-  region.memory = {static_cast<std::byte*>(memory), size};
+  region.memory = memory;
   region.pages = device_.map(region.memory, page_bytes, access);
-  constexpr std::uint64_t kValid = 1, kReadable = 2, kWritable = 4;
+  constexpr std::uint64_t kValid = 1, kReadable = 2, kWritable = 4, kGpu = 8;
+  const std::uint64_t may = access == Access::read ? kReadable : access == Access::write ? kWritable : kWritable | kGpu;
   const std::uint32_t first = entries_;
   for (const std::uint64_t page : region.pages) {
-    device_.write(reg::page_entry, page | kValid | (access == Access::read ? kReadable : kWritable));
+    device_.write(reg::page_entry, page | kValid | may);
     device_.write(reg::page_index, entries_++);
   }
   device_.write(reg::region, first | field(count, 16) | field(page_shift, 40) | field(1, 45) | field(region.number, 48));
 }
 
-void NicDriver::set_up_clop() {
-  const std::uint32_t queue = std::max<std::uint32_t>(64, 2 * config_.buffer_count);
+// One queue for all CLOPs, with room for all their buffers.
+void NicDriver::set_up_completions() {
+  std::uint32_t buffers = 0;
+  for (const Clop& clop : clops_) buffers += clop.config.buffer_count;
+  const std::uint32_t queue = std::max<std::uint32_t>(64, 2 * std::bit_ceil(buffers));
   add(completions_, queue * sizeof(Completion), kSmallPage, Access::write);
-  add(buffers_, std::size_t{config_.buffer_count} * config_.buffer_bytes, kLargePage, Access::write);
-  add(index_, std::size_t{config_.buffer_count} * config_.packets_per_buffer * sizeof(PacketRef), kSmallPage, Access::write);
   completions_.memory = completions_.memory.first(queue * sizeof(Completion));
   device_.write(reg::completions, completions_.address());
   device_.write(reg::completion_mask, queue - 1);
-  device_.write(reg::clop_buffers, buffers_.address());
-  device_.write(reg::clop_index, index_.address());
-  device_.write(reg::clop_size, config_.buffer_bytes | field(config_.buffer_count, 32));
-  device_.write(reg::clop_hand_over, config_.timeout_ns | field(config_.packets_per_buffer, 48));
-  device_.write(reg::clop_consumed, 0);
-  device_.write(reg::clop_control, kEnable | (config_.footer ? kFooter : 0));
+  taken_ = static_cast<std::uint32_t>(device_.read(reg::completions_written));  // it goes on from there, whoever had the NIC before
+}
+
+void NicDriver::set_up_clop(std::uint32_t number) {
+  Clop& clop = clops_[number];
+  const ClopConfig& config = clop.config;
+  if (config.gpu_memory.empty()) {
+    add(clop.buffers, std::size_t{config.buffer_count} * config.buffer_bytes, kLargePage, Access::write);
+  } else {
+    add_memory(clop.buffers, config.gpu_memory, kLargePage, Access::write_gpu);
+  }
+  add(clop.index, std::size_t{config.buffer_count} * config.packets_per_buffer * sizeof(PacketRef), kSmallPage, Access::write);
+  const std::uint32_t at = number * reg::clop_stride;
+  device_.write(reg::clop_buffers + at, clop.buffers.address());
+  device_.write(reg::clop_index + at, clop.index.address());
+  device_.write(reg::clop_size + at, config.buffer_bytes | field(config.buffer_count, 32));
+  device_.write(reg::clop_hand_over + at, config.timeout_ns | field(config.packets_per_buffer, 48));
+  device_.write(reg::clop_consumed + at, 0);
+  device_.write(reg::clop_control + at, kEnable | (config.footer ? kFooter : 0));
 }
 
 void NicDriver::set_up_ring() {
@@ -142,8 +206,8 @@ void NicDriver::set_up_ring() {
 
 void NicDriver::set_match(const Match& match) {
   device_.write(reg::match_sender, match.from_address | field(match.from_mask, 32));
-  device_.write(reg::match,
-                match.index | field(1, 8) | field(match.counts_events, 9) | field(match.port, 16) | field(match.source, 32));
+  device_.write(reg::match, match.index | field(1, 8) | field(match.counts_events, 9) | field(match.clop, 12) |
+                                field(match.port, 16) | field(match.source, 32));
 }
 
 void NicDriver::set_destination(const Destination& to) {
@@ -151,7 +215,9 @@ void NicDriver::set_destination(const Destination& to) {
   device_.write(reg::destination, to.mac | field(to.index, 48) | field(1, 56));
 }
 
-void NicDriver::flush() { device_.write(reg::clop_control, kEnable | (config_.footer ? kFooter : 0) | kFlush); }
+void NicDriver::flush(std::uint32_t clop) {
+  device_.write(reg::clop_control + clop * reg::clop_stride, kEnable | (clops_[clop].config.footer ? kFooter : 0) | kFlush);
+}
 
 const Completion* NicDriver::poll() {
   const Completion* completion = look(completions_.memory, taken_);
@@ -159,24 +225,46 @@ const Completion* NicDriver::poll() {
   return completion;
 }
 
+// Asks for an interrupt if there is more than was taken. What came since the last look raises it at once: so none is slept over.
+bool NicDriver::wait(std::uint64_t timeout_ns) {
+  device_.write(reg::interrupt_control, kEnable);
+  device_.write(reg::interrupt_arm, taken_);
+  bool woken = false;
+  do {
+    woken = device_.wait(timeout_ns);
+  } while (woken && look(completions_.memory, taken_) == nullptr);  // an old interrupt, for what was taken by polling
+  return woken;
+}
+
+void NicDriver::set_interrupt(const InterruptConfig& config) {
+  device_.write(reg::interrupt_moderation, config.moderation_ns | field(config.completions, 32));
+}
+
 std::span<const PacketRef> NicDriver::packets(const Completion& completion) const {
-  return {entry_at<PacketRef>(index_.memory, completion.buffer_index * config_.packets_per_buffer), completion.packet_count};
+  const Clop& clop = clops_[completion.clop];
+  return {entry_at<PacketRef>(clop.index.memory, completion.buffer_index * clop.config.packets_per_buffer), completion.packet_count};
+}
+
+std::size_t NicDriver::place(const Completion& completion, const PacketRef& packet) const {
+  return std::size_t{completion.buffer_index} * clops_[completion.clop].config.buffer_bytes + packet.offset;
 }
 
 std::span<const std::byte> NicDriver::payload(const Completion& completion, const PacketRef& packet) const {
-  return buffers_.memory.subspan(std::size_t{completion.buffer_index} * config_.buffer_bytes + packet.offset, packet.bytes);
+  return clops_[completion.clop].buffers.memory.subspan(place(completion, packet), packet.bytes);
 }
 
 std::array<std::uint64_t, 4> NicDriver::stamps(const Completion& completion, const PacketRef& packet) const {
   const std::size_t behind = (packet.bytes + 15u) & ~15u;
   std::array<std::uint64_t, 4> stamps;
   static_assert(sizeof(stamps) == kFooterBytes);
-  const std::size_t at = std::size_t{completion.buffer_index} * config_.buffer_bytes + packet.offset + behind;
-  std::memcpy(stamps.data(), buffers_.memory.data() + at, sizeof(stamps));
+  const std::span<const std::byte> buffers = clops_[completion.clop].buffers.memory;
+  std::memcpy(stamps.data(), buffers.data() + place(completion, packet) + behind, sizeof(stamps));
   return stamps;
 }
 
-void NicDriver::release(std::uint32_t buffers) { device_.write(reg::clop_consumed, released_ += buffers); }
+void NicDriver::release(std::uint32_t buffers, std::uint32_t clop) {
+  device_.write(reg::clop_consumed + clop * reg::clop_stride, clops_[clop].released += buffers);
+}
 
 bool NicDriver::send(std::span<const std::byte> payload, std::uint32_t destination, std::uint64_t tag) {
   if (payload.empty() || payload.size() > payload_bytes_max_ || under_way() == config_.tx_entries) return false;
@@ -197,6 +285,35 @@ const Completion* NicDriver::poll_sent() {
   const Completion* completion = look(sent_.memory, gone_);
   if (completion != nullptr) ++gone_;
   return completion;
+}
+
+std::uint64_t StageStats::bin_floor(unsigned bin) {
+  constexpr unsigned kExactBits = 5, kSplitBits = 2;  // as of stage_stats.sv
+  if (bin < 1u << kExactBits) return bin;
+  const unsigned above = bin - (1u << kExactBits);
+  const unsigned octave = kExactBits + (above >> kSplitBits);
+  const std::uint64_t part = above & ((1u << kSplitBits) - 1);
+  return (std::uint64_t{1} << octave) + (part << (octave - kSplitBits));
+}
+
+std::uint64_t NicDriver::stage_word(unsigned stage, unsigned word, std::uint64_t is_bin) {
+  device_.write(reg::stage_select, word | field(is_bin, 6) | field(stage, 8));
+  return device_.read(reg::stage_data);
+}
+
+std::array<StageStats, kStageCount> NicDriver::take_stage_stats() {
+  std::array<StageStats, kStageCount> all;
+  device_.write(reg::stage_take, 1);
+  for (unsigned stage = 0; stage < kStageCount; ++stage) {
+    StageStats& stats = all[stage];
+    stats.count = stage_word(stage, 0, 0);
+    if (stats.count == 0) continue;
+    stats.min = stage_word(stage, 1, 0);
+    stats.max = stage_word(stage, 2, 0);
+    stats.sum = stage_word(stage, 3, 0);
+    for (unsigned bin = 0; bin < StageStats::bin_count; ++bin) stats.bins[bin] = stage_word(stage, bin, 1);
+  }
+  return all;
 }
 
 }  // namespace nanet::link::gateware

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of the NIC in gateware/: one CLOP, one TX ring, all in memory that it registers with the device. It does what docs/design/gateware-nic.md asks
+// The driver of the NIC in gateware/: CLOPs, one TX ring, all in memory that it registers with the device. It does what docs/design/gateware-nic.md asks
 // of a driver, and knows nothing of what stands behind the device.
 //
 // Thread rules: one thread.
@@ -16,15 +16,32 @@
 
 namespace nanet::link::gateware {
 
+// Buffers that packets are received into, as many as fit under one setting.
+struct ClopConfig {
+  std::uint32_t buffer_bytes = 64 << 10;  // of each buffer, a multiple of 65536
+  std::uint32_t buffer_count = 8;         // power of two, 2 or more
+  std::uint32_t packets_per_buffer = 64;  // at most; then it is handed over
+  std::uint32_t timeout_ns = 2000;        // of the NIC's clock; 0: none
+  bool footer = false;                    // four cycle stamps behind each payload
+
+  // Memory of a GPU for the buffers: buffer_count * buffer_bytes, from a multiple of 65536 on. The driver does not touch it; it must outlive the driver.
+  // Empty: the driver's own, of the host. Packet index and completions are always that.
+  std::span<std::byte> gpu_memory{};
+};
+
 struct NicConfig {
   std::uint64_t mac = 0x02'00'00'00'00'01;  // as one writes it
   std::uint32_t address = 0;                // IPv4, host order
-  std::uint32_t buffer_bytes = 64 << 10;    // of each receive buffer, a multiple of 65536
-  std::uint32_t buffer_count = 8;           // power of two, 2 or more
-  std::uint32_t packets_per_buffer = 64;    // at most; then it is handed over
-  std::uint32_t timeout_ns = 2000;          // of the NIC's clock; 0: none
-  bool footer = false;                      // four cycle stamps behind each payload
-  std::uint32_t tx_entries = 32;            // power of two, 8 or more
+
+  // CLOP 0, as of ClopConfig.
+  std::uint32_t buffer_bytes = 64 << 10;
+  std::uint32_t buffer_count = 8;
+  std::uint32_t packets_per_buffer = 64;
+  std::uint32_t timeout_ns = 2000;
+  bool footer = false;
+
+  std::uint32_t tx_entries = 32;         // power of two, 8 or more
+  std::vector<ClopConfig> more_clops{};  // CLOPs 1 to 3
 };
 
 struct Match {
@@ -34,6 +51,7 @@ struct Match {
   std::uint32_t from_mask;     // a zero bit: may be anything
   std::uint16_t source;        // PacketRef::source
   bool counts_events;          // byte 3 of a payload is its number of events
+  std::uint32_t clop = 0;      // that the packets go to
 };
 
 struct Destination {
@@ -44,29 +62,59 @@ struct Destination {
   std::uint16_t from_port;
 };
 
+// When the interrupt comes: the first completion waits moderation_ns at most, `completions` of them do not wait. 0: none waits.
+struct InterruptConfig {
+  std::uint32_t moderation_ns = 0;
+  std::uint32_t completions = 0;
+};
+
+// What a stage of the way of packets took, in cycles. Stages, as registers/nic.rdl names them: parsed, begun writing, ended writing of each
+// stored packet; of each buffer, completion written from the end of its newest and of its oldest packet.
+struct StageStats {
+  static constexpr unsigned bin_count = 64;
+
+  std::uint64_t count = 0;
+  std::uint64_t min = 0;  // 0 without samples
+  std::uint64_t max = 0;
+  std::uint64_t sum = 0;
+  std::array<std::uint64_t, bin_count> bins{};
+
+  static std::uint64_t bin_floor(unsigned bin);  // the least that is in it; it ends before the next bin's, the last has no end
+};
+
+inline constexpr unsigned kStageCount = 5;
+
 class NicDriver {
  public:
-  // Finds the NIC, registers memory, enables CLOP and ring. Throws SetupError when it is another NIC or has not enough of something.
+  // Finds the NIC, registers memory, enables CLOPs and ring. Throws SetupError when it is another NIC or has not enough of something.
   NicDriver(Device& device, const NicConfig& config);
-  ~NicDriver();  // disables both, waits until nothing is under way, takes the memory back
+  ~NicDriver();  // disables all, waits until nothing is under way, takes the memory back
   NicDriver(const NicDriver&) = delete;
   NicDriver& operator=(const NicDriver&) = delete;
 
   void set_match(const Match& match);
   void set_destination(const Destination& destination);
-  void flush();
+  void flush(std::uint32_t clop = 0);
 
-  // The next buffer that was handed over, or null. It and what it names stay until as many release() as poll() that found one.
+  // The next buffer that was handed over, of any CLOP, or null. It and what it names stay until as many release() of its CLOP as poll() that
+  // found one of it.
   const Completion* poll();
   std::span<const PacketRef> packets(const Completion& completion) const;
-  std::span<const std::byte> payload(const Completion& completion, const PacketRef& packet) const;
+  std::span<const std::byte> payload(const Completion& completion, const PacketRef& packet) const;  // in a GPU's memory if its CLOP is
   std::array<std::uint64_t, 4> stamps(const Completion& completion, const PacketRef& packet) const;  // [cycles]; with footers
-  void release(std::uint32_t buffers = 1);                                                           // the oldest ones
+  void release(std::uint32_t buffers = 1, std::uint32_t clop = 0);                                   // the oldest ones of it
+
+  // Instead of polling: sleeps until there is a completion that poll() has not given, timeout_ns of the NIC's time at most. Whether it was woken: then poll() gives one.
+  bool wait(std::uint64_t timeout_ns);
+  void set_interrupt(const InterruptConfig& config);  // without, the first completion wakes
 
   // Copies a payload and rings. False: the ring is full, or the payload is empty or longer than payload_bytes_max().
   bool send(std::span<const std::byte> payload, std::uint32_t destination, std::uint64_t tag);
   const Completion* poll_sent();  // the next completion of a sent packet, or of one that could not be (kind error)
   std::uint32_t under_way() const { return rung_ - gone_; }
+
+  // Of all packets and buffers since the last call: each is in exactly one. The first call: since reset.
+  std::array<StageStats, kStageCount> take_stage_stats();
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
   std::uint64_t rx_count(unsigned counter) { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
@@ -80,19 +128,31 @@ class NicDriver {
     std::vector<std::uint64_t> pages;
     std::uint64_t address() const;  // of its first byte, for the NIC
   };
+  struct Clop {
+    ClopConfig config;
+    Region buffers, index;
+    std::uint32_t released = 0;  // buffers
+  };
 
   void check_geometry();
+  void check(const ClopConfig& config) const;
   void add(Region& region, std::size_t bytes, unsigned page_shift, Access access);
-  void set_up_clop();
+  void add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access);
+  void remove(const Region& region);
+  void set_up_completions();
+  void set_up_clop(std::uint32_t number);
   void set_up_ring();
+  std::size_t place(const Completion& completion, const PacketRef& packet) const;  // in the CLOP's buffers
+  std::uint64_t stage_word(unsigned stage, unsigned word, std::uint64_t is_bin);
 
   Device& device_;
   NicConfig config_;
   std::uint32_t regions_ = 0, entries_ = 0;  // in use
   std::uint32_t payload_bytes_max_ = 0, slot_bytes_ = 0;
-  Region completions_, buffers_, index_, ring_, payloads_, sent_;
-  std::uint32_t taken_ = 0, released_ = 0;  // buffers
-  std::uint32_t rung_ = 0, gone_ = 0;       // descriptors
+  std::vector<Clop> clops_;
+  Region completions_, ring_, payloads_, sent_;
+  std::uint32_t taken_ = 0;            // completions
+  std::uint32_t rung_ = 0, gone_ = 0;  // descriptors
 };
 
 }  // namespace nanet::link::gateware

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of the NIC with its driver: frames to it, and a device that tells which memory the driver has registered.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "link/gateware/nic_driver.hpp"
+#include "nanet/link/udp_frame.hpp"
+
+namespace nanet::link::gateware::test {
+
+using nanet::gateware::HostTiming;
+using nanet::gateware::Model;
+using Bytes = std::vector<std::byte>;
+
+inline constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
+
+// To a port of the NIC, with the frame check sequence.
+inline Bytes frame_to(std::uint16_t port, std::span<const std::byte> payload) {
+  Bytes frame(kFrameHeaderBytes + payload.size());
+  write_ethernet_header(frame.data(), {2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1});
+  write_ipv4_udp_headers(frame.data() + kEthernetHeaderBytes, {kPeer, kAddress, 4000, port}, payload, 0);
+  std::copy(payload.begin(), payload.end(), frame.begin() + kFrameHeaderBytes);
+  return nanet::gateware::with_fcs(frame);
+}
+
+inline Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
+  Bytes bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+// A piece of memory that the driver has registered, in the order in which it did.
+struct Mapped {
+  std::span<std::byte> memory;
+  Access access;
+  std::vector<std::uint64_t> pages;
+};
+
+class WatchedDevice final : public Device {
+ public:
+  explicit WatchedDevice(Model& model) : sim_(model) {}
+
+  std::uint64_t read(std::uint32_t offset) override { return sim_.read(offset); }
+  void write(std::uint32_t offset, std::uint64_t value) override { sim_.write(offset, value); }
+  void poll() override { sim_.poll(); }
+  bool wait(std::uint64_t timeout_ns) override { return sim_.wait(timeout_ns); }
+  void unmap(std::span<const std::uint64_t> pages) override { sim_.unmap(pages); }
+  std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override {
+    mapped.push_back({memory, access, sim_.map(memory, page_bytes, access)});
+    return mapped.back().pages;
+  }
+
+  std::vector<Mapped> mapped;
+
+ private:
+  SimDevice sim_;
+};
+
+// The NIC with its driver. Ends the test with a failure if the NIC went astray.
+struct Rig {
+  explicit Rig(NicConfig config, const HostTiming& timing = {}) : model(timing) {
+    config.address = kAddress;
+    driver = std::make_unique<NicDriver>(device, config);
+  }
+  ~Rig() {
+    driver.reset();
+    EXPECT_EQ(model.bus().stray_count(), strays_expected) << (model.bus().strays().empty() ? "" : model.bus().strays().front().why);
+  }
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  void push(std::uint16_t port, std::span<const std::byte> payload) { model.wire_in().push(frame_to(port, payload)); }
+  void run_dry() {
+    while (model.wire_in().waiting() != 0) device.poll();
+    model.step(400);
+  }
+
+  Model model;
+  WatchedDevice device{model};
+  std::unique_ptr<NicDriver> driver;
+  std::uint64_t strays_expected = 0;
+};
+
+}  // namespace nanet::link::gateware::test
