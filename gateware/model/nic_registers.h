@@ -360,10 +360,12 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t rx_count[26];
     uint8_t RESERVED_8d0_8ff[0x30];
     uint64_t tx_count[10];
+    uint8_t RESERVED_950_97f[0x30];
+    uint64_t reply_count[10];
 } nic_regs_t;
 
 
-static_assert(sizeof(nic_regs_t) == 0x950, "Packing error");
+static_assert(sizeof(nic_regs_t) == 0x9d0, "Packing error");
 
 #ifdef __cplusplus
 }

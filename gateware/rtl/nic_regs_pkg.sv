@@ -10,7 +10,7 @@ package nic_regs_pkg;
 
     localparam NIC_REGS_DATA_WIDTH = 64;
     localparam NIC_REGS_MIN_ADDR_WIDTH = 12;
-    localparam NIC_REGS_SIZE = 'h950;
+    localparam NIC_REGS_SIZE = 'h9d0;
 
     typedef struct {
         logic [7:0] next;
@@ -140,6 +140,7 @@ package nic_regs_pkg;
         nic_regs__tx__in_t tx;
         nic_regs__counter_reg__in_t rx_count[26];
         nic_regs__counter_reg__in_t tx_count[10];
+        nic_regs__counter_reg__in_t reply_count[10];
     } nic_regs__in_t;
 
     typedef struct {

@@ -9,8 +9,10 @@ from typing import Any
 import cocotb
 from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
 from common.frames import LOCAL_IP, frame_of, udp_packet
+from common.requests import arp_request, echo_request
 from common.streams import Packet, StreamSink, StreamSource
 from scapy.layers.inet import IP, UDP, IPOption
+from scapy.layers.l2 import Ether
 
 ENTRIES = PARAMETERS.get("MATCH_ENTRIES", 16)
 DROPS = [
@@ -43,7 +45,7 @@ class UdpBench(Bench):
     """The table: entry 1 takes port 6001 from 10.62.0.0/24, entry 0 port 6002 from anyone."""
 
     def __init__(self, dut: Any) -> None:
-        super().__init__(dut, ["count_good", *DROPS])
+        super().__init__(dut, ["count_good", "count_arp", "count_icmp", *DROPS])
         dut.local_address.value = int(IPv4Address(LOCAL_IP))
         dut.table_write.value = 0
         self.source = StreamSource(self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle"], gap_cycles=GAP_CYCLES)
@@ -167,13 +169,13 @@ def faults(rng: Random) -> dict[str, Callable[[], tuple[bytes, int]]]:
     wrong_length = rng.choice([rng.randrange(8), size + 7, size + 9, 0xFFFF, size + 8 + 0x100])
     fragment = rng.choice([{"flags": "MF"}, {"frag": rng.randint(1, 0x1FFF)}, {"flags": "MF", "frag": 3}])
     return {
-        "drop_ethertype": lambda: (whole(), rng.choice([0x0806, 0x86DD, 0x8100, 0x0801])),
+        "drop_ethertype": lambda: (whole(), rng.choice([0x0805, 0x86DD, 0x8100, 0x0801])),
         "drop_short": lambda: (whole()[: rng.randint(1, 32)], IPV4),
         "drop_version": lambda: packet(IP={"version": rng.choice([0, 5, 6, 15])}),
         "drop_options": lambda: packet(IP={"options": [IPOption(b"\x01")] * 4}),
         "drop_header_checksum": lambda: (header_bit_flipped(rng, packet()[0]), IPV4),
         "drop_fragment": lambda: packet(IP=fragment),
-        "drop_protocol": lambda: packet(IP={"proto": rng.choice([1, 6, 16, 18, 132])}),
+        "drop_protocol": lambda: packet(IP={"proto": rng.choice([0, 2, 6, 16, 18, 132])}),
         "drop_address": lambda: packet(IP={"dst": rng.choice(["10.62.0.2", "10.62.1.1", "224.0.0.1"])}),
         "drop_length": lambda: packet(UDP={"len": wrong_length}),
         "drop_empty": lambda: (frame_of(udp_packet(b"", port=PORT))[ETHER_BYTES:], IPV4),
@@ -207,6 +209,42 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
             good += 1
             assert bench.counts == before | {name: before[name] + 1, "count_good": good}, name
     bench.good.finish()
+
+
+@cocotb.test
+async def arp_and_icmp_are_left_to_the_replier(dut: Any) -> None:
+    """`for_replier` says so in the third cycle behind the last word; an ICMP packet with a fault in its IPv4 header is that fault's."""
+    rng = random_numbers()
+    bench = await started(dut)
+    cases: list[tuple[str, Any, int]] = [(name, packet, 0) for name, packet in broken_icmp(rng.randbytes(40)).items()]
+    cases += [("count_arp", arp_request(), 1), ("count_icmp", echo_request(rng.randbytes(30)), 1)]
+    cases += [("count_icmp", echo_request(b"x", ICMP={"type": 3}), 1), ("count_good", good_packet(rng, 30), 0)]
+    expected = dict.fromkeys(bench.counts, 0)
+    for _ in range(6 if SHORT else 40):
+        for name, packet, wanted in rng.sample(cases, k=len(cases)):
+            data = frame_of(packet)[ETHER_BYTES:]
+            if name == "count_good":
+                bench.expect(packet, 0)
+            bench.send(data, ethertype=packet[Ether].type)
+            await bench.source.drain()
+            assert dut.for_replier.value == wanted, name
+            bench.send(data, ethertype=packet[Ether].type, user=1)
+            await bench.source.drain()
+            await bench.wait(6)
+            expected[name] += 1
+            assert bench.counts == expected, name
+    bench.good.finish()
+
+
+def broken_icmp(data: bytes) -> dict[str, Any]:
+    """By the counter that has it before the replier would."""
+    return {
+        "drop_version": echo_request(data, IP={"version": 5}),
+        "drop_options": echo_request(data, IP={"options": [IPOption(b"\x01")] * 4}),
+        "drop_header_checksum": echo_request(data, IP={"chksum": 1}),
+        "drop_fragment": echo_request(data, IP={"flags": "MF"}),
+        "drop_address": echo_request(data, IP={"dst": "10.62.0.2"}),
+    }
 
 
 @cocotb.test
