@@ -4,8 +4,9 @@
 // Contract
 //   * Once the first word of a packet is offered the output stays with its input until tlast: packets are never mixed, and a packet that comes
 //     without a gap leaves without one.
-//   * Who waits is served after at most one packet of each other input. The output takes a word a cycle, without a pause between packets.
-//   * Nothing is stored: a word leaves in the cycle in which it is offered, and m_axis_tready reaches s_axis_tready, without a register.
+//   * Who waits is served after at most one packet of each other input. The output takes a word a cycle, without a pause between packets that
+//     wait. When nothing was offered the turn is input 0's: a packet of another input then waits for a cycle.
+//   * Nothing is stored: a word whose turn it is leaves in the cycle in which it is offered; m_axis_tready reaches s_axis_tready without a register.
 //   * Inputs stand side by side in each vector, input 0 lowest.
 module stream_mux #(
     parameter int INPUTS = 2,
@@ -37,17 +38,19 @@ module stream_mux #(
     $fatal(1, "DATA_BITS must be a multiple of 8 (instance %m)");
   end
 
-  logic holds;  // a packet of `holder` is offered
+  logic in_packet;  // a packet has begun to leave
   logic [INPUTS-1:0] holder, grant;
-  wire [INPUTS-1:0] chosen = holds ? holder : grant;
+  wire [INPUTS-1:0] others = s_axis_tvalid & ~holder;
+  wire ends = m_axis_tvalid && m_axis_tready && m_axis_tlast;
+  wire idle = !in_packet && !m_axis_tvalid;
 
   arbiter_rr #(
       .PORTS(INPUTS)
   ) turns (
       .clk,
       .rst,
-      .request(s_axis_tvalid),
-      .taken(!holds),
+      .request(others),
+      .taken(ends || idle),
       .grant
   );
 
@@ -55,23 +58,23 @@ module stream_mux #(
     m_axis_tdata = '0;
     m_axis_tkeep = '0;
     for (int i = 0; i < INPUTS; i++) begin
-      if (chosen[i]) begin
-        m_axis_tdata = s_axis_tdata[DATA_BITS*i+:DATA_BITS];
-        m_axis_tkeep = s_axis_tkeep[KEEP_BITS*i+:KEEP_BITS];
-      end
+      m_axis_tdata |= s_axis_tdata[DATA_BITS*i+:DATA_BITS] & {DATA_BITS{holder[i]}};
+      m_axis_tkeep |= s_axis_tkeep[KEEP_BITS*i+:KEEP_BITS] & {KEEP_BITS{holder[i]}};
     end
   end
-  assign m_axis_tvalid = (chosen & s_axis_tvalid) != '0;
-  assign m_axis_tlast = (chosen & s_axis_tlast) != '0;
-  assign m_axis_tuser = (chosen & s_axis_tuser) != '0;
-  assign s_axis_tready = m_axis_tready ? chosen : '0;
+  assign m_axis_tvalid = (holder & s_axis_tvalid) != '0;
+  assign m_axis_tlast = (holder & s_axis_tlast) != '0;
+  assign m_axis_tuser = (holder & s_axis_tuser) != '0;
+  assign s_axis_tready = holder & {INPUTS{m_axis_tready}};
 
   always_ff @(posedge clk) begin
-    if (m_axis_tvalid) begin
-      holds <= !(m_axis_tready && m_axis_tlast);
-      holder <= chosen;
+    if (m_axis_tvalid && m_axis_tready) in_packet <= !m_axis_tlast;
+    if ((ends || idle) && others != '0) holder <= grant;
+    else if (idle) holder <= INPUTS'(1);
+    if (rst) begin
+      in_packet <= 1'b0;
+      holder <= INPUTS'(1);
     end
-    if (rst) holds <= 1'b0;
   end
 
   // --- what must hold ---
@@ -81,8 +84,7 @@ module stream_mux #(
     waits <= !rst && m_axis_tvalid && !m_axis_tready;
     waiting <= {m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser};
     if (!rst) begin
-      assert ($onehot0(chosen));
-      assert (!holds || $onehot(holder));
+      assert ($onehot(holder));
       assert (!waits || (m_axis_tvalid && waiting == {m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser}));
     end
   end
