@@ -5,7 +5,7 @@
 // without check sequence. Beside udp_rx, it sees the same packets and holds up none.
 //
 // Contract
-//   * Input as of udp_rx. s_for_replier is looked at in the third cycle behind a packet's last word: only packets with it are judged and counted.
+//   * Input as of udp_rx, which must have REPLIER set. s_for_replier is looked at in the third cycle behind a packet's last word: only packets with it are judged and counted.
 //     Each of them that did not come in bad gives one pulse of one counter: it is answered, or dropped for one reason.
 //   * A request that finds no room in the buffer is dropped (drop_busy).
 //   * The answer goes to the Ethernet address that the request came from. Of an echo's IPv4 header identification, flags and type of service stay

@@ -79,7 +79,7 @@ module rx_path_10g #(
   logic [63:0] mac_start_cycle, eth_start_cycle;
   logic [15:0] eth_ethertype;
   logic [47:0] eth_source_mac;
-  logic eth_short, udp_short, for_replier, count_arp, count_icmp;
+  logic eth_short, udp_short, for_replier;
 
   mac_10g_rx #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
@@ -127,7 +127,8 @@ module rx_path_10g #(
   );
 
   udp_rx #(
-      .MATCH_ENTRIES(MATCH_ENTRIES)
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .REPLIER(1'b1)
   ) udp (
       .clk,
       .rst,
@@ -157,8 +158,6 @@ module rx_path_10g #(
       .m_meta_start_cycle,
       .for_replier,
       .count_good,
-      .count_arp,
-      .count_icmp,
       .drop_ethertype,
       .drop_short(udp_short),
       .drop_version,
@@ -206,16 +205,4 @@ module rx_path_10g #(
   );
 
   assign drop_short = eth_short || udp_short;
-
-  // --- what must hold: each packet that udp_rx leaves to replier is judged there, a cycle earlier or later ---
-  logic signed [1:0] judged_ahead;
-  wire judges = answered_arp || answered_echo || drop_arp_malformed || drop_arp_other || drop_icmp_length || drop_icmp_checksum ||
-                drop_icmp_other || drop_echo_large || drop_busy;
-  always_ff @(posedge clk) begin
-    judged_ahead <= rst ? '0 : judged_ahead + 2'(judges) - 2'(count_arp || count_icmp);
-    if (!rst) begin
-      assert (judged_ahead != -2'sd2);
-      assert (!(judged_ahead == 2'sd1 && judges && !(count_arp || count_icmp)));
-    end
-  end
 endmodule

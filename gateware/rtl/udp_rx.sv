@@ -10,11 +10,12 @@
 //   * Sideband holds from a packet's first word to its last.
 //   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
 //   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
-//   * ARP, and ICMP to this station behind a good IPv4 header, are not judged here: whoever answers them takes `for_replier` from the cycle
-//     behind the packet's last word until the next packet begins.
+//   * With REPLIER, ARP and ICMP to this station (its IPv4 header good) are not counted here: they are replier's, who looks at for_replier from
+//     the third cycle behind the packet's last word on, before the next packet begins.
 //   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
 module udp_rx #(
-    parameter int MATCH_ENTRIES = 16
+    parameter int MATCH_ENTRIES = 16,
+    parameter bit REPLIER = 1'b0  // there is a replier beside it
 ) (
     input logic clk,
     input logic rst,
@@ -47,18 +48,16 @@ module udp_rx #(
     output logic [                     15:0] m_meta_payload_bytes,
     output logic [                     63:0] m_meta_start_cycle,
 
-    output logic for_replier,  // the packet is ARP or ICMP, and the rest of it is replier's
+    output logic for_replier,  // the packet is replier's
 
     output logic count_good,
-    output logic count_arp,             // these two are replier's
-    output logic count_icmp,
-    output logic drop_ethertype,        // neither IPv4 nor ARP
+    output logic drop_ethertype,        // not IPv4
     output logic drop_short,            // ends before the headers do
     output logic drop_version,          // not version 4
     output logic drop_options,          // header not of 20 bytes
     output logic drop_header_checksum,
     output logic drop_fragment,
-    output logic drop_protocol,         // neither UDP nor ICMP
+    output logic drop_protocol,         // not UDP
     output logic drop_address,          // not to this station's address nor to all
     output logic drop_length,           // the lengths of IPv4 and UDP disagree
     output logic drop_empty,            // no payload
@@ -94,7 +93,8 @@ module udp_rx #(
   logic [2:0] index;  // of the word in its packet, up to 4
   logic [31:0] previous;
   logic [BYTES_BITS-1:0] received_bytes;
-  logic other_ethertype, arp, other_version, options, fragment, icmp, other_protocol, other_address, no_checksum;
+  logic other_ethertype, other_version, options, fragment, other_protocol, other_address, no_checksum;
+  logic arp, icmp;
   logic [15:0] total_bytes, source_port, port, udp_bytes;
   logic [31:0] source_address;
   logic [63:0] start_cycle;
@@ -110,8 +110,8 @@ module udp_rx #(
       index <= s_axis_tlast ? '0 : index == 3'd4 ? index : index + 1'b1;
       case (index)
         3'd0: begin
+          other_ethertype <= s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_IPV4);
           arp <= s_meta_ethertype == swapped(nanet_pkg::ETHERTYPE_ARP);
-          other_ethertype <= s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_IPV4) && s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_ARP);
           other_version <= s_axis_tdata[7:4] != 4'd4;
           options <= s_axis_tdata[3:0] != 4'd5;
           start_cycle <= s_meta_start_cycle;
@@ -120,8 +120,8 @@ module udp_rx #(
           header_sum <= 20'(halves_sum(s_axis_tdata));
         end
         3'd1: begin
+          other_protocol <= s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_UDP;
           icmp <= s_axis_tdata[15:8] == nanet_pkg::IP_PROTOCOL_ICMP;
-          other_protocol <= s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_UDP && s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_ICMP;
           source_address <= {s_axis_tdata[39:32], s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
           header_sum <= header_sum + 20'(halves_sum(s_axis_tdata));
           pseudo_sum <= 20'(halves_sum({s_axis_tdata[63:32], nanet_pkg::IP_PROTOCOL_UDP, 24'b0}));
@@ -169,15 +169,14 @@ module udp_rx #(
     empty <= udp_bytes == 16'd8;
     header_wrong <= folded(32'(header_sum)) != '1;
   end
-  wire header_good = !(other_version || options || header_wrong || fragment || other_protocol || other_address);
-  wire accepted = header_good && !(other_ethertype || arp || icmp || bad_length || empty || !hit);
+  wire accepted = !(other_ethertype || other_version || options || header_wrong || fragment || other_protocol || other_address ||
+                    bad_length || empty || !hit);
 
   // --- payload words from lane 0 on, until the frame ends ---
   logic [63:0] word;
   logic word_valid, word_first, begun, ends, ends_bad, rest, rest_bad;
   wire spills = s_axis_tkeep[7:4] != '0;
   wire s_ends = s_axis_tvalid && s_axis_tlast;
-  assign for_replier = begun && !other_ethertype && (arp || (icmp && header_good));
   wire s_payload = s_axis_tvalid && index == 3'd4;
 
   always_ff @(posedge clk) begin
@@ -247,15 +246,18 @@ module udp_rx #(
   end
 
   // --- one pulse a packet: the lowest fault is the one that counts ---
-  wire [15:0] faults = {
-    1'b1, sum_wrong, truncated, !hit, empty, bad_length, icmp, other_address, other_protocol, fragment, header_wrong, options,
-    other_version, arp, !begun, other_ethertype
+  wire [13:0] faults = {
+    1'b1, sum_wrong, truncated, !hit, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version,
+    !begun, other_ethertype
   };
 
+  assign for_replier = REPLIER && begun && (arp || (icmp && !(other_ethertype || other_version || options || header_wrong || fragment ||
+                                                              other_address)));
+
   always_ff @(posedge clk) begin
-    {count_good, drop_udp_checksum, drop_truncated, drop_no_match, drop_empty, drop_length, count_icmp, drop_address, drop_protocol,
-     drop_fragment, drop_header_checksum, drop_options, drop_version, count_arp, drop_short, drop_ethertype} <=
-        !rst && concludes && !ended_bad[1] ? faults & (~faults + 1'b1) : '0;
+    {count_good, drop_udp_checksum, drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment,
+     drop_header_checksum, drop_options, drop_version, drop_short, drop_ethertype} <=
+        !rst && concludes && !ended_bad[1] && !for_replier ? faults & (~faults + 1'b1) : '0;
   end
 
   // --- what must hold ---
