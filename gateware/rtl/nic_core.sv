@@ -136,7 +136,8 @@ module nic_core #(
   // the drops behind.
   //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
   //   length empty no_match truncated udp_checksum | stored overflow disabled too_long no_buffer | bad
-  // bad: of the frames counted as dropped at their end (fcs, truncated, udp_checksum) those whose payload had begun to be written.
+  // bad: of the frames counted as dropped at their end (control, oversize, runt, fcs, truncated, udp_checksum) those whose payload had begun to
+  // be written.
   // Bits of tx_counts, from 0: descriptors = sent + refused + unreadable; sent + replied = framed + aborted + destination, of which underrun.
   //   sent refused unreadable read_fault read_error | framed aborted destination underrun | completion_fault
   // Bits of reply_counts, from 0: requests = answered + the drops; answered = replied when none waits.
