@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ARP and ICMP echo through the verilated NIC: an unmodified sender finds and pings it, and payloads do not suffer.
 #include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
 
 #include "wire_rig.hpp"
 
@@ -103,6 +106,39 @@ TEST_F(ReplierTest, RequestsAmongPayloadsAtLineRateCostNone) {
   EXPECT_GT(reply_count(reply::echo), 100u);
   EXPECT_EQ(tx_count(tx::underrun), 0u);
   expect_balanced(kSent);
+}
+
+// Cycles from the last byte of a frame to the last write of its payload, one number for each lane on which a frame begins: alone, and among requests.
+TEST_F(ReplierTest, RequestsDoNotChangeTheLatencyOfPayloads) {
+  constexpr std::size_t kPayloads = 1000, kBytes = 256;  // a write of its own, which no page cuts
+  std::array<std::set<std::pair<unsigned, std::uint64_t>>, 2> seen;
+  for (const bool asks : {false, true}) {
+    start({}, {.buffer_bytes = 512 << 10, .packets_per_buffer = kPayloads, .timeout_ns = 0});
+    model->wire_in().keep_sent(true);
+    model->bus().keep_writes(true);
+    for (std::size_t k = 0; k < kPayloads; ++k) {
+      push(udp_frame(Bytes(kBytes - k % 2, std::byte{1})));
+      for (std::size_t n = asks ? k % 3 : 0; n > 0; --n) push(k % 2 == 0 ? arp_request() : echo_request(Bytes(k)));
+    }
+    run_dry();
+    std::vector<std::uint64_t> ends;
+    for (const auto& write : model->bus().writes()) {
+      if (write.bytes + 1 >= kBytes) ends.push_back(write.last_cycle);
+    }
+    ASSERT_EQ(ends.size(), kPayloads);
+    std::size_t frame = 0;
+    for (std::size_t k = 0; k < kPayloads; ++k) {
+      const auto& sent = model->wire_in().sent_frames()[frame];
+      seen[asks].insert({sent.start_lane, ends[k] - sent.last_byte_cycle});
+      frame += 1 + (asks ? k % 3 : 0);
+    }
+    EXPECT_EQ(asks, reply_count(reply::replied) > 200);
+    model->bus().keep_writes(false);
+    TearDown();
+  }
+  EXPECT_EQ(seen[0], seen[1]);
+  for (const auto& [lane, cycles] : seen[1]) EXPECT_LE(cycles, 31u) << "lane " << lane;
+  EXPECT_LE(seen[1].size(), 4u);  // two sizes, two lanes
 }
 
 // The wire out is slower than requests come in when both are as long and payloads want half of it.
