@@ -26,6 +26,13 @@ ECHO_BYTES_MAX = PARAMETERS.get("ECHO_BYTES_MAX", 1472)
 DEPTH_WORDS = PARAMETERS.get("DEPTH_WORDS", 512)
 PACKETS = PARAMETERS.get("PACKETS", 16)
 ETHER_BYTES, GAP_CYCLES, FILLED_BYTES = 14, 3, 46
+GROUP = "01:00:5e:00:00:01"
+WRONG_ARP: list[dict[str, Any]] = [{"hwtype": 6}, {"ptype": 0x86DD}, {"hwlen": 8}, {"plen": 16}]
+OTHER_ARP: list[dict[str, Any]] = [{"op": 2}, {"op": 3}, {"op": 0x101}, {"pdst": "10.62.0.2"}, {"pdst": "0.0.0.0"}]
+OTHER_ICMP: list[dict[str, Any]] = [
+    *({"ICMP": {"type": kind}} for kind in (0, 13, 9)),
+    *({"ICMP": {"code": 1}}, {"IP": {"dst": "255.255.255.255"}}, {"Ether": {"src": GROUP}}),
+]
 
 
 class ReplierBench(Bench):
@@ -139,25 +146,19 @@ async def sums_that_overflow(dut: Any) -> None:
 
 def faults(rng: Random) -> dict[str, Callable[[ReplierBench], Packet]]:
     """By counter: sends something that it counts."""
-    size = rng.randint(18, min(ECHO_BYTES_MAX, 200))
-    wrong_type = rng.choice([{"hwtype": 6}, {"ptype": 0x86DD}, {"hwlen": 8}, {"plen": 16}])
-    other_arp = rng.choice([{"op": 2}, {"op": 3}, {"pdst": "10.62.0.2"}, {"pdst": "0.0.0.0"}])
-    other_icmp = rng.choice(
-        [{"ICMP": {"type": 0}}, {"ICMP": {"type": 13}}, {"ICMP": {"code": 1}}, {"IP": {"dst": "255.255.255.255"}}]
-    )
-    group = {"Ether": {"src": "01:00:5e:00:00:01"}}
+    size = rng.randint(21, min(ECHO_BYTES_MAX, 200))
+    cut_bytes = rng.randint(48, size + 27)  # of the packet; half of the cuts are at the end of a word
+    cut_bytes -= cut_bytes % 8 if rng.random() < 0.5 else 0
     return {
-        "drop_arp_malformed": lambda bench: bench.send(arp_request(**wrong_type)),
-        "drop_arp_other": lambda bench: bench.send(arp_request(**other_arp)),
+        "drop_arp_malformed": lambda bench: bench.send(arp_request(**rng.choice(WRONG_ARP))),
+        "drop_arp_other": lambda bench: bench.send(arp_request(**rng.choice(OTHER_ARP))),
         "drop_icmp_length": lambda bench: (
             bench.send(echo_request(b"", IP={"len": rng.randint(20, 27)}))
             if rng.random() < 0.5
-            else bench.send(echo_request(rng.randbytes(size)), cut_bytes=rng.randint(FILLED_BYTES - 1, size + 27))
+            else bench.send(echo_request(rng.randbytes(size)), cut_bytes=cut_bytes)
         ),
         "drop_icmp_checksum": lambda bench: bench.send(with_flipped_bit(rng, echo_request(rng.randbytes(size)))),
-        "drop_icmp_other": lambda bench: bench.send(
-            echo_request(rng.randbytes(size), **(other_icmp if rng.random() < 0.8 else group))
-        ),
+        "drop_icmp_other": lambda bench: bench.send(echo_request(rng.randbytes(size), **rng.choice(OTHER_ICMP))),
         "drop_echo_large": lambda bench: bench.send(echo_request(rng.randbytes(ECHO_BYTES_MAX + rng.randint(1, 900)))),
     }
 
@@ -184,6 +185,22 @@ async def every_fault_has_its_counter_and_the_next_request_is_answered(dut: Any)
             expected["answered_arp" if is_arp else "answered_echo"] += 1
             await bench.finish()
             assert bench.counts == expected, name
+
+
+@cocotb.test
+async def requests_of_other_kinds_are_dropped(dut: Any) -> None:
+    bench = await started(dut)
+    for change in WRONG_ARP:
+        bench.send(arp_request(**change))
+    for change in OTHER_ARP:
+        bench.send(arp_request(**change))
+    for change in OTHER_ICMP:
+        bench.send(echo_request(b"of another kind", **change))
+    from_group = arp_request()
+    from_group[Ether].src = GROUP
+    bench.send(from_group)
+    await bench.finish()
+    bench.expect_counts(drop_arp_malformed=len(WRONG_ARP), drop_arp_other=len(OTHER_ARP) + 1, drop_icmp_other=len(OTHER_ICMP))
 
 
 @cocotb.test
