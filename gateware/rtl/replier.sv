@@ -115,7 +115,7 @@ module replier #(
   logic [63:0] taken;
   always_comb for (int lane = 0; lane < 8; lane++) taken[8*lane+:8] = take_keep[lane] ? word[8*lane+:8] : '0;
 
-  logic icmp, malformed, other, truncated;
+  logic malformed, other, truncated;
   logic [63:0] saved;  // the second word, and of the third what an ARP packet's sender goes on with
   logic [15:0] saved_next;
   logic [17:0] word_sum;
@@ -141,7 +141,6 @@ module replier #(
         default: ;
       endcase
     end
-    if (s_axis_tvalid && s_index <= 3'd1) icmp <= s_index == 3'd1 && s_axis_tdata[15:8] == nanet_pkg::IP_PROTOCOL_ICMP;
   end
 
   // --- the request becomes the answer; one word is held back until it is known whether it is the last ---
@@ -214,9 +213,9 @@ module replier #(
       .rst,
       .s_axis_tdata({held_addresses ? word[31:0] : held[63:32], held[31:0]}),
       .s_axis_tkeep(held_keep),
-      .s_axis_tvalid((arp || icmp) && held_valid && (takes || concludes)),
+      .s_axis_tvalid(held_valid && (takes || concludes)),
       .s_axis_tlast(concludes),
-      .s_axis_tuser(!good),
+      .s_axis_tuser(!good),  // what is udp_rx's comes in, too, and is thrown away at its end
       .s_meta({arp, s_meta_source_mac}),
       .m_axis_tdata(fifo_tdata),
       .m_axis_tkeep(fifo_tkeep),
