@@ -219,7 +219,9 @@ async def arp_and_icmp_are_the_repliers_if_there_is_one(dut: Any) -> None:
     rng = random_numbers()
     bench = await started(dut)
     data = rng.randbytes(40)
+    as_ipv6 = echo_request(data, Ether={"type": 0x86DD})
     cases: list[tuple[str, Any]] = [
+        ("drop_ethertype", as_ipv6),
         ("drop_version", echo_request(data, IP={"version": 5})),
         ("drop_options", echo_request(data, IP={"options": [IPOption(b"\x01")] * 4})),
         ("drop_header_checksum", echo_request(data, IP={"chksum": 1})),
@@ -243,6 +245,13 @@ async def arp_and_icmp_are_the_repliers_if_there_is_one(dut: Any) -> None:
             if name:
                 expected[name] += 1
             assert bench.counts == expected, name
+    for name, packet in (("drop_ethertype", arp_request()), ("drop_short", echo_request(data))):
+        bench.send(frame_of(packet)[ETHER_BYTES:][: rng.randint(25, 32)], ethertype=packet[Ether].type)
+        await bench.source.drain()
+        assert dut.for_replier.value == 0, name
+        await bench.wait(6)
+        expected[name] += 1
+        assert bench.counts == expected, name
     bench.good.finish()
 
 
