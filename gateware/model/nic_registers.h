@@ -331,6 +331,12 @@ typedef struct __attribute__ ((__packed__)) {
 #define NIC_REGS__COUNTER_REG__COUNT_bw 64
 #define NIC_REGS__COUNTER_REG__COUNT_reset 0x0
 
+// reg - nic_regs::counter_reg_desc_51a94b14_name_7475a7e1
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_reset 0x0
+
 // addrmap - nic_regs
 typedef struct __attribute__ ((__packed__)) {
     uint64_t id;

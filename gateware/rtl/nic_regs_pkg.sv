@@ -132,6 +132,14 @@ package nic_regs_pkg;
     } nic_regs__counter_reg__in_t;
 
     typedef struct {
+        logic incr;
+    } nic_regs__counter_reg_desc_51a94b14_name_7475a7e1__count__in_t;
+
+    typedef struct {
+        nic_regs__counter_reg_desc_51a94b14_name_7475a7e1__count__in_t count;
+    } nic_regs__counter_reg_desc_51a94b14_name_7475a7e1__in_t;
+
+    typedef struct {
         nic_regs__geometry__in_t geometry;
         nic_regs__clock__in_t clock;
         nic_regs__cycles__in_t cycles;
@@ -140,7 +148,7 @@ package nic_regs_pkg;
         nic_regs__tx__in_t tx;
         nic_regs__counter_reg__in_t rx_count[26];
         nic_regs__counter_reg__in_t tx_count[10];
-        nic_regs__counter_reg__in_t reply_count[10];
+        nic_regs__counter_reg_desc_51a94b14_name_7475a7e1__in_t reply_count[10];
     } nic_regs__in_t;
 
     typedef struct {
