@@ -399,17 +399,23 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t state;
 } nic_regs__tx_t;
 
-// reg - nic_regs::counter_reg_desc_70db1048_name_e5c51571
-#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG_DESC_70DB1048_NAME_E5C51571__COUNT_reset 0x0
+// reg - nic_regs::counter_reg_desc_4d3d369d_name_e5c51571
+#define NIC_REGS__COUNTER_REG_DESC_4D3D369D_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_4D3D369D_NAME_E5C51571__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_4D3D369D_NAME_E5C51571__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_4D3D369D_NAME_E5C51571__COUNT_reset 0x0
 
 // reg - nic_regs::counter_reg_desc_ed5d24c3_name_893d293e
 #define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bm 0xffffffffffffffff
 #define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bp 0
 #define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_bw 64
 #define NIC_REGS__COUNTER_REG_DESC_ED5D24C3_NAME_893D293E__COUNT_reset 0x0
+
+// reg - nic_regs::counter_reg_desc_51a94b14_name_7475a7e1
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_51A94B14_NAME_7475A7E1__COUNT_reset 0x0
 
 // addrmap - nic_regs
 typedef struct __attribute__ ((__packed__)) {
@@ -446,10 +452,12 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t rx_count[26];
     uint8_t RESERVED_8d0_8ff[0x30];
     uint64_t tx_count[10];
+    uint8_t RESERVED_950_97f[0x30];
+    uint64_t reply_count[10];
 } nic_regs_t;
 
 
-static_assert(sizeof(nic_regs_t) == 0x950, "Packing error");
+static_assert(sizeof(nic_regs_t) == 0x9d0, "Packing error");
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,9 @@ package nanet_pkg;
   localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0008;  // 0x0800
   localparam logic [15:0] ETHERTYPE_ARP = 16'h0608;   // 0x0806
   localparam logic [15:0] ETHERTYPE_VLAN = 16'h0081;  // 0x8100
+  localparam logic [7:0] IP_PROTOCOL_ICMP = 8'd1;
   localparam logic [7:0] IP_PROTOCOL_UDP = 8'd17;
+  localparam logic [7:0] IP_TTL = 8'd64;  // of what is sent
   localparam int IPV4_HEADER_BYTES = 20;
   localparam int UDP_HEADER_BYTES = 8;
 endpackage

@@ -77,6 +77,7 @@ module nic #(
   localparam int STAGE_BINS = 64;
   localparam int RX_COUNTS = 26;
   localparam int TX_COUNTS = 10;
+  localparam int REPLY_COUNTS = 10;
 
   if (ADDRESS_BITS > 48) begin : g_check_address
     $fatal(1, "a device address must have at most 48 bits (instance %m)");
@@ -166,11 +167,15 @@ module nic #(
   // --- counters ---
   logic [RX_COUNTS-1:0] rx_counts;
   logic [TX_COUNTS-1:0] tx_counts;
+  logic [REPLY_COUNTS-1:0] reply_counts;
   for (genvar k = 0; k < RX_COUNTS; k++) begin : g_rx_count
     assign status.rx_count[k].count.incr = rx_counts[k];
   end
   for (genvar k = 0; k < TX_COUNTS; k++) begin : g_tx_count
     assign status.tx_count[k].count.incr = tx_counts[k];
+  end
+  for (genvar k = 0; k < REPLY_COUNTS; k++) begin : g_reply_count
+    assign status.reply_count[k].count.incr = reply_counts[k];
   end
 
   assign status.geometry.clops.next = 8'(CLOPS);
@@ -294,6 +299,7 @@ module nic #(
       .mem_answer_last,
       .mem_answer_error,
       .rx_counts,
-      .tx_counts
+      .tx_counts,
+      .reply_counts
   );
 endmodule

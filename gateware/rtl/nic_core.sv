@@ -149,14 +149,19 @@ module nic_core #(
 
     // --- a pulse for each frame or packet; RX_COUNTERS and TX_COUNTERS name the bits ---
     output logic [25:0] rx_counts,
-    output logic [ 9:0] tx_counts
+    output logic [ 9:0] tx_counts,
+    output logic [ 9:0] reply_counts
 );
-  // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum; rx_parsed = rx_stored + the drops behind.
+  // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum + reply_counts up to busy; rx_parsed = rx_stored +
+  // the drops behind.
   //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
   //   length empty no_match truncated udp_checksum | stored overflow disabled too_long no_buffer | bad
-  // bad: of the frames counted as dropped at their end (fcs, truncated, udp_checksum) those whose payload had begun to be written.
-  // Bits of tx_counts, from 0: descriptors = sent + refused + unreadable; sent = framed + aborted + destination, of which underrun.
+  // bad: of the frames counted as dropped at their end (control, oversize, runt, fcs, truncated, udp_checksum) those whose payload had begun to
+  // be written.
+  // Bits of tx_counts, from 0: descriptors = sent + refused + unreadable; sent + replied = framed + aborted + destination, of which underrun.
   //   sent refused unreadable read_fault read_error | framed aborted destination underrun | completion_fault
+  // Bits of reply_counts, from 0: requests = answered + the drops; answered = replied when none waits.
+  //   answered_arp answered_echo | arp_malformed arp_other icmp_length icmp_checksum icmp_other echo_large busy | replied
 
   logic [63:0] parsed_tdata;
   logic parsed_tvalid, parsed_tlast, parsed_tuser;
@@ -164,6 +169,9 @@ module nic_core #(
   logic [15:0] parsed_bytes;
   logic [63:0] parsed_start_cycle;
   logic [19:0] path_counts;
+  logic [63:0] reply_tdata;
+  logic [7:0] reply_tkeep;
+  logic reply_tvalid, reply_tready, reply_tlast;
 
   rx_path_10g #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
@@ -192,6 +200,11 @@ module nic_core #(
       .m_meta_source_port(),
       .m_meta_payload_bytes(parsed_bytes),
       .m_meta_start_cycle(parsed_start_cycle),
+      .m_reply_tdata(reply_tdata),
+      .m_reply_tkeep(reply_tkeep),
+      .m_reply_tvalid(reply_tvalid),
+      .m_reply_tready(reply_tready),
+      .m_reply_tlast(reply_tlast),
       .count_good(path_counts[0]),
       .drop_preamble(path_counts[1]),
       .drop_control(path_counts[2]),
@@ -211,7 +224,16 @@ module nic_core #(
       .drop_empty(path_counts[16]),
       .drop_no_match(path_counts[17]),
       .drop_truncated(path_counts[18]),
-      .drop_udp_checksum(path_counts[19])
+      .drop_udp_checksum(path_counts[19]),
+      .answered_arp(reply_counts[0]),
+      .answered_echo(reply_counts[1]),
+      .drop_arp_malformed(reply_counts[2]),
+      .drop_arp_other(reply_counts[3]),
+      .drop_icmp_length(reply_counts[4]),
+      .drop_icmp_checksum(reply_counts[5]),
+      .drop_icmp_other(reply_counts[6]),
+      .drop_echo_large(reply_counts[7]),
+      .drop_busy(reply_counts[8])
   );
 
   // --- what the match table's index means here ---
@@ -450,8 +472,14 @@ module nic_core #(
       .s_axis_tready(payload_tready),
       .s_axis_tlast(payload_tlast),
       .s_axis_tuser(1'b0),
+      .s_reply_tdata(reply_tdata),
+      .s_reply_tkeep(reply_tkeep),
+      .s_reply_tvalid(reply_tvalid),
+      .s_reply_tready(reply_tready),
+      .s_reply_tlast(reply_tlast),
       .xgmii_txd,
       .xgmii_txc,
+      .count_reply(reply_counts[9]),
       .count_good(tx_counts[5]),
       .drop_aborted(tx_counts[6]),
       .drop_destination(tx_counts[7]),

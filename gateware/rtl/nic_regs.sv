@@ -276,6 +276,7 @@ module nic_regs (
         } tx;
         logic rx_count[26];
         logic tx_count[10];
+        logic reply_count[10];
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
@@ -375,6 +376,10 @@ module nic_regs (
         for(int i0=0; i0<10; i0++) begin
             decoded_reg_strb.tx_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h900 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h900 + (12)'(i0) * 12'h8);
+        end
+        for(int i0=0; i0<10; i0++) begin
+            decoded_reg_strb.reply_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h980 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h980 + (12)'(i0) * 12'h8);
         end
         decoded_err = ~is_valid_addr & decoded_req;
     end
@@ -672,6 +677,14 @@ module nic_regs (
                 logic overflow;
             } count;
         } tx_count[10];
+        struct {
+            struct {
+                logic [63:0] next;
+                logic load_next;
+                logic incrthreshold;
+                logic overflow;
+            } count;
+        } reply_count[10];
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -901,6 +914,11 @@ module nic_regs (
                 logic [63:0] value;
             } count;
         } tx_count[10];
+        struct {
+            struct {
+                logic [63:0] value;
+            } count;
+        } reply_count[10];
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -2149,6 +2167,35 @@ module nic_regs (
             end
         end
     end
+    for(genvar i0=0; i0<10; i0++) begin
+        // Field: nic_regs.reply_count[].count
+        always_comb begin
+            automatic logic [63:0] next_c;
+            automatic logic load_next_c;
+            next_c = field_storage.reply_count[i0].count.value;
+            load_next_c = '0;
+        
+            if(hwif_in.reply_count[i0].count.incr) begin // increment
+                field_combo.reply_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
+                next_c = next_c + 64'h1;
+                load_next_c = '1;
+            end else begin
+                field_combo.reply_count[i0].count.overflow = '0;
+            end
+            field_combo.reply_count[i0].count.incrthreshold = (field_storage.reply_count[i0].count.value >= 64'hffffffffffffffff);
+            field_combo.reply_count[i0].count.next = next_c;
+            field_combo.reply_count[i0].count.load_next = load_next_c;
+        end
+        always_ff @(posedge clk) begin
+            if(rst) begin
+                field_storage.reply_count[i0].count.value <= 64'h0;
+            end else begin
+                if(field_combo.reply_count[i0].count.load_next) begin
+                    field_storage.reply_count[i0].count.value <= field_combo.reply_count[i0].count.next;
+                end
+            end
+        end
+    end
 
     //--------------------------------------------------------------------------
     // Write response
@@ -2332,6 +2379,11 @@ module nic_regs (
         for(int i0=0; i0<10; i0++) begin
             if(rd_mux_addr == 12'h900 + (12)'(i0) * 12'h8) begin
                 readback_data_var[63:0] = field_storage.tx_count[i0].count.value;
+            end
+        end
+        for(int i0=0; i0<10; i0++) begin
+            if(rd_mux_addr == 12'h980 + (12)'(i0) * 12'h8) begin
+                readback_data_var[63:0] = field_storage.reply_count[i0].count.value;
             end
         end
         readback_data = readback_data_var;

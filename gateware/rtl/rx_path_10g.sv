@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From XGMII to UDP payloads: mac_10g_rx, eth_rx and udp_rx in a row. Each counter of the three comes out; the books of the whole:
-// frames that began = count_good + every drop.
+// From XGMII to UDP payloads: mac_10g_rx, eth_rx and udp_rx in a row, and replier beside udp_rx. Each counter of the four comes out; the books
+// of the whole: frames that began = count_good + answered_arp + answered_echo + every drop.
 //
-// Contract: that of udp_rx for the output, of mac_10g_rx for the input. No word waits for anything but the frame itself.
+// Contract: that of udp_rx for the payloads, of replier for the answers, of mac_10g_rx for the input. No word of a payload waits for anything but
+// the frame itself.
 module rx_path_10g #(
     parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
-    parameter int MATCH_ENTRIES = 16
+    parameter int MATCH_ENTRIES = 16,
+    parameter int ECHO_BYTES_MAX = 1472
 ) (
     input logic clk,
     input logic rst,
@@ -34,6 +36,13 @@ module rx_path_10g #(
     output logic [                     15:0] m_meta_payload_bytes,
     output logic [                     63:0] m_meta_start_cycle,
 
+    // Answers to ARP and echo requests: frames without check sequence.
+    output logic [63:0] m_reply_tdata,
+    output logic [ 7:0] m_reply_tkeep,
+    output logic        m_reply_tvalid,
+    input  logic        m_reply_tready,
+    output logic        m_reply_tlast,
+
     output logic count_good,
     output logic drop_preamble,
     output logic drop_control,
@@ -53,14 +62,24 @@ module rx_path_10g #(
     output logic drop_empty,
     output logic drop_no_match,
     output logic drop_truncated,
-    output logic drop_udp_checksum
+    output logic drop_udp_checksum,
+    output logic answered_arp,
+    output logic answered_echo,
+    output logic drop_arp_malformed,
+    output logic drop_arp_other,
+    output logic drop_icmp_length,
+    output logic drop_icmp_checksum,
+    output logic drop_icmp_other,
+    output logic drop_echo_large,
+    output logic drop_busy              // no room for an answer
 );
   logic [63:0] mac_tdata, eth_tdata;
   logic [7:0] mac_tkeep, eth_tkeep;
   logic mac_tvalid, mac_tlast, mac_tuser, eth_tvalid, eth_tlast, eth_tuser;
   logic [63:0] mac_start_cycle, eth_start_cycle;
   logic [15:0] eth_ethertype;
-  logic eth_short, udp_short;
+  logic [47:0] eth_source_mac;
+  logic eth_short, udp_short, for_replier;
 
   mac_10g_rx #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
@@ -99,7 +118,7 @@ module rx_path_10g #(
       .m_axis_tvalid(eth_tvalid),
       .m_axis_tlast(eth_tlast),
       .m_axis_tuser(eth_tuser),
-      .m_meta_source_mac(),
+      .m_meta_source_mac(eth_source_mac),
       .m_meta_ethertype(eth_ethertype),
       .m_meta_start_cycle(eth_start_cycle),
       .count_good(),
@@ -108,7 +127,8 @@ module rx_path_10g #(
   );
 
   udp_rx #(
-      .MATCH_ENTRIES(MATCH_ENTRIES)
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .REPLIER(1'b1)
   ) udp (
       .clk,
       .rst,
@@ -136,6 +156,7 @@ module rx_path_10g #(
       .m_meta_source_port,
       .m_meta_payload_bytes,
       .m_meta_start_cycle,
+      .for_replier,
       .count_good,
       .drop_ethertype,
       .drop_short(udp_short),
@@ -150,6 +171,37 @@ module rx_path_10g #(
       .drop_no_match,
       .drop_truncated,
       .drop_udp_checksum
+  );
+
+  replier #(
+      .ECHO_BYTES_MAX(ECHO_BYTES_MAX)
+  ) replies (
+      .clk,
+      .rst,
+      .local_mac,
+      .local_address,
+      .s_axis_tdata(eth_tdata),
+      .s_axis_tkeep(eth_tkeep),
+      .s_axis_tvalid(eth_tvalid),
+      .s_axis_tlast(eth_tlast),
+      .s_axis_tuser(eth_tuser),
+      .s_meta_source_mac(eth_source_mac),
+      .s_meta_ethertype(eth_ethertype),
+      .s_for_replier(for_replier),
+      .m_axis_tdata(m_reply_tdata),
+      .m_axis_tkeep(m_reply_tkeep),
+      .m_axis_tvalid(m_reply_tvalid),
+      .m_axis_tready(m_reply_tready),
+      .m_axis_tlast(m_reply_tlast),
+      .answered_arp,
+      .answered_echo,
+      .drop_arp_malformed,
+      .drop_arp_other,
+      .drop_icmp_length,
+      .drop_icmp_checksum,
+      .drop_icmp_other,
+      .drop_echo_large,
+      .drop_busy
   );
 
   assign drop_short = eth_short || udp_short;

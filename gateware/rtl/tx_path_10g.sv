@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From UDP payloads to XGMII: udp_tx and mac_10g_tx in a row. A payload has to come without a gap once it has begun.
+// From UDP payloads to XGMII: udp_tx and mac_10g_tx in a row, and between them stream_mux, where answers of replier join, a frame of each in
+// turn. A payload or an answer has to come without a gap once it has begun.
 //
-// Contract: that of udp_tx for the input, of mac_10g_tx for the output. The books of the whole: payloads in = count_good + every drop;
-// what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
+// Contract: that of udp_tx for the input, of mac_10g_tx for the output. The books of the whole: payloads in + count_reply = count_good + every
+// drop; what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
 module tx_path_10g #(
     parameter int DESTINATIONS = 16,
     parameter int PAYLOAD_BYTES_MAX = 8972
@@ -32,9 +33,17 @@ module tx_path_10g #(
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
 
+    // Frames without check sequence.
+    input  logic [63:0] s_reply_tdata,
+    input  logic [ 7:0] s_reply_tkeep,
+    input  logic        s_reply_tvalid,
+    output logic        s_reply_tready,
+    input  logic        s_reply_tlast,
+
     output logic [63:0] xgmii_txd,
     output logic [ 7:0] xgmii_txc,
 
+    output logic count_reply,       // the MAC has an answer
     output logic count_good,
     output logic drop_aborted,      // taken back by the source, or not as long as announced
     output logic drop_destination,
@@ -43,6 +52,9 @@ module tx_path_10g #(
   logic [63:0] frame_tdata;
   logic [7:0] frame_tkeep;
   logic frame_tvalid, frame_tready, frame_tlast, frame_tuser;
+  logic [63:0] udp_tdata;
+  logic [7:0] udp_tkeep;
+  logic udp_tvalid, udp_tready, udp_tlast, udp_tuser;
 
   udp_tx #(
       .DESTINATIONS(DESTINATIONS),
@@ -69,17 +81,38 @@ module tx_path_10g #(
       .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser,
-      .m_axis_tdata(frame_tdata),
-      .m_axis_tkeep(frame_tkeep),
-      .m_axis_tvalid(frame_tvalid),
-      .m_axis_tready(frame_tready),
-      .m_axis_tlast(frame_tlast),
-      .m_axis_tuser(frame_tuser),
+      .m_axis_tdata(udp_tdata),
+      .m_axis_tkeep(udp_tkeep),
+      .m_axis_tvalid(udp_tvalid),
+      .m_axis_tready(udp_tready),
+      .m_axis_tlast(udp_tlast),
+      .m_axis_tuser(udp_tuser),
       .count_good(),
       .drop_length(),
       .drop_destination,
       .drop_aborted()
   );
+
+  stream_mux #(
+      .INPUTS(2)
+  ) turns (
+      .clk,
+      .rst,
+      .s_axis_tdata({s_reply_tdata, udp_tdata}),
+      .s_axis_tkeep({s_reply_tkeep, udp_tkeep}),
+      .s_axis_tvalid({s_reply_tvalid, udp_tvalid}),
+      .s_axis_tready({s_reply_tready, udp_tready}),
+      .s_axis_tlast({s_reply_tlast, udp_tlast}),
+      .s_axis_tuser({1'b0, udp_tuser}),
+      .m_axis_tdata(frame_tdata),
+      .m_axis_tkeep(frame_tkeep),
+      .m_axis_tvalid(frame_tvalid),
+      .m_axis_tready(frame_tready),
+      .m_axis_tlast(frame_tlast),
+      .m_axis_tuser(frame_tuser)
+  );
+
+  always_ff @(posedge clk) count_reply <= s_reply_tvalid && s_reply_tready && s_reply_tlast && !rst;
 
   mac_10g_tx mac (
       .clk,

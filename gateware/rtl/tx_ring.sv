@@ -10,8 +10,8 @@
 //     or for a destination that there is not, is an error (count_refused); so is one whose payload cannot be read (count_unreadable).
 //   * consumed goes up with the completion, so a descriptor and its payload are the driver's again when it reads either.
 //   * The queue of completions has room for the ring's: that is the driver's duty.
-//   * If a descriptor cannot be read the ring stops (ring_fault) until cfg_enable is taken away. Whatever is disabled begins anew at 0; the driver
-//     leaves it so until nothing is under way (busy).
+//   * The ring stops (ring_fault) if a descriptor cannot be read, or if more are rung than there is room for, until cfg_enable is taken away.
+//     Whatever is disabled begins anew at 0; the driver leaves it so until nothing is under way (busy).
 module tx_ring #(
     parameter int ADDRESS_BITS = 43,  // of a device address
     parameter int BYTES_MAX = 9000,   // of a packet [B]
@@ -116,6 +116,7 @@ module tx_ring #(
   wire wants_payload = head_there && head.good;
   wire refuses = head_there && !head.good && steps_free;
   wire [31:0] rung = cfg_doorbell - asked;
+  wire [31:0] not_gone = cfg_doorbell - consumed;
   wire [3:0] to_batch_end = 4'(BATCH) - 4'(asked[2:0]);  // so a read stays within 512 B, and within the ring
   wire [3:0] batch = rung < 32'(to_batch_end) ? rung[3:0] : to_batch_end;
   wire [QUEUE_BITS:0] queue_free = (QUEUE_BITS + 1)'(QUEUE) - (queue_asked - queue_out);
@@ -187,6 +188,7 @@ module tx_ring #(
           open.address, open.bytes, open.destination, open.tag, open.good && s_axis_tdata[95:64] == received + 32'd1};
       queue_in <= queue_in + 1'b1;
     end
+    if (cfg_enable && not_gone > cfg_ring_mask + 32'd1) ring_fault <= 1'b1;
     if (rst || restart) begin
       steps_out <= '0;
       word <= '0;
@@ -234,7 +236,6 @@ module tx_ring #(
   always_ff @(posedge clk) begin
     if (!rst && cfg_enable) begin
       a_ring_aligned : assert (cfg_ring[8:0] == '0 && cfg_completions[3:0] == '0);
-      a_doorbell : assert (cfg_doorbell - consumed <= cfg_ring_mask + 32'd1);
     end
     if (!rst) a_queue : assert (queue_in - queue_out <= (QUEUE_BITS + 1)'(QUEUE));
   end

@@ -10,9 +10,12 @@
 //   * Sideband holds from a packet's first word to its last.
 //   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
 //   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
+//   * With REPLIER, ARP and ICMP to this station (its IPv4 header good) are not counted here: they are replier's, who looks at for_replier from
+//     the third cycle behind the packet's last word on, before the next packet begins.
 //   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
 module udp_rx #(
-    parameter int MATCH_ENTRIES = 16
+    parameter int MATCH_ENTRIES = 16,
+    parameter bit REPLIER = 1'b0  // there is a replier beside it
 ) (
     input logic clk,
     input logic rst,
@@ -44,6 +47,8 @@ module udp_rx #(
     output logic [                     15:0] m_meta_source_port,
     output logic [                     15:0] m_meta_payload_bytes,
     output logic [                     63:0] m_meta_start_cycle,
+
+    output logic for_replier,  // the packet is replier's
 
     output logic count_good,
     output logic drop_ethertype,        // not IPv4
@@ -89,6 +94,7 @@ module udp_rx #(
   logic [31:0] previous;
   logic [BYTES_BITS-1:0] received_bytes;
   logic other_ethertype, other_version, options, fragment, other_protocol, other_address, no_checksum;
+  logic arp, icmp;
   logic [15:0] total_bytes, source_port, port, udp_bytes;
   logic [31:0] source_address;
   logic [63:0] start_cycle;
@@ -105,6 +111,7 @@ module udp_rx #(
       case (index)
         3'd0: begin
           other_ethertype <= s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_IPV4);
+          arp <= s_meta_ethertype == swapped(nanet_pkg::ETHERTYPE_ARP);
           other_version <= s_axis_tdata[7:4] != 4'd4;
           options <= s_axis_tdata[3:0] != 4'd5;
           start_cycle <= s_meta_start_cycle;
@@ -114,6 +121,7 @@ module udp_rx #(
         end
         3'd1: begin
           other_protocol <= s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_UDP;
+          icmp <= s_axis_tdata[15:8] == nanet_pkg::IP_PROTOCOL_ICMP;
           source_address <= {s_axis_tdata[39:32], s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
           header_sum <= header_sum + 20'(halves_sum(s_axis_tdata));
           pseudo_sum <= 20'(halves_sum({s_axis_tdata[63:32], nanet_pkg::IP_PROTOCOL_UDP, 24'b0}));
@@ -243,10 +251,13 @@ module udp_rx #(
     !begun, other_ethertype
   };
 
+  assign for_replier = REPLIER && begun && (arp || (icmp && !(other_ethertype || other_version || options || header_wrong || fragment ||
+                                                              other_address)));
+
   always_ff @(posedge clk) begin
     {count_good, drop_udp_checksum, drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment,
      drop_header_checksum, drop_options, drop_version, drop_short, drop_ethertype} <=
-        !rst && concludes && !ended_bad[1] ? faults & (~faults + 1'b1) : '0;
+        !rst && concludes && !ended_bad[1] && !for_replier ? faults & (~faults + 1'b1) : '0;
   end
 
   // --- what must hold ---

@@ -9,6 +9,7 @@ import cocotb
 from cocotbext.eth import XgmiiFrame, XgmiiSource
 from common.bench import SHORT, Bench, Scoreboard, random_numbers
 from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
+from common.requests import answer_to, arp_request, echo_request
 from common.streams import Packet, StreamSink
 
 DROPS = {
@@ -24,20 +25,24 @@ DROPS = {
     ),
     *("drop_version", "drop_options", "drop_header_checksum", "drop_fragment", "drop_protocol", "drop_address", "drop_length"),
     *("drop_empty", "drop_no_match", "drop_truncated", "drop_udp_checksum"),
+    *("drop_arp_malformed", "drop_arp_other", "drop_icmp_length", "drop_icmp_checksum", "drop_icmp_other", "drop_echo_large"),
 }
+ANSWERED = ["answered_arp", "answered_echo", "drop_busy"]
 HEADER_BYTES, PORT, LAST_BYTE_CYCLES_MAX = 42, 6001, 64
 ERROR = 0xFE
 
 
 class RxPathBench(Bench):
     def __init__(self, dut: Any) -> None:
-        super().__init__(dut, ["count_good", *sorted(DROPS)], now=True)
+        super().__init__(dut, ["count_good", *ANSWERED, *sorted(DROPS)], now=True)
         dut.local_mac.value, dut.local_address.value = mac_number(LOCAL_MAC), int(IPv4Address(LOCAL_IP))
         dut.table_write.value = 0
         self.source = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.clk, dut.rst)
         self.good = Scoreboard("payloads")
         self.seen: list[Packet] = []
         self.sink = StreamSink(self, "m_axis", self.take, meta=["m_meta_start_cycle", "m_meta_payload_bytes"])
+        self.answers = Scoreboard("answers")
+        self.answer_sink = StreamSink(self, "m_reply", lambda packet: self.answers.take(packet.data))
 
     def take(self, packet: Packet) -> None:
         if not packet.user:
@@ -138,7 +143,16 @@ def random_fault(rng: Random) -> tuple[str, bytes, dict[int, int]]:
         "drop_no_match": {"port": PORT + 1},
         "drop_udp_checksum": {"UDP": {"chksum": 1}},
     }.get(name, {})
+    requests: dict[str, Any] = {
+        "drop_arp_malformed": arp_request(hwlen=8),
+        "drop_arp_other": arp_request(pdst="10.62.0.99"),
+        "drop_icmp_length": echo_request(b"", IP={"len": 27}),
+        "drop_icmp_checksum": echo_request(b"x" * size, ICMP={"chksum": 1}),
+        "drop_icmp_other": echo_request(b"x" * size, ICMP={"type": 0}),
+        "drop_echo_large": echo_request(bytes(1473)),
+    }
     packet = udp_packet(rng.randbytes(0 if name == "drop_empty" else size), **({"port": PORT} | fields))
+    packet = requests.get(name, packet)
     frame = bytearray(with_fcs(frame_of(packet)))
     control: dict[int, int] = {}
     if name == "drop_fcs":
@@ -154,7 +168,8 @@ def random_fault(rng: Random) -> tuple[str, bytes, dict[int, int]]:
 
 @cocotb.test
 async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
-    """Tagged or not, good and bad in any order, back to back: every good payload arrives, every bad frame has its counter."""
+    """Tagged or not, good and bad in any order, back to back: every good payload arrives, every bad frame has its counter, every request its
+    answer."""
     rng = random_numbers()
     bench = await started(dut)
     expected = dict.fromkeys(bench.counts, 0)
@@ -162,6 +177,12 @@ async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
         if rng.random() < 0.4:
             name, frame, control = random_fault(rng)
             await bench.send(frame, control)
+        elif rng.random() < 0.3:
+            vlan = rng.choice([None, rng.randrange(4096)])
+            name = rng.choice(ANSWERED[:2])
+            request = arp_request(vlan) if name == "answered_arp" else echo_request(rng.randbytes(rng.randrange(80)), vlan)
+            bench.answers.expect(answer_to(request))
+            await bench.send(with_fcs(frame_of(request)))
         else:
             name = "count_good"
             packet = udp_packet(rng.randbytes(rng.randint(1, 200)), port=PORT, vlan=rng.choice([None, rng.randrange(4096)]))
@@ -170,4 +191,32 @@ async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
         expected[name] += 1
     await bench.quiet()
     bench.good.finish()
+    await bench.wait_until(bench.answers.complete, 1000, "all answers")
     bench.expect_counts(**expected)
+
+
+@cocotb.test
+async def requests_do_not_change_the_latency_of_payloads(dut: Any) -> None:
+    """The same payloads alone and among requests, back to back, also while the answers cannot leave and are dropped as busy."""
+    rng = random_numbers()
+    bench = await started(dut)
+    frames = [with_fcs(udp_frame(rng.randbytes(rng.randint(1, 300)), port=PORT)) for _ in range(60 if SHORT else 400)]
+    latencies: list[list[int]] = []
+    bench.answer_sink.take = lambda packet: None
+    for asks, stuck in ((False, False), (True, False), (True, True)):
+        bench.answer_sink.pause = lambda stuck=stuck: stuck
+        first = len(bench.seen)
+        for frame in frames:
+            bench.good.expect(frame[HEADER_BYTES : HEADER_BYTES + int.from_bytes(frame[38:40], "big") - 8])
+            await bench.send(frame)
+            for _ in range(rng.randrange(3) if asks else 0):
+                await bench.send(with_fcs(frame_of(rng.choice([arp_request(), echo_request(rng.randbytes(200))]))))
+        await bench.quiet()
+        seen = bench.seen[first:]
+        latencies.append([packet.last_cycle - packet.meta["m_meta_start_cycle"] for packet in seen])
+        bench.good.finish()
+    # A frame begins on either lane, which is half a cycle in a count of whole ones.
+    for alone, *among in zip(*latencies, strict=True):
+        assert all(abs(cycles - alone) <= 1 for cycles in among)
+    assert bench.counts["drop_busy"] > 0
+    assert bench.counts["answered_arp"] + bench.counts["answered_echo"] > 0

@@ -11,7 +11,7 @@ from common.frames import FCS_BYTES, FRAME_BYTES_MIN, sent_frame
 from common.sending import Announcer, random_destination
 from common.streams import Packet, StreamSource
 
-COUNTERS = ["count_good", "drop_aborted", "drop_destination", "drop_underrun"]
+COUNTERS = ["count_good", "count_reply", "drop_aborted", "drop_destination", "drop_underrun"]
 HEADER_BYTES, PREAMBLE_AND_GAP_BYTES = 42, 20
 BYTE_PS = CLOCK_PS // 8
 
@@ -21,6 +21,7 @@ class TxPathBench(Bench):
         super().__init__(dut, COUNTERS)
         self.announcer = Announcer(self)
         self.source = StreamSource(self, "s_axis")
+        self.replies = StreamSource(self, "s_reply")
         self.sink = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
 
     def send(self, payload: bytes) -> None:
@@ -60,6 +61,28 @@ async def line_rate_at_every_size(dut: Any) -> None:
         total += len(payloads)
         await bench.wait(20)
     bench.expect_counts(count_good=total)
+
+
+@cocotb.test
+async def replies_and_payloads_share_the_wire(dut: Any) -> None:
+    """Both always have a frame: they leave in turn at line rate, whole and in order, and none runs dry."""
+    rng = random_numbers()
+    bench, destination = await started(dut, rng)
+    count = 40 if SHORT else 300
+    payloads = [rng.randbytes(rng.choice([rng.randint(1, 60), rng.randint(1, 900)])) for _ in range(count)]
+    replies = [rng.randbytes(rng.choice([42, rng.randint(42, 900)])) for _ in range(count)]
+    for payload, reply in zip(payloads, replies, strict=True):
+        bench.send(payload)
+        bench.replies.send(Packet(reply))
+    seen = await bench.frames(2 * count)
+    of_udp = [sent_frame(payload, destination).ljust(FRAME_BYTES_MIN, b"\0") for payload in payloads]
+    of_reply = [reply.ljust(FRAME_BYTES_MIN, b"\0") for reply in replies]
+    frames = [bytes(frame.get_payload()) for frame in seen if frame.check_fcs()]
+    assert frames in ([f for pair in zip(*order, strict=True) for f in pair] for order in ((of_udp, of_reply), (of_reply, of_udp)))
+    wire_bytes = sum(len(frame) + FCS_BYTES + PREAMBLE_AND_GAP_BYTES for frame in frames[:-1])
+    assert abs((seen[-1].sim_time_start - seen[0].sim_time_start) // BYTE_PS - wire_bytes) <= 3
+    await bench.wait(20)
+    bench.expect_counts(count_good=2 * count, count_reply=count)
 
 
 @cocotb.test

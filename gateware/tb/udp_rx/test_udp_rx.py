@@ -9,10 +9,13 @@ from typing import Any
 import cocotb
 from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
 from common.frames import LOCAL_IP, frame_of, udp_packet
+from common.requests import arp_request, echo_request
 from common.streams import Packet, StreamSink, StreamSource
 from scapy.layers.inet import IP, UDP, IPOption
+from scapy.layers.l2 import Ether
 
 ENTRIES = PARAMETERS.get("MATCH_ENTRIES", 16)
+REPLIER = PARAMETERS.get("REPLIER", 0)
 DROPS = [
     "drop_ethertype",
     "drop_short",
@@ -167,13 +170,13 @@ def faults(rng: Random) -> dict[str, Callable[[], tuple[bytes, int]]]:
     wrong_length = rng.choice([rng.randrange(8), size + 7, size + 9, 0xFFFF, size + 8 + 0x100])
     fragment = rng.choice([{"flags": "MF"}, {"frag": rng.randint(1, 0x1FFF)}, {"flags": "MF", "frag": 3}])
     return {
-        "drop_ethertype": lambda: (whole(), rng.choice([0x0806, 0x86DD, 0x8100, 0x0801])),
+        "drop_ethertype": lambda: (whole(), rng.choice([0x0805, 0x86DD, 0x8100, 0x0801])),
         "drop_short": lambda: (whole()[: rng.randint(1, 32)], IPV4),
         "drop_version": lambda: packet(IP={"version": rng.choice([0, 5, 6, 15])}),
         "drop_options": lambda: packet(IP={"options": [IPOption(b"\x01")] * 4}),
         "drop_header_checksum": lambda: (header_bit_flipped(rng, packet()[0]), IPV4),
         "drop_fragment": lambda: packet(IP=fragment),
-        "drop_protocol": lambda: packet(IP={"proto": rng.choice([1, 6, 16, 18, 132])}),
+        "drop_protocol": lambda: packet(IP={"proto": rng.choice([0, 2, 6, 16, 18, 132])}),
         "drop_address": lambda: packet(IP={"dst": rng.choice(["10.62.0.2", "10.62.1.1", "224.0.0.1"])}),
         "drop_length": lambda: packet(UDP={"len": wrong_length}),
         "drop_empty": lambda: (frame_of(udp_packet(b"", port=PORT))[ETHER_BYTES:], IPV4),
@@ -206,6 +209,49 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
             await bench.wait(6)
             good += 1
             assert bench.counts == before | {name: before[name] + 1, "count_good": good}, name
+    bench.good.finish()
+
+
+@cocotb.test
+async def arp_and_icmp_are_the_repliers_if_there_is_one(dut: Any) -> None:
+    """`for_replier` says so in the third cycle behind the last word, and nothing is counted. Without REPLIER, or with a fault in the IPv4
+    header, they are dropped here."""
+    rng = random_numbers()
+    bench = await started(dut)
+    data = rng.randbytes(40)
+    as_ipv6 = echo_request(data, Ether={"type": 0x86DD})
+    cases: list[tuple[str, Any]] = [
+        ("drop_ethertype", as_ipv6),
+        ("drop_version", echo_request(data, IP={"version": 5})),
+        ("drop_options", echo_request(data, IP={"options": [IPOption(b"\x01")] * 4})),
+        ("drop_header_checksum", echo_request(data, IP={"chksum": 1})),
+        ("drop_fragment", echo_request(data, IP={"flags": "MF"})),
+        ("drop_protocol", echo_request(data, IP={"dst": "10.62.0.2"})),
+        ("drop_ethertype", Ether(type=0x0805) / bytes(arp_request())[ETHER_BYTES:]),
+        ("count_good", good_packet(rng, 30)),
+        *(("" if REPLIER else "drop_ethertype", arp_request(op=op)) for op in (1, 2)),
+        *(("" if REPLIER else "drop_protocol", echo_request(data, ICMP={"type": kind})) for kind in (8, 3)),
+    ]
+    expected = dict.fromkeys(bench.counts, 0)
+    for _ in range(6 if SHORT else 40):
+        for name, packet in rng.sample(cases, k=len(cases)):
+            if name == "count_good":
+                bench.expect(packet, 0)
+            for user in (0, 1):
+                bench.send(frame_of(packet)[ETHER_BYTES:], ethertype=packet[Ether].type, user=user)
+                await bench.source.drain()
+                assert dut.for_replier.value == int(not name), name
+                await bench.wait(6)
+            if name:
+                expected[name] += 1
+            assert bench.counts == expected, name
+    for name, packet in (("drop_ethertype", arp_request()), ("drop_short", echo_request(data))):
+        bench.send(frame_of(packet)[ETHER_BYTES:][: rng.randint(25, 32)], ethertype=packet[Ether].type)
+        await bench.source.drain()
+        assert dut.for_replier.value == 0, name
+        await bench.wait(6)
+        expected[name] += 1
+        assert bench.counts == expected, name
     bench.good.finish()
 
 
