@@ -97,13 +97,13 @@ def papers_of(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     host = measured["modelled_host"]
     router = min(load["bytes_per_s"] for load in measured["router"]["loads"] if load["pattern"] == "permutation") / 1e9
-    path = f"NaNet-1's way through the card, payload of {payload} B"
+    path = f"{payload} B through the card"
     return [
-        _beside(f"{path}: ours from the last byte to the last write", [7.3, 8.6], "us",
+        _beside(f"{path}; ours: last byte to write", [7.3, 8.6], "us",
                 us(measured["cases"], FIGURES[1]), us(host["cases"], FIGURES[1])),
-        _beside(f"{path}: ours from the first byte to the completion", [7.3, 8.6], "us",
+        _beside(f"{path}; ours: first byte to completion", [7.3, 8.6], "us",
                 us(measured["cases"], FIGURES[2]), us(host["cases"], FIGURES[2])),
-        _beside(f"NaNet-1's rate at 1 Gb/s, ours at 10 Gb/s, payloads of {payload} B", [119.7, 119.7], "MB/s",
+        _beside(f"payloads of {payload} B, at 1 Gb/s; ours at 10 Gb/s", [119.7, 119.7], "MB/s",
                 rate(measured["throughput"]), rate(host["throughput"])),
         _beside("router", [2.8, 2.8], "GB/s", [router, router], None),
     ]  # fmt: skip
@@ -147,7 +147,9 @@ def _size_rows(
         rows.append((case, "packets", float(row.packets), ""))
         for figure, bounds in row.bounds.items():
             if bounds is not None:
-                rows += [(case, f"{figure}_{end}", float(value), "cycles") for end, value in zip(("min", "max"), bounds, strict=True)]
+                rows += [
+                    (case, f"{figure}_{end}", float(value), "cycles") for end, value in zip(("min", "max"), bounds, strict=True)
+                ]
         rows.append((case, "packets_per_s", row.packets_per_s, "1/s"))
         rows.append((case, "payload_bytes_per_s", row.payload_bytes_per_s, "B/s"))
         rows.append((case, "lost", float(row.lost), ""))

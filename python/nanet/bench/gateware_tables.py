@@ -10,8 +10,7 @@ from nanet.bench.gateware import NS_PER_CYCLE, SizeRow
 
 NONE = "-"
 LATENCY_HEAD = (
-    "frame B", "payload B", "packets", "first byte to last write", "last byte to last write", "ns", "first byte to completion",
-    "last byte to completion",
+    "frame B", "payload B", "packets", "first byte to write", "last byte to write", "ns", "first to completion", "last to completion",
 )  # fmt: skip
 RATE_HEAD = ("frame B", "packets/s", "payload MB/s", "lost", "of line rate")
 ROUTER_HEAD = ("load", "GB/s", "of full rate", "Jain index", "packets of each input")
@@ -52,7 +51,11 @@ def router_rows(router: Mapping[str, Any]) -> list[list[str]]:
 def paper_rows(papers: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """The papers' figures and ours; RTL and modelled host in columns of their own."""
     return [
-        [str(line["figure"]), str(line["unit"]), *(between(line[key], 4) for key in ("papers", "rtl", "modelled_host"))]
+        [
+            str(line["figure"]),
+            str(line["unit"]),
+            *(between(line[key], 3 if line["unit"] == "us" else 1) for key in ("papers", "rtl", "modelled_host")),
+        ]
         for line in papers
     ]
 
@@ -90,7 +93,10 @@ def as_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     numeric = all(row[0].isdigit() for row in rows)
     lines = []
     for row in [head, *rows]:
-        cells = [cell.rjust(width) if n or numeric else cell.ljust(width) for n, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.rjust(width) if n or numeric else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
