@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nanet import results
 from nanet.bench import gateware, gateware_tables
 from nanet.cli import main
 from nanet.report import write_report
@@ -78,9 +79,9 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     """MEASURED with one value changed; `path`: keys and indexes, joined by dots."""
     measured = copy.deepcopy(MEASURED)
     here: Any = measured
-    *parts, last = path.split(".")
+    *parts, last = (int(part) if part.isdigit() else part for part in path.split("."))
     for part in parts:
-        here = here[int(part) if part.isdigit() and isinstance(here, list) else part]
+        here = here[part]
     here[last] = value
     return measured
 
@@ -170,6 +171,8 @@ def test_the_report_keeps_rtl_and_modelled_host_apart(tmp_path: Path) -> None:
     assert '<td class="n">30 to 31</td>' in sections["Cycles by frame size"]
     assert "95 to 97" not in sections["Cycles by frame size"]
     assert "95 to 97" in sections["Cycles and throughput with the modelled host"]
+    assert '<td class="n">64</td><td class="n">31 / 30</td>' in sections["By packets a buffer"]
+    assert '<td class="n">1518</td><td class="n">16 / -</td>' in sections["By packets a buffer"]
     assert sections["Distributions"].count("<svg") == 1
     assert sections["Distributions with the modelled host"].count("<svg") == 2
     assert "lane 0: 1\u2009000 packets" in sections["Distributions"]
@@ -187,6 +190,40 @@ def test_the_report_of_a_nic_that_loses(tmp_path: Path) -> None:
 
 def test_between_says_one_value_once() -> None:
     assert [gateware_tables.between(bounds, 3) for bounds in (None, (5, 5), (0.096, 0.1024))] == ["-", "5", "0.096 to 0.102"]
+
+
+def make_page(*arguments: object) -> subprocess.CompletedProcess[str]:
+    script = ROOT / "scripts" / "make_performance_gateware.py"
+    return subprocess.run([sys.executable, str(script), *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_the_page_says_what_the_csv_says(tmp_path: Path) -> None:
+    nothing = make_page(tmp_path)
+    assert (nothing.returncode, nothing.stderr[:21]) == (1, "error: no figures in ")
+    file, page = tmp_path / "gateware-performance.csv", tmp_path / "gateware-performance.md"
+    slow = gateware.run(program_that(tmp_path, json.dumps(changed("cases.0", case(64, 0, [[99, 450]])))), gateware.Options())
+    result = gateware.run(program_that(tmp_path, json.dumps(MEASURED)), gateware.Options())
+    for one in (slow, result):  # the newest counts
+        results.append_csv(file, "gateware", gateware.csv_rows(one))
+    assert make_page(tmp_path, "--check").returncode == 1
+    assert make_page(tmp_path).returncode == 0
+    assert make_page(tmp_path, "--check").returncode == 0
+    text = page.read_text()
+    rtl, with_host = text.split("## With a modelled host")
+    assert "| 64 | 18 | 30 to 31 | 30 to 31 | - | - | 192.0 to 198.4 |" in rtl
+    assert "| 64 | 18 | 95 to 97 | 95 to 97 | - | - | 608.0 to 620.8 |" in with_host
+    assert "| 64 | 1.000 | 18.0 | 1 | 0.998889 |" in with_host
+    assert "| all to one | 5.000 | 1.0000 | 1 |" in with_host
+    assert "ours: last byte to last write | 7.3 to 8.6 | 0.102 | 0.512 |" in with_host
+    assert "* 2000 packets of 1 sizes" in rtl
+    assert "400000 cycles/s" in rtl
+    page.write_text(text.replace("0.102", "0.103"))
+    assert make_page(tmp_path, "--check").returncode == 1
+
+
+def test_the_published_page_is_current() -> None:
+    done = make_page("--check")
+    assert done.returncode == 0, done.stderr
 
 
 def documented() -> list[str]:

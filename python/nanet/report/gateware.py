@@ -48,6 +48,10 @@ def make_gateware(result: Mapping[str, Any]) -> Page:
             "Packets by whole cycles from the last byte to the last write, in the long runs, a chart for each frame size. RTL.",
         ),
         Section("Cycles by frame size", _wide(tables.LATENCY_HEAD, tables.latency_rows(rtl)) + _many(result), "All buffers and lanes. RTL."),
+        Section(
+            "By packets a buffer", _by_buffer(result["cases"]),
+            "Cycles from the last byte to the last write: start lane 0 / start lane 4, a range where packets differ. RTL.",
+        ),
         Section("Throughput", table(tables.RATE_HEAD, tables.rate_rows(rtl), numbers=range(5)), "Frames back to back; the lowest of all buffers. RTL."),
         Section("With a modelled host", _size_chart(host["cases"], "modelled host"), f"The host: {timing}. {apart}"),
         Section(
@@ -106,7 +110,7 @@ def _size_chart(cases: Sequence[Mapping[str, Any]], title: str) -> str:
     highest = max(bounds[1] for figure in (FIGURES[1], FIGURES[3]) if (bounds := bounds_of(shown, figure)) is not None)
     top = max(LATENCY_CYCLES_MAX + 8, highest * 1.15)
     chart = Chart(
-        Axis(0, 1500, "payload [byte]"), Axis(0, top, f"cycles of {NS_PER_CYCLE} ns"), title=f"Latency against size, {title}"
+        Axis(0, 1510, "payload [byte]"), Axis(0, top, f"cycles of {NS_PER_CYCLE} ns"), title=f"Latency against size, {title}"
     )
     for figure, name, styles in (
         (FIGURES[3], "completion", ("s3", "s4")), (FIGURES[1], "last write", ("s1", "s2")),
@@ -167,6 +171,21 @@ def _counts(cases: Sequence[Mapping[str, Any]], figure: str, size: int, lane: in
         if case["frame_bytes"] == size and case["start_lane"] == lane:
             counts.update(dict(case[figure]))
     return counts
+
+
+def _by_buffer(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Frame sizes by packets a buffer."""
+    buffers = sorted({int(case["packets_per_buffer"]) for case in cases})
+    rows = []
+    for size in sorted({int(case["frame_bytes"]) for case in cases}):
+        cells = []
+        for buffer in buffers:
+            mine = [case for case in cases if (case["frame_bytes"], case["packets_per_buffer"]) == (size, buffer)]
+            by_lane = [bounds_of([case for case in mine if case["start_lane"] == lane], FIGURES[1]) for lane, _ in LANES]
+            cells.append(" / ".join(tables.between(bounds, 0) for bounds in by_lane))
+        rows.append([str(size), *cells])
+    columns = ["frame B", *(f"{buffer} a buffer" for buffer in buffers)]
+    return table(columns, rows, numbers=range(len(columns))) if rows else NOTHING
 
 
 def _wide(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
