@@ -27,7 +27,7 @@ report with histograms and the latency of every size.
 
 Cycles are counted in the simulated RTL, of 6.4 ns each (156.25 MHz), and are the same on every machine. **Nothing here ran on a board.** Frames come back to back at 10 Gb/s, their sizes count the check sequence.
 The first byte is the word with the start character on XGMII, the last byte the word with the end of the check sequence.
-With the host ready at once a range is that of the two start lanes (0 and 4); for one size and lane every packet takes the same number of cycles, which is the spread below.
+With the host ready at once a range is that of the two start lanes (0 and 4); the spread below is that of packets of one size and lane.
 """
 
 
