@@ -22,30 +22,39 @@ endif()
 message(STATUS "gateware model: on (${verilator_root})")
 
 set(gateware "${PROJECT_SOURCE_DIR}/gateware")
-set(verilated "${PROJECT_BINARY_DIR}/verilated")
 file(GLOB packages CONFIGURE_DEPENDS "${gateware}/rtl/*_pkg.sv")
 file(GLOB modules CONFIGURE_DEPENDS "${gateware}/rtl/*.sv")
 list(REMOVE_ITEM modules ${packages})
-# With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
-add_custom_command(
-  OUTPUT "${verilated}/Vnic_all.cpp" "${verilated}/Vnic.h"
-  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older NIC
-  COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
-  COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
-          --quiet --prefix Vnic --top-module nic --Mdir "${verilated}" ${packages} ${modules}
-  COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
-  DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
-  COMMENT "verilating the NIC"
-  VERBATIM)
 
-# Verilator's own code, and what it made: our warnings are not for it.
-add_library(nanet_verilated STATIC "${verilated}/Vnic_all.cpp" "${verilator_root}/include/verilated.cpp" "${verilator_root}/include/verilated_threads.cpp")
-target_include_directories(nanet_verilated SYSTEM PUBLIC "${verilated}" "${verilator_root}/include" "${verilator_root}/include/vltstd")
-target_compile_options(nanet_verilated PRIVATE -w)
-target_link_libraries(nanet_verilated PUBLIC pthread)
+# Verilator's own code, and below what it makes: our warnings are not for it.
+add_library(nanet_verilator STATIC EXCLUDE_FROM_ALL "${verilator_root}/include/verilated.cpp" "${verilator_root}/include/verilated_threads.cpp")
+target_include_directories(nanet_verilator SYSTEM PUBLIC "${verilator_root}/include" "${verilator_root}/include/vltstd")
+target_compile_options(nanet_verilator PRIVATE -w)
+target_link_libraries(nanet_verilator PUBLIC pthread)
+
+# nanet_verilated_TOP: class VTOP, the module TOP of gateware/rtl with all that it holds, assertions included.
+function(nanet_verilate top)
+  set(verilated "${PROJECT_BINARY_DIR}/verilated/${top}")
+  # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
+  add_custom_command(
+    OUTPUT "${verilated}/V${top}_all.cpp" "${verilated}/V${top}.h"
+    COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older one
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
+    COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
+            --quiet --prefix V${top} --top-module ${top} --Mdir "${verilated}" ${packages} ${modules}
+    COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -D "TOP=${top}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
+    DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
+    COMMENT "verilating ${top}"
+    VERBATIM)
+  add_library(nanet_verilated_${top} STATIC EXCLUDE_FROM_ALL "${verilated}/V${top}_all.cpp")
+  target_include_directories(nanet_verilated_${top} SYSTEM PUBLIC "${verilated}")
+  target_compile_options(nanet_verilated_${top} PRIVATE -w)
+  target_link_libraries(nanet_verilated_${top} PUBLIC nanet_verilator)
+endfunction()
+nanet_verilate(nic)
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
 add_library(nanet_gateware_model STATIC ${sources})
 target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
-target_link_libraries(nanet_gateware_model PUBLIC nanet_options PRIVATE nanet_verilated)
-add_dependencies(nanet_gateware_model nanet_verilated)
+target_link_libraries(nanet_gateware_model PUBLIC nanet_options PRIVATE nanet_verilated_nic)
+add_dependencies(nanet_gateware_model nanet_verilated_nic)

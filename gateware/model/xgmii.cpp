@@ -59,6 +59,8 @@ void XgmiiSource::put(XgmiiWord& word, unsigned lane, std::uint64_t cycle) {
     byte = kStart;
     at_ = 1;
     now_.start_lane = lane;
+    now_.first_byte_cycle = cycle;
+    now_.bytes = queue_.front().bytes.size();
   } else if (at_ != 0) {
     const std::vector<std::byte>& bytes = queue_.front().bytes;
     control = false;

@@ -28,8 +28,10 @@ std::uint32_t ethernet_crc(std::span<const std::byte> bytes);
 std::vector<std::byte> with_fcs(std::span<const std::byte> frame);
 
 struct SentFrame {
-  std::uint64_t last_byte_cycle;  // in which the last byte of its check sequence stood on the wire
-  unsigned start_lane;            // 0 or 4
+  std::uint64_t first_byte_cycle;  // in which its start character stood on the wire
+  std::uint64_t last_byte_cycle;   // in which the last byte of its check sequence did
+  std::size_t bytes;               // with the check sequence
+  unsigned start_lane;             // 0 or 4
 };
 
 // Sends frames back to back with a gap of 12 bytes on average, starting on lane 0 or 4, as 10GBASE-R does (deficit idle count).

@@ -1,68 +1,277 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nanet bench gateware reads what bench_gateware measured; tests/unit/gateware checks the NIC itself."""
+"""nanet bench gateware reads what bench_gateware measured, and shows it; tests/unit/gateware checks the NIC itself."""
 
 from __future__ import annotations
 
+import copy
+import csv
 import json
+import re
+import subprocess
 import sys
+import warnings
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nanet.bench import gateware
+from nanet import results
+from nanet.bench import gateware, gateware_tables
 from nanet.cli import main
+from nanet.report import write_report
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def case(frame_bytes: int, lane: int, last: list[list[int]], first: list[list[int]] | None = None) -> dict[str, Any]:
+    return {
+        "frame_bytes": frame_bytes, "payload_bytes": frame_bytes - 46, "packets_per_buffer": 16, "start_lane": lane,
+        "packets": sum(count for _, count in last), "min": last[0][0], "max": last[-1][0],
+        "first_byte_to_last_write": first or last, "last_byte_to_last_write": last,
+        "first_byte_to_completion": [], "last_byte_to_completion": [],
+    }  # fmt: skip
+
+
+def throughput(frame_bytes: int, stored: int = 900) -> dict[str, Any]:
+    return {
+        "frame_bytes": frame_bytes, "packets_per_buffer": 16, "sent": 900, "stored": stored, "lost": 900 - stored, "drops": {},
+        "packets_per_s": 1e6, "payload_bytes_per_s": 1e6 * (frame_bytes - 46), "line_rate_fraction": stored / 900,
+    }  # fmt: skip
+
+
+def load(name: str, pattern: str, packets: list[int]) -> dict[str, Any]:
+    return {
+        "name": name, "pattern": pattern, "cycles": 9000, "bytes_per_s": 5e9, "full_rate_fraction": 1.0, "jain_index": 1.0,
+        "packets": packets, "bytes": [64 * count for count in packets],
+    }  # fmt: skip
+
 
 MEASURED: dict[str, Any] = {
-    "last_byte_to_last_write_cycles": {"min": 15, "max": 31, "spread": 0},
+    **{f"{figure}_cycles": {"min": 15, "max": 31, "spread": 0} for figure in gateware.FIGURES},
+    "lost_packets": 0,
     "line_rate_fraction": {"64": 1.0, "1518": 1.0},
     "cycles_per_wall_second": 400_000,
-    "cases": [{"frame_bytes": 64, "packets_per_buffer": 1, "start_lane": 4, "packets": 900, "min": 30, "max": 30}],
-}
+    "cases": [case(64, 0, [[31, 450]]), case(64, 4, [[30, 450]]), case(1518, 0, [[16, 900]], [[206, 900]])],
+    "throughput": [throughput(64), throughput(1518)],
+    "long_runs": [case(64, 0, [[31, 1000]]), case(64, 4, [[30, 1000]])],
+    "mixed": [case(64 + n, 4 * (n % 2), [[31 - n // 8, 3]]) for n in range(100)],
+    "modelled_host": {
+        "timing": {"write_cycles": 64, "read_cycles_min": 100, "read_cycles_max": 140, "busy_per_1024": 32, "seed": 1},
+        "cases": [case(64, 0, [[95, 800], [97, 100]]), case(1518, 4, [[80, 900]])],
+        "throughput": [throughput(64, 899), throughput(1518)],
+    },
+    "router": {
+        "ports": 4, "word_bytes": 8, "clock_hz": 156250000.0, "full_rate_bytes_per_s": 5e9,
+        "loads": [load("permutation, 64 B", "permutation", [9, 9, 9, 9]), load("all to one", "one_output", [3, 2, 2, 2])],
+    },
+}  # fmt: skip
 
 
 def program_that(folder: Path, says: str, status: int = 0) -> Path:
-    """A program in place of bench_gateware."""
+    """A program in place of bench_gateware; it writes its arguments beside itself."""
     program = folder / "bench_gateware"
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\necho no RTL >&2\nexit {status}\n")
+    program.write_text(f"#!/bin/sh\necho \"$@\" >{folder}/arguments\ncat <<'END'\n{says}\nEND\necho no RTL >&2\nexit {status}\n")
     program.chmod(0o755)
     return program
 
 
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """MEASURED with one value changed; `path`: keys and indexes, joined by dots."""
+    measured = copy.deepcopy(MEASURED)
+    here: Any = measured
+    *parts, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    for part in parts:
+        here = here[part]
+    here[last] = value
+    return measured
+
+
 def test_a_result_has_its_goals(tmp_path: Path) -> None:
-    result = gateware.run(program_that(tmp_path, json.dumps(MEASURED)), 10_000)
+    result = gateware.run(program_that(tmp_path, json.dumps(MEASURED)), gateware.Options(10_000))
     assert {key: result[key] for key in MEASURED} == MEASURED
-    assert [goal["met"] for goal in result["goals"]] == [True] * 4
-    assert ("64 B", "line_rate_fraction", 1.0, "") in gateware.csv_rows(result)
+    assert [goal["met"] for goal in result["goals"]] == [True] * 7
+    rows = {(case, name): value for case, name, value, _ in gateware.csv_rows(result)}
+    assert rows["RTL, 64 B", "line_rate_fraction"] == 1.0
+    assert (rows["RTL, 64 B", "last_byte_to_last_write_min"], rows["RTL, 64 B", "last_byte_to_last_write_max"]) == (30, 31)
+    assert (rows["RTL, 64 B", "lost"], rows["modelled host, 64 B", "lost"]) == (0, 1)
+    assert rows["modelled host, 64 B", "last_byte_to_last_write_max"] == 97
+    assert rows["router, all to one", "packets_apart"] == 1
+    assert ("RTL, 64 B", "first_byte_to_completion_min") not in rows  # no packet ended a buffer
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "which"),
+    ("path", "value", "which"),
     [
         ("last_byte_to_last_write_cycles", {"min": 15, "max": 65, "spread": 0}, 0),
         ("last_byte_to_last_write_cycles", {"min": 15, "max": 31, "spread": 1}, 1),
         ("line_rate_fraction", {"64": 0.999, "1518": 1.0}, 2),
-        ("cycles_per_wall_second", 299_999, 3),
+        ("lost_packets", 1, 3),
+        ("cycles_per_wall_second", 299_999, 4),
+        ("router.loads.0.full_rate_fraction", 0.999, 5),
+        ("router.loads.1.packets", [4, 2, 2, 2], 6),
     ],
 )
-def test_a_goal_that_is_missed_is_said(key: str, value: Any, which: int) -> None:
-    assert [goal["met"] for goal in gateware.goals_of(MEASURED | {key: value})] == [k != which for k in range(4)]
+def test_a_goal_that_is_missed_is_said(path: str, value: Any, which: int) -> None:
+    assert [goal["met"] for goal in gateware.goals_of(changed(path, value))] == [k != which for k in range(7)]
+
+
+def test_the_papers_figures_stand_beside_those_of_the_same_size() -> None:
+    write, completion, rate, router = gateware.papers_of(MEASURED)
+    assert (write["papers"], write["rtl"], write["modelled_host"]) == ([7.3, 8.6], [16 * 0.0064] * 2, [80 * 0.0064] * 2)
+    assert (completion["rtl"], completion["modelled_host"]) == (None, None)
+    assert (rate["papers"], rate["rtl"]) == ([119.7, 119.7], [1472.0, 1472.0])
+    assert (router["papers"], router["rtl"], router["modelled_host"]) == ([2.8, 2.8], [5.0, 5.0], None)
 
 
 def test_without_a_result_it_says_why(tmp_path: Path) -> None:
+    options = gateware.Options(10_000)
     with pytest.raises(gateware.GatewareBenchError, match=r"is not there \(it is not built"):
-        gateware.run(tmp_path / "nothing", 10_000)
+        gateware.run(tmp_path / "nothing", options)
     with pytest.raises(gateware.GatewareBenchError, match=r"gives no result \(no RTL\) exit status 3"):
-        gateware.run(program_that(tmp_path, "", 3), 10_000)
+        gateware.run(program_that(tmp_path, "", 3), options)
     with pytest.raises(gateware.GatewareBenchError, match="gives no result"):
-        gateware.run(program_that(tmp_path, "words"), 10_000)
+        gateware.run(program_that(tmp_path, "words"), options)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    program, file = program_that(tmp_path, json.dumps(MEASURED)), tmp_path / "out.json"
-    arguments = ["nanet", "bench", "gateware", "--short", "--program", str(program), "--json", str(file)]
-    monkeypatch.setattr(sys, "argv", arguments)
+    program, file, table = program_that(tmp_path, json.dumps(MEASURED)), tmp_path / "out.json", tmp_path / "out.csv"
+    arguments = ["nanet", "bench", "gateware", "--short", "--program", program, "--json", file, "--csv", table, "--out", tmp_path]
+    monkeypatch.setattr(sys, "argv", [*map(str, arguments), "--host-read", "7-9"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    assert "64 B,  1 packets a buffer, lane 4: 30..30 cycles" in capsys.readouterr().out
-    assert json.loads(file.read_text())["cycles_per_case"] == 10_000
+    said = capsys.readouterr().out
+    rtl, with_host = said.split("Modelled host")
+    assert re.search(r"^ +64 +18 +900 +30 to 31 +30 to 31 +192 to 198.4 +- +-$", rtl, flags=re.MULTILINE)
+    assert re.search(r"^ +64 +18 +900 +95 to 97 ", with_host, flags=re.MULTILINE)
+    assert "long runs: 2000 packets of 64 B, spread of last byte to last write for one size and lane: 0 cycles" in rtl
+    assert "300 packets of 64 to 163 B (100 sizes)" in rtl
+    result = json.loads(file.read_text())
+    assert (result["cycles_per_case"], result["packets_per_long_run"]) == (10_000, 1000)
+    assert "--host-read 7-9 --host-busy 32" in (tmp_path / "arguments").read_text()
+    with table.open() as lines:
+        assert {row["bench"] for row in csv.DictReader(lines)} == {"gateware"}
+    assert "<svg" in (tmp_path / "bench-gateware.html").read_text()
+
+
+def page_of(measured: dict[str, Any], tmp_path: Path) -> str:
+    result = gateware.run(program_that(tmp_path, json.dumps(measured)), gateware.Options(10_000))
+    write_report(result, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+        ElementTree.fromstring(svg)
+        assert "nan" not in re.sub(r'aria-label="[^"]*"', "", svg)
+    return text
+
+
+def test_the_report_keeps_rtl_and_modelled_host_apart(tmp_path: Path) -> None:
+    text = page_of(MEASURED, tmp_path)
+    assert "7 of 7 goals are met" in text
+    sections = {part.partition("</h2>")[0]: part for part in re.split("<h2>", text)[1:]}
+    assert '<td class="n">30 to 31</td>' in sections["Cycles by frame size"]
+    assert "95 to 97" not in sections["Cycles by frame size"]
+    assert "95 to 97" in sections["Cycles and throughput with the modelled host"]
+    assert '<td class="n">64</td><td class="n">31 / 30</td>' in sections["By packets a buffer"]
+    assert '<td class="n">1518</td><td class="n">16 / -</td>' in sections["By packets a buffer"]
+    assert sections["Distributions"].count("<svg") == 1
+    assert sections["Distributions with the modelled host"].count("<svg") == 2
+    assert "lane 0: 1\u2009000 packets" in sections["Distributions"]
+    assert "All latencies are from CLOCK_MONOTONIC" not in text
+
+
+def test_the_report_of_a_nic_that_loses(tmp_path: Path) -> None:
+    measured = changed("lost_packets", 7) | {"cases": [], "long_runs": [], "mixed": []}
+    text = page_of(measured, tmp_path)
+    assert "6 of 7 goals are met" in text
+    assert '<tr class="loss"><td>packets lost</td><td class="n">7</td>' in text
+    assert "not timed, because packets were lost" in text
+    assert "No packet was timed" in text
+
+
+def test_between_says_one_value_once() -> None:
+    assert [gateware_tables.between(bounds, 3) for bounds in (None, (5, 5), (0.096, 0.1024))] == ["-", "5", "0.096 to 0.102"]
+
+
+def make_page(*arguments: object) -> subprocess.CompletedProcess[str]:
+    script = ROOT / "scripts" / "make_performance_gateware.py"
+    return subprocess.run([sys.executable, str(script), *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_the_page_says_what_the_csv_says(tmp_path: Path) -> None:
+    nothing = make_page(tmp_path)
+    assert (nothing.returncode, nothing.stderr[:21]) == (1, "error: no figures in ")
+    file, page = tmp_path / "gateware-performance.csv", tmp_path / "gateware-performance.md"
+    slow = gateware.run(program_that(tmp_path, json.dumps(changed("cases.0", case(64, 0, [[99, 450]])))), gateware.Options())
+    result = gateware.run(program_that(tmp_path, json.dumps(MEASURED)), gateware.Options())
+    for one in (slow, result):  # the newest counts
+        results.append_csv(file, "gateware", gateware.csv_rows(one))
+    assert make_page(tmp_path, "--check").returncode == 1
+    assert make_page(tmp_path).returncode == 0
+    assert make_page(tmp_path, "--check").returncode == 0
+    text = page.read_text()
+    rtl, with_host = text.split("## With a modelled host")
+    assert "| 64 | 18 | 30 to 31 | 30 to 31 | - | - | 192.0 to 198.4 |" in rtl
+    assert "| 64 | 18 | 95 to 97 | 95 to 97 | - | - | 608.0 to 620.8 |" in with_host
+    assert "| 64 | 1.000 | 18.0 | 1 | 0.998889 |" in with_host
+    assert "| all to one | 5.000 | 1.0000 | 1 |" in with_host
+    assert "ours: last byte to last write | 7.3 to 8.6 | 0.102 | 0.512 |" in with_host
+    assert "* 2000 packets of 1 sizes" in rtl
+    assert "400000 cycles/s" in rtl
+    page.write_text(text.replace("0.102", "0.103"))
+    assert make_page(tmp_path, "--check").returncode == 1
+
+
+def test_the_published_page_is_current() -> None:
+    done = make_page("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def documented() -> list[str]:
+    """The key paths of docs/json.md."""
+    text = (ROOT / "docs" / "json.md").read_text()
+    section = re.search(r"^## `nanet bench gateware`\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert section
+    return re.findall(r"^\| `([^`]+)` \|", section[1], flags=re.MULTILINE)
+
+
+def values_at(here: Any, path: str) -> list[Any]:
+    part, _, rest = path.partition(".")
+    if part == "SIZE":
+        found = list(here.values())
+    elif part.endswith("[]"):
+        found = here[part[:-2]]
+    else:
+        found = [here[part]]
+    assert found, path
+    return [value for one in found for value in values_at(one, rest)] if rest else found
+
+
+def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
+    program = ROOT / gateware.PROGRAM
+    if not program.is_file():
+        warnings.warn(f"NOT RUN: the program of nanet bench gateware, {gateware.PROGRAM} is not built", stacklevel=2)
+        return
+    result = gateware.run(program, gateware.Options(2000, 300, ("--host-write", "5", "--host-busy", "0")))
+    paths = documented()
+    assert {path.partition(".")[0].removesuffix("[]") for path in paths} == set(result) - {"nanet", "command", "date", "machine"}
+    for path in paths:
+        values_at(result, path)
+    assert (result["lost_packets"], result["last_byte_to_last_write_cycles"]["spread"]) == (0, 0)
+    assert set(values_at(result, "line_rate_fraction.SIZE")) == {1}
+    assert len(result["mixed"]) > 250
+    ready, host = (gateware.bounds_of([c for c in cases if c["frame_bytes"] == 64], gateware.FIGURES[1])
+                   for cases in (result["cases"], result["modelled_host"]["cases"]))  # fmt: skip
+    assert ready is not None
+    assert host == (ready[0] + 5, ready[1] + 5)
+    write_report(result, tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("wrong", [["--cycles", "0"], ["--packets"], ["--host-read", "5"], ["--host-busy", "x"], ["--quick", "1"]])
+def test_the_program_refuses_other_arguments(wrong: list[str]) -> None:
+    program = ROOT / gateware.PROGRAM
+    if not program.is_file():
+        warnings.warn(f"NOT RUN: arguments of {gateware.PROGRAM}, which is not built", stacklevel=2)
+        return
+    done = subprocess.run([str(program), *wrong], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: bench_gateware")

@@ -4,34 +4,74 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from nanet.cli.options import CsvFile, JsonFile, Out
+
+HOST = "The modelled host: "
 
 
 def bench_gateware(
     program: Annotated[
         Path | None, typer.Option("--program", metavar="FILE", help="By default build/host-release/bench/gateware/bench_gateware.")
     ] = None,
-    cycles: Annotated[int, typer.Option("--cycles", min=10_000, help="Of each of 52 cases.")] = 400_000,
+    cycles: Annotated[int, typer.Option("--cycles", min=10_000, help="Of each of 56 frame sizes and buffers.")] = 400_000,
+    packets: Annotated[int, typer.Option("--packets", min=1000, help="Of each of three long runs, e.g. 1000000.")] = 20_000,
     short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
-    ] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
+    host_write: Annotated[int, typer.Option("--host-write", min=0, help=f"{HOST}cycles from its bus to its memory.")] = 64,
+    host_read: Annotated[
+        str, typer.Option("--host-read", metavar="MIN-MAX", help=f"{HOST}cycles until a read is answered.")
+    ] = "100-140",
+    host_busy: Annotated[
+        int, typer.Option("--host-busy", min=0, max=1023, help=f"{HOST}cycles of 1024 in which its bus is busy.")
+    ] = 32,
+    host_seed: Annotated[int, typer.Option("--host-seed", min=0, help=f"{HOST}seed of its random numbers.")] = 1,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
 ) -> None:
     """Latency and throughput of the NIC in gateware, simulated cycle by cycle: every frame size at 10 Gb/s, buffers of 1 to 64 packets."""
     from nanet import results
     from nanet.bench import gateware
+    from nanet.report import write_report
 
-    result = gateware.run(program, 10_000 if short else cycles)
+    host = tuple(
+        text
+        for name, value in (("write", host_write), ("read", host_read), ("busy", host_busy), ("seed", host_seed))
+        for text in (f"--host-{name}", str(value))
+    )
+    options = gateware.Options(10_000, 1000, host) if short else gateware.Options(cycles, packets, host)
+    result = gateware.run(program, options)
     results.write_json(json_file, result)
     results.append_csv(csv_file, "gateware", gateware.csv_rows(result))
-    for case in result["cases"]:
-        print(
-            f"{case['frame_bytes']:5} B, {case['packets_per_buffer']:2} packets a buffer, lane {case['start_lane']}: "
-            f"{case['min']}..{case['max']} cycles ({case['packets']} packets)"
-        )
+    write_report(result, out / "bench-gateware.html")
+    _print(result)
+    print(f"report: {out / 'bench-gateware.html'}")
+
+
+def _print(result: dict[str, Any]) -> None:
+    from nanet.bench import gateware
+    from nanet.bench import gateware_tables as tables
+
+    host = result["modelled_host"]
+    print("RTL, the host ready at once: cycles of 6.4 ns, of all buffers and lanes")
+    rows = gateware.size_rows(result["cases"], result["throughput"])
+    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows)))
+    print(tables.many_text("long runs", result["long_runs"]))
+    print(tables.many_text("sizes at random", result["mixed"]))
+    print("\nRTL, frames back to back at 10 Gb/s")
+    print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
+    print(f"\nModelled host (chosen numbers, not the NIC's): {tables.timing_text(host['timing'])}")
+    rows = gateware.size_rows(host["cases"], host["throughput"])
+    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows)))
+    print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
+    print("\nRouter, 4 ports of 64 bit at 156.25 MHz")
+    print(tables.as_text(tables.ROUTER_HEAD, tables.router_rows(result["router"])))
+    print("\nBeside the papers")
+    print(tables.as_text(tables.PAPER_HEAD, tables.paper_rows(result["papers"])))
+    print()
     for goal in result["goals"]:
         met = "met" if goal["met"] else "not met"
         print(f"{goal['goal']}: {goal['value']:g} {goal['unit']} ({goal['bound']} {goal['limit']:g}): {met}".replace("  ", " "))

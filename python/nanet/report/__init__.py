@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, gpu, links, page, physics, rdma
+from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma
 
 _MAKERS = {
     "demo": demo.make,
@@ -18,6 +18,7 @@ _MAKERS = {
     "bench rings": bench.make_rings,
     "bench rings --finder": bench.make_finders,
     "bench gpu": gpu.make_gpu,
+    "bench gateware": gateware.make_gateware,
     "physics": physics.make_physics,
     "rdma bench": rdma.make_rdma,
 }
