@@ -84,12 +84,12 @@ def main(arguments: list[str]) -> int:
 
 
 def rtl_modules() -> list[str]:
-    return sorted(path.stem for path in (HERE / "rtl").glob("*.sv") if not path.stem.endswith("_pkg"))
+    return sorted(path.stem for path in (HERE / "rtl").glob("**/*.sv") if not path.stem.endswith("_pkg"))
 
 
 def sources() -> list[str]:
     """Packages first, relative to gateware/: the tools read them in this order, and yosys in its sandbox sees no other folder."""
-    paths = sorted((HERE / "rtl").glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
+    paths = sorted((HERE / "rtl").glob("**/*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
     return [path.relative_to(HERE).as_posix() for path in paths]
 
 
