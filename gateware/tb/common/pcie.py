@@ -59,6 +59,7 @@ class PcieBench(Bench):
         self.written: list[tuple[int, bytes]] = []  # each request, in order
         self.read_count = self.most_under_way = self.under_way = self.overtaken = 0
         self.interrupts: list[int] = []  # how many writes had come before each
+        self.on_write: Callable[[int, bytes], None] = lambda address, data: None  # of each request, when it is in memory
         self.rc = RootComplex()
         self.rc.log.setLevel(logging.ERROR)  # it warns of each place where enumeration finds nothing
         self.rc.max_payload_size = (payload_bytes // 128).bit_length() - 1
@@ -81,6 +82,7 @@ class PcieBench(Bench):
             cc_bus=AxiStreamBus.from_prefix(dut, "s_axis_cc"),
             **{name: getattr(dut, name) for name in BLOCK_PORTS},
         )
+        self.device.log.setLevel(logging.ERROR)  # it warns of each completion that was spoilt
         self.device.functions[0].configure_bar(0, 65536)
         self.device.functions[0].configure_bar(1, 4096)
         self.device.functions[0].configure_bar(2, 256, io=True)
@@ -107,10 +109,9 @@ class PcieBench(Bench):
 
     # --- memory ---
     def memory(self, size: int) -> tuple[int, bytearray]:
-        """Memory of whole pages that nothing lies beside: its bus address and its bytes."""
-        size = -(-size // PAGE_BYTES) * PAGE_BYTES
-        address = self.next_address
-        self.next_address += 2 * size
+        """Memory of `size`, a power of two from a page on, at a multiple of it, that nothing lies beside: its bus address and its bytes."""
+        address = -(-self.next_address // size) * size
+        self.next_address = address + 2 * size
         self.regions.append((address, bytearray(size)))
         return self.regions[-1]
 
@@ -135,6 +136,7 @@ class PcieBench(Bench):
         data = bytes(tlp.data[lanes[0] : lanes[-1] + 1])
         memory[at + lanes[0] : at + lanes[-1] + 1] = data
         self.written.append((tlp.address + lanes[0], data))
+        self.on_write(*self.written[-1])
 
     async def _take_read(self, tlp: Tlp) -> None:
         assert tlp.length * 4 <= self.read_bytes, f"a read of {tlp.length} Dwords"
