@@ -107,6 +107,21 @@ class PcieBench(Bench):
             pause = pauses(self.rng, share)
             end.set_pause_generator(iter(pause, None))
 
+    def discontinue(self, end: Any, bit: int, choose: Callable[[Any], bool]) -> None:
+        """On one interface of the block: what it says in the last word of each packet chosen, that it could not read its own memory."""
+        send, drive = end.send, end._drive
+
+        async def send_marked(frame: Any) -> None:
+            frame.discontinue = choose(frame)
+            await send(frame)
+
+        async def drive_late(word: Any) -> None:
+            if not word.tlast:
+                word.tuser &= ~(1 << bit)
+            await drive(word)
+
+        end.send, end._drive = send_marked, drive_late
+
     # --- memory ---
     def memory(self, size: int) -> tuple[int, bytearray]:
         """Memory of `size`, a power of two from a page on, at a multiple of it, that nothing lies beside: its bus address and its bytes."""
@@ -130,7 +145,7 @@ class PcieBench(Bench):
         enabled = list(itertools.chain.from_iterable(_lanes(tlp)))
         lanes = [lane for lane, enable in enumerate(enabled) if enable]
         assert lanes == list(range(lanes[0], lanes[-1] + 1)), "bytes with a hole between"
-        assert tlp.length == 1 or (tlp.first_be and tlp.last_be)
+        assert tlp.first_be != 0
         assert int(tlp.attr) == 0, "the host may reorder it"
         memory, at = self.find(tlp.address, tlp.length * 4, "write")
         data = bytes(tlp.data[lanes[0] : lanes[-1] + 1])
@@ -140,6 +155,7 @@ class PcieBench(Bench):
 
     async def _take_read(self, tlp: Tlp) -> None:
         assert tlp.length * 4 <= self.read_bytes, f"a read of {tlp.length} Dwords"
+        assert next(_lanes(tlp))[0], "it begins at its address"
         memory, at = self.find(tlp.address, tlp.length * 4, "read")
         self.read_count += 1
         self.under_way += 1
@@ -195,6 +211,7 @@ class PcieBench(Bench):
 
 
 def _lanes(tlp: Tlp) -> Iterator[list[int]]:
+    assert bool(tlp.last_be) == (tlp.length > 1), "last byte enables are for a second Dword"
     for k in range(tlp.length):
         enable = tlp.first_be if k == 0 else tlp.last_be if k == tlp.length - 1 else 0xF
         yield [enable >> lane & 1 for lane in range(4)]
