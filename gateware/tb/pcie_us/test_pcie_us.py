@@ -16,6 +16,7 @@ READ_BYTES = PARAMETERS.get("READ_REQUEST_BYTES_MAX", 128)
 TAGS = 32
 NO_REGISTER = 0x7F8
 AREA_BYTES = 1 << 16
+WRITE_DELAY_CYCLES = 2
 
 
 class AdapterBench(PcieBench):
@@ -208,6 +209,20 @@ async def larger_payloads_are_used_where_the_host_allows_them(dut: Any) -> None:
 
 
 @cocotb.test
+async def a_write_leaves_two_cycles_after_it_is_whole(dut: Any) -> None:
+    bench = await started(dut)
+    for size in (8, 16, 128, WRITE_BYTES):
+        bench.post(0, bench.rng.randbytes(size))
+        await bench.wait_until(
+            lambda: int(dut.mem_write_valid.value) == 1 and int(dut.mem_write_last.value) == 1, 100, "its last word"
+        )
+        whole = bench.cycle
+        await bench.wait_until(lambda: int(dut.s_axis_rq_tvalid.value) == 1, 100, "its descriptor")
+        assert bench.cycle - whole == WRITE_DELAY_CYCLES
+        await bench.settle()
+
+
+@cocotb.test
 async def reads_are_answered_however_the_host_cuts_and_mixes_them(dut: Any) -> None:
     bench = await started(dut, 0.2, payload_bytes=128)
     count = 300 if SHORT else 3000
@@ -267,14 +282,17 @@ async def a_bad_completion_spoils_its_read_alone(dut: Any) -> None:
 @cocotb.test
 async def completions_that_nobody_asked_for_are_counted(dut: Any) -> None:
     bench = await started(dut)
+    bench.latency_ns = (4000, 4000)
     bench.random_read()
-    await bench.settle()
-    for tag, size in ((3, 128), (31, 4), (200, 64)):
+    await bench.wait_until(lambda: bench.under_way == 1, 1000, "a read under way")
+    (tag_in_use,) = bench.asked
+    for tag, size in (((tag_in_use + 3) % 32, 128), ((tag_in_use + 31) % 32, 4), (tag_in_use + 64, 64)):
         stray = Tlp()
         stray.fmt_type, stray.tag, stray.requester_id = TlpType.CPL_DATA, tag, bench.device.functions[0].pcie_id
         stray.completer_id, stray.byte_count = PcieId(0, 0, 0), size
         stray.set_data(bytes(size))
         await bench.rc.send(stray)
+    await bench.settle()
     bench.random_read()
     await bench.settle()
     assert [error for *_, error in bench.answers] == [False, False]
