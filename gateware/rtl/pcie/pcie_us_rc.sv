@@ -49,6 +49,7 @@ module pcie_us_rc #(
   logic [31:0] carry;        // first Dword of the next word
   logic is_last_held;        // the block says that the read is completed with this packet
   logic skip_held;           // its data are not to be used
+  logic known_held;          // it is for a read of ours
 
   wire at_head = state == HEAD;
   wire take = s_axis_rc_tvalid && s_axis_rc_tready;
@@ -63,7 +64,7 @@ module pcie_us_rc #(
 
   wire [TAG_BITS-1:0] tag = at_head ? head_tag[TAG_BITS-1:0] : tag_held;
   wire [ANSWER_BITS-1:0] left = words_left[tag];
-  wire is_open = left != '0 && (!at_head || {24'd0, head_tag} < 32'(READ_TAGS));
+  wire is_open = left != '0 && (at_head ? {24'd0, head_tag} < 32'(READ_TAGS) : known_held);
   wire is_last = at_head ? head_is_last : is_last_held;
   wire discontinue = take && s_axis_rc_tuser[DISCONTINUE];
   wire bad_head = take && at_head && (head_error != '0 || (head_dwords != '0 && !head_aligned));
@@ -94,12 +95,13 @@ module pcie_us_rc #(
       tag_held <= tag;
       is_last_held <= head_is_last;
       skip_held <= skip;
+      known_held <= is_open;
       dwords_left <= head_dwords[8:0];
     end
     if (take && state == DATA) dwords_left <= dwords_left - 9'd4;
     if (word_there && !is_open) skip_held <= 1'b1;  // once is enough to count
 
-    if (discontinue || bad_head) bad[tag] <= 1'b1;
+    if (is_open && (discontinue || bad_head)) bad[tag] <= 1'b1;
     if (gives) words_left[tag] <= left_after;
     if (issued) begin
       words_left[issued_tag] <= issued_words;

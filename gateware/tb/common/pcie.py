@@ -35,7 +35,7 @@ class PcieBench(Bench):
     """Bench whose clock and reset are the block's. Memory is given out by `memory`, found and checked by its bus address.
 
     payload_bytes, read_bytes: the host's maximum payload and read request sizes; latency_ns: bounds of the time until a read's first answer.
-    spoil: given a read's address says what becomes of it: None (good), "ur", "ca", "poison" or "lost".
+    spoil: given a read's address says what becomes of it: None (good), "ur", "ca", "poison", "torn" (cut where no host may) or "lost".
     """
 
     clock_ps = BLOCK_CLOCK_PS
@@ -171,6 +171,8 @@ class PcieBench(Bench):
             await self.rc.send(make(tlp, PcieId(0, 0, 0)))
         elif spoiled != "lost":
             pieces = list(self._pieces(tlp.address, len(data)))
+            if spoiled == "torn":
+                pieces = [(0, 20), (20, len(data) - 20)]
             bad = self.rng.randrange(len(pieces)) if spoiled == "poison" else None
             left = tlp.get_be_byte_count()
             for k, (start, size) in enumerate(pieces):

@@ -121,7 +121,7 @@ class AdapterBench(PcieBench):
                 data = int(dut.m_axil_wdata.value), int(dut.m_axil_wstrb.value)
             if address is None or data is None:
                 continue
-            await self.wait(self.rng.randrange(4))
+            await self.wait(self.rng.randrange(16))
             mask = sum(0xFF << 8 * lane for lane in range(8) if data[1] >> lane & 1)
             if address != NO_REGISTER:
                 self.registers[address] = self.registers.get(address, 0) & ~mask | data[0] & mask
@@ -269,6 +269,10 @@ async def a_bad_completion_spoils_its_read_alone(dut: Any) -> None:
         address = bench.random_read()
         if bench.rng.random() < 0.3:
             fates[address] = bench.rng.choice(["ur", "ca", "poison", "unreadable"])
+    elsewhere, _ = bench.memory(AREA_BYTES)
+    for size in (33, 36, 52, 64):  # as many words as without the cut
+        bench.reads.append((elsewhere + 512 * size, size))
+        fates[elsewhere + 512 * size] = "torn"
     count = len(bench.reads)
     await bench.settle()
     assert len(bench.answers) == count
