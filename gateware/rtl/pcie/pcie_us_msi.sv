@@ -20,7 +20,7 @@ module pcie_us_msi (
     input  logic        cfg_interrupt_msi_sent,
     input  logic        cfg_interrupt_msi_fail
 );
-  localparam logic [5:0] NEAR = 6'd16;  // so many numbers from the one that is waited for count as behind it
+  localparam logic [5:0] NEAR = 6'd8;  // so many numbers from the one that is waited for count as behind it
 
   typedef enum logic [1:0] {IDLE, BEHIND, SEND, SENT} state_t;
   state_t state;
