@@ -284,6 +284,19 @@ async def a_bad_completion_spoils_its_read_alone(dut: Any) -> None:
 
 
 @cocotb.test
+async def a_read_that_is_never_answered_holds_up_no_other(dut: Any) -> None:
+    bench = await started(dut)
+    lost = bench.random_read()
+    bench.spoil = lambda address: "lost" if address == lost else None
+    others = [bench.random_read() for _ in range(60)]
+    expected = sum(address != lost for address in others)
+    await bench.wait_until(lambda: len(bench.answers) == expected, 20_000, "all others")
+    await bench.wait(100)
+    assert {address for address, _ in bench.asked.values()} == {lost}
+    assert not any(error for *_, error in bench.answers)
+
+
+@cocotb.test
 async def completions_that_nobody_asked_for_are_counted(dut: Any) -> None:
     bench = await started(dut)
     bench.latency_ns = (4000, 4000)
