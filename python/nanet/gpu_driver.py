@@ -73,7 +73,7 @@ def ask_driver() -> Driver:
     for name, arguments in (("cuInit", [ctypes.c_uint(0)]), ("cuDeviceGetCount", [ctypes.byref(count)])):
         code = getattr(cuda, name)(*arguments)
         if code != 0:
-            return Driver(version.value, f"{name}: {_error_text(cuda, code)}")
+            return Driver(version.value, f"{name}: {error_text(cuda, code)}")
     if count.value == 0:
         return Driver(version.value, "the driver sees no GPU")
     nvml = _load_nvml()
@@ -83,7 +83,8 @@ def ask_driver() -> Driver:
     return Driver(version.value, "", gpus)
 
 
-def _error_text(cuda: ctypes.CDLL, code: int) -> str:
+def error_text(cuda: ctypes.CDLL, code: int) -> str:
+    """What the driver calls an error (CUresult)."""
     text = ctypes.c_char_p()
     if cuda.cuGetErrorString(ctypes.c_int(code), ctypes.byref(text)) != 0 or text.value is None:
         return f"error {code}"

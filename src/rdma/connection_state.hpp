@@ -36,6 +36,8 @@ inline constexpr std::uint64_t LOOK_ROUND_NS = 50'000;  // between two looks whi
 inline constexpr std::size_t FIRST_COUNT = 4 * 65;  // put and get, from and into host and device, by the width of the size
 
 const char* not_given(const Path& path, Require require);  // empty: it is
+// What probe, or else mapping, memory and lanes say. has_one_sided_get: of the worker, over RDMA hardware.
+Path::Sided sided_by(const Path& path, bool has_one_sided_get);
 
 struct Connection::State {
   State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);

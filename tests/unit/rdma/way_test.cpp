@@ -62,8 +62,41 @@ TEST(Way, each_requirement_takes_its_ways_and_no_others) {
   EXPECT_TRUE(given(Require::anything));
 }
 
+TEST(Path, of_a_gpus_memory_says_what_its_lanes_tell) {
+  const auto sided = [](Path path) { return sided_by(path, false); };
+  Path path{.lanes = {{"posix", "memory"}, {"tcp", "lo"}}, .is_mapped = true};
+  EXPECT_EQ(sided(path), Path::Sided::one_sided);
+  path.is_mapped = false;
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+  path.is_device = true;  // neither of these reaches a GPU's memory
+  EXPECT_EQ(sided(path), Path::Sided::emulated);
+  EXPECT_EQ(path.gpudirect(), "none");
+  path.lanes.push_back({"cuda_ipc", "cuda"});
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+  EXPECT_EQ(path.gpudirect(), "not known");
+  path.lanes = {{"rc_mlx5", "mlx5_0:1"}};
+  EXPECT_EQ(sided_by(path, true), Path::Sided::not_known);
+  path.is_device = false;
+  EXPECT_EQ(sided_by(path, true), Path::Sided::one_sided);
+  path.lanes.clear();
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+}
+
 ConnectionConfig to(const TargetProcess& target, const std::string& region, Require require = Require::anything) {
   return {.address = "127.0.0.1", .port = target.port(), .region = region, .token = test::TARGET_TOKEN, .require = require};
+}
+
+TEST(Path, from_a_gpus_memory_is_not_that_of_a_mapped_region) {
+  TargetProcess target(SHARED_MEMORY);
+  Worker worker({.transports = SHARED_MEMORY});
+  ConnectionConfig config = to(target, "shared");
+  EXPECT_EQ(Connection(worker, config).path().sided, Path::Sided::one_sided);
+  config.from_device = true;
+  const Path path = Connection(worker, config).path();
+  EXPECT_EQ(path.sided, Path::Sided::emulated) << path.text();
+  EXPECT_NE(path.text().find("memory of a GPU, GPUDirect: none"), std::string::npos) << path.text();
+  config.require = Require::one_sided;
+  EXPECT_THROW(Connection(worker, config), SetupError);
 }
 
 TEST(Ways, over_tcp_both_operations_are_told_as_emulated_by_size_class) {
