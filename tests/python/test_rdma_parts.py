@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,8 @@ def test_doctor_where_all_is_there(tmp_path: Path) -> None:
     assert checks["UCX build"].found == f"1.22.0: {FLAGS}"
     assert checks["UCX over verbs"].found == "rc_verbs, ud_verbs"
     assert checks["UCX with CUDA"].found == "cuda_copy"
+    assert checks["GPU memory"].found == "cuda:0 NVIDIA H200 140 GiB"
+    assert checks["GPU to GPU"].found == "not possible here: one GPU"
     assert checks["mlx5_0"].found == f"hardware; port 1 Ethernet ACTIVE 400 Gb/sec (4X NDR), RoCE v2 GIDs: 1 {GID}"
     assert checks["ib_uverbs"].found == "loaded, /dev/infiniband has uverbs0"
     assert "kernel 6.8.0-amd64, a GPU that exports them" in checks["dma-buf"].found
@@ -208,7 +211,18 @@ def test_doctor_where_nothing_is_there(tmp_path: Path) -> None:
     assert "--without-verbs" in checks["UCX over verbs"].found
     assert "no GPU: libcuda.so.1 is not there; built with CUDA" in checks["UCX with CUDA"].found
     assert checks["dma-buf"].found.startswith("not possible here: kernel not known")
+    assert checks["GPU memory"].found == "none to use (no GPU: libcuda.so.1 is not there)"
+    assert checks["GPU to GPU"].found == "not possible here: no GPU (libcuda.so.1 is not there)"
     assert "8 MiB may be locked" in checks["locked memory"].found
+
+
+def test_doctor_of_two_gpus(tmp_path: Path) -> None:
+    two = (H200, replace(H200, index=1))
+    checks = found(tmp_path, MACHINE, driver=Driver(13000, "", two, ((0, 1), (1, 0))))
+    assert checks["GPU memory"].found == "cuda:0 NVIDIA H200 140 GiB, cuda:1 NVIDIA H200 140 GiB"
+    assert checks["GPU to GPU"].found == "each of 2 can reach the others' memory (cuda_ipc)"
+    checks = found(tmp_path, {}, driver=Driver(13000, "", two, ((1, 0),)))
+    assert checks["GPU to GPU"].found.startswith("by way of the host for GPU 0 from 1 (")
 
 
 @pytest.mark.parametrize(
