@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,8 +103,11 @@ struct Connection::State {
   std::uint64_t looked_ns = 0;
   std::uint64_t deadline = 0;  // of the call that waits
   unsigned turn = 0;
-  bool is_device = false;         // the region is memory of a GPU
-  bool has_posted_moves = false;  // by UCX, beside a region that is mapped
+  const detail::Slot* posting = nullptr;      // UCX is being handed its operation
+  std::optional<ucs_status_t> ended_at_once;  // UCX said so of that one before it returned the request
+  bool is_device = false;                     // the region is memory of a GPU
+  bool from_device = false;                   // so is this side's
+  bool has_posted_moves = false;              // by UCX, beside a region that is mapped
   std::vector<FirstOfClass> firsts = std::vector<FirstOfClass>(FIRST_COUNT);
   std::optional<Way> probed;
   ucs_status_t first_error = UCS_OK;  // of what was under way

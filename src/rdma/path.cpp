@@ -78,12 +78,20 @@ std::vector<Way> Connection::State::ways() const {
   return ways;
 }
 
-// A get of one chunk at set-up: what UCX says of it. A region that is mapped here is copied by this CPU, so there is nothing to ask; and of
-// transfers from a GPU's memory, a get into the host's would tell nothing.
+// A get of one chunk at set-up: what UCX says of it. A region that is mapped here is copied by this CPU, so there is nothing to ask.
 void Connection::State::probe() {
-  if (mapped || !permissions.read || config.from_device || (config.require == Require::anything && !is_device)) return;
-  std::vector<std::byte> scratch(std::min<std::uint64_t>(bytes, config.chunk_bytes));
-  const Local local{.data = scratch.data(), .bytes = scratch.size()};
+  const bool has_device = is_device || from_device;
+  if ((mapped && !from_device) || !permissions.read || (config.require == Require::anything && !has_device)) return;
+  std::vector<std::byte> scratch;
+  std::size_t chunk = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, config.chunk_bytes));
+  Local local;
+  if (from_device) {
+    chunk = std::min(chunk, config.local->bytes());
+    check_part({*config.local, 0, chunk}, local);
+  } else {
+    scratch.resize(chunk);
+    local = {.data = scratch.data(), .bytes = chunk};
+  }
   if (move(Way::Operation::get, 0, local) != Status::ok)
     throw SetupError("cannot read region '" + config.region + "'", error, "see whether the transports work on both sides");
   for (Way& way : ways())                                              // the only one
@@ -91,7 +99,7 @@ void Connection::State::probe() {
 }
 
 Path Connection::State::path() const {
-  Path path{.is_mapped = mapped && !config.from_device, .is_device = is_device || config.from_device, .probe = probed};
+  Path path{.is_mapped = mapped && !from_device, .is_device = is_device || from_device, .probe = probed};
   if (!endpoint) return path;
   std::vector<ucp_transport_entry_t> entries(64);
   ucp_ep_attr_t attributes{};

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from nanet import SetupError
-from nanet.rdma import native
-from nanet.rdma.memory import CudaMemory, Memory
+from nanet.rdma import native, transfer
+from nanet.rdma.memory import CudaMemory, Memory, allocate, parse_memory
 from test_rdma_commands import Started, check_keys, nanet
 
 pytestmark = [pytest.mark.needs_ucx, pytest.mark.needs_gpus(1), pytest.mark.timeout(240)]
+SIZE = 4 << 20
 BYTES = (20 << 20) + 3  # two slices, the last one odd
 TWO = pytest.mark.needs_gpus(2)
 PAIRS = [  # the target's memory, this side's
@@ -41,9 +44,12 @@ def test_a_file_goes_in_and_comes_out(tmp_path: Path, there: str, here: str) -> 
     assert (tmp_path / "part").read_bytes() == file.read_bytes()[1001 : 1001 + 70001]
     result = json.loads((tmp_path / "put.json").read_text())
     check_keys(result, "rdma put")
-    if "cuda" in (there[:4], here[:4]):
-        assert "memory of a GPU" in result["path"]["text"]
-        assert result["path"]["sided"] != "one_sided"  # nothing has shown it
+    on_gpus = [one.startswith("cuda") for one in (there, here)]
+    path = result["path"]
+    assert (path["gpudirect"], path["sided"]) == (
+        ("peer to peer (cuda_ipc)", "one_sided") if all(on_gpus) else ("none", "emulated" if any(on_gpus) else path["sided"])
+    ), path["text"]
+    assert ("cuda_ipc" in result["ways"][0]["text"]) == all(on_gpus), result["ways"]
 
 
 @pytest.mark.parametrize(("there", "here"), PAIRS)
@@ -75,13 +81,45 @@ def test_a_wrong_byte_in_the_memory_of_a_gpu_is_seen() -> None:
         memory.write(1000, data[:1])
 
 
-def test_what_is_not_shown_of_a_gpus_memory_is_refused() -> None:
+@pytest.mark.parametrize("here", ["cuda:0", pytest.param("cuda:1", marks=TWO)])
+def test_between_gpus_it_is_one_sided(here: str) -> None:
+    """The target's process is stopped, so nothing of it can run."""
+    with Started("serve", "--region", "r", "--size", SIZE, "--read", "--write", "--memory", "cuda") as target:
+        os.kill(target.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, target.process.pid, os.WSTOPPED | os.WNOWAIT)
+        with pytest.raises(SetupError, match="no answer"):
+            remote_memory(target, here, timeout_ms=500)
+        os.kill(target.process.pid, signal.SIGCONT)
+        (direct, given), (by_host, _) = remote_memory(target, here), remote_memory(target, "host", timeout_ms=2000)
+        os.kill(target.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, target.process.pid, os.WSTOPPED | os.WNOWAIT)
+        assert given is not None
+        sent = np.random.default_rng(1).integers(0, 256, SIZE, np.uint8)
+        given.write(0, sent)
+        assert (direct.put_given(0, SIZE), direct.flush()) == ("ok", "ok")
+        given.write(0, np.zeros(SIZE, np.uint8))
+        assert direct.get_given(0, SIZE) == "ok"
+        back = np.empty(SIZE, np.uint8)
+        given.read(0, back)
+        assert (back == sent).all()
+        assert by_host.get(0, back) == "time_out"  # which shows that the test can fail
+        os.kill(target.process.pid, signal.SIGCONT)
+
+
+def remote_memory(target: Started, here: str, timeout_ms: int = 10_000) -> tuple[Any, CudaMemory | None]:
+    address, port = transfer.parse_remote(target.place)
+    memory = parse_memory(here)
+    given = allocate(memory, SIZE)
+    return transfer.connect(transfer.Remote(address, port, "r", memory=memory, timeout_ms=timeout_ms), given), given
+
+
+def test_what_can_be_required_of_a_gpus_memory(tmp_path: Path) -> None:
     with Started("serve", "--region", "r", "--size", "1MiB", "--read", "--write", "--memory", "cuda") as target:
-        for require in ("gpudirect", "zero-copy", "one-sided", "rdma"):
-            done = nanet(
-                "get", "/dev/null", "--from", target.place, "--region", "r", "--transports", "tcp", "--require", require, expect=1
-            )
-            assert "the way to" in done.stderr
+        get = ("get", tmp_path / "got", "--from", target.place, "--region", "r", "--require")
+        for require in ("gpudirect", "zero-copy", "one-sided"):
+            assert "GPUDirect: peer to peer (cuda_ipc)" in nanet(*get, require, "--memory", "cuda").stdout
+            assert "nanet: the way to" in nanet(*get, require, expect=1).stderr
+        assert "is not RDMA" in nanet(*get, "rdma", "--memory", "cuda", expect=1).stderr
 
 
 def test_more_gpus_than_there_are() -> None:

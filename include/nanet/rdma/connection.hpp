@@ -51,7 +51,9 @@ struct ConnectionConfig {
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
   std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
-  bool from_device = false;  // transfers will be of parts in a GPU's memory: what is said and required of the way is of those
+  // This side's memory, if transfers will be of its parts and it is a GPU's: what is said and required of the way is then of such transfers. Set-up
+  // gets a chunk into it. Needed during set-up only.
+  const Region* local = nullptr;
 };
 
 // One way that UCX has opened to the target; which one an operation takes depends on its size and on the memory.

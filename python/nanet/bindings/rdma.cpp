@@ -52,25 +52,25 @@ rdma::WorkerConfig worker_config(const nb::dict& dict) { return {.transports = g
 
 std::string_view put(Initiator& initiator, std::uint64_t offset_bytes, const ConstBytes& data) {
   const nb::gil_scoped_release release;
-  return name(initiator.connection.put(offset_bytes, std::as_bytes(std::span(data.data(), data.size()))));
+  return name(initiator.connection->put(offset_bytes, std::as_bytes(std::span(data.data(), data.size()))));
 }
 
 std::string_view get_into(Initiator& initiator, std::uint64_t offset_bytes, const Bytes& data) {
   const nb::gil_scoped_release release;
-  return name(initiator.connection.get(offset_bytes, std::as_writable_bytes(std::span(data.data(), data.size()))));
+  return name(initiator.connection->get(offset_bytes, std::as_writable_bytes(std::span(data.data(), data.size()))));
 }
 
 template <rdma::Status (rdma::Connection::*Call)(std::uint64_t, const rdma::Connection::Part&)>
 std::string_view move_given(Initiator& initiator, std::uint64_t offset_bytes, std::size_t bytes) {
   if (!initiator.memory) throw SetupError("there is no given memory", "the connection was made without", "pass given");
   const nb::gil_scoped_release release;
-  return name((initiator.connection.*Call)(offset_bytes, {initiator.memory->region, 0, bytes}));
+  return name(((*initiator.connection).*Call)(offset_bytes, {initiator.memory->region, 0, bytes}));
 }
 
 template <rdma::Status (rdma::Connection::*Call)()>
 std::string_view call(Initiator& initiator) {
   const nb::gil_scoped_release release;
-  return name((initiator.connection.*Call)());
+  return name(((*initiator.connection).*Call)());
 }
 
 nb::object region_view(Exposed& exposed) {
@@ -123,15 +123,15 @@ void bind_connection(nb::module_& module) {
       .def("flush", &call<&rdma::Connection::flush>, "All before it is done, in the target's memory.")
       .def("close", &call<&rdma::Connection::close>, "Flushes, then closes.")
       .def_prop_ro(
-          "bytes", [](const Initiator& self) { return self.connection.bytes(); }, "Of the region.")
-      .def_prop_ro("may_read", [](const Initiator& self) { return self.connection.permissions().read; })
-      .def_prop_ro("may_write", [](const Initiator& self) { return self.connection.permissions().write; })
+          "bytes", [](const Initiator& self) { return self.connection->bytes(); }, "Of the region.")
+      .def_prop_ro("may_read", [](const Initiator& self) { return self.connection->permissions().read; })
+      .def_prop_ro("may_write", [](const Initiator& self) { return self.connection->permissions().write; })
       .def_prop_ro(
-          "path", [](const Initiator& self) { return path_dict(self.connection.path()); }, "lanes, sided, text.")
+          "path", [](const Initiator& self) { return path_dict(self.connection->path()); }, "lanes, sided, text.")
       .def_prop_ro(
-          "ways", [](const Initiator& self) { return ways_list(self.connection.ways()); }, "operation, bytes, text of each.")
+          "ways", [](const Initiator& self) { return ways_list(self.connection->ways()); }, "operation, bytes, text of each.")
       .def_prop_ro(
-          "error", [](const Initiator& self) { return self.connection.error(); }, "UCX's own word, empty before.");
+          "error", [](const Initiator& self) { return self.connection->error(); }, "UCX's own word, empty before.");
 }
 
 }  // namespace
@@ -161,8 +161,7 @@ rdma::ConnectionConfig connection_config(const nb::dict& dict) {
           .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
           .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),
           .depth = get<std::uint32_t>(dict, "depth"),
-          .require = value_of(REQUIREMENTS, require, "'" + require + "' cannot be required of a path"),
-          .from_device = memory_kind(get<std::string>(dict, "memory")) == rdma::RegionKind::cuda_device};
+          .require = value_of(REQUIREMENTS, require, "'" + require + "' cannot be required of a path")};
 }
 
 nb::dict path_dict(const rdma::Path& path) {
@@ -213,8 +212,11 @@ Exposed::Exposed(const nb::dict& config)
                                 .token = get<std::uint64_t>(config, "token")});
 }
 
-Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)), connection(worker, connection_config(config)) {
+Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)) {
   if (!get<nb::object>(config, "given").is_none()) memory.emplace(worker, config, "of this side", "given");
+  rdma::ConnectionConfig converted = connection_config(config);
+  if (memory) converted.local = &memory->region;
+  connection.emplace(worker, converted);
 }
 
 NB_MODULE(_rdma, module) {

@@ -35,7 +35,7 @@ struct Initiator {
   explicit Initiator(const nanobind::dict& config);  // throws SetupError
   rdma::Worker worker;
   std::optional<Memory> memory;  // given by CUDA, for put_given and get_given
-  rdma::Connection connection;
+  std::optional<rdma::Connection> connection;
 };
 
 rdma::RegionKind memory_kind(const std::string& name);  // throws SetupError where this library lacks it

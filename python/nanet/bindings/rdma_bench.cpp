@@ -19,7 +19,8 @@ class Rank {
   std::uint16_t port() const { return exposed_.target.port(); }
 
   void connect(const nb::dict& config) {
-    const rdma::ConnectionConfig converted = connection_config(config);
+    rdma::ConnectionConfig converted = connection_config(config);
+    converted.local = &source_.region;
     const nb::gil_scoped_release release;
     connection_.emplace(exposed_.worker, converted);
   }

@@ -72,16 +72,16 @@ class Session:
             raise SetupError(str(error)) from None
         self.target_ucx_version = str(hello["ucx_version"])
 
-        def connection(place: str, port: int, of_memory: Memory, wanted: str) -> dict[str, Any]:
+        def connection(place: str, port: int, wanted: str) -> dict[str, Any]:
             return {
-                "transports": transports, "address": place, "port": port, "region": REGION, "token": token, "memory": of_memory.kind,
+                "transports": transports, "address": place, "port": port, "region": REGION, "token": token,
                 "timeout_ms": max(1, round(timeout_s * 1000)), "chunk_bytes": size_max, "depth": depth, "require": wanted,
             }  # fmt: skip
 
         with refusals(require):
-            self._rank.connect(connection(address, int(hello["port"]), memory, require or ""))
+            self._rank.connect(connection(address, int(hello["port"]), require or ""))
         self.path = self._rank.path
-        self._ask(do="connect", connection=connection(own_address, self._rank.port, target_memory, ""))
+        self._ask(do="connect", connection=connection(own_address, self._rank.port, ""))
 
     def measure(self, test: Measurement, size: int, *, depth: int, batch: int, count: int, duration_s: float) -> dict[str, Any]:
         """One run of `count` transfers (0: as many as last duration_s) after a warm-up, and whether the bytes are right."""

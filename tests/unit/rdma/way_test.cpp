@@ -86,17 +86,26 @@ ConnectionConfig to(const TargetProcess& target, const std::string& region, Requ
   return {.address = "127.0.0.1", .port = target.port(), .region = region, .token = test::TARGET_TOKEN, .require = require};
 }
 
-TEST(Path, from_a_gpus_memory_is_not_that_of_a_mapped_region) {
-  TargetProcess target(SHARED_MEMORY);
-  Worker worker({.transports = SHARED_MEMORY});
-  ConnectionConfig config = to(target, "shared");
-  EXPECT_EQ(Connection(worker, config).path().sided, Path::Sided::one_sided);
-  config.from_device = true;
-  const Path path = Connection(worker, config).path();
-  EXPECT_EQ(path.sided, Path::Sided::emulated) << path.text();
-  EXPECT_NE(path.text().find("memory of a GPU, GPUDirect: none"), std::string::npos) << path.text();
-  config.require = Require::one_sided;
-  EXPECT_THROW(Connection(worker, config), SetupError);
+// Such a put, which UCX ends while it is being asked for its way, is what most of those to a GPU's memory are.
+TEST(Ways, of_a_transfer_that_is_over_at_once_are_told_too) {
+  setenv("UCX_TCP_PUT_ENABLE", "n", 1);
+  Worker worker({.transports = "tcp"});
+  unsetenv("UCX_TCP_PUT_ENABLE");
+  TargetProcess target("tcp");
+  Connection connection(worker, to(target, "host"));
+  std::vector<std::byte> data(5000);
+  fill_pattern(data, 3);
+  ASSERT_EQ(connection.put(100, data), Status::ok);
+  ASSERT_EQ(connection.start_put(100, std::span(data).first(64), 7), Status::ok);  // another class
+  EXPECT_EQ(connection.take_completed()->tag, 7u);
+  EXPECT_EQ(connection.in_flight(), 0u);
+  ASSERT_EQ(connection.flush(), Status::ok);
+  std::vector<std::byte> back(data.size());
+  ASSERT_EQ(connection.get(100, back), Status::ok);
+  EXPECT_EQ(back, data);
+  for (const Way& way : connection.ways()) EXPECT_TRUE(way.text.starts_with("software emulation tcp/")) << way.text;
+  EXPECT_EQ(connection.ways().size(), 3u);
+  EXPECT_EQ(connection.close(), Status::ok);
 }
 
 TEST(Ways, over_tcp_both_operations_are_told_as_emulated_by_size_class) {
