@@ -56,14 +56,24 @@ smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
 smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
+# Needs UCX. Every byte must be right: 1 is a failure here.
+notes=()
+if .venv/bin/python -c 'from nanet import rdma; rdma.native()' 2>"$out/errors.txt"; then
+  echo "--- nanet rdma bench"
+  .venv/bin/nanet rdma bench --size 8 --size 64KiB --iterations 20 --out "$out" >"$out/figures.txt" ||
+    fail "nanet rdma bench broke" "exit status $?: $(tail -n 1 "$out/figures.txt")" "run it by hand"
+  grep -q 'every byte was right' "$out/figures.txt" || fail "nanet rdma bench checked nothing" "it does not say so" "run it by hand"
+  ran=$((ran + 1))
+else
+  notes+=("nanet rdma bench not run: $(tail -n 1 "$out/errors.txt")")
+fi
+
 # Those for a GPU, if the GPU code was built. Without a GPU each must say so, in one line, and end with status 2.
 gpu=build/cuda-release/bench/gpu
-note="CUDA code not built: GPU benchmarks not run"
 if [[ -e .venv/stamps/cuda ]]; then
   cmake --preset cuda-release >/dev/null
   cmake --build --preset cuda-release
   not_run=0
-  note=
   for program in "$gpu"/*; do
     [[ -f $program && -x $program ]] || continue
     echo "--- $program --short"
@@ -77,6 +87,10 @@ if [[ -e .venv/stamps/cuda ]]; then
     grep -q '[1-9]' "$out/figures.txt" || fail "$program printed no figure" "its output has no number" "run it by hand"
     ran=$((ran + 1))
   done
-  ((not_run == 0)) || note="no GPU: $not_run GPU benchmarks not run"
+  ((not_run == 0)) || notes+=("no GPU: $not_run GPU benchmarks not run")
+else
+  notes+=("CUDA code not built: GPU benchmarks not run")
 fi
-echo "$ran benchmarks ran${note:+; $note}"
+printf '%s' "$ran benchmarks ran"
+for note in "${notes[@]}"; do printf '; %s' "$note"; done
+echo

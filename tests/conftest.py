@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all Python tests share: those that need UCX."""
+"""What all Python tests share: those that need UCX, or GPUs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,38 @@ import warnings
 
 import pytest
 from nanet import rdma
+from nanet.gpu_driver import ask_driver
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_ucx: counted as not run, aloud, where nanet was built without UCX")
+    config.addinivalue_line("markers", "needs_gpus(count): counted as not run, aloud, where the driver sees fewer")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test that needs UCX is not run without it; scripts/test_summary.py counts the property."""
-    if pyfuncitem.get_closest_marker("needs_ucx") is None:
+    """A test that needs what is not there is not run; scripts/test_summary.py counts the property."""
+    why = _missing_ucx(pyfuncitem) or _missing_gpus(pyfuncitem)
+    if why is None:
         return None
-    try:
-        rdma.native()
-    except rdma.NotDone as error:
-        pyfuncitem.user_properties.append(("not_run", f"a test of RDMA: {error}"))
-        warnings.warn(f"NOT RUN: {pyfuncitem.nodeid}: {error}", stacklevel=1)
-        return True
+    pyfuncitem.user_properties.append(("not_run", f"a test of RDMA: {why}"))
+    warnings.warn(f"NOT RUN: {pyfuncitem.nodeid}: {why}", stacklevel=1)
+    return True
+
+
+def _missing_ucx(test: pytest.Function) -> str | None:
+    if test.get_closest_marker("needs_ucx") is not None:
+        try:
+            rdma.native()
+        except rdma.NotDone as error:
+            return str(error)
     return None
+
+
+def _missing_gpus(test: pytest.Function) -> str | None:
+    wanted = max((mark.args[0] for mark in test.iter_markers("needs_gpus")), default=0)
+    if wanted == 0:
+        return None
+    driver = ask_driver()
+    there = len(driver.gpus)
+    return None if there >= wanted else f"it needs {wanted} GPUs, there are {there} ({driver.problem or 'all are counted'})"

@@ -7,6 +7,8 @@ Needs no CUDA toolkit, makes no context on a GPU, and works without GPU code in 
 from __future__ import annotations
 
 import ctypes
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 # CUdevice_attribute
@@ -59,6 +61,7 @@ class Driver:
     cuda_version: int = 0
     problem: str = ""
     gpus: tuple[Gpu, ...] = ()
+    peers: tuple[tuple[int, int], ...] = ()  # (GPU, other): it can read and write the other's memory without the host's
 
 
 def ask_driver() -> Driver:
@@ -73,17 +76,18 @@ def ask_driver() -> Driver:
     for name, arguments in (("cuInit", [ctypes.c_uint(0)]), ("cuDeviceGetCount", [ctypes.byref(count)])):
         code = getattr(cuda, name)(*arguments)
         if code != 0:
-            return Driver(version.value, f"{name}: {_error_text(cuda, code)}")
+            return Driver(version.value, f"{name}: {error_text(cuda, code)}")
     if count.value == 0:
         return Driver(version.value, "the driver sees no GPU")
     nvml = _load_nvml()
     gpus = tuple(_ask_gpu(cuda, nvml, index) for index in range(count.value))
     if nvml is not None:
         nvml.nvmlShutdown()
-    return Driver(version.value, "", gpus)
+    return Driver(version.value, "", gpus, tuple(_ask_peers(cuda, count.value)))
 
 
-def _error_text(cuda: ctypes.CDLL, code: int) -> str:
+def error_text(cuda: ctypes.CDLL, code: int) -> str:
+    """What the driver calls an error (CUresult)."""
     text = ctypes.c_char_p()
     if cuda.cuGetErrorString(ctypes.c_int(code), ctypes.byref(text)) != 0 or text.value is None:
         return f"error {code}"
@@ -104,6 +108,15 @@ def _ask_gpu(cuda: ctypes.CDLL, nvml: ctypes.CDLL | None, index: int) -> Gpu:
         attributes[key] = value.value if known else 0
     link = _ask_link(nvml, bus_id.value) if nvml is not None else None
     return Gpu(index, name.value.decode(), round(size.value / 2**30, 1), bus_id.value.decode(), attributes, link)
+
+
+def _ask_peers(cuda: ctypes.CDLL, count: int) -> Iterator[tuple[int, int]]:
+    for one, other in itertools.permutations(range(count), 2):
+        device, peer, can = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        cuda.cuDeviceGet(ctypes.byref(device), ctypes.c_int(one))
+        cuda.cuDeviceGet(ctypes.byref(peer), ctypes.c_int(other))
+        if cuda.cuDeviceCanAccessPeer(ctypes.byref(can), device, peer) == 0 and can.value:
+            yield one, other
 
 
 def _load_nvml() -> ctypes.CDLL | None:

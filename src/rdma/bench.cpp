@@ -64,14 +64,8 @@ Status put_next(Connection& connection, std::span<std::byte> source, std::uint64
   }
 }
 
-std::uint64_t pattern_word(std::uint64_t index, std::uint64_t seed) {
-  const std::uint64_t mixed = (index + 1) * 0x9e3779b97f4a7c15 ^ (seed + 1) * 0xc2b2ae3d27d4eb4f;
-  return (mixed ^ mixed >> 29) * 0xff51afd7ed558ccd;
-}
-
-}  // namespace
-
-BenchResult stream(Connection& connection, std::span<std::byte> local, const BenchRun& run) {
+template <typename Memory>
+BenchResult stream_of(Connection& connection, const Memory& local, const BenchRun& run) {
   BenchResult result;
   std::uint64_t under_way = 0;
   const std::uint64_t start_ns = flow::clock_now_ns();
@@ -93,7 +87,8 @@ BenchResult stream(Connection& connection, std::span<std::byte> local, const Ben
   return result;
 }
 
-BenchResult one_by_one(Connection& connection, std::span<std::byte> local, const BenchRun& run) {
+template <typename Memory>
+BenchResult one_by_one_of(Connection& connection, const Memory& local, const BenchRun& run) {
   BenchResult result;
   const std::uint64_t begin = flow::clock_now_ns();
   std::uint64_t before = begin;
@@ -111,6 +106,29 @@ BenchResult one_by_one(Connection& connection, std::span<std::byte> local, const
   }
   result.elapsed_ns = before - begin;
   return result;
+}
+
+std::uint64_t pattern_word(std::uint64_t index, std::uint64_t seed) {
+  const std::uint64_t mixed = (index + 1) * 0x9e3779b97f4a7c15 ^ (seed + 1) * 0xc2b2ae3d27d4eb4f;
+  return (mixed ^ mixed >> 29) * 0xff51afd7ed558ccd;
+}
+
+}  // namespace
+
+BenchResult stream(Connection& connection, std::span<std::byte> local, const BenchRun& run) {
+  return stream_of(connection, local, run);
+}
+
+BenchResult stream(Connection& connection, const Connection::Part& local, const BenchRun& run) {
+  return stream_of(connection, local, run);
+}
+
+BenchResult one_by_one(Connection& connection, std::span<std::byte> local, const BenchRun& run) {
+  return one_by_one_of(connection, local, run);
+}
+
+BenchResult one_by_one(Connection& connection, const Connection::Part& local, const BenchRun& run) {
+  return one_by_one_of(connection, local, run);
 }
 
 BenchResult ping(Connection& connection, std::span<const std::byte> own, std::span<std::byte> source, const BenchRun& run) {
@@ -139,16 +157,16 @@ Status pong(Connection& connection, std::span<const std::byte> own, std::span<st
   return connection.flush();
 }
 
-void fill_pattern(std::span<std::byte> data, std::uint64_t seed) {
+void fill_pattern(std::span<std::byte> data, std::uint64_t seed, std::size_t offset_bytes) {
   for (std::size_t at = 0; at < data.size(); at += 8) {
-    const std::uint64_t word = pattern_word(at / 8, seed);
+    const std::uint64_t word = pattern_word((offset_bytes + at) / 8, seed);
     std::memcpy(data.data() + at, &word, std::min<std::size_t>(8, data.size() - at));
   }
 }
 
-std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed) {
+std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset_bytes) {
   for (std::size_t at = 0; at < data.size(); at += 8) {
-    const std::uint64_t word = pattern_word(at / 8, seed);
+    const std::uint64_t word = pattern_word((offset_bytes + at) / 8, seed);
     const std::size_t bytes = std::min<std::size_t>(8, data.size() - at);
     if (std::memcmp(data.data() + at, &word, bytes) == 0) continue;
     const auto* expected = reinterpret_cast<const std::byte*>(&word);

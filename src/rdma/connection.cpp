@@ -15,9 +15,11 @@ Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const Conn
                      "give the name it is exposed under");
   if (config.timeout_ms == 0 || config.chunk_bytes == 0 || config.depth == 0)
     throw SetupError("timeout_ms, chunk_bytes or depth is 0", "nothing could be transferred", "give 1 or more");
+  from_device = config.local && config.local->kind() == RegionKind::cuda_device;
   connect();
   try {
     open();
+    config.local = nullptr;  // it need not live longer
   } catch (...) {
     drop_endpoint(UCP_EP_CLOSE_FLAG_FORCE, DRAIN_MS);
     throw;

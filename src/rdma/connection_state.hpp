@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ inline constexpr std::uint64_t LOOK_ROUND_NS = 50'000;  // between two looks whi
 inline constexpr std::size_t FIRST_COUNT = 4 * 65;  // put and get, from and into host and device, by the width of the size
 
 const char* not_given(const Path& path, Require require);  // empty: it is
+// What probe, or else mapping, memory and lanes say. has_one_sided_get: of the worker, over RDMA hardware.
+Path::Sided sided_by(const Path& path, bool has_one_sided_get);
 
 struct Connection::State {
   State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
@@ -100,8 +103,11 @@ struct Connection::State {
   std::uint64_t looked_ns = 0;
   std::uint64_t deadline = 0;  // of the call that waits
   unsigned turn = 0;
-  bool is_device = false;         // the region is memory of a GPU
-  bool has_posted_moves = false;  // by UCX, beside a region that is mapped
+  const detail::Slot* posting = nullptr;      // UCX is being handed its operation
+  std::optional<ucs_status_t> ended_at_once;  // UCX said so of that one before it returned the request
+  bool is_device = false;                     // the region is memory of a GPU
+  bool from_device = false;                   // so is this side's
+  bool has_posted_moves = false;              // by UCX, beside a region that is mapped
   std::vector<FirstOfClass> firsts = std::vector<FirstOfClass>(FIRST_COUNT);
   std::optional<Way> probed;
   ucs_status_t first_error = UCS_OK;  // of what was under way

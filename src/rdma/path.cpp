@@ -43,6 +43,14 @@ bool names(const std::string& text, std::string_view transport) {
 
 constexpr const char* COPIED_HERE = "copied by this CPU";
 
+bool is_not_tcp(std::string_view transport) { return transport != "tcp"; }
+bool reaches_device(std::string_view transport) { return is_rdma(transport) || transport == "cuda_ipc"; }
+
+template <typename Is>
+bool has_lane(const Path& path, const Is& is) {
+  return std::ranges::any_of(path.lanes, [&](const Lane& lane) { return is(lane.transport); });
+}
+
 bool is_hardware(const std::string& text) { return names_rdma(text) || names(text, "cuda_ipc"); }
 
 }  // namespace
@@ -72,9 +80,18 @@ std::vector<Way> Connection::State::ways() const {
 
 // A get of one chunk at set-up: what UCX says of it. A region that is mapped here is copied by this CPU, so there is nothing to ask.
 void Connection::State::probe() {
-  if (mapped || !permissions.read || (config.require == Require::anything && !is_device)) return;
-  std::vector<std::byte> scratch(std::min<std::uint64_t>(bytes, config.chunk_bytes));
-  const Local local{.data = scratch.data(), .bytes = scratch.size()};
+  const bool has_device = is_device || from_device;
+  if ((mapped && !from_device) || !permissions.read || (config.require == Require::anything && !has_device)) return;
+  std::vector<std::byte> scratch;
+  std::size_t chunk = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, config.chunk_bytes));
+  Local local;
+  if (from_device) {
+    chunk = std::min(chunk, config.local->bytes());
+    check_part({*config.local, 0, chunk}, local);
+  } else {
+    scratch.resize(chunk);
+    local = {.data = scratch.data(), .bytes = chunk};
+  }
   if (move(Way::Operation::get, 0, local) != Status::ok)
     throw SetupError("cannot read region '" + config.region + "'", error, "see whether the transports work on both sides");
   for (Way& way : ways())                                              // the only one
@@ -82,7 +99,7 @@ void Connection::State::probe() {
 }
 
 Path Connection::State::path() const {
-  Path path{.is_mapped = mapped != nullptr, .is_device = is_device, .probe = probed};
+  Path path{.is_mapped = mapped && !from_device, .is_device = is_device || from_device, .probe = probed};
   if (!endpoint) return path;
   std::vector<ucp_transport_entry_t> entries(64);
   ucp_ep_attr_t attributes{};
@@ -94,18 +111,22 @@ Path Connection::State::path() const {
   for (unsigned index = 0; index < attributes.transports.num_entries; ++index)
     if (*entries[index].device_name)  // the one without a device is the socket that connections are made and watched with
       path.lanes.push_back({entries[index].transport_name, entries[index].device_name});
-  const bool has_rdma = std::ranges::any_of(path.lanes, [](const Lane& lane) { return is_rdma(lane.transport); });
-  const bool all_tcp = std::ranges::all_of(path.lanes, [](const Lane& lane) { return lane.transport == "tcp"; });
-  if (probed ? probed->is_one_sided() : mapped || (has_rdma && worker->context()->has_one_sided_get() && !is_device)) {
-    path.sided = Path::Sided::one_sided;
-  } else if (probed ? probed->is_emulated() : !path.lanes.empty() && all_tcp) {
-    path.sided = Path::Sided::emulated;
-  }
+  path.sided = sided_by(path, worker->context()->has_one_sided_get());
   return path;
 }
 
+Path::Sided sided_by(const Path& path, bool has_one_sided_get) {
+  using enum Path::Sided;
+  if (path.probe) return path.probe->is_one_sided() ? one_sided : path.probe->is_emulated() ? emulated : not_known;
+  if (path.is_mapped || (has_one_sided_get && !path.is_device && has_lane(path, is_rdma))) return one_sided;
+  if (path.lanes.empty()) return not_known;
+  // Shared memory and cma do not reach a GPU's memory: what goes over them is copied by both CPUs.
+  const bool is_direct = path.is_device ? has_lane(path, reaches_device) : has_lane(path, is_not_tcp);
+  return is_direct ? not_known : emulated;
+}
+
 std::string Path::gpudirect() const {
-  if (is_device && !probe) return "not known";
+  if (is_device && !probe) return lanes.empty() || has_lane(*this, reaches_device) ? "not known" : "none";
   if (!is_device || !probe->is_zero_copy()) return "none";
   return names_rdma(probe->text) ? "GPUDirect RDMA" : "peer to peer (cuda_ipc)";
 }

@@ -37,6 +37,10 @@ Status Connection::State::check_range(std::uint64_t offset_bytes, std::size_t si
 void Connection::State::completed(void* request, ucs_status_t status, void* user_data) {
   Slot& slot = *static_cast<Slot*>(user_data);
   State& state = *static_cast<State*>(slot.owner);
+  if (state.posting == &slot) {  // UCX has not returned the request yet
+    state.ended_at_once = status;
+    return;
+  }
   if (status != UCS_OK && state.first_error == UCS_OK) state.first_error = status;
   ucp_request_free(request);
   state.slots.end(slot, status);
@@ -49,7 +53,17 @@ Status Connection::State::post_to(Slot& slot, const Post& post) {
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = &State::completed;
   param.user_data = &slot;
+  posting = &slot;
+  ended_at_once.reset();
   const ucs_status_ptr_t request = post(param);
+  posting = nullptr;
+  if (request && !UCS_PTR_IS_ERR(request) && ended_at_once) {  // of one that was asked for its way
+    ucp_request_free(request);
+    const ucs_status_t status = *ended_at_once;
+    if (status != UCS_OK && first_error == UCS_OK) first_error = status;
+    slots.end(slot, status);
+    return Status::ok;
+  }
   if (request == nullptr) {
     slots.end(slot, UCS_OK);
     return Status::ok;
@@ -94,8 +108,7 @@ ucs_status_ptr_t Connection::State::post_move(Way::Operation operation, std::uin
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.memory_type = local.is_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
   FirstOfClass& first = first_of(operation, local);
-  // Where a GPU's memory takes part, UCX (1.22) ends the process when asked.
-  const bool is_asked = !first.is_known && worker->context()->tells_ways() && !local.is_device && !is_device;
+  const bool is_asked = !first.is_known && worker->context()->tells_ways();
   if (is_asked) param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // what is done at once cannot be asked
   has_posted_moves = true;
   const ucs_status_ptr_t request = operation == Way::Operation::put

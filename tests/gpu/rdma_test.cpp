@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote memory where one side or both are a GPU's, between two workers of this process: each byte is checked, whatever way UCX takes. The
-// ways are printed: which they are depends on the machine.
+// ways are printed: which they are depends on the machine. Between processes: tests/python/test_rdma_gpu.py.
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -95,7 +95,10 @@ TEST(Rdma, bytes_are_put_and_got_between_host_and_device_memory) {
       const Serving serving(remote);
       Worker worker;
       const Region region(worker, {.name = "local", .kind = local.kind()}, local.span());
-      Connection connection(worker, {.address = "127.0.0.1", .port = serving.port(), .region = "gpu", .token = 3});
+      Connection connection(worker,
+                            {.address = "127.0.0.1", .port = serving.port(), .region = "gpu", .token = 3, .local = &region});
+      const bool has_device = there == Where::device || here == Where::device;
+      EXPECT_TRUE(connection.path().probe.has_value() == has_device);
       for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, kBytes}) {
         const auto sent = pattern(static_cast<unsigned>(bytes)), other = pattern(99);
         local.write(sent);
@@ -117,6 +120,7 @@ TEST(Rdma, bytes_are_put_and_got_between_host_and_device_memory) {
       for (const Way& way : connection.ways())
         std::printf("  %s of %llu bytes: %s\n", way.operation == Way::Operation::put ? "put" : "get",
                     static_cast<unsigned long long>(way.bytes), way.text.c_str());
+      EXPECT_EQ(connection.ways().size(), 6u);  // put and get of three sizes: none of them kept UCX from telling
       EXPECT_EQ(static_cast<int>(connection.close()), 0);
     }
   }

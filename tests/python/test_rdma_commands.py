@@ -17,8 +17,9 @@ from typing import Any, Self
 
 import pytest
 from nanet import SetupError, rdma
-from nanet.rdma import bench, responder, session, transfer
+from nanet.rdma import bench, session, transfer
 from nanet.rdma.measurement import Measurement
+from nanet.rdma.memory import CudaMemory
 from nanet.rdma.require import Require
 
 pytestmark = [pytest.mark.needs_ucx, pytest.mark.timeout(240)]
@@ -195,21 +196,19 @@ def test_rights_and_bounds(tmp_path: Path, file: Path) -> None:
             "region r is not exposed at 0.0.0.0 without a token",
         ),
         (("serve", "--region", "r", "--size", "1"), "region r may neither be read nor written"),
-        (
-            ("serve", "--region", "r", "--size", "1", "--read", "--memory", "cuda"),
-            "region r of kind cuda_device cannot be allocated here",
-        ),
-        (
-            ("serve", "--region", "r", "--size", "1", "--read", "--memory", "cuda-managed"),
-            "region r cannot be of kind cuda_managed",
-        ),
-        (("serve", "--region", "r", "--size", "1", "--read", "--memory", "rom"), "no region can be of memory 'rom'"),
+        (("serve", "--region", "r", "--size", "1", "--read", "--memory", "managed"), "memory 'managed' cannot be used"),
+        (("serve", "--region", "r", "--size", "1", "--read", "--memory", "rom"), "there is no memory 'rom'"),
+        (("put", __file__, "--to", "127.0.0.1:1", "--region", "r", "--memory", "host:1"), "memory 'host:1' cannot be used"),
         (("serve", "--region", "r", "--size", "0", "--read"), "region r has 0 bytes"),
         (("serve", "--region", "r", "--size", "big", "--read"), "size 'big' is none"),
         (("put", "/nothing", "--to", "127.0.0.1:1", "--region", "r"), "/nothing cannot be used"),
         (("get", "/tmp/nothing", "--from", "127.0.0.1:1", "--region", "r"), "cannot connect to 127.0.0.1 port 1"),
         (("get", "/tmp/nothing", "--from", "here", "--region", "r"), "'here' is no place"),
-        (("bench", "--size", "8", "--memory", "cuda"), "region bench of kind cuda_device cannot be allocated here"),
+        (("bench", "--size", "8", "--memory", "cuda", "--test", "put_latency"), "put_latency is not measured with memory cuda:0"),
+        (
+            ("bench", "--size", "8", "--memory", "pinned", "--peer", "ucx_perftest"),
+            "ucx_perftest is not measured with pinned memory",
+        ),
         (("bench", "--target", "127.0.0.1:1", "--peer", "ucx_perftest"), "ucx_perftest is not measured against another machine"),
         (("bench", "--serve", "0.0.0.0"), "no benchmark is served at 0.0.0.0 without a token"),
     ],
@@ -217,6 +216,25 @@ def test_rights_and_bounds(tmp_path: Path, file: Path) -> None:
 def test_what_cannot_be_begun_is_one_line_and_2(arguments: tuple[str, ...], line: str) -> None:
     done = nanet(*arguments, expect=2, UCX_LOG_LEVEL="fatal")
     assert re.fullmatch(rf"nanet: {re.escape(line)} ?.*\(.+\) .+", done.stderr.strip()), done.stderr
+
+
+@pytest.mark.parametrize("memory", ["cuda", "pinned:0"])
+def test_without_a_gpu_its_memory_cannot_be_had(tmp_path: Path, file: Path, memory: str) -> None:
+    """Where there is one, it is hidden from the driver."""
+    what = rf"memory {memory.partition(':')[0]}:0 cannot be (had|used) \(.+\) .+ use --memory shared or host"
+    with served() as target:
+        for command in (
+            ("serve", "--region", "r", "--size", "1MiB", "--read", "--memory", memory),
+            ("put", file, "--to", target.place, "--region", "r", "--memory", memory),
+            ("get", tmp_path / "got", "--from", target.place, "--region", "r", "--memory", memory),
+            ("bench", "--size", "8", "--memory", memory),
+        ):
+            done = nanet(*command, expect=2, CUDA_VISIBLE_DEVICES="")
+            assert re.fullmatch(rf"nanet: \d+ bytes of {what}", done.stderr.strip()), done.stderr
+            assert not done.stdout
+    there = nanet("bench", "--size", "8", "--target-memory", memory, expect=2, CUDA_VISIBLE_DEVICES="")
+    assert re.search(rf"^nanet: the other side refuses \(8 bytes of {what}\)", there.stderr), there.stderr
+    assert not list(tmp_path.glob("got*"))
 
 
 def test_a_put_is_one_sided_over_shared_memory_and_not_over_tcp(file: Path) -> None:
@@ -253,8 +271,8 @@ def test_a_target_that_stands_still_or_dies_is_1_within_the_time_limit(tmp_path:
 def test_a_signal_ends_a_transfer_between_two_slices(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = transfer.connect
 
-    def connect_and_signal(to: transfer.Remote) -> Any:
-        connection = connect(to)
+    def connect_and_signal(to: transfer.Remote, given: CudaMemory | None) -> Any:
+        connection = connect(to, given)
         os.kill(os.getpid(), signal.SIGTERM)  # it waits until it is asked for
         return connection
 
@@ -336,7 +354,7 @@ def test_bench_refuses_a_path_that_is_not_proved() -> None:
 def test_bench_against_another_process_with_a_token(tmp_path: Path) -> None:
     with Started("bench", "--serve", "127.0.0.1", NANET_RDMA_TOKEN="77") as other:
         bench_there = ("bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path)
-        assert "the other side refuses (wrong token)" in nanet(*bench_there, expect=1).stderr
+        assert "the other side refuses (wrong token)" in nanet(*bench_there, expect=2).stderr
         for _ in range(2):  # one session after the other
             assert "every byte was right" in nanet(*bench_there, NANET_RDMA_TOKEN="77").stdout
         assert other.end(signal.SIGINT) == 0
@@ -347,7 +365,7 @@ def test_bytes_that_were_not_written_are_seen(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(session.Session, "_run", lambda *_: {"status": "ok", "count": 1, "elapsed_ns": 10**9} | dict.fromkeys(
         ("min_ns", "p50_ns", "p99_ns", "p99_9_ns", "max_ns"), 1))  # fmt: skip
     result = bench.run(bench.BenchOptions(sizes=(64,), count=1), lambda line: None)
-    assert [row["right"] for row in result["measurements"]] == [False] * 4
+    assert [row["right"] for row in result["measurements"]] == [False] * len(Measurement)
     assert result["right"] is False
 
 
@@ -375,6 +393,23 @@ def test_doctor_of_this_machine(tmp_path: Path) -> None:
     assert "UCX build" in done.stdout
 
 
-def test_a_library_error_is_nanets_own() -> None:
-    with pytest.raises(SetupError, match="region bench cannot be of kind cuda_managed"):
-        rdma.native().Target(responder.rank_config("127.0.0.1", 10, "cuda-managed", "", 0))
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        ("managed", "region bench cannot be of kind cuda_managed"),
+        ("cuda", "region bench of kind cuda_device cannot be allocated here"),
+    ],
+)
+def test_a_library_error_is_nanets_own(memory: str, text: str) -> None:
+    config = {
+        "transports": "",
+        "address": "127.0.0.1",
+        "port": 0,
+        "region": "bench",
+        "bytes": 10,
+        "read": True,
+        "write": True,
+        "token": 0,
+    }
+    with pytest.raises(SetupError, match=text):
+        rdma.native().Target(config | {"memory": memory, "given": None})

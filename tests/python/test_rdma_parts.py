@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
 from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
+from nanet.rdma.memory import Memory, parse_memory, transports_for
 from nanet.rdma.require import Require, refusals
 from nanet.report import write_report
 
@@ -194,6 +196,8 @@ def test_doctor_where_all_is_there(tmp_path: Path) -> None:
     assert checks["UCX build"].found == f"1.22.0: {FLAGS}"
     assert checks["UCX over verbs"].found == "rc_verbs, ud_verbs"
     assert checks["UCX with CUDA"].found == "cuda_copy"
+    assert checks["GPU memory"].found == "cuda:0 NVIDIA H200 140 GiB"
+    assert checks["GPU to GPU"].found == "not possible here: one GPU"
     assert checks["mlx5_0"].found == f"hardware; port 1 Ethernet ACTIVE 400 Gb/sec (4X NDR), RoCE v2 GIDs: 1 {GID}"
     assert checks["ib_uverbs"].found == "loaded, /dev/infiniband has uverbs0"
     assert "kernel 6.8.0-amd64, a GPU that exports them" in checks["dma-buf"].found
@@ -207,7 +211,18 @@ def test_doctor_where_nothing_is_there(tmp_path: Path) -> None:
     assert "--without-verbs" in checks["UCX over verbs"].found
     assert "no GPU: libcuda.so.1 is not there; built with CUDA" in checks["UCX with CUDA"].found
     assert checks["dma-buf"].found.startswith("not possible here: kernel not known")
+    assert checks["GPU memory"].found == "none to use (no GPU: libcuda.so.1 is not there)"
+    assert checks["GPU to GPU"].found == "not possible here: no GPU (libcuda.so.1 is not there)"
     assert "8 MiB may be locked" in checks["locked memory"].found
+
+
+def test_doctor_of_two_gpus(tmp_path: Path) -> None:
+    two = (H200, replace(H200, index=1))
+    checks = found(tmp_path, MACHINE, driver=Driver(13000, "", two, ((0, 1), (1, 0))))
+    assert checks["GPU memory"].found == "cuda:0 NVIDIA H200 140 GiB, cuda:1 NVIDIA H200 140 GiB"
+    assert checks["GPU to GPU"].found == "each of 2 can reach the others' memory (cuda_ipc)"
+    checks = found(tmp_path, {}, driver=Driver(13000, "", two, ((1, 0),)))
+    assert checks["GPU to GPU"].found.startswith("by way of the host for GPU 0 from 1 (")
 
 
 @pytest.mark.parametrize(
@@ -357,6 +372,57 @@ def made_up(ratio: float | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def test_memory_by_name() -> None:
+    assert parse_memory("shared") == Memory("shared", 0)
+    assert parse_memory("cuda") == Memory("cuda", 0)
+    assert parse_memory("pinned:3") == Memory("pinned", 3)
+    assert [str(parse_memory(text)) for text in ("host", "cuda:1", "pinned")] == ["host", "cuda:1", "pinned:0"]
+    assert [parse_memory(text).is_device for text in ("shared", "cuda", "pinned")] == [False, True, False]
+    for bad in ("", "gpu", "cuda:", "cuda:-1", "cuda:99999", "CUDA", "cuda:1:2", "cuda-managed", "shared:0"):
+        with pytest.raises(SetupError, match=r"memory '"):
+            parse_memory(bad)
+    with pytest.raises(SetupError, match="the driver moves it"):
+        parse_memory("managed")
+
+
+def test_cudas_transports_come_with_a_gpus_memory() -> None:
+    cuda, shared, pinned = Memory("cuda"), Memory("shared"), Memory("pinned")
+    assert transports_for("shm,tcp", shared, cuda) == "shm,tcp,cuda"
+    assert transports_for("shm,tcp", shared, pinned) == "shm,tcp"
+    assert transports_for("", cuda, cuda) == ""
+
+
+def test_no_cpu_polls_a_gpus_memory() -> None:
+    cuda, shared = Memory("cuda"), Memory("shared")
+    assert bench.chosen_tests(None, shared, shared) == tuple(Measurement)
+    assert set(Measurement) - set(bench.chosen_tests(None, shared, cuda)) == {Measurement.PUT_LATENCY}
+    assert bench.chosen_tests([Measurement.GET_LATENCY], cuda, cuda) == (Measurement.GET_LATENCY,)
+    with pytest.raises(SetupError, match="ask for put_flush_latency"):
+        bench.chosen_tests([Measurement.PUT_LATENCY], cuda, shared)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "visible", "expected"),
+    [
+        ("shared", "host", None, {}),
+        ("cuda:1", "cuda:0", None, "0,1"),
+        ("cuda:0", "cuda:1", None, "1,0"),
+        ("cuda:2", "cuda:2", None, "2"),
+        ("cuda:2", "shared", None, "2"),
+        ("shared", "cuda:1", "5,GPU-7", "GPU-7"),
+    ],
+)
+def test_the_peer_sees_the_gpus_that_are_meant(
+    monkeypatch: pytest.MonkeyPatch, own: str, other: str, visible: str | None, expected: Any
+) -> None:
+    """Its server takes the first, its client the one after it."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    peer = perftest.Perftest(tools.Tools(Path("."), {}), "1.22.0", "", None, None, parse_memory(own), parse_memory(other))
+    assert peer._gpus() == ({"CUDA_VISIBLE_DEVICES": expected} if expected else {})
+
+
 def test_goals_are_of_the_worst_ratio() -> None:
     rows = [
         row(Measurement.PUT_BANDWIDTH, 8, 0.1),
@@ -398,4 +464,4 @@ def test_report_of_one_size_has_no_chart(tmp_path: Path) -> None:
 def test_csv_rows() -> None:
     rows = bench.csv_rows(made_up(0.5))
     assert ("put_bandwidth 8 bytes", "ratio_to_peer", 0.5, "") in rows
-    assert len([one for one in rows if one[1].startswith("latency_")]) == 2 * 3 * 6
+    assert len([one for one in rows if one[1].startswith("latency_")]) == 3 * 3 * 6

@@ -33,20 +33,23 @@ struct BenchResult {
   flow::LatencyHistogram latency;  // one_by_one: of each transfer; ping: of each round trip; stream: empty, the clock would cost too much
 };
 
-// As many transfers under way as the depth allows.
+// As many transfers under way as the depth allows. The part may be of any memory.
 BenchResult stream(Connection& connection, std::span<std::byte> local, const BenchRun& run);
+BenchResult stream(Connection& connection, const Connection::Part& local, const BenchRun& run);
 
 // The next transfer begins when the one before is done; for a put, that is when a flush after it is.
 BenchResult one_by_one(Connection& connection, std::span<std::byte> local, const BenchRun& run);
+BenchResult one_by_one(Connection& connection, const Connection::Part& local, const BenchRun& run);
 
 // Round trips. own: this side's exposed memory, into whose first source.size() bytes the peer puts; its last byte of these must be 0 before
 // either side begins. The peer calls pong with the same count and as many bytes. The last byte of source is overwritten.
 BenchResult ping(Connection& connection, std::span<const std::byte> own, std::span<std::byte> source, const BenchRun& run);
 Status pong(Connection& connection, std::span<const std::byte> own, std::span<std::byte> source, const BenchRun& run);
 
-// A pattern in which no two seeds, and no two places near each other, are alike for long.
-void fill_pattern(std::span<std::byte> data, std::uint64_t seed);
+// A pattern in which no two seeds, and no two places near each other, are alike for long. offset_bytes: where in it the data lies, a multiple of
+// 8, so that it can be written and checked piece by piece.
+void fill_pattern(std::span<std::byte> data, std::uint64_t seed, std::size_t offset_bytes = 0);
 // The first place that differs from it; data.size() if there is none.
-std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed);
+std::size_t first_difference(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset_bytes = 0);
 
 }  // namespace nanet::rdma

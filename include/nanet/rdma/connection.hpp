@@ -51,6 +51,9 @@ struct ConnectionConfig {
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
   std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
+  // This side's memory, if transfers will be of its parts and it is a GPU's: what is said and required of the way is then of such transfers. Set-up
+  // gets a chunk into it. Needed during set-up only.
+  const Region* local = nullptr;
 };
 
 // One way that UCX has opened to the target; which one an operation takes depends on its size and on the memory.
@@ -75,11 +78,11 @@ struct Path {
   std::vector<Lane> lanes;
   enum class Sided : std::uint8_t {
     one_sided,  // the region is mapped into this process (shared memory), or the worker was given RDMA hardware alone (rc, dc)
-    emulated,   // every lane is TCP: the target's CPU does it, in its worker's progress
+    emulated,  // every lane is TCP, or a GPU's memory takes part and no lane reaches one: the target's CPU does it, in its worker's progress
     not_known,  // UCX may do either, per operation
   } sided = Sided::not_known;
   bool is_mapped = false;         // the region is mapped into this process: its CPU copies
-  bool is_device = false;         // the region is memory of a GPU
+  bool is_device = false;         // the region, or this side's memory, is a GPU's
   std::optional<Way> probe = {};  // of the get at set-up: if something was required, or the region is a GPU's
   // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": by way of host memory, or not known.
   std::string gpudirect() const;

@@ -34,7 +34,7 @@ nb::dict build_info() {
   back_ends["dpdk"] = link::has_back_end("dpdk");
   back_ends["ucx"] = link::has_back_end("ucx");
   back_ends["gateware"] = link::has_back_end("gateware");
-  back_ends["rdma"] = false;
+  back_ends["rdma"] = NANET_HAS_RDMA != 0;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
   info["version"] = NANET_VERSION;

@@ -7,11 +7,13 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "bindings.hpp"
 #include "nanet/flow/clock.hpp"
+#include "nanet/rdma/bench.hpp"
 #include "rdma.hpp"
 
 namespace nanet::bindings {
@@ -20,13 +22,12 @@ namespace {
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The library refuses to make what it can only be given, and says why.
 constexpr std::array<std::pair<std::string_view, rdma::RegionKind>, 5> MEMORY_KINDS{{
     {"shared", rdma::RegionKind::host_shared},
     {"host", rdma::RegionKind::host},
     {"cuda", rdma::RegionKind::cuda_device},
-    {"cuda-pinned", rdma::RegionKind::cuda_pinned},
-    {"cuda-managed", rdma::RegionKind::cuda_managed},
+    {"pinned", rdma::RegionKind::cuda_pinned},
+    {"managed", rdma::RegionKind::cuda_managed},
 }};
 constexpr std::array<std::pair<std::string_view, rdma::Require>, 5> REQUIREMENTS{{
     {"", rdma::Require::anything},
@@ -51,23 +52,41 @@ rdma::WorkerConfig worker_config(const nb::dict& dict) { return {.transports = g
 
 std::string_view put(Initiator& initiator, std::uint64_t offset_bytes, const ConstBytes& data) {
   const nb::gil_scoped_release release;
-  return name(initiator.connection.put(offset_bytes, std::as_bytes(std::span(data.data(), data.size()))));
+  return name(initiator.connection->put(offset_bytes, std::as_bytes(std::span(data.data(), data.size()))));
 }
 
 std::string_view get_into(Initiator& initiator, std::uint64_t offset_bytes, const Bytes& data) {
   const nb::gil_scoped_release release;
-  return name(initiator.connection.get(offset_bytes, std::as_writable_bytes(std::span(data.data(), data.size()))));
+  return name(initiator.connection->get(offset_bytes, std::as_writable_bytes(std::span(data.data(), data.size()))));
+}
+
+template <rdma::Status (rdma::Connection::*Call)(std::uint64_t, const rdma::Connection::Part&)>
+std::string_view move_given(Initiator& initiator, std::uint64_t offset_bytes, std::size_t bytes) {
+  if (!initiator.memory) throw SetupError("there is no given memory", "the connection was made without", "pass given");
+  const nb::gil_scoped_release release;
+  return name(((*initiator.connection).*Call)(offset_bytes, {initiator.memory->region, 0, bytes}));
 }
 
 template <rdma::Status (rdma::Connection::*Call)()>
 std::string_view call(Initiator& initiator) {
   const nb::gil_scoped_release release;
-  return name((initiator.connection.*Call)());
+  return name(((*initiator.connection).*Call)());
 }
 
 nb::object region_view(Exposed& exposed) {
-  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(reinterpret_cast<std::uint8_t*>(exposed.region.data()),
-                                                       {exposed.region.bytes()}, nb::find(exposed)));
+  if (exposed.memory.is_device())
+    throw SetupError("a GPU's memory cannot be looked at", "no CPU may touch it", "copy it: CudaMemory.read");
+  const rdma::Region& region = exposed.memory.region;
+  return nb::cast(
+      nb::ndarray<nb::numpy, std::uint8_t>(reinterpret_cast<std::uint8_t*>(region.data()), {region.bytes()}, nb::find(exposed)));
+}
+
+void fill_pattern(const Bytes& data, std::uint64_t seed, std::size_t offset_bytes) {
+  rdma::fill_pattern(std::as_writable_bytes(std::span(data.data(), data.size())), seed, offset_bytes);
+}
+
+std::size_t first_difference(const ConstBytes& data, std::uint64_t seed, std::size_t offset_bytes) {
+  return rdma::first_difference(std::as_bytes(std::span(data.data(), data.size())), seed, offset_bytes);
 }
 
 void serve(Exposed& exposed, std::uint32_t milliseconds, bool spin) {
@@ -79,7 +98,7 @@ void bind_target(nb::module_& module) {
   nb::class_<Exposed>(module, "Target", "A region of this process, exposed under a name.")
       .def(
           "__init__", [](Exposed* self, const nb::dict& config) { new (self) Exposed(config); }, nb::arg("config"),
-          "transports, address, port (0: any), region, bytes, memory, read, write, token.")
+          "transports, address, port (0: any), region, bytes, memory, given (memory of CUDA, or None), read, write, token.")
       .def("serve", &serve, nb::arg("milliseconds"), nb::arg("spin"), "Serves connections for so long; spin: without sleeping.")
       .def_prop_ro("memory", &region_view, "uint8 [bytes]: the region itself, not a copy.")
       .def_prop_ro("port", [](const Exposed& self) { return self.target.port(); })
@@ -91,22 +110,28 @@ void bind_connection(nb::module_& module) {
   nb::class_<Initiator>(module, "Connection", "To one region of one target. Calls return the name of a status, ok or why not.")
       .def(
           "__init__", [](Initiator* self, const nb::dict& config) { new (self) Initiator(config); }, nb::arg("config"),
-          "transports, address, port, region, token, timeout_ms, chunk_bytes, depth, require (empty: nothing).")
+          "transports, address, port, region, token, timeout_ms, chunk_bytes, depth, require (empty: nothing), memory and given: "
+          "of this "
+          "side, None unless it is CUDA's.")
       .def("put", &put, nb::arg("offset_bytes"), nb::arg("data"),
            "Returns when data (uint8) may be changed; flush tells that it is there.")
       .def("get", &get_into, nb::arg("offset_bytes"), nb::arg("data"), "Fills data (uint8).")
+      .def("put_given", &move_given<&rdma::Connection::put>, nb::arg("offset_bytes"), nb::arg("bytes"),
+           "From the given memory's begin.")
+      .def("get_given", &move_given<&rdma::Connection::get>, nb::arg("offset_bytes"), nb::arg("bytes"),
+           "To the given memory's begin.")
       .def("flush", &call<&rdma::Connection::flush>, "All before it is done, in the target's memory.")
       .def("close", &call<&rdma::Connection::close>, "Flushes, then closes.")
       .def_prop_ro(
-          "bytes", [](const Initiator& self) { return self.connection.bytes(); }, "Of the region.")
-      .def_prop_ro("may_read", [](const Initiator& self) { return self.connection.permissions().read; })
-      .def_prop_ro("may_write", [](const Initiator& self) { return self.connection.permissions().write; })
+          "bytes", [](const Initiator& self) { return self.connection->bytes(); }, "Of the region.")
+      .def_prop_ro("may_read", [](const Initiator& self) { return self.connection->permissions().read; })
+      .def_prop_ro("may_write", [](const Initiator& self) { return self.connection->permissions().write; })
       .def_prop_ro(
-          "path", [](const Initiator& self) { return path_dict(self.connection.path()); }, "lanes, sided, text.")
+          "path", [](const Initiator& self) { return path_dict(self.connection->path()); }, "lanes, sided, text.")
       .def_prop_ro(
-          "ways", [](const Initiator& self) { return ways_list(self.connection.ways()); }, "operation, bytes, text of each.")
+          "ways", [](const Initiator& self) { return ways_list(self.connection->ways()); }, "operation, bytes, text of each.")
       .def_prop_ro(
-          "error", [](const Initiator& self) { return self.connection.error(); }, "UCX's own word, empty before.");
+          "error", [](const Initiator& self) { return self.connection->error(); }, "UCX's own word, empty before.");
 }
 
 }  // namespace
@@ -163,22 +188,44 @@ void serve_for(rdma::Worker& worker, std::uint32_t milliseconds, bool spin) {
   }
 }
 
-Exposed::Exposed(const nb::dict& config)
-    : worker(worker_config(config)),
-      region(worker, {.name = get<std::string>(config, "region"),
-                      .bytes = get<std::size_t>(config, "bytes"),
-                      .kind = memory_kind(get<std::string>(config, "memory"))}),
-      target(worker, {.address = get<std::string>(config, "address"), .port = get<std::uint16_t>(config, "port")}) {
-  target.expose(region, {.name = get<std::string>(config, "region"),
-                         .permissions = {.read = get<bool>(config, "read"), .write = get<bool>(config, "write")},
-                         .token = get<std::uint64_t>(config, "token")});
+namespace {
+
+rdma::Region make_region(const rdma::Worker& worker, const nb::dict& config, const std::string& name, const nb::object& given) {
+  const rdma::RegionConfig region{
+      .name = name, .bytes = get<std::size_t>(config, "bytes"), .kind = memory_kind(get<std::string>(config, "memory"))};
+  if (given.is_none()) return {worker, region};
+  const auto address = nb::cast<std::uintptr_t>(given.attr("address"));
+  return {worker, region, std::span(reinterpret_cast<std::byte*>(address), nb::cast<std::size_t>(given.attr("bytes")))};
 }
 
-Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)), connection(worker, connection_config(config)) {}
+}  // namespace
+
+Memory::Memory(const rdma::Worker& worker, const nb::dict& config, const std::string& name, const char* given_key)
+    : given(get<nb::object>(config, given_key)), region(make_region(worker, config, name, given)) {}
+
+Exposed::Exposed(const nb::dict& config)
+    : worker(worker_config(config)),
+      memory(worker, config, get<std::string>(config, "region"), "given"),
+      target(worker, {.address = get<std::string>(config, "address"), .port = get<std::uint16_t>(config, "port")}) {
+  target.expose(memory.region, {.name = get<std::string>(config, "region"),
+                                .permissions = {.read = get<bool>(config, "read"), .write = get<bool>(config, "write")},
+                                .token = get<std::uint64_t>(config, "token")});
+}
+
+Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)) {
+  if (!get<nb::object>(config, "given").is_none()) memory.emplace(worker, config, "of this side", "given");
+  rdma::ConnectionConfig converted = connection_config(config);
+  if (memory) converted.local = &memory->region;
+  connection.emplace(worker, converted);
+}
 
 NB_MODULE(_rdma, module) {
   module.doc() = "Remote memory through UCX. Use it through nanet.rdma.";
   module.def("ucx_version", &rdma::ucx_version, "Of the library that is loaded.");
+  module.def("fill_pattern", &fill_pattern, nb::arg("data"), nb::arg("seed"), nb::arg("offset_bytes"),
+             "A piece (uint8) of the benchmark's pattern, from offset_bytes (a multiple of 8) on.");
+  module.def("first_difference", &first_difference, nb::arg("data"), nb::arg("seed"), nb::arg("offset_bytes"),
+             "The first place in such a piece that differs; its length: none.");
   bind_target(module);
   bind_connection(module);
   bind_rank(module);

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +16,26 @@
 
 namespace nanet::bindings {
 
+// A region as a configuration has it: `memory` and `bytes`, and `given` if somebody else allocated it, as memory of CUDA always is.
+struct Memory {
+  Memory(const rdma::Worker& worker, const nanobind::dict& config, const std::string& name, const char* given_key);  // throws SetupError
+  bool is_device() const { return region.kind() == rdma::RegionKind::cuda_device; }
+  nanobind::object given;  // with `address` and `bytes`; it goes after the region
+  rdma::Region region;
+};
+
 struct Exposed {
   explicit Exposed(const nanobind::dict& config);  // throws SetupError
   rdma::Worker worker;
-  rdma::Region region;
+  Memory memory;
   rdma::Target target;
 };
 
 struct Initiator {
   explicit Initiator(const nanobind::dict& config);  // throws SetupError
   rdma::Worker worker;
-  rdma::Connection connection;
+  std::optional<Memory> memory;  // given by CUDA, for put_given and get_given
+  std::optional<rdma::Connection> connection;
 };
 
 rdma::RegionKind memory_kind(const std::string& name);  // throws SetupError where this library lacks it

@@ -14,16 +14,13 @@ namespace {
 
 class Rank {
  public:
-  explicit Rank(const nb::dict& config)
-      : exposed_(config),
-        source_(exposed_.worker, {.name = "bench source",
-                                  .bytes = get<std::size_t>(config, "bytes"),
-                                  .kind = memory_kind(get<std::string>(config, "memory"))}) {}
+  explicit Rank(const nb::dict& config) : exposed_(config), source_(exposed_.worker, config, "bench source", "source_given") {}
 
   std::uint16_t port() const { return exposed_.target.port(); }
 
   void connect(const nb::dict& config) {
-    const rdma::ConnectionConfig converted = connection_config(config);
+    rdma::ConnectionConfig converted = connection_config(config);
+    converted.local = &source_.region;
     const nb::gil_scoped_release release;
     connection_.emplace(exposed_.worker, converted);
   }
@@ -45,23 +42,25 @@ class Rank {
 
   nb::dict stream(bool is_put, std::size_t bytes, std::uint64_t count, std::uint32_t depth, std::uint32_t batch) {
     const rdma::BenchRun run{.operation = operation(is_put), .count = count, .depth = depth, .batch = batch};
-    return measured([&] { return rdma::stream(connection(), source(bytes), run); });
+    return measured([&] { return rdma::stream(connection(), source_part(bytes), run); });
   }
 
   nb::dict one_by_one(bool is_put, std::size_t bytes, std::uint64_t count) {
     const rdma::BenchRun run{.operation = operation(is_put), .count = count};
-    return measured([&] { return rdma::one_by_one(connection(), source(bytes), run); });
+    return measured([&] { return rdma::one_by_one(connection(), source_part(bytes), run); });
   }
 
   nb::dict ping(std::size_t bytes, std::uint64_t count, std::uint64_t time_limit_ns) {
     const rdma::BenchRun run{.count = count, .time_limit_ns = time_limit_ns};
-    return measured([&] { return rdma::ping(connection(), exposed_.region.span(), source(bytes), run); });
+    const auto own = part(true, exposed_.memory.region.bytes()), from = part(false, bytes);
+    return measured([&] { return rdma::ping(connection(), own, from, run); });
   }
 
   std::string_view pong(std::size_t bytes, std::uint64_t count, std::uint64_t time_limit_ns) {
     const rdma::BenchRun run{.count = count, .time_limit_ns = time_limit_ns};
+    const auto own = part(true, exposed_.memory.region.bytes()), from = part(false, bytes);
     const nb::gil_scoped_release release;
-    return name(rdma::pong(connection(), exposed_.region.span(), source(bytes), run));
+    return name(rdma::pong(connection(), own, from, run));
   }
 
   void fill(bool of_region, std::size_t bytes, std::uint64_t seed) { rdma::fill_pattern(part(of_region, bytes), seed); }
@@ -76,14 +75,23 @@ class Rank {
     return *connection_;
   }
 
+  // For this CPU.
   std::span<std::byte> part(bool of_region, std::size_t bytes) {
-    const rdma::Region& region = of_region ? exposed_.region : source_;
-    if (bytes == 0 || bytes > region.bytes())
-      throw SetupError("a transfer of " + std::to_string(bytes) + " bytes cannot be measured",
-                       "the region has " + std::to_string(region.bytes()), "give 1 to as many");
-    return region.span().first(bytes);
+    const Memory& memory = of_region ? exposed_.memory : source_;
+    check_size(memory, bytes);
+    if (memory.is_device())
+      throw SetupError("a GPU's memory is not filled, checked or polled here", "no CPU may touch it", "copy it: CudaMemory");
+    return memory.region.span().first(bytes);
   }
-  std::span<std::byte> source(std::size_t bytes) { return part(false, bytes); }
+  rdma::Connection::Part source_part(std::size_t bytes) {
+    check_size(source_, bytes);
+    return {source_.region, 0, bytes};
+  }
+  static void check_size(const Memory& memory, std::size_t bytes) {
+    if (bytes == 0 || bytes > memory.region.bytes())
+      throw SetupError("a transfer of " + std::to_string(bytes) + " bytes cannot be measured",
+                       "the region has " + std::to_string(memory.region.bytes()), "give 1 to as many");
+  }
 
   static rdma::BenchOperation operation(bool is_put) { return is_put ? rdma::BenchOperation::put : rdma::BenchOperation::get; }
 
@@ -107,7 +115,7 @@ class Rank {
   }
 
   Exposed exposed_;
-  rdma::Region source_;
+  Memory source_;
   std::optional<rdma::Connection> connection_;  // goes before the worker
 };
 
@@ -117,7 +125,7 @@ void bind_rank(nb::module_& module) {
   nb::class_<Rank>(module, "Rank", "One side of the benchmark: a region that the other side uses, a source, and a connection.")
       .def(
           "__init__", [](Rank* self, const nb::dict& config) { new (self) Rank(config); }, nb::arg("config"),
-          "As of Target; the source is as large as the region and of the same memory.")
+          "As of Target; the source is as large as the region and of the same memory, source_given if that is given.")
       .def_prop_ro("port", &Rank::port)
       .def("connect", &Rank::connect, nb::arg("config"), "As of Connection; the other side has to serve meanwhile.")
       .def("close", &Rank::close, "The connection; the other side has to serve meanwhile.")

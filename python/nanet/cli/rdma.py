@@ -44,6 +44,10 @@ Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Where in 
 TimeoutMs = Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of the set-up and of each operation.")]
 Chunk = Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Transfers are cut into these.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=65536, help="Chunks under way at once, at most.")]
+OwnMemory = Annotated[
+    str,
+    typer.Option("--memory", metavar="KIND", help="Of this side, that the file goes through: host, cuda[:GPU] or pinned[:GPU]."),
+]
 
 
 @rdma_app.command("serve")
@@ -61,7 +65,7 @@ def serve(
         typer.Option(
             "--memory",
             metavar="KIND",
-            help="shared: mapped by processes of this machine; host: locked, for RDMA hardware; a GPU's is refused.",
+            help="shared: mapped by processes of this machine; host: locked, for RDMA hardware; cuda[:GPU]; pinned[:GPU]: the host's, by CUDA.",
         ),
     ] = "shared",
     transports: Transports = "",
@@ -74,13 +78,13 @@ def serve(
     """Expose a region of zeros, until it is stopped."""
     with exit_codes():
         from nanet import results
+        from nanet.rdma import memory as memories
         from nanet.rdma import serve as serving
         from nanet.rdma import tokens, units
 
         address, port = _listen_place(listen)
-        exposure = serving.Exposure(
-            region, units.parse_size(size), read, write, address, port, tokens.read_token(token_file), memory, transports, spin
-        )
+        token, of = tokens.read_token(token_file), memories.parse_memory(memory)
+        exposure = serving.Exposure(region, units.parse_size(size), read, write, address, port, token, of, transports, spin)
         result = serving.serve(exposure, say, duration)
         results.write_json(json_file, result)
         say(f"served for {result['elapsed_s']:.1f} s; {result['refused']} refused")
@@ -98,13 +102,14 @@ def put(
     timeout_ms: TimeoutMs = 10_000,
     chunk: Chunk = "1MiB",
     depth: Depth = 8,
+    memory: OwnMemory = "host",
     json_file: JsonFile = None,
 ) -> None:
     """Write FILE to a remote region; done means that the bytes are in the target's memory."""
     with exit_codes():
         from nanet.rdma import transfer, units
 
-        remote = _remote(to, region, token_file, require, transports, timeout_ms, chunk, depth)
+        remote = _remote(to, region, token_file, require, transports, timeout_ms, chunk, depth, memory)
         _report(transfer.put(remote, file, units.parse_size(offset)), f"put {file}", json_file)
 
 
@@ -121,13 +126,14 @@ def get(
     timeout_ms: TimeoutMs = 10_000,
     chunk: Chunk = "1MiB",
     depth: Depth = 8,
+    memory: OwnMemory = "host",
     json_file: JsonFile = None,
 ) -> None:
     """Read a remote region, or a part of it, into FILE."""
     with exit_codes():
         from nanet.rdma import transfer, units
 
-        remote = _remote(source, region, token_file, require, transports, timeout_ms, chunk, depth)
+        remote = _remote(source, region, token_file, require, transports, timeout_ms, chunk, depth, memory)
         size_bytes = None if size is None else units.parse_size(size)
         _report(transfer.get(remote, file, units.parse_size(offset), size_bytes), f"got {file}", json_file)
 
@@ -153,7 +159,9 @@ def bench(
     transports: Annotated[
         str | None,
         typer.Option(
-            "--transports", metavar="LIST", help="As UCX_TLS, for ours and the peer; by default shm,tcp, with --target UCX chooses."
+            "--transports",
+            metavar="LIST",
+            help="As UCX_TLS, for ours and the peer; by default shm,tcp, and cuda if a GPU's memory is used; with --target UCX chooses.",
         ),
     ] = None,
     require: Requirement = None,
@@ -174,6 +182,7 @@ def bench(
     """Bandwidth and latency of put and get against size, every byte checked."""
     with exit_codes():
         from nanet.rdma import bench as measuring
+        from nanet.rdma import memory as memories
         from nanet.rdma import responder, tokens, transfer, units
 
         token = tokens.read_token(token_file)
@@ -185,9 +194,12 @@ def bench(
             if size
             else measuring.sweep(units.parse_size(smallest), units.parse_size(largest), factor)
         )
+        own, other = memories.parse_memory(memory), memories.parse_memory(target_memory)
+        by_default = memories.transports_for("" if target else "shm,tcp", own, other)
         options = measuring.BenchOptions(
-            tuple(test or Measurement), sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), memory, target_memory,
-            transports if transports is not None else "" if target else "shm,tcp", require, transfer.parse_remote(target) if target else None, token, peer is not None, timeout_ms / 1e3,
+            tuple(test) if test else None, sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), own, other,
+            by_default if transports is None else transports, require, transfer.parse_remote(target) if target else None, token,
+            peer is not None, timeout_ms / 1e3,
         )  # fmt: skip
         result = measuring.run(options, say)
         _finish_bench(result, measuring.csv_rows(result), out, json_file, csv_file)
@@ -238,12 +250,15 @@ def _remote(
     timeout_ms: int,
     chunk: str,
     depth: int,
+    memory: str,
 ) -> Any:
+    from nanet.rdma import memory as memories
     from nanet.rdma import tokens, transfer, units
 
     address, port = transfer.parse_remote(place)
     token = tokens.read_token(token_file)
-    return transfer.Remote(address, port, region, token, transports, timeout_ms, units.parse_size(chunk), depth, require)
+    of = memories.parse_memory(memory)
+    return transfer.Remote(address, port, region, token, transports, timeout_ms, units.parse_size(chunk), depth, require, of)
 
 
 def _finish_bench(

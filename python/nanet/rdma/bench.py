@@ -18,6 +18,7 @@ from nanet._core import SetupError
 from nanet.rdma import NotDone, native, perftest
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
+from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require
 from nanet.rdma.session import Session, own_responder
 from nanet.rdma.units import rate_text, size_text
@@ -34,15 +35,15 @@ SLOTS_MAX = 65536
 class BenchOptions:
     """What is measured."""
 
-    tests: tuple[Measurement, ...] = tuple(Measurement)
+    tests: tuple[Measurement, ...] | None = None  # None: all that these memories allow
     sizes: tuple[int, ...] = ()
     depth: int = 32
     batch: int = 0
     duration_s: float = 0.2
     count: int = 0
     rounds: int = 1
-    memory: str = "shared"
-    target_memory: str = "shared"
+    memory: Memory = Memory()
+    target_memory: Memory = Memory()
     transports: str = "shm,tcp"
     require: Require | None = None
     target: tuple[str, int] | None = None  # None: a process of this machine
@@ -66,13 +67,16 @@ def sweep(smallest: int, largest: int, factor: float) -> tuple[int, ...]:
 
 def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
     """The result, as docs/json.md describes it. Raises SetupError and NotDone."""
-    if not options.sizes or not options.tests:
+    tests = chosen_tests(options.tests, options.memory, options.target_memory)
+    if not options.sizes or not tests:
         raise SetupError("nothing is measured (no size, or no test) give at least one of each")
     if options.peer and options.target is not None:
         raise SetupError("ucx_perftest is not measured against another machine (its server is not there) leave --target out")
     native()  # before anything is started
     plan = machine.plan_cores()
-    peer = perftest.find(options.transports, plan.engine, plan.emulator) if options.peer else None
+    peer = None
+    if options.peer:
+        peer = perftest.find(options.transports, plan.engine, plan.emulator, options.memory, options.target_memory)
     before = os.sched_getaffinity(0)
     with StopSignals() as stop, contextlib.ExitStack() as open_ends:
         if plan.engine is not None:
@@ -81,12 +85,23 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
         session = _session(options, plan.emulator, open_ends)
         say(f"path: {session.path['text']}")
         measured = []
-        for test in options.tests:
+        for test in tests:
             for size in options.sizes:
                 measured.append(_point(options, session, peer, test, size, stop))
                 say(_line(measured[-1]))
         session.end()
         return _result(options, session, peer, plan, measured)
+
+
+def chosen_tests(asked: Sequence[Measurement] | None, *memories: Memory) -> tuple[Measurement, ...]:
+    """Those asked for, else all that can be measured with such memories. Raises SetupError."""
+    of_device = [one for one in memories if one.is_device]
+    for test in asked or () if of_device else ():
+        if test.needs_host:
+            text = f"{test} is not measured with memory {of_device[0]} (both CPUs poll their memory for what comes)"
+            raise SetupError(f"{text} ask for put_flush_latency")
+    every = (one for one in Measurement if not (of_device and one.needs_host))
+    return tuple(asked if asked is not None else every)
 
 
 def csv_rows(result: dict[str, Any]) -> list[tuple[str, str, float, str]]:
@@ -134,7 +149,7 @@ def _point(
         count = ours[-1]["count"]
 
     def measure_peer() -> None:
-        if peer is not None:
+        if peer is not None and test in perftest.NAMES:
             session.rest()
             theirs.append(peer.run(test, size, depth=depth, count=count, timeout_s=options.timeout_s + 20 * options.duration_s))
 
@@ -150,7 +165,7 @@ def _point(
 def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[str, Any]:
     """Of one run. The latency of a put is half a round trip of the ping-pong."""
     seconds, count = run_result["elapsed_ns"] / 1e9, run_result["count"]
-    ways = 2 if test is Measurement.PUT_LATENCY else 1
+    ways = 2 if test.is_both_ways else 1
     names = {"p50": "p50_ns", "p99": "p99_ns", "p99_9": "p99_9_ns", "max": "max_ns", "min": "min_ns"}
     latency = None
     if not test.is_bandwidth:
@@ -197,7 +212,7 @@ def _result(
 
     return results.base("rdma bench") | {
         "path": session.path, "require": options.require, "transports": options.transports,
-        "memory": options.memory, "target_memory": options.target_memory,
+        "memory": str(options.memory), "target_memory": str(options.target_memory),
         "depth": options.depth, "batch": options.batch, "duration_s": options.duration_s, "rounds": options.rounds,
         "core": plan.engine, "target_core": plan.emulator if options.target is None else None,
         "ucx_version": native().ucx_version(), "target_ucx_version": session.target_ucx_version,

@@ -6,6 +6,7 @@ As in `nanet doctor`, what is absent and not needed is ok, and says what it woul
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import resource
@@ -81,7 +82,7 @@ def checks(system: System) -> list[Check]:
     return [
         _library(system), *_build(system, nics), _shared_memory(system), _locked(system, nics), _uverbs(system, nics), _soft_roce(system),
         *(_nic(system, nic) for nic in nics), *([] if nics else [Check("RDMA devices", OK, "none in /sys/class/infiniband")]),
-        _peer_memory(system), _dma_buf(system), acs_check(system.root / "sys/bus/pci/devices", _is_needed(system, nics)),
+        _gpu_memory(system), _gpu_to_gpu(system), _peer_memory(system), _dma_buf(system), acs_check(system.root / "sys/bus/pci/devices", _is_needed(system, nics)),
     ]  # fmt: skip
 
 
@@ -204,6 +205,28 @@ def _gids(system: System, port: str) -> list[tuple[int, str, str]]:
     indices = sorted(int(one) for one in system.names(f"{port}/gids") if one.isdecimal())
     every = [(index, system.text(f"{port}/gids/{index}"), system.text(f"{port}/gid_attrs/types/{index}")) for index in indices]
     return [one for one in every if one[1] and one[1] != NO_GID]
+
+
+def _gpu_memory(system: System) -> Check:
+    """What --memory cuda and pinned need beside a UCX with CUDA."""
+    gpus = system.driver.gpus
+    if not gpus:
+        return Check("GPU memory", OK, f"none to use (no GPU: {system.driver.problem})")
+    return Check("GPU memory", OK, ", ".join(f"cuda:{gpu.index} {gpu.name} {gpu.memory_gib:g} GiB" for gpu in gpus))
+
+
+def _gpu_to_gpu(system: System) -> Check:
+    gpus, peers = system.driver.gpus, system.driver.peers
+    if len(gpus) < 2:
+        return Check("GPU to GPU", OK, f"not possible here: {'one GPU' if gpus else f'no GPU ({system.driver.problem})'}")
+    apart = [
+        f"{one} from {other}" for one, other in itertools.permutations((gpu.index for gpu in gpus), 2) if (one, other) not in peers
+    ]
+    if not apart:
+        return Check("GPU to GPU", OK, f"each of {len(gpus)} can reach the others' memory (cuda_ipc)")
+    return Check(
+        "GPU to GPU", OK, f"by way of the host for GPU {', '.join(apart)} (the driver says so; nvidia-smi topo -p2p rw says why)"
+    )
 
 
 def _peer_memory(system: System) -> Check:

@@ -11,18 +11,30 @@ class Measurement(StrEnum):
 
     PUT_BANDWIDTH = "put_bandwidth"
     GET_BANDWIDTH = "get_bandwidth"
+    PUT_BIDIRECTIONAL_BANDWIDTH = "put_bidirectional_bandwidth"
     PUT_LATENCY = "put_latency"
+    PUT_FLUSH_LATENCY = "put_flush_latency"
     GET_LATENCY = "get_latency"
 
     @property
     def is_put(self) -> bool:
         """Whether this side writes."""
-        return self in (Measurement.PUT_BANDWIDTH, Measurement.PUT_LATENCY)
+        return self.value.startswith("put")
 
     @property
     def is_bandwidth(self) -> bool:
         """Whether many transfers are under way at once."""
-        return self in (Measurement.PUT_BANDWIDTH, Measurement.GET_BANDWIDTH)
+        return self.value.endswith("bandwidth")
+
+    @property
+    def is_both_ways(self) -> bool:
+        """Whether the other side writes too."""
+        return self in (Measurement.PUT_BIDIRECTIONAL_BANDWIDTH, Measurement.PUT_LATENCY)
+
+    @property
+    def needs_host(self) -> bool:
+        """Whether CPUs poll the memory, so that none of it may be a GPU's."""
+        return self is Measurement.PUT_LATENCY
 
     @property
     def words(self) -> str:

@@ -7,19 +7,22 @@ What it does in each test is said in docs/rdma.md. It makes its connections with
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from nanet._core import SetupError
 from nanet.bench.sockperf import end
 from nanet.machine import read_text
 from nanet.rdma import INSTALL, NotDone
 from nanet.rdma.measurement import Measurement
+from nanet.rdma.memory import Memory
 from nanet.rdma.tools import Tools, find_tools, read_build
 
-NAMES = {
+NAMES = {  # it has no puts both ways at once, and no put that waits for its flush
     Measurement.PUT_BANDWIDTH: "ucp_put_bw",
     Measurement.GET_BANDWIDTH: "ucp_get",
     Measurement.PUT_LATENCY: "ucp_put_lat",
@@ -32,13 +35,15 @@ LISTENING = "0A"  # state in /proc/net/tcp
 
 @dataclass(frozen=True)
 class Perftest:
-    """The program, and where its two sides run. transports: as UCX_TLS; empty: what the environment says."""
+    """The program, where its two sides run, and their memory. transports: as UCX_TLS; empty: what the environment says."""
 
     tools: Tools
     version: str
     transports: str
     core: int | None
     target_core: int | None
+    memory: Memory = Memory()
+    target_memory: Memory = Memory()
 
     def run(self, test: Measurement, size: int, *, depth: int, count: int, timeout_s: float) -> dict[str, Any]:
         """One run of `count` transfers after a tenth of them as warm-up, done again where its two sides do not meet. Raises NotDone."""
@@ -49,7 +54,7 @@ class Perftest:
 
     def _run(self, test: Measurement, size: int, depth: int, count: int, timeout_s: float) -> dict[str, Any]:
         port = _free_port()
-        environment = self.tools.environment | ({"UCX_TLS": self.transports} if self.transports else {})
+        environment = self.tools.environment | ({"UCX_TLS": self.transports} if self.transports else {}) | self._gpus()
         common = [self.tools.program("ucx_perftest"), "-p", str(port)]
         server = subprocess.Popen(
             [*common, *_pin(self.target_core)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -59,7 +64,7 @@ class Perftest:
             _await_listener(server, port)
             options = [
                 "-t", NAMES[test], "-s", str(size), "-n", str(count), "-w", str(max(1, count // 10)),
-                "-O", str(depth if test.is_bandwidth else 1), "-f", "-v",
+                "-O", str(depth if test.is_bandwidth else 1), "-m", f"{_name(self.memory)},{_name(self.target_memory)}", "-f", "-v",
             ]  # fmt: skip
             done = subprocess.run(
                 [common[0], "127.0.0.1", *common[1:], *_pin(self.core), *options], capture_output=True, text=True, timeout=timeout_s,
@@ -73,16 +78,31 @@ class Perftest:
             end(server)
         return parse(done.stdout, done.stderr, size)
 
+    def _gpus(self) -> dict[str, str]:
+        """Its server takes the first GPU that it sees, its client the one after it, or the same if there is no other."""
+        wanted = dict.fromkeys(one.device for one in (self.target_memory, self.memory) if one.is_device)
+        if not wanted:
+            return {}
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible is not None else [str(number) for number in range(max(wanted) + 1)]
+        return {"CUDA_VISIBLE_DEVICES": ",".join(names[number] for number in wanted)}
 
-def find(transports: str, core: int | None, target_core: int | None) -> Perftest:
-    """Raises NotDone where there is none."""
+
+def find(transports: str, core: int | None, target_core: int | None, memory: Memory, target_memory: Memory) -> Perftest:
+    """Raises NotDone where there is none, and SetupError for memory that it does not have."""
+    if "pinned" in (memory.kind, target_memory.kind):
+        raise SetupError("ucx_perftest is not measured with pinned memory (it has none) leave --peer out, or use another memory")
     tools = find_tools()
     if tools is None or not (tools.folder / "ucx_perftest").exists():
         raise NotDone(f"there is no ucx_perftest (neither in the package libucx-cu13 nor in UCX_ROOT nor on the PATH) {INSTALL}")
     build = read_build(tools)
     if build.problem:
         raise NotDone(f"UCX's programs do not run ({build.problem}) see whether they fit the library")
-    return Perftest(tools, build.version, transports, core, target_core)
+    return Perftest(tools, build.version, transports, core, target_core, memory, target_memory)
+
+
+def _name(memory: Memory) -> str:
+    return "cuda" if memory.is_device else "host"
 
 
 def parse(output: str, errors: str, size: int) -> dict[str, Any]:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import hmac
 import os
-import re
 import socket
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from nanet._core import SetupError
-from nanet.machine import keep_to, read_text
+from nanet.machine import keep_to
 from nanet.rdma import NotDone, native
 from nanet.rdma.control import Control
+from nanet.rdma.memory import parse_memory
 from nanet.rdma.serve import is_loopback
+from nanet.rdma.side import Side
 from nanet.rdma.tokens import VARIABLE, read_token
 from nanet.signals import StopSignals
 
-REGION = "bench"
 TURN_MS = 20
 FIRST_WORD_S, CONNECT_S = 10.0, 30.0
 
@@ -64,30 +64,19 @@ def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, se
                     say(f"session ended: {error}")
 
 
-def memory_problem(size: int) -> str | None:
-    """Why two regions of `size` bytes cannot be had; None: they can. The kernel would promise them, and end a process when they are used."""
-    found = re.search(r"^MemAvailable: +(\d+) kB", read_text("/proc/meminfo"), flags=re.MULTILINE)
-    if found is None or 2 * size <= int(found[1]) * 1024:
-        return None
-    return f"two regions of {size} bytes take {2 * size >> 20} MiB, {int(found[1]) >> 10} MiB are free"
-
-
 def _session(control: Control, address: str, token: int, stop: StopSignals) -> None:
     hello = control.receive(FIRST_WORD_S)
     if hello is None or not hmac.compare_digest(str(hello.get("token", "")), f"{token:016x}"):
         control.send(error="wrong token")
         return
-    problem = memory_problem(int(hello["bytes"]))
-    if problem:
-        control.send(error=problem)
-        return
     if hello.get("core") is not None:
         keep_to({int(hello["core"])})
     try:
-        rank = native().Rank(rank_config(address, hello["bytes"], hello["memory"], hello["transports"], token))
+        side = Side(address, int(hello["bytes"]), parse_memory(hello["memory"]), hello["transports"], token)
     except SetupError as error:
         control.send(error=str(error))
         return
+    rank = side.rank
     control.send(port=rank.port, ucx_version=native().ucx_version())
     spin = True
     while not stop.wait(0.0):
@@ -103,37 +92,32 @@ def _session(control: Control, address: str, token: int, stop: StopSignals) -> N
             return
         spin = asked["do"] != "rest"
         try:
-            _do(asked, rank, control)
+            _do(asked, side, control)
         except SetupError as error:
             control.send(error=str(error))
 
 
-def _do(asked: dict[str, Any], rank: Any, control: Control) -> None:
-    do, size = asked["do"], int(asked.get("bytes", 0))
+def _do(asked: dict[str, Any], side: Side, control: Control) -> None:
+    do, size, rank = asked["do"], int(asked.get("bytes", 0)), side.rank
     if do == "connect":
         rank.connect(asked["connection"])
         control.send(path=rank.path)
     elif do == "fill":
-        rank.fill(asked["of_region"], size, asked["seed"])
+        side.fill(asked["of_region"], size, asked["seed"])
         control.send(filled=size)
     elif do == "check":
-        control.send(first_difference=rank.check(asked["of_region"], size, asked["seed"]))
+        control.send(first_difference=side.check(asked["of_region"], size, asked["seed"]))
     elif do == "pong":
         rank.clear_last(size)
         control.send(begins=True)
         control.send(status=rank.pong(size, asked["count"], asked["time_limit_ns"]))
+    elif do == "stream":  # puts, while the other side puts too
+        control.send(begins=True)
+        control.send(status=rank.stream(True, size, asked["count"], asked["depth"], asked["batch"])["status"])
     elif do == "rest":
         control.send(rests=True)
     else:
         control.send(error=f"{do} is not known")
-
-
-def rank_config(address: str, size: int, memory: str, transports: str, token: int) -> dict[str, Any]:
-    """Of one side: the region, which the other may read and write."""
-    return {
-        "transports": transports, "address": address, "port": 0, "region": REGION, "bytes": size, "memory": memory,
-        "read": True, "write": True, "token": token,
-    }  # fmt: skip
 
 
 def _say(line: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from nanet import results
 from nanet._core import SetupError
 from nanet.rdma import native
+from nanet.rdma.memory import Memory, allocate
 from nanet.rdma.tokens import VARIABLE
 from nanet.rdma.units import both_text
 from nanet.signals import StopSignals
@@ -30,7 +31,7 @@ class Exposure:
     address: str = "127.0.0.1"
     port: int = 0
     token: int = 0
-    memory: str = "shared"
+    memory: Memory = Memory()
     transports: str = ""
     spin: bool = False
 
@@ -40,8 +41,10 @@ def make_target(exposure: Exposure) -> Any:
     if exposure.token == 0 and not is_loopback(exposure.address):
         text = f"region {exposure.region} is not exposed at {exposure.address} without a token"
         raise SetupError(f"{text} (whoever reaches the port could use it) give --token-file, or {VARIABLE} in the environment")
-    keys = ("region", "bytes", "read", "write", "address", "port", "token", "memory", "transports")
-    return native().Target({key: getattr(exposure, key) for key in keys})
+    keys = ("region", "bytes", "read", "write", "address", "port", "token", "transports")
+    module = native()  # before memory is allocated
+    memory = {"memory": exposure.memory.kind, "given": allocate(exposure.memory, exposure.bytes)}
+    return module.Target({key: getattr(exposure, key) for key in keys} | memory)
 
 
 def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.0) -> dict[str, Any]:
@@ -50,7 +53,9 @@ def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.
         target = make_target(exposure)
         begin_s = time.monotonic()
         rights = " and ".join(name for name, granted in (("read", exposure.read), ("write", exposure.write)) if granted)
-        say(f"ready: region {exposure.region}, {both_text(exposure.bytes)}, {rights}, at {exposure.address} port {target.port}")
+        of_cuda = f" of memory {exposure.memory}" if exposure.memory.is_cuda else ""
+        where = f"at {exposure.address} port {target.port}"
+        say(f"ready: region {exposure.region}, {both_text(exposure.bytes)}{of_cuda}, {rights}, {where}")
         most = 0
         while not stop.wait(0.0) and not 0 < duration_s <= time.monotonic() - begin_s:
             target.serve(TURN_MS, exposure.spin)
@@ -58,7 +63,7 @@ def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.
         return results.base("rdma serve") | {
             "region": exposure.region,
             "bytes": exposure.bytes,
-            "memory": exposure.memory,
+            "memory": str(exposure.memory),
             "address": exposure.address,
             "port": target.port,
             "elapsed_s": time.monotonic() - begin_s,

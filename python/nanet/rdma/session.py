@@ -15,11 +15,12 @@ from typing import Any
 
 from nanet._core import SetupError
 from nanet.bench.sockperf import end
-from nanet.rdma import NotDone, native
+from nanet.rdma import NotDone
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
+from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require, refusals
-from nanet.rdma.responder import REGION, memory_problem, rank_config
+from nanet.rdma.side import REGION, Side
 from nanet.rdma.tokens import VARIABLE
 
 STARTS_WITHIN_S = 60.0
@@ -49,22 +50,27 @@ def own_responder() -> Iterator[tuple[int, int]]:
         end(process)
 
 
+class Refused(NotDone):
+    """The other side says that it cannot do what was asked."""
+
+
 class Session:
     """One connection each way with a responder. All times are bounded by timeout_s. Raises SetupError and NotDone."""
 
     def __init__(
-        self, control: Control, address: str, token: int, *, size_max: int, memory: str, target_memory: str, transports: str,
+        self, control: Control, address: str, token: int, *, size_max: int, memory: Memory, target_memory: Memory, transports: str,
         depth: int, timeout_s: float, target_core: int | None, own_address: str, require: Require | None,
     ) -> None:  # fmt: skip
-        problem = memory_problem(size_max)
-        if problem:
-            raise SetupError(f"{size_max} bytes cannot be measured ({problem}) give a smaller --largest")
         self._control = control
         self._timeout_s = timeout_s
-        control.send(token=f"{token:016x}", bytes=size_max, memory=target_memory, transports=transports, core=target_core)
-        hello = self._answer()
+        self._side = Side(own_address, size_max, memory, transports, token)
+        self._rank = self._side.rank
+        control.send(token=f"{token:016x}", bytes=size_max, memory=str(target_memory), transports=transports, core=target_core)
+        try:
+            hello = self._answer()
+        except Refused as error:  # nothing was begun
+            raise SetupError(str(error)) from None
         self.target_ucx_version = str(hello["ucx_version"])
-        self._rank = native().Rank(rank_config(own_address, size_max, memory, transports, token))
 
         def connection(place: str, port: int, wanted: str) -> dict[str, Any]:
             return {
@@ -97,20 +103,19 @@ class Session:
 
     def _prepare(self, test: Measurement, size: int) -> None:
         """What is read has a pattern, and where it is written to another."""
-        self._rank.fill(False, size, SEED if test.is_put else OTHER_SEED)
+        self._side.fill(False, size, SEED if test.is_put else OTHER_SEED)
         self._ask(do="fill", of_region=True, bytes=size, seed=OTHER_SEED if test.is_put else SEED)
-        if test is Measurement.PUT_LATENCY:  # and back
+        if test.is_both_ways:
             self._ask(do="fill", of_region=False, bytes=size, seed=OTHER_SEED)
-            self._rank.fill(True, size, SEED)
+            self._side.fill(True, size, SEED)
 
     def _is_right(self, test: Measurement, size: int) -> bool:
         """Every byte that was written, but for the last of a ping-pong, which is the sequence number."""
         if not test.is_put:
-            return int(self._rank.check(False, size, SEED)) == size
+            return self._side.check(False, size, SEED) == size
         there = int(self._ask(do="check", of_region=True, bytes=size, seed=SEED)["first_difference"])
-        if test is Measurement.PUT_BANDWIDTH:
-            return there == size
-        return there >= size - 1 and int(self._rank.check(True, size, OTHER_SEED)) >= size - 1
+        here = self._side.check(True, size, OTHER_SEED) if test.is_both_ways else size
+        return min(there, here) >= (size - 1 if test is Measurement.PUT_LATENCY else size)
 
     def _way(self, test: Measurement, size: int) -> str | None:
         """What UCX said of the way of transfers of this size class (a power of two)."""
@@ -137,12 +142,14 @@ class Session:
             count *= 4
 
     def _run(self, test: Measurement, size: int, depth: int, batch: int, count: int) -> dict[str, Any]:
-        if test.is_bandwidth:
+        if test is Measurement.PUT_BIDIRECTIONAL_BANDWIDTH:
+            result = self._both_ways(size, depth, batch, count)
+        elif test.is_bandwidth:
             result = self._rank.stream(test.is_put, size, count, depth, batch)
-        elif test is Measurement.GET_LATENCY:
-            result = self._rank.one_by_one(False, size, count)
-        else:
+        elif test is Measurement.PUT_LATENCY:
             result = self._ping(size, count)
+        else:
+            result = self._rank.one_by_one(test.is_put, size, count)
         if result["status"] != "ok":
             raise NotDone(
                 f"{test} of {size} bytes was not done ({result['status']}: {self._rank.error}) see whether the other side runs, or raise --timeout-ms"
@@ -160,25 +167,31 @@ class Session:
             result["status"] = status
         return result
 
+    def _both_ways(self, size: int, depth: int, batch: int, count: int) -> dict[str, Any]:
+        """`count` puts from each side. The time ends when both have said that all of theirs is done."""
+        self._control.send(do="stream", bytes=size, count=count, depth=depth, batch=batch)
+        self._answer()
+        begin_ns = time.perf_counter_ns()
+        result = dict(self._rank.stream(True, size, count, depth, batch))
+        status = str(self._answer(spin=True)["status"])
+        result["elapsed_ns"] = time.perf_counter_ns() - begin_ns
+        if result["status"] == "ok" and status != "ok":
+            result["status"] = status
+        return result
+
     def _ask(self, **message: Any) -> dict[str, Any]:
         self._control.send(**message)
         return self._answer()
 
-    def _answer(self) -> dict[str, Any]:
-        """Serves the own worker while it waits: the other side may be connecting to it."""
+    def _answer(self, *, spin: bool = False) -> dict[str, Any]:
+        """Serves the own worker while it waits, since the other side may be connecting or putting to it; spin: without sleeping."""
         end_s = time.monotonic() + self._timeout_s
         while time.monotonic() < end_s:
             answer = self._control.receive(0.0)
             if answer is None:
-                self._wait()
+                self._rank.serve(1, spin)
             elif "error" in answer:
-                raise NotDone(f"the other side refuses ({answer['error']}) give what it has")
+                raise Refused(f"the other side refuses ({answer['error']}) give what it has")
             else:
                 return answer
         raise NotDone(f"the other side is silent (for {self._timeout_s:g} s) see whether it runs")
-
-    def _wait(self) -> None:
-        if hasattr(self, "_rank"):
-            self._rank.serve(1, False)
-        else:
-            time.sleep(0.001)

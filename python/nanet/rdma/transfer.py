@@ -16,6 +16,7 @@ import numpy as np
 from nanet import results
 from nanet._core import SetupError
 from nanet.rdma import NotDone, native
+from nanet.rdma.memory import CudaMemory, Memory, allocate
 from nanet.rdma.require import Require, refusals
 from nanet.signals import StopSignals
 
@@ -35,6 +36,7 @@ class Remote:
     chunk_bytes: int = 1 << 20
     depth: int = 8
     require: Require | None = None
+    memory: Memory = Memory()  # of this side: CUDA's, or any memory of the host
 
 
 def parse_remote(text: str) -> tuple[str, int]:
@@ -46,13 +48,13 @@ def parse_remote(text: str) -> tuple[str, int]:
     return bare, int(port)
 
 
-def connect(remote: Remote) -> Any:
-    """A connection whose path is as required. Raises SetupError and NotDone."""
+def connect(remote: Remote, given: CudaMemory | None = None) -> Any:
+    """A connection whose path is as required; given: memory of this side, if it is CUDA's. Raises SetupError and NotDone."""
     with refusals(remote.require):
         return native().Connection({
             "transports": remote.transports, "require": remote.require or "", "address": remote.address, "port": remote.port,
             "region": remote.region, "token": remote.token, "timeout_ms": remote.timeout_ms, "chunk_bytes": remote.chunk_bytes,
-            "depth": remote.depth,
+            "depth": remote.depth, "memory": remote.memory.kind, "given": given, "bytes": given.bytes if given else 0,
         })  # fmt: skip
 
 
@@ -60,13 +62,17 @@ def put(remote: Remote, file: Path, offset_bytes: int = 0) -> dict[str, Any]:
     """Writes all of `file` to the region. Returns when it is there. Raises SetupError and NotDone."""
     with StopSignals() as stop, _openable(file), file.open("rb") as source:
         size = os.fstat(source.fileno()).st_size
-        connection = connect(remote)
+        given = _given(remote)
+        connection = connect(remote, given)
         _check_range(connection, offset_bytes, size)
 
         def one(at: int, part: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
             if source.readinto(part.data) != part.size:
                 raise NotDone(f"{file} was not put (it became shorter meanwhile) put it again")
-            return str(connection.put(offset_bytes + at, part))
+            if given is None:
+                return str(connection.put(offset_bytes + at, part))
+            given.write(0, part)
+            return str(connection.put_given(offset_bytes + at, part.size))
 
         return _moved("rdma put", remote, connection, stop, offset_bytes, size, one)
 
@@ -74,7 +80,8 @@ def put(remote: Remote, file: Path, offset_bytes: int = 0) -> dict[str, Any]:
 def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | None = None) -> dict[str, Any]:
     """Reads the region, or a part of it, into `file`, which is written whole or not at all. Raises SetupError and NotDone."""
     with StopSignals() as stop:
-        connection = connect(remote)
+        given = _given(remote)
+        connection = connect(remote, given)
         size = max(connection.bytes - offset_bytes, 0) if size_bytes is None else size_bytes
         _check_range(connection, offset_bytes, size)
         partial = file.with_name(f"{file.name}.{os.getpid()}.part")
@@ -82,8 +89,13 @@ def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | Non
             with _openable(file), partial.open("wb") as sink:
 
                 def one(at: int, part: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
-                    status = str(connection.get(offset_bytes + at, part))
+                    if given is None:
+                        status = str(connection.get(offset_bytes + at, part))
+                    else:
+                        status = str(connection.get_given(offset_bytes + at, part.size))
                     if status == "ok":
+                        if given is not None:
+                            given.read(0, part)
                         sink.write(part.data)
                     return status
 
@@ -126,6 +138,12 @@ def _moved(
         "require": remote.require,
         "ucx_version": native().ucx_version(),
     }
+
+
+def _given(remote: Remote) -> CudaMemory | None:
+    """Of one slice, through which the file goes. Raises SetupError and NotDone."""
+    native()  # before memory is allocated
+    return allocate(remote.memory, SLICE_BYTES)
 
 
 def _fail(connection: Any, status: str, remote: Remote) -> None:

@@ -9,9 +9,14 @@ from typing import Any
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
 
-BANDWIDTHS = (("put_bandwidth", "put", "s1"), ("get_bandwidth", "get", "s2"))
-LATENCIES = (("put_latency", "put", "s1"), ("get_latency", "get", "s2"))
-PEER_STYLES = {"s1": "s3", "s2": "s4"}
+BANDWIDTHS = (
+    ("put_bandwidth", "put", "s1"),
+    ("get_bandwidth", "get", "s2"),
+    ("put_bidirectional_bandwidth", "put both ways", "soft"),
+)
+LATENCIES = (("put_latency", "put", "s1"), ("get_latency", "get", "s2"), ("put_flush_latency", "put and flush", "soft"))
+NAMES = {test: name for test, name, _ in (*BANDWIDTHS, *LATENCIES)}
+PEER_STYLES = {"s1": "s3", "s2": "s4", "soft": "soft"}
 NOTHING = "<p>Too few sizes were measured for a chart.</p>"
 
 
@@ -35,7 +40,7 @@ def make_rdma(result: Mapping[str, Any]) -> Page:
         Section("Bandwidth against size", _bandwidth_chart(rows), f"{depth}. Both axes are logarithmic. 1 GB is 10\u2079 bytes."),
         Section(
             "Latency against size", _latency_chart(rows),
-            "Medians: of half a round trip of puts, in which both sides poll their memory, and of a get. Both axes are logarithmic.",
+            "Medians: of half a round trip of puts, in which both sides poll their memory, of a put and its flush, and of a get. Both axes are logarithmic.",
         ),
         Section("Bandwidth", _bandwidth_table(rows)),
         Section("Latency", _latency_table(rows)),
@@ -114,7 +119,7 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
             styles[len(body)] = "loss"
         rate = row["bytes_per_s"]
         body.append([
-            row["test"][:3], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
+            NAMES[row["test"]], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
             _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
     columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
@@ -135,7 +140,7 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
         if not row["right"]:
             styles[len(body)] = "loss"
         body.append([
-            row["test"][:3], _size(row["message_bytes"]), number(row["count"]),
+            NAMES[row["test"]], _size(row["message_bytes"]), number(row["count"]),
             *(_short(latency[name]) for name in ("min", "p50", "p99", "p99_9", "max", "mean")), *_peer_cells(row, "p50_us", 1.0),
             "right" if row["right"] else "WRONG",
         ])  # fmt: skip

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -169,6 +170,30 @@ TEST_P(BenchLoops, WhatCannotBeDoneIsSaid) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, BenchLoops, testing::Values("shm,tcp", "tcp"),
                          [](const auto& way) { return std::string(way.param) == "tcp" ? "tcp" : "shared"; });
+
+TEST_P(BenchLoops, PartsOfARegionAreTransferredAsSpansAre) {
+  fill_pattern(side_.source.span(), 6);
+  const Connection::Part part{side_.source, 100, 4000};
+  EXPECT_EQ(stream(*side_.connection, part, {.count = 21, .depth = 5}).status, Status::ok);
+  other_.ask(side_, [this](Side& there) {
+    EXPECT_TRUE(std::ranges::equal(there.region.span().first(4000), side_.source.span().subspan(100, 4000)));
+    fill_pattern(there.region.span(), 8);
+  });
+  EXPECT_EQ(one_by_one(*side_.connection, part, {.operation = BenchOperation::get, .count = 3}).latency.count(), 3u);
+  EXPECT_EQ(first_difference(side_.source.span().subspan(100, 4000), 8), 4000u);
+  EXPECT_EQ(first_difference(side_.source.span().first(100), 6), 100u);
+  EXPECT_EQ(stream(*side_.connection, Connection::Part{side_.source, 1, BYTES}, {.count = 3}).status, Status::out_of_bounds);
+}
+
+TEST(BenchPattern, GoesOnPieceByPiece) {
+  std::vector<std::byte> whole(1003), pieces(1003);
+  fill_pattern(whole, 5);
+  fill_pattern(std::span(pieces).first(504), 5);
+  fill_pattern(std::span(pieces).subspan(504), 5, 504);
+  EXPECT_EQ(whole, pieces);
+  EXPECT_EQ(first_difference(std::span(pieces).subspan(504), 5, 504), 499u);
+  EXPECT_LT(first_difference(std::span(pieces).subspan(504), 5), 8u);
+}
 
 TEST(BenchPattern, FindsTheFirstByteThatDiffers) {
   std::vector<std::byte> data(1003);

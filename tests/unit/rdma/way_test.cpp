@@ -62,8 +62,50 @@ TEST(Way, each_requirement_takes_its_ways_and_no_others) {
   EXPECT_TRUE(given(Require::anything));
 }
 
+TEST(Path, of_a_gpus_memory_says_what_its_lanes_tell) {
+  const auto sided = [](Path path) { return sided_by(path, false); };
+  Path path{.lanes = {{"posix", "memory"}, {"tcp", "lo"}}, .is_mapped = true};
+  EXPECT_EQ(sided(path), Path::Sided::one_sided);
+  path.is_mapped = false;
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+  path.is_device = true;  // neither of these reaches a GPU's memory
+  EXPECT_EQ(sided(path), Path::Sided::emulated);
+  EXPECT_EQ(path.gpudirect(), "none");
+  path.lanes.push_back({"cuda_ipc", "cuda"});
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+  EXPECT_EQ(path.gpudirect(), "not known");
+  path.lanes = {{"rc_mlx5", "mlx5_0:1"}};
+  EXPECT_EQ(sided_by(path, true), Path::Sided::not_known);
+  path.is_device = false;
+  EXPECT_EQ(sided_by(path, true), Path::Sided::one_sided);
+  path.lanes.clear();
+  EXPECT_EQ(sided(path), Path::Sided::not_known);
+}
+
 ConnectionConfig to(const TargetProcess& target, const std::string& region, Require require = Require::anything) {
   return {.address = "127.0.0.1", .port = target.port(), .region = region, .token = test::TARGET_TOKEN, .require = require};
+}
+
+// Such a put, which UCX ends while it is being asked for its way, is what most of those to a GPU's memory are.
+TEST(Ways, of_a_transfer_that_is_over_at_once_are_told_too) {
+  setenv("UCX_TCP_PUT_ENABLE", "n", 1);
+  Worker worker({.transports = "tcp"});
+  unsetenv("UCX_TCP_PUT_ENABLE");
+  TargetProcess target("tcp");
+  Connection connection(worker, to(target, "host"));
+  std::vector<std::byte> data(5000);
+  fill_pattern(data, 3);
+  ASSERT_EQ(connection.put(100, data), Status::ok);
+  ASSERT_EQ(connection.start_put(100, std::span(data).first(64), 7), Status::ok);  // another class
+  EXPECT_EQ(connection.take_completed()->tag, 7u);
+  EXPECT_EQ(connection.in_flight(), 0u);
+  ASSERT_EQ(connection.flush(), Status::ok);
+  std::vector<std::byte> back(data.size());
+  ASSERT_EQ(connection.get(100, back), Status::ok);
+  EXPECT_EQ(back, data);
+  for (const Way& way : connection.ways()) EXPECT_TRUE(way.text.starts_with("software emulation tcp/")) << way.text;
+  EXPECT_EQ(connection.ways().size(), 3u);
+  EXPECT_EQ(connection.close(), Status::ok);
 }
 
 TEST(Ways, over_tcp_both_operations_are_told_as_emulated_by_size_class) {
