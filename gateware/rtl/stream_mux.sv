@@ -79,11 +79,14 @@ module stream_mux #(
 
   // --- what must hold ---
   logic waits;
+  logic was_reset;  // a PCIe block lets some clock edges go by before its first reset
   logic [DATA_BITS+KEEP_BITS+1:0] waiting;
+  initial was_reset = 1'b0;
   always_ff @(posedge clk) begin
     waits <= !rst && m_axis_tvalid && !m_axis_tready;
     waiting <= {m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser};
-    if (!rst) begin
+    if (rst) was_reset <= 1'b1;
+    if (!rst && was_reset) begin
       assert ($onehot(holder));
       assert (!waits || (m_axis_tvalid && waiting == {m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser}));
     end

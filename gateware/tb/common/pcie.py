@@ -68,7 +68,6 @@ class PcieBench(Bench):
             self.rc.register_rx_tlp_handler(kind, self._take_write)
         for kind in (TlpType.MEM_READ, TlpType.MEM_READ_64):
             self.rc.register_rx_tlp_handler(kind, self._take_read)
-        dut.rst.value = 1  # from the first edge on, as with a card that was just powered up; the block goes on with it
         self.device = UltraScalePlusPcieDevice(
             pcie_generation=3,
             pcie_link_width=4,

@@ -66,7 +66,7 @@ class Card(PcieBench):
         await super().begin()
         magic_and_version = await self.read(0x000)
         assert magic_and_version & (1 << 40) - 1 == MAGIC
-        assert magic_and_version >> 48 == 1
+        assert magic_and_version >> 48 == 2
         await self.write(0x020, mac_number(LOCAL_MAC))
         await self.write(0x028, int(IPv4Address(LOCAL_IP)))
         await self.write(0x048, 2 | 1 << 8 | PORT << 16 | SOURCE << 32)
