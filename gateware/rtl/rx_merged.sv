@@ -8,7 +8,7 @@
 //   * A packet that finds no room before the decompressor is dropped (drop_full).
 //
 // Books, of each link
-//   frames that began = drop_frame + drop_length + drop_format + drop_checksum + drop_full + count_packet + count_marker
+//   frames that began = frame_ends + drop_length + drop_format + drop_checksum + drop_full + count_packet + count_marker
 //   and further on those of event_merger and event_packer.
 module rx_merged #(
     parameter int LINKS = 2,
@@ -17,7 +17,7 @@ module rx_merged #(
     parameter int PACKET_WORDS = 2048,       // of packets that wait on each link [8 B]
     parameter int EVENT_WORDS = 1024,        // of parts that wait on each link [8 B]
     parameter int PACKET_BYTES_MAX = 1472,   // of M2EGP
-    localparam int FRAME_DROPS = 19
+    localparam int FRAME_ENDS = 28
 ) (
     input logic clk,
     input logic rst,
@@ -59,7 +59,14 @@ module rx_merged #(
     output logic [15:0] m_meta_payload_bytes,
     output logic [ 7:0] m_meta_event_count,
 
-    output logic [LINKS*FRAME_DROPS-1:0] drop_frame,      // those of rx_path_10g, in the order of its ports
+    // Answers to ARP and echo requests on each link, as of rx_path_10g.
+    output logic [LINKS*64-1:0] m_reply_tdata,
+    output logic [ LINKS*8-1:0] m_reply_tkeep,
+    output logic [   LINKS-1:0] m_reply_tvalid,
+    input  logic [   LINKS-1:0] m_reply_tready,
+    output logic [   LINKS-1:0] m_reply_tlast,
+
+    output logic [LINKS*FRAME_ENDS-1:0] frame_ends,      // answers and drops of rx_path_10g, in the order of its ports
     output logic [            LINKS-1:0] drop_length,     // of MGP, as of event_check
     output logic [            LINKS-1:0] drop_format,
     output logic [            LINKS-1:0] drop_checksum,
@@ -82,11 +89,11 @@ module rx_merged #(
   logic [LINKS-1:0] part_tvalid, part_tready, part_tlast;
 
   for (genvar link = 0; link < LINKS; link++) begin : g_link
-    logic [FRAME_DROPS-1:0] drops;
+    logic [FRAME_ENDS-1:0] ends;
     logic [63:0] udp_tdata, mgp_tdata, packet_tdata;
     logic [7:0] udp_tkeep, mgp_tkeep, packet_tkeep;
     logic udp_tvalid, udp_tlast, udp_tuser, mgp_tvalid, mgp_tlast, mgp_tuser, packet_tvalid, packet_tready, packet_tlast;
-    assign drop_frame[FRAME_DROPS*link+:FRAME_DROPS] = drops;
+    assign frame_ends[FRAME_ENDS*link+:FRAME_ENDS] = ends;
 
     rx_path_10g #(
         .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
@@ -115,26 +122,40 @@ module rx_merged #(
         .m_meta_source_port(),
         .m_meta_payload_bytes(),
         .m_meta_start_cycle(),
+        .m_reply_tdata(m_reply_tdata[64*link+:64]),
+        .m_reply_tkeep(m_reply_tkeep[8*link+:8]),
+        .m_reply_tvalid(m_reply_tvalid[link]),
+        .m_reply_tready(m_reply_tready[link]),
+        .m_reply_tlast(m_reply_tlast[link]),
         .count_good(),
-        .drop_preamble(drops[0]),
-        .drop_control(drops[1]),
-        .drop_oversize(drops[2]),
-        .drop_runt(drops[3]),
-        .drop_fcs(drops[4]),
-        .drop_mac_address(drops[5]),
-        .drop_ethertype(drops[6]),
-        .drop_short(drops[7]),
-        .drop_version(drops[8]),
-        .drop_options(drops[9]),
-        .drop_header_checksum(drops[10]),
-        .drop_fragment(drops[11]),
-        .drop_protocol(drops[12]),
-        .drop_address(drops[13]),
-        .drop_length(drops[14]),
-        .drop_empty(drops[15]),
-        .drop_no_match(drops[16]),
-        .drop_truncated(drops[17]),
-        .drop_udp_checksum(drops[18])
+        .drop_preamble(ends[0]),
+        .drop_control(ends[1]),
+        .drop_oversize(ends[2]),
+        .drop_runt(ends[3]),
+        .drop_fcs(ends[4]),
+        .drop_mac_address(ends[5]),
+        .drop_ethertype(ends[6]),
+        .drop_short(ends[7]),
+        .drop_version(ends[8]),
+        .drop_options(ends[9]),
+        .drop_header_checksum(ends[10]),
+        .drop_fragment(ends[11]),
+        .drop_protocol(ends[12]),
+        .drop_address(ends[13]),
+        .drop_length(ends[14]),
+        .drop_empty(ends[15]),
+        .drop_no_match(ends[16]),
+        .drop_truncated(ends[17]),
+        .drop_udp_checksum(ends[18]),
+        .answered_arp(ends[19]),
+        .answered_echo(ends[20]),
+        .drop_arp_malformed(ends[21]),
+        .drop_arp_other(ends[22]),
+        .drop_icmp_length(ends[23]),
+        .drop_icmp_checksum(ends[24]),
+        .drop_icmp_other(ends[25]),
+        .drop_echo_large(ends[26]),
+        .drop_busy(ends[27])
     );
 
     event_check check (

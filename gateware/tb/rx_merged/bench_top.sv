@@ -52,15 +52,20 @@ module bench_top #(
     output logic             count_cut,
     output logic             count_merged_packet
 );
-  logic [LINKS*19-1:0] drop_frame;
+  logic [LINKS*28-1:0] frame_ends;
   for (genvar link = 0; link < LINKS; link++) begin : g_link
-    assign drop_any_frame[link] = |drop_frame[19*link+:19];
+    assign drop_any_frame[link] = |frame_ends[28*link+:28];
   end
 
   rx_merged #(
       .LINKS(LINKS)
   ) dut (
       .*,
+      .m_reply_tdata(),
+      .m_reply_tkeep(),
+      .m_reply_tvalid(),
+      .m_reply_tready('1),
+      .m_reply_tlast(),
       .local_mac({LINKS{local_mac}}),
       .local_address({LINKS{local_address}}),
       .match_index('0),
