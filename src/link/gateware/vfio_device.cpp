@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <linux/vfio.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t kFirstBusAddress = std::uint64_t{1} << 32;  // above the interrupt controller's, which no IOMMU maps
 constexpr std::size_t kRegisterBytes = 4096;
+constexpr std::uint64_t kNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kCommandOffset = 4;  // of PCI's configuration space
 constexpr std::uint16_t kMemorySpace = 1 << 1, kBusMaster = 1 << 2;
 
@@ -53,6 +56,15 @@ class SystemKernel final : public Kernel {
     return memory == MAP_FAILED ? nullptr : memory;
   }
   void unmap(void* memory, std::size_t bytes) override { munmap(memory, bytes); }
+
+  int make_event() override { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+  bool wait(int event, std::uint64_t timeout_ns) override {
+    pollfd waited{.fd = event, .events = POLLIN, .revents = 0};
+    const timespec timeout{.tv_sec = static_cast<time_t>(timeout_ns / kNanoseconds),
+                           .tv_nsec = static_cast<long>(timeout_ns % kNanoseconds)};
+    std::uint64_t count = 0;
+    return ppoll(&waited, 1, &timeout, nullptr) == 1 && ::read(event, &count, sizeof(count)) == sizeof(count);
+  }
 };
 
 }  // namespace
@@ -63,13 +75,20 @@ Kernel& system_kernel() {
 }
 
 VfioDevice::VfioDevice(const std::string& pci_address, Kernel& kernel)
-    : kernel_(kernel), address_(pci_address), container_(kernel), group_(kernel), card_(kernel), next_(kFirstBusAddress) {
+    : kernel_(kernel),
+      address_(pci_address),
+      container_(kernel),
+      group_(kernel),
+      card_(kernel),
+      messages_(kernel),
+      next_(kFirstBusAddress) {
   const std::string group = find_group();
   open_container();
   open_group(group);
   open_card();
   enable_bus_master();
   map_registers();
+  enable_messages();
 }
 
 VfioDevice::~VfioDevice() {
@@ -176,6 +195,24 @@ void VfioDevice::map_registers() {
     throw SetupError("PCI device " + address_ + " does not answer", "all its registers read as ones",
                      "is gateware loaded? If it was loaded after the host started, rescan or restart");
   }
+}
+
+// The NIC has one MSI, vector 0; the kernel turns it into a write to an eventfd.
+void VfioDevice::enable_messages() {
+  messages_ = kernel_.make_event();
+  const std::int32_t event = *messages_;
+  alignas(vfio_irq_set) std::array<std::byte, sizeof(vfio_irq_set) + sizeof(event)> bytes{};
+  const vfio_irq_set request{.argsz = sizeof(bytes),
+                             .flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+                             .index = VFIO_PCI_MSI_IRQ_INDEX,
+                             .start = 0,
+                             .count = 1};
+  std::memcpy(bytes.data(), &request, sizeof(request));
+  std::memcpy(bytes.data() + sizeof(request), &event, sizeof(event));
+  if (event >= 0 && kernel_.ioctl(*card_, VFIO_DEVICE_SET_IRQS, bytes.data()) == 0) return;
+  const std::string why = reason();
+  kernel_.unmap(registers_, register_bytes_);
+  throw SetupError("PCI device " + address_ + " gives no interrupts", why, "look into the kernel's log with dmesg");
 }
 
 std::uint64_t VfioDevice::read(std::uint32_t offset) {

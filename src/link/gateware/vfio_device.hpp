@@ -40,6 +40,8 @@ class Kernel {
   virtual ssize_t write_at(int file, std::span<const std::byte> from, std::uint64_t offset) = 0;
   virtual void* map(int file, std::size_t bytes, std::uint64_t offset) = 0;  // null when it fails
   virtual void unmap(void* memory, std::size_t bytes) = 0;
+  virtual int make_event() = 0;                                // an eventfd, at zero
+  virtual bool wait(int event, std::uint64_t timeout_ns) = 0;  // until it is not zero; takes it to zero. Whether it was
 };
 
 Kernel& system_kernel();
@@ -60,6 +62,7 @@ class VfioDevice final : public Device {
   void unmap(std::span<const std::uint64_t> pages) override;
 
   void poll() override { read(0); }  // a round trip to the card, about a microsecond
+  bool wait(std::uint64_t timeout_ns) override { return kernel_.wait(*messages_, timeout_ns); }
 
  private:
   // A file of the kernel that is closed when it goes.
@@ -85,10 +88,11 @@ class VfioDevice final : public Device {
   void open_card();
   void map_registers();
   void enable_bus_master();
+  void enable_messages();
 
   Kernel& kernel_;
   const std::string address_;
-  File container_, group_, card_;  // closed in the reverse order
+  File container_, group_, card_, messages_;  // closed in the reverse order
   std::byte* registers_ = nullptr;
   std::size_t register_bytes_ = 0;
   std::uint64_t next_;                                   // bus address that no memory has had

@@ -2,12 +2,14 @@
 // VfioDevice against a kernel that the test makes: each refusal with its reason, and what it asks for when all is well. No card.
 #include <gtest/gtest.h>
 #include <linux/vfio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "link/gateware/nic_driver.hpp"
@@ -17,7 +19,7 @@
 namespace nanet::link::gateware {
 namespace {
 
-constexpr int kContainer = 10, kGroup = 11, kCard = 12;
+constexpr int kContainer = 10, kGroup = 11, kCard = 12, kEvent = 13;
 constexpr std::uint64_t kBarOffset = 0x10000, kConfigOffset = 0x70000;
 const std::string kAddress = "0000:3b:00.0";
 
@@ -30,7 +32,8 @@ struct FakeKernel final : Kernel {
   int open_error = ENOENT, map_error = 0;
   std::uint32_t group_flags = VFIO_GROUP_FLAGS_VIABLE, bar_flags = VFIO_REGION_INFO_FLAG_MMAP;
   std::uint64_t bar_bytes = 65536;
-  bool has_type1 = true, gives_card = true;
+  bool has_type1 = true, gives_card = true, gives_messages = true;
+  std::uint64_t messages = 0;
   alignas(8) std::array<std::byte, 65536> bar{};
   std::uint16_t command = 0;
   std::vector<std::string> steps;
@@ -60,8 +63,18 @@ struct FakeKernel final : Kernel {
       case VFIO_DEVICE_GET_REGION_INFO: return region(*static_cast<vfio_region_info*>(argument));
       case VFIO_IOMMU_MAP_DMA: return map_dma(*static_cast<vfio_iommu_type1_dma_map*>(argument));
       case VFIO_IOMMU_UNMAP_DMA: unmaps.push_back(*static_cast<vfio_iommu_type1_dma_unmap*>(argument)); return 0;
+      case VFIO_DEVICE_SET_IRQS: return gives_messages && is_message_event(argument) ? 0 : -1;
       default: errno = ENOTTY; return -1;
     }
+  }
+
+  static bool is_message_event(const void* argument) {
+    vfio_irq_set request;
+    std::int32_t event;
+    std::memcpy(&request, argument, sizeof(request));
+    std::memcpy(&event, static_cast<const std::byte*>(argument) + sizeof(request), sizeof(event));
+    return request.argsz == sizeof(request) + sizeof(event) && request.index == VFIO_PCI_MSI_IRQ_INDEX && request.count == 1 &&
+           request.flags == (VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER) && event == kEvent;
   }
 
   int region(vfio_region_info& info) {
@@ -97,6 +110,11 @@ struct FakeKernel final : Kernel {
     return bytes <= bar.size() ? bar.data() : nullptr;
   }
   void unmap(void*, std::size_t) override { ++unmapped_registers; }
+  int make_event() override { return kEvent; }
+  bool wait(int event, std::uint64_t) override {
+    EXPECT_EQ(event, kEvent);
+    return std::exchange(messages, 0) != 0;
+  }
 };
 
 std::string refusal(FakeKernel& kernel, const std::string& address = kAddress) {
@@ -130,6 +148,7 @@ TEST(VfioDevice, SaysWhatIsMissing) {
       {"its BAR 0 has 0 bytes", [](FakeKernel& k) { k.bar_bytes = 0; }},
       {"its BAR 0 has 65536 bytes", [](FakeKernel& k) { k.bar_flags = 0; }},
       {"cannot be mapped", [](FakeKernel& k) { k.bar_bytes = 1 << 20; }},
+      {"gives no interrupts (", [](FakeKernel& k) { k.gives_messages = false; }},
       {"does not answer (all its registers read as ones)", [](FakeKernel& k) { k.bar.fill(std::byte{0xFF}); }},
   };
   for (const Case& one : cases) {
@@ -162,6 +181,10 @@ TEST(VfioDevice, RegistersAndMemory) {
     EXPECT_EQ(device.read(0x428), 0x1122'3344'5566'7788u);
     EXPECT_EQ(kernel.bar[0x428], std::byte{0x88});
 
+    kernel.messages = 2;
+    EXPECT_TRUE(device.wait(1000)) << "one that nobody has waited for counts";
+    EXPECT_FALSE(device.wait(1000));
+
     alignas(4096) static std::byte small[3 * 4096], large[4 * 65536];
     const auto small_pages = device.map(small, 4096, Access::write);
     const auto large_pages = device.map(large, 65536, Access::read);
@@ -193,8 +216,20 @@ TEST(VfioDevice, RegistersAndMemory) {
       EXPECT_NE(std::string(error.what()).find("ulimit -l"), std::string::npos) << error.what();
     }
   }
-  EXPECT_EQ(kernel.closed, (std::vector<int>{kCard, kGroup, kContainer}));
+  EXPECT_EQ(kernel.closed, (std::vector<int>{kEvent, kCard, kGroup, kContainer}));
   EXPECT_EQ(kernel.unmapped_registers, 1);
+}
+
+TEST(VfioDevice, WaitsWithTheSystemsKernel) {
+  Kernel& kernel = system_kernel();
+  const int event = kernel.make_event();
+  ASSERT_GE(event, 0);
+  EXPECT_FALSE(kernel.wait(event, 1'000'000));
+  const std::uint64_t one = 1;
+  EXPECT_EQ(write(event, &one, sizeof(one)), 8);
+  EXPECT_TRUE(kernel.wait(event, 1'000'000'000));
+  EXPECT_FALSE(kernel.wait(event, 0)) << "it was taken";
+  kernel.close(event);
 }
 
 TEST(VfioDevice, AnotherCardIsRefusedByTheDriver) {
