@@ -16,6 +16,7 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 CLOCK_PS = 6400  # 156.25 MHz
+CLOCK_1G_PS = 8000  # 125 MHz
 CYCLE_NS = 7  # of the clock that `now_ns` shows here: any whole number does
 SHORT = os.environ.get("GATEWARE_SHORT") == "1"
 PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{}"))
