@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places and routes modules of rtl/ on a Lattice ECP5 with nextpnr and says how fast their slowest path is, and their size.
 
-    place.py [--seeds N] [--at-least MHZ] [MODULE...]   prints a table; with --at-least exit 1 if a module is slower with any seed
-    place.py --write [--seeds N]                        all of BLOCKS into docs/gateware-ecp5.csv, and the table of docs/gateware-ecp5.md
-    place.py --check                                    whether the table is that of the CSV
+    place.py [--seeds N] [--jobs N] [--at-least MHZ] [MODULE...]   prints a table; with --at-least exit 1 if one is slower with any seed
+    place.py --write [--seeds N] [--jobs N] [MODULE...]   these, or all of BLOCKS, into docs/gateware-ecp5.csv and docs/gateware-ecp5.md
+    place.py --check                                      whether the page shows the CSV
 
 A module has more ports than the device has pins. So each is put between registers: one chain of flip-flops drives its inputs, its outputs
 go into flip-flops, and a second chain carries these out. Every path of the module is then from register to register; those between the
@@ -16,7 +16,9 @@ import csv
 import json
 import statistics
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from itertools import repeat
 from typing import Any
 
 import synthesise
@@ -40,7 +42,8 @@ BLOCKS = {
     "clop_writer": MHZ_10G,
     "dma_write": MHZ_10G,
 }
-DOCS = synthesise.HERE.parent / "docs"
+CSV = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"
+PAGE = CSV.with_suffix(".md")
 BEGIN, END = "<!-- placed: begin (gateware/syn/place.py writes this) -->", "<!-- placed: end -->"
 
 
@@ -64,25 +67,26 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Places and routes the gateware on a Lattice ECP5")
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N of the placer (default 3)")
+    parser.add_argument("--jobs", type=int, default=1, help="modules at a time (default 1)")
     parser.add_argument("--at-least", type=float, default=0, metavar="MHZ", help="exit 1 if a module is slower with any seed")
     parser.add_argument("--write", action="store_true", help="write the CSV and the page of docs/")
     parser.add_argument("--check", action="store_true", help="only say whether the page shows the CSV")
     options = parser.parse_args(arguments)
-    if options.seeds < 1 or (options.write and options.modules):
-        parser.error("--seeds takes 1 or more, --write no module")
+    if min(options.seeds, options.jobs) < 1:
+        parser.error("--seeds and --jobs take 1 or more")
     if options.check:
         return check()
     rows = []
     try:
-        for module in options.modules or BLOCKS:
-            print(f"placing {module}", file=sys.stderr, flush=True)
-            rows.append(place(module, options.seeds))
+        with ProcessPoolExecutor(options.jobs) as pool:
+            for row in pool.map(place, options.modules or BLOCKS, repeat(options.seeds)):
+                rows.append(row)
+                if options.write:
+                    write(row)
     except synthesise.SynthesisFailed as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     print(table(rows))
-    if options.write:
-        write(rows)
     slow = [row.module for row in rows if row.fmax_mhz_min < options.at_least]
     if slow:
         print(f"error: {', '.join(slow)} under {options.at_least} MHz (see build/gateware/place) shorten the path", file=sys.stderr)
@@ -90,6 +94,7 @@ def main(arguments: list[str]) -> int:
 
 
 def place(module: str, seeds: int) -> Placed:
+    print(f"placing {module}", file=sys.stderr, flush=True)
     cells = synthesise.size_of(module)
     wrap(module)
     needed_mhz = BLOCKS.get(module, MHZ_10G)
@@ -172,23 +177,28 @@ def table(rows: list[Placed]) -> str:
     return "\n".join([*lines, "", f"Device: {'; '.join(devices)}."])
 
 
-def write(rows: list[Placed]) -> None:
-    with (DOCS / "gateware-ecp5.csv").open("w", encoding="utf-8", newline="") as file:
+def write(row: Placed) -> None:
+    """The row into CSV and page, in place of an earlier one of the same module."""
+    known = {placed.module: placed for placed in read_rows()} | {row.module: row}
+    rows = [known[module] for module in [*BLOCKS, *sorted(known.keys() - BLOCKS.keys())] if module in known]
+    with CSV.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Placed)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-    page = DOCS / "gateware-ecp5.md"
-    page.write_text(page_with(page.read_text(encoding="utf-8"), rows), encoding="utf-8")
+        writer.writerows(asdict(placed) for placed in rows)
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 def check() -> int:
-    with (DOCS / "gateware-ecp5.csv").open(encoding="utf-8", newline="") as file:
-        rows = [Placed(**{field.name: field.type(row[field.name]) for field in fields(Placed)}) for row in csv.DictReader(file)]
-    text = (DOCS / "gateware-ecp5.md").read_text(encoding="utf-8")
-    if page_with(text, rows) == text:
+    text = PAGE.read_text(encoding="utf-8")
+    if page_with(text, read_rows()) == text:
         return 0
     print("error: docs/gateware-ecp5.md does not show its CSV (one was changed) run gateware/syn/place.py --write", file=sys.stderr)
     return 1
+
+
+def read_rows() -> list[Placed]:
+    with CSV.open(encoding="utf-8", newline="") as file:
+        return [Placed(**{field.name: field.type(row[field.name]) for field in fields(Placed)}) for row in csv.DictReader(file)]
 
 
 def page_with(text: str, rows: list[Placed]) -> str:
