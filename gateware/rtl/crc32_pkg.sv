@@ -36,6 +36,41 @@ package crc32_pkg;
     64'h09A203BE90369CB5,
     64'h04D101DF481B4E5A
   };
+  // Bit i of the register after one byte is the parity of (data ^ register) & BYTE[8*i +: 8], and bit i + 8 of the register.
+  localparam logic [256-1:0] BYTE = {
+    8'h82,
+    8'hC3,
+    8'hE3,
+    8'h71,
+    8'hBA,
+    8'hDF,
+    8'h6F,
+    8'hB5,
+    8'hD8,
+    8'h6C,
+    8'hB4,
+    8'hD8,
+    8'hEE,
+    8'h77,
+    8'h3B,
+    8'h1D,
+    8'h8C,
+    8'h46,
+    8'h23,
+    8'h11,
+    8'h08,
+    8'h04,
+    8'h80,
+    8'hC2,
+    8'h61,
+    8'h30,
+    8'h9A,
+    8'h4D,
+    8'h26,
+    8'h13,
+    8'h09,
+    8'h04
+  };
   // Bit i of the register before z zero bytes is the parity of register & UNDO[32*(32*z+i) +: 32].
   localparam logic [8192-1:0] UNDO = {
     32'h9E50FF64,
@@ -306,4 +341,6 @@ package crc32_pkg;
     32'h94784E13,
     32'h842A3990
   };
+  // The register after any good frame and its check sequence.
+  localparam logic [31:0] GOOD = 32'hDEBB20E3;
 endpackage

@@ -6,11 +6,14 @@ package nanet_pkg;
   localparam logic [7:0] XGMII_START = 8'hFB;
   localparam logic [7:0] XGMII_TERMINATE = 8'hFD;
   localparam logic [7:0] XGMII_ERROR = 8'hFE;
+  localparam logic [7:0] ETH_PREAMBLE = 8'h55;
   localparam logic [7:0] ETH_SFD = 8'hD5;
-  localparam logic [63:0] XGMII_PREAMBLE = {ETH_SFD, {6{8'h55}}, XGMII_START};  // the first byte is the control character
+  localparam logic [63:0] XGMII_PREAMBLE = {ETH_SFD, {6{ETH_PREAMBLE}}, XGMII_START};  // the first byte is the control character
 
   localparam int ETH_FRAME_BYTES_MIN = 64;  // FCS included
   localparam int ETH_FCS_BYTES = 4;
+  localparam int ETH_PREAMBLE_BYTES = 8;     // the start-of-frame delimiter included
+  localparam int ETH_GAP_BYTES = 12;
 
   localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0008;  // 0x0800
   localparam logic [15:0] ETHERTYPE_ARP = 16'h0608;   // 0x0806

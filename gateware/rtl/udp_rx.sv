@@ -69,19 +69,30 @@ module udp_rx #(
   localparam int GAP_CYCLES = 3;
   localparam int BYTES_BITS = 15;  // of a packet's length as received
 
-  function automatic logic [17:0] halves_sum(input logic [63:0] word);
-    halves_sum = 18'(word[15:0]) + 18'(word[31:16]) + 18'(word[47:32]) + 18'(word[63:48]);
+  // Sums without a carry chain for each operand: first the carries of each place go to the next.
+  function automatic logic [18:0] carries(input logic [18:0] a, input logic [18:0] b, input logic [18:0] c);
+    carries = (a & b) | (a & c) | (b & c);
+  endfunction
+
+  function automatic logic [19:0] sum_of_three(input logic [19:0] a, input logic [19:0] b, input logic [19:0] c);
+    sum_of_three = (a ^ b ^ c) + {carries(a[18:0], b[18:0], c[18:0]), 1'b0};
+  endfunction
+
+  function automatic logic [19:0] halves_sum(input logic [63:0] word);
+    halves_sum = sum_of_three(
+        {4'b0, word[15:0] ^ word[31:16] ^ word[47:32]}, {carries(19'(word[15:0]), 19'(word[31:16]), 19'(word[47:32])), 1'b0},
+        20'(word[63:48])
+    );
   endfunction
 
   function automatic logic [15:0] swapped(input logic [15:0] half);
     swapped = {half[7:0], half[15:8]};
   endfunction
 
-  // A sum of 16-bit halves, carries added at the low end. Its value does not depend on the order of bytes, so halves are taken as they lie.
-  function automatic logic [15:0] folded(input logic [31:0] sum);
-    logic [16:0] once;
-    once = 17'(sum[15:0]) + 17'(sum[31:16]);
-    folded = once[15:0] + 16'(once[16]);
+  // Whether the carries of a sum of 16-bit halves, added at its low end, make all ones: high and low part are then each other's complement. Its
+  // value does not depend on the order of bytes, so halves are taken as they lie.
+  function automatic logic is_ones(input logic [31:0] sum);
+    is_ones = (sum[31:16] ^ sum[15:0]) == '1;
   endfunction
 
   function automatic logic [3:0] kept(input logic [7:0] keep);
@@ -91,6 +102,7 @@ module udp_rx #(
 
   // --- headers, as the first four words bring them ---
   logic [2:0] index;  // of the word in its packet, up to 4
+  logic is_udp;       // index is 3: the word has the UDP length
   logic [31:0] previous;
   logic [BYTES_BITS-1:0] received_bytes;
   logic other_ethertype, other_version, options, fragment, other_protocol, other_address, no_checksum;
@@ -98,8 +110,6 @@ module udp_rx #(
   logic [15:0] total_bytes, source_port, port, udp_bytes;
   logic [31:0] source_address;
   logic [63:0] start_cycle;
-  logic [19:0] header_sum;
-  logic [19:0] pseudo_sum;  // of the pseudo header and the UDP header
   wire [3:0] s_kept = kept(s_axis_tkeep);
   wire [31:0] destination_address = {s_axis_tdata[7:0], s_axis_tdata[15:8], s_axis_tdata[23:16], s_axis_tdata[31:24]};
 
@@ -108,6 +118,7 @@ module udp_rx #(
       previous <= s_axis_tdata[63:32];
       received_bytes <= BYTES_BITS'(s_kept) + (index == '0 ? '0 : received_bytes);
       index <= s_axis_tlast ? '0 : index == 3'd4 ? index : index + 1'b1;
+      is_udp <= index == 3'd2 && !s_axis_tlast;
       case (index)
         3'd0: begin
           other_ethertype <= s_meta_ethertype != swapped(nanet_pkg::ETHERTYPE_IPV4);
@@ -117,34 +128,54 @@ module udp_rx #(
           start_cycle <= s_meta_start_cycle;
           total_bytes <= swapped(s_axis_tdata[31:16]);
           fragment <= {s_axis_tdata[53:48], s_axis_tdata[63:56]} != '0;
-          header_sum <= 20'(halves_sum(s_axis_tdata));
         end
         3'd1: begin
           other_protocol <= s_axis_tdata[15:8] != nanet_pkg::IP_PROTOCOL_UDP;
           icmp <= s_axis_tdata[15:8] == nanet_pkg::IP_PROTOCOL_ICMP;
           source_address <= {s_axis_tdata[39:32], s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
-          header_sum <= header_sum + 20'(halves_sum(s_axis_tdata));
-          pseudo_sum <= 20'(halves_sum({s_axis_tdata[63:32], nanet_pkg::IP_PROTOCOL_UDP, 24'b0}));
         end
         3'd2: begin
           other_address <= destination_address != local_address && destination_address != '1;
           source_port <= swapped(s_axis_tdata[47:32]);
           port <= swapped(s_axis_tdata[63:48]);
-          header_sum <= header_sum + 20'(halves_sum({32'b0, s_axis_tdata[31:0]}));
-          pseudo_sum <= pseudo_sum + 20'(halves_sum(s_axis_tdata));
         end
         3'd3: begin
           udp_bytes <= swapped(s_axis_tdata[15:0]);
           no_checksum <= s_axis_tdata[31:16] == '0;
-          pseudo_sum <= pseudo_sum + 20'(halves_sum({16'b0, s_axis_tdata[15:0], s_axis_tdata[31:0]}));
         end
         default: ;
       endcase
     end
-    if (rst) index <= '0;
+    if (rst) begin
+      index <= '0;
+      is_udp <= 1'b0;
+    end
   end
 
-  logic bad_length, empty, header_wrong, hit;
+  // --- their sums: the halves of a word in pairs, a cycle later onto the sums ---
+  localparam logic [2:0] NO_HEADER = 3'd4;
+  logic [16:0] low_pair, high_pair;
+  logic [2:0] pairs_index;  // of the word they are of
+  logic [19:0] header_sum;
+  logic [19:0] pseudo_sum;  // of the pseudo header and the UDP header; the UDP length counts in both
+  wire first_pseudo = pairs_index <= 3'd1;  // the first word has nothing of it, the second overwrites that
+
+  always_ff @(posedge clk) begin
+    low_pair <= 17'(s_axis_tdata[15:0]) + 17'(s_axis_tdata[31:16]);
+    high_pair <= 17'(is_udp ? s_axis_tdata[15:0] : s_axis_tdata[47:32]) + 17'(is_udp ? 16'b0 : s_axis_tdata[63:48]);
+    pairs_index <= s_axis_tvalid ? index : NO_HEADER;
+    if (pairs_index <= 3'd2)
+      header_sum <= sum_of_three(
+          pairs_index == 3'd0 ? '0 : header_sum, 20'(low_pair), pairs_index == 3'd2 ? '0 : 20'(high_pair)
+      );
+    if (pairs_index != NO_HEADER)
+      pseudo_sum <= sum_of_three(
+          first_pseudo ? 20'({nanet_pkg::IP_PROTOCOL_UDP, 8'b0}) : pseudo_sum, first_pseudo ? '0 : 20'(low_pair), 20'(high_pair)
+      );
+  end
+
+  logic refused, bad_length, empty, header_wrong, hit;
+  logic [16:0] expected_bytes;  // of UDP, by the length of IPv4
   logic [$clog2(MATCH_ENTRIES)-1:0] hit_index;
 
   match_table #(
@@ -165,23 +196,37 @@ module udp_rx #(
   );
 
   always_ff @(posedge clk) begin
-    bad_length <= udp_bytes < 16'd8 || {1'b0, total_bytes} != {1'b0, udp_bytes} + 17'd20;
-    empty <= udp_bytes == 16'd8;
-    header_wrong <= folded(32'(header_sum)) != '1;
+    expected_bytes <= {1'b0, total_bytes} - 17'(nanet_pkg::IPV4_HEADER_BYTES);
+    bad_length <= udp_bytes[15:3] == '0 || {1'b0, udp_bytes} != expected_bytes;
+    empty <= udp_bytes == 16'(nanet_pkg::UDP_HEADER_BYTES);
+    header_wrong <= !is_ones(32'(header_sum));
+    refused <= other_ethertype || other_version || options || fragment || other_protocol || other_address;
   end
-  wire accepted = !(other_ethertype || other_version || options || header_wrong || fragment || other_protocol || other_address ||
-                    bad_length || empty || !hit);
+  wire accepted = !(refused || header_wrong || bad_length || empty || !hit);
 
-  // --- payload words from lane 0 on, until the frame ends ---
+  // --- payload words from lane 0 on, trimmed to the UDP length, until the frame ends ---
+  logic [16:0] left;  // of the payload, from the next word on; below zero behind its end
+  logic [7:0] keep;   // of the next word
   logic [63:0] word;
-  logic word_valid, word_first, begun, ends, ends_bad, rest, rest_bad;
+  logic [7:0] word_keep;
+  logic word_first, begun, ends, ends_bad, rest, rest_bad;
   wire spills = s_axis_tkeep[7:4] != '0;
   wire s_ends = s_axis_tvalid && s_axis_tlast;
   wire s_payload = s_axis_tvalid && index == 3'd4;
+  wire goes = s_payload || rest;
+  // Eight bytes more than from the next word on: those of this word, or of the UDP header.
+  wire [16:0] left_before = is_udp ? {1'b0, swapped(s_axis_tdata[15:0])} : left;
 
   always_ff @(posedge clk) begin
-    word <= {rest ? 32'b0 : s_axis_tdata[31:0], previous};
-    word_valid <= s_payload || rest;
+    if (goes || (s_axis_tvalid && is_udp)) begin
+      left <= left_before - 17'd8;
+      keep <= left_before[16] ? '0 : left_before[15:4] != '0 ? '1 : left_before[3] ? ~(8'hFF << left_before[2:0]) : '0;
+    end
+    for (int lane = 0; lane < 4; lane++) begin
+      word[8*lane+:8] <= goes && keep[lane] ? previous[8*lane+:8] : '0;
+      word[32+8*lane+:8] <= s_payload && keep[4+lane] ? s_axis_tdata[8*lane+:8] : '0;
+    end
+    word_keep <= goes ? keep : '0;
     word_first <= s_payload && !begun;
     if (s_payload) begun <= 1'b1;
     if (s_axis_tvalid && index == '0) begun <= 1'b0;
@@ -190,27 +235,17 @@ module udp_rx #(
     ends <= rest || (s_ends && !(s_payload && spills));
     ends_bad <= rest ? rest_bad : s_axis_tuser;
     if (rst) begin
-      word_valid <= 1'b0;
+      word_keep <= '0;
       rest <= 1'b0;
       ends <= 1'b0;
     end
   end
 
-  // --- trimmed to the UDP length and summed ---
-  logic [15:0] left_after;
-  wire [15:0] payload_bytes = udp_bytes - 16'd8;
-  wire [15:0] left = word_first ? payload_bytes : left_after;
-  wire takes = word_valid && accepted && left != '0;
-  wire [7:0] take_keep = left >= 16'd8 ? '1 : ~(8'hFF << left[2:0]);
-  logic [63:0] word_masked;
-  logic [17:0] word_sum;
+  // --- summed ---
+  logic [19:0] word_sum;
   logic [31:0] payload_sum;
-
-  always_comb for (int lane = 0; lane < 8; lane++) word_masked[8*lane+:8] = take_keep[lane] ? word[8*lane+:8] : '0;
-
   always_ff @(posedge clk) begin
-    if (word_valid) left_after <= left >= 16'd8 ? left - 16'd8 : '0;
-    word_sum <= takes ? halves_sum(word_masked) : '0;
+    word_sum <= halves_sum(word);
     payload_sum <= word_first ? 32'(pseudo_sum) : payload_sum + 32'(word_sum);
   end
 
@@ -218,46 +253,52 @@ module udp_rx #(
   logic [63:0] held_data;
   logic [7:0] held_keep;
   logic held_valid, truncated;
-  logic [1:0] ended, ended_bad;  // the end of the frame, one and two cycles later
-  wire sum_wrong = !no_checksum && folded(payload_sum) != '1;
+  logic [1:0] ended;  // the end of the frame, one and two cycles later
+  logic ended_bad, concludes_bad, concludes_faulty;
+  logic [11:0] first_fault;
+  wire takes = accepted && word_keep[0];
   wire concludes = ended[1];
+  wire sum_wrong = !no_checksum && !is_ones(payload_sum);
+  wire [11:0] faults = {
+    truncated, !hit, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version, !begun,
+    other_ethertype
+  };
 
   always_ff @(posedge clk) begin
     ended <= rst ? '0 : {ended[0], ends};
-    ended_bad <= {ended_bad[0], ends_bad};
+    ended_bad <= ends_bad;
     truncated <= 16'(received_bytes) < total_bytes;
+    concludes_bad <= ended_bad;
+    concludes_faulty <= faults != '0;
+    for (int fault = 0; fault < 12; fault++) first_fault[fault] <= faults[fault] && (faults & ~(12'hFFF << fault)) == '0;
     if (takes) begin
-      held_data <= word_masked;
-      held_keep <= take_keep;
+      held_data <= word;
+      held_keep <= word_keep;
     end
     held_valid <= !rst && (takes || (held_valid && !concludes));
     m_axis_tdata <= held_data;
     m_axis_tkeep <= held_keep;
     m_axis_tvalid <= !rst && held_valid && (takes || concludes);
     m_axis_tlast <= concludes;
-    m_axis_tuser <= concludes && (ended_bad[1] || truncated || sum_wrong);
+    m_axis_tuser <= concludes && (concludes_bad || concludes_faulty || sum_wrong);
     if (word_first) begin
       m_meta_match_index <= hit_index;
       m_meta_source_address <= source_address;
       m_meta_source_port <= source_port;
-      m_meta_payload_bytes <= payload_bytes;
+      m_meta_payload_bytes <= udp_bytes - 16'(nanet_pkg::UDP_HEADER_BYTES);
       m_meta_start_cycle <= start_cycle;
     end
   end
 
   // --- one pulse a packet: the lowest fault is the one that counts ---
-  wire [13:0] faults = {
-    1'b1, sum_wrong, truncated, !hit, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version,
-    !begun, other_ethertype
-  };
-
   assign for_replier = REPLIER && begun && (arp || (icmp && !(other_ethertype || other_version || options || header_wrong || fragment ||
                                                               other_address)));
-
+  wire judged = !rst && concludes && !concludes_bad && !for_replier;
   always_ff @(posedge clk) begin
-    {count_good, drop_udp_checksum, drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment,
-     drop_header_checksum, drop_options, drop_version, drop_short, drop_ethertype} <=
-        !rst && concludes && !ended_bad[1] && !for_replier ? faults & (~faults + 1'b1) : '0;
+    {drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment, drop_header_checksum, drop_options,
+     drop_version, drop_short, drop_ethertype} <= judged ? first_fault : '0;
+    drop_udp_checksum <= judged && !concludes_faulty && sum_wrong;
+    count_good <= judged && !concludes_faulty && !sum_wrong;
   end
 
   // --- what must hold ---

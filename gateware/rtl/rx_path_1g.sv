@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// From GMII to UDP payloads: mac_1g_rx, bytes_to_words, eth_rx and udp_rx in a row. Each counter of them comes out; the books of the whole:
+// frames that began = count_good + every drop.
+//
+// Contract: that of udp_rx for the output, of mac_1g_rx for the input. No word waits for anything but the frame itself; a word comes at
+// most every eighth cycle, but the last.
+module rx_path_1g #(
+    parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
+    parameter int MATCH_ENTRIES = 16
+) (
+    input logic clk,  // that of GMII, 125 MHz
+    input logic rst,
+
+    input logic [                     63:0] now_cycles,
+    input logic [                     47:0] local_mac,
+    input logic [                     31:0] local_address,
+    input logic                             table_write,
+    input logic [$clog2(MATCH_ENTRIES)-1:0] table_index,
+    input logic                             table_enable,
+    input logic [                     15:0] table_port,
+    input logic [                     31:0] table_source_address,
+    input logic [                     31:0] table_source_mask,
+
+    input logic [7:0] gmii_rxd,
+    input logic       gmii_rx_dv,
+    input logic       gmii_rx_er,
+
+    output logic [                     63:0] m_axis_tdata,
+    output logic [                      7:0] m_axis_tkeep,
+    output logic                             m_axis_tvalid,
+    output logic                             m_axis_tlast,
+    output logic                             m_axis_tuser,
+    output logic [$clog2(MATCH_ENTRIES)-1:0] m_meta_match_index,
+    output logic [                     31:0] m_meta_source_address,
+    output logic [                     15:0] m_meta_source_port,
+    output logic [                     15:0] m_meta_payload_bytes,
+    output logic [                     63:0] m_meta_start_cycle,
+
+    output logic count_good,
+    output logic drop_preamble,
+    output logic drop_error,            // gmii_rx_er
+    output logic drop_oversize,
+    output logic drop_runt,
+    output logic drop_fcs,
+    output logic drop_mac_address,      // eth_rx: drop_address
+    output logic drop_ethertype,
+    output logic drop_short,            // of eth_rx and udp_rx
+    output logic drop_version,
+    output logic drop_options,
+    output logic drop_header_checksum,
+    output logic drop_fragment,
+    output logic drop_protocol,
+    output logic drop_address,
+    output logic drop_length,
+    output logic drop_empty,
+    output logic drop_no_match,
+    output logic drop_truncated,
+    output logic drop_udp_checksum
+);
+  logic [7:0] mac_tdata;
+  logic [63:0] word_tdata, eth_tdata;
+  logic [7:0] word_tkeep, eth_tkeep;
+  logic mac_tvalid, mac_tlast, mac_tuser, word_tvalid, word_tlast, word_tuser, eth_tvalid, eth_tlast, eth_tuser;
+  logic [63:0] mac_start_cycle, word_start_cycle, eth_start_cycle;
+  logic [15:0] eth_ethertype;
+  logic eth_short, udp_short;
+
+  mac_1g_rx #(
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+  ) mac (
+      .clk,
+      .rst,
+      .now_cycles,
+      .gmii_rxd,
+      .gmii_rx_dv,
+      .gmii_rx_er,
+      .m_axis_tdata(mac_tdata),
+      .m_axis_tvalid(mac_tvalid),
+      .m_axis_tlast(mac_tlast),
+      .m_axis_tuser(mac_tuser),
+      .m_meta_start_cycle(mac_start_cycle),
+      .count_good(),
+      .drop_preamble,
+      .drop_error,
+      .drop_oversize,
+      .drop_runt,
+      .drop_fcs
+  );
+
+  bytes_to_words #(
+      .META_BITS(64)
+  ) widen (
+      .clk,
+      .rst,
+      .s_axis_tdata(mac_tdata),
+      .s_axis_tvalid(mac_tvalid),
+      .s_axis_tlast(mac_tlast),
+      .s_axis_tuser(mac_tuser),
+      .s_meta(mac_start_cycle),
+      .m_axis_tdata(word_tdata),
+      .m_axis_tkeep(word_tkeep),
+      .m_axis_tvalid(word_tvalid),
+      .m_axis_tlast(word_tlast),
+      .m_axis_tuser(word_tuser),
+      .m_meta(word_start_cycle)
+  );
+
+  eth_rx eth (
+      .clk,
+      .rst,
+      .local_mac,
+      .s_axis_tdata(word_tdata),
+      .s_axis_tkeep(word_tkeep),
+      .s_axis_tvalid(word_tvalid),
+      .s_axis_tlast(word_tlast),
+      .s_axis_tuser(word_tuser),
+      .s_meta_start_cycle(word_start_cycle),
+      .m_axis_tdata(eth_tdata),
+      .m_axis_tkeep(eth_tkeep),
+      .m_axis_tvalid(eth_tvalid),
+      .m_axis_tlast(eth_tlast),
+      .m_axis_tuser(eth_tuser),
+      .m_meta_source_mac(),
+      .m_meta_ethertype(eth_ethertype),
+      .m_meta_start_cycle(eth_start_cycle),
+      .count_good(),
+      .drop_address(drop_mac_address),
+      .drop_short(eth_short)
+  );
+
+  udp_rx #(
+      .MATCH_ENTRIES(MATCH_ENTRIES)
+  ) udp (
+      .clk,
+      .rst,
+      .local_address,
+      .table_write,
+      .table_index,
+      .table_enable,
+      .table_port,
+      .table_source_address,
+      .table_source_mask,
+      .s_axis_tdata(eth_tdata),
+      .s_axis_tkeep(eth_tkeep),
+      .s_axis_tvalid(eth_tvalid),
+      .s_axis_tlast(eth_tlast),
+      .s_axis_tuser(eth_tuser),
+      .s_meta_ethertype(eth_ethertype),
+      .s_meta_start_cycle(eth_start_cycle),
+      .m_axis_tdata,
+      .m_axis_tkeep,
+      .m_axis_tvalid,
+      .m_axis_tlast,
+      .m_axis_tuser,
+      .m_meta_match_index,
+      .m_meta_source_address,
+      .m_meta_source_port,
+      .m_meta_payload_bytes,
+      .m_meta_start_cycle,
+      .for_replier(),
+      .count_good,
+      .drop_ethertype,
+      .drop_short(udp_short),
+      .drop_version,
+      .drop_options,
+      .drop_header_checksum,
+      .drop_fragment,
+      .drop_protocol,
+      .drop_address,
+      .drop_length,
+      .drop_empty,
+      .drop_no_match,
+      .drop_truncated,
+      .drop_udp_checksum
+  );
+
+  assign drop_short = eth_short || udp_short;
+endmodule

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// From UDP payloads to GMII: udp_tx, words_to_bytes and mac_1g_tx in a row. A payload has to come a word every eight cycles once it has begun.
+//
+// Contract: that of udp_tx for the input, of mac_1g_tx for the output. The books of the whole: payloads in = count_good + every drop;
+// what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
+module tx_path_1g #(
+    parameter int DESTINATIONS = 16,
+    parameter int PAYLOAD_BYTES_MAX = 8972
+) (
+    input logic clk,  // that of GMII, 125 MHz
+    input logic rst,
+
+    input logic [                    47:0] local_mac,
+    input logic [                    31:0] local_address,
+    input logic                            table_write,
+    input logic [$clog2(DESTINATIONS)-1:0] table_index,
+    input logic                            table_enable,
+    input logic [                    47:0] table_mac,
+    input logic [                    31:0] table_address,
+    input logic [                    15:0] table_port,
+    input logic [                    15:0] table_source_port,
+
+    input  logic                            s_meta_tvalid,
+    output logic                            s_meta_tready,
+    input  logic [$clog2(DESTINATIONS)-1:0] s_meta_destination,
+    input  logic [                    15:0] s_meta_payload_bytes,
+
+    input  logic [63:0] s_axis_tdata,
+    input  logic [ 7:0] s_axis_tkeep,
+    input  logic        s_axis_tvalid,
+    output logic        s_axis_tready,
+    input  logic        s_axis_tlast,
+    input  logic        s_axis_tuser,
+
+    output logic [7:0] gmii_txd,
+    output logic       gmii_tx_en,
+    output logic       gmii_tx_er,
+
+    output logic count_good,
+    output logic drop_aborted,      // taken back by the source, or not as long as announced
+    output logic drop_destination,
+    output logic drop_underrun
+);
+  logic [63:0] frame_tdata;
+  logic [7:0] frame_tkeep;
+  logic frame_tvalid, frame_tready, frame_tlast, frame_tuser;
+  logic [7:0] byte_tdata;
+  logic byte_tvalid, byte_tready, byte_tlast, byte_tuser;
+
+  udp_tx #(
+      .DESTINATIONS(DESTINATIONS),
+      .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX)
+  ) udp (
+      .clk,
+      .rst,
+      .local_mac,
+      .local_address,
+      .table_write,
+      .table_index,
+      .table_enable,
+      .table_mac,
+      .table_address,
+      .table_port,
+      .table_source_port,
+      .s_meta_tvalid,
+      .s_meta_tready,
+      .s_meta_destination,
+      .s_meta_payload_bytes,
+      .s_axis_tdata,
+      .s_axis_tkeep,
+      .s_axis_tvalid,
+      .s_axis_tready,
+      .s_axis_tlast,
+      .s_axis_tuser,
+      .m_axis_tdata(frame_tdata),
+      .m_axis_tkeep(frame_tkeep),
+      .m_axis_tvalid(frame_tvalid),
+      .m_axis_tready(frame_tready),
+      .m_axis_tlast(frame_tlast),
+      .m_axis_tuser(frame_tuser),
+      .count_good(),
+      .drop_length(),
+      .drop_destination,
+      .drop_aborted()
+  );
+
+  words_to_bytes narrow (
+      .clk,
+      .rst,
+      .s_axis_tdata(frame_tdata),
+      .s_axis_tkeep(frame_tkeep),
+      .s_axis_tvalid(frame_tvalid),
+      .s_axis_tready(frame_tready),
+      .s_axis_tlast(frame_tlast),
+      .s_axis_tuser(frame_tuser),
+      .m_axis_tdata(byte_tdata),
+      .m_axis_tvalid(byte_tvalid),
+      .m_axis_tready(byte_tready),
+      .m_axis_tlast(byte_tlast),
+      .m_axis_tuser(byte_tuser)
+  );
+
+  mac_1g_tx mac (
+      .clk,
+      .rst,
+      .s_axis_tdata(byte_tdata),
+      .s_axis_tvalid(byte_tvalid),
+      .s_axis_tready(byte_tready),
+      .s_axis_tlast(byte_tlast),
+      .s_axis_tuser(byte_tuser),
+      .gmii_txd,
+      .gmii_tx_en,
+      .gmii_tx_er,
+      .count_good,
+      .drop_underrun,
+      .drop_aborted
+  );
+endmodule
