@@ -42,7 +42,7 @@ endif
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
 WITH_LINKS := $(if $(filter links test bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
-.PHONY: help setup cuda links demo test test-rdma test-gateware registers test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
+.PHONY: help setup cuda links demo test test-rdma test-gateware mutate-gateware registers test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -80,6 +80,9 @@ registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/reg
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py --docs build/gateware/registers
 	@echo "build/gateware/registers/html/index.html"
+
+mutate-gateware: packages-run $(GATEWARE_VENV)/ready ## faults put into the gateware, and the share that its benches find; MUTANTS=200 for more a module
+	$(GATEWARE_VENV)/bin/python gateware/mutate.py --mutants $(or $(MUTANTS),40) --seed 1
 
 test-gpu: ## on a machine with a GPU: its tests, also under compute-sanitizer; needs a CUDA compiler, CMake, Ninja and Highway, no Python
 	@mkdir -p build

@@ -40,7 +40,7 @@ class NicBench(Bench):
         self.seen: list[list[Completion]] = [[] for _ in clops]
 
     async def begin(self) -> None:
-        self.dut.other_valid.value = 0
+        self.dut.other_valid.value = self.dut.region_write.value = self.dut.entry_write.value = 0
         await self.reset()
         await self.driver.set_up()
 
