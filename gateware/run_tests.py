@@ -21,6 +21,7 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "gateware"
@@ -57,9 +58,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    unknown = sorted(set(options.modules) - set(declared))
+    bench_of = {module: name for name, entry in declared.items() for module in entry.get("modules", [name])}
+    unknown = sorted(set(options.modules) - set(bench_of))
     if unknown:
-        print(f"error: no bench {', '.join(unknown)} (known: {', '.join(declared)}) name one of these", file=sys.stderr)
+        print(f"error: no bench {', '.join(unknown)} (known: {', '.join(bench_of)}) name one of these", file=sys.stderr)
         return 2
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"gateware: seed {seed}", flush=True)
@@ -73,7 +75,7 @@ def main(arguments: list[str]) -> int:
         if not options.short:
             synthesise(options.modules or rtl_modules())
             prove(options.modules)
-        for bench in benches(declared, options.modules, short=options.short):
+        for bench in benches(declared, [bench_of[module] for module in options.modules], short=options.short):
             good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
             passed, failed = passed + good, failed + bad
     except CheckFailed as problem:
@@ -93,7 +95,7 @@ def sources() -> list[str]:
     return [path.relative_to(HERE).as_posix() for path in paths]
 
 
-def benches(declared: dict[str, dict[str, list[dict[str, int]]]], chosen: list[str], *, short: bool) -> list[Bench]:
+def benches(declared: dict[str, dict[str, Any]], chosen: list[str], *, short: bool) -> list[Bench]:
     found = []
     for module, entry in declared.items():
         if not chosen or module in chosen:
@@ -197,21 +199,29 @@ def top_of(bench: Bench) -> str:
 
 
 def simulate(
-    bench: Bench, build: Path, folder: Path, seed: int, arguments: tuple[str, ...] = (), *, short: bool, waves: bool = False
+    bench: Bench,
+    build: Path,
+    folder: Path,
+    seed: int,
+    arguments: tuple[str, ...] = (),
+    *,
+    short: bool,
+    waves: bool = False,
+    tests: str = "",
 ) -> Path:
     """Runs what was built in `build`, with its files in `folder`; returns that of the results. What reset does not clear begins at random.
 
-    RuntimeError: the simulation ended before its tests did.
+    tests: one test file of several. RuntimeError: the simulation ended before its tests did.
     """
     from cocotb_tools.runner import get_runner
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = [str(HERE / "tb"), str(HERE / "tb" / bench.module)]
     sys.path[:] = paths + [path for path in sys.path if path not in paths]  # cocotb hands these on to the simulation
-    return get_runner("verilator").test(
+    results = get_runner("verilator").test(
         hdl_toplevel=top_of(bench),
         hdl_toplevel_lang="verilog",
-        test_module=f"test_{bench.module}",
+        test_module=tests or sorted(path.stem for path in (HERE / "tb" / bench.module).glob("test_*.py")),
         build_dir=build,
         test_dir=folder,
         seed=seed,
@@ -220,6 +230,9 @@ def simulate(
         extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
         log_file=folder / "test.log",
     )
+    if not results.exists():
+        raise RuntimeError("no results: a test file that cannot be read")
+    return results
 
 
 def verilation_cpu_s(log: Path) -> float:
