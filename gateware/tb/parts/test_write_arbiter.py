@@ -34,9 +34,14 @@ async def run(dut: Any, shares: tuple[float, float], cycles: int) -> tuple[int, 
     rng = random_numbers()
     part = Part(dut, "g_write_arbiter")
     bench = Bench(part)
-    for name in ("clear", "s0_valid", "s1_valid", "m_ready"):
-        getattr(part, name).value = 0
-    await bench.reset(1)
+    # A write of either may be under way, and the second waits.
+    part.clear.value, part.m_ready.value = 0, 1
+    part.s0_valid.value, part.s0_last.value = rng.choice([(0, 0), (1, 0)])
+    part.s1_valid.value, part.s1_last.value = 1, 0
+    await bench.wait(PATIENCE_CYCLES // 2)
+    dut.rst.value = 1
+    await bench.wait(rng.randint(1, 3))
+    dut.rst.value = 0
     writers = [Writer(rng, share) for share in shares]
     under_way: int | None = None
     waited = in_pause = impatient = 0
@@ -79,3 +84,9 @@ async def the_second_takes_pauses_and_has_patience(dut: Any) -> None:
     in_pause, impatient = await run(dut, (0.0, 0.3), cycles)
     assert in_pause == 0
     assert impatient > 10
+
+
+@cocotb.test
+async def reset_forgets_who_writes_and_who_waits(dut: Any) -> None:
+    for _ in range(20 if SHORT else 200):
+        await run(dut, (0.3, 0.3), 40)
