@@ -275,6 +275,7 @@ module tx_ring #(
       assert (queue_held <= queue_taken && queue_taken <= (QUEUE_BITS + 1)'(QUEUE) && queue_coming <= queue_taken);
       assert (steps_held <= (QUEUE_BITS + 1)'(QUEUE));
       assert (taken == received - consumed);
+      assert (owed <= taken);
       assert (taken == 32'(queue_held) + 32'(packet_steps) + owed);
       if (asks && !wants_payload) assert (batch != '0 && 32'(batch) <= cfg_doorbell - asked && 4'(asked[2:0]) + batch <= 4'(BATCH));
     end
