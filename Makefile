@@ -73,8 +73,9 @@ test: packages-run packages-links packages-test packages-bench $(STAMPS)/install
 test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's kernel with soft-RoCE in QEMU; downloads both (170 MB), needs no hardware
 	"$$(scripts/find_python.sh)" scripts/test_rdma.py --jobs $(JOBS)
 
-test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis and every bench of gateware/tb; the simulator comes from PyPI
+test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis, proofs, every bench of gateware/tb, and some faults that they must find; the simulator comes from PyPI
 	$(GATEWARE_TESTS)
+	$(GATEWARE_VENV)/bin/python gateware/mutate.py --mutants 8 --seed 1 --floor 0.9 --json build/gateware/mutation.json write_arbiter page_table rx_fifo tx_fifo
 
 registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl, and the reference as HTML and Python in build/gateware/registers
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
