@@ -53,8 +53,9 @@ def make_tools() -> None:
 
 
 def prove(name: str) -> bool:
-    rtl = sorted((GATEWARE / "rtl").glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
-    files = [path for path in rtl if path.stem.endswith("_pkg") or path.stem in (name, "arbiter_rr")] + [HERE / f"{name}_formal.sv"]
+    files = [GATEWARE / "rtl" / f"{part}.sv" for part in dict.fromkeys(["nanet_pkg", "arbiter_rr", name])] + [
+        HERE / f"{name}_formal.sv"
+    ]
     task = WORK / f"{name}.sby"
     cycles, reader = PROOFS[name]
     names = " ".join(path.name for path in files)
