@@ -71,11 +71,7 @@ module tx_ring #(
     output logic        count_refused,
     output logic        count_unreadable
 );
-`ifdef FORMAL
-  localparam int QUEUE = 16;
-`else
   localparam int QUEUE = 32;  // descriptors that wait, and reads under way
-`endif
   localparam int QUEUE_BITS = $clog2(QUEUE);
   localparam int BATCH = 8;  // descriptors of one read
   localparam logic [7:0] KIND_PACKET_SENT = 8'd2, KIND_ERROR = 8'd3;
@@ -242,43 +238,6 @@ module tx_ring #(
       a_ring_aligned : assert (cfg_ring[8:0] == '0 && cfg_completions[3:0] == '0);
     end
     if (!rst) a_queue : assert (queue_in - queue_out <= (QUEUE_BITS + 1)'(QUEUE));
-  end
-`endif
-
-`ifdef FORMAL
-  // For induction. The pointers stand in the order consumed, received, asked, doorbell, and every descriptor that was received is in the queue, among
-  // the steps, or was given away and is not gone. While descriptors can be read and the ring stays enabled.
-  logic [31:0] owed;  // packets given away that are not gone
-  logic [QUEUE_BITS:0] packet_steps;
-  wire [QUEUE_BITS:0] steps_held = steps_in - steps_out;
-  wire [QUEUE_BITS:0] queue_held = queue_in - queue_out;
-  wire [QUEUE_BITS:0] queue_coming = queue_asked - queue_in;
-  wire [QUEUE_BITS:0] queue_taken = queue_asked - queue_out;
-  wire [31:0] size = cfg_ring_mask + 32'd1;
-  always_comb begin
-    packet_steps = '0;
-    for (int place = 0; place < QUEUE; place++) begin
-      if (place < int'(steps_held) && steps[steps_out[QUEUE_BITS-1:0]+QUEUE_BITS'(place)].kind != DESCRIPTORS) packet_steps += 1'b1;
-    end
-  end
-  always_ff @(posedge clk) begin
-    owed <= owed + 32'(m_axis_tvalid && m_axis_tready && m_axis_tlast) - 32'(gone_ready);
-    if (rst) owed <= '0;
-    else begin
-      // What the driver, dma_read and tx_fifo promise.
-      assume (cfg_doorbell - consumed <= size);
-      assume (!gone_valid || owed != '0);
-      if (is_descriptors && s_axis_tvalid) assume (received != asked && !s_axis_tuser && (!s_axis_tlast || word == 2'd3));
-      assert (asked - consumed <= cfg_doorbell - consumed);
-      assert (received - consumed <= asked - consumed);
-      assert (32'(queue_coming) == asked - received);
-      assert (queue_held <= queue_taken && queue_taken <= (QUEUE_BITS + 1)'(QUEUE) && queue_coming <= queue_taken);
-      assert (steps_held <= (QUEUE_BITS + 1)'(QUEUE));
-      assert (taken == received - consumed);
-      assert (owed <= taken);
-      assert (taken == 32'(queue_held) + 32'(packet_steps) + owed);
-      if (asks && !wants_payload) assert (batch != '0 && 32'(batch) <= cfg_doorbell - asked && 4'(asked[2:0]) + batch <= 4'(BATCH));
-    end
   end
 `endif
 endmodule

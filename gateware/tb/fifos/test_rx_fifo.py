@@ -177,9 +177,8 @@ async def the_room_is_exact(dut: Any) -> None:
         await bench.wait(2)
         await bench.send(8)
         await bench.wait(5)
-        await bench.send(16 * min(WORDS - 2, 50))
-        for _ in range((WORDS - 2) // 50 if WORDS > 52 else 0):
-            await bench.send(16 * (WORDS - 2 - 50))
+        for at in range(0, WORDS - 2, 50):
+            await bench.send(16 * min(WORDS - 2 - at, 50))
         await bench.send(33, fits=False)
         await bench.send(32)
         await bench.finish()

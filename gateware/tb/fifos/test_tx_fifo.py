@@ -102,7 +102,7 @@ async def good_and_bad_in_one_order(dut: Any) -> None:
 async def the_room_is_exact(dut: Any) -> None:
     """One word stands in the output, WORDS behind it; a packet at the head, PACKETS behind it. Then s_axis_tready falls."""
     bench = await started(dut)
-    for fill in ([16 * min(WORDS - 10, 50), 16 * (WORDS - min(WORDS - 10, 50))], [1] * PACKETS):
+    for fill in ([16 * min(WORDS - at, 50) for at in range(0, WORDS, 50)], [1] * PACKETS):
         bench.sink.pause = lambda: True
         await bench.wait(2)
         await bench.send(8)
@@ -121,7 +121,7 @@ async def the_room_is_exact(dut: Any) -> None:
     bench.bad_pause = lambda: True
     await bench.wait(2)
     for _ in range(PACKETS + 1):
-        await bench.send(100, user=1, words=WORDS - 3)  # what a bad packet took is free again
+        await bench.send(100, user=1, words=50)  # what a bad packet took is free again
     await bench.wait(2)
     assert bench.dut.s_axis_tready.value == 0
     await bench.finish()
