@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
 def choose(module: str, count: int, seed: int) -> tuple[list[Mutant], int]:
     """`count` faults of the module, in turn from each kind, and how many there are in all."""
     rng = random.Random(f"{seed} {module}")
-    every = mutations.mutants((HERE / "rtl" / f"{module}.sv").read_text(encoding="utf-8"))
+    every = mutations.mutants(source_of(module).read_text(encoding="utf-8"))
     kinds: dict[str, list[Mutant]] = {}
     for mutant in every:
         kinds.setdefault(mutant.kind, []).append(mutant)
@@ -121,7 +121,7 @@ def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Resu
     result = Result(module, bench.name, possible)
     folder = FOLDER / module
     folder.mkdir(parents=True, exist_ok=True)
-    text = (HERE / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
+    text = source_of(module).read_text(encoding="utf-8")
     excused = equivalent(module)
     with ThreadPoolExecutor(jobs) as pool:
         clean = list(pool.map(lambda item: lints(module, folder, item[0], mutations.plain(text, item[1])), enumerate(chosen, 1)))
@@ -135,8 +135,15 @@ def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Resu
     print(line_of(result), flush=True)
     for mutant, outcome in result.outcomes.items():
         if outcome == "survived":
-            print(f"  survived: gateware/rtl/{module}.sv:{mutant.line}: {mutant.kind}: {mutant.change}", flush=True)
+            print(
+                f"  survived: {source_of(module).relative_to(HERE.parent)}:{mutant.line}: {mutant.kind}: {mutant.change}",
+                flush=True,
+            )
     return result
+
+
+def source_of(module: str) -> Path:
+    return next((HERE / "rtl").rglob(f"{module}.sv"))
 
 
 def equivalent(module: str) -> set[tuple[str, str]]:

@@ -209,7 +209,7 @@ def simulate(
     waves: bool = False,
     tests: str = "",
 ) -> Path:
-    """Runs what was built in `build`, with its files in `folder`; returns that of the results. What reset does not clear begins at random.
+    """Runs what was built in `build`, with its files in `folder`; returns that of the results.
 
     tests: one test file of several. RuntimeError: the simulation ended before its tests did.
     """
@@ -226,7 +226,7 @@ def simulate(
         test_dir=folder,
         seed=seed,
         waves=waves,
-        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}", *arguments],
+        plusargs=arguments,
         extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
         log_file=folder / "test.log",
     )

@@ -121,8 +121,6 @@ class Bench:
                 self.dut.now_cycles.value = self.cycle + 1
             if self.now_ns:
                 self.dut.now_ns.value = self.cycle * CYCLE_NS
-            if self.dut.rst.value == 1:
-                continue  # before the first reset everything is at random
             for name, signal in signals:
                 if signal.value == 1:
                     self.counts[name] += 1
