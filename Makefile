@@ -42,7 +42,7 @@ endif
 # CMake takes the optional links in wherever it finds their libraries; this stamp only remembers that the package was built since they came.
 WITH_LINKS := $(if $(filter links test bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 
-.PHONY: help setup cuda links demo test test-rdma test-gateware registers test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
+.PHONY: help setup cuda links demo test test-rdma test-gateware mutate-gateware registers test-gpu lint format bench bench-links bench-smoke sanitize fuzz clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
@@ -73,13 +73,17 @@ test: packages-run packages-links packages-test packages-bench $(STAMPS)/install
 test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's kernel with soft-RoCE in QEMU; downloads both (170 MB), needs no hardware
 	"$$(scripts/find_python.sh)" scripts/test_rdma.py --jobs $(JOBS)
 
-test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis and every bench of gateware/tb; the simulator comes from PyPI
+test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis, proofs, every bench of gateware/tb, and some faults that they must find; the simulator comes from PyPI
 	$(GATEWARE_TESTS)
+	$(GATEWARE_VENV)/bin/python gateware/mutate.py --mutants 8 --seed 1 --floor 0.9 --json build/gateware/mutation.json write_arbiter page_table rx_fifo tx_fifo
 
 registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl, and the reference as HTML and Python in build/gateware/registers
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py --docs build/gateware/registers
 	@echo "build/gateware/registers/html/index.html"
+
+mutate-gateware: packages-run $(GATEWARE_VENV)/ready ## faults put into the gateware, and the share that its benches find; MUTANTS=200 for more a module
+	$(GATEWARE_VENV)/bin/python gateware/mutate.py --mutants $(or $(MUTANTS),40) --seed 1
 
 test-gpu: ## on a machine with a GPU: its tests, also under compute-sanitizer; needs a CUDA compiler, CMake, Ninja and Highway, no Python
 	@mkdir -p build

@@ -22,6 +22,7 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "gateware"
@@ -59,9 +60,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    unknown = sorted(set(options.modules) - set(declared))
+    bench_of = {module: name for name, entry in declared.items() for module in entry.get("modules", [name])}
+    unknown = sorted(set(options.modules) - set(bench_of))
     if unknown:
-        print(f"error: no bench {', '.join(unknown)} (known: {', '.join(declared)}) name one of these", file=sys.stderr)
+        print(f"error: no bench {', '.join(unknown)} (known: {', '.join(bench_of)}) name one of these", file=sys.stderr)
         return 2
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"gateware: seed {seed}", flush=True)
@@ -76,7 +78,7 @@ def main(arguments: list[str]) -> int:
             synthesise(options.modules or rtl_modules())
             place(options.modules)
             prove(options.modules)
-        for bench in benches(declared, options.modules, short=options.short):
+        for bench in benches(declared, [bench_of[module] for module in options.modules], short=options.short):
             good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
             passed, failed = passed + good, failed + bad
     except CheckFailed as problem:
@@ -96,7 +98,7 @@ def sources() -> list[str]:
     return [path.relative_to(HERE).as_posix() for path in paths]
 
 
-def benches(declared: dict[str, dict[str, list[dict[str, int]]]], chosen: list[str], *, short: bool) -> list[Bench]:
+def benches(declared: dict[str, dict[str, Any]], chosen: list[str], *, short: bool) -> list[Bench]:
     found = []
     for module, entry in declared.items():
         if not chosen or module in chosen:
@@ -129,21 +131,16 @@ def check_generated() -> None:
 
 
 def lint(module: str) -> None:
-    # A constant of a package that this module has no use for is no fault, and `.port()` says that nobody listens.
-    command = [
-        "verilator_bin",
-        "--lint-only",
-        "-Wall",
-        "-Wno-UNUSEDPARAM",
-        "-Wno-PINCONNECTEMPTY",
-        "--assert",
-        "--top-module",
-        module,
-        *sources(),
-    ]
-    result = subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
+    result = lint_result(module, [HERE / name for name in sources()])
     if result.returncode:
         raise CheckFailed(f"{module} is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
+
+
+def lint_result(module: str, files: list[Path], arguments: list[str] | None = None) -> subprocess.CompletedProcess[str]:
+    # A constant of a package that this module has no use for is no fault, and `.port()` says that nobody listens.
+    settings = ["--lint-only", "-Wall", "-Wno-UNUSEDPARAM", "-Wno-PINCONNECTEMPTY", "--assert", "--top-module", module]
+    command = ["verilator_bin", *settings, *(arguments or []), *map(str, files)]
+    return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
 
 
 def synthesise(modules: list[str]) -> None:
@@ -177,22 +174,35 @@ def prove(chosen: list[str]) -> None:
 
 def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int, int]:
     """Builds and runs one bench; returns how many tests passed and failed."""
+    folder = BUILD / bench.name
+    started = time.monotonic()
+    build_bench(bench, folder, [HERE / name for name in sources()], waves=waves)
+    build_s = time.monotonic() - started
+    if verilation_cpu_s(folder / "build.log") > VERILATION_LIMIT_S:
+        raise CheckFailed(
+            f"{bench.name} verilates for more than {VERILATION_LIMIT_S} s of CPU time (too much to unroll) use constants"
+        )
+    try:
+        results = simulate(bench, folder, folder, seed, short=short, waves=waves)
+    except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
+        print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
+        return 0, 1
+    return report(bench, results, folder, build_s)
+
+
+def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[str, ...] = (), *, waves: bool = False) -> None:
+    """The simulation of a bench from these sources, into `folder`. arguments: more of them, for Verilator."""
     from cocotb_tools.runner import get_runner
 
-    folder = BUILD / bench.name
     folder.mkdir(parents=True, exist_ok=True)
-    bench_folder = HERE / "tb" / bench.module
-    runner = get_runner("verilator")
-    started = time.monotonic()
-    top = "bench_top" if (bench_folder / "bench_top.sv").exists() else bench.module
-    extra = [bench_folder / "bench_top.sv"] if top == "bench_top" else []
+    top = HERE / "tb" / bench.module / "bench_top.sv"
     try:
-        runner.build(
-            sources=[HERE / name for name in sources()] + extra,
-            hdl_toplevel=top,
+        get_runner("verilator").build(
+            sources=files + ([top] if top.exists() else []),
+            hdl_toplevel=top_of(bench),
             parameters=bench.parameters,
             build_dir=folder,
-            build_args=["--assert", "-O3", "-CFLAGS", "-O2"],
+            build_args=["--assert", "-O3", "-CFLAGS", "-O2", *arguments],
             always=True,
             waves=waves,
             timescale=("1ps", "1ps"),
@@ -200,29 +210,47 @@ def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int
         )
     except RuntimeError as problem:
         raise CheckFailed(f"{bench.name} does not build ({tail(folder / 'build.log')}) mend it") from problem
-    build_s = time.monotonic() - started
-    if verilation_cpu_s(folder / "build.log") > VERILATION_LIMIT_S:
-        raise CheckFailed(
-            f"{bench.name} verilates for more than {VERILATION_LIMIT_S} s of CPU time (too much to unroll) use constants"
-        )
-    sys.path[:0] = [str(HERE / "tb"), str(bench_folder)]
-    try:
-        results = runner.test(
-            hdl_toplevel=top,
-            test_module=f"test_{bench.module}",
-            build_dir=folder,
-            test_dir=folder,
-            seed=seed,
-            waves=waves,
-            extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
-            log_file=folder / "test.log",
-        )
-    except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
-        print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
-        return 0, 1
-    finally:
-        del sys.path[:2]
-    return report(bench, results, folder, build_s)
+
+
+def top_of(bench: Bench) -> str:
+    return "bench_top" if (HERE / "tb" / bench.module / "bench_top.sv").exists() else bench.module
+
+
+def simulate(
+    bench: Bench,
+    build: Path,
+    folder: Path,
+    seed: int,
+    arguments: tuple[str, ...] = (),
+    *,
+    short: bool,
+    waves: bool = False,
+    tests: str = "",
+) -> Path:
+    """Runs what was built in `build`, with its files in `folder`; returns that of the results.
+
+    tests: one test file of several. RuntimeError: the simulation ended before its tests did.
+    """
+    from cocotb_tools.runner import get_runner
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [str(HERE / "tb"), str(HERE / "tb" / bench.module)]
+    sys.path[:] = paths + [path for path in sys.path if path not in paths]  # cocotb hands these on to the simulation
+    results = get_runner("verilator").test(
+        hdl_toplevel=top_of(bench),
+        hdl_toplevel_lang="verilog",
+        test_module=tests or sorted(path.stem for path in (HERE / "tb" / bench.module).glob("test_*.py")),
+        build_dir=build,
+        test_dir=folder,
+        seed=seed,
+        waves=waves,
+        plusargs=arguments,
+        extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
+        log_file=folder / "test.log",
+    )
+    if not results.exists():
+        raise RuntimeError("no results: a test file that cannot be read")
+    return results
 
 
 def verilation_cpu_s(log: Path) -> float:

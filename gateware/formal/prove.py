@@ -15,8 +15,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 GATEWARE = HERE.parent
 WORK = GATEWARE.parent / "build" / "gateware" / "formal"
-PROOFS = ["arbiter_rr", "event_select", "frame_fifo", "router"]
-CYCLES = 4  # of the induction
+# Cycles of the induction, and who reads the source: yosys itself, or slang, which takes all of the language.
+PROOFS = {
+    "arbiter_rr": (4, "yosys"),
+    "clop_writer": (2, "slang"),
+    "event_select": (4, "yosys"),
+    "frame_fifo": (4, "yosys"),
+    "router": (4, "yosys"),
+    "rx_fifo": (2, "slang"),
+    "tx_fifo": (2, "slang"),
+    "write_arbiter": (2, "slang"),
+}
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails
 TOOLS = ["yosys", "yosys-smtbmc", "yosys-witness", "boolector"]
 
@@ -44,14 +53,20 @@ def make_tools() -> None:
 
 
 def prove(name: str) -> bool:
-    # Only what the modules need: this reader of yosys does not take every package (the registers' has unpacked structures).
-    files = [GATEWARE / "rtl" / f"{part}.sv" for part in dict.fromkeys(("nanet_pkg", "arbiter_rr", name))] + [
+    # Only what the modules need: yosys' own reader does not take every package (the registers' has unpacked structures).
+    files = [GATEWARE / "rtl" / f"{part}.sv" for part in dict.fromkeys(["nanet_pkg", "arbiter_rr", name])] + [
         HERE / f"{name}_formal.sv"
     ]
     task = WORK / f"{name}.sby"
+    cycles, reader = PROOFS[name]
+    names = " ".join(path.name for path in files)
+    top = f"{name}_formal"
+    read = {
+        "yosys": f"read_verilog -formal -sv {names}\nprep -top {top}\n",
+        "slang": f"read_slang -j 1 -D FORMAL=1 --no-synthesis-define --top {top} {names}\nprep -top {top}\nasync2sync\nchformal -lower\n",
+    }[reader]
     task.write_text(
-        f"[options]\nmode prove\ndepth {CYCLES}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n"
-        f"read_verilog -formal -sv {' '.join(path.name for path in files)}\nprep -top {name}_formal\n"
+        f"[options]\nmode prove\ndepth {cycles}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
         + ("" if name == "arbiter_rr" else "chformal -assert -remove *arbiter_rr*\n")  # it has a proof of its own
         + "[files]\n"
         + "\n".join(map(str, files))

@@ -394,4 +394,41 @@ module clop_writer #(
     end
   end
 `endif
+
+`ifdef FORMAL
+  // For induction: what a CLOP's state says of its buffers, and that the one worked on is a copy of it. While all are enabled.
+  // The consumer may return, in any cycle, whatever it holds.
+  wire working = state == PAYLOAD || state == FILL || state == FOOTER || state == INDEX;
+  logic [CLOPS-1:0][31:0] returned;
+  logic after_reset;
+  always_ff @(posedge clk) begin
+    returned <= cfg_consumed;
+    after_reset <= rst;
+    for (int c = 0; c < CLOPS; c++) begin
+      if (rst || after_reset) assume (cfg_consumed[c] == '0);
+      else assume (cfg_consumed[c] - returned[c] <= clops[c].handed_over[31:0] - returned[c]);
+    end
+    if (!rst) begin
+      for (int c = 0; c < CLOPS; c++) begin
+        assert (clops[c].handed_over[31:0] - cfg_consumed[c] <= 32'(cfg_buffer_count[c]));
+        assert (clops[c].packets == '0 || clops[c].handed_over[31:0] - cfg_consumed[c] < 32'(cfg_buffer_count[c]));
+        assert (clops[c].packets != '0 || clops[c].used == '0);
+        assert (clops[c].used <= cfg_buffer_bytes[c]);
+        assert (clops[c].packets <= cfg_index_capacity[c]);
+        assert (clops[c].buffer < cfg_buffer_count[c]);
+      end
+      if (state != IDLE && state != SKIP) begin
+        assert (at.handed_over == clops[clop].handed_over);
+        assert (at.packets == clops[clop].packets);
+        assert (at.used == clops[clop].used);
+        assert (at.buffer == clops[clop].buffer);
+      end
+      if (working) begin
+        assert (at.packets < cfg_index_capacity[clop]);
+        assert (clops[clop].handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+        assert (used_next <= cfg_buffer_bytes[clop]);
+      end
+    end
+  end
+`endif
 endmodule

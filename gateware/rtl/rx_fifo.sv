@@ -148,4 +148,44 @@ module rx_fifo #(
     end
   end
 `endif
+
+`ifdef FORMAL
+  // For induction. What the packet that comes in will still write has its place; each packet that began has its entry, at the head or behind it; and any
+  // one place of the memory: what is read from it is what was written.
+  logic [BYTES_BITS:0] to_write;  // words [16 B] of the packet that comes in
+  wire coming = in_packet && !dropping;
+  wire [BYTES_BITS:0] words_left = words_due - words_in;
+  logic [PACKET_BITS+WORD_BITS:0] ends;
+  logic [WORD_BITS:0] watched;  // any, and stays
+  logic [129:0] watched_word;
+  logic shown, inside_out;
+  always_comb begin
+    ends = (PACKET_BITS + WORD_BITS + 1)'(coming) + (PACKET_BITS + WORD_BITS + 1)'(next_valid && m_axis_tlast);
+    for (int place = 0; place < WORDS; place++) begin
+      if (place < int'(words_held) && words[read[WORD_BITS-1:0]+WORD_BITS'(place)][128]) ends += 1'b1;
+    end
+  end
+  always_ff @(posedge clk) begin
+    if (take_first) to_write <= words_needed - (BYTES_BITS + 1)'(write);
+    else if (write) to_write <= to_write - 1'b1;
+    watched <= watched;
+    if (write && written == watched) watched_word <= {s_axis_tuser, s_axis_tlast, s_axis_tdata, half ? low : s_axis_tdata};
+    if (fetch) shown <= read == watched;
+    if (leaves) inside_out <= !m_axis_tlast;
+    if (rst) {shown, inside_out} <= '0;
+    else begin
+      assert (!coming || int'(words_held) + int'(to_write) <= WORDS);
+      assert (!coming || 2 * int'(to_write) == int'(words_left) + int'(half) || 2 * int'(to_write) == int'(words_left) + int'(half) + 1);
+      assert (in_packet ? words_in != '0 && words_in < words_due : words_in == '0);
+      assert (!half || coming);
+      assert (!coming || half == words_in[0]);
+      assert (int'((PACKET_BITS + 1)'(packets_in - packets_out)) <= PACKETS);
+      assert (int'(ends) == int'((PACKET_BITS + 1)'(packets_in - packets_out)) + int'(head_valid));
+      assert (!due || head_valid);
+      assert (!inside_out || (head_valid && due));
+      assert ((WORD_BITS + 1)'(watched - read) >= words_held || words[watched[WORD_BITS-1:0]] == watched_word);
+      assert (!shown || !next_valid || (watched == read - 1'b1 && {m_axis_tuser, m_axis_tlast, m_axis_tdata} == watched_word));
+    end
+  end
+`endif
 endmodule

@@ -116,4 +116,49 @@ module tx_fifo #(
   assign m_axis_tdata = high ? word[127:64] : word[63:0];
   assign m_axis_tlast = half_left <= BYTES_BITS'(8);
   assign m_axis_tkeep = m_axis_tlast ? 8'(9'h1 << half_left[3:0]) - 8'h1 : 8'hFF;
+
+`ifdef FORMAL
+  // For induction, for PACKETS = 2: the words that are whole are those of the good packets that wait and what is left of the one at the head. And
+  // any one place of the memory: what is read from it is what was written.
+  localparam int ROOM_BITS = WORD_BITS + 2;
+  logic [ROOM_BITS-1:0] owed;
+  logic [WORD_BITS:0] watched;  // any, and stays
+  logic [127:0] watched_word;
+  logic shown;
+  wire [WORD_BITS:0] watched_place = watched - read;
+  wire [PACKET_BITS:0] packets_held = packets_in - packets_out;
+  wire [ROOM_BITS-1:0] head_words = head_valid && !head_bad ? ROOM_BITS'((left + BYTES_BITS'(15)) >> 4) : '0;
+  always_comb begin
+    owed = head_words;
+    for (int p = 0; p < PACKETS; p++) begin
+      logic [META_BITS+BYTES_BITS:0] entry;
+      logic [BYTES_BITS-1:0] bytes;
+      entry = packets[packets_out[PACKET_BITS-1:0]+PACKET_BITS'(p)];
+      bytes = entry[META_BITS+:BYTES_BITS];
+      if (p < int'(packets_held) && !entry[META_BITS+BYTES_BITS]) owed += ROOM_BITS'((bytes + BYTES_BITS'(15)) >> 4);
+    end
+  end
+  always_ff @(posedge clk) begin
+    watched <= watched;
+    if (take && written == watched) watched_word <= s_axis_tdata;
+    if (fetch) shown <= read == watched;
+    if (rst) shown <= 1'b0;
+    else begin
+      assert (int'(packets_held) <= PACKETS);
+      assert (int'((WORD_BITS + 1)'(written - read)) <= WORDS);
+      assert ((WORD_BITS + 1)'(whole - read) <= (WORD_BITS + 1)'(written - read));
+      assert (ROOM_BITS'((WORD_BITS + 1)'(whole - read)) + ROOM_BITS'(word_valid) == owed);
+      assert (!in_packet || (head_valid && !head_bad && left_before != '0));
+      assert (!high || (word_valid && head_valid && !head_bad && left > BYTES_BITS'(8)));
+      assert (!head_valid || (m_meta_bytes != '0 && int'(m_meta_bytes) <= BYTES_MAX && left <= m_meta_bytes));
+      for (int p = 0; p < PACKETS; p++) begin
+        logic [BYTES_BITS-1:0] bytes;
+        bytes = packets[packets_out[PACKET_BITS-1:0]+PACKET_BITS'(p)][META_BITS+:BYTES_BITS];
+        if (p < int'(packets_held)) assert (bytes != '0 && int'(bytes) <= BYTES_MAX);
+      end
+      assert (watched_place >= (WORD_BITS + 1)'(written - read) || words[watched[WORD_BITS-1:0]] == watched_word);
+      assert (!shown || !word_valid || (watched == read - 1'b1 && word == watched_word));
+    end
+  end
+`endif
 endmodule

@@ -47,6 +47,20 @@ def never() -> bool:
     return False
 
 
+class Part:
+    """One block of a bench_top that holds several modules: its signals by name, clock and reset and whatever is shared from the top."""
+
+    def __init__(self, top: Any, block: str) -> None:
+        self._scopes = (getattr(top, block), top)
+
+    def __getattr__(self, name: str) -> Any:
+        for scope in self._scopes:
+            if hasattr(scope, name):
+                self.__dict__[name] = getattr(scope, name)
+                return self.__dict__[name]
+        raise AttributeError(name)
+
+
 class Bench:
     """Clock and reset of a module with `clk` and `rst`, the cycle number, and a count of each counter's pulses.
 
@@ -88,6 +102,14 @@ class Bench:
     async def wait(self, cycles: int) -> None:
         for _ in range(cycles):
             await RisingEdge(self.dut.clk)
+
+    async def accepted(self, ready: Any, cycles: int = 2000) -> None:
+        """To the first clock edge at which `ready` is up: there what is offered is taken."""
+        for _ in range(cycles):
+            await RisingEdge(self.dut.clk)
+            if ready.value == 1:
+                return
+        raise AssertionError(f"{ready._name}: not within {cycles} cycles")
 
     async def wait_until(self, done: Callable[[], bool], cycles: int, what: str) -> None:
         for _ in range(cycles):

@@ -45,3 +45,18 @@ async def the_lowest_entry_that_fits_wins(dut: Any) -> None:
             assert dut.hit_index.value == fits[0], round_
             hits += 1
     assert hits > 20
+
+
+@cocotb.test
+async def reset_disables_every_entry(dut: Any) -> None:
+    bench = Bench(dut)
+    for index in range(ENTRIES):
+        write(dut, index, 1, 6000, 0x0A000001, 0)
+        await bench.wait(1)
+    dut.table_write.value = 0
+    dut.port.value, dut.source_address.value = 6000, 0x0A000001
+    await bench.wait(1 + LATENCY_CYCLES)
+    assert (dut.hit.value, int(dut.hit_index.value)) == (1, 0)
+    await bench.reset(1)
+    await bench.wait(LATENCY_CYCLES)
+    assert dut.hit.value == 0

@@ -22,7 +22,7 @@ from nic_driver import (
     Source,
 )
 
-COUNTERS = ["count_stored", "drop_overflow", "drop_disabled", "drop_too_long", "drop_no_buffer", "drop_bad"]
+COUNTERS = ["count_stored", "drop_overflow", "drop_disabled", "drop_too_long", "drop_no_buffer", "drop_bad", "other_fault"]
 LATENCY_CYCLES = 22  # LATENCY_CYCLES of the module
 
 
@@ -40,7 +40,7 @@ class NicBench(Bench):
         self.seen: list[list[Completion]] = [[] for _ in clops]
 
     async def begin(self) -> None:
-        self.dut.other_valid.value = 0
+        self.dut.other_valid.value = self.dut.region_write.value = self.dut.entry_write.value = 0
         await self.reset()
         await self.driver.set_up()
 
@@ -310,6 +310,24 @@ async def another_writer_takes_the_pauses_only(dut: Any) -> None:
     for size, found in (await latencies(dut, [18, 64, 256, 1472], 20 if SHORT else 60, settings, besides=0)).items():
         assert len(found) == 1, f"{size} B: {sorted(found)}"
         assert next(iter(found))[0] == LATENCY_CYCLES
+
+
+@cocotb.test
+async def the_other_writer_goes_at_once_and_hears_of_its_faults(dut: Any) -> None:
+    bench = NicBench(dut, [ClopSettings()])
+    await bench.begin()
+    scratch = await bench.driver.register(7, 4096, 12, 0)
+    for address, faults in ((scratch.address(), 0), (scratch.address() + (1 << 39), 1)):
+        begun = bench.cycle
+        writing = cocotb.start_soon(write_besides(bench, address, 100))
+        await bench.wait_until(lambda: bench.dut.other_ready.value == 1, 6, "nobody else wants to write")
+        await bench.wait(8)
+        writing.cancel()
+        dut.other_valid.value = 0
+        await bench.wait(20)
+        assert bench.cycle - begun < 40
+        bench.expect_counts(other_fault=faults)
+        assert int(dut.clop_fault.value) == 0
 
 
 @cocotb.test

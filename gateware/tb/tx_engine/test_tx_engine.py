@@ -19,6 +19,7 @@ RING, PAYLOADS, SENT = 0, 1, 2  # regions
 VALID, READABLE, WRITABLE = 1, 2, 4
 RING_ENTRIES = 128
 SLOT_BYTES = 16384
+GONE = 16  # packets that have left and wait for their completion
 
 
 class Bus:
@@ -29,7 +30,7 @@ class Bus:
         self.requests: list[dict[str, Any]] = []
         self.longest_queue = 0
         self.spoil: Callable[[int], bool] = lambda address: False
-        self.silent = False
+        self.silent = self.keeps_completions_waiting = False
         self.written: list[bytes] = []
         cocotb.start_soon(self._take())
         cocotb.start_soon(self._answer())
@@ -77,7 +78,7 @@ class Bus:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
         entry = b""
         while True:
-            ready = not self.pause()
+            ready = not self.pause() and not self.keeps_completions_waiting
             dut.write_ready.value = int(ready)
             await edge
             if dut.rst.value == 1:
@@ -282,6 +283,24 @@ async def a_ring_that_cannot_be_read_stops_and_begins_anew(dut: Any) -> None:
     for _ in range(3):
         await bench.post(500)
     await bench.settle()
+
+
+@cocotb.test
+async def completions_that_cannot_be_written_hold_the_packets_up(dut: Any) -> None:
+    """As many packets leave as completions can wait, and no more; nothing is lost when the way is free again."""
+    bench = TxBench(dut)
+    await bench.begin()
+    for _ in range(2):
+        sent = len(bench.packets)
+        bench.bus.keeps_completions_waiting = True
+        for _ in range(GONE + 9):
+            await bench.post(bench.rng.randrange(1, 200))
+        bench.ring_doorbell()
+        await bench.wait(3000)
+        assert len(bench.packets) - sent == GONE
+        bench.bus.keeps_completions_waiting = False
+        await bench.settle()
+    bench.expect_counts(count_sent=2 * (GONE + 9))
 
 
 @cocotb.test
