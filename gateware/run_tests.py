@@ -35,6 +35,7 @@ MAKE_SETTINGS = {
     "CFG_LDLIBS_THREADS": "-pthread",
     "CFG_CXXFLAGS_STD": "-std=gnu++20",
     "CFG_CXXFLAGS_STD_NEWEST": "-std=gnu++20",
+    "OPT_FAST": "-O2",  # what runs once stays without: the constructor of a large bench's names compiles for minutes
 }
 
 
@@ -202,7 +203,7 @@ def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[
             hdl_toplevel=top_of(bench),
             parameters=bench.parameters,
             build_dir=folder,
-            build_args=["--assert", "-O3", "-CFLAGS", "-O2", *arguments],
+            build_args=["--assert", "-O3", *arguments],
             always=True,
             waves=waves,
             timescale=("1ps", "1ps"),
