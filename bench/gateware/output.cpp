@@ -107,7 +107,9 @@ void write_router(JsonWriter& json, const std::vector<RouterMeasured>& loads) {
   json.pair("full_rate_bytes_per_s", static_cast<double>(kRouterPorts * kRouterWordBytes) * kCyclesPerSecond).key("loads").open('[');
   for (const RouterMeasured& one : loads) {
     json.open('{').key("name").text(one.load.name).key("pattern");
-    json.text(kPatternNames[static_cast<std::size_t>(one.load.pattern)]).pair("cycles", one.cycles).pair("bytes_per_s", one.bytes_per_s());
+    json.text(kPatternNames[static_cast<std::size_t>(one.load.pattern)])
+        .pair("cycles", one.cycles)
+        .pair("bytes_per_s", one.bytes_per_s());
     json.pair("full_rate_fraction", one.of_full_rate()).pair("jain_index", one.jain_index());
     json.key("packets").open('[');
     for (const std::uint64_t packets : one.packets) json.value(packets);

@@ -95,8 +95,7 @@ TEST(Rdma, bytes_are_put_and_got_between_host_and_device_memory) {
       const Serving serving(remote);
       Worker worker;
       const Region region(worker, {.name = "local", .kind = local.kind()}, local.span());
-      Connection connection(worker,
-                            {.address = "127.0.0.1", .port = serving.port(), .region = "gpu", .token = 3, .local = &region});
+      Connection connection(worker, {.address = "127.0.0.1", .port = serving.port(), .region = "gpu", .token = 3, .local = &region});
       const bool has_device = there == Where::device || here == Where::device;
       EXPECT_TRUE(connection.path().probe.has_value() == has_device);
       for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, kBytes}) {
