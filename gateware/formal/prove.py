@@ -11,20 +11,29 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 GATEWARE = HERE.parent
 WORK = GATEWARE.parent / "build" / "gateware" / "formal"
-# Cycles of the induction, and who reads the source: yosys itself, or slang, which takes all of the language.
+
+
+class Proof(NamedTuple):
+    cycles: int  # of the induction
+    reader: str  # who reads the source: yosys itself, or slang, which takes all of the language
+    memories_open: bool = False  # what is read of a memory may be anything: less to think about, and more than the module needs
+
+
 PROOFS = {
-    "arbiter_rr": (4, "yosys"),
-    "clop_writer": (2, "slang"),
-    "event_select": (4, "yosys"),
-    "frame_fifo": (4, "yosys"),
-    "router": (4, "yosys"),
-    "rx_fifo": (2, "slang"),
-    "tx_fifo": (2, "slang"),
-    "write_arbiter": (2, "slang"),
+    "arbiter_rr": Proof(4, "yosys"),
+    "clop_writer": Proof(2, "slang"),
+    "event_select": Proof(4, "yosys"),
+    "frame_fifo": Proof(4, "yosys"),
+    "router": Proof(4, "yosys"),
+    "rx_fifo": Proof(2, "slang"),
+    "tx_fifo": Proof(2, "slang"),
+    "tx_ring": Proof(2, "slang", memories_open=True),
+    "write_arbiter": Proof(2, "slang"),
 }
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails
 TOOLS = ["yosys", "yosys-smtbmc", "yosys-witness", "boolector"]
@@ -58,15 +67,16 @@ def prove(name: str) -> bool:
         HERE / f"{name}_formal.sv"
     ]
     task = WORK / f"{name}.sby"
-    cycles, reader = PROOFS[name]
+    proof = PROOFS[name]
     names = " ".join(path.name for path in files)
     top = f"{name}_formal"
+    free = "flatten\nmemory_collect\ndelete t:$mem_v2\nsetundef -undriven -anyseq\n" if proof.memories_open else ""
     read = {
         "yosys": f"read_verilog -formal -sv {names}\nprep -top {top}\n",
-        "slang": f"read_slang -j 1 -D FORMAL=1 --no-synthesis-define --top {top} {names}\nprep -top {top}\nasync2sync\nchformal -lower\n",
-    }[reader]
+        "slang": f"read_slang -j 1 -D FORMAL=1 --no-synthesis-define --top {top} {names}\nprep -top {top}\n{free}async2sync\nchformal -lower\n",
+    }[proof.reader]
     task.write_text(
-        f"[options]\nmode prove\ndepth {cycles}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
+        f"[options]\nmode prove\ndepth {proof.cycles}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
         + ("" if name == "arbiter_rr" else "chformal -assert -remove *arbiter_rr*\n")  # it has a proof of its own
         + "[files]\n"
         + "\n".join(map(str, files))

@@ -240,4 +240,24 @@ module tx_ring #(
     if (!rst) a_queue : assert (queue_in - queue_out <= (QUEUE_BITS + 1)'(QUEUE));
   end
 `endif
+
+`ifdef FORMAL
+  // Of a ring that stays enabled and whose descriptors can be read. The pointers stand in the order consumed, received, asked, doorbell.
+  wire [QUEUE_BITS:0] queue_coming = queue_asked - queue_in;
+  wire [QUEUE_BITS:0] queue_taken = queue_asked - queue_out;
+  wire [31:0] coming = asked - received;
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      // What the driver, tx_fifo and dma_read promise.
+      assume (not_gone <= cfg_ring_mask + 32'd1);
+      assume (!gone_valid || received != consumed);
+      if (is_descriptors && s_axis_tvalid) assume (received != asked && !s_axis_tuser);
+      assert (asked <= cfg_doorbell && received <= asked && consumed <= received);
+      assert (queue_coming == coming[QUEUE_BITS:0] && coming <= 32'(QUEUE));
+      assert (queue_taken <= (QUEUE_BITS + 1)'(QUEUE) && queue_coming <= queue_taken);
+      assert (taken == received - consumed);
+      if (asks && !wants_payload) assert (batch != '0 && 32'(batch) <= rung && 5'(asked[2:0]) + 5'(batch) <= 5'(BATCH));
+    end
+  end
+`endif
 endmodule
