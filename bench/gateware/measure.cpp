@@ -205,10 +205,10 @@ Measured measure(const Traffic& traffic) {
   Measured result;
   Rig rig(traffic.host);
   NicDriver driver(rig, {.address = kAddress,
-                         .buffer_bytes = buffer_bytes(traffic),
-                         .buffer_count = kBufferCount,
-                         .packets_per_buffer = traffic.packets_per_buffer,
-                         .timeout_ns = 0});
+                         .clops = {{.buffer_bytes = buffer_bytes(traffic),
+                                    .buffer_count = kBufferCount,
+                                    .packets_per_buffer = traffic.packets_per_buffer,
+                                    .timeout_ns = 0}}});
   driver.set_match({.index = 0, .port = kPort});
   rig.model.bus().keep_writes(true);
   rig.model.wire_in().keep_sent(true);

@@ -39,7 +39,8 @@ GatewareLink::GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& con
   const nanet::gateware::HostTiming timing{
       .write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config_.seed};
   const Endpoint own = local();
-  nic_ = std::make_unique<Nic>(timing, NicConfig{.mac = kOwnMacValue, .address = own.address, .buffer_bytes = 128 << 10});
+  nic_ = std::make_unique<Nic>(timing,
+                               NicConfig{.mac = kOwnMacValue, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}});
   if (config_.packet_bytes_max == 0 || config_.packet_bytes_max > nic_->driver.payload_bytes_max()) {
     throw SetupError("link " + config_.name + " cannot receive packets of " + std::to_string(config_.packet_bytes_max) + " bytes",
                      "the NIC takes 1 to " + std::to_string(nic_->driver.payload_bytes_max()), "lower packet_bytes_max");

@@ -64,12 +64,7 @@ void NicDriver::remove(const Region& region) {
 std::uint64_t NicDriver::Region::address() const { return field(number, kOffsetBits); }
 
 NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device), config_(config) {
-  clops_.push_back({.config = {.buffer_bytes = config.buffer_bytes,
-                               .buffer_count = config.buffer_count,
-                               .packets_per_buffer = config.packets_per_buffer,
-                               .timeout_ns = config.timeout_ns,
-                               .footer = config.footer}});
-  for (const ClopConfig& clop : config.more_clops) clops_.push_back({.config = clop});
+  for (const ClopConfig& clop : config.clops) clops_.push_back({.config = clop});
   check_geometry();
   device_.write(reg::mac, config_.mac);
   device_.write(reg::address, config_.address);
@@ -106,9 +101,9 @@ void NicDriver::check_geometry() {
   slot_bytes_ = (payload_bytes_max_ + 63) & ~63u;
   const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
   const std::uint64_t stages = device_.read(reg::stage_geometry);
-  if (clops < clops_.size()) {
+  if (clops_.empty() || clops < clops_.size()) {
     throw SetupError("the NIC cannot receive into " + std::to_string(clops_.size()) + " CLOPs", "it has " + std::to_string(clops),
-                     "use fewer");
+                     "use one at least, and as many at most");
   }
   if (stages != (kStageCount | field(StageStats::bin_count, 8))) {
     throw SetupError("the NIC counts other stages than this driver reads", "their geometry is " + std::to_string(stages),

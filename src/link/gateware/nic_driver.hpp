@@ -33,15 +33,8 @@ struct NicConfig {
   std::uint64_t mac = 0x02'00'00'00'00'01;  // as one writes it
   std::uint32_t address = 0;                // IPv4, host order
 
-  // CLOP 0, as of ClopConfig.
-  std::uint32_t buffer_bytes = 64 << 10;
-  std::uint32_t buffer_count = 8;
-  std::uint32_t packets_per_buffer = 64;
-  std::uint32_t timeout_ns = 2000;
-  bool footer = false;
-
-  std::uint32_t tx_entries = 32;         // power of two, 8 or more
-  std::vector<ClopConfig> more_clops{};  // CLOPs 1 to 3
+  std::vector<ClopConfig> clops{ClopConfig{}};  // 1 to 4
+  std::uint32_t tx_entries = 32;                // power of two, 8 or more
 };
 
 struct Match {

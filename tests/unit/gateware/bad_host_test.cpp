@@ -245,7 +245,7 @@ TEST_F(BadHostTest, ARingWhosePageIsGoneStopsAndGoesOnWithThePage) {
 // The buffers' region goes away under a stream of packets: nothing is written, each packet is in one counter, and after the CLOP was disabled and its
 // memory is back the next packets arrive.
 TEST_F(BadHostTest, AClopWhosePagesAreGoneDropsAndBeginsAnew) {
-  start({}, {.timeout_ns = 0});
+  start({}, {.clops = {{.timeout_ns = 0}}});
   const std::uint64_t region = 1 | std::uint64_t{8} << 16 | std::uint64_t{16} << 40 | std::uint64_t{1} << 48;  // as the driver set it
   model->write(0x060, region);
   std::mt19937_64 random(11);

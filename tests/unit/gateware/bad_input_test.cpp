@@ -135,7 +135,7 @@ TEST_F(BadInputTest, AllOfThemMixedAtLineRateOnABusyHost) {
 
 // A NIC knows no duplicates, and the longest frame and one with a VLAN tag are good.
 TEST_F(BadInputTest, WhatOnlyLooksBadIsDelivered) {
-  start({}, {.buffer_bytes = 128 << 10});
+  start({}, {.clops = {{.buffer_bytes = 128 << 10}}});
   std::mt19937_64 random(5);
   const Bytes payload = random_bytes(random, 200), longest = random_bytes(random, 8976), longest_tagged = random_bytes(random, 8972);
   for (int k = 0; k < 3; ++k) push(udp_frame(payload));

@@ -27,14 +27,13 @@ struct GpuMemory {
 };
 
 NicConfig two_clops(const GpuMemory& gpu) {
-  NicConfig config{.buffer_bytes = kBufferBytes, .buffer_count = 8, .packets_per_buffer = 5, .timeout_ns = 4000};
-  config.more_clops.push_back({.buffer_bytes = kBufferBytes,
-                               .buffer_count = kBufferCount,
-                               .packets_per_buffer = 9,
-                               .timeout_ns = 4000,
-                               .footer = true,
-                               .gpu_memory = gpu.bytes});
-  return config;
+  return {.clops = {{.buffer_bytes = kBufferBytes, .buffer_count = 8, .packets_per_buffer = 5, .timeout_ns = 4000},
+                    {.buffer_bytes = kBufferBytes,
+                     .buffer_count = kBufferCount,
+                     .packets_per_buffer = 9,
+                     .timeout_ns = 4000,
+                     .footer = true,
+                     .gpu_memory = gpu.bytes}}};
 }
 
 void receive_both(Rig& rig) {
@@ -81,7 +80,7 @@ TEST(Clops, PacketsOfTwoPortsLandInTwoMemoriesInOrder) {
 TEST(Clops, AFullOneDoesNotHoldUpTheOther) {
   const GpuMemory gpu;
   NicConfig config = two_clops(gpu);
-  config.more_clops[0].timeout_ns = 0;
+  config.clops[1].timeout_ns = 0;
   Rig rig(config);
   receive_both(rig);
   constexpr unsigned kNoBuffer = 24;
@@ -105,7 +104,7 @@ TEST(Clops, AFullOneDoesNotHoldUpTheOther) {
 TEST(Clops, EachIsFlushedByItself) {
   const GpuMemory gpu;
   NicConfig config = two_clops(gpu);
-  config.timeout_ns = config.more_clops[0].timeout_ns = 0;
+  config.clops[0].timeout_ns = config.clops[1].timeout_ns = 0;
   Rig rig(config);
   receive_both(rig);
   rig.push(kHostPort, Bytes(100));
@@ -151,11 +150,12 @@ TEST(Clops, TheAperturesAreNotMixedUp) {
 TEST(Clops, WhatTheNicHasNotIsRefused) {
   Model model;
   SimDevice device(model);
-  EXPECT_THROW(NicDriver(device, {.more_clops = std::vector<ClopConfig>(4)}), SetupError);
-  EXPECT_THROW(NicDriver(device, {.more_clops = {{.buffer_count = 3}}}), SetupError);
+  EXPECT_THROW(NicDriver(device, {.clops = std::vector<ClopConfig>(5)}), SetupError);
+  EXPECT_THROW(NicDriver(device, {.clops = {}}), SetupError);
+  EXPECT_THROW(NicDriver(device, {.clops = {{.buffer_count = 3}}}), SetupError);
   const GpuMemory gpu;
-  EXPECT_THROW(NicDriver(device, {.more_clops = {{.buffer_count = 8, .gpu_memory = gpu.bytes}}}), SetupError);
-  EXPECT_THROW(NicDriver(device, {.more_clops = {{.buffer_count = 2, .gpu_memory = gpu.bytes.subspan(64, 2 * kBufferBytes)}}}),
+  EXPECT_THROW(NicDriver(device, {.clops = {{.buffer_count = 8, .gpu_memory = gpu.bytes}}}), SetupError);
+  EXPECT_THROW(NicDriver(device, {.clops = {{.buffer_count = 2, .gpu_memory = gpu.bytes.subspan(64, 2 * kBufferBytes)}}}),
                SetupError);
 }
 

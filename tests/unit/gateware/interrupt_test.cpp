@@ -12,7 +12,7 @@ using test::Rig;
 
 constexpr std::uint16_t kPort = 6200;
 constexpr std::uint64_t kLongNs = 100'000;
-const NicConfig kEachAtOnce{.buffer_count = 16, .packets_per_buffer = 1, .timeout_ns = 0};  // a completion for each packet
+const NicConfig kEachAtOnce{.clops = {{.buffer_count = 16, .packets_per_buffer = 1, .timeout_ns = 0}}};  // a completion for each packet
 
 void receive_at(Rig& rig) { rig.driver->set_match({.index = 0, .port = kPort}); }
 
@@ -70,7 +70,8 @@ TEST(Interrupt, NoCompletionIsSleptOver) {
 }
 
 TEST(Interrupt, AConsumerThatOnlySleepsGetsEverything) {
-  Rig rig({.buffer_count = 16, .packets_per_buffer = 3, .timeout_ns = 3000}, {.write_cycles = 60, .busy_per_1024 = 100, .seed = 3});
+  Rig rig({.clops = {{.buffer_count = 16, .packets_per_buffer = 3, .timeout_ns = 3000}}},
+          {.write_cycles = 60, .busy_per_1024 = 100, .seed = 3});
   receive_at(rig);
   rig.driver->set_interrupt({.moderation_ns = 1500, .completions = 3});
   std::mt19937_64 random(3);

@@ -115,7 +115,7 @@ TEST_F(NicTest, PayloadsOfAllSizesArriveUnderEveryTimingOfTheHost) {
 }
 
 TEST_F(NicTest, ACompletionTellsOfItsPackets) {
-  start({}, {.packets_per_buffer = 4, .timeout_ns = 0});
+  start({}, {.clops = {{.packets_per_buffer = 4, .timeout_ns = 0}}});
   const Bytes payload(64, std::byte{5});
   for (int k = 0; k < 6; ++k) push(frame_of(payload));
   EXPECT_EQ(receive(4).size(), 4u);
@@ -133,7 +133,7 @@ TEST_F(NicTest, ACompletionTellsOfItsPackets) {
 
 TEST_F(NicTest, AWaitingConsumerGetsWhatIsThereAfterTheTimeOut) {
   constexpr std::uint32_t kTimeoutNs = 5000;
-  start({}, {.timeout_ns = kTimeoutNs});
+  start({}, {.clops = {{.timeout_ns = kTimeoutNs}}});
   push(frame_of(Bytes(500, std::byte{4})));
   while (model->wire_in().waiting() != 0) device->poll();
   const std::uint64_t begin = model->cycle();
@@ -145,7 +145,7 @@ TEST_F(NicTest, AWaitingConsumerGetsWhatIsThereAfterTheTimeOut) {
 }
 
 TEST_F(NicTest, NothingIsWrittenOverWhileTheConsumerHoldsIt) {
-  start({}, {.buffer_count = 2, .packets_per_buffer = 2, .timeout_ns = 0});
+  start({}, {.clops = {{.buffer_count = 2, .packets_per_buffer = 2, .timeout_ns = 0}}});
   for (int k = 0; k < 10; ++k) push(frame_of(Bytes(100, static_cast<std::byte>(k))));
   run_dry();
   const std::vector<Bytes> held = receive(4, false);
@@ -175,7 +175,7 @@ TEST_F(NicTest, WhatIsBadOrForeignIsCountedAndTheNextFrameArrives) {
 }
 
 TEST_F(NicTest, FootersHoldStampsInOrder) {
-  start({}, {.footer = true});
+  start({}, {.clops = {{.footer = true}}});
   push(frame_of(Bytes(1168, std::byte{9})));
   std::uint64_t start_cycle = 0;
   for (int k = 0; k < 5000 && driver->under_way() == 0; ++k) {
@@ -278,7 +278,7 @@ TEST_F(NicTest, EveryFrameIsDeliveredOrInOneCounter) {
 
 // What of a page may be read and written is the page table's: a write beside it never reaches the bus.
 TEST_F(NicTest, AMissedTranslationStopsTheClopUntilItIsDisabled) {
-  start({}, {.timeout_ns = 0});
+  start({}, {.clops = {{.timeout_ns = 0}}});
   const std::uint32_t entries = 1;  // the completions have one page, so the buffers' first is entry 1
   model->write(0x068, 0);
   model->write(0x070, entries);

@@ -71,7 +71,7 @@ TEST_F(ReplierTest, WithoutItsAddressesTheNicIsSilent) {
 // Payloads and requests come back to back while the NIC sends as fast as it can: each payload arrives, in both directions, and every request is
 // answered or counted as too many.
 TEST_F(ReplierTest, RequestsAmongPayloadsAtLineRateCostNone) {
-  start({.seed = 5}, {.buffer_bytes = 128 << 10, .packets_per_buffer = 256, .tx_entries = 64});
+  start({.seed = 5}, {.clops = {{.buffer_bytes = 128 << 10, .packets_per_buffer = 256}}, .tx_entries = 64});
   std::mt19937_64 random(5);
   constexpr std::size_t kPayloads = 3000, kSent = 1500;
   std::vector<Bytes> payloads, sent, answers, seen, seen_answers;
@@ -113,7 +113,7 @@ TEST_F(ReplierTest, RequestsDoNotChangeTheLatencyOfPayloads) {
   constexpr std::size_t kPayloads = 1000, kBytes = 256;  // a write of its own, which no page cuts
   std::array<std::set<std::pair<unsigned, std::uint64_t>>, 2> seen;
   for (const bool asks : {false, true}) {
-    start({}, {.buffer_bytes = 512 << 10, .packets_per_buffer = kPayloads, .timeout_ns = 0});
+    start({}, {.clops = {{.buffer_bytes = 512 << 10, .packets_per_buffer = kPayloads, .timeout_ns = 0}}});
     model->wire_in().keep_sent(true);
     model->bus().keep_writes(true);
     for (std::size_t k = 0; k < kPayloads; ++k) {

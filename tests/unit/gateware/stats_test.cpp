@@ -96,7 +96,7 @@ TEST(StageStats, BinsLieOneBehindTheOther) {
 
 TEST(StageStats, AgreeWithFootersAndTheBusToTheCycle) {
   const ClopConfig other{.buffer_count = 4, .packets_per_buffer = 7, .timeout_ns = 2000, .footer = true};
-  Rig rig({.buffer_count = 8, .packets_per_buffer = 16, .timeout_ns = 30'000, .footer = true, .more_clops = {other}});
+  Rig rig({.clops = {{.buffer_count = 8, .packets_per_buffer = 16, .timeout_ns = 30'000, .footer = true}, other}});
   rig.driver->set_match({.index = 0, .port = kPort});
   rig.driver->set_match({.index = 1, .port = kPort + 1, .clop = 1});
   Reader reader(rig);
@@ -128,7 +128,7 @@ TEST(StageStats, AgreeWithFootersAndTheBusToTheCycle) {
 
 // Taken at any time, while packets go on, on a slow bus: the periods together are the whole.
 TEST(StageStats, EveryPacketIsInExactlyOnePeriod) {
-  Rig rig({.buffer_count = 16, .packets_per_buffer = 8, .timeout_ns = 2000, .footer = true},
+  Rig rig({.clops = {{.buffer_count = 16, .packets_per_buffer = 8, .timeout_ns = 2000, .footer = true}}},
           {.write_cycles = 50, .busy_per_1024 = 150, .seed = 4});
   rig.driver->set_match({.index = 0, .port = kPort});
   Reader reader(rig);
@@ -164,7 +164,7 @@ TEST(StageStats, EveryPacketIsInExactlyOnePeriod) {
 
 // Counted without footers too; what is not stored is not.
 TEST(StageStats, AreOfStoredPacketsOnly) {
-  Rig rig({.buffer_count = 2, .packets_per_buffer = 2, .timeout_ns = 0});
+  Rig rig({.clops = {{.buffer_count = 2, .packets_per_buffer = 2, .timeout_ns = 0}}});
   rig.driver->set_match({.index = 0, .port = kPort});
   for (int k = 0; k < 9; ++k) rig.push(kPort, Bytes(200));
   Bytes bad = test::frame_to(kPort, Bytes(200));
