@@ -28,6 +28,8 @@ module clop_writer_formal #(
     input logic [0:0] done_clop
 );
   logic s_axis_tready, m_valid, m_last, idle, count_stored, drop_disabled, drop_too_long, drop_no_buffer, drop_bad;
+  logic m_is_completion, count_handed_over;
+  logic [63:0] start_cycle, parsed_cycle, begin_cycle, end_cycle, completion_cycle;
   logic [ADDRESS_BITS-1:0] m_address;
   logic [7:0] m_bytes;
   logic [127:0] m_data;

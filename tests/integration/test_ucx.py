@@ -29,7 +29,7 @@ class RingWriter:
     def __init__(self, port: int, ring: str, token: str, transports: str) -> None:
         self._connection = rdma.native().Connection(
             {"transports": transports, "address": "127.0.0.1", "port": port, "region": ring, "token": int(token, 16),
-             "timeout_ms": 10_000, "chunk_bytes": 1 << 20, "depth": 8, "require": ""}
+             "timeout_ms": 10_000, "chunk_bytes": 1 << 20, "depth": 8, "require": "", "given": None}
         )  # fmt: skip
         _, self._slot_count, self.payload_bytes_max, self._slot_bytes = (int(n) for n in self._get(8, 16).view("<u4"))
         self._slots_at = -(-(NOTICES_AT + 8 * self._slot_count) // 64) * 64
