@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -22,7 +23,7 @@ using nanet::gateware::Model;
 using Bytes = std::vector<std::byte>;
 
 inline constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
-inline constexpr std::uint16_t kPeerPort = 4000;
+inline constexpr std::uint16_t kPort = 6200, kPeerPort = 4000;
 inline constexpr MacAddress kMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
 
 // To a port of the NIC, with the frame check sequence.
@@ -94,6 +95,38 @@ struct Rig {
   WatchedDevice device{model};
   std::unique_ptr<NicDriver> driver;
   std::uint64_t strays_expected = 0;
+};
+
+// The rig as a fixture: start() makes one, whose driver has match() and destination 2, from kPort to the peer.
+class RigTest : public ::testing::Test {
+ protected:
+  void start(const HostTiming& timing = {}, const NicConfig& config = {}) {
+    rig.emplace(config, timing);
+    model = &rig->model;
+    device = &rig->device;
+    set_up_driver();
+  }
+
+  // One more driver, after a reset.
+  void drive() {
+    rig->drive({});
+    set_up_driver();
+  }
+
+  void TearDown() override { rig.reset(); }
+  virtual Match match() const = 0;
+
+  std::optional<Rig> rig;
+  Model* model = nullptr;  // these three are the rig's, from start() on
+  Device* device = nullptr;
+  NicDriver* driver = nullptr;
+
+ private:
+  void set_up_driver() {
+    driver = rig->driver.get();
+    driver->set_match(match());
+    driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
+  }
 };
 
 }  // namespace nanet::link::gateware::test

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,10 +21,10 @@ using test::kMac;
 using test::kPeer;
 using test::kPeerMac;
 using test::kPeerPort;
+using test::kPort;
 using test::Model;
 using test::random_bytes;
 
-inline constexpr std::uint16_t kPort = 6200;
 inline constexpr MacAddress kEveryone{255, 255, 255, 255, 255, 255};
 inline constexpr std::uint16_t kIpv4 = 0x0800, kArp = 0x0806, kVlan = 0x8100, kIpv6 = 0x86DD;
 inline constexpr std::uint8_t kIcmpProtocol = 1, kTcpProtocol = 6, kUdpProtocol = 17;
@@ -189,23 +188,12 @@ inline Bytes icmp(std::uint8_t type, std::span<const std::byte> data, std::uint1
 
 inline Bytes echo_request(std::span<const std::byte> data) { return ethernet(ipv4(icmp(8, data), {.protocol = kIcmpProtocol})); }
 
-// The rig as a fixture: what comes for kPort is received. The test fails if the NIC went astray.
-class WireRig : public ::testing::Test {
+// What comes for kPort is received. The test fails if the NIC went astray.
+class WireRig : public test::RigTest {
  protected:
-  void start(const HostTiming& timing = {}, const NicConfig& config = {}) {
-    rig_.emplace(config, timing);
-    model = &rig_->model;
-    device = &rig_->device;
-    set_entries();
+  Match match() const override {
+    return {.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 1, .counts_events = false};
   }
-
-  // One more driver, after a reset.
-  void drive() {
-    rig_->drive({});
-    set_entries();
-  }
-
-  void TearDown() override { rig_.reset(); }
 
   void push(std::span<const std::byte> frame) { push_raw(nanet::gateware::with_fcs(frame)); }
   void push_raw(Bytes frame) {  // with its check sequence
@@ -269,21 +257,8 @@ class WireRig : public ::testing::Test {
     return frames;
   }
 
-  // Of the rig, from start() on.
-  Model* model = nullptr;
-  Device* device = nullptr;
-  NicDriver* driver = nullptr;
   std::vector<Bytes> received;
   std::uint64_t pushed = 0;
-
- private:
-  void set_entries() {
-    driver = rig_->driver.get();
-    driver->set_match({.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 1, .counts_events = false});
-    driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
-  }
-
-  std::optional<test::Rig> rig_;
 };
 
 }  // namespace nanet::link::gateware::wire
