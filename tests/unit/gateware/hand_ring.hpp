@@ -19,7 +19,7 @@ class HandRing {
  public:
   static constexpr std::uint32_t kEntries = 8, kSlotBytes = 1024;
 
-  HandRing(nanet::gateware::Model& model, SimDevice& device) : model_(model), device_(device) {
+  HandRing(nanet::gateware::Model& model, Device& device) : model_(model), device_(device) {
     add(ring_, 12, 4000, 1, Access::read);
     add(payloads_, 13, 4001, kEntries * kSlotBytes / kPageBytes, Access::read);
     add(sent_, 14, 4001 + kEntries * kSlotBytes / kPageBytes, 1, Access::write);
@@ -108,7 +108,7 @@ class HandRing {
   }
 
   nanet::gateware::Model& model_;
-  SimDevice& device_;
+  Device& device_;
   Region ring_, payloads_, sent_;
 };
 

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -20,12 +23,14 @@ using nanet::gateware::Model;
 using Bytes = std::vector<std::byte>;
 
 inline constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
+inline constexpr std::uint16_t kPort = 6200, kPeerPort = 4000;
+inline constexpr MacAddress kMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
 
 // To a port of the NIC, with the frame check sequence.
 inline Bytes frame_to(std::uint16_t port, std::span<const std::byte> payload) {
   Bytes frame(kFrameHeaderBytes + payload.size());
-  write_ethernet_header(frame.data(), {2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1});
-  write_ipv4_udp_headers(frame.data() + kEthernetHeaderBytes, {kPeer, kAddress, 4000, port}, payload, 0);
+  write_ethernet_header(frame.data(), kPeerMac, kMac);
+  write_ipv4_udp_headers(frame.data() + kEthernetHeaderBytes, {kPeer, kAddress, kPeerPort, port}, payload, 0);
   std::copy(payload.begin(), payload.end(), frame.begin() + kFrameHeaderBytes);
   return nanet::gateware::with_fcs(frame);
 }
@@ -65,16 +70,20 @@ class WatchedDevice final : public Device {
 
 // The NIC with its driver. Ends the test with a failure if the NIC went astray.
 struct Rig {
-  explicit Rig(NicConfig config, const HostTiming& timing = {}) : model(timing) {
-    config.address = kAddress;
-    driver = std::make_unique<NicDriver>(device, config);
-  }
+  explicit Rig(const NicConfig& config, const HostTiming& timing = {}) : model(timing) { drive(config); }
   ~Rig() {
     driver.reset();
     EXPECT_EQ(model.bus().stray_count(), strays_expected) << (model.bus().strays().empty() ? "" : model.bus().strays().front().why);
   }
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
+
+  // A driver, the first or one more after a reset.
+  void drive(NicConfig config) {
+    config.address = kAddress;
+    driver.reset();
+    driver = std::make_unique<NicDriver>(device, config);
+  }
 
   void push(std::uint16_t port, std::span<const std::byte> payload) { model.wire_in().push(frame_to(port, payload)); }
   void run_dry() {
@@ -86,6 +95,38 @@ struct Rig {
   WatchedDevice device{model};
   std::unique_ptr<NicDriver> driver;
   std::uint64_t strays_expected = 0;
+};
+
+// The rig as a fixture: start() makes one, whose driver has match() and destination 2, from kPort to the peer.
+class RigTest : public ::testing::Test {
+ protected:
+  void start(const HostTiming& timing = {}, const NicConfig& config = {}) {
+    rig.emplace(config, timing);
+    model = &rig->model;
+    device = &rig->device;
+    set_up_driver();
+  }
+
+  // One more driver, after a reset.
+  void drive() {
+    rig->drive({});
+    set_up_driver();
+  }
+
+  void TearDown() override { rig.reset(); }
+  virtual Match match() const = 0;
+
+  std::optional<Rig> rig;
+  Model* model = nullptr;  // these three are the rig's, from start() on
+  Device* device = nullptr;
+  NicDriver* driver = nullptr;
+
+ private:
+  void set_up_driver() {
+    driver = rig->driver.get();
+    driver->set_match(match());
+    driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
+  }
 };
 
 }  // namespace nanet::link::gateware::test

@@ -7,52 +7,27 @@
 #include <random>
 #include <string>
 
-#include "link/gateware/nic_driver.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "nic_rig.hpp"
 
 namespace nanet::link::gateware {
 namespace {
 
-using nanet::gateware::HostTiming;
-using nanet::gateware::Model;
+using test::Bytes;
+using test::HostTiming;
+using test::kAddress;
+using test::kPeer;
+using test::kPeerPort;
+using test::kPort;
+using test::Model;
+using test::random_bytes;
 
-constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
-constexpr std::uint16_t kPort = 6200, kPeerPort = 4000;
-constexpr MacAddress kMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
 constexpr unsigned kParsed = 0, kFcs = 5, kNoMatch = 17, kStored = 20, kNoBuffer = 24, kBad = 25;
 
-using Bytes = std::vector<std::byte>;
+Bytes frame_of(std::span<const std::byte> payload, std::uint16_t port = kPort) { return test::frame_to(port, payload); }
 
-Bytes frame_of(std::span<const std::byte> payload, std::uint16_t port = kPort) {
-  Bytes frame(kFrameHeaderBytes + payload.size());
-  write_ethernet_header(frame.data(), kPeerMac, kMac);
-  write_ipv4_udp_headers(frame.data() + kEthernetHeaderBytes, {kPeer, kAddress, kPeerPort, port}, payload, 0);
-  std::copy(payload.begin(), payload.end(), frame.begin() + kFrameHeaderBytes);
-  return nanet::gateware::with_fcs(frame);
-}
-
-Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
-  Bytes bytes(count);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
-
-class NicTest : public ::testing::Test {
+class NicTest : public test::RigTest {
  protected:
-  void start(const HostTiming& timing = {}, NicConfig config = {}) {
-    model = std::make_unique<Model>(timing);
-    device = std::make_unique<SimDevice>(*model);
-    config.address = kAddress;
-    driver = std::make_unique<NicDriver>(*device, config);
-    driver->set_match({.index = 3, .port = kPort, .from_address = 0, .from_mask = 0, .source = 9});
-    driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
-  }
-
-  void TearDown() override {
-    if (!driver) return;
-    driver.reset();
-    EXPECT_EQ(model->bus().stray_count(), 0u) << (model->bus().strays().empty() ? "" : model->bus().strays().front().why);
-  }
+  Match match() const override { return {.index = 3, .port = kPort, .from_address = 0, .from_mask = 0, .source = 9}; }
 
   // Payloads of the next buffers, until `count` or a long time has gone by.
   std::vector<Bytes> receive(std::size_t count, bool release = true) {
@@ -73,14 +48,8 @@ class NicTest : public ::testing::Test {
   }
 
   void push(const Bytes& frame) { model->wire_in().push(frame); }
-  void run_dry() {
-    while (model->wire_in().waiting() != 0) device->poll();
-    model->step(400);
-  }
+  void run_dry() { rig->run_dry(); }
 
-  std::unique_ptr<Model> model;
-  std::unique_ptr<SimDevice> device;
-  std::unique_ptr<NicDriver> driver;
   Completion last{};
 };
 

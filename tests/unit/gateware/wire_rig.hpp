@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what comes over the wire: frames layer by layer, so that each may be wrong, and the NIC with its driver and all of its counters.
+// For tests of what comes over the wire: frames layer by layer, so that each may be wrong, and the rig of the NIC with all of its counters.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "link/gateware/nic_driver.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "nic_rig.hpp"
 
 namespace nanet::link::gateware::wire {
 
-using nanet::gateware::HostTiming;
-using nanet::gateware::Model;
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::HostTiming;
+using test::kAddress;
+using test::kMac;
+using test::kPeer;
+using test::kPeerMac;
+using test::kPeerPort;
+using test::kPort;
+using test::Model;
+using test::random_bytes;
 
-inline constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
-inline constexpr std::uint16_t kPort = 6200, kPeerPort = 4000;
-inline constexpr MacAddress kMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2}, kEveryone{255, 255, 255, 255, 255, 255};
+inline constexpr MacAddress kEveryone{255, 255, 255, 255, 255, 255};
 inline constexpr std::uint16_t kIpv4 = 0x0800, kArp = 0x0806, kVlan = 0x8100, kIpv6 = 0x86DD;
 inline constexpr std::uint8_t kIcmpProtocol = 1, kTcpProtocol = 6, kUdpProtocol = 17;
 
@@ -82,12 +85,6 @@ inline void put(Bytes& bytes, std::uint64_t value, unsigned width) {
 }
 
 inline void put(Bytes& bytes, std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
-
-inline Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
-  Bytes bytes(count);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
 
 inline std::uint16_t checksum(std::span<const std::byte> bytes, std::uint32_t sum = 0) {
   for (std::size_t k = 0; k < bytes.size(); ++k) sum += std::to_integer<std::uint32_t>(bytes[k]) << (k % 2 == 0 ? 8 : 0);
@@ -191,28 +188,11 @@ inline Bytes icmp(std::uint8_t type, std::span<const std::byte> data, std::uint1
 
 inline Bytes echo_request(std::span<const std::byte> data) { return ethernet(ipv4(icmp(8, data), {.protocol = kIcmpProtocol})); }
 
-// The NIC with its driver: what comes for kPort is received. The test fails if the NIC went astray.
-class WireRig : public ::testing::Test {
+// What comes for kPort is received. The test fails if the NIC went astray.
+class WireRig : public test::RigTest {
  protected:
-  void start(const HostTiming& timing = {}, const NicConfig& config = {}) {
-    model = std::make_unique<Model>(timing);
-    device = std::make_unique<SimDevice>(*model);
-    drive(config);
-  }
-
-  // A driver, the first or one more after a reset.
-  void drive(NicConfig config = {}) {
-    config.address = kAddress;
-    driver.reset();
-    driver = std::make_unique<NicDriver>(*device, config);
-    driver->set_match({.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 1, .counts_events = false});
-    driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
-  }
-
-  void TearDown() override {
-    if (!driver) return;
-    driver.reset();
-    EXPECT_EQ(model->bus().stray_count(), 0u) << (model->bus().strays().empty() ? "" : model->bus().strays().front().why);
+  Match match() const override {
+    return {.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 1, .counts_events = false};
   }
 
   void push(std::span<const std::byte> frame) { push_raw(nanet::gateware::with_fcs(frame)); }
@@ -277,9 +257,6 @@ class WireRig : public ::testing::Test {
     return frames;
   }
 
-  std::unique_ptr<Model> model;
-  std::unique_ptr<SimDevice> device;
-  std::unique_ptr<NicDriver> driver;
   std::vector<Bytes> received;
   std::uint64_t pushed = 0;
 };

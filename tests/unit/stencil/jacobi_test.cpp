@@ -6,45 +6,19 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 
 #include "../allocation_count.hpp"
+#include "../fields.hpp"
 #include "hwy/targets.h"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::stencil {
 namespace {
 
-template <class T>
-std::vector<T> made_up_field(std::size_t rows, std::size_t columns) {
-  std::mt19937_64 random(rows * 1000 + columns);
-  std::uniform_real_distribution<double> value(-1.0, 1.0);
-  std::vector<T> field(rows * columns);
-  for (T& cell : field) cell = static_cast<T>(value(random) * std::exp2(20.0 * value(random)));
-  return field;
-}
-
-// Written from the formula, cell after cell.
-template <class T>
-std::vector<T> reference(std::vector<T> field, std::size_t rows, std::size_t columns, std::uint64_t sweeps) {
-  std::vector<T> next = field;
-  for (std::uint64_t sweep = 0; sweep < sweeps; ++sweep) {
-    for (std::size_t i = 1; i + 1 < rows; ++i) {
-      for (std::size_t j = 1; j + 1 < columns; ++j) {
-        T sum = field[(i - 1) * columns + j];
-        sum += field[(i + 1) * columns + j];
-        sum += field[i * columns + j - 1];
-        sum += field[i * columns + j + 1];
-        next[i * columns + j] = sum / 4;
-      }
-    }
-    std::swap(field, next);
-  }
-  return field;
-}
+using test::made_up_field;
+using test::reference;
 
 template <class T>
 std::vector<T> swept(const JacobiConfig& config, const std::vector<T>& field, std::uint64_t sweeps,
@@ -61,8 +35,7 @@ std::vector<T> swept(const JacobiConfig& config, const std::vector<T>& field, st
 
 template <class T>
 void expect_same_bits(const std::vector<T>& found, const std::vector<T>& wanted, const std::string& what) {
-  ASSERT_EQ(found.size(), wanted.size());
-  EXPECT_EQ(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(T)), 0) << what;
+  EXPECT_TRUE(test::same_bits(found, wanted)) << what;
 }
 
 std::string text_of(const JacobiConfig& config) {

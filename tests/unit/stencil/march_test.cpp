@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../fields.hpp"
+
 namespace nanet::gpu {
 namespace {
+
+using test::made_up_field;
+using test::reference;
+using test::same_bits;
 
 // All lanes of a warp, side by side. What stands beside the tile is not a number, as what a lane has without a neighbour must never count.
 template <class T, int kLaneCells>
@@ -73,33 +78,6 @@ class ArrayWarp {
   std::int32_t first_;
 };
 
-template <class T>
-std::vector<T> made_up_field(std::int32_t rows, std::int32_t columns) {
-  std::mt19937_64 random(static_cast<std::uint64_t>(rows * 1000 + columns));
-  std::uniform_real_distribution<double> value(-1.0, 1.0);
-  std::vector<T> field(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
-  for (T& cell : field) cell = static_cast<T>(value(random));
-  return field;
-}
-
-template <class T>
-std::vector<T> reference(std::vector<T> field, std::int32_t rows, std::int32_t columns, int sweeps) {
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
-    const std::vector<T> old = field;
-    const auto at = [&](std::int32_t i, std::int32_t j) { return old[static_cast<std::size_t>(i * columns + j)]; };
-    for (std::int32_t i = 1; i + 1 < rows; ++i) {
-      for (std::int32_t j = 1; j + 1 < columns; ++j) {
-        T sum = at(i - 1, j);
-        sum += at(i + 1, j);
-        sum += at(i, j - 1);
-        sum += at(i, j + 1);
-        field[static_cast<std::size_t>(i * columns + j)] = sum / 4;
-      }
-    }
-  }
-  return field;
-}
-
 // As the kernel does: a warp a tile and band.
 template <class T, int kLaneCells, int kSweeps, int kAhead>
 void sweep(const SweepArgs<T>& args) {
@@ -116,13 +94,13 @@ void sweep(const SweepArgs<T>& args) {
 template <class T, int kLaneCells, int kSweeps, int kAhead>
 void expect_the_bits_of_the_formula() {
   for (auto [rows, columns] : {std::pair{3, 3}, {3, 300}, {50, 3}, {4, 5}, {17, 129}, {40, 260}}) {
-    const auto field = made_up_field<T>(rows, columns);
-    const auto wanted = reference(field, rows, columns, kSweeps);
+    const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
+    const auto field = made_up_field<T>(height, width);
+    const auto wanted = reference(field, height, width, kSweeps);
     for (std::int32_t band_rows : {1, 7, 64}) {
       auto out = field;
       sweep<T, kLaneCells, kSweeps, kAhead>({field.data(), out.data(), columns, rows, columns, 0, rows, 1, rows - 1, band_rows});
-      EXPECT_EQ(std::memcmp(out.data(), wanted.data(), out.size() * sizeof(T)), 0)
-          << rows << " x " << columns << ", " << kSweeps << " sweeps, bands of " << band_rows;
+      EXPECT_TRUE(same_bits(out, wanted)) << rows << " x " << columns << ", " << kSweeps << " sweeps, bands of " << band_rows;
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "fields.hpp"
+#include "../fields.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::tiles {

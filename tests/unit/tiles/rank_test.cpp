@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-#include "fields.hpp"
+#include "../fields.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/stencil/passes.hpp"
 

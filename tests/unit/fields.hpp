@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields for the tests of tiles, and what they must become: the formula, cell after cell.
+// Fields for tests of sweeps and tiles, and what they must become: the formula, cell after cell.
 #pragma once
 
 #include <cmath>
