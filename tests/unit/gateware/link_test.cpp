@@ -130,7 +130,7 @@ TEST_F(LinkTest, MayBeAskedForTimesAtAnyMoment) {
     ASSERT_EQ(found, sent) << "of " << bytes << " bytes";
   }
   const NicTimes times = link.nic_times().value();
-  for (const unsigned stage : {0, 1, 2}) EXPECT_EQ(times.stages[stage].count, sent) << "once each, in whatever period";
+  for (std::size_t stage = 0; stage < 3; ++stage) EXPECT_EQ(times.stages[stage].count, sent) << "once each, in whatever period";
   EXPECT_EQ(link.stats().rx_kernel_dropped, 0u);
 }
 
