@@ -26,6 +26,8 @@ BOUNDS_US = (
 )  # fmt: skip
 """Upper bounds of the histogram's buckets [us]; fixed, so that histograms of several nodes and runs can be added."""
 BOUNDS_NS = [1000 * bound for bound in BOUNDS_US]
+NIC_BOUNDS_CYCLES = tuple(2**bits - 1 for bits in range(3, 13))
+"""Of a NIC's own histograms: where bins of the gateware's NIC end, so that nothing is put down wrongly."""
 
 
 class Group(NamedTuple):
@@ -116,6 +118,7 @@ class EngineCollector(Collector):
         yield from _state(now, self._config, self._health.look(now))
         yield from _counters(now)
         yield from _links(now["links"])
+        yield from _nics(now["links"])
         yield from _hops(self._balance.look(now))
         yield _residence(now["latency_ns"])
 
@@ -203,6 +206,30 @@ def _links(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
                 faults.add_metric([link["name"], name], count)
     yield faults
     yield held
+
+
+def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """What NICs say of themselves, in the cycles of their own clocks; nothing without such a link."""
+    timed = [link for link in links if link["nic_times"] is not None]
+    if not timed:
+        return
+    cycle = GaugeMetricFamily("nanet_nic_cycle_seconds", "a cycle of the NIC's own clock", labels=["link", "clock"])
+    stages = HistogramMetricFamily(
+        "nanet_nic_stage_cycles", "how long stages of the packets' way in the NIC took, by the NIC's own clock [cycles]", labels=["link", "stage"]
+    )  # fmt: skip
+    for link in timed:
+        times = link["nic_times"]
+        cycle.add_metric([link["name"], times["clock"]], times["cycle_ns"] / 1e9)
+        for stage in times["stages"]:
+            ended = [(bin_["to_cycles"], bin_["count"]) for bin_ in stage["bins"] if bin_["to_cycles"] is not None]
+            buckets = [(str(bound), float(sum(count for to, count in ended if to <= bound))) for bound in NIC_BOUNDS_CYCLES]
+            stages.add_metric(
+                [link["name"], stage["name"]],
+                buckets=[*buckets, ("+Inf", float(stage["count"]))],
+                sum_value=float(stage["sum_cycles"]),
+            )
+    yield cycle
+    yield stages
 
 
 def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:

@@ -57,9 +57,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         metrics = None if config.metrics is None else stack.enter_context(_metrics_server(config))
         balance = hops.Balance(config)
         engine = _core.Engine(native_config(config))
-        if not options.quiet:
-            for note in engine.notes:
-                print(f"note: {note}", file=sys.stderr)
+        told = _tell_notes(engine.notes, (), options)
         engine.start()
         if user is not None:
             out.open()
@@ -74,10 +72,20 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
             metrics.end()
         engine.stop()
         result = make_result(config, engine, balance)
+    _tell_notes(result["notes"], told, options)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
     out.write(result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
+
+
+def _tell_notes(notes: Sequence[str], told: Sequence[str], options: RunOptions) -> list[str]:
+    """Prints what was not told yet; returns all of them."""
+    if not options.quiet:
+        for note in notes:
+            if note not in told:
+                print(f"note: {note}", file=sys.stderr)
+    return list(notes)
 
 
 def _metrics_server(config: EngineConfig) -> MetricsServer:

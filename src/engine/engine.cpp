@@ -248,6 +248,18 @@ bool Engine::inputs_finished() const {
   return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.link->finished(); });
 }
 
+std::vector<std::string> Engine::notes() const {
+  std::vector<std::string> notes = notes_;
+  const auto add_new = [&](const link::Link& link) {
+    for (std::string& note : link.notes()) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+    }
+  };
+  for (const Input& input : inputs_) add_new(*input.link);
+  if (own_answer_link_) add_new(*own_answer_link_);
+  return notes;
+}
+
 std::uint64_t Engine::total(flow::Counter counter) const {
   std::uint64_t sum = 0;
   for (const Lane& lane : lanes_) sum += lane.counters.value(counter);

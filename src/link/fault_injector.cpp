@@ -350,6 +350,8 @@ void FaultInjector::wait(std::uint64_t timeout_ns) {
 
 LinkStats FaultInjector::stats() const { return inner_->stats(); }
 
+std::optional<NicTimes> FaultInjector::nic_times() const { return inner_->nic_times(); }
+
 bool FaultInjector::finished() const { return inner_->finished() && faults().held == 0; }
 
 Endpoint FaultInjector::local() const { return inner_->local(); }

@@ -177,6 +177,8 @@ void Recorder::wait(std::uint64_t timeout_ns) { inner_->wait(timeout_ns); }
 
 LinkStats Recorder::stats() const { return inner_->stats(); }
 
+std::optional<NicTimes> Recorder::nic_times() const { return inner_->nic_times(); }
+
 bool Recorder::finished() const { return inner_->finished(); }
 
 Endpoint Recorder::local() const { return inner_->local(); }

@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +47,47 @@ def test_every_event_is_answered_by_way_of_the_nic() -> None:
     assert (emulated["sent"], emulated["lost"]) == (EVENTS, 0)
     assert engine["links"][0]["path"].startswith("simulated NIC")
     assert engine["links"][0]["stats"]["tx_packets"] > 0
+    check_nic_times(engine)
+
+
+def check_nic_times(engine: dict[str, Any]) -> None:
+    """Each packet is in the statistics of the NIC once, and took in it what the RTL always takes."""
+    boards, answers = engine["links"]
+    assert answers["nic_times"] is None, "told with the link of the boards"
+    times = boards["nic_times"]
+    assert (times["clock"], times["cycle_ns"]) == ("RTL, simulated", 6.4)
+    stages = {stage["name"]: stage for stage in times["stages"]}
+    assert list(stages) == ["parsed", "write_begun", "written", "completed_newest", "completed_oldest"]
+    for name in ("parsed", "write_begun", "written"):
+        assert (stages[name]["sample"], stages[name]["count"]) == ("packet", boards["stats"]["rx_packets"])
+    assert (stages["parsed"]["min_cycles"], stages["parsed"]["max_cycles"]) == (16, 16)
+    assert stages["write_begun"]["min_cycles"] == stages["write_begun"]["max_cycles"]
+    assert stages["completed_newest"]["count"] == stages["completed_oldest"]["count"] > 0
+    for stage in times["stages"]:
+        assert sum(bin_["count"] for bin_ in stage["bins"]) == stage["count"]
+
+
+def test_the_command_says_how_long_packets_took_in_the_nic(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    if not is_built(port):
+        return
+    config = engine_config(port, None, link={"endpoint": f"gateware://127.0.0.1:{port}"})
+    path = tmp_path / "engine.json"
+    path.write_text(config.model_dump_json(exclude_none=True))
+    command = [sys.executable, "-m", "nanet", "run", str(path), "--json", str(tmp_path / "run.json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline() == f"ready: listening on gateware://127.0.0.1:{port}\n"
+        emulate.run(emulator_config(port, None, **SLOW))
+        engine.send_signal(signal.SIGINT)
+        out, _ = engine.communicate(timeout=60)
+    result = json.loads((tmp_path / "run.json").read_text())
+    packets = result["links"][0]["stats"]["rx_packets"]
+    assert packets >= EVENTS // 16
+    head, parsed, *_ = out[out.index("boards: time in") :].splitlines()
+    assert head == "boards: time in the NIC (RTL, simulated, a cycle of 6.4 ns)"
+    assert parsed == f"  parsed            min 16  mean 16.0  max 16 cycles = 102.4  102.4  102.4 ns, {packets:,} packets"
+    assert "\n  completed_oldest  min " in out
 
 
 def test_answers_are_those_of_plain_sockets() -> None:

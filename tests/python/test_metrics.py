@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_nic import nic_times
 from nanet import _core
 from nanet.config import ConfigError, EngineConfig, Metrics
 from nanet.config_errors import validated
@@ -60,13 +61,15 @@ class MadeUpEngine:
         self.counters = {name: stage[name] + sum(of[name] for of in [*of_source.values(), *of_link.values()]) for name in COUNTERS}
         self.links: list[dict[str, Any]] = [
             {
-                "name": link, "stats": dict.fromkeys(STATS, 5), "faults": None, "counters": of_link[link],
+                "name": link, "stats": dict.fromkeys(STATS, 5), "nic_times": None, "faults": None, "counters": of_link[link],
                 "sources": [{"name": name, "counters": of_source[link, name]} for at, name in self.sources if at == link],
             }
             for link in ("in", "other")
         ]  # fmt: skip
         self.links[0]["faults"] = {"passed": 90, "lost": 4, "duplicated": 3, "held": 1}
-        self.links.append({"name": "answers", "stats": dict.fromkeys(STATS, 6), "faults": None, "counters": None, "sources": []})
+        self.links.append({
+            "name": "answers", "stats": dict.fromkeys(STATS, 6), "nic_times": None, "faults": None, "counters": None, "sources": [],
+        })  # fmt: skip
         self.residence = _core.LatencyHistogram()
 
     def metrics(self, bounds_ns: list[int]) -> dict[str, Any]:
@@ -127,6 +130,23 @@ def test_every_counter_is_exposed_with_its_place(accept: str) -> None:
     assert total(found, "nanet_uptime_seconds") == 12.5
     assert total(found, "nanet_build_info", version=_core.build_info()["version"]) == 1
     assert total(found, "process_open_fds") > 0
+
+
+def test_times_of_a_nic_are_in_its_own_cycles() -> None:
+    engine = MadeUpEngine()
+    assert "nanet_nic" not in scrape(engine)
+    engine.links[0]["nic_times"] = nic_times()
+    found = samples(scrape(engine))
+    assert total(found, "nanet_nic_cycle_seconds", link="in", clock="made up") == pytest.approx(6.4e-9)
+    assert total(found, "nanet_nic_stage_cycles_count", link="in", stage="written") == 10
+    assert total(found, "nanet_nic_stage_cycles_sum", link="in", stage="written") == 9160
+    within = {
+        le: total(found, "nanet_nic_stage_cycles_bucket", link="in", stage="written", le=le)
+        for le in ("7", "31", "63", "4095", "+Inf")
+    }
+    assert within == {"7": 0, "31": 6, "63": 9, "4095": 9, "+Inf": 10}
+    assert total(found, "nanet_nic_stage_cycles_count", link="in", stage="completed") == 0
+    assert list(openmetrics.text_string_to_metric_families(scrape(engine, accept="application/openmetrics-text; version=1.0.0")))
 
 
 def test_units_and_help_are_the_tables() -> None:

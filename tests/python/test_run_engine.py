@@ -71,6 +71,24 @@ def test_without_a_fault_it_runs_to_its_end(monkeypatch: pytest.MonkeyPatch, cap
     assert (code, result["faults"], capsys.readouterr().err) == (run_engine.OK, [], "")
 
 
+def test_what_a_link_notes_while_it_runs_is_told_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Noting(MadeUpEngine):
+        fails = False
+
+        def stop(self) -> None:
+            super().stop()
+            self.notes = (*self.notes, "late (the test says so) see the test")
+
+    monkeypatch.setattr(Noting, "notes", ("early (the test says so) see the test",))
+    monkeypatch.setattr(_core, "Engine", Noting)
+    loaded = validated(config.EngineConfig, PLAIN | {"run": {"duration_s": 0.1}})
+    _, result = run_engine.run(loaded, run_engine.RunOptions())
+    assert result["notes"] == [f"{when} (the test says so) see the test" for when in ("early", "late")]
+    assert capsys.readouterr().err == "".join(f"note: {note}\n" for note in result["notes"])
+
+
 def test_the_cpu_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "Engine", MadeUpEngine)
     monkeypatch.setattr(MadeUpEngine, "fails", False)

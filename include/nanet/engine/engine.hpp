@@ -61,8 +61,8 @@ class Engine {
   // Nothing will come any more: every link plays a file, and all are at their ends.
   bool inputs_finished() const;
 
-  // One line for each thing the machine could not give, "problem (why) suggestion".
-  const std::vector<std::string>& notes() const { return notes_; }
+  // One line for each thing the machine could not give, "problem (why) suggestion". Links add some while they run.
+  std::vector<std::string> notes() const;
 
   const std::vector<Input>& inputs() const { return inputs_; }
   // Where answers or forwarded events leave; null when nothing is sent.
@@ -114,7 +114,7 @@ class Engine {
   void count_unjudged();
 
   const EngineConfig config_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_;  // of the constructor
   std::vector<Input> inputs_;
   std::unique_ptr<link::Link> own_answer_link_;  // unless an input's link sends them
   link::Link* answer_link_ = nullptr;

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nanet/link/link.hpp"
@@ -62,6 +63,7 @@ class FaultInjector : public Link {
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;  // no longer than until the next held packet is due
   LinkStats stats() const override;              // of the wrapped link
+  std::optional<NicTimes> nic_times() const override;
   bool finished() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "nanet/contract.hpp"
 #include "nanet/flow/payload_memory.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/nic_times.hpp"
 
 namespace nanet::link {
 
@@ -98,6 +100,9 @@ class Link {
   virtual void wait(std::uint64_t timeout_ns) = 0;
 
   virtual LinkStats stats() const = 0;
+
+  // How long packets took inside the NIC so far, where the NIC itself says so. Reading may take milliseconds.
+  virtual std::optional<NicTimes> nic_times() const { return std::nullopt; }
 
   // Nothing will ever come again: the end of a file.
   virtual bool finished() const { return false; }

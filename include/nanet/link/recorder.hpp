@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Recorder : public Link {
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;  // of the wrapped link
+  std::optional<NicTimes> nic_times() const override;
   bool finished() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;

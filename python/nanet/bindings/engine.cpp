@@ -31,6 +31,36 @@ nb::object faults_dict(const link::FaultInjector* injector) {
   return dict;
 }
 
+nb::object nic_times(const link::Link& link) {
+  const std::optional<link::NicTimes> times = link.nic_times();
+  if (!times) return nb::none();
+  nb::list stages;
+  for (const link::NicStageTimes& of : times->stages) {
+    nb::list histogram;
+    for (const link::NicTimesBin& bin : of.bins) {
+      nb::dict one;
+      one["from_cycles"] = bin.from_cycles;
+      one["to_cycles"] = bin.to_cycles == link::NicTimesBin::no_end ? nb::object(nb::none()) : nb::cast(bin.to_cycles);
+      one["count"] = bin.count;
+      histogram.append(one);
+    }
+    nb::dict stage;
+    stage["name"] = of.name;
+    stage["sample"] = of.sample;
+    stage["count"] = of.count;
+    stage["min_cycles"] = of.min_cycles;
+    stage["max_cycles"] = of.max_cycles;
+    stage["sum_cycles"] = of.sum_cycles;
+    stage["bins"] = histogram;
+    stages.append(stage);
+  }
+  nb::dict dict;
+  dict["clock"] = times->clock;
+  dict["cycle_ns"] = times->cycle_ns;
+  dict["stages"] = stages;
+  return dict;
+}
+
 nb::object bins(std::span<const std::uint64_t> from) { return to_array(std::vector<std::uint64_t>(from.begin(), from.end())); }
 
 nb::dict snapshot(const engine::Engine& engine) {
@@ -41,6 +71,7 @@ nb::dict snapshot(const engine::Engine& engine) {
     one_link["name"] = input.config.name;
     one_link["path"] = input.link->path();
     one_link["stats"] = stats_dict(input.link->stats());
+    one_link["nic_times"] = nic_times(*input.link);
     one_link["faults"] = faults_dict(input.faults);
     one_link["counters"] = counters_of(input.receiver->link_counters());
     links.append(one_link);
@@ -59,6 +90,7 @@ nb::dict snapshot(const engine::Engine& engine) {
     answers["name"] = engine.forwards() ? "forward" : "answers";
     answers["path"] = engine.answer_link()->path();
     answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["nic_times"] = nb::none();  // of a socket, or of an input's link and told there
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();
     links.append(answers);
@@ -98,6 +130,7 @@ nb::list link_metrics(const engine::Engine& engine) {
     nb::dict one_link;
     one_link["name"] = input.config.name;
     one_link["stats"] = stats_dict(input.link->stats());
+    one_link["nic_times"] = nic_times(*input.link);
     one_link["faults"] = faults_dict(input.faults);
     one_link["counters"] = counters_of(input.receiver->link_counters());
     one_link["sources"] = sources;
@@ -108,6 +141,7 @@ nb::list link_metrics(const engine::Engine& engine) {
     nb::dict answers;
     answers["name"] = engine.forwards() ? "forward" : "answers";
     answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["nic_times"] = nb::none();
     answers["faults"] = nb::none();
     answers["counters"] = nb::none();
     answers["sources"] = nb::list();

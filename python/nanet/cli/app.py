@@ -116,7 +116,7 @@ def run(
     metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
-    from nanet import books, hops, run_engine
+    from nanet import books, hops, nic_times, run_engine
     from nanet import config as models
     from nanet.config_errors import validated
 
@@ -136,6 +136,8 @@ def run(
             _say(
                 f"residence p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"
             )
+        for line in nic_times.lines(result["links"]):
+            _say(line)
         judged = result["verdict"]
         _say("promise kept" if judged["kept"] else "promise broken: " + "; ".join(judged["reasons"]))
     raise typer.Exit(code)

@@ -229,6 +229,26 @@ LinkStats GatewareLink::stats() const {
   return stats;
 }
 
+std::optional<NicTimes> GatewareLink::nic_times() const {
+  const std::lock_guard lock(mutex_);
+  const bool busy = is_busy();
+  const auto taken = nic_->driver.take_stage_stats();
+  // Reading takes longer than a packet is on its way: one may have begun it meanwhile.
+  if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;
+  NicTimes times{.clock = "RTL, simulated", .cycle_ns = nanet::gateware::kNsPerCycle, .stages = {}};
+  for (unsigned k = 0; k < kStageCount; ++k) {
+    StageStats& stage = stages_[k];
+    stage.add(taken[k]);
+    NicStageTimes& of = times.stages.emplace_back(
+        NicStageTimes{kStages[k].name, kStages[k].sample, stage.count, stage.min, stage.max, stage.sum, {}});
+    for (unsigned bin = 0; bin < StageStats::bin_count; ++bin) {
+      const std::uint64_t to = bin + 1 < StageStats::bin_count ? StageStats::bin_floor(bin + 1) - 1 : NicTimesBin::no_end;
+      if (stage.bins[bin] != 0) of.bins.push_back({StageStats::bin_floor(bin), to, stage.bins[bin]});
+    }
+  }
+  return times;
+}
+
 std::string GatewareLink::path() const { return "simulated NIC, frames from: " + wire_->path(); }
 
 std::vector<std::string> GatewareLink::notes() const {

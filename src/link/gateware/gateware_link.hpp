@@ -2,10 +2,12 @@
 // Wraps a link that stands in for the wire: its packets go through the simulated NIC. See nanet/link/gateware.hpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +28,7 @@ class GatewareLink final : public Link {
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;
+  std::optional<NicTimes> nic_times() const override;
   bool finished() const override;
   bool keeps_packets() const override { return wire_->keeps_packets(); }
   Endpoint local() const override;
@@ -56,13 +59,14 @@ class GatewareLink final : public Link {
 
   const GatewareConfig config_;
   std::unique_ptr<Link> wire_;
-  mutable std::mutex mutex_;  // over all that follows: receive, send and stats let the NIC's time go on
+  mutable std::mutex mutex_;  // over all that follows: receive, send, stats and nic_times let the NIC's time go on
   std::unique_ptr<Nic> nic_;
   std::vector<Peer> peers_;
-  std::uint64_t busy_until_ = 0;        // cycle
-  const Completion* buffer_ = nullptr;  // being handed on
-  std::uint32_t next_packet_ = 0;       // of it
-  std::vector<std::byte> room_;         // for what comes from the wire
+  mutable std::uint64_t busy_until_ = 0;                // cycle
+  mutable std::array<StageStats, kStageCount> stages_;  // that were taken from the NIC
+  const Completion* buffer_ = nullptr;                  // being handed on
+  std::uint32_t next_packet_ = 0;                       // of it
+  std::vector<std::byte> room_;                         // for what comes from the wire
   std::vector<RxPacket> arrived_;
   std::vector<std::byte> frame_;
   std::int64_t frames_awaited_ = 0;  // that the NIC has sent and the wire has not seen

@@ -291,6 +291,15 @@ std::uint64_t StageStats::bin_floor(unsigned bin) {
   return (std::uint64_t{1} << octave) + (part << (octave - kSplitBits));
 }
 
+void StageStats::add(const StageStats& later) {
+  if (later.count == 0) return;
+  min = count == 0 ? later.min : std::min(min, later.min);
+  max = std::max(max, later.max);
+  count += later.count;
+  sum += later.sum;
+  for (unsigned bin = 0; bin < bin_count; ++bin) bins[bin] += later.bins[bin];
+}
+
 std::uint64_t NicDriver::stage_word(unsigned stage, unsigned word, std::uint64_t is_bin) {
   device_.write(reg::stage_select, word | field(is_bin, 6) | field(stage, 8));
   return device_.read(reg::stage_data);

@@ -61,8 +61,7 @@ struct InterruptConfig {
   std::uint32_t completions = 0;
 };
 
-// What a stage of the way of packets took, in cycles. Stages, as registers/nic.rdl names them: parsed, begun writing, ended writing of each
-// stored packet; of each buffer, completion written from the end of its newest and of its oldest packet.
+// What a stage of the way of packets took, in cycles.
 struct StageStats {
   static constexpr unsigned bin_count = 64;
 
@@ -73,9 +72,22 @@ struct StageStats {
   std::array<std::uint64_t, bin_count> bins{};
 
   static std::uint64_t bin_floor(unsigned bin);  // the least that is in it; it ends before the next bin's, the last has no end
+
+  void add(const StageStats& later);  // of another period
 };
 
+// As registers/nic.rdl describes them. Of each stored packet: parsed, begun writing, ended writing; of each buffer: its completion written, from
+// the end of its newest and of its oldest packet.
+struct Stage {
+  const char* name;
+  const char* sample;  // what has one
+};
 inline constexpr unsigned kStageCount = 5;
+inline constexpr std::array<Stage, kStageCount> kStages{{{"parsed", "packet"},
+                                                         {"write_begun", "packet"},
+                                                         {"written", "packet"},
+                                                         {"completed_newest", "buffer"},
+                                                         {"completed_oldest", "buffer"}}};
 
 class NicDriver {
  public:

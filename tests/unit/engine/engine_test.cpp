@@ -119,6 +119,35 @@ TEST_P(EngineTest, AnswersByWayOfTheLinkThatReceives) {
 INSTANTIATE_TEST_SUITE_P(Topologies, EngineTest, ::testing::Values(Topology::run_to_completion, Topology::pipelined),
                          [](const auto& test) { return test.param == Topology::pipelined ? "pipelined" : "run_to_completion"; });
 
+// The engine's own socket to that port, found from outside.
+int socket_connected_to(std::uint16_t port) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && ntohs(peer.sin_port) == port) return fd;
+  }
+  return -1;
+}
+
+TEST(EngineNotes, HaveWhatALinkNotesWhileItRuns) {
+  PlainSocket l0tp;
+  PlainSocket board;
+  const std::uint16_t port = free_port();
+  Engine engine(config_for(port, l0tp.port(), Topology::run_to_completion));
+  const std::vector<std::string> before = engine.notes();
+  const int on = 1;  // a socket without checksums is refused UDP_SEGMENT, which the answers of many events ask for
+  ASSERT_EQ(::setsockopt(socket_connected_to(l0tp.port()), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
+  const auto events = test::make_events(16 * 60, 13);
+  for (std::uint32_t p = 0; p < 60; ++p) board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
+  engine.start();
+  engine.stop();
+  ASSERT_EQ(engine.total(Counter::events_answered), events.size());
+  const std::vector<std::string> after = engine.notes();
+  ASSERT_EQ(after.size(), before.size() + 1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  EXPECT_NE(after.back().find("refused UDP_SEGMENT"), std::string::npos) << after.back();
+}
+
 TEST(EngineSetUp, RefusesAnswersByWayOfNoLink) {
   EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
   config.answers->via = "nobody";

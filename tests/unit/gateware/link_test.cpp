@@ -2,12 +2,15 @@
 // The link through the simulated NIC: over a wire made of memory, and in a whole engine beside the link over plain sockets.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <random>
 
 #include "../engine/sockets.hpp"
 #include "../engine/support.hpp"
 #include "link/gateware/gateware_link.hpp"
 #include "nanet/engine/engine.hpp"
+#include "nanet/link/fault_injector.hpp"
+#include "nanet/link/recorder.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -64,6 +67,86 @@ TEST_F(LinkTest, GivesWhatCameFromTheWireInOrderAndKnowsTheSenders) {
   EXPECT_EQ(stats.rx_packets, 300u);
   EXPECT_EQ(stats.rx_kernel_dropped + stats.rx_foreign + stats.rx_malformed + stats.rx_truncated, 0u);
   EXPECT_EQ(link.stray_count(), 0u);
+}
+
+// Receives until so many packets are there or nothing comes.
+std::size_t receive_all(Link& link, std::size_t count) {
+  Bytes room(1 << 16);
+  std::vector<RxPacket> packets(16);
+  std::size_t found = 0;
+  for (int call = 0; call < 20'000 && found < count; ++call) found += link.receive(room, packets, 0).packet_count;
+  return found;
+}
+
+TEST_F(LinkTest, SaysHowLongPacketsTookInTheNic) {
+  GatewareLink link = make();
+  for (std::size_t k = 0; k < 90; ++k) wire->incoming.push_back({.payload = Bytes(100)});
+  ASSERT_EQ(receive_all(link, 90), 90u);
+  const NicTimes times = link.nic_times().value();
+  EXPECT_EQ(times.clock, "RTL, simulated");
+  EXPECT_EQ(times.cycle_ns, 6.4);
+  ASSERT_EQ(times.stages.size(), 5u);
+  const NicStageTimes& parsed = times.stages[0];
+  EXPECT_EQ(parsed.name, "parsed");
+  EXPECT_EQ(parsed.sample, "packet");
+  EXPECT_EQ(parsed.count, 90u);
+  EXPECT_EQ(parsed.min_cycles, 16u);
+  EXPECT_EQ(parsed.max_cycles, 16u);
+  EXPECT_EQ(parsed.sum_cycles, 90u * 16);
+  ASSERT_EQ(parsed.bins.size(), 1u);
+  EXPECT_EQ(parsed.bins[0].from_cycles, 16u);
+  EXPECT_EQ(parsed.bins[0].to_cycles, 16u);
+  EXPECT_EQ(parsed.bins[0].count, 90u);
+  const NicStageTimes& oldest = times.stages[4];
+  EXPECT_EQ(oldest.name, "completed_oldest");
+  EXPECT_EQ(oldest.sample, "buffer");
+  EXPECT_EQ(oldest.count, times.stages[3].count);
+  EXPECT_GT(oldest.max_cycles, times.stages[3].max_cycles);
+  std::uint64_t in_bins = 0;
+  for (const NicTimesBin& bin : oldest.bins) {
+    EXPECT_LE(bin.from_cycles, bin.to_cycles);
+    EXPECT_GT(bin.count, 0u);
+    in_bins += bin.count;
+  }
+  EXPECT_EQ(in_bins, oldest.count);
+  EXPECT_LE(oldest.bins.front().from_cycles, oldest.min_cycles);
+  EXPECT_GE(oldest.bins.front().to_cycles, oldest.min_cycles);
+  EXPECT_LE(oldest.bins.back().from_cycles, oldest.max_cycles);
+  EXPECT_GE(oldest.bins.back().to_cycles, oldest.max_cycles);
+}
+
+// The NIC's time goes on while it is asked, for longer than a packet is on its way: whatever of the frames comes in just then, all arrive.
+TEST_F(LinkTest, MayBeAskedForTimesAtAnyMoment) {
+  GatewareLink link = make({.cycles_per_call = 32});
+  Bytes room(1 << 16);
+  std::vector<RxPacket> packets(64);
+  std::size_t sent = 0, found = 0;
+  for (std::size_t bytes = 100; bytes < 200; ++bytes) {
+    for (int k = 0; k < 64; ++k) wire->incoming.push_back({.payload = Bytes(bytes)});
+    sent += 64;
+    found += link.receive(room, packets, 0).packet_count;
+    EXPECT_GE(link.nic_times()->stages[2].count, found);
+    for (int call = 0; call < 1000 && found < sent; ++call) found += link.receive(room, packets, 0).packet_count;
+    ASSERT_EQ(found, sent) << "of " << bytes << " bytes";
+  }
+  const NicTimes times = link.nic_times().value();
+  for (std::size_t stage = 0; stage < 3; ++stage) EXPECT_EQ(times.stages[stage].count, sent) << "once each, in whatever period";
+  EXPECT_EQ(link.stats().rx_kernel_dropped, 0u);
+}
+
+TEST_F(LinkTest, WhatWrapsItHandsTheTimesOn) {
+  const std::string file = testing::TempDir() + "nic_times.pcap";
+  auto own = std::make_unique<MemoryLink>();
+  own->room_bytes = 1 << 16;
+  own->incoming.push_back({.payload = Bytes(100)});
+  auto nic = std::make_unique<GatewareLink>(std::move(own), GatewareConfig{});
+  auto recorder = std::make_unique<Recorder>(std::move(nic), RecorderConfig{.path = file});
+  FaultInjector link(std::move(recorder), {});
+  EXPECT_EQ(receive_all(link, 1), 1u);
+  ASSERT_TRUE(link.nic_times().has_value());
+  EXPECT_EQ(link.nic_times()->stages[0].count, 1u);
+  std::filesystem::remove(file);
+  EXPECT_FALSE(FaultInjector(std::make_unique<MemoryLink>(), {}).nic_times().has_value());
 }
 
 TEST_F(LinkTest, CountsWhatNoNicWouldTake) {
@@ -125,7 +208,9 @@ std::vector<Bytes> answers_by(const std::string& scheme, const std::vector<Bytes
   engine.stop();
   EXPECT_EQ(engine.total(flow::Counter::packets_accepted), packets.size());
   if (scheme == "gateware") {
-    EXPECT_EQ(engine.inputs().front().link->path().substr(0, 13), "simulated NIC");
+    const Link& link = *engine.inputs().front().link;
+    EXPECT_EQ(link.path().substr(0, 13), "simulated NIC");
+    EXPECT_EQ(link.nic_times()->stages[0].count, packets.size());
   }
   return answers;
 }

@@ -134,17 +134,9 @@ TEST(StageStats, EveryPacketIsInExactlyOnePeriod) {
   Reader reader(rig);
   Samples samples;
   std::array<StageStats, kStageCount> sums;
-  for (StageStats& sum : sums) sum.min = ~std::uint64_t{0};
   const auto take = [&] {
     const auto part = rig.driver->take_stage_stats();
-    for (unsigned stage = 0; stage < kStageCount; ++stage) {
-      StageStats& sum = sums[stage];
-      sum.count += part[stage].count;
-      sum.sum += part[stage].sum;
-      sum.max = std::max(sum.max, part[stage].max);
-      if (part[stage].count != 0) sum.min = std::min(sum.min, part[stage].min);
-      for (unsigned bin = 0; bin < StageStats::bin_count; ++bin) sum.bins[bin] += part[stage].bins[bin];
-    }
+    for (unsigned stage = 0; stage < kStageCount; ++stage) sums[stage].add(part[stage]);
   };
   std::mt19937_64 random(4);
   std::size_t packets = 0;

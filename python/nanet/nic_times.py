@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a NIC says of the time that packets took in it, for people: `links[].nic_times` of a result, docs/json.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+
+def lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A head for each link whose NIC times itself, and a line a stage: cycles of the NIC's clock, and the same in ns."""
+    for link in links:
+        times = link["nic_times"]
+        if times is None:
+            continue
+        yield f"{link['name']}: time in the NIC ({times['clock']}, a cycle of {times['cycle_ns']:g} ns)"
+        yield from (_line(stage, times["cycle_ns"]) for stage in times["stages"])
+
+
+def _line(stage: Mapping[str, Any], cycle_ns: float) -> str:
+    name, count = f"  {stage['name']:18}", stage["count"]
+    if not count:
+        return f"{name}nothing"
+    least, mean, most = stage["min_cycles"], stage["sum_cycles"] / count, stage["max_cycles"]
+    return (
+        f"{name}min {least:,}  mean {mean:,.1f}  max {most:,} cycles = {least * cycle_ns:,.1f}  {mean * cycle_ns:,.1f}"
+        f"  {most * cycle_ns:,.1f} ns, {count:,} {stage['sample']}s"
+    )
