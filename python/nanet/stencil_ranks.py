@@ -55,6 +55,7 @@ from nanet.stencil_model import Prediction, best, candidates, predict
 from nanet.stencil_rendezvous import SECRET, RankError, Rendezvous, place_of, rank_of_environment
 
 SET_UP, BROKEN = 2, 1  # exit codes
+DISK_BYTES_PER_S_MIN = 10e6  # a rank that writes its rows more slowly is taken for one that stands still
 COPY_BYTES_MAX = 2**29  # of the field that a rank copies to learn what its memory can do
 NO_RDMA = "pip install 'libucx-cu13>=1.22,<2', or set UCX_ROOT, then build nanet again"
 
@@ -288,7 +289,7 @@ def _save(options: StencilOptions, start: Start, ranks: Rendezvous, native: Any,
         begin_checkpoint(path, start.rows, start.columns, start.dtype, sweeps_done)
     ranks.all(None)
     own = native.store()
-    ranks.in_turn(lambda: fill_checkpoint(path, native.own[0], own))
+    ranks.in_turn(lambda: fill_checkpoint(path, native.own[0], own), own.nbytes / DISK_BYTES_PER_S_MIN)
     if ranks.rank == 0:
         end_checkpoint(path)
     ranks.all(None)

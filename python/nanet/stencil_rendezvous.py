@@ -135,16 +135,16 @@ class Rendezvous:
         whole: list[Any] = json.loads(every)
         return whole
 
-    def in_turn(self, call: Callable[[], None]) -> None:
-        """Calls it in one rank after the other; returns everywhere when the last is done, however long that takes."""
-        timeout_s, self._timeout_s = self._timeout_s, float("inf")
+    def in_turn(self, call: Callable[[], None], each_s: float) -> None:
+        """Calls it in one rank after the other; returns everywhere when the last is done. Each has so long beside the time limit."""
+        self._timeout_s += each_s
         try:
             for rank in range(self.count):
                 if rank == self.rank:
                     call()
                 self.all(None)
         finally:
-            self._timeout_s = timeout_s
+            self._timeout_s -= each_s
 
     # --- set-up ---
 

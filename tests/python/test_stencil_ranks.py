@@ -186,7 +186,7 @@ def test_ranks_exchange_what_they_have(tmp_path: Path) -> None:
         gathered = ranks.gather(bytes([ranks.rank]) * 3_000_000)
         shared = ranks.share(b"x" * 70_000 if ranks.rank == 0 else None)
         order: list[int] = []
-        ranks.in_turn(lambda: order.append(ranks.rank))
+        ranks.in_turn(lambda: order.append(ranks.rank), 0.0)
         found[ranks.rank] = (every, [len(one) for one in gathered or []], len(shared), order)
 
     assert meet(3, body, place_of(str(tmp_path / "meet"))) == [None] * 3
@@ -212,6 +212,19 @@ def test_a_rank_that_says_nothing_is_named(tmp_path: Path) -> None:
     raised = meet(3, body, place_of(str(tmp_path / "meet")))
     assert str(raised[0]).startswith("nothing came from rank 2 within 3 s")
     assert str(raised[1]).startswith(("rank 0 is gone", "nothing came from rank 0 within 3 s"))
+
+
+@pytest.mark.parametrize(("each_s", "is_late"), [(0.5, True), (20.0, False)])
+def test_a_turn_has_its_time_beside_the_limit_and_no_more(tmp_path: Path, each_s: float, is_late: bool) -> None:
+    def body(ranks: Rendezvous) -> None:
+        ranks.in_turn(lambda: time.sleep(5 if ranks.rank == 1 else 0), each_s)
+
+    raised = meet(3, body, place_of(str(tmp_path / "meet")))
+    if is_late:
+        assert str(raised[0]).startswith("nothing came from rank 1 within 3.5 s")
+        assert all(raised)
+    else:
+        assert raised == [None] * 3
 
 
 def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
