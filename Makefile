@@ -18,7 +18,7 @@ PACKAGE_SOURCES := $(shell find CMakeLists.txt cmake include src python -name __
 CXX_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r ls -d 2>/dev/null)
 PYTHON_DIRS := $(wildcard python tests scripts examples bench docs gateware)
 GATEWARE_VENV := .venv-gateware
-GATEWARE_TESTS := $(GATEWARE_VENV)/bin/python gateware/run_tests.py
+GATEWARE_TESTS := $(GATEWARE_VENV)/bin/python gateware/run_tests.py --jobs $(JOBS)
 # ThreadSanitizer of older compilers cannot place its memory where the kernel randomises addresses widely.
 NO_ASLR = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
 export HYPOTHESIS_STORAGE_DIRECTORY := build/hypothesis

