@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import cocotb
+from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.eth import XgmiiFrame, XgmiiSink
 from common.bench import CLOCK_PS, SHORT, Bench, random_numbers
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, random_frame
@@ -14,6 +15,9 @@ COUNTERS = ["count_good", "drop_underrun", "drop_aborted"]
 PREAMBLE_BYTES, GAP_BYTES, GAP_BYTES_MIN = 8, 12, 9
 BYTE_PS = CLOCK_PS // 8
 LATENCY_CYCLES = 4
+IDLE, START, TERMINATE, ERROR = 0x107, 0x1FB, 0x1FD, 0x1FE  # with the control bit before the byte
+IDLES = 0x0707070707070707
+PREAMBLE = [0x55] * 6 + [0xD5]
 
 
 class TxBench(Bench):
@@ -21,6 +25,34 @@ class TxBench(Bench):
         super().__init__(dut, COUNTERS)
         self.source = StreamSource(self, "s_axis")
         self.sink = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
+        cocotb.start_soon(self._watch_wire())
+
+    async def _watch_wire(self) -> None:
+        """Every byte: between frames idle and nothing else, a start on lane 0 or 4, a whole preamble, one end; in reset all is idle."""
+        dut, edge = self.dut, RisingEdge(self.dut.clk)
+        await FallingEdge(dut.rst)
+        inside = reset = False
+        preamble_left: list[int] = []
+        while True:
+            await edge
+            control, data = int(dut.xgmii_txc.value), int(dut.xgmii_txd.value)
+            was_reset, reset = reset, dut.rst.value == 1
+            if was_reset:
+                assert (control, data) == (0xFF, IDLES), f"in reset {control:02x} {data:016x}"
+                inside = False
+            if (inside and not preamble_left and control == 0) or (not inside and (control, data) == (0xFF, IDLES)):
+                continue
+            for lane in range(8):
+                byte = (control >> lane & 1) << 8 | data >> 8 * lane & 0xFF
+                if preamble_left:
+                    assert byte == preamble_left.pop(0), f"{byte:03x} in a preamble"
+                elif inside:
+                    assert byte < 0x100 or byte in (ERROR, TERMINATE), f"{byte:03x} in a frame"
+                    inside = byte != TERMINATE
+                else:
+                    assert byte == IDLE or (byte == START and lane in (0, 4)), f"{byte:03x} on lane {lane} between frames"
+                    inside = byte == START
+                    preamble_left = PREAMBLE[:] if inside else []
 
     async def frames(self, count: int, cycles: int = 200_000) -> list[XgmiiFrame]:
         """The next frames on the wire."""
