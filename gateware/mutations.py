@@ -40,6 +40,7 @@ TOKEN = re.compile(
     r"|(?P<mark><<<|>>>|===|!==|<=|>=|==|!=|&&|\|\||<<|>>|\+:|-:|\+=|-=|\|=|&=|\+\+|--|'\{|[^\s\w])",
     re.DOTALL,
 )
+CONSTANT = re.compile(r"(\w+::)?[A-Z][A-Z0-9_]+")
 OPEN, CLOSE = ("(", "[", "{", "'{"), (")", "]", "}")
 ASSIGNS = ("=", "<=", "+=", "-=", "|=", "&=")
 CONSTANT_FUNCTIONS = ("$bits", "$clog2", "$onehot", "$onehot0")
@@ -270,7 +271,8 @@ class Scanner:
         head, tail = self.text[unit.start : self._start(first)], self.text[self._end(end - 1) : unit.end]
         if role == "condition":
             yield self._mutant(unit, "negated condition", first, f"!({body})")
-        elif end > first + 1 or self.tokens[first].kind == "name":  # of a literal it would be another literal, as above
+        elif end > first + 1 or (self.tokens[first].kind == "name" and not CONSTANT.fullmatch(self.tokens[first].text)):
+            # Not of a constant alone: one of the two would leave it as it is, the other make it one off, as above.
             if any(token.text == "'{" or token.text in self.states for token in self.tokens[first:end]):
                 return
             yield self._mutant(unit, "stuck bit", first, f"{head}({body}) & ~1{tail}")
@@ -304,7 +306,7 @@ class Scanner:
             for state in self.states[token.text]:
                 if state != token.text:
                     yield self._swap(unit, "state", index, state)
-        elif token.kind == "name" and re.fullmatch(r"(\w+::)?[A-Z][A-Z0-9_]+", token.text) and self._text(index + 1) != "[":
+        elif token.kind == "name" and CONSTANT.fullmatch(token.text) and self._text(index + 1) != "[":
             yield self._swap(unit, "constant", index, f"({token.text} + 1)")
             yield self._swap(unit, "constant", index, f"({token.text} - 1)")
 

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import cocotb
+from cocotb.triggers import FallingEdge
 from cocotbext.eth import XgmiiFrame, XgmiiSource
 from common.bench import SHORT, Bench, Scoreboard, random_numbers
 from common.frames import FCS_BYTES, random_frame, with_fcs
@@ -230,6 +231,7 @@ async def reset_in_mid_frame(dut: Any) -> None:
                 dut.rst.value = int(first <= cycle <= last)
                 await bench.wait(1)
                 if cycle == last:
+                    await FallingEdge(dut.clk)  # what was counted at this edge is in `counts`
                     bench.packets.clear()
                     before = dict(bench.counts)
             after = random_frame(rng, rng.randint(60, 120))
