@@ -211,9 +211,14 @@ class Scanner:
         elif word == "case":
             self.at += 1
             self._skip_group()
+            labels: set[str] = set()
             while self._now() != "endcase":
-                self._skip_case_label()
-                yield from self._statement()
+                label = self._skip_case_label()
+                inside = list(self._statement())
+                # Behind labels for every state nobody comes to the default: what it does is all the same.
+                if label != ["default"] or not any(labels >= set(self.states.get(name, "?")) for name in labels):
+                    yield from inside
+                labels.update(label)
             self.at += 1
         else:
             first = self.at
@@ -376,13 +381,15 @@ class Scanner:
         if self._now() == ":":
             self.at += 2
 
-    def _skip_case_label(self) -> None:
+    def _skip_case_label(self) -> list[str]:
+        first = self.at
         while self._now() != ":":
             if self._now() == "default" and self.tokens[self.at + 1].text != ":":
                 break
             self.at = self._matching(self.at) if self._now() in OPEN else self.at
             self.at += 1
         self.at += 1
+        return [token.text for token in self.tokens[first : self.at] if token.kind == "name"]
 
     def _matching(self, index: int) -> int:
         depth = 0

@@ -20,7 +20,7 @@ ALL_BYTES = (1 << WORD_BYTES) - 1
 @dataclass
 class Sent:
     words: list[int]
-    keep: int  # of the last word
+    keep: int  # of the last word; the router does not look at it
     user: int  # of the last word
 
 
@@ -44,7 +44,7 @@ class RouterBench(Bench):
         cocotb.start_soon(self._count())
 
     def send(self, source: int, destination: int, words: list[int], user: int = 0) -> None:
-        packet = Sent(words, (1 << self.rng.randint(1, WORD_BYTES)) - 1, user)
+        packet = Sent(words, self.rng.getrandbits(WORD_BYTES), user)
         self.queues[source].append((destination, packet))
         if destination < PORTS:
             self.expected.setdefault((source, destination), deque()).append(packet)
