@@ -130,7 +130,9 @@ def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Resu
         found = dict(zip(there, pool.map(lambda number: run(module, bench, folder, number, seed, limit_s), there), strict=True))
     for number, mutant in enumerate(chosen, 1):
         outcome = found.get(number, "refused")
-        result.outcomes[mutant] = "equivalent" if outcome == "survived" and (mutant.before, mutant.after) in excused else outcome
+        place = text.count(mutant.before, 0, mutant.unit.start) + 1
+        excuses = {(mutant.before, mutant.after, place), (mutant.before, mutant.after, 0)} & excused
+        result.outcomes[mutant] = "equivalent" if outcome == "survived" and excuses else outcome
     result.wall_s = time.monotonic() - started
     print(line_of(result), flush=True)
     for mutant, outcome in result.outcomes.items():
@@ -146,9 +148,10 @@ def source_of(module: str) -> Path:
     return next((HERE / "rtl").rglob(f"{module}.sv"))
 
 
-def equivalent(module: str) -> set[tuple[str, str]]:
+def equivalent(module: str) -> set[tuple[str, str, int]]:
+    """Before, after, and at which of the places that read so: 0 for all of them."""
     entries = tomllib.loads((HERE / "tb" / "equivalent_mutants.toml").read_text(encoding="utf-8")).get(module, [])
-    return {(entry["before"], entry["after"]) for entry in entries if entry["why"]}
+    return {(entry["before"], entry["after"], entry.get("place", 0)) for entry in entries if entry["why"]}
 
 
 def lints(module: str, folder: Path, number: int, text: str) -> bool:

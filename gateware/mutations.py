@@ -40,6 +40,7 @@ TOKEN = re.compile(
     r"|(?P<mark><<<|>>>|===|!==|<=|>=|==|!=|&&|\|\||<<|>>|\+:|-:|\+=|-=|\|=|&=|\+\+|--|'\{|[^\s\w])",
     re.DOTALL,
 )
+CONSTANT = re.compile(r"(\w+::)?[A-Z][A-Z0-9_]+")
 OPEN, CLOSE = ("(", "[", "{", "'{"), (")", "]", "}")
 ASSIGNS = ("=", "<=", "+=", "-=", "|=", "&=")
 CONSTANT_FUNCTIONS = ("$bits", "$clog2", "$onehot", "$onehot0")
@@ -210,9 +211,14 @@ class Scanner:
         elif word == "case":
             self.at += 1
             self._skip_group()
+            labels: set[str] = set()
             while self._now() != "endcase":
-                self._skip_case_label()
-                yield from self._statement()
+                label = self._skip_case_label()
+                inside = list(self._statement())
+                # Behind labels for every state nobody comes to the default: what it does is all the same.
+                if label != ["default"] or not any(labels >= set(self.states.get(name, "?")) for name in labels):
+                    yield from inside
+                labels.update(label)
             self.at += 1
         else:
             first = self.at
@@ -270,7 +276,8 @@ class Scanner:
         head, tail = self.text[unit.start : self._start(first)], self.text[self._end(end - 1) : unit.end]
         if role == "condition":
             yield self._mutant(unit, "negated condition", first, f"!({body})")
-        elif end > first + 1 or self.tokens[first].kind == "name":  # of a literal it would be another literal, as above
+        elif end > first + 1 or (self.tokens[first].kind == "name" and not CONSTANT.fullmatch(self.tokens[first].text)):
+            # Not of a constant alone: one of the two would leave it as it is, the other make it one off, as above.
             if any(token.text == "'{" or token.text in self.states for token in self.tokens[first:end]):
                 return
             yield self._mutant(unit, "stuck bit", first, f"{head}({body}) & ~1{tail}")
@@ -304,7 +311,7 @@ class Scanner:
             for state in self.states[token.text]:
                 if state != token.text:
                     yield self._swap(unit, "state", index, state)
-        elif token.kind == "name" and re.fullmatch(r"(\w+::)?[A-Z][A-Z0-9_]+", token.text) and self._text(index + 1) != "[":
+        elif token.kind == "name" and CONSTANT.fullmatch(token.text) and self._text(index + 1) != "[":
             yield self._swap(unit, "constant", index, f"({token.text} + 1)")
             yield self._swap(unit, "constant", index, f"({token.text} - 1)")
 
@@ -374,13 +381,15 @@ class Scanner:
         if self._now() == ":":
             self.at += 2
 
-    def _skip_case_label(self) -> None:
+    def _skip_case_label(self) -> list[str]:
+        first = self.at
         while self._now() != ":":
             if self._now() == "default" and self.tokens[self.at + 1].text != ":":
                 break
             self.at = self._matching(self.at) if self._now() in OPEN else self.at
             self.at += 1
         self.at += 1
+        return [token.text for token in self.tokens[first : self.at] if token.kind == "name"]
 
     def _matching(self, index: int) -> int:
         depth = 0

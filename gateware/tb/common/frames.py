@@ -53,11 +53,11 @@ def udp_frame(payload: bytes, **fields: Any) -> bytes:
     return frame_of(udp_packet(payload, **fields))
 
 
-def sent_frame(payload: bytes, destination: dict[str, Any]) -> bytes:
+def sent_frame(payload: bytes, destination: dict[str, Any], local_address: str = LOCAL_IP) -> bytes:
     """What the send side makes of a payload: no UDP checksum, no identification. destination: mac, address, port, source_port."""
     packet = (
         Ether(src=LOCAL_MAC, dst=destination["mac"])
-        / IP(src=LOCAL_IP, dst=destination["address"], ttl=64, id=0, flags="DF")
+        / IP(src=local_address, dst=destination["address"], ttl=64, id=0, flags="DF")
         / UDP(sport=destination["source_port"], dport=destination["port"], chksum=0)
         / payload
     )

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """udp_tx against frames of scapy: every size, random pauses on all three sides, faults, the cycles between short packets."""
 
+from ipaddress import IPv4Address
+from itertools import product
 from typing import Any
 
 import cocotb
+from cocotb.triggers import FallingEdge
 from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
 from common.frames import sent_frame
 from common.sending import Announcer, random_destination
@@ -11,7 +14,9 @@ from common.streams import Packet, StreamSink, StreamSource
 
 COUNTERS = ["count_good", "drop_length", "drop_destination", "drop_aborted"]
 DESTINATIONS = PARAMETERS.get("DESTINATIONS", 16)
-PAYLOAD_BYTES_MAX = 8972
+PAYLOAD_BYTES_MAX = PARAMETERS.get("PAYLOAD_BYTES_MAX", 8972)
+# Sent and announced: last words that are as full as the announced one's, or full, but come early or late.
+WRONG_LENGTHS = [(1, 9), (9, 1), (1, 17), (8, 16), (16, 8), (24, 8), (32, 8), (40, 8), (32, 7), (1, 0), (8, 0)]
 
 
 class UdpTxBench(Bench):
@@ -55,11 +60,34 @@ async def started(dut: Any, rng: Any) -> UdpTxBench:
 async def every_size(dut: Any) -> None:
     rng = random_numbers()
     bench = await started(dut, rng)
-    sizes = [*range(1, 40), 1472] if SHORT else [*range(1, 130), *range(130, 1473, 31), 1472, PAYLOAD_BYTES_MAX]
+    sizes = [*range(1, 40), 1472, PAYLOAD_BYTES_MAX] if SHORT else [*range(1, 130), *range(130, 1473, 31), 1472, PAYLOAD_BYTES_MAX]
     for size in sizes:
         bench.send(rng.randrange(DESTINATIONS), rng.randbytes(size))
     await bench.finish()
     bench.expect_counts(count_good=len(sizes))
+
+
+@cocotb.test
+async def header_checksum_when_sums_carry(dut: Any) -> None:
+    """The halves of a header, summed, carry into the seventeenth bit, and adding that carries once more."""
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    carried_twice = 0
+    for round_ in range(40 if SHORT else 400):
+        local, address = rng.getrandbits(32), rng.getrandbits(16) << 16
+        payload = rng.randbytes(rng.randint(1, 20))
+        words = [0x4500, 28 + len(payload), 0x4000, 64 << 8 | 17, local >> 16, local & 0xFFFF, address >> 16]
+        address |= (0xFFFF - round_ % 3 - sum(words)) & 0xFFFF
+        total = sum(words) + (address & 0xFFFF)
+        carried_twice += (total & 0xFFFF) + (total >> 16) > 0xFFFF
+        dut.local_address.value = local
+        bench.table[1] = random_destination(rng) | {"address": str(IPv4Address(address))}
+        await bench.announcer.write_table(1, bench.table[1])
+        bench.announcer.announce(1, len(payload))
+        bench.source.send(Packet(payload))
+        bench.frames.expect((sent_frame(payload, bench.table[1], str(IPv4Address(local))), 0))
+        await bench.finish()
+    assert carried_twice
 
 
 @cocotb.test
@@ -110,7 +138,9 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
     for round_ in range(rounds):
         bench.sink.pause = pauses(rng, 0.3) if round_ % 2 else never
         payload = rng.randbytes(rng.randint(2, 80))
-        wrong = rng.choice([len(payload) - 1, len(payload) + 1, len(payload) + 8, 0xFFFF])
+        wrong = rng.choice([len(payload) - 1, len(payload) + 1, len(payload) + 8, len(payload) // 8, 0xFFFF])
+        if round_ < len(WRONG_LENGTHS):
+            payload, wrong = rng.randbytes(WRONG_LENGTHS[round_][0]), WRONG_LENGTHS[round_][1]
         for name in rng.sample(COUNTERS[1:], k=3):
             before = dict(bench.counts)
             if name == "drop_destination":
@@ -138,19 +168,26 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
 
 
 @cocotb.test
-async def reset_disables_all_destinations(dut: Any) -> None:
+async def reset_forgets_headers_and_disables_all_destinations(dut: Any) -> None:
+    """At any cycle of a packet, with its payload there or not: no word of it behind the reset, and the next packet meets an empty table."""
     rng = random_numbers()
     bench = await started(dut, rng)
-    bench.source.send(Packet(rng.randbytes(60)))
-    bench.announcer.announce(0, 60)
-    await bench.wait(rng.randint(3, 12))
-    dut.rst.value = 1
-    await bench.wait(3)
-    dut.rst.value = 0
-    await bench.wait(2)
-    before = dict(bench.counts)
-    bench.announcer.announce(0, 60)
-    bench.source.send(Packet(rng.randbytes(60)))
-    await bench.wait(60)
-    assert bench.counts["drop_destination"] > before["drop_destination"]
-    assert not bench.seen
+    for cycles, there, reset_cycles in product(range(16), (False, True), (1, 2)):
+        await bench.announcer.write_table(0, bench.table[0])
+        bench.sink.pause = never if rng.random() < 0.5 else lambda: True
+        bench.announcer.announce(0, 200)
+        dut.s_axis_tvalid.value, dut.s_axis_tkeep.value = int(there), 0xFF
+        await bench.wait(1 + cycles)
+        dut.s_axis_tvalid.value = 0
+        dut.rst.value = 1
+        await bench.wait(reset_cycles)
+        await FallingEdge(dut.clk)  # what was counted at the last edge is in `counts`
+        before = dict(bench.counts)
+        dut.rst.value = 0
+        bench.sink.pause = never
+        bench.announcer.announce(0, 60)
+        bench.source.send(Packet(rng.randbytes(60)))
+        await bench.wait(40)
+        assert bench.counts == before | {"drop_destination": before["drop_destination"] + 1}
+        assert not bench.seen
+        assert bench.sink.packet is None, "a word from before the reset"
