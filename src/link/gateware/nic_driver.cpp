@@ -66,6 +66,7 @@ std::uint64_t NicDriver::Region::address() const { return field(number, kOffsetB
 NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device), config_(config) {
   for (const ClopConfig& clop : config.clops) clops_.push_back({.config = clop});
   check_geometry();
+  end_earlier();
   device_.write(reg::mac, config_.mac);
   device_.write(reg::address, config_.address);
   set_up_completions();
@@ -74,11 +75,7 @@ NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device),
 }
 
 NicDriver::~NicDriver() {
-  device_.write(reg::interrupt_control, 0);
-  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
-  device_.write(reg::tx_control, 0);
-  for (int k = 0; k < kWaitPolls && (device_.read(reg::tx_state) & kBusy) != 0; ++k) device_.poll();
-  for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
+  stop();
   for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) {
     remove(*region);
     std::free(region->memory.data());
@@ -89,6 +86,27 @@ NicDriver::~NicDriver() {
     std::free(clop.index.memory.data());
     if (clop.config.gpu_memory.empty()) std::free(clop.buffers.memory.data());
   }
+}
+
+// Disables all, and waits until nothing is under way.
+void NicDriver::stop() {
+  const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
+  device_.write(reg::interrupt_control, 0);
+  for (std::uint32_t clop = 0; clop < clops; ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
+  device_.write(reg::tx_control, 0);
+  for (int k = 0; k < kWaitPolls && (device_.read(reg::tx_state) & kBusy) != 0; ++k) device_.poll();
+  for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
+}
+
+// A program that was killed leaves CLOPs, ring and match table as they were; what is set now would be taken for more of that.
+void NicDriver::end_earlier() {
+  const std::uint64_t geometry = device_.read(reg::geometry);
+  for (std::uint64_t entry = 0; entry < (geometry >> 8 & 0xFF); ++entry) device_.write(reg::match, entry);
+  bool goes_on = (device_.read(reg::tx_control) & kEnable) != 0;
+  for (std::uint32_t clop = 0; clop < (geometry & 0xFF); ++clop) {
+    goes_on = goes_on || (device_.read(reg::clop_control + clop * reg::clop_stride) & kEnable) != 0;
+  }
+  if (goes_on) stop();
 }
 
 void NicDriver::check_geometry() {
