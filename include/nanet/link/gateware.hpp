@@ -39,7 +39,7 @@ struct GatewareConfig {
   // TxPacket::destination is an index into this list, of 16 at most.
   std::vector<Endpoint> destinations;
 
-  // Bytes, 1..8960: longest UDP payload expected. Longer ones are dropped.
+  // Bytes, 1..8960: longest UDP payload expected. Longer ones are cut and flagged as truncated.
   std::uint32_t packet_bytes_max = 1472;
 
   // None: the NIC is simulated.

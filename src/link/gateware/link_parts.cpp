@@ -49,15 +49,18 @@ bool NicReceiver::take_buffer() {
 bool NicReceiver::hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets, std::span<const Peer> peers) {
   const std::span<const PacketRef> refs = driver_.packets(*buffer_);
   for (; next_packet_ < refs.size(); ++next_packet_) {
-    const std::span<const std::byte> payload = driver_.payload(*buffer_, refs[next_packet_]);
-    if (payload.size() > packet_bytes_max_) {  // there may never be room for it
-      too_long_.add(1);
-      continue;
-    }
+    const std::span<const std::byte> whole = driver_.payload(*buffer_, refs[next_packet_]);
+    const std::span<const std::byte> payload = whole.first(std::min<std::size_t>(whole.size(), packet_bytes_max_));
     if (batch.packet_count == packets.size() || room.size() - batch.bytes_used < payload.size()) return false;
     std::copy(payload.begin(), payload.end(), room.begin() + batch.bytes_used);
     RxPacket& packet = packets[batch.packet_count++];
-    packet = {.offset = batch.bytes_used, .bytes = refs[next_packet_].bytes};
+    packet = {.offset = batch.bytes_used, .bytes = static_cast<std::uint16_t>(payload.size())};
+    if (next_packet_ == 0 && buffer_->packets_lost != 0)
+      packet.flags |= RxPacket::after_drop;  // no buffer was free for what came before
+    if (payload.size() != whole.size()) {
+      packet.flags |= RxPacket::truncated;
+      cut_.add(1);
+    }
     if (const std::uint16_t source = refs[next_packet_].source; source < peers.size()) {
       packet.peer_address = peers[source].address;
       packet.peer_port = peers[source].port;
@@ -96,7 +99,7 @@ void NicReceiver::add_stats(LinkStats& stats) const {
   const LinkStats now = counted();
   stats.rx_foreign += now.rx_foreign - before_.rx_foreign;
   stats.rx_malformed += now.rx_malformed - before_.rx_malformed;
-  stats.rx_truncated += now.rx_truncated - before_.rx_truncated + too_long_.value();
+  stats.rx_truncated += now.rx_truncated - before_.rx_truncated + cut_.value();
   stats.rx_kernel_dropped += now.rx_kernel_dropped - before_.rx_kernel_dropped;
   stats.rx_calls += calls_.value();
   stats.rx_batches += batches_.value();

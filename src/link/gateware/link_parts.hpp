@@ -43,8 +43,8 @@ class NicReceiver {
   bool has_buffer() const { return buffer_ != nullptr; }  // in hand
   bool take_buffer();                                     // the next one that was handed over, if none is in hand. Whether one is
 
-  // Packets of the buffer in hand, as far as room and entries go; a payload longer than packet_bytes_max is dropped and counted as truncated. With its
-  // last packet the buffer goes back to the NIC: then true. peers: by PacketRef::source; those beyond are not known.
+  // Packets of the buffer in hand, as far as room and entries go; a payload is cut to packet_bytes_max. With its last packet the buffer goes back to the
+  // NIC: then true. peers: by PacketRef::source; those beyond are not known.
   bool hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets, std::span<const Peer> peers);
   void end_call(const RxBatch& batch);  // of the link's receive()
 
@@ -60,7 +60,7 @@ class NicReceiver {
   const Completion* buffer_ = nullptr;
   std::uint32_t next_packet_ = 0;  // of it
   std::array<StageStats, kStageCount> stages_;
-  Tally calls_, batches_, packets_, bytes_, too_long_;
+  Tally calls_, batches_, packets_, bytes_, cut_;
 };
 
 }  // namespace nanet::link::gateware
