@@ -69,22 +69,25 @@ NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device),
   end_earlier();
   device_.write(reg::mac, config_.mac);
   device_.write(reg::address, config_.address);
-  set_up_completions();
-  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) set_up_clop(clop);
-  set_up_ring();
+  try {
+    set_up_completions();
+    for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) set_up_clop(clop);
+    set_up_ring();
+  } catch (...) {
+    take_down();
+    throw;
+  }
 }
 
-NicDriver::~NicDriver() {
+NicDriver::~NicDriver() { take_down(); }
+
+// Of what is not set up yet nothing happens.
+void NicDriver::take_down() {
   stop();
-  for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) {
-    remove(*region);
-    std::free(region->memory.data());
-  }
+  for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) remove(*region);
   for (const Clop& clop : clops_) {
     remove(clop.buffers);
     remove(clop.index);
-    std::free(clop.index.memory.data());
-    if (clop.config.gpu_memory.empty()) std::free(clop.buffers.memory.data());
   }
 }
 
@@ -147,11 +150,10 @@ void NicDriver::check(const ClopConfig& config) const {
 void NicDriver::add(Region& region, std::size_t bytes, unsigned page_shift, Access access) {
   const std::size_t page_bytes = std::size_t{1} << page_shift;
   const std::size_t size = (bytes + page_bytes - 1) & ~(page_bytes - 1);
-  std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(page_bytes, size), &std::free);
+  Memory& memory = memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(page_bytes, size)), &std::free);
   if (memory == nullptr) throw std::bad_alloc();
   std::memset(memory.get(), 0, size);
-  add_memory(region, {static_cast<std::byte*>(memory.get()), size}, page_shift, access);
-  memory.release();
+  add_memory(region, {memory.get(), size}, page_shift, access);
 }
 
 void NicDriver::add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access) {

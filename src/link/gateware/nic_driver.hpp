@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -145,6 +146,7 @@ class NicDriver {
   void check(const ClopConfig& config) const;
   void end_earlier();
   void stop();
+  void take_down();
   void add(Region& region, std::size_t bytes, unsigned page_shift, Access access);
   void add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access);
   void remove(const Region& region);
@@ -154,8 +156,11 @@ class NicDriver {
   std::size_t place(const Completion& completion, const PacketRef& packet) const;  // in the CLOP's buffers
   std::uint64_t stage_word(unsigned stage, unsigned word, std::uint64_t is_bin);
 
+  using Memory = std::unique_ptr<std::byte, void (*)(void*)>;
+
   Device& device_;
   NicConfig config_;
+  std::vector<Memory> memory_;               // of the regions, but that of a GPU
   std::uint32_t regions_ = 0, entries_ = 0;  // in use
   std::uint32_t payload_bytes_max_ = 0, slot_bytes_ = 0;
   std::vector<Clop> clops_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -308,7 +309,7 @@ TEST_F(CardTest, BeginsAnewAfterAProgramThatWasKilled) {
   {
     NicConfig config{.address = kAddress, .clops = {ClopConfig{}, ClopConfig{}, ClopConfig{}}, .tx_entries = 32};
     NicDriver driver(device, config);
-    driver.set_match({.index = 0, .port = kPort + 1, .clop = 2});
+    driver.set_match({.index = 3, .port = kPort + 1, .clop = 2});
     driver.set_match({.index = 1, .port = kPort});
     driver.set_destination({.index = 0, .mac = 0x02'00'00'00'00'09, .address = kPeer, .port = 1, .from_port = 1});
     for (int k = 0; k < 200; ++k) push(wire::udp_frame(Bytes(100), {.port = static_cast<std::uint16_t>(kPort + k % 3)}));
@@ -385,6 +386,71 @@ TEST(CardRefusals, OfTheKernelAndTheCard) {
   EXPECT_TRUE(kernel.maps.empty());
   kernel.links["/sys/bus/pci/devices/" + test::kPciAddress + "/driver"] = "ixgbe";
   EXPECT_NE(refusal(config, kernel).find("(its driver is ixgbe) run driverctl"), std::string::npos);
+}
+
+// The registers of a NIC as they stand before a driver comes; nothing behind them.
+struct CardOfTheKernel : ::testing::Test {
+  void SetUp() override {
+    set(0x000, 0x54454E414E | std::uint64_t{2} << 48);
+    set(0x008, 4 | 16 << 8 | 16 << 16 | std::uint64_t{16} << 24 | std::uint64_t{4096} << 32 | std::uint64_t{40} << 48 |
+                   std::uint64_t{140} << 56);
+    set(0x0B8, 5 | 64 << 8);
+    config.card->pci_address = test::kPciAddress;
+  }
+
+  void set(std::size_t offset, std::uint64_t value) { std::memcpy(kernel.bar.data() + offset, &value, sizeof(value)); }
+  std::uint64_t get(std::size_t offset) const {
+    std::uint64_t value;
+    std::memcpy(&value, kernel.bar.data() + offset, sizeof(value));
+    return value;
+  }
+  std::byte* memory(std::size_t map) const { return reinterpret_cast<std::byte*>(kernel.maps.at(map).vaddr); }
+
+  test::FakeKernel kernel;
+  GatewareConfig config = config_with(1);
+};
+
+TEST_F(CardOfTheKernel, IsOpenedReceivesSendsAndIsLeft) {
+  auto link = open_card(config, kernel);
+  EXPECT_EQ(get(0x020), 0x02'00'00'00'00'01u);
+  EXPECT_EQ(get(0x028), kAddress);
+  EXPECT_EQ(get(0x200), 1u) << "CLOP 0 is enabled";
+  EXPECT_EQ(get(0x058) & 0xFFFF'FFFF'FFFF, 0x02'00'00'00'00'02u) << "the next hop";
+  ASSERT_EQ(kernel.maps.size(), 6u);  // completions, buffers, index, ring, payloads, sent
+
+  const PacketRef ref{.offset = 64, .bytes = 3, .source = 0};
+  std::memcpy(memory(1) + 64, "abc", 3);
+  std::memcpy(memory(2), &ref, sizeof(ref));
+  const Completion completion{.kind = CompletionKind::buffer_filled, .packet_count = 1, .sequence = 1};
+  std::memcpy(memory(0), &completion, sizeof(completion));
+  Bytes room(4096);
+  std::vector<RxPacket> packets(4);
+  ASSERT_EQ(link->receive(room, packets, 0).packet_count, 1u);
+  EXPECT_EQ(std::memcmp(room.data() + packets[0].offset, "abc", 3), 0);
+  EXPECT_EQ(get(0x228), 1u) << "the buffer is returned";
+
+  const TxPacket packet{room.data(), 3, 0};
+  link->send({&packet, 1}, 0);
+  EXPECT_EQ(get(0x420), 1u) << "the doorbell";
+  EXPECT_EQ(std::memcmp(memory(4), "abc", 3), 0);
+  EXPECT_EQ(link->stats().tx_packets, 1u);
+
+  link.reset();
+  EXPECT_EQ(get(0x200) | get(0x400), 0u) << "disabled";
+  EXPECT_EQ(kernel.unmaps.size(), 6u);
+  EXPECT_EQ(kernel.closed.size(), 4u);
+}
+
+TEST_F(CardOfTheKernel, WithoutEnoughLockedMemoryIsLeftAsItWas) {
+  for (kernel.maps_max = 0; kernel.maps_max < 6; ++kernel.maps_max) {
+    const std::string said = refusal(config, kernel);
+    EXPECT_NE(said.find("cannot be registered with PCI device 0000:3b:00.0 ("), std::string::npos) << said;
+    EXPECT_NE(said.find("ulimit -l"), std::string::npos) << said;
+    EXPECT_EQ(kernel.unmaps.size(), kernel.maps_max);
+    EXPECT_EQ(get(0x200) | get(0x400), 0u) << "disabled";
+    kernel.maps.clear();
+    kernel.unmaps.clear();
+  }
 }
 
 TEST(CardRefusals, OfThisHost) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -29,6 +30,7 @@ struct FakeKernel final : Kernel {
                                            {"/sys/bus/pci/devices/" + kPciAddress + "/iommu_group", "27"}};
   std::map<std::string, int> files{{"/dev/vfio/vfio", kContainer}, {"/dev/vfio/27", kGroup}};
   int open_error = ENOENT, map_error = 0;
+  std::size_t maps_max = SIZE_MAX;  // more memory is not locked
   std::uint32_t group_flags = VFIO_GROUP_FLAGS_VIABLE, bar_flags = VFIO_REGION_INFO_FLAG_MMAP;
   std::uint64_t bar_bytes = 65536;
   bool has_type1 = true, gives_card = true, gives_messages = true;
@@ -86,8 +88,8 @@ struct FakeKernel final : Kernel {
 
   int map_dma(const vfio_iommu_type1_dma_map& map) {
     steps.push_back("memory");
-    errno = map_error;
-    if (map_error != 0) return -1;
+    errno = map_error != 0 ? map_error : ENOMEM;
+    if (map_error != 0 || maps.size() == maps_max) return -1;
     maps.push_back(map);
     return 0;
   }
