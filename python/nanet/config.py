@@ -19,12 +19,12 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, Name, check_power_of_two, online_cores, problem, same_as, setting
 from nanet.config_errors import ConfigError, load_document, nearest, validated
-from nanet.config_link import Dpdk, Faults, LinkConfig, Network, Record, Source, Ucx, Xdp, room_bytes
+from nanet.config_link import Dpdk, Faults, Gateware, LinkConfig, Network, Record, Source, Ucx, Xdp, room_bytes
 from nanet.config_rich import Cuts, Decision
 
 __all__ = [
-    "Answers", "ConfigError", "Cores", "Cuts", "Dpdk", "EngineConfig", "Faults", "Gpu", "LinkConfig", "MemoryRegion", "Merge",
-    "Metrics", "PortConfig", "Processor", "Record", "Run", "Source", "Ucx", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
+    "Answers", "ConfigError", "Cores", "Cuts", "Dpdk", "EngineConfig", "Faults", "Gateware", "Gpu", "LinkConfig", "MemoryRegion",
+    "Merge", "Metrics", "PortConfig", "Processor", "Record", "Run", "Source", "Ucx", "Waiting", "Xdp", "load", "online_cores", "problem", "setting",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
@@ -285,6 +285,9 @@ class EngineConfig(Model):
         _no_twice("memory region", regions, "rename one")
         _no_twice("link", [link.name for link in self.links], "rename one")
         _no_twice("endpoint", [link.endpoint for link in self.links], "give each link a port of its own")
+        _no_twice(
+            "card", [link.gateware.card for link in self.links if link.gateware is not None], "give each link a card of its own"
+        )
         sources = [source for link in self.links for source in link.sources]
         _no_twice("source name", [source.name for source in sources], "rename one")
         identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in sources]
@@ -318,7 +321,13 @@ class EngineConfig(Model):
         names = [link.name for link in self.links]
         if via not in names:
             raise problem(f"answers.via names the unknown link '{via}'", f"links has {', '.join(names)}", nearest(via, names))
-        receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(self.links[names.index(via)].scheme)
+        link = self.links[names.index(via)]
+        if link.gateware is not None and link.gateware.next_hop is None:
+            raise problem(
+                f"answers cannot leave by link '{via}'", "its card answers ARP but does not ask where they go",
+                "set gateware.next_hop to the Ethernet address of the receiver, or of the router to it",
+            )  # fmt: skip
+        receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(link.scheme)
         if receives_only is not None:
             raise problem(f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they have a socket")
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nanet.config_base import Byte, Model, Name, Probability, check_endpoint, check_power_of_two, problem, setting
 
-__all__ = ["Dpdk", "Faults", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
+__all__ = ["Dpdk", "Faults", "Gateware", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
 
 LINK_SCHEMES = ("udp", "xdp", "dpdk", "ucx", "gateware", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
@@ -28,6 +29,39 @@ def check_network(text: str) -> str:
 
 
 Network = Annotated[str, AfterValidator(check_network)]
+
+
+def check_quoted(value: Any) -> Any:
+    """What is no number; YAML takes 0000:03:00.0 and 52:54:00:12:34:56 for numbers to the base of 60."""
+    if isinstance(value, (int, float)):
+        raise problem(f"{value} is a number", "YAML reads digits between colons as one", "put the address into quotes")
+    return value
+
+
+def check_pci_address(text: str) -> str:
+    """A PCI address with its domain, in lower case."""
+    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", text):
+        raise problem(
+            f"'{text}' is no PCI address",
+            "it is domain:bus:device.function in lower case",
+            "write it as lspci -D does, like 0000:3b:00.0",
+        )
+    return text
+
+
+PciAddress = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_pci_address)]
+
+
+def check_mac(text: str) -> str:
+    """The Ethernet address of one station, in lower case."""
+    if not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", text):
+        raise problem(f"'{text}' is no Ethernet address", "it is six bytes in hexadecimal digits", "write it as 02:00:00:00:00:01")
+    if int(text[:2], 16) & 1 or text.strip("0:") == "":
+        raise problem(f"'{text}' is the address of no station", "it is of a group, or zero", "write that of one network port")
+    return text.lower()
+
+
+Mac = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_mac)]
 
 
 def check_link_endpoint(url: str) -> str:
@@ -229,6 +263,23 @@ class Ucx(Model):
     )
 
 
+class Gateware(Model):
+    """A card with the NIC of gateware/ in place of the simulated one. Not run on hardware."""
+
+    card: PciAddress = setting(
+        ...,
+        "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl set-override ADDRESS vfio-pci)",
+    )
+    mac: Mac = setting(
+        ..., "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station of its network may have it"
+    )
+    next_hop: Mac | None = setting(
+        None,
+        "Ethernet address of the station that answers go to, the receiver or the router to it: the NIC answers ARP but does not ask;"
+        " null: no answers leave by this link",
+    )
+
+
 class Pcap(Model):
     """How a recording is played."""
 
@@ -256,8 +307,8 @@ class LinkConfig(Model):
     endpoint: LinkEndpoint = setting(
         ...,
         "Where to listen: udp://ADDRESS:PORT, a socket; xdp://ADDRESS:PORT, AF_XDP; dpdk://ADDRESS:PORT, DPDK; ucx://ADDRESS:PORT,"
-        " rings that remote writers fill through UCX; gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC; or"
-        " pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
+        " rings that remote writers fill through UCX; gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC,"
+        " or a card with that NIC, whose own address it is; or pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
     )
     protocol: Literal["mgp", "m2egp", "raw"] = setting(
         "mgp",
@@ -299,6 +350,7 @@ class LinkConfig(Model):
     xdp: Xdp | None = setting(None, "What only an xdp:// link needs; null: the defaults")
     dpdk: Dpdk | None = setting(None, "What only a dpdk:// link needs, and needs")
     ucx: Ucx | None = setting(None, "What only an ucx:// link needs; null: the defaults")
+    gateware: Gateware | None = setting(None, "The card of a gateware:// link, not run on hardware; null: its NIC is simulated")
     pcap: Pcap | None = setting(None, "How a pcap:// link plays its file; null: at its own pace")
     senders: tuple[Network, ...] = setting(
         (), "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets of others are refused and counted; none: everybody",
@@ -355,7 +407,7 @@ class LinkConfig(Model):
     @model_validator(mode="after")
     def _kind(self) -> LinkConfig:
         kind = self.scheme
-        for key in ("xdp", "dpdk", "ucx", "pcap"):
+        for key in ("xdp", "dpdk", "ucx", "gateware", "pcap"):
             if getattr(self, key) is not None and key != kind:
                 raise problem(
                     f"link '{self.name}' has a section {key}", f"its endpoint is {self.endpoint}",
@@ -368,7 +420,7 @@ class LinkConfig(Model):
             )  # fmt: skip
         whys = {
             "dpdk": "with DPDK the device says it", "ucx": "UCX chooses it", "pcap": "it plays a file",
-            "gateware": "its wire is simulated",
+            "gateware": "its wire is simulated" if self.gateware is None else "the card is its interface",
         }  # fmt: skip
         if (why := whys.get(kind)) is not None and self.interface is not None:
             raise problem(f"link '{self.name}' has an interface", why, "remove interface")
@@ -395,6 +447,24 @@ class LinkConfig(Model):
             )  # fmt: skip
         if self.busy_poll_us:
             raise problem(f"link '{self.name}' has busy_poll_us", "no socket and no NIC is polled", "remove busy_poll_us")
+        return self
+
+    @model_validator(mode="after")
+    def _card(self) -> LinkConfig:
+        if self.gateware is None:
+            return self
+        if self.senders:
+            raise problem(
+                f"link '{self.name}' has senders", "a card says which entry of its match table a packet fits, not who sent it",
+                "remove senders",
+            )  # fmt: skip
+        if self.busy_poll_us:
+            raise problem(f"link '{self.name}' has busy_poll_us", "there is no socket with a card", "remove busy_poll_us")
+        if self.endpoint.startswith("gateware://0.0.0.0:"):
+            raise problem(
+                f"link '{self.name}' has no address of its own", "a card answers to one, and the kernel gives it none",
+                "write its endpoint as gateware://ADDRESS:PORT",
+            )  # fmt: skip
         return self
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from nanet import _core, config, config_link
 from nanet.config_errors import ConfigError, validated
 from nanet.native_config import native_config
@@ -22,6 +24,7 @@ BASE: dict[str, Any] = {
 
 
 OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": "host"}
+CARD: dict[str, Any] = {"card": "0000:65:00.0", "mac": "02:00:00:00:00:01"}
 ON_GPU: dict[str, Any] = {"device": "0000:3b:00.0", "payload_memory": "gpu", "split_bytes": 66}
 
 
@@ -50,6 +53,8 @@ def only_problem(data: Any) -> str:
         ({"endpoint": "ucx://10.0.0.1:6200", "packet_bytes_max": 16000}, "ucx"),
         ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"ring_count": 4, "memory": "host", "transports": "rc,tcp"}}, "ucx"),
         ({"endpoint": "gateware://10.0.0.1:6200"}, "gateware"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD}, "gateware"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"next_hop": "02:00:00:00:00:02"}}, "gateware"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
@@ -69,6 +74,19 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has an interface"),
         ({"endpoint": "gateware://10.0.0.1:6200", "interface": "eth1"}, "its wire is simulated"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "interface": "eth1"}, "the card is its interface"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "senders": ["10.0.0.7"]}, "not who sent it) remove senders"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "busy_poll_us": 5}, "has busy_poll_us"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "gro": False}, "has gro"),
+        ({"endpoint": "gateware://0.0.0.0:6200", "gateware": CARD}, "has no address of its own"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"next_hop": CARD["mac"], "mac": CARD["mac"]}}, "missing key 'card'"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"card": CARD["card"]}}, "missing key 'mac'"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"seed": 1}}, "unknown key 'seed'"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"card": "65:00.0"}}, "'65:00.0' is no PCI address"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"mac": "0200:0000:0001"}}, "is no Ethernet address"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"mac": "01:00:5e:00:00:01"}}, "is the address of no station"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"next_hop": "00:00:00:00:00:00"}}, "of no station"),
+        ({"gateware": CARD}, "has a section gateware"),
         ({"endpoint": "pcap://"}, "names no file"),
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),
@@ -101,6 +119,43 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
 )
 def test_keys_of_another_kind_are_refused(keys: dict[str, Any], said: str) -> None:
     assert said in only_problem(with_link(**keys))
+
+
+def test_answers_leave_by_a_card_that_knows_the_next_hop() -> None:
+    data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD)
+    data["answers"]["via"] = "board"
+    assert "set gateware.next_hop to the Ethernet address" in only_problem(data)
+    data["links"][0]["gateware"] = CARD | {"next_hop": "0A:00:00:00:00:02"}
+    gateware = validated(config.EngineConfig, data).links[0].gateware
+    assert gateware is not None
+    assert gateware.next_hop == "0a:00:00:00:00:02"
+
+
+@pytest.mark.parametrize(("key", "text"), [("card", "0000:03:00.0"), ("mac", "52:54:00:12:34:56")])
+def test_addresses_that_yaml_takes_for_numbers(key: str, text: str) -> None:
+    data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD | {key: yaml.safe_load(text)})
+    assert "is a number (YAML reads digits between colons as one) put the address into quotes" in only_problem(data)
+    data["links"][0]["gateware"] = CARD | {key: yaml.safe_load(f"'{text}'")}
+    validated(config.EngineConfig, data)
+
+
+def test_a_card_has_one_link() -> None:
+    data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD)
+    other = {"name": "other", "endpoint": "gateware://10.0.0.2:6200", "sources": [{"name": "b", "source_sub_id": 1}]}
+    data["links"].append(data["links"][0] | other)
+    data["processor"] = {"merge": {"window_us": 200}}
+    assert "give each link a card of its own" in only_problem(data)
+
+
+def test_the_engine_looks_for_the_card() -> None:
+    data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD | {"card": "ffff:ff:1f.7"})
+    with pytest.raises(_core.SetupError) as caught:
+        _core.Engine(native_config(validated(config.EngineConfig, data)))
+    if _core.build_info()["back_ends"]["gateware"]:
+        assert str(caught.value).startswith("there is no PCI device ffff:ff:1f.7 (")
+    else:
+        warnings.warn("NOT RUN: a card that is not there: nanet was built without gateware", stacklevel=2)
+        assert "libnanet_link_gateware.so is neither in" in str(caught.value)
 
 
 def test_payloads_in_the_memory_of_a_gpu_stay_in_place_and_need_no_room_elsewhere() -> None:

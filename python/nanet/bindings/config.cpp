@@ -152,6 +152,21 @@ link::UcxConfig ucx_config(const nb::dict& dict) {
   return config;
 }
 
+// "02:00:00:00:00:01", checked already.
+std::uint64_t mac_address(const std::string& text) {
+  std::uint64_t mac = 0;
+  for (std::size_t at = 0; at < text.size(); at += 3) mac = mac << 8 | std::stoul(text.substr(at, 2), nullptr, 16);
+  return mac;
+}
+
+link::GatewareCard card_config(const nb::dict& dict) {
+  return {
+      .pci_address = get<std::string>(dict, "card"),
+      .mac = mac_address(get<std::string>(dict, "mac")),
+      .next_hop = has(dict, "next_hop") ? mac_address(get<std::string>(dict, "next_hop")) : 0,
+  };
+}
+
 link::PcapLinkConfig pcap_config(const nb::dict& dict) {
   using link::ReplayPace;
   link::PcapLinkConfig config;
@@ -204,6 +219,7 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
   if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
   if (has(dict, "dpdk")) config.dpdk = dpdk_config(get<nb::dict>(dict, "dpdk"));
   if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
+  if (has(dict, "gateware")) config.gateware.card = card_config(get<nb::dict>(dict, "gateware"));
   if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
   if (has(dict, "record")) {
     const auto record = get<nb::dict>(dict, "record");

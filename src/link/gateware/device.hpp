@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver needs of a NIC, whatever stands behind: registers, memory that the NIC may reach, and time that goes on.
 //
-// Thread rules: one thread.
+// Thread rules: one thread, if a device does not allow more.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "link/gateware/card_link.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"
@@ -15,41 +16,23 @@ constexpr std::uint32_t kOwnAddress = 0x0A00'0001;  // 10.0.0.1, where the wire 
 constexpr std::uint16_t kOwnPort = 6200;
 constexpr MacAddress kOwnMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
 constexpr std::uint64_t kOwnMacValue = 0x02'00'00'00'00'01, kPeerMacValue = 0x02'00'00'00'00'02;
-constexpr std::uint32_t kMatchEntries = 16, kDestinations = 16;
 constexpr std::uint16_t kUnknownPeer = kMatchEntries - 1;  // the last entry fits every sender
 constexpr std::size_t kFramesAhead = 64;                   // on their way into the NIC
 constexpr std::size_t kRoomBytes = 1 << 18;
 constexpr std::uint64_t kQuietCycles = 2000;  // longer than a packet's way, time-out included
 constexpr std::uint64_t kSendCycles = 100'000;
 
-// Of registers/nic.rdl's rx_count, as nic_core.sv numbers them.
-constexpr unsigned kForeign[] = {6, 7, 13, 14, 17};
-constexpr unsigned kMalformed[] = {1, 2, 4, 5, 8, 9, 10, 11, 12, 15, 16, 18, 19};
-constexpr unsigned kTooLong[] = {3, 23};
-constexpr unsigned kDropped[] = {21, 22, 24};
-
 }  // namespace
 
 GatewareLink::GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& config)
     : config_(config), wire_(std::move(wire)), room_(std::max(kRoomBytes, wire_->min_room_bytes())), arrived_(kFramesAhead) {
-  if (config_.destinations.size() > kDestinations) {
-    throw SetupError("link " + config_.name + " cannot send to " + std::to_string(config_.destinations.size()) + " destinations",
-                     "the NIC has a table of 16", "use several links");
-  }
   const nanet::gateware::HostTiming timing{
       .write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config_.seed};
   const Endpoint own = local();
-  nic_ = std::make_unique<Nic>(timing,
-                               NicConfig{.mac = kOwnMacValue, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}});
-  if (config_.packet_bytes_max == 0 || config_.packet_bytes_max > nic_->driver.payload_bytes_max()) {
-    throw SetupError("link " + config_.name + " cannot receive packets of " + std::to_string(config_.packet_bytes_max) + " bytes",
-                     "the NIC takes 1 to " + std::to_string(nic_->driver.payload_bytes_max()), "lower packet_bytes_max");
-  }
+  nic_ = std::make_unique<Nic>(
+      timing, NicConfig{.mac = kOwnMacValue, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}}, config_);
   nic_->driver.set_match({.index = kUnknownPeer, .port = own.port, .source = kUnknownPeer});
-  for (std::uint32_t k = 0; k < config_.destinations.size(); ++k) {
-    const Endpoint& to = config_.destinations[k];
-    nic_->driver.set_destination({.index = k, .mac = kPeerMacValue, .address = to.address, .port = to.port, .from_port = own.port});
-  }
+  set_destinations(nic_->driver, config_, kPeerMacValue, own.port);
 }
 
 Endpoint GatewareLink::local() const {
@@ -61,7 +44,7 @@ Endpoint GatewareLink::local() const {
 }
 
 bool GatewareLink::is_busy() const {
-  return buffer_ != nullptr || nic_->model.wire_in().waiting() != 0 || nic_->model.cycle() < busy_until_ ||
+  return nic_->receiver.has_buffer() || nic_->model.wire_in().waiting() != 0 || nic_->model.cycle() < busy_until_ ||
          nic_->driver.under_way() != 0;
 }
 
@@ -102,45 +85,19 @@ void GatewareLink::take_from_wire(std::uint64_t now_ns) {
   }
 }
 
-// Packets of the buffer that the NIC handed over, as far as room and entries go.
-void GatewareLink::hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets) {
-  const std::span<const PacketRef> refs = nic_->driver.packets(*buffer_);
-  for (; next_packet_ < refs.size(); ++next_packet_) {
-    const std::span<const std::byte> payload = nic_->driver.payload(*buffer_, refs[next_packet_]);
-    if (batch.packet_count == packets.size() || room.size() - batch.bytes_used < payload.size()) return;
-    std::copy(payload.begin(), payload.end(), room.begin() + batch.bytes_used);
-    RxPacket& packet = packets[batch.packet_count++];
-    packet = {.offset = batch.bytes_used, .bytes = refs[next_packet_].bytes};
-    if (const std::uint16_t source = refs[next_packet_].source; source < peers_.size()) {
-      packet.peer_address = peers_[source].address;
-      packet.peer_port = peers_[source].port;
-    }
-    batch.bytes_used = static_cast<std::uint32_t>(
-        std::min<std::size_t>((batch.bytes_used + payload.size() + 7) & ~std::size_t{7}, room.size()));
-    ++own_.rx_packets;
-    own_.rx_bytes += payload.size();
-    own_.rx_copied_bytes += payload.size();
-  }
-  buffer_ = nullptr;
-  next_packet_ = 0;
-  nic_->driver.release();
-}
-
 RxBatch GatewareLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   RxBatch batch;
-  if (buffer_ == nullptr) buffer_ = nic_->driver.poll();
-  if (buffer_ == nullptr) take_from_wire(now_ns);  // so all that is under way fits into the buffers
-  ++own_.rx_calls;
-  constexpr std::uint32_t kStep = 32;  // cycles between two looks at the completion queue
+  NicReceiver& receiver = nic_->receiver;
+  if (!receiver.take_buffer()) take_from_wire(now_ns);  // so all that is under way fits into the buffers
+  constexpr std::uint32_t kStep = 32;                   // cycles between two looks at the completion queue
   for (std::uint32_t cycles = 0;; cycles += kStep) {
     if (nic_->model.wire_in().waiting() != 0) busy_until_ = nic_->model.cycle() + kQuietCycles;
-    if (buffer_ == nullptr) buffer_ = nic_->driver.poll();
-    if (buffer_ != nullptr) hand_on(batch, room, packets);
-    if (batch.packet_count != 0 || buffer_ != nullptr || !is_busy() || cycles >= config_.cycles_per_call) break;
+    if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, peers_);
+    if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kStep);
   }
-  if (batch.packet_count != 0) ++own_.rx_batches;
+  receiver.end_call(batch);
   give_to_wire(now_ns);
   return batch;
 }
@@ -181,8 +138,7 @@ void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns)
   while (given != packets.size() || nic_->driver.under_way() != 0 || frames_awaited_ > 0) {
     while (given != packets.size()) {
       const TxPacket& packet = packets[given];
-      const bool possible = packet.bytes != 0 && packet.bytes <= nic_->driver.payload_bytes_max() &&
-                            packet.destination < config_.destinations.size();
+      const bool possible = can_send(nic_->driver, config_, packet);
       if (possible && !nic_->driver.send({packet.data, packet.bytes}, packet.destination, 0)) break;  // the ring is full
       if (!possible) ++own_.tx_dropped;
       ++given;
@@ -213,13 +169,7 @@ LinkStats GatewareLink::stats() const {
   const std::lock_guard lock(mutex_);
   const LinkStats wire = wire_->stats();
   LinkStats stats = own_;
-  const auto add = [&](std::uint64_t& to, std::span<const unsigned> counters) {
-    for (const unsigned counter : counters) to += nic_->driver.rx_count(counter);
-  };
-  add(stats.rx_foreign, kForeign);
-  add(stats.rx_malformed, kMalformed);
-  add(stats.rx_truncated, kTooLong);
-  add(stats.rx_kernel_dropped, kDropped);
+  nic_->receiver.add_stats(stats);
   stats.rx_kernel_dropped += wire.rx_kernel_dropped;
   stats.rx_errors += wire.rx_errors;
   stats.tx_packets = wire.tx_packets;
@@ -232,20 +182,9 @@ LinkStats GatewareLink::stats() const {
 std::optional<NicTimes> GatewareLink::nic_times() const {
   const std::lock_guard lock(mutex_);
   const bool busy = is_busy();
-  const auto taken = nic_->driver.take_stage_stats();
+  NicTimes times = nic_->receiver.times("RTL, simulated");
   // Reading takes longer than a packet is on its way: one may have begun it meanwhile.
   if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;
-  NicTimes times{.clock = "RTL, simulated", .cycle_ns = nanet::gateware::kNsPerCycle, .stages = {}};
-  for (unsigned k = 0; k < kStageCount; ++k) {
-    StageStats& stage = stages_[k];
-    stage.add(taken[k]);
-    NicStageTimes& of = times.stages.emplace_back(
-        NicStageTimes{kStages[k].name, kStages[k].sample, stage.count, stage.min, stage.max, stage.sum, {}});
-    for (unsigned bin = 0; bin < StageStats::bin_count; ++bin) {
-      const std::uint64_t to = bin + 1 < StageStats::bin_count ? StageStats::bin_floor(bin + 1) - 1 : NicTimesBin::no_end;
-      if (stage.bins[bin] != 0) of.bins.push_back({StageStats::bin_floor(bin), to, stage.bins[bin]});
-    }
-  }
   return times;
 }
 
@@ -269,6 +208,7 @@ namespace {
 
 std::unique_ptr<Link> open(const void* config) {
   const GatewareConfig& own = *static_cast<const GatewareConfig*>(config);
+  if (own.card) return open_card(own);
   UdpConfig udp;
   udp.name = own.name;
   udp.listen = own.listen;

@@ -2,7 +2,6 @@
 // Wraps a link that stands in for the wire: its packets go through the simulated NIC. See nanet/link/gateware.hpp.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "link/gateware/link_parts.hpp"
 #include "link/gateware/nic_driver.hpp"
 #include "nanet/link/gateware.hpp"
 #include "nanet/link/udp_frame.hpp"
@@ -23,7 +23,7 @@ class GatewareLink final : public Link {
   // wire: its destinations are those of the configuration. Throws SetupError.
   GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& config);
 
-  std::size_t min_room_bytes() const override { return (config_.packet_bytes_max + std::size_t{7}) & ~std::size_t{7}; }
+  std::size_t min_room_bytes() const override { return room_bytes(config_); }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
@@ -38,22 +38,18 @@ class GatewareLink final : public Link {
   std::uint64_t stray_count() const;  // accesses of the NIC to memory that was not registered for it
 
  private:
-  // A sender. The NIC knows one by its address, so of one that uses several ports the port is not known.
-  struct Peer {
-    std::uint32_t address;
-    std::uint16_t port;
-  };
   struct Nic {
     nanet::gateware::Model model;
     SimDevice device{model};
     NicDriver driver;
-    Nic(const nanet::gateware::HostTiming& timing, const NicConfig& config) : model(timing), driver(device, config) {}
+    NicReceiver receiver;
+    Nic(const nanet::gateware::HostTiming& timing, const NicConfig& nic, const GatewareConfig& link)
+        : model(timing), driver(device, nic), receiver(driver, link) {}
   };
 
   void take_from_wire(std::uint64_t now_ns);
   void push_frame(const UdpFlow& flow, std::span<const std::byte> payload);
   void learn(std::uint32_t address, std::uint16_t port);
-  void hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets);
   void give_to_wire(std::uint64_t now_ns);
   bool is_busy() const;  // something is, or may be, under way in the NIC
 
@@ -61,12 +57,9 @@ class GatewareLink final : public Link {
   std::unique_ptr<Link> wire_;
   mutable std::mutex mutex_;  // over all that follows: receive, send, stats and nic_times let the NIC's time go on
   std::unique_ptr<Nic> nic_;
-  std::vector<Peer> peers_;
-  mutable std::uint64_t busy_until_ = 0;                // cycle
-  mutable std::array<StageStats, kStageCount> stages_;  // that were taken from the NIC
-  const Completion* buffer_ = nullptr;                  // being handed on
-  std::uint32_t next_packet_ = 0;                       // of it
-  std::vector<std::byte> room_;                         // for what comes from the wire
+  std::vector<Peer> peers_;  // the NIC knows one by its address, so of one that uses several ports the port is not known
+  mutable std::uint64_t busy_until_ = 0;  // cycle
+  std::vector<std::byte> room_;           // for what comes from the wire
   std::vector<RxPacket> arrived_;
   std::vector<std::byte> frame_;
   std::int64_t frames_awaited_ = 0;  // that the NIC has sent and the wire has not seen

@@ -66,29 +66,50 @@ std::uint64_t NicDriver::Region::address() const { return field(number, kOffsetB
 NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device), config_(config) {
   for (const ClopConfig& clop : config.clops) clops_.push_back({.config = clop});
   check_geometry();
+  end_earlier();
   device_.write(reg::mac, config_.mac);
   device_.write(reg::address, config_.address);
-  set_up_completions();
-  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) set_up_clop(clop);
-  set_up_ring();
+  try {
+    set_up_completions();
+    for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) set_up_clop(clop);
+    set_up_ring();
+  } catch (...) {
+    take_down();
+    throw;
+  }
 }
 
-NicDriver::~NicDriver() {
-  device_.write(reg::interrupt_control, 0);
-  for (std::uint32_t clop = 0; clop < clops_.size(); ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
-  device_.write(reg::tx_control, 0);
-  for (int k = 0; k < kWaitPolls && (device_.read(reg::tx_state) & kBusy) != 0; ++k) device_.poll();
-  for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
-  for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) {
-    remove(*region);
-    std::free(region->memory.data());
-  }
+NicDriver::~NicDriver() { take_down(); }
+
+// Of what is not set up yet nothing happens.
+void NicDriver::take_down() {
+  stop();
+  for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) remove(*region);
   for (const Clop& clop : clops_) {
     remove(clop.buffers);
     remove(clop.index);
-    std::free(clop.index.memory.data());
-    if (clop.config.gpu_memory.empty()) std::free(clop.buffers.memory.data());
   }
+}
+
+// Disables all, and waits until nothing is under way.
+void NicDriver::stop() {
+  const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
+  device_.write(reg::interrupt_control, 0);
+  for (std::uint32_t clop = 0; clop < clops; ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
+  device_.write(reg::tx_control, 0);
+  for (int k = 0; k < kWaitPolls && (device_.read(reg::tx_state) & kBusy) != 0; ++k) device_.poll();
+  for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
+}
+
+// A program that was killed leaves CLOPs, ring and match table as they were; what is set now would be taken for more of that.
+void NicDriver::end_earlier() {
+  const std::uint64_t geometry = device_.read(reg::geometry);
+  for (std::uint64_t entry = 0; entry < (geometry >> 8 & 0xFF); ++entry) device_.write(reg::match, entry);
+  bool goes_on = (device_.read(reg::tx_control) & kEnable) != 0;
+  for (std::uint32_t clop = 0; clop < (geometry & 0xFF); ++clop) {
+    goes_on = goes_on || (device_.read(reg::clop_control + clop * reg::clop_stride) & kEnable) != 0;
+  }
+  if (goes_on) stop();
 }
 
 void NicDriver::check_geometry() {
@@ -129,11 +150,10 @@ void NicDriver::check(const ClopConfig& config) const {
 void NicDriver::add(Region& region, std::size_t bytes, unsigned page_shift, Access access) {
   const std::size_t page_bytes = std::size_t{1} << page_shift;
   const std::size_t size = (bytes + page_bytes - 1) & ~(page_bytes - 1);
-  std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(page_bytes, size), &std::free);
+  Memory& memory = memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(page_bytes, size)), &std::free);
   if (memory == nullptr) throw std::bad_alloc();
   std::memset(memory.get(), 0, size);
-  add_memory(region, {static_cast<std::byte*>(memory.get()), size}, page_shift, access);
-  memory.release();
+  add_memory(region, {memory.get(), size}, page_shift, access);
 }
 
 void NicDriver::add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access) {

@@ -2,12 +2,14 @@
 // The driver of the NIC in gateware/: CLOPs, one TX ring, all in memory that it registers with the device. It does what docs/design/gateware-nic.md asks
 // of a driver, and knows nothing of what stands behind the device.
 //
-// Thread rules: one thread.
+// Thread rules: one thread receives (poll to wait, set_interrupt, flush), the same or another one sends (send to under_way); counts: any thread,
+// and stage statistics one at a time. All that only if the device may be used by several threads. The rest is set-up.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -91,7 +93,8 @@ inline constexpr std::array<Stage, kStageCount> kStages{{{"parsed", "packet"},
 
 class NicDriver {
  public:
-  // Finds the NIC, registers memory, enables CLOPs and ring. Throws SetupError when it is another NIC or has not enough of something.
+  // Finds the NIC, ends what an earlier program may have left enabled in it, registers memory, enables CLOPs and ring. Throws SetupError when it is
+  // another NIC or has not enough of something.
   NicDriver(Device& device, const NicConfig& config);
   ~NicDriver();  // disables all, waits until nothing is under way, takes the memory back
   NicDriver(const NicDriver&) = delete;
@@ -122,8 +125,8 @@ class NicDriver {
   std::array<StageStats, kStageCount> take_stage_stats();
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
-  std::uint64_t rx_count(unsigned counter) { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
-  std::uint64_t tx_count(unsigned counter) { return device_.read(0x900 + 8 * counter); }
+  std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
+  std::uint64_t tx_count(unsigned counter) const { return device_.read(0x900 + 8 * counter); }
 
  private:
   // Registered memory: its number as a region of the NIC, and what is in it.
@@ -141,6 +144,9 @@ class NicDriver {
 
   void check_geometry();
   void check(const ClopConfig& config) const;
+  void end_earlier();
+  void stop();
+  void take_down();
   void add(Region& region, std::size_t bytes, unsigned page_shift, Access access);
   void add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access);
   void remove(const Region& region);
@@ -150,8 +156,11 @@ class NicDriver {
   std::size_t place(const Completion& completion, const PacketRef& packet) const;  // in the CLOP's buffers
   std::uint64_t stage_word(unsigned stage, unsigned word, std::uint64_t is_bin);
 
+  using Memory = std::unique_ptr<std::byte, void (*)(void*)>;
+
   Device& device_;
   NicConfig config_;
+  std::vector<Memory> memory_;               // of the regions, but that of a GPU
   std::uint32_t regions_ = 0, entries_ = 0;  // in use
   std::uint32_t payload_bytes_max_ = 0, slot_bytes_ = 0;
   std::vector<Clop> clops_;

@@ -8,7 +8,7 @@
 // Contract
 //   * Opening gives the card the right to write before any memory is registered: what an earlier process left under way in it meets no memory.
 //   * The card is not reset: the driver sets what it uses. When this object goes, the kernel takes the right and the memory away.
-// Thread rules: those of Device.
+// Thread rules: read, write and poll: any thread. wait: one. The rest is set-up.
 #pragma once
 
 #include <sys/types.h>

@@ -160,8 +160,23 @@ TEST_F(LinkTest, CountsWhatNoNicWouldTake) {
   for (int call = 0; call < 100 && found == 0; ++call) found = link.receive(room, packets, 0).packet_count;
   EXPECT_EQ(found, 1u);
   EXPECT_EQ(packets[0].bytes, 10);
+  EXPECT_EQ(packets[0].flags, 0);
   EXPECT_EQ(link.stats().rx_malformed, 1u);
   EXPECT_EQ(link.stats().rx_truncated, 1u);
+}
+
+TEST_F(LinkTest, CutsWhatIsLongerThanItsRoom) {
+  GatewareLink link = make();
+  wire->incoming.push_back({.payload = Bytes(4000, std::byte{3})});
+  Bytes room(link.min_room_bytes());
+  std::vector<RxPacket> packets(4);
+  std::uint32_t found = 0;
+  for (int call = 0; call < 100 && found == 0; ++call) found = link.receive(room, packets, 0).packet_count;
+  ASSERT_EQ(found, 1u);
+  EXPECT_EQ(packets[0].bytes, 1472);
+  EXPECT_EQ(packets[0].flags, RxPacket::truncated);
+  EXPECT_EQ(link.stats().rx_truncated, 1u);
+  EXPECT_EQ(link.stats().rx_packets, 1u);
 }
 
 TEST_F(LinkTest, SendsByWayOfTheNic) {

@@ -5,13 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <functional>
-#include <set>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "fake_kernel.hpp"
 #include "link/gateware/nic_driver.hpp"
 #include "link/gateware/vfio_device.hpp"
 #include "nanet/setup_error.hpp"
@@ -19,105 +18,14 @@
 namespace nanet::link::gateware {
 namespace {
 
-constexpr int kContainer = 10, kGroup = 11, kCard = 12, kEvent = 13;
-constexpr std::uint64_t kBarOffset = 0x10000, kConfigOffset = 0x70000;
-const std::string kAddress = "0000:3b:00.0";
+using test::FakeKernel;
+using test::kCard;
+using test::kContainer;
+using test::kEvent;
+using test::kGroup;
+using test::kPciAddress;
 
-// A host with one card, in which anything may be missing.
-struct FakeKernel final : Kernel {
-  std::set<std::string> paths{"/sys/bus/pci/devices/" + kAddress};
-  std::map<std::string, std::string> links{{"/sys/bus/pci/devices/" + kAddress + "/driver", "vfio-pci"},
-                                           {"/sys/bus/pci/devices/" + kAddress + "/iommu_group", "27"}};
-  std::map<std::string, int> files{{"/dev/vfio/vfio", kContainer}, {"/dev/vfio/27", kGroup}};
-  int open_error = ENOENT, map_error = 0;
-  std::uint32_t group_flags = VFIO_GROUP_FLAGS_VIABLE, bar_flags = VFIO_REGION_INFO_FLAG_MMAP;
-  std::uint64_t bar_bytes = 65536;
-  bool has_type1 = true, gives_card = true, gives_messages = true;
-  std::uint64_t messages = 0;
-  alignas(8) std::array<std::byte, 65536> bar{};
-  std::uint16_t command = 0;
-  std::vector<std::string> steps;
-  std::vector<int> closed;
-  std::vector<vfio_iommu_type1_dma_map> maps;
-  std::vector<vfio_iommu_type1_dma_unmap> unmaps;
-  int unmapped_registers = 0;
-
-  bool exists(const std::string& path) override { return paths.contains(path); }
-  std::optional<std::string> link_name(const std::string& path) override {
-    return links.contains(path) ? std::optional(links[path]) : std::nullopt;
-  }
-  int open(const std::string& path) override {
-    errno = open_error;
-    return files.contains(path) ? files[path] : -1;
-  }
-  void close(int file) override { closed.push_back(file); }
-
-  int ioctl(int file, unsigned long request, void* argument) override {
-    switch (request) {
-      case VFIO_GET_API_VERSION: return VFIO_API_VERSION;
-      case VFIO_CHECK_EXTENSION: return has_type1 ? 1 : 0;
-      case VFIO_GROUP_GET_STATUS: static_cast<vfio_group_status*>(argument)->flags = group_flags; return 0;
-      case VFIO_GROUP_SET_CONTAINER: return file == kGroup && *static_cast<int*>(argument) == kContainer ? 0 : -1;
-      case VFIO_SET_IOMMU: return file == kContainer ? 0 : -1;
-      case VFIO_GROUP_GET_DEVICE_FD: return gives_card && static_cast<const char*>(argument) == kAddress ? kCard : -1;
-      case VFIO_DEVICE_GET_REGION_INFO: return region(*static_cast<vfio_region_info*>(argument));
-      case VFIO_IOMMU_MAP_DMA: return map_dma(*static_cast<vfio_iommu_type1_dma_map*>(argument));
-      case VFIO_IOMMU_UNMAP_DMA: unmaps.push_back(*static_cast<vfio_iommu_type1_dma_unmap*>(argument)); return 0;
-      case VFIO_DEVICE_SET_IRQS: return gives_messages && is_message_event(argument) ? 0 : -1;
-      default: errno = ENOTTY; return -1;
-    }
-  }
-
-  static bool is_message_event(const void* argument) {
-    vfio_irq_set request;
-    std::int32_t event;
-    std::memcpy(&request, argument, sizeof(request));
-    std::memcpy(&event, static_cast<const std::byte*>(argument) + sizeof(request), sizeof(event));
-    return request.argsz == sizeof(request) + sizeof(event) && request.index == VFIO_PCI_MSI_IRQ_INDEX && request.count == 1 &&
-           request.flags == (VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER) && event == kEvent;
-  }
-
-  int region(vfio_region_info& info) {
-    const bool is_bar = info.index == VFIO_PCI_BAR0_REGION_INDEX;
-    info.flags = is_bar ? bar_flags : 0;
-    info.size = is_bar ? bar_bytes : 4096;
-    info.offset = is_bar ? kBarOffset : kConfigOffset;
-    return 0;
-  }
-
-  int map_dma(const vfio_iommu_type1_dma_map& map) {
-    steps.push_back("memory");
-    errno = map_error;
-    if (map_error != 0) return -1;
-    maps.push_back(map);
-    return 0;
-  }
-
-  ssize_t read_at(int, std::span<std::byte> to, std::uint64_t offset) override {
-    EXPECT_EQ(offset, kConfigOffset + 4);
-    std::memcpy(to.data(), &command, to.size());
-    return static_cast<ssize_t>(to.size());
-  }
-  ssize_t write_at(int, std::span<const std::byte> from, std::uint64_t offset) override {
-    EXPECT_EQ(offset, kConfigOffset + 4);
-    std::memcpy(&command, from.data(), from.size());
-    steps.push_back("command");
-    return static_cast<ssize_t>(from.size());
-  }
-  void* map(int file, std::size_t bytes, std::uint64_t offset) override {
-    EXPECT_EQ(file, kCard);
-    EXPECT_EQ(offset, kBarOffset);
-    return bytes <= bar.size() ? bar.data() : nullptr;
-  }
-  void unmap(void*, std::size_t) override { ++unmapped_registers; }
-  int make_event() override { return kEvent; }
-  bool wait(int event, std::uint64_t) override {
-    EXPECT_EQ(event, kEvent);
-    return std::exchange(messages, 0) != 0;
-  }
-};
-
-std::string refusal(FakeKernel& kernel, const std::string& address = kAddress) {
+std::string refusal(FakeKernel& kernel, const std::string& address = kPciAddress) {
   try {
     VfioDevice device(address, kernel);
   } catch (const SetupError& error) {
@@ -131,7 +39,7 @@ TEST(VfioDevice, SaysWhatIsMissing) {
     const char* said;
     std::function<void(FakeKernel&)> take_away;
   };
-  const std::string card = "/sys/bus/pci/devices/" + kAddress;
+  const std::string card = "/sys/bus/pci/devices/" + kPciAddress;
   const Case cases[] = {
       {"there is no PCI device 0000:3b:00.0 (", [](FakeKernel& k) { k.paths.clear(); }},
       {"(its driver is xdma) run driverctl", [&](FakeKernel& k) { k.links[card + "/driver"] = "xdma"; }},
@@ -175,7 +83,7 @@ TEST(VfioDevice, RegistersAndMemory) {
   FakeKernel kernel;
   kernel.command = 0x0400;
   {
-    VfioDevice device(kAddress, kernel);
+    VfioDevice device(kPciAddress, kernel);
     EXPECT_EQ(kernel.command, 0x0406) << "memory space and bus master, the rest as it was";
     device.write(0x428, 0x1122'3344'5566'7788);
     EXPECT_EQ(device.read(0x428), 0x1122'3344'5566'7788u);
@@ -234,7 +142,7 @@ TEST(VfioDevice, WaitsWithTheSystemsKernel) {
 
 TEST(VfioDevice, AnotherCardIsRefusedByTheDriver) {
   FakeKernel kernel;
-  VfioDevice device(kAddress, kernel);
+  VfioDevice device(kPciAddress, kernel);
   device.write(0, 0x1234);
   try {
     NicDriver driver(device, {});
