@@ -94,6 +94,7 @@ module clop_writer #(
     output logic drop_bad        // marked bad with its last word
 );
   localparam int FOOTER_BYTES = 32;
+  localparam int ROOM_BITS = BYTES_BITS + 1;
   localparam logic [15:0] STATUS_FULL = 16'h1, STATUS_TIMEOUT = 16'h2, STATUS_FLUSH = 16'h4, STATUS_GAP = 16'h8, STATUS_ERROR = 16'h20;
   localparam logic [7:0] KIND_BUFFER_FILLED = 8'd1;
 
@@ -120,61 +121,86 @@ module clop_writer #(
   typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FILL, FOOTER, INDEX, COMPLETE, SKIP} state_t;
 
   state_t state;
-  clop_t clops[CLOPS];
-  clop_t at;  // the CLOP that is worked on
+  clop_t at;  // the CLOP that is worked on, or was last
+  clop_t stored[CLOPS];  // each as it was when it was last worked on
+  clop_t clops[CLOPS];  // each as it is
   logic [CLOP_BITS-1:0] clop;
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
   logic [1:0] step;  // word of a footer or completion
   logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
 
+  for (genvar c = 0; c < CLOPS; c++) begin : g_clop
+    assign clops[c] = clop == CLOP_BITS'(c) ? at : stored[c];
+  end
+
   // --- what wants to be handed over though no packet came ---
-  logic [CLOPS-1:0] flushing, timed_out;
-  logic [CLOP_BITS-1:0] next_clop;
-  logic [15:0] next_why;
-  logic [$clog2(PATIENCE_CYCLES+1)-1:0] waited;
-  logic still_wanted;
+  logic [CLOPS-1:0] holds, flushing, timed_out;
+  logic [CLOPS-1:0][63:0] age_ns;
+  logic chosen, chosen_flushing;  // of those, a cycle later: one
+  logic [CLOP_BITS-1:0] chosen_clop;
+  logic [$clog2(PATIENCE_CYCLES)-1:0] waited;
+  logic impatient;
   wire wanted = |(flushing | timed_out);
-  wire impatient = int'(waited) == PATIENCE_CYCLES;
+  wire takes_chosen = chosen && (impatient || !s_axis_tvalid);
+  // In IDLE, the CLOP to work on. What was chosen may have been handed over since; before it holds packets again, it is chosen no longer.
+  wire [CLOP_BITS-1:0] next_clop = takes_chosen ? chosen_clop : s_axis_tvalid ? s_meta_clop : clop;
+  clop_t next;
+  assign next = cfg_enable[next_clop] ? clops[next_clop] : '0;
 
   always_ff @(posedge clk) begin
     for (int c = 0; c < CLOPS; c++) begin
       clop_holds[c] <= clops[c].packets != '0;
-      timed_out[c] <= cfg_enable[c] && cfg_timeout_ns[c] != '0 && clops[c].packets != '0 &&
-                      now_ns - clops[c].first_ns >= 64'(cfg_timeout_ns[c]) && clops[c].handed_over[31:0] - cfg_consumed[c] < 32'd2;
+      age_ns[c] <= now_ns - clops[c].first_ns;
+      holds[c] <= cfg_enable[c] && clops[c].packets != '0 && clops[c].handed_over[31:0] - cfg_consumed[c] < 32'd2;
+      timed_out[c] <= holds[c] && cfg_timeout_ns[c] != '0 && age_ns[c] >= 64'(cfg_timeout_ns[c]);
       flushing[c] <= cfg_enable[c] && clops[c].packets != '0 && (cfg_flush[c] || flushing[c]);
       clop_handed_over[c] <= clops[c].handed_over[31:0];
     end
-    if (state == COMPLETE || !wanted) waited <= '0;
-    else if (!impatient) waited <= waited + 1'b1;
+    chosen <= wanted;
+    for (int c = CLOPS - 1; c >= 0; c--) begin
+      if (flushing[c] || timed_out[c]) begin
+        chosen_clop <= CLOP_BITS'(c);
+        chosen_flushing <= flushing[c];
+      end
+    end
+    waited <= waited + 1'b1;
+    if (int'(waited) == PATIENCE_CYCLES - 1) impatient <= 1'b1;
+    if (state == COMPLETE || !wanted) begin
+      waited <= '0;
+      impatient <= 1'b0;
+    end
     if (rst) begin
       flushing <= '0;
+      holds <= '0;
       timed_out <= '0;
       waited <= '0;
+      impatient <= 1'b0;
+      chosen <= 1'b0;
     end
   end
-  always_comb begin
-    next_clop = '0;
-    for (int c = CLOPS - 1; c >= 0; c--) if (flushing[c] || timed_out[c]) next_clop = CLOP_BITS'(c);
-    // What is flagged may have been handed over in this very cycle.
-    still_wanted = wanted && cfg_enable[next_clop] && clops[next_clop].packets != '0;
-    next_why = flushing[next_clop] ? STATUS_FLUSH : STATUS_TIMEOUT;
-  end
 
-  // --- what becomes of the packet ---
-  wire [31:0] packet_room = 32'(s_meta_bytes + BYTES_BITS'(15)) & ~32'd15;  // from one packet to the next
-  wire [31:0] room = packet_room + (cfg_footer[clop] ? 32'(FOOTER_BYTES) : 32'd0);
-  wire no_buffer = at.handed_over[31:0] - cfg_consumed[clop] == 32'(cfg_buffer_count[clop]);
-  wire too_long = room > cfg_buffer_bytes[clop];
-  wire no_room = at.packets != '0 && (at.used + room > cfg_buffer_bytes[clop] || at.packets == cfg_index_capacity[clop]);
-  wire [31:0] used_after = at.used + room;
-  wire is_full = used_after + 32'(cfg_room_bytes[clop]) > cfg_buffer_bytes[clop] || at.packets + 16'd1 == cfg_index_capacity[clop];
+  // --- what becomes of the packet: its sums are made in IDLE, where its meta stands already, and judged in DECIDE ---
+  logic [31:0] buffer_bytes;  // settings of its CLOP
+  logic [15:0] index_capacity;
+  logic with_footer;
+  logic [ROOM_BITS-1:0] room;  // from this packet to the next
+  logic [ROOM_BITS-1:0] footer_from;  // from the packet's first byte
+  logic [31:0] left;  // of the buffer
+  logic [CLOPS-1:0] none_left, one_left;  // of the buffers, before a hand-over
+  wire no_buffer = for_packet ? one_left[clop] : none_left[clop];
+  wire [ROOM_BITS-1:0] packet_room = (ROOM_BITS'(s_meta_bytes) + ROOM_BITS'(15)) & ~ROOM_BITS'(15);
+  wire too_long = 32'(room) > buffer_bytes;
+  wire no_room = at.packets != '0 && (32'(room) > left || at.packets == index_capacity);
   wire same_stride = at.packets == '0 || (at.stride == 16'(s_meta_bytes) && s_meta_bytes[3:0] == '0);
 
   // --- the words that go out ---
   logic [15:0] ref_source;
   logic [BYTES_BITS-1:0] ref_bytes;
-  logic [31:0] footer_at;
+  // A write goes to base + offset: bases are the sums that a packet, or a completion, knows beforehand.
+  logic [ADDRESS_BITS-1:0] buffer_base, index_base, completion_base;
+  logic [31:0] footer_offset;
+  logic [ADDRESS_BITS-1:0] base, offset;
   wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
   wire [127:0] completion[4];
   wire [15:0] status = why | (at.lost != '0 ? STATUS_GAP : 16'h0) | (at.refused ? STATUS_ERROR : 16'h0);
@@ -185,7 +211,8 @@ module clop_writer #(
 
   always_comb begin
     m_valid = 1'b0;
-    m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used);
+    base = buffer_base;
+    offset = ADDRESS_BITS'(at.used);
     m_bytes = $bits(m_bytes)'(s_meta_bytes);
     m_data = s_axis_tdata;
     m_last = words_left == '0;
@@ -198,21 +225,23 @@ module clop_writer #(
       end
       FOOTER: begin
         m_valid = 1'b1;
-        m_address = cfg_buffers[clop] + at.buffer_at + ADDRESS_BITS'(at.used) + ADDRESS_BITS'(footer_at);
+        offset = ADDRESS_BITS'(footer_offset);
         m_bytes = $bits(m_bytes)'(FOOTER_BYTES);
         m_data = step[0] ? {end_cycle, begin_cycle} : {parsed_cycle, start_cycle};
         m_last = step[0];
       end
       INDEX: begin
         m_valid = 1'b1;
-        m_address = cfg_index[clop] + at.index_at + ADDRESS_BITS'({at.packets, 3'b0});
+        base = index_base;
+        offset = ADDRESS_BITS'({at.packets, 3'b0});
         m_bytes = $bits(m_bytes)'(8);
         m_data = {2{packet_ref}};
         m_last = 1'b1;
       end
       COMPLETE: begin
         m_valid = 1'b1;
-        m_address = cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
+        base = completion_base;
+        offset = '0;
         m_bytes = $bits(m_bytes)'(64);
         m_data = completion[step];
         m_last = step == 2'd3;
@@ -220,14 +249,15 @@ module clop_writer #(
       default: ;
     endcase
   end
+  assign m_address = base + offset;
   assign m_clop = clop;
   assign m_is_completion = state == COMPLETE;
-  assign idle = state == IDLE && !wanted;
+  assign idle = state == IDLE && !wanted && !chosen;
   assign s_axis_tready = (state == PAYLOAD && m_ready) || state == SKIP;
 
   wire out = m_valid && m_ready;
   wire takes = s_axis_tvalid && s_axis_tready;
-  logic full_after, with_footer, stride_kept;
+  logic full_after, stride_kept;
   logic [31:0] used_next;
   logic [7:0] event_count;
   logic [63:0] arrival_ns;
@@ -239,41 +269,52 @@ module clop_writer #(
     drop_too_long <= 1'b0;
     drop_no_buffer <= 1'b0;
     drop_bad <= 1'b0;
+    for (int c = 0; c < CLOPS; c++) begin
+      none_left[c] <= clops[c].handed_over[31:0] - cfg_consumed[c] == 32'(cfg_buffer_count[c]);
+      one_left[c] <= clops[c].handed_over[31:0] - cfg_consumed[c] + 32'd1 == 32'(cfg_buffer_count[c]);
+    end
+    completion_base <= cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
 
     unique case (state)
       IDLE: begin
         for_packet <= 1'b0;
         step <= '0;
-        if (still_wanted && (impatient || !s_axis_tvalid)) begin
-          clop <= next_clop;
-          at <= clops[next_clop];
-          why <= next_why;
-          state <= COMPLETE;
-        end else if (s_axis_tvalid) begin
-          clop <= s_meta_clop;
-          at <= clops[s_meta_clop];
-          state <= DECIDE;
-        end
+        buffer_bytes <= cfg_buffer_bytes[next_clop];
+        index_capacity <= cfg_index_capacity[next_clop];
+        with_footer <= cfg_footer[next_clop];
+        footer_from <= packet_room;
+        room <= packet_room + (cfg_footer[next_clop] ? ROOM_BITS'(FOOTER_BYTES) : '0);
+        left <= cfg_buffer_bytes[next_clop] - next.used;
+        stored[clop] <= at;
         for (int c = 0; c < CLOPS; c++) begin
           if (!cfg_enable[c]) begin
-            clops[c] <= '0;
+            stored[c] <= '0;
             clop_fault[c] <= 1'b0;
           end
+        end
+        clop <= next_clop;
+        at <= next;
+        if (takes_chosen) begin
+          why <= chosen_flushing ? STATUS_FLUSH : STATUS_TIMEOUT;
+          if (next.packets != '0) state <= COMPLETE;
+        end else if (s_axis_tvalid) begin
+          state <= DECIDE;
         end
       end
 
       DECIDE: begin
+        for_packet <= 1'b0;
         begin_cycle <= now_cycles;
         ref_source <= s_meta_source;
         ref_bytes <= s_meta_bytes;
         words_left <= (BYTES_BITS - 4)'((s_meta_bytes - 1'b1) >> 4);
         start_cycle <= s_meta_start_cycle;
         parsed_cycle <= s_meta_parsed_cycle;
-        footer_at <= packet_room;
-        full_after <= is_full;
-        with_footer <= cfg_footer[clop];
-        stride_kept <= same_stride && !cfg_footer[clop];
-        used_next <= used_after;
+        buffer_base <= cfg_buffers[clop] + at.buffer_at;
+        index_base <= cfg_index[clop] + at.index_at;
+        footer_offset <= at.used + 32'(footer_from);
+        stride_kept <= same_stride && !with_footer;
+        used_next <= at.used + 32'(room);
         event_count <= s_meta_event_count;
         arrival_ns <= s_meta_arrival_ns;
         if (!cfg_enable[clop] || clop_fault[clop]) begin
@@ -281,11 +322,11 @@ module clop_writer #(
           state <= SKIP;
         end else if (too_long) begin
           drop_too_long <= 1'b1;
-          clops[clop].refused <= 1'b1;
+          at.refused <= 1'b1;
           state <= SKIP;
         end else if (no_buffer) begin
           drop_no_buffer <= 1'b1;
-          clops[clop].lost <= at.lost + 32'd1;
+          at.lost <= at.lost + 32'd1;
           state <= SKIP;
         end else if (no_room) begin
           why <= STATUS_FULL;
@@ -297,12 +338,13 @@ module clop_writer #(
       end
 
       PAYLOAD: begin
+        full_after <= used_next + 32'(cfg_room_bytes[clop]) > buffer_bytes || at.packets + 16'd1 == index_capacity;
         if (takes) words_left <= words_left - 1'b1;
         if (takes && s_axis_tlast) begin
           end_cycle <= now_cycles;
           if (s_axis_tuser) begin
             drop_bad <= 1'b1;
-            clops[clop].refused <= 1'b1;
+            at.refused <= 1'b1;
             state <= words_left == '0 ? IDLE : FILL;
           end else begin
             state <= with_footer ? FOOTER : INDEX;
@@ -334,7 +376,6 @@ module clop_writer #(
           after.first_ns = at.packets == '0 ? arrival_ns : at.first_ns;
           after.last_ns = arrival_ns;
           at <= after;
-          clops[clop] <= after;
           count_stored <= 1'b1;
           step <= '0;
           why <= STATUS_FULL;
@@ -352,15 +393,14 @@ module clop_writer #(
             after = '0;
             after.handed_over = at.handed_over + 64'd1;
             after.buffer = wraps ? '0 : at.buffer + 17'd1;
-            after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(cfg_buffer_bytes[clop]);
-            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({cfg_index_capacity[clop], 3'b0});
+            after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(buffer_bytes);
+            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({index_capacity, 3'b0});
             at <= after;
-            clops[clop] <= after;
+            left <= buffer_bytes;
             completions_written <= completions_written + 32'd1;
             completion_cycle <= now_cycles;
             count_handed_over <= 1'b1;
             state <= for_packet ? DECIDE : IDLE;
-            for_packet <= 1'b0;
           end
         end
       end
@@ -372,7 +412,9 @@ module clop_writer #(
     if (done_fault) clop_fault[done_clop] <= 1'b1;
     if (rst) begin
       state <= IDLE;
-      for (int c = 0; c < CLOPS; c++) clops[c] <= '0;
+      for (int c = 0; c < CLOPS; c++) stored[c] <= '0;
+      at <= '0;
+      clop <= '0;
       clop_fault <= '0;
       completions_written <= '0;
       count_stored <= 1'b0;
@@ -389,6 +431,16 @@ module clop_writer #(
     if (!rst) begin
       if (state == PAYLOAD) a_free : assert (clops[clop].handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
       if (state == PAYLOAD) a_inside : assert (used_next <= cfg_buffer_bytes[clop]);
+      if (state != IDLE) a_settings : assert (buffer_bytes == cfg_buffer_bytes[clop] && index_capacity == cfg_index_capacity[clop] && with_footer == cfg_footer[clop]);
+      if (state == DECIDE && !no_buffer) a_buffer : assert (at.handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+      if (state == DECIDE) a_left : assert (left == cfg_buffer_bytes[clop] - at.used);
+      if (state == PAYLOAD || state == FILL || state == FOOTER) a_buffer_base : assert (buffer_base == cfg_buffers[clop] + at.buffer_at);
+      if (for_packet) a_for_packet : assert (state == COMPLETE || state == DECIDE || state == IDLE);
+      if (state == DECIDE || (state == COMPLETE && for_packet))
+        a_room : assert (footer_from <= ROOM_BITS'(1 << BYTES_BITS) && room == footer_from + (with_footer ? ROOM_BITS'(FOOTER_BYTES) : '0));
+      if (state == FOOTER || (state == PAYLOAD && with_footer)) a_footer : assert (footer_offset + 32'(FOOTER_BYTES) == used_next);
+      if (state == PAYLOAD || state == FOOTER || state == INDEX) a_index_base : assert (index_base == cfg_index[clop] + at.index_at);
+      if (state == COMPLETE) a_completion_base : assert (completion_base == cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0}));
       if (state == INDEX) a_index : assert (at.packets < cfg_index_capacity[clop]);
       if (state == COMPLETE) a_not_empty : assert (at.packets != '0);
     end
@@ -396,7 +448,7 @@ module clop_writer #(
 `endif
 
 `ifdef FORMAL
-  // For induction: what a CLOP's state says of its buffers, and that the one worked on is a copy of it. While all are enabled.
+  // For induction: what a CLOP's state says of its buffers, while all are enabled.
   // The consumer may return, in any cycle, whatever it holds.
   wire working = state == PAYLOAD || state == FILL || state == FOOTER || state == INDEX;
   logic [CLOPS-1:0][31:0] returned;
@@ -416,12 +468,6 @@ module clop_writer #(
         assert (clops[c].used <= cfg_buffer_bytes[c]);
         assert (clops[c].packets <= cfg_index_capacity[c]);
         assert (clops[c].buffer < cfg_buffer_count[c]);
-      end
-      if (state != IDLE && state != SKIP) begin
-        assert (at.handed_over == clops[clop].handed_over);
-        assert (at.packets == clops[clop].packets);
-        assert (at.used == clops[clop].used);
-        assert (at.buffer == clops[clop].buffer);
       end
       if (working) begin
         assert (at.packets < cfg_index_capacity[clop]);
