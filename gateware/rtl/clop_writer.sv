@@ -13,7 +13,7 @@
 // Contract
 //   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is under way. With m_ready a packet occupies this module for
 //     4 cycles and one for each of its words, hand-over included 8.
-//   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES.
+//   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES; one CLOP's after the other's.
 //   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next; one that
 //     ended early is filled with zeros to the length that was announced to the bus.
 //   * The completion queue has room for all buffers of all CLOPs: that is the driver's duty.
@@ -166,7 +166,7 @@ module clop_writer #(
     end
     waited <= waited + 1'b1;
     if (int'(waited) == PATIENCE_CYCLES - 1) impatient <= 1'b1;
-    if (state == COMPLETE || !wanted) begin
+    if (!wanted || (state == IDLE && takes_chosen)) begin
       waited <= '0;
       impatient <= 1'b0;
     end
@@ -174,8 +174,6 @@ module clop_writer #(
       flushing <= '0;
       holds <= '0;
       timed_out <= '0;
-      waited <= '0;
-      impatient <= 1'b0;
       chosen <= 1'b0;
     end
   end

@@ -24,6 +24,7 @@ from nic_driver import (
 
 COUNTERS = ["count_stored", "drop_overflow", "drop_disabled", "drop_too_long", "drop_no_buffer", "drop_bad", "other_fault"]
 LATENCY_CYCLES = 22  # LATENCY_CYCLES of the module
+PATIENCE_CYCLES = 256  # PATIENCE_CYCLES of clop_writer
 
 
 class NicBench(Bench):
@@ -99,6 +100,10 @@ async def every_packet_in_its_place_or_counted(dut: Any) -> None:
         left = iter((packet.data, packet.source) for packet in good)
         assert all(packet in left for packet in came), "in order, as they were sent"
         completions = bench.seen[clop]
+        arrivals_ns = {packet.data: packet.arrival_ns for packet in good if len(packet.data) > 8}  # shorter ones may be alike
+        for completion in completions:
+            for packet, told_ns in ((completion.packets[0], completion.first_ns), (completion.packets[-1], completion.last_ns)):
+                assert told_ns == arrivals_ns.get(packet[0], told_ns)
         # What is dropped behind the last packet is in no completion.
         assert sum(c.lost for c in completions) <= counts["drop_no_buffer"]
         assert all((c.lost > 0) == bool(c.status & GAP) for c in completions)
@@ -141,6 +146,30 @@ async def a_time_out_comes_by_itself_unless_the_consumer_is_behind(dut: Any) -> 
 
 
 @cocotb.test
+async def a_time_out_waits_for_a_gap_but_not_for_long(dut: Any) -> None:
+    """Packets of another CLOP come without one."""
+    age_cycles = 400
+    bench = NicBench(dut, [ClopSettings(timeout_ns=7 * age_cycles), ClopSettings()])
+    await bench.begin()
+    for _ in range(2):
+        lone = bench.source.send(bench.random_packet(100))
+        for _ in range(600):  # of two cycles each, faster than they can be taken: one waits at any time
+            bench.source.send(bench.random_packet(16, clop=1))
+        before = len(bench.seen[0])
+        while len(bench.seen[0]) == before:
+            await bench.wait(1)
+            bench.collect()
+            assert bench.cycle < lone.first_cycle + 3000 or not lone.first_cycle
+        took = bench.cycle - lone.first_cycle
+        assert age_cycles + PATIENCE_CYCLES <= took <= age_cycles + PATIENCE_CYCLES + 60
+        completion = bench.seen[0][-1]
+        assert (completion.status, completion.first_ns) == (TIMEOUT, lone.arrival_ns)
+        await bench.source.drain()
+        await bench.wait(3000)
+    assert sum(bench.counts.values()) == 2 * 601, bench.counts
+
+
+@cocotb.test
 async def no_free_buffer_drops_and_counts(dut: Any) -> None:
     bench = NicBench(dut, [ClopSettings(buffer_count=2, buffer_bytes=4096, room_bytes=2048)])
     await bench.begin()
@@ -177,6 +206,9 @@ async def bad_and_too_long_packets_leave_no_trace_but_a_count(dut: Any) -> None:
     assert completion.packets == [(good.data, good.source)]
     assert completion.status == FLUSH | ERROR
     assert completion.lost == 0
+    longest = bench.source.send(bench.random_packet(4096))
+    await bench.settle()
+    assert bench.seen[0][-1].packets == [(longest.data, longest.source)]
 
 
 @cocotb.test
