@@ -85,6 +85,11 @@ module pcie_us_cq_cc #(
   wire begins_write = take && !at_head && writes && !discontinue;
   assign m_axil_bready = 1'b1;
 
+  // A write may be refused here in the cycle in which the registers refuse the one before. That is then told a cycle later; before there can be
+  // another of these, a write is taken, in a cycle in which none is refused here.
+  wire refused_here = (takes_write && !is_register) || (take && !at_head && writes && discontinue);
+  wire refused_there = m_axil_bvalid && m_axil_bresp != 2'b00;
+  logic owes_refused;
   always_ff @(posedge clk) begin
     if (take) begin
       in_packet <= !s_axis_cq_tlast;
@@ -107,13 +112,15 @@ module pcie_us_cq_cc #(
       m_axil_wstrb <= strobes;
       write_busy <= 1'b1;
     end
-    count_refused <= (takes_write && !is_register) || (take && !at_head && writes && discontinue) || (m_axil_bvalid && m_axil_bresp != 2'b00);
+    count_refused <= refused_here || refused_there || owes_refused;
+    owes_refused <= refused_here ? refused_there || owes_refused : refused_there && owes_refused;
     if (rst) begin
       in_packet <= 1'b0;
       m_axil_awvalid <= 1'b0;
       m_axil_wvalid <= 1'b0;
       write_busy <= 1'b0;
       count_refused <= 1'b0;
+      owes_refused <= 1'b0;
     end
   end
 

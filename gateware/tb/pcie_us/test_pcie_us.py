@@ -367,6 +367,19 @@ async def what_is_no_register_is_refused(dut: Any) -> None:
 
 
 @cocotb.test
+async def two_writes_that_are_refused_at_once_are_counted_twice(dut: Any) -> None:
+    """The first by the registers, the second, so many cycles later, by the adapter."""
+    bench = await started(dut)
+    for gap in range(20):
+        await bench.write(NO_REGISTER, 1)
+        await bench.wait(gap)
+        await bench.rc.mem_write(bench.bar + 0x1000, bytes(8))
+        assert await bench.ask(TlpType.MEM_READ, bench.bar, 8) == CplStatus.SC  # behind both
+        await bench.wait(4)
+        bench.expect_counts(count_refused=2 * (gap + 1))
+
+
+@cocotb.test
 async def a_write_that_the_block_could_not_read_is_refused(dut: Any) -> None:
     bench = await started(dut)
     bench.discontinue(bench.device.cq_source, 41, lambda frame: frame.data[0] & 0xFFF == 0x28)
