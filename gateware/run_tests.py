@@ -99,6 +99,8 @@ def main(arguments: list[str]) -> int:
     try:
         use_tools_of_this_python()
         check_generated()
+        if not options.short:
+            start_tools()
         chosen = benches(declared, [bench_of[module] for module in options.modules], short=options.short)
         counts = run_checks(list(checks(options, chosen, seed)), options.jobs)
     except CheckFailed as problem:
@@ -114,7 +116,6 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
     for module in modules:
         yield Check(lint, (module,))
     if not options.short:
-        start_tools()
         for module in sorted(set(PLACED_MHZ) & set(modules)):
             yield Check(place, (module,))
         yield Check(prove, (options.modules,))

@@ -124,6 +124,7 @@ module clop_writer #(
   clop_t at;  // the CLOP that is worked on, or was last
   clop_t stored[CLOPS];  // each as it was when it was last worked on
   clop_t clops[CLOPS];  // each as it is
+  logic [CLOPS-1:0][31:0] not_returned;  // buffers that its consumer has
   logic [CLOP_BITS-1:0] clop;
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
@@ -132,10 +133,11 @@ module clop_writer #(
 
   for (genvar c = 0; c < CLOPS; c++) begin : g_clop
     assign clops[c] = clop == CLOP_BITS'(c) ? at : stored[c];
+    assign not_returned[c] = clops[c].handed_over[31:0] - cfg_consumed[c];
   end
 
   // --- what wants to be handed over though no packet came ---
-  logic [CLOPS-1:0] holds, flushing, timed_out;
+  logic [CLOPS-1:0] may_time_out, flushing, timed_out;
   logic [CLOPS-1:0][63:0] age_ns;
   logic chosen, chosen_flushing;  // of those, a cycle later: one
   logic [CLOP_BITS-1:0] chosen_clop;
@@ -152,8 +154,8 @@ module clop_writer #(
     for (int c = 0; c < CLOPS; c++) begin
       clop_holds[c] <= clops[c].packets != '0;
       age_ns[c] <= now_ns - clops[c].first_ns;
-      holds[c] <= cfg_enable[c] && clops[c].packets != '0 && clops[c].handed_over[31:0] - cfg_consumed[c] < 32'd2;
-      timed_out[c] <= holds[c] && cfg_timeout_ns[c] != '0 && age_ns[c] >= 64'(cfg_timeout_ns[c]);
+      may_time_out[c] <= cfg_enable[c] && clops[c].packets != '0 && not_returned[c] < 32'd2;
+      timed_out[c] <= may_time_out[c] && cfg_timeout_ns[c] != '0 && age_ns[c] >= 64'(cfg_timeout_ns[c]);
       flushing[c] <= cfg_enable[c] && clops[c].packets != '0 && (cfg_flush[c] || flushing[c]);
       clop_handed_over[c] <= clops[c].handed_over[31:0];
     end
@@ -172,7 +174,7 @@ module clop_writer #(
     end
     if (rst) begin
       flushing <= '0;
-      holds <= '0;
+      may_time_out <= '0;
       timed_out <= '0;
       chosen <= 1'b0;
     end
@@ -268,8 +270,8 @@ module clop_writer #(
     drop_no_buffer <= 1'b0;
     drop_bad <= 1'b0;
     for (int c = 0; c < CLOPS; c++) begin
-      none_left[c] <= clops[c].handed_over[31:0] - cfg_consumed[c] == 32'(cfg_buffer_count[c]);
-      one_left[c] <= clops[c].handed_over[31:0] - cfg_consumed[c] + 32'd1 == 32'(cfg_buffer_count[c]);
+      none_left[c] <= not_returned[c] == 32'(cfg_buffer_count[c]);
+      one_left[c] <= not_returned[c] + 32'd1 == 32'(cfg_buffer_count[c]);
     end
     completion_base <= cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
 
@@ -427,10 +429,10 @@ module clop_writer #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk) begin
     if (!rst) begin
-      if (state == PAYLOAD) a_free : assert (clops[clop].handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+      if (state == PAYLOAD) a_free : assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
       if (state == PAYLOAD) a_inside : assert (used_next <= cfg_buffer_bytes[clop]);
       if (state != IDLE) a_settings : assert (buffer_bytes == cfg_buffer_bytes[clop] && index_capacity == cfg_index_capacity[clop] && with_footer == cfg_footer[clop]);
-      if (state == DECIDE && !no_buffer) a_buffer : assert (at.handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+      if (state == DECIDE && !no_buffer) a_buffer : assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
       if (state == DECIDE) a_left : assert (left == cfg_buffer_bytes[clop] - at.used);
       if (state == PAYLOAD || state == FILL || state == FOOTER) a_buffer_base : assert (buffer_base == cfg_buffers[clop] + at.buffer_at);
       if (for_packet) a_for_packet : assert (state == COMPLETE || state == DECIDE || state == IDLE);
@@ -460,8 +462,8 @@ module clop_writer #(
     end
     if (!rst) begin
       for (int c = 0; c < CLOPS; c++) begin
-        assert (clops[c].handed_over[31:0] - cfg_consumed[c] <= 32'(cfg_buffer_count[c]));
-        assert (clops[c].packets == '0 || clops[c].handed_over[31:0] - cfg_consumed[c] < 32'(cfg_buffer_count[c]));
+        assert (not_returned[c] <= 32'(cfg_buffer_count[c]));
+        assert (clops[c].packets == '0 || not_returned[c] < 32'(cfg_buffer_count[c]));
         assert (clops[c].packets != '0 || clops[c].used == '0);
         assert (clops[c].used <= cfg_buffer_bytes[c]);
         assert (clops[c].packets <= cfg_index_capacity[c]);
@@ -469,7 +471,7 @@ module clop_writer #(
       end
       if (working) begin
         assert (at.packets < cfg_index_capacity[clop]);
-        assert (clops[clop].handed_over[31:0] - cfg_consumed[clop] < 32'(cfg_buffer_count[clop]));
+        assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
         assert (used_next <= cfg_buffer_bytes[clop]);
       end
     end

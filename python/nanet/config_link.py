@@ -18,6 +18,15 @@ FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragmen
 XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
 GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
 SOCKET_KEYS = ("gro", "socket_buffer_bytes")
+WITHOUT_SENDER_ADDRESSES = {  # why, what to do instead, and why there is nothing to poll
+    "ucx": (
+        "a ring does not say by which address it is filled", "remove senders; who may send knows ucx.token_file",
+        "no socket and no NIC is polled",
+    ),
+    "card": (
+        "a card says which entry of its match table a packet fits, not who sent it", "remove senders", "there is no socket with a card",
+    ),
+}  # fmt: skip
 
 
 def check_network(text: str) -> str:
@@ -437,29 +446,21 @@ class LinkConfig(Model):
         return self
 
     @model_validator(mode="after")
-    def _ucx(self) -> LinkConfig:
-        if self.scheme != "ucx":
+    def _without_sender_addresses(self) -> LinkConfig:
+        way = "card" if self.gateware is not None else self.scheme
+        if way not in WITHOUT_SENDER_ADDRESSES:
             return self
+        why, instead, not_polled = WITHOUT_SENDER_ADDRESSES[way]
         if self.senders:
-            raise problem(
-                f"link '{self.name}' has senders", "a ring does not say by which address it is filled",
-                "remove senders; who may send knows ucx.token_file",
-            )  # fmt: skip
+            raise problem(f"link '{self.name}' has senders", why, instead)
         if self.busy_poll_us:
-            raise problem(f"link '{self.name}' has busy_poll_us", "no socket and no NIC is polled", "remove busy_poll_us")
+            raise problem(f"link '{self.name}' has busy_poll_us", not_polled, "remove busy_poll_us")
         return self
 
     @model_validator(mode="after")
     def _card(self) -> LinkConfig:
         if self.gateware is None:
             return self
-        if self.senders:
-            raise problem(
-                f"link '{self.name}' has senders", "a card says which entry of its match table a packet fits, not who sent it",
-                "remove senders",
-            )  # fmt: skip
-        if self.busy_poll_us:
-            raise problem(f"link '{self.name}' has busy_poll_us", "there is no socket with a card", "remove busy_poll_us")
         if self.endpoint.startswith("gateware://0.0.0.0:"):
             raise problem(
                 f"link '{self.name}' has no address of its own", "a card answers to one, and the kernel gives it none",
