@@ -5,7 +5,7 @@
     make_performance_gpu.py [--check] [FOLDER]    FOLDER: docs
 
 Files: gpu-h200-round_trip.csv, -driver_path.csv, -loop.csv, -finders.csv, -merge.csv, -trace.csv; a part whose file is not there is said to be not measured.
-`--check` says whether the page is current and changes nothing. Needs the nanet package: .venv/bin/python.
+gpu-h100-round_trip.csv and -loop.csv, if they are there, are set beside them. `--check` says whether the page is current and changes nothing. Needs the nanet package: .venv/bin/python.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def make_page(folder: Path) -> str | None:
     page += loop_section(rows["loop"])
     page += finder_section(rows["finders"])
     page += merge_section(rows["merge"], rows["round_trip"])
-    return page + trace_section(rows["trace"])
+    page += trace_section(rows["trace"])
+    return page + other_section(
+        {part: gpu.read(path) for part in ("round_trip", "loop") if (path := folder / f"gpu-h100-{part}.csv").exists()}, rows
+    )
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -265,6 +268,32 @@ def trace_section(rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
     ]  # fmt: skip
     return text + table(["runtime", "", "calls", "a buffer", "buffers"], lines)
+
+
+def other_section(measured: Mapping[str, gpu.Measured], rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Another GPU with the same programs, in short, beside the page's; nothing where none was measured."""
+    if not measured:
+        return ""
+    name = next(iter(measured.values())).facts["gpu"]
+    text = f"\n## Another GPU: {name}\n\nThe same programs, in short, in another machine; in brackets what stands above.\n\n"
+    above = {(row["way"], row["events"]): row for row in rows["round_trip"]}
+    lines = [
+        [
+            f"{row['way']}, {row['events']} events",
+            *(beside(row, above.get((row["way"], row["events"])), key) for key in ("p50_us", "p999_us")),
+        ]
+        for row in (measured["round_trip"].rows if "round_trip" in measured else ())
+    ]
+    for row in measured["loop"].rows if "loop" in measured else ():
+        same = ("runtime", "in_flight", "rate_events_per_s", "packets")
+        alike = next((one for one in rows["loop"] if all(one[key] == row[key] for key in same)), None)
+        what = f"whole loop, {row['runtime']}, {mega(row['rate_events_per_s'])} Mevent/s, {row['packets']} packets a buffer, {row['lost']} lost"
+        lines.append([what, *(beside(row, alike, key) for key in ("p50_us", "p999_us"))])
+    return text + table(["", "p50 [us]", "p99.9 [us]"], lines)
+
+
+def beside(row: Mapping[str, Any], other: Mapping[str, Any] | None, key: str) -> str:
+    return us(row[key]) + (f" ({us(other[key])})" if other else "")
 
 
 if __name__ == "__main__":

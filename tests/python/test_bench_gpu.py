@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -364,3 +365,11 @@ def test_page_of_performance(files: dict[str, Path], tmp_path: Path) -> None:
         "| graph | all of CUDA | 8000 | 8 | 1000 |",
     ):
         assert line in page
+    assert "Another GPU" not in page
+    for part in ("round_trip", "loop"):
+        shutil.copy(folder / f"gpu-h200-{part}.csv", folder / f"gpu-h100-{part}.csv")
+    assert make_page(folder).returncode == 0
+    page = (folder / "performance-gpu.md").read_text()
+    assert "## Another GPU: NVIDIA Made Up" in page
+    assert "| persistent, 1024 events | 8.50 (8.50) | " in page
+    assert "| whole loop, persistent, 10.0 Mevent/s, 8 packets a buffer, 0 lost | 28.00 (28.00) | 84.00 (84.00) |" in page
