@@ -130,3 +130,19 @@ async def underrun_marks_the_frame_and_spares_the_next(dut: Any) -> None:
         assert cut.error is not None, "no error on the wire"
         check(payload, whole, destination)
     bench.expect_counts(count_good=rounds, drop_underrun=rounds)
+
+
+@cocotb.test
+async def a_payload_taken_back_marks_the_frame_and_spares_the_next(dut: Any) -> None:
+    rng = random_numbers()
+    bench, destination = await started(dut, rng)
+    rounds = 10 if SHORT else 60
+    for _ in range(rounds):
+        taken_back, payload = rng.randbytes(rng.randint(30, 200)), rng.randbytes(rng.randint(1, 100))
+        bench.announcer.announce(0, len(taken_back))
+        bench.source.send(Packet(taken_back, user=1))
+        bench.send(payload)
+        cut, whole = await bench.frames(2)
+        assert cut.error is not None, "no error on the wire"
+        check(payload, whole, destination)
+    bench.expect_counts(count_good=rounds, drop_aborted=rounds)
