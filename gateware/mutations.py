@@ -125,12 +125,12 @@ def mutants(text: str) -> list[Mutant]:
 
 
 def visible(text: str) -> str:
-    """The same length, with spaces for what is not the design: blocks of `ifdef FORMAL` and `ifndef SYNTHESIS`, and what must hold."""
+    """The same length, with spaces for what is not the design: blocks of `ifdef FORMAL` and `ifndef SYNTHESIS`, `wire unused`, and what must hold."""
 
     def spaces(match: re.Match[str]) -> str:
         return re.sub(r"\S", " ", match[0])
 
-    text = re.sub(r"`ifdef FORMAL.*?`endif|`ifndef SYNTHESIS.*?`endif", spaces, text, flags=re.DOTALL)
+    text = re.sub(r"`ifdef FORMAL.*?`endif|`ifndef SYNTHESIS.*?`endif|wire unused\w* = [^;]*;", spaces, text, flags=re.DOTALL)
     return re.sub(r"// --- what must hold ---.*(?=endmodule)", spaces, text, flags=re.DOTALL)
 
 

@@ -20,7 +20,7 @@ extern "C" {
 #define NIC_REGS__ID__VERSION_bm 0xffff000000000000
 #define NIC_REGS__ID__VERSION_bp 48
 #define NIC_REGS__ID__VERSION_bw 16
-#define NIC_REGS__ID__VERSION_reset 0x2
+#define NIC_REGS__ID__VERSION_reset 0x3
 
 // reg - nic_regs::geometry
 #define NIC_REGS__GEOMETRY__CLOPS_bm 0xff
@@ -72,6 +72,14 @@ extern "C" {
 #define NIC_REGS__CLOCK_SET__NS_bp 0
 #define NIC_REGS__CLOCK_SET__NS_bw 64
 #define NIC_REGS__CLOCK_SET__NS_reset 0x0
+
+// reg - nic_regs::line
+#define NIC_REGS__LINE__MBPS_bm 0xffffffff
+#define NIC_REGS__LINE__MBPS_bp 0
+#define NIC_REGS__LINE__MBPS_bw 32
+#define NIC_REGS__LINE__CYCLE_PS_bm 0xffff00000000
+#define NIC_REGS__LINE__CYCLE_PS_bp 32
+#define NIC_REGS__LINE__CYCLE_PS_bw 16
 
 // reg - nic_regs::match_sender
 #define NIC_REGS__MATCH_SENDER__SOURCE_ADDRESS_bm 0xffffffff
@@ -426,7 +434,7 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t station_mac;
     uint64_t station_address;
     uint64_t clock_set;
-    uint8_t RESERVED_38_3f[0x8];
+    uint64_t line;
     uint64_t match_sender;
     uint64_t match;
     uint64_t destination_address;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NIC without its registers: XGMII on one side, memory requests on the other, settings and counters as ports. nic.sv adds the registers.
+// The NIC without MAC and registers: frames on one side, memory requests on the other, settings and counters as ports. nic.sv adds the rest.
 //
-//   xgmii_rx -> rx_path_10g -> rx_engine -> memory writes       memory reads -> tx_engine -> tx_path_10g -> xgmii_tx
+//   frames in -> rx_path -> rx_engine -> memory writes       memory reads -> tx_engine -> tx_path -> frames out
 //
-// Latency: a payload's first word leaves the parser RX_PARSER_CYCLES after the word with its frame's start character came in, and
+// Latency: a payload's first word leaves the parser RX_PARSER_CYCLES after the word with its frame's start came into the MAC, and
 // is at mem_write RX_ENGINE_CYCLES later, if the bus is ready: always the same. docs/design/gateware-nic.md says what the words behind it take.
 module nic_core #(
     parameter int CLOPS = 4,
@@ -119,11 +119,21 @@ module nic_core #(
     output logic                    tx_fault,
     output logic                    tx_stuck,
 
-    // --- wire ---
-    input  logic [63:0] xgmii_rxd,
-    input  logic [ 7:0] xgmii_rxc,
-    output logic [63:0] xgmii_txd,
-    output logic [ 7:0] xgmii_txc,
+    // --- frames, without check sequence, from the MAC and to it; a pulse for each that it ends. below are the bits' names ---
+    input  logic [63:0] s_axis_tdata,
+    input  logic [ 7:0] s_axis_tkeep,
+    input  logic        s_axis_tvalid,
+    input  logic        s_axis_tlast,
+    input  logic        s_axis_tuser,
+    input  logic [63:0] s_meta_start_cycle,
+    input  logic [ 4:0] mac_drops,
+    output logic [63:0] m_axis_tdata,
+    output logic [ 7:0] m_axis_tkeep,
+    output logic        m_axis_tvalid,
+    input  logic        m_axis_tready,
+    output logic        m_axis_tlast,
+    output logic        m_axis_tuser,
+    input  logic [ 2:0] mac_ends,
 
     // --- memory: write requests as of dma_write, read requests as of dma_read ---
     output logic                                         mem_write_valid,
@@ -147,11 +157,12 @@ module nic_core #(
     input  logic                                         mem_answer_last,
     input  logic                                         mem_answer_error,
 
-    // --- a pulse for each frame or packet; RX_COUNTERS and TX_COUNTERS name the bits ---
+    // --- a pulse for each frame or packet; below are the bits' names ---
     output logic [25:0] rx_counts,
     output logic [ 9:0] tx_counts,
     output logic [ 9:0] reply_counts
 );
+  // Bits of mac_drops, from 0: preamble control oversize runt fcs; control: a control character, or gmii_rx_er. Of mac_ends: good aborted underrun.
   // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum + reply_counts up to busy; rx_parsed = rx_stored +
   // the drops behind.
   //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
@@ -173,13 +184,11 @@ module nic_core #(
   logic [7:0] reply_tkeep;
   logic reply_tvalid, reply_tready, reply_tlast;
 
-  rx_path_10g #(
-      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+  rx_path #(
       .MATCH_ENTRIES(MATCH_ENTRIES)
   ) i_rx_path (
       .clk,
       .rst,
-      .now_cycles,
       .local_mac(cfg_mac),
       .local_address(cfg_address),
       .table_write(match_write),
@@ -188,8 +197,12 @@ module nic_core #(
       .table_port(match_port),
       .table_source_address(match_source_address),
       .table_source_mask(match_source_mask),
-      .xgmii_rxd,
-      .xgmii_rxc,
+      .s_axis_tdata,
+      .s_axis_tkeep,
+      .s_axis_tvalid,
+      .s_axis_tlast,
+      .s_axis_tuser,
+      .s_meta_start_cycle,
       .m_axis_tdata(parsed_tdata),
       .m_axis_tkeep(),
       .m_axis_tvalid(parsed_tvalid),
@@ -206,11 +219,6 @@ module nic_core #(
       .m_reply_tready(reply_tready),
       .m_reply_tlast(reply_tlast),
       .count_good(path_counts[0]),
-      .drop_preamble(path_counts[1]),
-      .drop_control(path_counts[2]),
-      .drop_oversize(path_counts[3]),
-      .drop_runt(path_counts[4]),
-      .drop_fcs(path_counts[5]),
       .drop_mac_address(path_counts[6]),
       .drop_ethertype(path_counts[7]),
       .drop_short(path_counts[8]),
@@ -336,6 +344,7 @@ module nic_core #(
       .other_fault(tx_counts[9])
   );
   assign rx_counts[19:0] = path_counts;
+  assign path_counts[5:1] = mac_drops;
 
   stage_stats #(
       .STAGES(STAGES),
@@ -447,7 +456,7 @@ module nic_core #(
     if (rst) meta_taken <= 1'b0;
   end
 
-  tx_path_10g #(
+  tx_path #(
       .DESTINATIONS(DESTINATIONS),
       .PAYLOAD_BYTES_MAX(BYTES_MAX)
   ) i_tx_path (
@@ -477,12 +486,14 @@ module nic_core #(
       .s_reply_tvalid(reply_tvalid),
       .s_reply_tready(reply_tready),
       .s_reply_tlast(reply_tlast),
-      .xgmii_txd,
-      .xgmii_txc,
+      .m_axis_tdata,
+      .m_axis_tkeep,
+      .m_axis_tvalid,
+      .m_axis_tready,
+      .m_axis_tlast,
+      .m_axis_tuser,
       .count_reply(reply_counts[9]),
-      .count_good(tx_counts[5]),
-      .drop_aborted(tx_counts[6]),
-      .drop_destination(tx_counts[7]),
-      .drop_underrun(tx_counts[8])
+      .drop_destination(tx_counts[7])
   );
+  assign {tx_counts[8], tx_counts[6], tx_counts[5]} = mac_ends;
 endmodule

@@ -237,6 +237,7 @@ module nic_regs (
         logic station_mac;
         logic station_address;
         logic clock_set;
+        logic line;
         logic match_sender;
         logic match;
         logic destination_address;
@@ -305,6 +306,8 @@ module nic_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h28);
         decoded_reg_strb.clock_set = cpuif_req_masked & (cpuif_addr == 12'h30);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h30);
+        decoded_reg_strb.line = cpuif_req_masked & (cpuif_addr == 12'h38) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h38);
         decoded_reg_strb.match_sender = cpuif_req_masked & (cpuif_addr == 12'h40);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h40);
         decoded_reg_strb.match = cpuif_req_masked & (cpuif_addr == 12'h48);
@@ -2219,7 +2222,7 @@ module nic_regs (
         readback_data_var = '0;
         if(rd_mux_addr == 12'h0) begin
             readback_data_var[39:0] = 40'h54454e414e;
-            readback_data_var[63:48] = 16'h2;
+            readback_data_var[63:48] = 16'h3;
         end
         if(rd_mux_addr == 12'h8) begin
             readback_data_var[7:0] = hwif_in.geometry.clops.next;
@@ -2244,6 +2247,10 @@ module nic_regs (
         end
         if(rd_mux_addr == 12'h30) begin
             readback_data_var[63:0] = field_storage.clock_set.ns.value;
+        end
+        if(rd_mux_addr == 12'h38) begin
+            readback_data_var[31:0] = hwif_in.line.mbps.next;
+            readback_data_var[47:32] = hwif_in.line.cycle_ps.next;
         end
         if(rd_mux_addr == 12'h40) begin
             readback_data_var[31:0] = field_storage.match_sender.source_address.value;

@@ -68,6 +68,19 @@ package nic_regs_pkg;
 
     typedef struct {
         logic [31:0] next;
+    } nic_regs__line__mbps__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } nic_regs__line__cycle_ps__in_t;
+
+    typedef struct {
+        nic_regs__line__mbps__in_t mbps;
+        nic_regs__line__cycle_ps__in_t cycle_ps;
+    } nic_regs__line__in_t;
+
+    typedef struct {
+        logic [31:0] next;
     } nic_regs__completions_written__count__in_t;
 
     typedef struct {
@@ -194,6 +207,7 @@ package nic_regs_pkg;
         nic_regs__geometry__in_t geometry;
         nic_regs__clock__in_t clock;
         nic_regs__cycles__in_t cycles;
+        nic_regs__line__in_t line;
         nic_regs__completions_written__in_t completions_written;
         nic_regs__stage_data__in_t stage_data;
         nic_regs__stage_geometry__in_t stage_geometry;

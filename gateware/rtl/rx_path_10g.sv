@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From XGMII to UDP payloads: mac_10g_rx, eth_rx and udp_rx in a row, and replier beside udp_rx. Each counter of the four comes out; the books
-// of the whole: frames that began = count_good + answered_arp + answered_echo + every drop.
+// From XGMII to UDP payloads: mac_10g_rx and rx_path. Each counter of both comes out; the books of the whole: frames that began = count_good +
+// answered_arp + answered_echo + every drop.
 //
-// Contract: that of udp_rx for the payloads, of replier for the answers, of mac_10g_rx for the input. No word of a payload waits for anything but
-// the frame itself.
+// Contract: that of rx_path for payloads and answers, of mac_10g_rx for the input.
 module rx_path_10g #(
     parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
     parameter int MATCH_ENTRIES = 16,
@@ -73,13 +72,9 @@ module rx_path_10g #(
     output logic drop_echo_large,
     output logic drop_busy              // no room for an answer
 );
-  logic [63:0] mac_tdata, eth_tdata;
-  logic [7:0] mac_tkeep, eth_tkeep;
-  logic mac_tvalid, mac_tlast, mac_tuser, eth_tvalid, eth_tlast, eth_tuser;
-  logic [63:0] mac_start_cycle, eth_start_cycle;
-  logic [15:0] eth_ethertype;
-  logic [47:0] eth_source_mac;
-  logic eth_short, udp_short, for_replier;
+  logic [63:0] mac_tdata, mac_start_cycle;
+  logic [7:0] mac_tkeep;
+  logic mac_tvalid, mac_tlast, mac_tuser;
 
   mac_10g_rx #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
@@ -103,35 +98,13 @@ module rx_path_10g #(
       .drop_fcs
   );
 
-  eth_rx eth (
+  rx_path #(
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .ECHO_BYTES_MAX(ECHO_BYTES_MAX)
+  ) path (
       .clk,
       .rst,
       .local_mac,
-      .s_axis_tdata(mac_tdata),
-      .s_axis_tkeep(mac_tkeep),
-      .s_axis_tvalid(mac_tvalid),
-      .s_axis_tlast(mac_tlast),
-      .s_axis_tuser(mac_tuser),
-      .s_meta_start_cycle(mac_start_cycle),
-      .m_axis_tdata(eth_tdata),
-      .m_axis_tkeep(eth_tkeep),
-      .m_axis_tvalid(eth_tvalid),
-      .m_axis_tlast(eth_tlast),
-      .m_axis_tuser(eth_tuser),
-      .m_meta_source_mac(eth_source_mac),
-      .m_meta_ethertype(eth_ethertype),
-      .m_meta_start_cycle(eth_start_cycle),
-      .count_good(),
-      .drop_address(drop_mac_address),
-      .drop_short(eth_short)
-  );
-
-  udp_rx #(
-      .MATCH_ENTRIES(MATCH_ENTRIES),
-      .REPLIER(1'b1)
-  ) udp (
-      .clk,
-      .rst,
       .local_address,
       .table_write,
       .table_index,
@@ -139,13 +112,12 @@ module rx_path_10g #(
       .table_port,
       .table_source_address,
       .table_source_mask,
-      .s_axis_tdata(eth_tdata),
-      .s_axis_tkeep(eth_tkeep),
-      .s_axis_tvalid(eth_tvalid),
-      .s_axis_tlast(eth_tlast),
-      .s_axis_tuser(eth_tuser),
-      .s_meta_ethertype(eth_ethertype),
-      .s_meta_start_cycle(eth_start_cycle),
+      .s_axis_tdata(mac_tdata),
+      .s_axis_tkeep(mac_tkeep),
+      .s_axis_tvalid(mac_tvalid),
+      .s_axis_tlast(mac_tlast),
+      .s_axis_tuser(mac_tuser),
+      .s_meta_start_cycle(mac_start_cycle),
       .m_axis_tdata,
       .m_axis_tkeep,
       .m_axis_tvalid,
@@ -156,10 +128,15 @@ module rx_path_10g #(
       .m_meta_source_port,
       .m_meta_payload_bytes,
       .m_meta_start_cycle,
-      .for_replier,
+      .m_reply_tdata,
+      .m_reply_tkeep,
+      .m_reply_tvalid,
+      .m_reply_tready,
+      .m_reply_tlast,
       .count_good,
+      .drop_mac_address,
       .drop_ethertype,
-      .drop_short(udp_short),
+      .drop_short,
       .drop_version,
       .drop_options,
       .drop_header_checksum,
@@ -170,29 +147,7 @@ module rx_path_10g #(
       .drop_empty,
       .drop_no_match,
       .drop_truncated,
-      .drop_udp_checksum
-  );
-
-  replier #(
-      .ECHO_BYTES_MAX(ECHO_BYTES_MAX)
-  ) replies (
-      .clk,
-      .rst,
-      .local_mac,
-      .local_address,
-      .s_axis_tdata(eth_tdata),
-      .s_axis_tkeep(eth_tkeep),
-      .s_axis_tvalid(eth_tvalid),
-      .s_axis_tlast(eth_tlast),
-      .s_axis_tuser(eth_tuser),
-      .s_meta_source_mac(eth_source_mac),
-      .s_meta_ethertype(eth_ethertype),
-      .s_for_replier(for_replier),
-      .m_axis_tdata(m_reply_tdata),
-      .m_axis_tkeep(m_reply_tkeep),
-      .m_axis_tvalid(m_reply_tvalid),
-      .m_axis_tready(m_reply_tready),
-      .m_axis_tlast(m_reply_tlast),
+      .drop_udp_checksum,
       .answered_arp,
       .answered_echo,
       .drop_arp_malformed,
@@ -203,6 +158,4 @@ module rx_path_10g #(
       .drop_echo_large,
       .drop_busy
   );
-
-  assign drop_short = eth_short || udp_short;
 endmodule

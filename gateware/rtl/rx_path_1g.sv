@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From GMII to UDP payloads: mac_1g_rx, bytes_to_words, eth_rx and udp_rx in a row. Each counter of them comes out; the books of the whole:
-// frames that began = count_good + every drop.
+// From GMII to UDP payloads: mac_1g_rx, bytes_to_words and rx_path. Each counter of them comes out; the books of the whole: frames that began =
+// count_good + answered_arp + answered_echo + every drop.
 //
-// Contract: that of udp_rx for the output, of mac_1g_rx for the input. No word waits for anything but the frame itself; a word comes at
-// most every eighth cycle, but the last.
+// Contract: that of rx_path for payloads and answers, of mac_1g_rx for the input. A word comes at most every eighth cycle, but the last.
 module rx_path_1g #(
     parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
-    parameter int MATCH_ENTRIES = 16
+    parameter int MATCH_ENTRIES = 16,
+    parameter bit REPLIER = 1'b0,  // as of rx_path; without, it reaches 125 MHz on small FPGAs
+    parameter int ECHO_BYTES_MAX = 1472
 ) (
     input logic clk,  // that of GMII, 125 MHz
     input logic rst,
@@ -36,6 +37,13 @@ module rx_path_1g #(
     output logic [                     15:0] m_meta_payload_bytes,
     output logic [                     63:0] m_meta_start_cycle,
 
+    // Answers to ARP and echo requests: frames without check sequence.
+    output logic [63:0] m_reply_tdata,
+    output logic [ 7:0] m_reply_tkeep,
+    output logic        m_reply_tvalid,
+    input  logic        m_reply_tready,
+    output logic        m_reply_tlast,
+
     output logic count_good,
     output logic drop_preamble,
     output logic drop_error,            // gmii_rx_er
@@ -55,15 +63,21 @@ module rx_path_1g #(
     output logic drop_empty,
     output logic drop_no_match,
     output logic drop_truncated,
-    output logic drop_udp_checksum
+    output logic drop_udp_checksum,
+    output logic answered_arp,
+    output logic answered_echo,
+    output logic drop_arp_malformed,
+    output logic drop_arp_other,
+    output logic drop_icmp_length,
+    output logic drop_icmp_checksum,
+    output logic drop_icmp_other,
+    output logic drop_echo_large,
+    output logic drop_busy              // no room for an answer
 );
   logic [7:0] mac_tdata;
-  logic [63:0] word_tdata, eth_tdata;
-  logic [7:0] word_tkeep, eth_tkeep;
-  logic mac_tvalid, mac_tlast, mac_tuser, word_tvalid, word_tlast, word_tuser, eth_tvalid, eth_tlast, eth_tuser;
-  logic [63:0] mac_start_cycle, word_start_cycle, eth_start_cycle;
-  logic [15:0] eth_ethertype;
-  logic eth_short, udp_short;
+  logic mac_tvalid, mac_tlast, mac_tuser, word_tvalid, word_tlast, word_tuser;
+  logic [63:0] word_tdata, mac_start_cycle, word_start_cycle;
+  logic [7:0] word_tkeep;
 
   mac_1g_rx #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
@@ -105,34 +119,14 @@ module rx_path_1g #(
       .m_meta(word_start_cycle)
   );
 
-  eth_rx eth (
+  rx_path #(
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .REPLIER(REPLIER),
+      .ECHO_BYTES_MAX(ECHO_BYTES_MAX)
+  ) path (
       .clk,
       .rst,
       .local_mac,
-      .s_axis_tdata(word_tdata),
-      .s_axis_tkeep(word_tkeep),
-      .s_axis_tvalid(word_tvalid),
-      .s_axis_tlast(word_tlast),
-      .s_axis_tuser(word_tuser),
-      .s_meta_start_cycle(word_start_cycle),
-      .m_axis_tdata(eth_tdata),
-      .m_axis_tkeep(eth_tkeep),
-      .m_axis_tvalid(eth_tvalid),
-      .m_axis_tlast(eth_tlast),
-      .m_axis_tuser(eth_tuser),
-      .m_meta_source_mac(),
-      .m_meta_ethertype(eth_ethertype),
-      .m_meta_start_cycle(eth_start_cycle),
-      .count_good(),
-      .drop_address(drop_mac_address),
-      .drop_short(eth_short)
-  );
-
-  udp_rx #(
-      .MATCH_ENTRIES(MATCH_ENTRIES)
-  ) udp (
-      .clk,
-      .rst,
       .local_address,
       .table_write,
       .table_index,
@@ -140,13 +134,12 @@ module rx_path_1g #(
       .table_port,
       .table_source_address,
       .table_source_mask,
-      .s_axis_tdata(eth_tdata),
-      .s_axis_tkeep(eth_tkeep),
-      .s_axis_tvalid(eth_tvalid),
-      .s_axis_tlast(eth_tlast),
-      .s_axis_tuser(eth_tuser),
-      .s_meta_ethertype(eth_ethertype),
-      .s_meta_start_cycle(eth_start_cycle),
+      .s_axis_tdata(word_tdata),
+      .s_axis_tkeep(word_tkeep),
+      .s_axis_tvalid(word_tvalid),
+      .s_axis_tlast(word_tlast),
+      .s_axis_tuser(word_tuser),
+      .s_meta_start_cycle(word_start_cycle),
       .m_axis_tdata,
       .m_axis_tkeep,
       .m_axis_tvalid,
@@ -157,10 +150,15 @@ module rx_path_1g #(
       .m_meta_source_port,
       .m_meta_payload_bytes,
       .m_meta_start_cycle,
-      .for_replier(),
+      .m_reply_tdata,
+      .m_reply_tkeep,
+      .m_reply_tvalid,
+      .m_reply_tready,
+      .m_reply_tlast,
       .count_good,
+      .drop_mac_address,
       .drop_ethertype,
-      .drop_short(udp_short),
+      .drop_short,
       .drop_version,
       .drop_options,
       .drop_header_checksum,
@@ -171,8 +169,15 @@ module rx_path_1g #(
       .drop_empty,
       .drop_no_match,
       .drop_truncated,
-      .drop_udp_checksum
+      .drop_udp_checksum,
+      .answered_arp,
+      .answered_echo,
+      .drop_arp_malformed,
+      .drop_arp_other,
+      .drop_icmp_length,
+      .drop_icmp_checksum,
+      .drop_icmp_other,
+      .drop_echo_large,
+      .drop_busy
   );
-
-  assign drop_short = eth_short || udp_short;
 endmodule

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From UDP payloads to XGMII: udp_tx and mac_10g_tx in a row, and between them stream_mux, where answers of replier join, a frame of each in
-// turn. A payload or an answer has to come without a gap once it has begun.
+// From UDP payloads to XGMII: tx_path and mac_10g_tx. A payload or an answer has to come without a gap once it has begun.
 //
-// Contract: that of udp_tx for the input, of mac_10g_tx for the output. The books of the whole: payloads in + count_reply = count_good + every
+// Contract: that of tx_path for the input, of mac_10g_tx for the output. The books of the whole: payloads in + count_reply = count_good + every
 // drop; what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
 module tx_path_10g #(
     parameter int DESTINATIONS = 16,
@@ -52,14 +51,11 @@ module tx_path_10g #(
   logic [63:0] frame_tdata;
   logic [7:0] frame_tkeep;
   logic frame_tvalid, frame_tready, frame_tlast, frame_tuser;
-  logic [63:0] udp_tdata;
-  logic [7:0] udp_tkeep;
-  logic udp_tvalid, udp_tready, udp_tlast, udp_tuser;
 
-  udp_tx #(
+  tx_path #(
       .DESTINATIONS(DESTINATIONS),
       .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX)
-  ) udp (
+  ) path (
       .clk,
       .rst,
       .local_mac,
@@ -81,38 +77,20 @@ module tx_path_10g #(
       .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser,
-      .m_axis_tdata(udp_tdata),
-      .m_axis_tkeep(udp_tkeep),
-      .m_axis_tvalid(udp_tvalid),
-      .m_axis_tready(udp_tready),
-      .m_axis_tlast(udp_tlast),
-      .m_axis_tuser(udp_tuser),
-      .count_good(),
-      .drop_length(),
-      .drop_destination,
-      .drop_aborted()
-  );
-
-  stream_mux #(
-      .INPUTS(2)
-  ) turns (
-      .clk,
-      .rst,
-      .s_axis_tdata({s_reply_tdata, udp_tdata}),
-      .s_axis_tkeep({s_reply_tkeep, udp_tkeep}),
-      .s_axis_tvalid({s_reply_tvalid, udp_tvalid}),
-      .s_axis_tready({s_reply_tready, udp_tready}),
-      .s_axis_tlast({s_reply_tlast, udp_tlast}),
-      .s_axis_tuser({1'b0, udp_tuser}),
+      .s_reply_tdata,
+      .s_reply_tkeep,
+      .s_reply_tvalid,
+      .s_reply_tready,
+      .s_reply_tlast,
       .m_axis_tdata(frame_tdata),
       .m_axis_tkeep(frame_tkeep),
       .m_axis_tvalid(frame_tvalid),
       .m_axis_tready(frame_tready),
       .m_axis_tlast(frame_tlast),
-      .m_axis_tuser(frame_tuser)
+      .m_axis_tuser(frame_tuser),
+      .count_reply,
+      .drop_destination
   );
-
-  always_ff @(posedge clk) count_reply <= s_reply_tvalid && s_reply_tready && s_reply_tlast && !rst;
 
   mac_10g_tx mac (
       .clk,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From UDP payloads to GMII: udp_tx, words_to_bytes and mac_1g_tx in a row. A payload has to come a word every eight cycles once it has begun.
+// From UDP payloads to GMII: tx_path, words_to_bytes and mac_1g_tx. A payload or an answer has to come a word every eight cycles once it has
+// begun.
 //
-// Contract: that of udp_tx for the input, of mac_1g_tx for the output. The books of the whole: payloads in = count_good + every drop;
-// what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
+// Contract: that of tx_path for the input, of mac_1g_tx for the output. The books of the whole: payloads in + count_reply = count_good + every
+// drop; what a frame in mid-air missed is drop_underrun beside udp_tx's own verdict, so count_good is the MAC's.
 module tx_path_1g #(
     parameter int DESTINATIONS = 16,
-    parameter int PAYLOAD_BYTES_MAX = 8972
+    parameter int PAYLOAD_BYTES_MAX = 8972,
+    parameter bit REPLIER = 1'b0  // as of tx_path
 ) (
     input logic clk,  // that of GMII, 125 MHz
     input logic rst,
@@ -32,10 +34,18 @@ module tx_path_1g #(
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
 
+    // Frames without check sequence.
+    input  logic [63:0] s_reply_tdata,
+    input  logic [ 7:0] s_reply_tkeep,
+    input  logic        s_reply_tvalid,
+    output logic        s_reply_tready,
+    input  logic        s_reply_tlast,
+
     output logic [7:0] gmii_txd,
     output logic       gmii_tx_en,
     output logic       gmii_tx_er,
 
+    output logic count_reply,       // the MAC has an answer
     output logic count_good,
     output logic drop_aborted,      // taken back by the source, or not as long as announced
     output logic drop_destination,
@@ -47,10 +57,11 @@ module tx_path_1g #(
   logic [7:0] byte_tdata;
   logic byte_tvalid, byte_tready, byte_tlast, byte_tuser;
 
-  udp_tx #(
+  tx_path #(
       .DESTINATIONS(DESTINATIONS),
-      .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX)
-  ) udp (
+      .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX),
+      .REPLIER(REPLIER)
+  ) path (
       .clk,
       .rst,
       .local_mac,
@@ -72,16 +83,19 @@ module tx_path_1g #(
       .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser,
+      .s_reply_tdata,
+      .s_reply_tkeep,
+      .s_reply_tvalid,
+      .s_reply_tready,
+      .s_reply_tlast,
       .m_axis_tdata(frame_tdata),
       .m_axis_tkeep(frame_tkeep),
       .m_axis_tvalid(frame_tvalid),
       .m_axis_tready(frame_tready),
       .m_axis_tlast(frame_tlast),
       .m_axis_tuser(frame_tuser),
-      .count_good(),
-      .drop_length(),
-      .drop_destination,
-      .drop_aborted()
+      .count_reply,
+      .drop_destination
   );
 
   words_to_bytes narrow (

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NIC on PCIe: nic with the adapter pcie_us. XGMII on one side, the interfaces of the UltraScale+ PCIe block on the other, one clock.
+// The NIC on PCIe: nic with the adapter pcie_us. XGMII or GMII on one side, the interfaces of the UltraScale+ PCIe block on the other, one clock.
 //
 // Reads have at most 128 bytes, which every host allows; 32 of them under way, 4 KiB, bridge 3 us at 10 Gb/s.
-module nic_pcie (
+module nic_pcie #(
+    parameter int LINE_GBPS = 10  // as of nic
+) (
     input logic clk,
     input logic rst,
 
@@ -11,6 +13,12 @@ module nic_pcie (
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
     output logic [ 7:0] xgmii_txc,
+    input  logic [ 7:0] gmii_rxd,
+    input  logic        gmii_rx_dv,
+    input  logic        gmii_rx_er,
+    output logic [ 7:0] gmii_txd,
+    output logic        gmii_tx_en,
+    output logic        gmii_tx_er,
 
     // --- the PCIe block ---
     output logic [127:0] s_axis_rq_tdata,
@@ -78,6 +86,7 @@ module nic_pcie (
   always_ff @(posedge clk) told <= nic_irq && cfg_interrupt_msi_enable[0] && !rst;
 
   nic #(
+      .LINE_GBPS(LINE_GBPS),
       .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
       .READ_REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
       .READ_TAGS(READ_TAGS)
@@ -106,6 +115,12 @@ module nic_pcie (
       .xgmii_rxc,
       .xgmii_txd,
       .xgmii_txc,
+      .gmii_rxd,
+      .gmii_rx_dv,
+      .gmii_rx_er,
+      .gmii_txd,
+      .gmii_tx_en,
+      .gmii_tx_er,
       .mem_write_valid,
       .mem_write_ready,
       .mem_write_first,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nic_pcie as a card in a host: found by enumeration, set up through BAR0, frames in by XGMII and out of its TX ring, everything else in host memory."""
+"""nic_pcie as a card in a host: found by enumeration, set up through BAR0, frames in by XGMII or GMII and out of its TX ring, everything else in host memory."""
 
 import struct
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from ipaddress import IPv4Address
 from typing import Any
 
 import cocotb
-from cocotbext.eth import XgmiiFrame, XgmiiSink, XgmiiSource
-from common.bench import SHORT, random_numbers
-from common.frames import FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, mac_number, sent_frame, udp_frame, with_fcs
+from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
+from common.bench import PARAMETERS, SHORT, random_numbers
+from common.frames import FCS_BYTES, FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, sent_frame, udp_frame, with_fcs
 from common.pcie import PcieBench
+from common.requests import answer_to, arp_request, echo_request
 from common.sending import random_destination
 
 MAGIC = 0x54454E414E
@@ -21,7 +22,10 @@ OFFSET_BITS = 40
 COMPLETION = struct.Struct("<QQQIIIHBBQHHHBBII")
 DESCRIPTOR = struct.Struct("<QIIQ32xQ")
 BUFFER_FILLED, PACKET_SENT, ERROR = 1, 2, 3
+GBPS = PARAMETERS["LINE_GBPS"]
+WORD_CYCLES = 1 if GBPS == 10 else 8  # of eight bytes on the wire
 RX = {"parsed": 0, "fcs": 5, "no_match": 17, "stored": 20, "overflow": 21, "no_buffer": 24}
+REPLY = {"answered_arp": 0, "answered_echo": 1, "busy": 8, "replied": 9}
 TX = {"sent": 0, "refused": 1, "unreadable": 2, "read_fault": 3, "read_error": 4, "framed": 5}
 
 
@@ -55,8 +59,12 @@ class Card(PcieBench):
 
     def __init__(self, dut: Any, **host: Any) -> None:
         super().__init__(dut, random_numbers(), **host)
-        self.wire_in = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.clk, dut.rst)
-        self.wire_out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
+        if GBPS == 10:
+            self.wire_in = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.clk, dut.rst)
+            self.wire_out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
+        else:
+            self.wire_in = GmiiSource(dut.gmii_rxd, dut.gmii_rx_er, dut.gmii_rx_dv, dut.clk, dut.rst)
+            self.wire_out = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.clk, dut.rst)
         self.received: list[tuple[bytes, int]] = []
         self.lost = self.taken = self.rung = 0
         self.sent: list[tuple[int, int]] = []  # kind and tag of each completion of the ring
@@ -66,7 +74,7 @@ class Card(PcieBench):
         await super().begin()
         magic_and_version = await self.read(0x000)
         assert magic_and_version & (1 << 40) - 1 == MAGIC
-        assert magic_and_version >> 48 == 2
+        assert magic_and_version >> 48 == 3
         await self.write(0x020, mac_number(LOCAL_MAC))
         await self.write(0x028, int(IPv4Address(LOCAL_IP)))
         await self.write(0x048, 2 | 1 << 8 | PORT << 16 | SOURCE << 32)
@@ -142,7 +150,12 @@ class Card(PcieBench):
     # --- traffic ---
     async def send_frames(self, payloads: list[bytes], port: int = PORT) -> None:
         for payload in payloads:
-            await self.wire_in.send(XgmiiFrame.from_raw_payload(with_fcs(udp_frame(payload, port=port))))
+            await self.send_frame(udp_frame(payload, port=port))
+
+    async def send_frame(self, frame: bytes) -> None:
+        """frame: without check sequence."""
+        wire_frame = XgmiiFrame if GBPS == 10 else GmiiFrame
+        await self.wire_in.send(wire_frame.from_raw_payload(with_fcs(frame)))
 
     def post(self, payload: bytes, tag: int) -> None:
         slot = self.rung % RING_ENTRIES
@@ -156,10 +169,13 @@ class Card(PcieBench):
 
     async def frames_out(self, payloads: list[bytes]) -> None:
         for payload in payloads:
-            await self.wait_until(lambda: self.wire_out.count() > 0, 20_000, "a frame on the wire")
-            frame = self.wire_out.recv_nowait()
-            assert frame.check_fcs()
-            assert bytes(frame.get_payload()) == sent_frame(payload, self.destination).ljust(FRAME_BYTES_MIN, b"\0")
+            assert await self.frame_out() == sent_frame(payload, self.destination).ljust(FRAME_BYTES_MIN, b"\0")
+
+    async def frame_out(self) -> bytes:
+        await self.wait_until(lambda: self.wire_out.count() > 0, 20_000 * WORD_CYCLES, "a frame on the wire")
+        frame = self.wire_out.recv_nowait()
+        assert frame.check_fcs()
+        return bytes(frame.get_payload())
 
 
 def random_payloads(card: Card, count: int) -> list[bytes]:
@@ -183,7 +199,7 @@ async def both_ways(card: Card, count: int) -> None:
         await card.ring_doorbell()
         await card.release()
         await card.wait(100)
-        assert card.cycle < 400_000, f"{len(card.received)} received, {posted} posted"
+        assert card.cycle < 400_000 * WORD_CYCLES, f"{len(card.received)} received, {posted} posted"
     await out
     await card.wait_until(lambda: len(card.sent) == card.rung, 4000, "a completion for each descriptor")
     assert card.received[before:] == [(payload, SOURCE) for payload in payloads]
@@ -222,7 +238,7 @@ async def frames_at_line_rate_of_every_size(dut: Any) -> None:
 
 
 async def settles(card: Card, total: int) -> bool:
-    await card.wait(4000)
+    await card.wait(4000 * WORD_CYCLES)
     return len(card.received) == total
 
 
@@ -329,3 +345,58 @@ async def receive_one(card: Card) -> None:
     await card.wait_until(lambda: card.taken > taken, 8000, "a completion")
     await card.release()
     await card.wait(400)
+
+
+@cocotb.test
+async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> None:
+    card = Card(dut, latency_ns=(200, 600))
+    await card.begin()
+    rounds = 4 if SHORT else 30
+    for tag in range(rounds):
+        request = card.rng.choice([arp_request(), echo_request(card.rng.randbytes(card.rng.randint(0, 200)))])
+        answer, payload = card.rng.randbytes(200), card.rng.randbytes(100)
+        expected = {frame.ljust(FRAME_BYTES_MIN, b"\0") for frame in (answer_to(request), sent_frame(answer, card.destination))}
+        card.post(answer, tag)
+        await card.ring_doorbell()
+        await card.send_frame(frame_of(request))
+        await card.send_frames([payload])
+        await card.wait_until(lambda: card.wire_out.count() >= 2, 8000 * WORD_CYCLES, "both frames")
+        assert {await card.frame_out(), await card.frame_out()} == expected
+        await card.release()
+    await card.wait_until(lambda: len(card.received) == rounds, 8000 * WORD_CYCLES, "all payloads")
+    counts = await card.nic_counts(0x980, REPLY)
+    assert counts["answered_arp"] + counts["answered_echo"] == counts["replied"] == rounds
+    card.expect_counts()
+
+
+@cocotb.test
+async def the_latency_of_a_size_is_one_number(dut: Any) -> None:
+    """As the NIC counts it, back to back: the stages of each packet add up to the time from the frame's start to its last word on the way to memory."""
+    card = Card(dut, payload_bytes=256)
+    await card.begin()
+    assert await card.read(0x038) == 1000 * GBPS | (6400 if GBPS == 10 else 8000) << 32
+    await card.write(0x0A0, 1)
+    slowest = 0
+    for size in (18, 1472) if SHORT else (1, 18, 64, 300, 1472, 8900):
+        before = len(card.received)
+        count = 8
+        await card.send_frames([card.rng.randbytes(size) for _ in range(count)])
+        while len(card.received) < before + count:  # with two buffers the consumer gets no third for its age alone
+            await card.wait(100)
+            await card.release()
+            assert card.cycle < 400_000 * WORD_CYCLES, f"{size} B"
+        await card.write(0x0A0, 1)
+        stages = []
+        for stage in range(3):
+            words = []
+            for word in range(4):
+                await card.write(0x0A8, word | stage << 8)
+                words.append(await card.read(0x0B0))
+            samples, least, most, _ = words
+            assert samples == count
+            assert most - least <= (GBPS == 10), "only which lane of XGMII a frame begins on may make a cycle"
+            stages.append(most)
+        wire_cycles = (max(size + 42, FRAME_BYTES_MIN) + FCS_BYTES) * WORD_CYCLES // 8
+        slowest = max(slowest, sum(stages) - wire_cycles)
+    print(f"figure: last byte to last word on the way to memory at {GBPS} Gb/s: at most {slowest} cycles", flush=True)
+    assert slowest <= 64

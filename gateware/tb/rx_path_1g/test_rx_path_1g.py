@@ -6,11 +6,15 @@ from random import Random
 from typing import Any
 
 import cocotb
-from common.bench import CLOCK_1G_PS, SHORT, Bench, Scoreboard, random_numbers
+from common.bench import CLOCK_1G_PS, PARAMETERS, SHORT, Bench, Scoreboard, random_numbers
 from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
 from common.gmii import GAP_BYTES, PREAMBLE_BYTES, QuickGmiiSource, gmii_frame
+from common.requests import answer_to, arp_request, echo_request
 from common.streams import Packet, StreamSink
 
+OF_REPLIER = {
+    *("drop_arp_malformed", "drop_arp_other", "drop_icmp_length", "drop_icmp_checksum", "drop_icmp_other", "drop_echo_large"),
+}
 DROPS = {
     *(
         "drop_preamble",
@@ -24,7 +28,8 @@ DROPS = {
     ),
     *("drop_version", "drop_options", "drop_header_checksum", "drop_fragment", "drop_protocol", "drop_address", "drop_length"),
     *("drop_empty", "drop_no_match", "drop_truncated", "drop_udp_checksum"),
-}
+} | OF_REPLIER
+ANSWERED = ["answered_arp", "answered_echo", "drop_busy"]
 HEADER_BYTES, PORT, LAST_BYTE_CYCLES_MAX = 42, 6001, 10
 FRAME_BYTES_MAX = 9022
 
@@ -34,13 +39,15 @@ class RxPathBench(Bench):
     pulses_apart = True
 
     def __init__(self, dut: Any) -> None:
-        super().__init__(dut, ["count_good", *sorted(DROPS)], now=True)
+        super().__init__(dut, ["count_good", *ANSWERED, *sorted(DROPS)], now=True)
         dut.local_mac.value, dut.local_address.value = mac_number(LOCAL_MAC), int(IPv4Address(LOCAL_IP))
         dut.table_write.value = 0
         self.source = QuickGmiiSource(self)
         self.good = Scoreboard("payloads")
         self.seen: list[Packet] = []
         self.sink = StreamSink(self, "m_axis", self.take, meta=["m_meta_start_cycle", "m_meta_payload_bytes"])
+        self.answers = Scoreboard("answers")
+        self.answer_sink = StreamSink(self, "m_reply", lambda packet: self.answers.take(packet.data))
 
     def take(self, packet: Packet) -> None:
         if not packet.user:
@@ -131,9 +138,8 @@ async def latency_has_no_spread(dut: Any) -> None:
 
 def random_fault(rng: Random) -> tuple[str, bytes, tuple[int, ...]]:
     """Counter, frame with check sequence, where gmii_rx_er is set."""
-    name = rng.choice(
-        sorted(DROPS - {"drop_preamble", "drop_oversize", "drop_short", "drop_length", "drop_options", "drop_version"})
-    )
+    untested = {"drop_preamble", "drop_oversize", "drop_short", "drop_length", "drop_options", "drop_version"}
+    name = rng.choice(sorted(DROPS - untested - (set() if PARAMETERS["REPLIER"] else OF_REPLIER)))
     size = rng.randint(20, 150)
     fields: dict[str, Any] = {
         "drop_mac_address": {"Ether": {"dst": "02:00:00:00:00:09"}},
@@ -145,7 +151,16 @@ def random_fault(rng: Random) -> tuple[str, bytes, tuple[int, ...]]:
         "drop_no_match": {"port": PORT + 1},
         "drop_udp_checksum": {"UDP": {"chksum": 1}},
     }.get(name, {})
+    requests: dict[str, Any] = {
+        "drop_arp_malformed": arp_request(hwlen=8),
+        "drop_arp_other": arp_request(pdst="10.62.0.99"),
+        "drop_icmp_length": echo_request(b"", IP={"len": 27}),
+        "drop_icmp_checksum": echo_request(b"x" * size, ICMP={"chksum": 1}),
+        "drop_icmp_other": echo_request(b"x" * size, ICMP={"type": 0}),
+        "drop_echo_large": echo_request(bytes(1473)),
+    }
     packet = udp_packet(rng.randbytes(0 if name == "drop_empty" else size), **({"port": PORT} | fields))
+    packet = requests.get(name, packet)
     frame = bytearray(with_fcs(frame_of(packet)))
     error_at: tuple[int, ...] = ()
     if name == "drop_fcs":
@@ -161,7 +176,8 @@ def random_fault(rng: Random) -> tuple[str, bytes, tuple[int, ...]]:
 
 @cocotb.test
 async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
-    """Tagged or not, good and bad in any order, back to back: every good payload arrives, every bad frame has its counter."""
+    """Tagged or not, good and bad in any order, back to back: every good payload arrives, every bad frame has its counter, every request its
+    answer."""
     rng = random_numbers()
     bench = await started(dut)
     expected = dict.fromkeys(bench.counts, 0)
@@ -169,6 +185,15 @@ async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
         if rng.random() < 0.4:
             name, frame, error_at = random_fault(rng)
             bench.send(frame, error_at)
+        elif rng.random() < 0.3:
+            vlan = rng.choice([None, rng.randrange(4096)])
+            name = rng.choice(ANSWERED[:2])
+            request = arp_request(vlan) if name == "answered_arp" else echo_request(rng.randbytes(rng.randrange(80)), vlan)
+            if PARAMETERS["REPLIER"]:
+                bench.answers.expect(answer_to(request))
+            else:
+                name = {"answered_arp": "drop_ethertype", "answered_echo": "drop_protocol"}[name]
+            bench.send(with_fcs(frame_of(request)))
         else:
             name = "count_good"
             packet = udp_packet(rng.randbytes(rng.randint(1, 200)), port=PORT, vlan=rng.choice([None, rng.randrange(4096)]))
@@ -177,6 +202,7 @@ async def faults_among_good_frames_at_line_rate(dut: Any) -> None:
         expected[name] += 1
     await bench.quiet()
     bench.good.finish()
+    await bench.wait_until(bench.answers.complete, 1000, "all answers")
     bench.expect_counts(**expected)
 
 

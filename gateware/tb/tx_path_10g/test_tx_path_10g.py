@@ -103,3 +103,20 @@ async def underrun_marks_the_frame_and_spares_the_next(dut: Any) -> None:
         assert whole.check_fcs()
         assert bytes(whole.get_payload()) == sent_frame(payload, destination).ljust(FRAME_BYTES_MIN, b"\0")
     bench.expect_counts(count_good=rounds, drop_underrun=rounds)
+
+
+@cocotb.test
+async def a_payload_taken_back_marks_the_frame_and_spares_the_next(dut: Any) -> None:
+    rng = random_numbers()
+    bench, destination = await started(dut, rng)
+    rounds = 10 if SHORT else 60
+    for _ in range(rounds):
+        taken_back, payload = rng.randbytes(rng.randint(30, 200)), rng.randbytes(rng.randint(1, 100))
+        bench.announcer.announce(0, len(taken_back))
+        bench.source.send(Packet(taken_back, user=1))
+        bench.send(payload)
+        cut, whole = await bench.frames(2)
+        assert any(cut.ctrl or []), "no error character"
+        assert whole.check_fcs()
+        assert bytes(whole.get_payload()) == sent_frame(payload, destination).ljust(FRAME_BYTES_MIN, b"\0")
+    bench.expect_counts(count_good=rounds, drop_aborted=rounds)

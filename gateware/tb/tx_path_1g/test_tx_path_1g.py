@@ -7,13 +7,13 @@ from typing import Any
 
 import cocotb
 from cocotbext.eth import GmiiFrame, GmiiSink
-from common.bench import CLOCK_1G_PS, SHORT, Bench, never, random_numbers
+from common.bench import CLOCK_1G_PS, PARAMETERS, SHORT, Bench, never, random_numbers
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, sent_frame
 from common.gmii import GAP_BYTES, PREAMBLE_BYTES
 from common.sending import Announcer, random_destination
 from common.streams import Packet, StreamSource
 
-COUNTERS = ["count_good", "drop_aborted", "drop_destination", "drop_underrun"]
+COUNTERS = ["count_good", "count_reply", "drop_aborted", "drop_destination", "drop_underrun"]
 HEADER_BYTES = 42
 
 
@@ -24,6 +24,7 @@ class TxPathBench(Bench):
         super().__init__(dut, COUNTERS)
         self.announcer = Announcer(self)
         self.source = StreamSource(self, "s_axis")
+        self.replies = StreamSource(self, "s_reply")
         self.sink = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.clk, dut.rst)
 
     def send(self, payload: bytes) -> None:
@@ -89,6 +90,30 @@ async def full_rate_of_1472_byte_payloads(dut: Any) -> None:
 
 
 @cocotb.test
+async def replies_and_payloads_share_the_wire(dut: Any) -> None:
+    """Both always have a frame: they leave in turn at line rate, whole and in order, and none runs dry. Without replier no reply is taken."""
+    rng = random_numbers()
+    bench, destination = await started(dut, rng)
+    count = 20 if SHORT else 150
+    payloads = [rng.randbytes(rng.choice([rng.randint(1, 60), rng.randint(1, 900)])) for _ in range(count)]
+    replies = [rng.randbytes(rng.choice([42, rng.randint(42, 900)])) for _ in range(count)]
+    for payload, reply in zip(payloads, replies, strict=True):
+        bench.send(payload)
+        bench.replies.send(Packet(reply))
+    replied = count if PARAMETERS["REPLIER"] else 0
+    seen = await bench.frames(count + replied)
+    of_udp = [sent_frame(payload, destination).ljust(FRAME_BYTES_MIN, b"\0") for payload in payloads]
+    of_reply = [reply.ljust(FRAME_BYTES_MIN, b"\0") for reply in replies]
+    frames = [bytes(frame.get_payload()) for frame in seen if frame.check_fcs()]
+    orders = ((of_udp, of_reply), (of_reply, of_udp)) if replied else ((of_udp,),)
+    assert frames in ([f for pair in zip(*order, strict=True) for f in pair] for order in orders)
+    gaps = {(two.sim_time_start - one.sim_time_end) // CLOCK_1G_PS for one, two in pairwise(seen)}
+    assert gaps == {GAP_BYTES}
+    await bench.wait(20)
+    bench.expect_counts(count_good=count + replied, count_reply=replied)
+
+
+@cocotb.test
 async def underrun_marks_the_frame_and_spares_the_next(dut: Any) -> None:
     rng = random_numbers()
     bench, destination = await started(dut, rng)
@@ -105,3 +130,19 @@ async def underrun_marks_the_frame_and_spares_the_next(dut: Any) -> None:
         assert cut.error is not None, "no error on the wire"
         check(payload, whole, destination)
     bench.expect_counts(count_good=rounds, drop_underrun=rounds)
+
+
+@cocotb.test
+async def a_payload_taken_back_marks_the_frame_and_spares_the_next(dut: Any) -> None:
+    rng = random_numbers()
+    bench, destination = await started(dut, rng)
+    rounds = 10 if SHORT else 60
+    for _ in range(rounds):
+        taken_back, payload = rng.randbytes(rng.randint(30, 200)), rng.randbytes(rng.randint(1, 100))
+        bench.announcer.announce(0, len(taken_back))
+        bench.source.send(Packet(taken_back, user=1))
+        bench.send(payload)
+        cut, whole = await bench.frames(2)
+        assert cut.error is not None, "no error on the wire"
+        check(payload, whole, destination)
+    bench.expect_counts(count_good=rounds, drop_aborted=rounds)

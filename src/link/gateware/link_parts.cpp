@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "model/model.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -110,7 +109,7 @@ void NicReceiver::add_stats(LinkStats& stats) const {
 
 NicTimes NicReceiver::times(std::string clock) {
   const auto taken = driver_.take_stage_stats();
-  NicTimes times{.clock = std::move(clock), .cycle_ns = nanet::gateware::kNsPerCycle, .stages = {}};
+  NicTimes times{.clock = std::move(clock), .cycle_ns = driver_.cycle_ns(), .stages = {}};
   for (unsigned k = 0; k < kStageCount; ++k) {
     StageStats& stage = stages_[k];
     stage.add(taken[k]);

@@ -16,7 +16,7 @@ namespace {
 
 // Offsets of registers/nic.rdl.
 namespace reg {
-constexpr std::uint32_t id = 0x000, geometry = 0x008, mac = 0x020, address = 0x028, match_sender = 0x040, match = 0x048;
+constexpr std::uint32_t id = 0x000, geometry = 0x008, mac = 0x020, address = 0x028, line = 0x038, match_sender = 0x040, match = 0x048;
 constexpr std::uint32_t destination_address = 0x050, destination = 0x058, region = 0x060, page_entry = 0x068, page_index = 0x070;
 constexpr std::uint32_t completions = 0x080, completion_mask = 0x088, completions_written = 0x090;
 constexpr std::uint32_t stage_take = 0x0A0, stage_select = 0x0A8, stage_data = 0x0B0, stage_geometry = 0x0B8;
@@ -28,7 +28,7 @@ constexpr std::uint32_t tx_control = 0x400, tx_address = 0x408, tx_completions =
 }  // namespace reg
 
 constexpr std::uint64_t kMagic = 0x54454E414E, kMagicMask = 0xFF'FFFF'FFFF;
-constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kVersion = 3;
 constexpr std::uint32_t kOffsetBits = 40;
 constexpr unsigned kSmallPage = 12, kLargePage = 16;
 constexpr std::uint64_t kEnable = 1, kFooter = 2, kFlush = 4, kBusy = std::uint64_t{1} << 32;
@@ -120,6 +120,7 @@ void NicDriver::check_geometry() {
   }
   payload_bytes_max_ = static_cast<std::uint32_t>(device_.read(reg::geometry) >> 56) * 64;
   slot_bytes_ = (payload_bytes_max_ + 63) & ~63u;
+  cycle_ns_ = static_cast<double>(device_.read(reg::line) >> 32 & 0xFFFF) / 1000;
   const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
   const std::uint64_t stages = device_.read(reg::stage_geometry);
   if (clops_.empty() || clops < clops_.size()) {

@@ -125,6 +125,7 @@ class NicDriver {
   std::array<StageStats, kStageCount> take_stage_stats();
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
+  double cycle_ns() const { return cycle_ns_; }                                                 // of its clock
   std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
   std::uint64_t tx_count(unsigned counter) const { return device_.read(0x900 + 8 * counter); }
 
@@ -163,6 +164,7 @@ class NicDriver {
   std::vector<Memory> memory_;               // of the regions, but that of a GPU
   std::uint32_t regions_ = 0, entries_ = 0;  // in use
   std::uint32_t payload_bytes_max_ = 0, slot_bytes_ = 0;
+  double cycle_ns_ = 0;
   std::vector<Clop> clops_;
   Region completions_, ring_, payloads_, sent_;
   std::uint32_t taken_ = 0;            // completions

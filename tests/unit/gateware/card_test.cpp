@@ -391,9 +391,10 @@ TEST(CardRefusals, OfTheKernelAndTheCard) {
 // The registers of a NIC as they stand before a driver comes; nothing behind them.
 struct CardOfTheKernel : ::testing::Test {
   void SetUp() override {
-    set(0x000, 0x54454E414E | std::uint64_t{2} << 48);
+    set(0x000, 0x54454E414E | std::uint64_t{3} << 48);
     set(0x008, 4 | 16 << 8 | 16 << 16 | std::uint64_t{16} << 24 | std::uint64_t{4096} << 32 | std::uint64_t{40} << 48 |
                    std::uint64_t{140} << 56);
+    set(0x038, 1000 | std::uint64_t{8000} << 32);
     set(0x0B8, 5 | 64 << 8);
     config.card->pci_address = test::kPciAddress;
   }
@@ -434,6 +435,7 @@ TEST_F(CardOfTheKernel, IsOpenedReceivesSendsAndIsLeft) {
   EXPECT_EQ(get(0x420), 1u) << "the doorbell";
   EXPECT_EQ(std::memcmp(memory(4), "abc", 3), 0);
   EXPECT_EQ(link->stats().tx_packets, 1u);
+  EXPECT_EQ(link->nic_times().value().cycle_ns, 8.0) << "it says that it is for 1 Gb/s";
 
   link.reset();
   EXPECT_EQ(get(0x200) | get(0x400), 0u) << "disabled";
