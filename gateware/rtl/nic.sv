@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole NIC: nic_core with a MAC, the registers of registers/nic.rdl and its clock. XGMII or GMII, AXI4-Lite and memory requests are flat ports.
+// The whole NIC: nic_core with mac, the registers of registers/nic.rdl and its clock. XGMII or GMII, AXI4-Lite and memory requests are flat ports.
 //
-// With LINE_GBPS 10 the wire is XGMII and the clock has 156.25 MHz; with 1 it is GMII, and the clock is GMII's, 125 MHz. The other one's ports are
-// idle and not looked at.
+// With LINE_GBPS 10 the wire is XGMII and the clock has 156.25 MHz; with 1 it is GMII, and the clock is GMII's, 125 MHz.
 //
 // A register with the word "A write sets" acts one cycle after it was written, so that it acts with what was written. Addresses in registers
 // have 48 bits; those above ADDRESS_BITS must be zero, which is the driver's duty.
@@ -90,9 +89,6 @@ module nic #(
   localparam int REPLY_COUNTS = 10;
   localparam int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000;
 
-  if (LINE_GBPS != 1 && LINE_GBPS != 10) begin : g_check_line
-    $fatal(1, "LINE_GBPS must be 1 or 10 (instance %m)");
-  end
   if (ADDRESS_BITS > 48) begin : g_check_address
     $fatal(1, "a device address must have at most 48 bits (instance %m)");
   end
@@ -209,127 +205,43 @@ module nic #(
   assign status.clock.now_ns.next = now_ns;
   assign status.cycles.now_cycles.next = now_cycles;
 
-  // --- the MAC: frames of words, without check sequence ---
   logic [63:0] rx_tdata, rx_start_cycle, tx_tdata;
   logic [7:0] rx_tkeep, tx_tkeep;
   logic rx_tvalid, rx_tlast, rx_tuser, tx_tvalid, tx_tready, tx_tlast, tx_tuser;
   logic [4:0] mac_drops;
   logic [2:0] mac_ends;
-  if (LINE_GBPS == 10) begin : g_line
-    mac_10g_rx #(
-        .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
-    ) i_mac_rx (
-        .clk,
-        .rst,
-        .now_cycles,
-        .xgmii_rxd,
-        .xgmii_rxc,
-        .m_axis_tdata(rx_tdata),
-        .m_axis_tkeep(rx_tkeep),
-        .m_axis_tvalid(rx_tvalid),
-        .m_axis_tlast(rx_tlast),
-        .m_axis_tuser(rx_tuser),
-        .m_meta_start_cycle(rx_start_cycle),
-        .count_good(),
-        .drop_preamble(mac_drops[0]),
-        .drop_control(mac_drops[1]),
-        .drop_oversize(mac_drops[2]),
-        .drop_runt(mac_drops[3]),
-        .drop_fcs(mac_drops[4])
-    );
-    mac_10g_tx i_mac_tx (
-        .clk,
-        .rst,
-        .s_axis_tdata(tx_tdata),
-        .s_axis_tkeep(tx_tkeep),
-        .s_axis_tvalid(tx_tvalid),
-        .s_axis_tready(tx_tready),
-        .s_axis_tlast(tx_tlast),
-        .s_axis_tuser(tx_tuser),
-        .xgmii_txd,
-        .xgmii_txc,
-        .count_good(mac_ends[0]),
-        .drop_aborted(mac_ends[1]),
-        .drop_underrun(mac_ends[2])
-    );
-    assign {gmii_txd, gmii_tx_en, gmii_tx_er} = '0;
-    wire unused_line = &{1'b0, gmii_rxd, gmii_rx_dv, gmii_rx_er};
-  end else begin : g_line
-    logic [7:0] in_tdata, out_tdata;
-    logic [63:0] in_start_cycle;
-    logic in_tvalid, in_tlast, in_tuser, out_tvalid, out_tready, out_tlast, out_tuser;
-    mac_1g_rx #(
-        .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
-    ) i_mac_rx (
-        .clk,
-        .rst,
-        .now_cycles,
-        .gmii_rxd,
-        .gmii_rx_dv,
-        .gmii_rx_er,
-        .m_axis_tdata(in_tdata),
-        .m_axis_tvalid(in_tvalid),
-        .m_axis_tlast(in_tlast),
-        .m_axis_tuser(in_tuser),
-        .m_meta_start_cycle(in_start_cycle),
-        .count_good(),
-        .drop_preamble(mac_drops[0]),
-        .drop_error(mac_drops[1]),
-        .drop_oversize(mac_drops[2]),
-        .drop_runt(mac_drops[3]),
-        .drop_fcs(mac_drops[4])
-    );
-    bytes_to_words #(
-        .META_BITS(64)
-    ) i_widen (
-        .clk,
-        .rst,
-        .s_axis_tdata(in_tdata),
-        .s_axis_tvalid(in_tvalid),
-        .s_axis_tlast(in_tlast),
-        .s_axis_tuser(in_tuser),
-        .s_meta(in_start_cycle),
-        .m_axis_tdata(rx_tdata),
-        .m_axis_tkeep(rx_tkeep),
-        .m_axis_tvalid(rx_tvalid),
-        .m_axis_tlast(rx_tlast),
-        .m_axis_tuser(rx_tuser),
-        .m_meta(rx_start_cycle)
-    );
-    words_to_bytes i_narrow (
-        .clk,
-        .rst,
-        .s_axis_tdata(tx_tdata),
-        .s_axis_tkeep(tx_tkeep),
-        .s_axis_tvalid(tx_tvalid),
-        .s_axis_tready(tx_tready),
-        .s_axis_tlast(tx_tlast),
-        .s_axis_tuser(tx_tuser),
-        .m_axis_tdata(out_tdata),
-        .m_axis_tvalid(out_tvalid),
-        .m_axis_tready(out_tready),
-        .m_axis_tlast(out_tlast),
-        .m_axis_tuser(out_tuser)
-    );
-    mac_1g_tx i_mac_tx (
-        .clk,
-        .rst,
-        .s_axis_tdata(out_tdata),
-        .s_axis_tvalid(out_tvalid),
-        .s_axis_tready(out_tready),
-        .s_axis_tlast(out_tlast),
-        .s_axis_tuser(out_tuser),
-        .gmii_txd,
-        .gmii_tx_en,
-        .gmii_tx_er,
-        .count_good(mac_ends[0]),
-        .drop_aborted(mac_ends[1]),
-        .drop_underrun(mac_ends[2])
-    );
-    assign xgmii_txd = {8{8'h07}};
-    assign xgmii_txc = '1;
-    wire unused_line = &{1'b0, xgmii_rxd, xgmii_rxc};
-  end
+  mac #(
+      .LINE_GBPS(LINE_GBPS),
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+  ) i_mac (
+      .clk,
+      .rst,
+      .now_cycles,
+      .xgmii_rxd,
+      .xgmii_rxc,
+      .xgmii_txd,
+      .xgmii_txc,
+      .gmii_rxd,
+      .gmii_rx_dv,
+      .gmii_rx_er,
+      .gmii_txd,
+      .gmii_tx_en,
+      .gmii_tx_er,
+      .m_axis_tdata(rx_tdata),
+      .m_axis_tkeep(rx_tkeep),
+      .m_axis_tvalid(rx_tvalid),
+      .m_axis_tlast(rx_tlast),
+      .m_axis_tuser(rx_tuser),
+      .m_meta_start_cycle(rx_start_cycle),
+      .drops(mac_drops),
+      .s_axis_tdata(tx_tdata),
+      .s_axis_tkeep(tx_tkeep),
+      .s_axis_tvalid(tx_tvalid),
+      .s_axis_tready(tx_tready),
+      .s_axis_tlast(tx_tlast),
+      .s_axis_tuser(tx_tuser),
+      .ends(mac_ends)
+  );
 
   nic_core #(
       .CLOPS(CLOPS),

@@ -119,7 +119,7 @@ module nic_core #(
     output logic                    tx_fault,
     output logic                    tx_stuck,
 
-    // --- frames, without check sequence, from the MAC and to it; a pulse for each that it ends. below are the bits' names ---
+    // --- frames, without check sequence, from the MAC and to it; and how each ended there, as of mac ---
     input  logic [63:0] s_axis_tdata,
     input  logic [ 7:0] s_axis_tkeep,
     input  logic        s_axis_tvalid,
@@ -162,7 +162,6 @@ module nic_core #(
     output logic [ 9:0] tx_counts,
     output logic [ 9:0] reply_counts
 );
-  // Bits of mac_drops, from 0: preamble control oversize runt fcs; control: a control character, or gmii_rx_er. Of mac_ends: good aborted underrun.
   // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum + reply_counts up to busy; rx_parsed = rx_stored +
   // the drops behind.
   //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
