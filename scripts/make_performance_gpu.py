@@ -48,11 +48,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def make_page(folder: Path) -> str | None:
     """The whole page; None where there is no file."""
-    measured = {part: gpu.read(path) for part in gpu.PARTS if (path := folder / f"gpu-h200-{part}.csv").exists()}
+    measured = read_parts(folder, "h200")
     if not measured:
         return None
     facts = {name: value for one in measured.values() for name, value in one.facts.items()}
-    rows = {part: measured[part].rows if part in measured else () for part in gpu.PARTS}
+    rows = rows_of(measured)
     ratios = gpu.ratios_of(rows["round_trip"])
     files = " ".join(f"--from docs/gpu-h200-{part}.csv" for part in measured)
     page = INTRO.format(files=files, **{name: facts.get(name, "not known") for name in ("gpu", "cuda", "cpu")})
@@ -63,9 +63,16 @@ def make_page(folder: Path) -> str | None:
     page += finder_section(rows["finders"])
     page += merge_section(rows["merge"], rows["round_trip"])
     page += trace_section(rows["trace"])
-    return page + other_section(
-        {part: gpu.read(path) for part in ("round_trip", "loop") if (path := folder / f"gpu-h100-{part}.csv").exists()}, rows
-    )
+    return page + other_section(read_parts(folder, "h100"), rows)
+
+
+def read_parts(folder: Path, model: str) -> dict[str, gpu.Measured]:
+    return {part: gpu.read(path) for part in gpu.PARTS if (path := folder / f"gpu-{model}-{part}.csv").exists()}
+
+
+def rows_of(measured: Mapping[str, gpu.Measured]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """Of each part; none where it was not measured."""
+    return {part: measured[part].rows if part in measured else () for part in gpu.PARTS}
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -276,15 +283,16 @@ def other_section(measured: Mapping[str, gpu.Measured], rows: Mapping[str, Seque
         return ""
     name = next(iter(measured.values())).facts["gpu"]
     text = f"\n## Another GPU: {name}\n\nThe same programs, in short, in another machine; in brackets what stands above.\n\n"
+    others = rows_of(measured)
     above = {(row["way"], row["events"]): row for row in rows["round_trip"]}
     lines = [
         [
             f"{row['way']}, {row['events']} events",
             *(beside(row, above.get((row["way"], row["events"])), key) for key in ("p50_us", "p999_us")),
         ]
-        for row in (measured["round_trip"].rows if "round_trip" in measured else ())
+        for row in others["round_trip"]
     ]
-    for row in measured["loop"].rows if "loop" in measured else ():
+    for row in others["loop"]:
         same = ("runtime", "in_flight", "rate_events_per_s", "packets")
         alike = next((one for one in rows["loop"] if all(one[key] == row[key] for key in same)), None)
         what = f"whole loop, {row['runtime']}, {mega(row['rate_events_per_s'])} Mevent/s, {row['packets']} packets a buffer, {row['lost']} lost"

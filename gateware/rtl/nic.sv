@@ -143,7 +143,7 @@ module nic #(
 
   logic [63:0] now_ns, now_cycles;
   timebase #(
-      .NS_NUMERATOR(CYCLE_PS / 200),
+      .NS_NUMERATOR(CYCLE_PS / 200),  // fifths of a nanosecond
       .NS_DENOMINATOR(5)
   ) i_timebase (
       .clk,

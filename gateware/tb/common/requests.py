@@ -45,3 +45,18 @@ def answer_to(request: Any) -> bytes:
     if answer[36:38] == b"\0\0":  # both are zero in this sum; the answer has the one that comes of the request's
         answer[36:38] = b"\xff\xff"
     return bytes(answer)
+
+
+def refused_requests(size: int) -> dict[str, Any]:
+    """For each drop counter of replier but drop_busy a request that it drops for that; size: data of those that carry some [B]."""
+    return {
+        "drop_arp_malformed": arp_request(hwlen=8),
+        "drop_arp_other": arp_request(pdst="10.62.0.99"),
+        "drop_icmp_length": echo_request(b"", IP={"len": 27}),
+        "drop_icmp_checksum": echo_request(b"x" * size, ICMP={"chksum": 1}),
+        "drop_icmp_other": echo_request(b"x" * size, ICMP={"type": 0}),
+        "drop_echo_large": echo_request(bytes(1473)),
+    }
+
+
+REPLIER_DROPS = frozenset(refused_requests(0))

@@ -24,6 +24,7 @@ DESCRIPTOR = struct.Struct("<QIIQ32xQ")
 BUFFER_FILLED, PACKET_SENT, ERROR = 1, 2, 3
 GBPS = PARAMETERS["LINE_GBPS"]
 WORD_CYCLES = 1 if GBPS == 10 else 8  # of eight bytes on the wire
+WireFrame = XgmiiFrame if GBPS == 10 else GmiiFrame
 RX = {"parsed": 0, "fcs": 5, "no_match": 17, "stored": 20, "overflow": 21, "no_buffer": 24}
 REPLY = {"answered_arp": 0, "answered_echo": 1, "busy": 8, "replied": 9}
 TX = {"sent": 0, "refused": 1, "unreadable": 2, "read_fault": 3, "read_error": 4, "framed": 5}
@@ -154,8 +155,7 @@ class Card(PcieBench):
 
     async def send_frame(self, frame: bytes) -> None:
         """frame: without check sequence."""
-        wire_frame = XgmiiFrame if GBPS == 10 else GmiiFrame
-        await self.wire_in.send(wire_frame.from_raw_payload(with_fcs(frame)))
+        await self.wire_in.send(WireFrame.from_raw_payload(with_fcs(frame)))
 
     def post(self, payload: bytes, tag: int) -> None:
         slot = self.rung % RING_ENTRIES

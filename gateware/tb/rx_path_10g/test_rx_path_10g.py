@@ -9,7 +9,7 @@ import cocotb
 from cocotbext.eth import XgmiiFrame, XgmiiSource
 from common.bench import SHORT, Bench, Scoreboard, random_numbers
 from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
-from common.requests import answer_to, arp_request, echo_request
+from common.requests import REPLIER_DROPS, answer_to, arp_request, echo_request, refused_requests
 from common.streams import Packet, StreamSink
 
 DROPS = {
@@ -25,8 +25,7 @@ DROPS = {
     ),
     *("drop_version", "drop_options", "drop_header_checksum", "drop_fragment", "drop_protocol", "drop_address", "drop_length"),
     *("drop_empty", "drop_no_match", "drop_truncated", "drop_udp_checksum"),
-    *("drop_arp_malformed", "drop_arp_other", "drop_icmp_length", "drop_icmp_checksum", "drop_icmp_other", "drop_echo_large"),
-}
+} | REPLIER_DROPS
 ANSWERED = ["answered_arp", "answered_echo", "drop_busy"]
 HEADER_BYTES, PORT, LAST_BYTE_CYCLES_MAX = 42, 6001, 64
 ERROR = 0xFE
@@ -143,16 +142,8 @@ def random_fault(rng: Random) -> tuple[str, bytes, dict[int, int]]:
         "drop_no_match": {"port": PORT + 1},
         "drop_udp_checksum": {"UDP": {"chksum": 1}},
     }.get(name, {})
-    requests: dict[str, Any] = {
-        "drop_arp_malformed": arp_request(hwlen=8),
-        "drop_arp_other": arp_request(pdst="10.62.0.99"),
-        "drop_icmp_length": echo_request(b"", IP={"len": 27}),
-        "drop_icmp_checksum": echo_request(b"x" * size, ICMP={"chksum": 1}),
-        "drop_icmp_other": echo_request(b"x" * size, ICMP={"type": 0}),
-        "drop_echo_large": echo_request(bytes(1473)),
-    }
     packet = udp_packet(rng.randbytes(0 if name == "drop_empty" else size), **({"port": PORT} | fields))
-    packet = requests.get(name, packet)
+    packet = refused_requests(size).get(name, packet)
     frame = bytearray(with_fcs(frame_of(packet)))
     control: dict[int, int] = {}
     if name == "drop_fcs":

@@ -9,12 +9,9 @@ import cocotb
 from common.bench import CLOCK_1G_PS, PARAMETERS, SHORT, Bench, Scoreboard, random_numbers
 from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
 from common.gmii import GAP_BYTES, PREAMBLE_BYTES, QuickGmiiSource, gmii_frame
-from common.requests import answer_to, arp_request, echo_request
+from common.requests import REPLIER_DROPS, answer_to, arp_request, echo_request, refused_requests
 from common.streams import Packet, StreamSink
 
-OF_REPLIER = {
-    *("drop_arp_malformed", "drop_arp_other", "drop_icmp_length", "drop_icmp_checksum", "drop_icmp_other", "drop_echo_large"),
-}
 DROPS = {
     *(
         "drop_preamble",
@@ -28,7 +25,7 @@ DROPS = {
     ),
     *("drop_version", "drop_options", "drop_header_checksum", "drop_fragment", "drop_protocol", "drop_address", "drop_length"),
     *("drop_empty", "drop_no_match", "drop_truncated", "drop_udp_checksum"),
-} | OF_REPLIER
+} | REPLIER_DROPS
 ANSWERED = ["answered_arp", "answered_echo", "drop_busy"]
 HEADER_BYTES, PORT, LAST_BYTE_CYCLES_MAX = 42, 6001, 10
 FRAME_BYTES_MAX = 9022
@@ -139,7 +136,7 @@ async def latency_has_no_spread(dut: Any) -> None:
 def random_fault(rng: Random) -> tuple[str, bytes, tuple[int, ...]]:
     """Counter, frame with check sequence, where gmii_rx_er is set."""
     untested = {"drop_preamble", "drop_oversize", "drop_short", "drop_length", "drop_options", "drop_version"}
-    name = rng.choice(sorted(DROPS - untested - (set() if PARAMETERS["REPLIER"] else OF_REPLIER)))
+    name = rng.choice(sorted(DROPS - untested - (set() if PARAMETERS["REPLIER"] else REPLIER_DROPS)))
     size = rng.randint(20, 150)
     fields: dict[str, Any] = {
         "drop_mac_address": {"Ether": {"dst": "02:00:00:00:00:09"}},
@@ -151,16 +148,8 @@ def random_fault(rng: Random) -> tuple[str, bytes, tuple[int, ...]]:
         "drop_no_match": {"port": PORT + 1},
         "drop_udp_checksum": {"UDP": {"chksum": 1}},
     }.get(name, {})
-    requests: dict[str, Any] = {
-        "drop_arp_malformed": arp_request(hwlen=8),
-        "drop_arp_other": arp_request(pdst="10.62.0.99"),
-        "drop_icmp_length": echo_request(b"", IP={"len": 27}),
-        "drop_icmp_checksum": echo_request(b"x" * size, ICMP={"chksum": 1}),
-        "drop_icmp_other": echo_request(b"x" * size, ICMP={"type": 0}),
-        "drop_echo_large": echo_request(bytes(1473)),
-    }
     packet = udp_packet(rng.randbytes(0 if name == "drop_empty" else size), **({"port": PORT} | fields))
-    packet = requests.get(name, packet)
+    packet = refused_requests(size).get(name, packet)
     frame = bytearray(with_fcs(frame_of(packet)))
     error_at: tuple[int, ...] = ()
     if name == "drop_fcs":
