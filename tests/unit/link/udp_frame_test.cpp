@@ -108,8 +108,8 @@ TEST(UdpFrame, SaysWhatIsNotUdp) {
   EXPECT_EQ(read_udp_frame(changed(14, 0x44), view), FrameError::cut);       // a header of 16 bytes
   EXPECT_EQ(read_udp_frame(changed(39, 7), view), FrameError::cut);          // a UDP length below its header's
   EXPECT_EQ(read_udp_frame(changed(39, 13), view), FrameError::cut);         // one byte more than there is
-  EXPECT_EQ(read_udp_frame(changed(17, 31), view), FrameError::cut);         // an IP length that leaves a byte less than the UDP length
-  EXPECT_EQ(read_udp_frame(changed(17, 33), view), FrameError::cut);         // an IP length above what there is
+  EXPECT_EQ(read_udp_frame(changed(17, 31), view), FrameError::cut);  // an IP length that leaves a byte less than the UDP length
+  EXPECT_EQ(read_udp_frame(changed(17, 33), view), FrameError::cut);  // an IP length above what there is
 }
 
 // What Linux's UDP takes too: the IP packet may be longer than the UDP datagram in it, and a capture of offloaded packets has no IP length.
