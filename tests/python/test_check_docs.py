@@ -47,7 +47,8 @@ def test_each_kind_of_dead_link_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_what_leads_somewhere_or_is_no_link_is_left_alone(tmp_path: Path) -> None:
     one = (
-        "# `nanet put`: *fast*, (ours) + 2\n## Twice\n## Twice\n## [Linked](two.md) μs\n[a](#nanet-put-fast-ours--2) [b](#twice-1)\n"
-        "[c](two.md#two) [d](https://nowhere.example/x#y) [e](.) [f](#linked-μs)\n`[g](gone.md)`\n```\n[h](gone.md)\n# Not a heading\n```\n"
+        "# `nanet put`: *fast*, (ours) + 2\n## Twice\n## Twice\n## [Linked](two.md) μs\n"
+        "[a](#nanet-put-fast-ours--2) [b](#twice-1) [c](two.md#two) [d](https://nowhere.example/x#y) [e](.) [f](#linked-μs)\n"
+        "`[g](gone.md)`\n```\n[h](gone.md)\n# Not a heading\n```\n"
     )
     assert check(tree(tmp_path, one=one, two="# Two\n")) == (0, [])

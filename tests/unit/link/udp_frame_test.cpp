@@ -112,7 +112,7 @@ TEST(UdpFrame, SaysWhatIsNotUdp) {
   EXPECT_EQ(read_udp_frame(changed(17, 33), view), FrameError::cut);  // an IP length above what there is
 }
 
-// What Linux's UDP takes too: the IP packet may be longer than the UDP datagram in it, and a capture of offloaded packets has no IP length.
+// What Linux takes too: the IP packet may be longer than the UDP datagram in it, and captures of offloaded packets have no IP length.
 TEST(UdpFrame, TheUdpLengthSaysWhatIsPayload) {
   Bytes frame = frame_of(text("abcd"));
   frame[39] = std::byte{8 + 3};
