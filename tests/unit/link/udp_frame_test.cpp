@@ -112,7 +112,7 @@ TEST(UdpFrame, SaysWhatIsNotUdp) {
   EXPECT_EQ(read_udp_frame(changed(17, 33), view), FrameError::cut);  // an IP length above what there is
 }
 
-// What Linux takes too: the IP packet may be longer than the UDP datagram in it, and captures of offloaded packets have no IP length.
+// What Linux takes too: an IP packet that is longer than its UDP datagram, and captures of offloaded packets without an IP length.
 TEST(UdpFrame, TheUdpLengthSaysWhatIsPayload) {
   Bytes frame = frame_of(text("abcd"));
   frame[39] = std::byte{8 + 3};
