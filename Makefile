@@ -98,6 +98,7 @@ lint: $(STAMPS)/install $(STAMPS)/test $(STAMPS)/lint ## layers, file heads and 
 	$(BIN)/ruff check $(PYTHON_DIRS)
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
 	$(BIN)/mypy --package nanet
+	$(BIN)/mypy --strict examples/*.py
 
 format: $(STAMPS)/lint ## rewrite the sources in the project's format
 	@$(BIN)/clang-format -i $(CXX_FILES)
