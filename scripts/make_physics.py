@@ -14,8 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from nanet.report.labels import text_width
 from nanet.report.physics import frontier_chart, scan_chart, separation_chart
-from nanet.report.series import FINDERS, classes, marker, text_width
+from nanet.report.series import FINDERS, SeriesChart, classes, marker
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "physics.md"
@@ -122,14 +123,21 @@ def pictures(result: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     names = [*result["finders"], "oracle"]
     for name, case in (("single", "single_ring"), ("two", "two_rings_apart")):
         points = [point for point in result["frontier"] if point["case"] == case]
-        yield f"frontier-{name}", alone(frontier_chart(points, "efficiency"), ())
+        yield f"frontier-{name}", alone(frontier_chart(points, "efficiency").svg(), ())
     scans = (
         ("hits", "hits", "efficiency"), ("noise", "noise", "efficiency"), ("rings", "rings_apart", "all_found"),
         ("distance", "distance", "all_found"), ("resolution", "ring_hits", "radius_rms_mm"),
     )  # fmt: skip
     for name, scan, figure in scans:
-        yield name, alone(scan_chart(result["scans"][scan], names, figure), names)
-    yield "mu-pi", alone(separation_chart(result["cases"]["real_mix"]["finders"], names, "mu_pi"), names)
+        yield name, alone(whole(scan_chart(result["scans"][scan], names, figure)), names)
+    yield "mu-pi", alone(whole(separation_chart(result["cases"]["real_mix"]["finders"], names, "mu_pi")), names)
+
+
+def whole(chart: SeriesChart | None) -> str:
+    """The wide picture of a chart that the page needs."""
+    if chart is None:
+        sys.exit("error: a picture has too few points (the result is of a short run) run nanet physics with the default events")
+    return chart.svg()
 
 
 def alone(svg: str, names: Sequence[str]) -> str:

@@ -202,7 +202,9 @@ def test_report(tmp_path: Path, command: str) -> None:
     assert "sequence numbers" in page
     for title in ("Long runs", "One packet under way", "gro, alone"):
         assert title in page
-    assert page.count('class="bars') == 9  # rates of 2 links, both alone, 2 of testpmd; medians of 2 links and sockperf
+    assert (
+        page.count('class="bars') == 2 * 9
+    )  # in both widths: rates of 2 links, both alone, 2 of testpmd; medians of 2 links and sockperf
 
 
 def test_gaps_of_a_clock() -> None:

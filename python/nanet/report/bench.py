@@ -8,7 +8,7 @@ from typing import Any
 
 from nanet.books import lost_text
 from nanet.histogram import Histogram
-from nanet.report.latency import rate_chart, survival_chart, time_chart
+from nanet.report.latency import STALLS_TEXT, rate_chart, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -111,7 +111,9 @@ def make_latency(result: Mapping[str, Any]) -> Page:
             "is measured as sockperf measures.",
         ),
         Section(
-            "Distribution", survival_chart(lines, float(result["budget_us"])), "All rounds together. Both axes are logarithmic."
+            "Distribution",
+            survival_chart(lines, float(result["budget_us"])),
+            "All rounds together. Both axes are logarithmic. " + (STALLS_TEXT if result["latency_clean_histogram"] else ""),
         ),
         Section("Last round over time", time_chart(result["series"], float(result["budget_us"]))),
         facts_section(result, {f"Configuration: {name}": config for name, config in result["config"].items()}, result["notes"]),
@@ -146,7 +148,7 @@ def make_finders(result: Mapping[str, Any]) -> Page:
     page.sections = [
         Section(
             "Nanoseconds an event",
-            f'<div class="wide">{table(["finder", *samples], rows, numbers=range(1, len(samples) + 1))}</div>',
+            table(["finder", *samples], rows, numbers=range(1, len(samples) + 1)),
             "Medians, all hits in cache, 1.2 noise hits besides; 12 hits a ring where nothing else is said.",
         ),
         Section("Goals", table(["finder", "rings", "\u00b5s an event", "limit", ""], goals, numbers=[1, 2, 3])),
@@ -213,4 +215,4 @@ def _rings_chart(result: Mapping[str, Any]) -> str:
             rates = [case[key]["events_per_s"] / 1e6 for case in cases]
             chart.line(hits, rates, style, name)
             chart.dots(hits, rates, style)
-    return chart.svg()
+    return chart.html()

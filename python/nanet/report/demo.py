@@ -13,7 +13,7 @@ from nanet import rich_map
 from nanet.histogram import Histogram
 from nanet.report import events, l0
 from nanet.report.hops import hop_table
-from nanet.report.latency import survival_chart, time_chart
+from nanet.report.latency import STALLS_TEXT, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -97,8 +97,8 @@ def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
             ("inside the engine", "s3", "engine", "latency"),
         )
     ]
-    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen."
-    return Section("Latency", survival_chart(lines, budget_us), text)
+    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen. "
+    return Section("Latency", survival_chart(lines, budget_us), text + STALLS_TEXT)
 
 
 def _time_section(result: Mapping[str, Any], budget_us: float) -> Section:
@@ -154,7 +154,7 @@ def _radius_section(result: Mapping[str, Any]) -> Section:
         f"{number(found)} rings found, {number(electrons)} of them electron-like. The brackets show where muons and pions of "
         f"{p_low:g} to {p_high:g} GeV/c should lie, the dashed line every electron."
     )
-    return Section("Ring radii", chart.svg(), text)
+    return Section("Ring radii", chart.html(), text)
 
 
 def _events_section(result: Mapping[str, Any]) -> Section:

@@ -108,11 +108,11 @@ def _round_trip_sections(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Map
         Section("Round trips, 999 of 1000", _round_trip_chart(rows, "p999_us", "p99.9")),
         Section(
             "Persistent over the best way that launches",
-            f'<div class="wide">{table(columns, shares, numbers=[0, 1, 2, 4, 5, 6, 8, 9])}</div>' if shares else NOTHING,
+            table(columns, shares, numbers=[0, 1, 2, 4, 5, 6, 8, 9]) if shares else NOTHING,
             "The ways that end in _sync do less: MATH fits of padded packets, no verdict, no packet of answers, nothing of the contract. The last column "
             "compares with the event processor\u2019s own launches.",
         ),
-        Section("All round trips", f'<div class="wide">{table(heads, every, numbers=range(1, len(heads)))}</div>'),
+        Section("All round trips", table(heads, every, numbers=range(1, len(heads)))),
     ]
 
 
@@ -129,7 +129,7 @@ def _round_trip_chart(rows: Sequence[Mapping[str, Any]], key: str, name: str) ->
     for flag in (row for row in rows if row["way"] == "flag"):
         chart.horizontal(flag[key], "soft", f"bare flag {us(flag[key])} \u00b5s")
     draw_best(chart, LINES, rows, key, min, us)
-    return chart.svg()
+    return chart.html()
 
 
 def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
@@ -155,7 +155,7 @@ def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
     ]
     return Section(
         title,
-        f'<div class="wide">{table(columns, body, numbers=range(2, len(columns)))}</div>',
+        table(columns, body, numbers=range(2, len(columns))),
         "Buffers back to back. Driver path: a launch and a synchronisation for each. Jitter is the standard deviation.",
     )
 
@@ -189,7 +189,7 @@ def _loop_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
             _loop_chart([row for row in rows if row["rate_events_per_s"] == rate], "packets", 1.0, "packets of a buffer"),
             f"At {rate / 1e6:g} Mevent/s. The time in which a buffer fills is in it.",
         ),
-        Section(f"{title}: all", f'<div class="wide">{table(columns, every, numbers=range(2, len(columns)), styles=styles)}</div>'),
+        Section(f"{title}: all", table(columns, every, numbers=range(2, len(columns)), styles=styles)),
     ]
 
 
@@ -215,7 +215,7 @@ def _loop_chart(rows: Sequence[Mapping[str, Any]], key: str, scale: float, label
             ys = [float(row[name]) for row in mine]
             chart.line(xs, ys, style, shown)
             chart.dots(xs, ys, style)
-    return chart.svg()
+    return chart.html()
 
 
 def _lines_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
@@ -234,6 +234,4 @@ def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
         for goal in goals
     ]  # fmt: skip
     styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    return (
-        f'<div class="wide">{table(["", "measured", "goal", "", "for information"], rows, numbers=[1, 2, 3], styles=styles)}</div>'
-    )
+    return table(["", "measured", "goal", "", "for information"], rows, numbers=[1, 2, 3], styles=styles)

@@ -13,9 +13,10 @@ from nanet.histogram import Histogram
 from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
+from nanet.report.svg import NARROW, WIDE
 
 STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
-BAR, GAP, LABEL, WIDTH = 18, 8, 190, 880
+BAR, GAP, LABEL, VALUE = 18, 8, 190, 90  # heights, and the room for names and values
 
 
 def make_links(result: Mapping[str, Any]) -> Page:
@@ -85,17 +86,25 @@ def _bars(rates: Sequence[tuple[str, float, str]], digits: int = 0) -> str:
     """Horizontal bars of (name, packets a second, `ours`, `alone` or `peer`)."""
     if not rates:
         return "<p>Nothing was measured.</p>"
+    return f'<div class="chart">{_bar_svg(rates, digits, WIDE, "wide")}{_bar_svg(rates, digits, NARROW, "narrow")}</div>'
+
+
+def _bar_svg(rates: Sequence[tuple[str, float, str]], digits: int, width: int, kind: str) -> str:
+    """The names stand beside the bars of a wide chart and above those of a narrow one."""
     highest = max(rate for _, rate, _ in rates) or 1.0
+    left, above = (LABEL, 0) if width == WIDE else (0, BAR)
     parts = []
     for n, (name, rate, whose) in enumerate(rates):
-        top = n * (BAR + GAP)
-        length = (WIDTH - LABEL - 90) * rate / highest
+        row = n * (above + BAR + GAP)
+        top = row + above
+        length = (width - left - VALUE) * rate / highest
         style = {"ours": "s1", "alone": "s3"}.get(whose, "s2")
-        parts.append(f'<text class="tick" text-anchor="end" x="{LABEL - 8}" y="{top + 14}">{escape(name)}</text>')
-        parts.append(f'<path class="bars {style}" d="M{LABEL} {top}h{length:.1f}v{BAR}H{LABEL}Z"/>')
-        parts.append(f'<text class="note" x="{LABEL + length + 8:.1f}" y="{top + 14}">{rate / 1e3:,.{digits}f}</text>')
-    height = len(rates) * (BAR + GAP)
-    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
+        place = f'x="0" y="{row + 13}"' if above else f'text-anchor="end" x="{left - 8}" y="{top + 14}"'
+        parts.append(f'<text class="tick" {place}>{escape(name)}</text>')
+        parts.append(f'<path class="bars {style}" d="M{left} {top}h{length:.1f}v{BAR}H{left}Z"/>')
+        parts.append(f'<text class="note" x="{left + length + 8:.1f}" y="{top + 14}">{rate / 1e3:,.{digits}f}</text>')
+    height = len(rates) * (above + BAR + GAP)
+    head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
     return head + "".join(parts) + "</svg>"
 
 
@@ -117,7 +126,7 @@ def _latency_table(result: Mapping[str, Any]) -> str:
         if trip:
             rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
     columns = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost", "longest own stall"]
-    return f'<div class="wide">{table(columns, rows, numbers=range(2, len(columns)))}</div>'
+    return table(columns, rows, numbers=range(2, len(columns)))
 
 
 def _single_bars(result: Mapping[str, Any]) -> str:
@@ -146,7 +155,7 @@ def _long_runs(ran: Sequence[Mapping[str, Any]]) -> str:
     columns = [
         "link", "load", "packets", "s", "lost", "unexplained", "emulator's longest stop, us", "engine without its core, ms",
     ]  # fmt: skip
-    return f'<div class="wide">{table(columns, rows, numbers=[2, 3, 5, 6, 7])}</div>'
+    return table(columns, rows, numbers=[2, 3, 5, 6, 7])
 
 
 def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
