@@ -43,10 +43,9 @@ def soak(
         _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
-    judged = result["verdict"]
-    _say("Soak passed." if judged["kept"] else "Soak failed: " + "; ".join(judged["reasons"]) + ".")
+    _say(soaking.verdict_text(result))
     _say(f"data: {out / 'soak.json'}")
-    raise typer.Exit(0 if judged["kept"] else 1)
+    raise typer.Exit({"passed": 0, "failed": 1, "inconclusive": 2}[result["verdict"]["outcome"]])
 
 
 def _say(line: str) -> None:
