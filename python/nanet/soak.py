@@ -169,7 +169,7 @@ def cores_beside(engine: EngineConfig) -> CorePlan:
 
 def critical_rate(engine: EngineConfig, emulator: EmulatorConfig, cores: CorePlan, say: Callable[[str], None]) -> float:
     """A brief search for the highest rate without loss, with the fault injector in place but off. Raises ConfigError when there is none."""
-    search = rates.RateSearch(lowest=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
+    search = rates.RateSearch(first=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
 
     def trial(rate: float) -> Mapping[str, Any]:
         boards = emulator.model_copy(update={"rate_events_per_s": rate, "duration_s": search.repeat_s, "drain_ms": 500})
@@ -177,7 +177,8 @@ def critical_rate(engine: EngineConfig, emulator: EmulatorConfig, cores: CorePla
 
     critical = rates.bisect(search, lambda rate: bool(rates.try_rate(rate, search, trial, say)["passed"]))
     if critical == 0.0:
-        raise ConfigError(["no critical rate (the lowest one, 0.1 Mevent/s, had losses already) give --rate, or see nanet doctor"])
+        lowest = f"{search.lowest / 1e6:g} Mevent/s"
+        raise ConfigError([f"no critical rate (the lowest one, {lowest}, failed already) give --rate, or see nanet doctor"])
     return critical
 
 

@@ -175,6 +175,7 @@ def test_verdict() -> None:
     result = comparison()
     result["links"][0]["critical_rate_events_per_s"] = 0.0
     assert not compare.kept(result)
+    assert [line.split()[:2] for line in tables.rate_table(result)[1:3]] == [["gro", "none"], ["xdp", "16.00"]]
     assert not compare.kept(result | {"links": result["links"][2:]})  # nothing ran
 
 

@@ -83,6 +83,15 @@ def test_rate(tmp_path: Path) -> None:
     assert "engine: lost events_lost 5" in text
 
 
+def test_rate_without_one(tmp_path: Path) -> None:
+    result = rate_result()
+    failed = result["steps"][-1] | {"rate_events_per_s": 1e4}
+    text = page_of(result | {"critical_rate_events_per_s": 0.0, "steps": [failed]}, tmp_path)
+    assert "No rate without loss was found" in text
+    assert "down to 0.01 Mevent/s, there because of the engine." in text
+    assert "0.00" not in text.partition("<section>")[0].partition("<body>")[2]
+
+
 def test_latency(tmp_path: Path) -> None:
     text = page_of(latency_result(), tmp_path)
     assert "+2.8 \u00b5s against a bare UDP round trip" in text

@@ -69,7 +69,11 @@ ShareOption = Annotated[
     float, typer.Option("--share", min=0.01, max=1.0, help="With --long-run: at this share of the critical rate.")
 ]
 Lowest = Annotated[
-    float | None, typer.Option("--lowest", help="Lowest rate of the search [events/s]; by default 1e6, or 1e5 with --link.")
+    float | None,
+    typer.Option(
+        "--lowest",
+        help="Lowest rate of the search [events/s]; by default it begins at 1e6, or 1e5 with --link, and goes down to 1e4.",
+    ),
 ]
 Highest = Annotated[float, typer.Option("--highest", help="Highest rate of the search [events/s].")]
 
@@ -114,15 +118,15 @@ def bench_rate(
         metrics=metrics,
     )  # fmt: skip
     first = lowest or (1e6 if link is None else 1e5)
-    search = rate.RateSearch(loop, first, highest, steps, repeats, duration)
+    search = rate.RateSearch(loop, first, highest, steps, repeats, duration, lowest or rate.LOWEST)
     if short:
-        search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
+        search = replace(search, steps=4, repeats=1, repeat_s=0.3)
     if link is not None:
         more = {"alone": alone, "long_run_packets": long_run, "long_run_share": share}
         _compare("rate", link, peers, search, short, out, json_file, csv_file, boards_via, more=more)
     result = rate.run(search, _say)
     critical = result["critical_rate_events_per_s"]
-    _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
+    _say(rate.verdict_text(result))
     _finish(result, "rate", rate.csv_rows(result), out, json_file, csv_file)
     raise typer.Exit(0 if critical > 0 else 1)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nanet.bench.tables import rate_text
 from nanet.books import lost_text
 from nanet.histogram import Histogram
 from nanet.report.latency import STALLS_TEXT, rate_chart, survival_chart, time_chart
@@ -27,14 +28,14 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         title="nanet bench rate",
         over=f"nanet bench rate \u00b7 {boards}, {result['layout']} packets, one engine core",
         headline=f"{critical / 1e6:.2f} Mevent/s without a single loss" if critical else "No rate without loss was found",
-        lead=f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {LIMITS[result['limited_by']]}",
+        lead=_rate_lead(result),
         kept=critical > 0,
         footer=footer(result),
     )
     best = [step for step in result["steps"] if step["rate_events_per_s"] == critical]
     latency = (best[0]["latency_us"] if best else None) or {}
     page.figures = [
-        Figure("critical rate", f"{critical / 1e6:.2f}", "Mevent/s"),
+        Figure("critical rate", rate_text(critical), "Mevent/s" if critical else ""),
         Figure("time an event", f"{1e9 / critical:.0f}" if critical else "\u2013", "ns"),
         Figure("p50 there", us(latency.get("p50")), "\u00b5s"),
         Figure("p99.9 there", us(latency.get("p99_9")), "\u00b5s"),
@@ -56,6 +57,17 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         facts_section(result, {}, result["notes"]),
     ]
     return page
+
+
+def _rate_lead(result: Mapping[str, Any]) -> str:
+    if not result["critical_rate_events_per_s"]:
+        lowest = result["steps"][0]
+        return (
+            f"Every rate that was tried failed in {_runs(result)}, down to {lowest['rate_events_per_s'] / 1e6:g} Mevent/s, "
+            f"there because of the {lowest['failure']}."
+        )
+    limit = LIMITS[result["limited_by"]]
+    return f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {limit}"
 
 
 def _runs(result: Mapping[str, Any]) -> str:

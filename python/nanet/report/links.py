@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from nanet.bench.compare import HALF
-from nanet.bench.tables import NAMES, peer_rates
+from nanet.bench.tables import NAMES, peer_rates, rate_text
 from nanet.histogram import Histogram
 from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
@@ -28,13 +28,13 @@ def make_links(result: Mapping[str, Any]) -> Page:
     page = Page(
         title=f"nanet {result['command']}",
         over=f"nanet {result['command']} \u00b7 two network namespaces joined by veth \u00b7 {result['message_bytes']} B packets",
-        headline=f"{best['name']} is the fastest: {best['critical_rate_events_per_s'] / 1e6:.2f} Mevent/s" if best else "No link ran",
+        headline=_headline(best),
         lead=f"{len(ran)} links, each alone on the same cable and cores, with its peers in the same run. Every packet was counted at every hop: "
         f"{number(unexplained)} of {number(packets)} unexplained.",
         kept=bool(ran) and unexplained == 0,
         footer=footer(result),
     )  # fmt: skip
-    page.figures = [Figure(link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", "Mevent/s") for link in ran]
+    page.figures = [Figure(link["name"], rate_text(link["critical_rate_events_per_s"]), "Mevent/s") for link in ran]
     page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
     if any(link["long_run"] for link in ran):
         page.sections.append(
@@ -60,6 +60,14 @@ def make_links(result: Mapping[str, Any]) -> Page:
         facts_section(result, {}, result["notes"]),
     ]  # fmt: skip
     return page
+
+
+def _headline(best: Mapping[str, Any] | None) -> str:
+    if best is None:
+        return "No link ran"
+    if not best["critical_rate_events_per_s"]:
+        return "No link had a rate without loss"
+    return f"{best['name']} is the fastest: {rate_text(best['critical_rate_events_per_s'])} Mevent/s"
 
 
 def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
@@ -180,7 +188,7 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
     for link in links:
         rate = link["critical_rate_events_per_s"]
         rows.append([
-            link["name"], link["reason"] or link["what"], link["path"] or "\u2013", f"{rate / 1e6:.2f}" if rate is not None else "\u2013",
+            link["name"], link["reason"] or link["what"], link["path"] or "\u2013", rate_text(rate) if rate is not None else "\u2013",
             link["limited_by"] or "\u2013",
         ])  # fmt: skip
     return table(["link", "what", "path", "Mevent/s", "limited by"], rows, numbers=[3])
