@@ -60,11 +60,6 @@ def bench_gpu(
     results.write_json(json_file, result)
     results.append_csv(csv_file, "gpu", gpu.csv_rows(result))
     write_report(result, out / "bench-gpu.html")
-    for goal in result["goals"]:
-        met = "met" if goal["met"] else "not met"
-        note = f"; {goal['note']}" if goal["note"] else ""
-        value = f"{goal['value']:.4g} {goal['unit']}".strip()
-        _say(f"{goal['goal']}: {value} ({goal['bound']} {goal['limit']:g}{note}): {met}")
     _say(f"report: {out / 'bench-gpu.html'}")
     raise typer.Exit(1 if result["wrong"] else 0)
 

@@ -54,8 +54,6 @@ def physics(
     results.append_csv(csv_file, "physics", csv_rows(result))
     write_report(result, html_file)
     finder_table(result)
-    for line in goal_lines(result):
-        _say(line)
     _say(f"report: {html_file}")
 
 
@@ -80,27 +78,6 @@ def finder_table(result: Mapping[str, Any]) -> None:
         table.add_row(name, *("-" if v is None else f"{factor * v:.{digits}f}" for v, factor, digits in values))
     console.print()
     console.print(table)
-
-
-def goal_lines(result: Mapping[str, Any]) -> list[str]:
-    """One line a goal: what was asked, what was found, met or missed, by how much."""
-    lines = [""] if result["goals"] else []
-    for goal in result["goals"]:
-        share = goal["figure"] in ("efficiency", "all_found")
-        figure = goal["figure"].replace("_", " ")
-
-        def text(value: float | None, share: bool = share) -> str:
-            if value is None:
-                return "nothing"
-            return f"{100 * value:.2f} %" if share else f"{value:.5f}"
-
-        error = "" if goal["error"] is None else f" ± {text(goal['error'])}"
-        spare = "" if goal["spare"] is None else f" by {text(abs(goal['spare']))}"
-        lines.append(
-            f"{'met   ' if goal['met'] else 'missed'} {goal['title']}: {figure} {goal['sense']} {text(goal['limit'])}, "
-            f"{goal['finder']} reaches {text(goal['found'])}{error} ({'met' if goal['met'] else 'missed'}{spare})"
-        )
-    return lines
 
 
 def _say(line: str) -> None:

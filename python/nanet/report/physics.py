@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `nanet physics`: goals, the frontier, scans, separation of particles, and all figures as tables."""
+"""The report of `nanet physics`: the frontier, scans, separation of particles, and all figures as tables."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ Finders = Mapping[str, Mapping[str, Any]]
 
 def make_physics(result: Mapping[str, Any]) -> Page:
     """The page of `nanet physics`."""
-    goals = result["goals"]
-    met = sum(goal["met"] for goal in goals)
     single = result["single_ring"]
-    headline = f"{met} of {len(goals)} goals met" if goals else "Ring finders against truth"
+    headline = "Ring finders against truth"
     if single:
-        headline += f": single rings found {100 * single['efficiency']:.2f} %, by {single['best']}"
+        found = f"{100 * single['efficiency']:.2f} \u00b1 {100 * single['efficiency_error']:.2f} %"
+        headline += f": single rings found {found}, by {single['best']}"
     page = Page(
         title="nanet physics",
         over=f"nanet physics \u00b7 {result['events']:,} events a sample, seed {result['seed']} \u00b7 {len(result['finders'])} ring finders",
         headline=headline,
         lead="Simulated events of NA62\u2019s RICH with known rings. A ring counts as found when its centre is within 20 mm and its radius within "
         "15 mm of a true one. The oracle is told which hits belong to each ring. Bars are one standard deviation.",
-        kept=met == len(goals),
+        kept=True,
         footer=f"Made by nanet {result['nanet']}, {result['date']}. Times are of one core of this machine, the fastest of several passes.",
     )
     page.figures = [
@@ -54,8 +53,7 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     ]
     plain = [*result["finders"], ORACLE]  # in the scans; the samples also have finders that look at hit times
     names = list(next(iter(result["cases"].values()))["finders"])
-    page.sections = [_goals_section(goals)] if goals else []
-    page.sections += _frontier_sections(result)
+    page.sections = _frontier_sections(result)
     if result["scans"]:
         page.sections += _scan_sections(result["scans"], plain)
     page.sections += _separation_sections(result["cases"], names)
@@ -63,21 +61,6 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     configs = {f"Sample: {case['title']}": case["config"] for case in result["cases"].values()}
     page.sections.append(facts_section(result, configs, []))
     return page
-
-
-def _goals_section(goals: Sequence[Mapping[str, Any]]) -> Section:
-    rows = []
-    for goal in goals:
-        verdict = "met" if goal["met"] else "missed"
-        by = "\u2013" if goal["spare"] is None else _show(goal["figure"], abs(goal["spare"]))
-        rows.append([
-            goal["title"], NAMES[goal["figure"]], f"{goal['sense']} {_show(goal['figure'], goal['limit'])}",
-            _show(goal["figure"], goal["found"], goal["error"]), f"{verdict} by {by}", goal["finder"],
-        ])  # fmt: skip
-    styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    columns = ["sample", "figure", "goal", "found", "", "best finder"]
-    text = "The best finder of a sample is the one with the most events whose rings are all found, less its false rings an event. First without hit times, then, where that is better, with them."
-    return Section("Goals", table(columns, rows, numbers=[2, 3, 4], styles=styles), text)
 
 
 def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
@@ -250,14 +233,6 @@ def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
             continue
         body += f"<h3>{title}</h3>" + table(["", *names], rows, numbers=range(1, len(names) + 1))
     return Section("All samples", body, "Errors of every figure are in the JSON and the CSV.")
-
-
-def _show(figure: str, value: float | None, error: float | None = None) -> str:
-    if value is None:
-        return "\u2013"
-    if figure in SHARES:
-        return _percent(value, error) + " %"
-    return f"{value:.5f}" + (f" \u00b1 {error:.5f}" if error is not None else "")
 
 
 def _percent(value: float | None, error: float | None = None) -> str:
