@@ -79,27 +79,30 @@ def demo(
     runtime: RuntimeOption = Runtime.CPU,
     l0: L0Option = True,
     metrics: MetricsOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 1 when p99.9 is over the budget, too.")] = False,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
-    """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware."""
+    """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware.
+
+    Ends with 0 when all was answered and decided; a broken budget is a warning that names its cause.
+    """
     from nanet import demo as run_demo
-    from nanet import demo_l0
+    from nanet import demo_l0, demo_verdict
 
     loop = run_demo.Loop(
         rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
         metrics=metrics,
     )  # fmt: skip
-    code, result = run_demo.demo(loop, out, json_file)
+    result = run_demo.demo(loop, out, json_file)
+    _say("")
+    for line in (demo_verdict.sentence(result), *demo_verdict.lines(result)):
+        _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
-    _say("")
-    _say(run_demo.sentence(result))
-    if result["l0"]:
-        _say(demo_l0.sentence(result["l0"]))
     _say(f"report: {out / 'demo.html'}   data: {out / 'demo.json'}, {out / 'demo.hlog'}")
-    raise typer.Exit(code)
+    raise typer.Exit(run_demo.exit_code(result, strict=strict))
 
 
 @app.command()
