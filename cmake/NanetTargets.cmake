@@ -74,6 +74,8 @@ function(nanet_back_end library name)
         list(JOIN modules ", " names)
         set(NANET_${upper}_MISSING "not all found: ${names}")
       endif()
+      # CMake 3.28 and newer name the compiler's own folders too: given by -isystem they hide <stdlib.h> from <cstdlib>.
+      list(REMOVE_ITEM NANET_${upper}_INCLUDE_DIRS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
     endif()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
