@@ -55,6 +55,7 @@ nanet_verilate(nic)
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
 add_library(nanet_gateware_model STATIC ${sources})
+nanet_own_library(nanet_gateware_model)
 target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
-target_link_libraries(nanet_gateware_model PUBLIC nanet_options PRIVATE nanet_verilated_nic)
+target_link_libraries(nanet_gateware_model PRIVATE nanet_verilated_nic)
 add_dependencies(nanet_gateware_model nanet_verilated_nic)

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every target of this project is made. A folder's sources are found by pattern: adding a file needs no edit here.
+# These variables are for this folder and those below: a project that takes nanet in with add_subdirectory keeps its own.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(NOT CMAKE_BUILD_TYPE)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# How nanet's own code is compiled. Linked privately and not installed, so that none of it reaches the code of a user.
 add_library(nanet_options INTERFACE)
-target_include_directories(nanet_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
-target_link_libraries(nanet_options INTERFACE pthread)
 # No contraction: a fit must give the same bits as a scalar loop, a vector loop and a GPU kernel.
-target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror
-  -Wno-missing-field-initializers  # configurations are written with designated initialisers: what is left out has a default
-  -ffp-contract=off>
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # These come from the optimiser, depend on what it inlines, and are wrong now and then: shown, but no reason to stop.
-  foreach(warning maybe-uninitialized mismatched-new-delete array-bounds stringop-overflow stringop-overread restrict)
-    target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
-  endforeach()
+target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+if(PROJECT_IS_TOP_LEVEL OR NANET_WERROR)
+  target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
+    -Wno-missing-field-initializers>)  # configurations are written with designated initialisers: what is left out has a default
+endif()
+if(NANET_WERROR)
+  target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # These come from the optimiser, depend on what it inlines, and are wrong now and then: shown, but no reason to stop.
+    foreach(warning maybe-uninitialized mismatched-new-delete array-bounds stringop-overflow stringop-overread restrict)
+      target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
+    endforeach()
+  endif()
 endif()
 if(NANET_SANITIZE)
   target_compile_options(nanet_options INTERFACE -fsanitize=${NANET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -31,13 +35,22 @@ if(NANET_SANITIZE)
   endif()
 endif()
 
+# nanet_own_library(TARGET): what every library of nanet asks of those who link to it, and how it is compiled itself.
+function(nanet_own_library target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE $<BUILD_INTERFACE:nanet_options>)
+  string(REGEX REPLACE "^nanet_" "" name ${target})
+  add_library(nanet::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+endfunction()
+
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx|gateware)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
-  target_link_libraries(nanet_${name} PUBLIC nanet_options)
-  target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target
+  nanet_own_library(nanet_${name})
   foreach(dependency IN LISTS ARGN)
     if(dependency MATCHES "::")
       target_link_libraries(nanet_${name} PUBLIC ${dependency})
@@ -89,7 +102,7 @@ function(nanet_back_end library name)
   message(STATUS "back-end ${name}: on")
   set(target nanet_${library}_${name})
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  nanet_own_library(${target})
   # What the modules want from a compiler (DPDK: an instruction set, a header before all others) is for these sources only.
   list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE options)
   list(APPEND options ${NANET_${upper}_CFLAGS_OTHER})
@@ -101,7 +114,7 @@ function(nanet_back_end library name)
 
   add_library(${target}_module MODULE $<TARGET_OBJECTS:${target}>)
   set_target_properties(${target}_module PROPERTIES OUTPUT_NAME ${target} LINKER_LANGUAGE CXX)
-  target_link_libraries(${target}_module PRIVATE nanet_${library} ${targets} ${NANET_${upper}_LDFLAGS})
+  target_link_libraries(${target}_module PRIVATE nanet_options nanet_${library} ${targets} ${NANET_${upper}_LDFLAGS})
   target_link_options(${target}_module PRIVATE "LINKER:--exclude-libs,ALL")
   set(NANET_BACK_ENDS ${NANET_BACK_ENDS} ${library}_${name} PARENT_SCOPE)
   set(NANET_${upper}_OPTIONS "${options}" PARENT_SCOPE)  # for a test of its inside
