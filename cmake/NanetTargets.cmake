@@ -60,44 +60,40 @@ function(nanet_library name)
   endforeach()
 endfunction()
 
-# nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME, if pkg-config
-# finds every MODULE; a MODULE with :: or nanet_ in its name is a target that must exist. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
-# libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with and without. A back_end.cmake
-# in the folder adds what more it takes to `sources`, or sets NANET_NAME_MISSING to why it cannot. NANET_BACK_ENDS lists what there is.
+# nanet_refuse(OPTION WHY SUGGESTION): what was asked for cannot be built. One line, which CMake does not break.
+function(nanet_refuse option why suggestion)
+  message(FATAL_ERROR " ${option} is on and cannot be built (${why}) ${suggestion}, or set ${option}=OFF")
+endfunction()
+
+# nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME. pkg-config must
+# find every MODULE; one with nanet_ in its name is a target. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that
+# shall have it in themselves, and libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with
+# and without. A back_end.cmake in the folder adds what more it takes to `sources`. NANET_BACK_ENDS lists what there is.
 function(nanet_back_end library name)
   set(folder "${PROJECT_SOURCE_DIR}/src/${library}/${name}")
   string(TOUPPER "${name}" upper)
-  set(NANET_${upper}_MISSING "")
   set(modules ${ARGN})
   set(targets ${ARGN})
-  list(FILTER modules EXCLUDE REGEX "^nanet_|::")
-  list(FILTER targets INCLUDE REGEX "^nanet_|::")
-  foreach(more IN LISTS targets)
-    if(NOT TARGET ${more})
-      set(NANET_${upper}_MISSING "no ${more}")
-    endif()
-  endforeach()
+  list(FILTER modules EXCLUDE REGEX "^nanet_")
+  list(FILTER targets INCLUDE REGEX "^nanet_")
   if(modules)
     find_package(PkgConfig QUIET)
     if(NOT PKG_CONFIG_FOUND)
-      set(NANET_${upper}_MISSING "no pkg-config")
-    else()
-      pkg_check_modules(NANET_${upper} QUIET IMPORTED_TARGET ${modules})
-      if(NOT NANET_${upper}_FOUND)
-        list(JOIN modules ", " names)
-        set(NANET_${upper}_MISSING "not all found: ${names}")
-      endif()
-      # CMake 3.28 and newer name the compiler's own folders too: given by -isystem they hide <stdlib.h> from <cstdlib>.
-      list(REMOVE_ITEM NANET_${upper}_INCLUDE_DIRS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+      nanet_refuse("NANET_${upper}" "no pkg-config" "install pkg-config")
     endif()
+    pkg_check_modules(NANET_${upper} QUIET ${modules})
+    if(NOT NANET_${upper}_FOUND)
+      list(TRANSFORM modules APPEND "-dev" OUTPUT_VARIABLE packages)
+      list(JOIN modules ", " modules)
+      list(JOIN packages " " packages)
+      nanet_refuse("NANET_${upper}" "pkg-config does not find all of ${modules}" "install ${packages}")
+    endif()
+    # CMake 3.28 and newer name the compiler's own folders too: given by -isystem they hide <stdlib.h> from <cstdlib>.
+    list(REMOVE_ITEM NANET_${upper}_INCLUDE_DIRS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
-  if(NOT NANET_${upper}_MISSING AND EXISTS "${folder}/back_end.cmake")
+  if(EXISTS "${folder}/back_end.cmake")
     include("${folder}/back_end.cmake")
-  endif()
-  if(NANET_${upper}_MISSING)
-    message(STATUS "back-end ${name}: off (${NANET_${upper}_MISSING})")
-    return()
   endif()
   message(STATUS "back-end ${name}: on")
   set(target nanet_${library}_${name})
