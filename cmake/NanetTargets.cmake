@@ -60,6 +60,20 @@ function(nanet_library name)
   endforeach()
 endfunction()
 
+# nanet_version_text(TARGET): version_text.hpp for one source of TARGET, looked at in each build and written if the commit is another.
+function(nanet_version_text target)
+  set(folder "${PROJECT_BINARY_DIR}/version")
+  add_custom_target(nanet_version_text
+    COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "VERSION=${PROJECT_VERSION}" -D "COMMIT=${NANET_COMMIT}"
+            -D "HEADER=${folder}/version_text.hpp" -P "${PROJECT_SOURCE_DIR}/cmake/VersionText.cmake"
+    BYPRODUCTS "${folder}/version_text.hpp"
+    COMMENT "version"
+    VERBATIM)
+  add_dependencies(${target} nanet_version_text)
+  target_include_directories(${target} PRIVATE "${folder}")
+  set_source_files_properties(src/base/build_info.cpp PROPERTIES COMPILE_DEFINITIONS NANET_BUILD_TYPE="$<CONFIG>")
+endfunction()
+
 # nanet_refuse(OPTION WHY SUGGESTION): what was asked for cannot be built. One line, which CMake does not break.
 function(nanet_refuse option why suggestion)
   message(FATAL_ERROR " ${option} is on and cannot be built (${why}) ${suggestion}, or set ${option}=OFF")

@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "event": {"wire"},
     "rich": {"wire"},
     "l0tp": {"wire"},
-    "link": {"flow"},
+    "link": {"flow", "base"},
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
