@@ -46,11 +46,13 @@ function(nanet_own_library target)
 endfunction()
 
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
+# NANET_LIBRARIES lists them, each after those that it uses.
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx|gateware)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
   nanet_own_library(nanet_${name})
+  set(NANET_LIBRARIES ${NANET_LIBRARIES} nanet_${name} PARENT_SCOPE)
   foreach(dependency IN LISTS ARGN)
     if(dependency MATCHES "::")
       target_link_libraries(nanet_${name} PUBLIC ${dependency})
