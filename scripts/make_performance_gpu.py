@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goals import gpu_goals
 from nanet.bench import gpu
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +57,7 @@ def make_page(folder: Path) -> str | None:
     ratios = gpu.ratios_of(rows["round_trip"])
     files = " ".join(f"--from docs/gpu-h200-{part}.csv" for part in measured)
     page = INTRO.format(files=files, **{name: facts.get(name, "not known") for name in ("gpu", "cuda", "cpu")})
-    page += goal_section(gpu.goals_of(rows, ratios))
+    page += goal_section(gpu_goals(rows, ratios))
     page += round_trip_section(rows["round_trip"], ratios)
     page += driver_section(rows["driver_path"])
     page += loop_section(rows["loop"])

@@ -3,7 +3,8 @@
 # Installs the system packages that a task needs and the machine has not, on Debian and Ubuntu, as root or with sudo.
 # What is asked is what a package gives (a program of the right version, a header), so a copy from elsewhere will do too.
 #
-#   scripts/system_packages.sh TASK...    TASK: run (build and demo), links (those that are optional), test, bench, fuzz
+#   scripts/system_packages.sh TASK...    TASK: run (build and demo), links (those that are optional), test, bench, fuzz, peers (of bench-links),
+# arm (compiler and emulator), bare (bare_root.sh), cache (ccache)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -19,6 +20,14 @@ has_cmake() {
   local version
   version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9]*\.[0-9]*\).*/\1/p')
   printf '3.25\n%s\n' "$version" | sort --version-sort --check=quiet
+}
+has_cxx() {  # what CMake takes when nothing is said, or $CXX
+  local compiler=${CXX:-c++}
+  has_program "$compiler" || return 1
+  echo '#include <span>
+#if (defined __clang__ ? __clang_major__ < 14 : __GNUC__ < 12)
+#error too old
+#endif' | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null
 }
 has_fuzzer() {
   has_program clang++ && echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
@@ -36,7 +45,7 @@ need() {  # package..., --, test that passes when they are not needed
 for task in "$@"; do
   case $task in
     run)
-      need g++ -- has_program g++
+      need g++ -- has_cxx
       need cmake -- has_cmake
       need ninja-build -- has_program ninja
       need libhwy-dev -- has_header hwy/highway.h
@@ -45,19 +54,31 @@ for task in "$@"; do
     links)
       need pkg-config -- has_program pkg-config
       need clang libxdp-dev libbpf-dev -- eval "has_header xdp/xsk.h && has_header bpf/bpf.h && has_program clang"
-      need libdpdk-dev dpdk -- eval "has_program pkg-config && pkg-config --exists libdpdk && has_program dpdk-testpmd"
+      need libdpdk-dev -- eval "has_program pkg-config && pkg-config --exists libdpdk"
       ;;
+    peers) need dpdk-dev -- has_program dpdk-testpmd ;;
     test)
       need libgtest-dev -- has_header gtest/gtest.h
       need iproute2 -- has_program ip
       need tshark -- has_program tshark
+      need ethtool -- has_program ethtool
+      need ccache -- has_program ccache  # the gateware's benches compile the same library sixty times
       ;;
     bench)
       need sockperf -- has_program sockperf
       need iproute2 -- has_program ip
       ;;
     fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
-    *) fail "unknown task $task" "run, links, test, bench and fuzz are known" "see the head of scripts/system_packages.sh" ;;
+    g++-*) need "$task" -- has_program "$task" ;;
+    clang++*) need "clang${task#clang++}" -- has_program "$task" ;;
+    arm)
+      need g++-aarch64-linux-gnu -- has_program aarch64-linux-gnu-g++
+      need qemu-user-static -- has_program qemu-aarch64-static
+      need googletest -- test -e /usr/src/googletest/CMakeLists.txt
+      ;;
+    bare) need debootstrap -- has_program debootstrap ;;
+    cache) need ccache -- has_program ccache ;;
+    *) fail "unknown task $task" "run, links, test, bench, fuzz, peers, arm, bare, cache and names of compilers are known" "see the head of scripts/system_packages.sh" ;;
   esac
 done
 ((${#missing[@]})) || exit 0
@@ -76,7 +97,15 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # The lists may be absent, old, or fine with the network gone: only a failed install is an error.
 "${apt[@]}" update >"$log" 2>&1 || true
-if ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null; then
+install() { "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null; }
+# apt-get waits for one lock of dpkg and not for the other: another set-up on this machine may hold that for a while.
+failed=yes
+for _ in {1..30}; do
+  if install; then failed=; break; fi
+  tail -n 3 "$log" | grep -q 'Unable to lock' || break
+  sleep 10
+done
+if [[ -n $failed ]]; then
   tail -n 20 "$log" >&2
   fail "cannot install ${missing[*]}" "apt-get says so above" "mend that, or install them by hand, then try again"
 fi
@@ -86,4 +115,7 @@ if [[ " ${missing[*]} " == *" python3 "* ]] && ! "$here/find_python.sh" >/dev/nu
 fi
 if [[ " ${missing[*]} " == *" cmake "* ]] && ! has_cmake; then
   fail "cmake is too old" "3.25 or newer is needed" "use Debian 12, Ubuntu 24.04 or newer, or put such a cmake first on PATH"
+fi
+if [[ " ${missing[*]} " == *" g++ "* ]] && ! has_cxx; then
+  fail "${CXX:-c++} is too old" "g++ 12 or clang 14, or newer, is needed" "use Debian 12, Ubuntu 24.04 or newer, or name a newer one: make CXX=g++-12 ${MAKECMDGOALS:-}"
 fi

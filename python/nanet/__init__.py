@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """nanet: detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.
 
-For programs:
-    nanet.open(endpoint)      receive datagrams into buffers, see them without a copy, send: see nanet.port
-    nanet.fit_rings(...)      the vectorised ring fit of many events
+For programs, documented in docs/api.md:
+    nanet.open(endpoint)      receive datagrams into buffers, see them without a copy, send
+    nanet.find_rings(...)     the rings of many events; with fit_rings, judge, primitive_ids, monte_carlo, pm_positions
+    nanet.Engine(config)      the whole engine, in this process
+    nanet.rdma                remote memory: expose, connect, put, get
     nanet.wire                the packet formats as numpy structured dtypes
     nanet.config              the configuration's models
     nanet.stencil             Jacobi sweeps over an array on all cores
+    nanet.examples()          configurations and programs to begin with
 Everything is loaded when it is first used, so that `import nanet` costs nothing.
 """
 
@@ -17,12 +20,18 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nanet import config, stencil, wire
-    from nanet._core import SetupError, fit_rings
+    from nanet import config, rdma, stencil, wire
+    from nanet._core import SetupError
     from nanet.config import ConfigError
+    from nanet.engine import Engine
+    from nanet.example_files import examples
     from nanet.port import Completion, Port, open  # noqa: A004
+    from nanet.rings import find_rings, fit_rings, judge, monte_carlo, pm_positions, primitive_ids
 
-__all__ = ["Completion", "ConfigError", "Port", "SetupError", "config", "fit_rings", "open", "stencil", "version", "wire"]
+__all__ = [
+    "Completion", "ConfigError", "Engine", "Port", "SetupError", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
+    "open", "pm_positions", "primitive_ids", "rdma", "stencil", "version", "wire",
+]  # fmt: skip
 
 _HOMES = {
     "open": "nanet.port",
@@ -30,7 +39,9 @@ _HOMES = {
     "Completion": "nanet.port",
     "ConfigError": "nanet.config",
     "SetupError": "nanet._core",
-    "fit_rings": "nanet._core",
+    "Engine": "nanet.engine",
+    "examples": "nanet.example_files",
+    **dict.fromkeys(("find_rings", "fit_rings", "judge", "monte_carlo", "pm_positions", "primitive_ids"), "nanet.rings"),
 }
 
 
@@ -47,7 +58,7 @@ def __getattr__(name: str) -> Any:
         return version()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in ("wire", "config", "stencil"):
+    if name in ("config", "rdma", "stencil", "wire"):
         return importlib.import_module(f"nanet.{name}")
     raise AttributeError(f"module 'nanet' has no attribute '{name}'")
 

@@ -6,13 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nanet import books
 from nanet.l0tp.config import L0tpConfig
 from nanet.machine import CorePlan, plan_cores
 
 FRAME_US = 64.0
 """How often each detector sends: seldom enough to cost the emulator little."""
-READ_LAG_US = 204.0
-"""Two frames (boards and detectors may be so far apart when the machine has stopped the emulator), and 75 us for the engine."""
+READ_LAG_US = FRAME_US
+"""Only for what is out of order in a detector's own packets: the patience brings the detectors together."""
+PATIENCE_MS = 1000
+"""Longer than a busy machine stops a process (200 ms were seen at a load of 5)."""
+WRONG_DECISIONS = (
+    "packets_bad_length", "packets_bad_format", "unknown", "stale", "missing", "out_of_order", "kernel_dropped",
+)  # fmt: skip
+"""Counters of the emulator's that are 0 in a loop that works."""
 GATHER_US = 100
 """On a shared core: one wake-up for what comes in so long, a few packets of each detector."""
 
@@ -54,6 +61,7 @@ def emulator_part(port: int) -> dict[str, Any]:
     return {
         "detectors": {"endpoint": primitives_endpoint(port), "frame_us": FRAME_US},
         "decisions": decisions_endpoint(port),
+        "quiet_ms": PATIENCE_MS + 200,
     }
 
 
@@ -67,6 +75,7 @@ def l0tp_config(port: int, cores: CorePlan) -> L0tpConfig:
         "decisions": decisions_endpoint(port),
         "fine_time_bits": 0,
         "read_lag_us": READ_LAG_US,
+        "patience_ms": PATIENCE_MS,
         "masks": MASKS,
         "cpu_core": core if core is not None else cores.emulator,
         "waiting": alone if core is not None else shared,
@@ -95,11 +104,45 @@ def result_part(l0tp: Mapping[str, Any], emulated: Mapping[str, Any]) -> dict[st
     }
 
 
-def sentence(l0: Mapping[str, Any]) -> str:
-    """What the L0 trigger processor did, as one sentence."""
-    counters, latency = l0["counters"], l0["event_to_decision_us"]
-    text = f"L0 trigger processor: {counters['decided']:,} of {l0['inputs'][0]['counters']['primitives']:,} RICH primitives decided"
+def undecided(l0: Mapping[str, Any], answered: int) -> dict[str, int]:
+    """Answers of the engine that the processor did not decide on, by name. One that shares its cell with a later one is not among them:
+    a cell of the alignment memory holds one primitive, and is decided on."""
+    rich = l0["inputs"][0]["counters"]
+    named = {name: int(rich[name]) for name in ("late", "out_of_range", "calibrations_no_room")}
+    named["not_received"] = max(0, answered - int(rich["primitives"]))
+    rest = answered - int(l0["counters"]["decided"]) - int(rich["overwritten"]) - int(rich["duplicates"]) - sum(named.values())
+    return {name: count for name, count in (named | {"unexplained": max(0, rest)}).items() if count}
+
+
+def failures(l0: Mapping[str, Any], answered: int, host: str) -> list[str]:
+    """What went wrong behind the engine, a text each. host: what it took, in words; empty: nothing."""
+    found = []
+    because = f" ({host})" if host else ""
+    if named := undecided(l0, answered):
+        found.append(
+            f"the L0 trigger processor fell behind: {sum(named.values()):,} of {answered:,} answers were not decided on: "
+            f"{books.lost_text(named)}{because}"
+        )
+    others = {str(one["name"]): sum(int(one["counters"][name]) for name in ("late", "out_of_range")) for one in l0["inputs"][1:]}
+    if any(others.values()):
+        found.append(f"decided without primitives of other detectors that came late: {books.lost_text(others)}{because}")
+    back = l0["decisions"]
+    if missing := l0["triggers_sent"] - back["physics"] - back["calibration"]:
+        found.append(f"{missing:,} of {l0['triggers_sent']:,} triggers did not come back")
+    if wrong := {name: back[name] for name in WRONG_DECISIONS if back.get(name)}:
+        found.append(f"wrong decisions: {books.lost_text(wrong)}")
+    return found
+
+
+def decided_text(l0: Mapping[str, Any], answered: int) -> str:
+    """What the processor decided, in words."""
+    text = f"{l0['counters']['decided']:,} decided on"
+    if shared := l0["inputs"][0]["counters"]["overwritten"]:
+        cell_ns = 25 / (1 << l0["config"]["fine_time_bits"])
+        text += f" ({shared:,} shared a cell of {cell_ns:g} ns with a later one)"
+    if named := undecided(l0, answered):
+        text += f", {sum(named.values()):,} not ({books.lost_text(named)})"
     text += f", {l0['triggers_sent']:,} triggers"
-    if latency:
+    if latency := l0["event_to_decision_us"]:
         text += f", event to decision p50 {latency['p50']:,.0f} us, p99.9 {latency['p99_9']:,.0f} us"
-    return text + "."
+    return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at everything of a machine that limits rate and latency, and says the command that mends it."""
+"""Looks at everything of a machine that limits rate and latency, and names the command that fixes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from nanet import results, tune
 from nanet.config import EngineConfig, online_cores
-from nanet.doctor_check import FAIL, OK, WARN, Check, Lister, Reader
+from nanet.doctor_check import FAIL, OK, REINSTALL, WARN, Check, Lister, Reader, why_not_loaded
 from nanet.doctor_gpu import Machine, gpu_checks
 from nanet.gpu_driver import Driver, ask_driver
 from nanet.machine import cpu_model, memory_gib
@@ -106,7 +106,7 @@ def _back_ends() -> list[Check]:
     try:
         from nanet import _core
     except ImportError as error:
-        return [Check("native module", FAIL, f"it does not load: {error}", "pip install --force-reinstall nanet, or: make build")]
+        return [Check("native module", FAIL, f"cannot be used: {why_not_loaded(error)}", REINSTALL)]
     info = _core.build_info()
     there = [name for name, built in info["back_ends"].items() if built]
     absent = [name for name, built in info["back_ends"].items() if not built]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 OK, WARN, FAIL = "ok", "warn", "fail"
+REINSTALL = "run make setup in a clone, or pip install --force-reinstall nanet"
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,8 @@ class Check:
 
 Reader = Callable[[str], str]  # path of a small file of /proc or /sys -> its text, empty where there is none
 Lister = Callable[[str], list[str]]  # path of a folder -> the names in it, none where there is no such folder
+
+
+def why_not_loaded(error: ImportError) -> str:
+    """Why the native module is not there, in short."""
+    return f"it does not load: {error}" if error.path and error.path.endswith(".so") else "it is not built"

@@ -35,6 +35,7 @@ def run(
     title: str | None = None,
     losses: LossReader | None = None,
     hops: HopReader | None = None,
+    settle: Callable[[], object] | None = None,
     ready: str | None = None,
     namespace: Namespace | None = None,
 ) -> dict[str, Any]:
@@ -42,27 +43,30 @@ def run(
 
     title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of. hops: likewise
     for the hops between boards and answers.
+    settle: called when all is over and before the last frame of the table, so that the others' counts are final as ours are.
     ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
     Raises nanet._core.SetupError.
     """
     from nanet import _core
 
-    table = LiveTable(title) if title else None
     with StopSignals() as stop:
         with namespace.entered() if namespace is not None else contextlib.nullcontext():
             emulator = _core.Emulator(config.model_dump(mode="json"))  # opens its sockets
+        watch = _Watch(emulator, config, LiveTable(title) if title else None, losses, hops)
         gc.collect()
         gc.disable()  # a collection would take milliseconds from the emulator's core
         try:
             emulator.start()
             if ready:
                 print(ready, flush=True)
-            _watch(emulator, config, stop, table, losses, hops)
+            watch.until_the_end(stop)
             emulator.stop()
+            if settle is not None:
+                settle()
+            watch.last_frame()
         finally:
             gc.enable()
-            if table is not None:
-                table.close()
+            watch.close()
         result = make_result(config, emulator.snapshot()) | {"truth": emulator.truth(TRUTH_KEPT)}
     result["stopped_early"] = stop.stopped
     return result
@@ -123,29 +127,61 @@ def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
     return {name: int(count) for name, count in counts.items()}
 
 
-def _watch(
-    emulator: Any, config: EmulatorConfig, stop: StopSignals, table: LiveTable | None, losses: LossReader | None, hops: HopReader | None
-) -> None:  # fmt: skip
-    start = time.monotonic()
-    state = LiveState(duration_s=config.duration_s or None)
-    before, then, tick = 0, start, start + 1.0
-    while not emulator.wait(0.0):
-        if stop.wait(LOOK_EVERY_S):
+class _Watch:
+    """The live table of a run."""
+
+    def __init__(
+        self, emulator: Any, config: EmulatorConfig, table: LiveTable | None, losses: LossReader | None, hops: HopReader | None
+    ) -> None:  # fmt: skip
+        self._emulator, self._table = emulator, table
+        self._checks = config.answers is not None
+        self._losses, self._hops = losses, hops
+        self._state = LiveState(duration_s=config.duration_s or None)
+        self._start = self._then = time.monotonic()
+
+    def until_the_end(self, stop: StopSignals) -> None:
+        """Paints once a second until all is sent and answered, or a signal comes."""
+        tick = self._start + 1.0
+        while not self._emulator.wait(0.0):
+            if stop.wait(LOOK_EVERY_S):
+                return
+            now = time.monotonic()
+            if self._table is None or now < tick:
+                continue
+            tick += 1.0
+            state, before = self._look(now), self._state.sent or 0
+            state.rate, self._state, self._then = ((state.sent or 0) - before) / (now - self._then), state, now
+            self._table.paint(state)
+
+    def last_frame(self) -> None:
+        """What the result says: all rows of one moment, the mean rate."""
+        if self._table is None:
             return
-        now = time.monotonic()
-        if table is None or now < tick:
-            continue
-        tick += 1.0
-        snapshot = emulator.snapshot()
-        state.elapsed_s, state.sent, state.answered = now - start, int(snapshot["sent"]), int(snapshot["answered"])
-        state.rate, before, then = (state.sent - before) / (now - then), state.sent, now
-        named = dict(losses()) if losses else {}
-        state.losses = named | {name: count for name, count in mistakes(snapshot).items() if count}
-        state.in_flight = max(0, state.sent - state.answered - sum(named.values())) if config.answers else 0
-        state.hops = [] if hops is None else [_boards(snapshot), *hops(), _receiver(snapshot)]
+        snapshot = self._emulator.snapshot()
+        state = self._look(self._start + float(snapshot["elapsed_s"]))
+        state.rate = (state.sent or 0) / state.elapsed_s if state.elapsed_s else 0.0
+        self._table.close(state)
+
+    def close(self) -> None:
+        """Gives the cursor back, whatever happened."""
+        if self._table is not None:
+            self._table.close()
+
+    def _look(self, now: float) -> LiveState:
+        snapshot = self._emulator.snapshot()
+        named = dict(self._losses()) if self._losses else {}
         histogram = Histogram.from_native(snapshot["latency"])
-        state.latency_us = histogram.summary_us() if histogram.count else {}
-        table.paint(state)
+        sent, answered = int(snapshot["sent"]), int(snapshot["answered"])
+        return LiveState(
+            elapsed_s=now - self._start,
+            duration_s=self._state.duration_s,
+            sent=sent,
+            answered=answered,
+            losses=named | {name: count for name, count in mistakes(snapshot).items() if count},
+            in_flight=max(0, sent - answered - sum(named.values())) if self._checks else 0,
+            hops=[] if self._hops is None else [_boards(snapshot), *self._hops(), _receiver(snapshot)],
+            latency_us=histogram.summary_us() if histogram.count else {},
+        )
 
 
 def _boards(snapshot: Mapping[str, Any]) -> dict[str, Any]:

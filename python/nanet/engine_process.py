@@ -135,6 +135,10 @@ class _Process:
         """Our ends of these."""
 
 
+def _at_rest(hop: dict[str, Any]) -> dict[str, Any]:
+    return {"in_flight": 0} | hop
+
+
 class EngineProcess(_Process):
     """An engine, which says once a second what it has counted, and can be told to harm what it receives."""
 
@@ -151,14 +155,17 @@ class EngineProcess(_Process):
         self._status_rest = b""
 
     def counters(self) -> dict[str, int]:
-        """The newest totals that the engine published (once a second)."""
+        """The newest totals that the engine published (once a second); after stop() the final ones."""
         return dict(self._newest().get("counters", {}))
 
     def hops(self) -> list[dict[str, Any]]:
-        """Its newest lines of nanet.hops.Balance.look."""
+        """Its newest lines of nanet.hops.Balance.look; after stop() the final ones."""
         return list(self._newest().get("hops", ()))
 
     def _newest(self) -> dict[str, Any]:
+        if self._result is not None:
+            final = self._result
+            return {"counters": final["counters"] | final["losses"], "hops": [_at_rest(hop) for hop in final["balance"]["hops"]]}
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._status_fd, 65536):
                 self._status_rest += data

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -89,7 +89,7 @@ class Port:
         view = self._open().poll(timeout_s)
         if view is None:
             return None
-        completion = Completion(self, cast("_core.CompletionView", view))
+        completion = Completion(self, view)
         self._held.append(completion)
         return completion
 
@@ -198,7 +198,7 @@ class Completion:
     def buffer(self) -> NDArray[np.uint8]:
         """The bytes in use, uint8 [bytes], read-only, no copy."""
         self.check_held()
-        return np.asarray(self._view.buffer)
+        return self._view.buffer
 
     @property
     def device_buffer(self) -> DeviceArray:
@@ -235,7 +235,7 @@ class Completion:
     def index(self) -> NDArray[Any]:
         """Where each packet is: structured [packet_count] with offset, bytes, source."""
         self.check_held()
-        return np.asarray(self._view.index)
+        return self._view.index
 
     def array(self, dtype: DTypeLike) -> NDArray[Any]:
         """All packets as one structured array [packet_count], read-only, no copy.

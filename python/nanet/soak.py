@@ -48,6 +48,9 @@ DONE = {
 CYCLE = ("off", "loss", "off", "duplicate", "off", "reorder", "off", "corrupt", "off", "truncate", "off", "delay", "off", "all")
 PHASE_MAX_S = 30.0
 BUSY_SHARE = 0.05  # of the run: above, a note says that the machine had other things to do
+STALLED_SHARE_MAX = 0.2
+"""Of the run: above, nothing was shown. A stall excuses what is lost within WINDOW_S of it, so with a fifth of the time stalled, in however
+short pieces, nearly every loss of the engine's own would have been put down to the machine."""
 DELAY_US = 300
 MARKERS_PER_BOARD = 6  # three at the start, three at the end
 LOSSES_OF_A_STALL = ("packets_lost_kernel", "packets_clop_full")
@@ -166,7 +169,7 @@ def cores_beside(engine: EngineConfig) -> CorePlan:
 
 def critical_rate(engine: EngineConfig, emulator: EmulatorConfig, cores: CorePlan, say: Callable[[str], None]) -> float:
     """A brief search for the highest rate without loss, with the fault injector in place but off. Raises ConfigError when there is none."""
-    search = rates.RateSearch(lowest=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
+    search = rates.RateSearch(first=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
 
     def trial(rate: float) -> Mapping[str, Any]:
         boards = emulator.model_copy(update={"rate_events_per_s": rate, "duration_s": search.repeat_s, "drain_ms": 500})
@@ -174,7 +177,8 @@ def critical_rate(engine: EngineConfig, emulator: EmulatorConfig, cores: CorePla
 
     critical = rates.bisect(search, lambda rate: bool(rates.try_rate(rate, search, trial, say)["passed"]))
     if critical == 0.0:
-        raise ConfigError(["no critical rate (the lowest one, 0.1 Mevent/s, had losses already) give --rate, or see nanet doctor"])
+        lowest = f"{search.lowest / 1e6:g} Mevent/s"
+        raise ConfigError([f"no critical rate (the lowest one, {lowest}, failed already) give --rate, or see nanet doctor"])
     return critical
 
 
@@ -324,7 +328,8 @@ def summary(watched: Watched, engine_config: EngineConfig, growth_max_bytes: int
     }
     incomplete = engine_config.processor.merge is not None and engine_config.processor.merge.incomplete == "process"
     reasons = verdict_reasons(result, may_be_incomplete=incomplete)
-    return result | {"verdict": {"kept": not reasons, "reasons": reasons}}
+    outcome = outcome_of(result, reasons)
+    return result | {"verdict": {"kept": outcome == "passed", "outcome": outcome, "reasons": reasons}}
 
 
 def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> dict[str, Any]:
@@ -386,6 +391,32 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     return reasons
 
 
+def stalled_share(result: Mapping[str, Any]) -> float:
+    """The share of the run for which the machine kept the engine or the boards from running, whichever was longer."""
+    elapsed_s = float(result["elapsed_s"])
+    return max(result["stalls_s"].values(), default=0.0) / elapsed_s if elapsed_s else 0.0
+
+
+def outcome_of(result: Mapping[str, Any], reasons: list[str]) -> str:
+    """`failed` for any reason; else `inconclusive` where the machine stalled for too much of the run to show anything; else `passed`."""
+    if reasons:
+        return "failed"
+    return "inconclusive" if stalled_share(result) > STALLED_SHARE_MAX else "passed"
+
+
+def verdict_text(result: Mapping[str, Any]) -> str:
+    """The verdict as a sentence."""
+    judged = result["verdict"]
+    if judged["outcome"] == "failed":
+        return "Soak failed: " + "; ".join(judged["reasons"]) + "."
+    if judged["outcome"] == "inconclusive":
+        return (
+            f"Soak inconclusive: nothing is wrong, but the machine stalled for {stalled_share(result):.0%} of the time "
+            f"(above {STALLED_SHARE_MAX:.0%} a loss cannot be told from one of the machine's) run it on a quiet machine."
+        )
+    return "Soak passed."
+
+
 def early_note(result: Mapping[str, Any]) -> str | None:
     """Says when a signal ended the soak: then it has passed only as far as it got."""
     if not result["stopped_early"]:
@@ -399,9 +430,9 @@ def early_note(result: Mapping[str, Any]) -> str | None:
 
 def stall_note(result: Mapping[str, Any]) -> str | None:
     """Says when the machine was so busy with other things that the run tells little about losses."""
-    longest_s = max(result["stalls_s"].values(), default=0.0)
-    if longest_s <= BUSY_SHARE * result["elapsed_s"]:
+    if stalled_share(result) <= BUSY_SHARE:
         return None
+    longest_s = max(result["stalls_s"].values())
     return (
         f"something else had the cores for {longest_s:.1f} of {result['elapsed_s']:.1f} s (losses in that time are put down to the machine) "
         "run it on a quiet machine"

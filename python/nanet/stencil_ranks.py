@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from nanet import _core, results
 from nanet._core import SetupError
+from nanet.rdma import INSTALL
 from nanet.stencil import (
     Start,
     StencilOptions,
@@ -57,7 +58,6 @@ from nanet.stencil_rendezvous import SECRET, RankError, Rendezvous, place_of, ra
 SET_UP, BROKEN = 2, 1  # exit codes
 DISK_BYTES_PER_S_MIN = 10e6  # a rank that writes its rows more slowly is taken for one that stands still
 COPY_BYTES_MAX = 2**29  # of the field that a rank copies to learn what its memory can do
-NO_RDMA = "pip install 'libucx-cu13>=1.22,<2', or set UCX_ROOT, then build nanet again"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def native_tiles() -> Any:
         why = (
             "it was built without UCX 1.18 or newer" if isinstance(error, ModuleNotFoundError) else f"UCX cannot be loaded: {error}"
         )
-        raise SetupError(f"this nanet moves no tiles ({why}) {NO_RDMA}") from None
+        raise SetupError(f"this nanet moves no tiles ({why}) {INSTALL}") from None
 
 
 # --- one rank ---

@@ -39,8 +39,9 @@ void validate_run(const EmulatorConfig& config) {
   require(config.rate_events_per_s >= 0 && config.rate_events_per_s <= 1e9,
           "rate_events_per_s is " + std::to_string(config.rate_events_per_s), "fine times have 0.1 ns and must stay unique",
           "use 0 (as fast as possible) to 1e9");
-  for (const auto& [name, value] : {std::pair{"duration_s", config.duration_s}, std::pair{"spill_s", config.spill_s},
-                                    std::pair{"pause_s", config.pause_s}, std::pair{"drain_ms", config.drain_ms}}) {
+  for (const auto& [name, value] :
+       {std::pair{"duration_s", config.duration_s}, std::pair{"spill_s", config.spill_s}, std::pair{"pause_s", config.pause_s},
+        std::pair{"drain_ms", config.drain_ms}, std::pair{"quiet_ms", config.quiet_ms}}) {
     require(value >= 0 && value <= 1e6, std::string(name) + " is " + std::to_string(value), "it is a time", "use 0 to 1e6");
   }
   require(config.burst_packets >= 1 && config.burst_packets <= 48, "burst_packets is " + std::to_string(config.burst_packets),

@@ -15,7 +15,6 @@ namespace {
 constexpr int kMarkerRepeats = 3;
 constexpr std::uint64_t kSettleNs = 1'000'000;    // from the start markers to the start of the run
 constexpr std::uint64_t kGiveUpNs = 100'000'000;  // an answer that took longer is not waited for
-constexpr std::uint64_t kQuietNs = 20'000'000;    // with every event answered, the drain ends after so long without a packet
 constexpr double kUnpacedRate = 10e6;             // event times of a run that goes as fast as it can
 
 Schedule make_schedule(const EmulatorConfig& config) {
@@ -188,6 +187,7 @@ void Emulator::send_and_receive() {
 void Emulator::drain() {
   std::uint64_t quiet_since_ns = flow::clock_now_ns();
   const std::uint64_t last_ns = quiet_since_ns + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  const auto quiet_ns = static_cast<std::uint64_t>(config_.quiet_ms * 1e6);
   while (true) {
     const std::uint64_t now_ns = look();
     if (now_ns >= last_ns) return;
@@ -195,7 +195,7 @@ void Emulator::drain() {
     if (detectors_ && !detectors_->finished(tel62_->packets_sent())) {
       if (detectors_->turn(boards_ns(now_ns), now_ns)) quiet_since_ns = now_ns;
     }
-    if (events_answered() == events_sent() && now_ns > quiet_since_ns + kQuietNs) return;
+    if (events_answered() == events_sent() && now_ns > quiet_since_ns + quiet_ns) return;
   }
 }
 

@@ -51,37 +51,57 @@ TriggerProcessor::TriggerProcessor(const Config& config)
 }
 
 void TriggerProcessor::take(std::span<const std::byte> datagram, std::uint64_t now_ns) {
+  Packet packet;
+  if (!open(datagram, packet)) return;
+  last_packet_ns_ = now_ns;
+  hear(wire::ticks(packet.view.first_timestamp(), 0));
+  fetch_and_store(packet.input, now_ns, [&](auto&& visit) {
+    wire::for_each_primitive(packet.view, [&](const wire::Primitive& primitive) {
+      visit(wire::ticks(primitive.timestamp, primitive.fine_time), primitive.id);
+    });
+  });
+}
+
+bool TriggerProcessor::open(std::span<const std::byte> datagram, Packet& packet) {
   ++stats_.packets;
-  wire::MtpView view;
-  const wire::ParseError error = wire::MtpView::parse(datagram, view);
+  const wire::ParseError error = wire::MtpView::parse(datagram, packet.view);
   if (error != wire::ParseError::none) [[unlikely]] {
     ++(error == wire::ParseError::bad_length ? stats_.packets_bad_length : stats_.packets_bad_format);
-    return;
+    return false;
   }
-  const std::uint32_t input = input_of_source_[view.source_id()];
-  if (input == kNoInput) [[unlikely]] {
+  packet.input = input_of_source_[packet.view.source_id()];
+  if (packet.input == kNoInput) [[unlikely]] {
     ++stats_.packets_unknown_source;
-    stats_.primitives_unknown_source += view.primitive_count();
-    return;
+    stats_.primitives_unknown_source += packet.view.primitive_count();
+    return false;
   }
   ++stats_.packets_good;
-  ++input_stats_[input].packets;
-  input_stats_[input].primitives += view.primitive_count();
-  last_packet_ns_ = now_ns;
-  hear_time(wire::ticks(view.first_timestamp(), 0));
-  // Twice over the primitives: first the cells are fetched, since the memory is larger than the nearest caches.
+  ++input_stats_[packet.input].packets;
+  return true;
+}
+
+void TriggerProcessor::store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns) {
+  fetch_and_store(input, now_ns, [&](auto&& visit) {
+    for (const Found& primitive : primitives) visit(primitive.time, primitive.id);
+  });
+}
+
+// Twice over the primitives: first the cells are fetched, since the memory is larger than the nearest caches.
+template <class ForEach>
+void TriggerProcessor::fetch_and_store(std::uint32_t input, std::uint64_t now_ns, ForEach&& for_each) {
   std::array<Found, wire::kMtpPrimitivesMax> found;
   std::size_t count = 0;
   const std::uint64_t newest = newest_;
   const std::uint32_t shift = cell_shift_;
   Cell* const cells = rows_[0].of_input.data() + input;
-  wire::for_each_primitive(view, [&](const wire::Primitive& primitive) {
-    const std::uint64_t time = continued(wire::ticks(primitive.timestamp, primitive.fine_time), newest);
+  for_each([&](std::uint64_t wire_time, std::uint16_t id) {
+    const std::uint64_t time = continued(wire_time, newest);
     __builtin_prefetch(cells + (time >> shift & kAddressMask) * kRowCells, 1);
-    found[count++] = {time, primitive.id};
+    found[count++] = {time, id};
   });
-  const std::span<const Found> primitives = std::span(found).first(count);
-  input == reference_ ? store<true>(input, primitives, now_ns) : store<false>(input, primitives, now_ns);
+  input_stats_[input].primitives += count;
+  const std::span<const Found> fetched = std::span(found).first(count);
+  input == reference_ ? store_in_order<true>(input, fetched, now_ns) : store_in_order<false>(input, fetched, now_ns);
 }
 
 std::size_t TriggerProcessor::decide(std::uint64_t now_ns, std::span<Decision> room) {
@@ -117,7 +137,7 @@ InputStats TriggerProcessor::input_stats(std::uint32_t input) const {
 }
 
 // The header's time, which an empty packet has too: a detector that saw nothing still says how late it is.
-void TriggerProcessor::hear_time(std::uint64_t wire_time) {
+void TriggerProcessor::hear(std::uint64_t wire_time) {
   if (!started_) [[unlikely]] {
     start(wire_time);
     return;
@@ -137,6 +157,12 @@ void TriggerProcessor::hear_time(std::uint64_t wire_time) {
 void TriggerProcessor::start(std::uint64_t wire_time) {
   started_ = true;
   newest_ = kFirstTurn + wire_time;
+  next_cell_ = (newest_ - read_lag_ticks_) >> cell_shift_;
+}
+
+// What the cells hold is of an earlier turn of the memory, and never matches.
+void TriggerProcessor::skip_to(std::uint64_t wire_time) {
+  newest_ = continued(wire_time, newest_);
   next_cell_ = (newest_ - read_lag_ticks_) >> cell_shift_;
 }
 
@@ -164,7 +190,7 @@ bool TriggerProcessor::is_late(std::uint64_t cell) const { return next_cell_ - c
 
 // What changes with each primitive is kept in local variables, since a cell written could be any member as far as a compiler knows.
 template <bool is_reference>
-void TriggerProcessor::store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns) {
+void TriggerProcessor::store_in_order(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns) {
   const std::uint64_t next_cell = next_cell_;
   const std::uint32_t shift = cell_shift_;
   Cell* const cells = rows_[0].of_input.data() + input;

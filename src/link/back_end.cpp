@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "nanet/base/build_info.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/gateware.hpp"
 #include "nanet/link/ucx.hpp"
@@ -87,10 +88,10 @@ Found load(const Place& place) {
   const std::string symbol = std::string("nanet_link_") + place.name;
   const auto entry = reinterpret_cast<Entry>(::dlsym(module, symbol.c_str()));
   const BackEnd* back_end = entry != nullptr ? entry() : nullptr;
-  if (back_end == nullptr || std::strcmp(back_end->version, "nanet " NANET_VERSION) != 0 ||
+  if (back_end == nullptr || std::strcmp(back_end->version, base::kBuildInfo.name) != 0 ||
       back_end->config_bytes != place.config_bytes) {
     const std::string version = back_end != nullptr ? back_end->version : "no version";
-    return {nullptr, file + " belongs to another nanet (" + version + ", this is nanet " + NANET_VERSION + ")",
+    return {nullptr, file + " belongs to another nanet (" + version + ", this is " + base::kBuildInfo.name + ")",
             "install nanet as a whole"};
   }
   return {back_end, "", ""};

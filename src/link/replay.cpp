@@ -20,11 +20,17 @@ UdpConfig udp_config(const ReplayConfig& config) {
   return {.name = "replay", .destinations = {parse_endpoint(config.to)}, .tx_wait_us = kTxWaitUs};
 }
 
-const char* why(PcapError error) {
+// editcap reads what Wireshark reads: it cannot help with a file that is no capture, nor make IPv4 of another link type.
+[[noreturn]] void refuse(const std::string& path, PcapError error) {
+  const std::string problem = "cannot replay " + path;
   switch (error) {
-    case PcapError::pcapng: return "it is a pcapng file";
-    case PcapError::link_type: return "its link type is not Ethernet, raw IP or Linux cooked";
-    default: return "it is no pcap file";
+    case PcapError::pcapng:
+      throw SetupError(problem, "it is a pcapng file", "convert it with: editcap -F nsecpcap " + path + " FILE");
+    case PcapError::link_type:
+      throw SetupError(problem, "its link type is not Ethernet, raw IP or Linux cooked",
+                       "capture on an Ethernet interface, or with -i any");
+    default:
+      throw SetupError(problem, "it is not a pcap file", "check the file: nanet replay takes pcap files and raw data of NA62");
   }
 }
 
@@ -33,9 +39,7 @@ const char* why(PcapError error) {
 PcapSource::PcapSource(std::unique_ptr<MappedFile> file, const std::string& path, std::uint16_t only_port, EventCounter events_in)
     : file_(std::move(file)), only_port_(only_port), events_in_(events_in) {
   const PcapError error = PcapReader::open(file_->bytes(), reader_);
-  if (error != PcapError::none) {
-    throw SetupError("cannot replay " + path, why(error), "convert it with: editcap -F nsecpcap " + path + " FILE");
-  }
+  if (error != PcapError::none) refuse(path, error);
 }
 
 bool PcapSource::next_packet(PcapPacket& packet) {

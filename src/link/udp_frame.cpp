@@ -69,9 +69,11 @@ FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_b
   if ((be16(head, 6) & 0x3FFFu) != 0) return FrameError::fragment;
   const std::span<const std::byte> udp = head.subspan(header_bytes);
   if (udp.size() < 8) return FrameError::cut;
-  // The IP length is not looked at: captures of offloaded packets leave it 0. The UDP length says what there is.
+  // As a socket takes it: the UDP length says what there is, and must lie inside of what the IP length says. Captures of offloaded
+  // packets leave the IP length 0: then what was captured stands for it.
+  const std::size_t ip_bytes = be16(head, 2) != 0 ? be16(head, 2) : packet_bytes;
   const std::size_t udp_bytes = be16(udp, 4);
-  if (udp_bytes < 8 || packet_bytes - header_bytes < udp_bytes) return FrameError::cut;
+  if (udp_bytes < 8 || ip_bytes > packet_bytes || ip_bytes < header_bytes + udp_bytes) return FrameError::cut;
   place.payload_offset = header_bytes + 8;
   place.payload_bytes = udp_bytes - 8;
   place.flow = {be32(head, 12), be32(head, 16), static_cast<std::uint16_t>(be16(udp, 0)), static_cast<std::uint16_t>(be16(udp, 2))};

@@ -31,6 +31,13 @@ link::UdpConfig link_config(const NodeConfig& config) {
   return udp;
 }
 
+// With an aligner it is the patience that says what silence is.
+l0tp::Config processor_config(const NodeConfig& config) {
+  l0tp::Config processor = config.processor;
+  if (config.patience_ns > 0) processor.silence_ns = 0;
+  return processor;
+}
+
 // Some counters as words, so that they can be published one by one.
 template <class T>
 std::size_t put(const T& counters, std::atomic<std::uint64_t>* to) {
@@ -50,10 +57,12 @@ std::size_t get(T& counters, const std::atomic<std::uint64_t>* from) {
 
 TriggerNode::TriggerNode(const NodeConfig& config)
     : config_(config),
-      processor_(config.processor),
+      processor_(processor_config(config)),
       link_(std::make_unique<link::UdpLink>(link_config(config))),
       sender_(*link_, config.decisions ? Destination::link : Destination::none, config.source_sub_id),
-      room_(std::max(kRoomBytes, link_->min_room_bytes())) {}
+      room_(std::max(kRoomBytes, link_->min_room_bytes())) {
+  if (config.patience_ns > 0) aligner_.emplace(processor_, config.processor, config.patience_ns);
+}
 
 TriggerNode::~TriggerNode() { stop(); }
 
@@ -126,19 +135,31 @@ std::uint32_t TriggerNode::turn() {
     const link::RxPacket& packet = packets_[i];
     // What was cut short says nothing reliable: as an empty datagram it is counted as of bad length.
     const bool whole = (packet.flags & link::RxPacket::truncated) == 0;
-    processor_.take(std::span(room_).subspan(packet.offset, whole ? packet.bytes : 0), now_ns);
+    take(std::span(room_).subspan(packet.offset, whole ? packet.bytes : 0), now_ns);
     decide(now_ns);
   }
-  if (batch.packet_count == 0) decide(now_ns);  // silence
+  if (batch.packet_count == 0) nothing_came(now_ns);
   sender_.send(flow::clock_now_ns);
   if (batch.packet_count > 0 || decisions_seen_ != seen_before) publish();
   return batch.packet_count;
 }
 
+void TriggerNode::take(std::span<const std::byte> datagram, std::uint64_t now_ns) {
+  aligner_ ? aligner_->take(datagram, now_ns) : processor_.take(datagram, now_ns);
+}
+
+void TriggerNode::nothing_came(std::uint64_t now_ns) {
+  if (aligner_) {
+    aligner_->give_up_on_silent(now_ns);
+    if (aligner_->all_silent()) return flush();
+  }
+  decide(now_ns);
+}
+
 void TriggerNode::decide(std::uint64_t now_ns) {
   std::size_t count = 0;
   do {
-    count = processor_.decide(now_ns, decisions_);
+    count = aligner_ ? aligner_->decide(now_ns, decisions_) : processor_.decide(now_ns, decisions_);
     pass_on(count);
   } while (count == decisions_.size());
 }
@@ -146,7 +167,7 @@ void TriggerNode::decide(std::uint64_t now_ns) {
 void TriggerNode::flush() {
   std::size_t count = 0;
   do {
-    count = processor_.flush(decisions_);
+    count = aligner_ ? aligner_->flush(flow::clock_now_ns(), decisions_) : processor_.flush(decisions_);
     pass_on(count);
   } while (count == decisions_.size());
   sender_.send(flow::clock_now_ns);
@@ -167,7 +188,8 @@ void TriggerNode::publish() {
   to += put(processor_.stats(), to);
   for (std::uint32_t i = 0; i < processor_.input_count(); ++i) to += put(processor_.input_stats(i), to);
   for (const l0tp::MaskStats& mask : processor_.mask_stats()) to += put(mask, to);
-  put(Own{processor_.pending_count(), sender_.triggers_sent(), sender_.packets_sent()}, to);
+  const std::uint64_t held = aligner_ ? aligner_->held(config_.processor.reference_index) : 0;
+  put(Own{processor_.pending_count() + held, sender_.triggers_sent(), sender_.packets_sent()}, to);
 }
 
 NodeSnapshot TriggerNode::snapshot() const {

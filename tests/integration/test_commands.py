@@ -76,10 +76,23 @@ def test_demo(tmp_path: Path, boards: str) -> None:
     assert first.get_total_count() == result["answered"]
 
 
-def test_demo_over_budget_is_1(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict",), 1)])
+def test_a_demo_over_its_budget(tmp_path: Path, strict: tuple[str, ...], code: int) -> None:
+    """The loop worked: a warning, and an error only for who asks for it. The last frame of the table says what the result says."""
     port = free_pair()
-    done = nanet("demo", "--duration", "0.5", "--rate", "1e5", "--budget-us", "1", "--port", port, "--out", tmp_path, expect=1)
-    assert "Promise broken: p99.9 of the latency" in done.stdout
+    done = nanet(
+        "demo", "--duration", "0.5", "--rate", "1e5", "--budget-us", "1", "--port", port, "--out", tmp_path, *strict, expect=code
+    )
+    assert "Warning: the loop worked, but the budget was broken: p99.9 of the latency" in done.stdout
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if line.startswith(("loop:", "host:", "tune:"))] == [
+        "loop", "host", "tune",
+    ]  # fmt: skip
+    result = json.loads((tmp_path / "demo.json").read_text())
+    assert (result["verdict"]["kept"], result["verdict"]["worked"]) == (False, True)
+    rich = result["l0"]["inputs"][0]["counters"]
+    assert result["l0"]["counters"]["decided"] + rich["overwritten"] == result["answered"] == result["sent"]
+    assert f"sent {result['sent']:,}  answered {result['answered']:,}  lost 0 " in done.stdout
+    assert "The promise was broken" not in (tmp_path / "demo.html").read_text()
 
 
 def test_run_and_emulate_as_three_would(tmp_path: Path) -> None:

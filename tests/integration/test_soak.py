@@ -25,7 +25,8 @@ GROWTH_MAX_MIB = 2.0  # between the quarters compared lie 130,000 packets, so 16
 
 def check(result: dict[str, Any]) -> None:
     verdict = result["verdict"]
-    assert verdict["kept"], verdict["reasons"]
+    assert verdict["reasons"] == []
+    assert verdict["outcome"] in ("passed", "inconclusive")  # the latter where something else has the cores
     assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
     injected = result["packets"]["injected"]
     assert all(injected[name] > 20 for name in soak.DONE.values()), injected
@@ -43,8 +44,9 @@ def test_ten_seconds(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "soak.json").read_text())
     check(result)
     check_keys(result, "soak")
-    assert done.returncode == 0
-    assert "Soak passed." in done.stdout
+    outcome = result["verdict"]["outcome"]
+    assert done.returncode == {"passed": 0, "inconclusive": 2}[outcome]
+    assert f"Soak {outcome}" in done.stdout
     assert json.loads((tmp_path / "out" / "soak.json").read_text()) == result
 
 

@@ -70,7 +70,7 @@ def whole_demo() -> dict[str, Any]:
 
 
 def l0_part() -> dict[str, Any]:
-    """`l0` of a demo result: 1,000,000 primitives, 100 of them late. The numbers are made up."""
+    """`l0` of a demo result: 10,000,000 primitives, 100 of them late. The numbers are made up."""
     config = demo_l0.l0tp_config(6200, CorePlan(None, None, frozenset({0})))
     names = (
         "packets",
@@ -83,11 +83,11 @@ def l0_part() -> dict[str, Any]:
         "calibrations_no_room",
         "overwritten",
     )
-    rich = dict.fromkeys(names, 0) | {"primitives": 1_000_000, "stored": 999_900, "late": 100, "matched": 999_900}
-    inputs = [{"name": one.name, "counters": rich | {"matched": 999_900 - 100_000 * n}} for n, one in enumerate(config.inputs)]
+    rich = dict.fromkeys(names, 0) | {"primitives": 10_000_000, "stored": 9_999_900, "late": 100, "matched": 9_999_900}
+    inputs = [{"name": one.name, "counters": rich | {"matched": 9_999_900 - 100_000 * n}} for n, one in enumerate(config.inputs)]
     whole, own = histogram_of(240.0, 50_000), histogram_of(210.0, 50_000, seed=4)
     return {
-        "config": config.model_dump(mode="json"), "counters": {"decided": 999_900}, "inputs": inputs,
+        "config": config.model_dump(mode="json"), "counters": {"decided": 9_999_900}, "inputs": inputs,
         "masks": [{"name": m.name, "downscaling": m.downscaling, "matched": 20_000, "fired": 10_000} for m in config.masks],
         "triggers_sent": 50_000, "decisions": {"physics": 50_000, "calibration": 0},
         "latency_us": own.summary_us(), "latency_histogram": own.encode(),

@@ -26,7 +26,7 @@ sockperf: ---> <MIN> observation =    7.741
 """
 
 
-@given(st.floats(1e5, 1e8), st.integers(3, 14))
+@given(st.floats(5e3, 1e8), st.integers(3, 14))
 def test_search_brackets_the_true_rate(true_rate: float, steps: int) -> None:
     tried: list[float] = []
 
@@ -34,11 +34,11 @@ def test_search_brackets_the_true_rate(true_rate: float, steps: int) -> None:
         tried.append(at)
         return at <= true_rate
 
-    search = rate.RateSearch(lowest=1e6, highest=40e6, steps=steps)
+    search = rate.RateSearch(first=1e6, highest=40e6, steps=steps)
     found = rate.bisect(search, passes)
-    assert len(tried) <= steps
-    if true_rate < 1e6:
-        assert found == 0.0
+    assert len(tried) <= steps + (0 if true_rate >= 1e6 else 1 if true_rate >= 1e5 else 2)
+    if true_rate < rate.LOWEST:
+        assert (found, tried) == (0.0, [1e6, 1e5, 1e4])
     elif true_rate >= 40e6:
         assert found == 40e6
     else:
@@ -83,6 +83,40 @@ def test_a_link_with_less_room_may_be_without_its_core_for_less_time() -> None:
     assert rate.core_taken_s(run, 16e6) == pytest.approx(0.016384)
     run["engine"]["config"]["links"] = [{"xdp": None}]
     assert rate.core_taken_s(run, 16e6) == rate.CORE_TAKEN_S
+
+
+def test_the_short_search_goes_down_until_nothing_is_lost() -> None:
+    """A machine that stands 300,000 events/s, of which the search used to say 0.00."""
+    search = rate.RateSearch(steps=4, repeats=1, repeat_s=2.0)
+    said: list[str] = []
+    found = rate.find(search, lambda at: a_run(sent=2 * int(at), lost=int(at > 3e5)), said.append)
+    assert 1e5 <= found["critical_rate_events_per_s"] <= 3e5
+    assert found["limited_by"] == "engine"
+    assert rate.verdict_text(found).startswith("critical rate 0.")
+    assert [step["rate_events_per_s"] for step in found["steps"]] == sorted(step["rate_events_per_s"] for step in found["steps"])
+
+
+@pytest.mark.parametrize(
+    ("made_up", "who"),
+    [
+        (lambda at: a_run(lost=1), "engine"),
+        (lambda at: a_run(sent=0), "sender"),
+        (lambda at: a_run(lost=1) if at == rate.LOWEST else a_run(sent=0), "engine"),
+    ],
+)
+def test_no_rate_at_all_is_said_in_words(made_up: Any, who: str) -> None:
+    found = rate.find(rate.RateSearch(steps=4, repeats=1), made_up, lambda _: None)
+    assert (found["critical_rate_events_per_s"], found["limited_by"]) == (0.0, who)
+    assert rate.verdict_text(found) == (
+        f"no critical rate (every rate failed, down to 0.01 Mevent/s because of the {who}) see nanet doctor, or search lower with --lowest"
+    )
+    assert "0.00" not in rate.verdict_text(found)
+
+
+def test_the_lowest_rate_is_kept_to() -> None:
+    tried: list[float] = []
+    assert rate.bisect(rate.RateSearch(first=4e6, lowest=1.5e6), lambda at: bool(tried.append(at))) == 0.0
+    assert tried == [4e6, 1.5e6]
 
 
 def test_a_step_ends_with_the_first_failure() -> None:

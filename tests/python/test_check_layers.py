@@ -25,12 +25,12 @@ def run_on(root: Path, files: dict[str, str], head: bool = True) -> tuple[int, s
 
 # path, text (the offending line is the second of the file), words that the finding must hold
 VIOLATIONS = [
-    ("src/wire/a.cpp", "#include <nanet/flow/clop.hpp>", "wire may include: none"),
-    ("src/wire/a.cpp", '#include "nanet/engine/engine.hpp"', "wire may include: none"),
+    ("src/wire/a.cpp", "#include <nanet/flow/clop.hpp>", "wire may include: base"),
+    ("src/wire/a.cpp", '#include "nanet/engine/engine.hpp"', "wire may include: base"),
     ("include/nanet/event/a.hpp", "#include <nanet/rich/math_fit.hpp>", "event may include: wire"),
-    ("src/link/udp_receiver.cpp", "  #  include <nanet/wire/mgp.hpp>", "link may include: flow"),
-    ("src/link/udp.cpp", "#include <nanet/rdma/worker.hpp>", "link may include: flow"),
-    ("src/link/ucx/a.cpp", "#include <nanet/wire/mgp.hpp>", "link may include: flow, rdma"),
+    ("src/link/udp_receiver.cpp", "  #  include <nanet/wire/mgp.hpp>", "link may include: base, flow"),
+    ("src/link/udp.cpp", "#include <nanet/rdma/worker.hpp>", "link may include: base, flow"),
+    ("src/link/ucx/a.cpp", "#include <nanet/wire/mgp.hpp>", "link may include: base, flow, rdma"),
     ("src/emulate/a.cpp", "#include <nanet/engine/engine.hpp>", "emulate may include: flow, link, rich, wire"),
     ("include/nanet/contract.hpp", "#include <nanet/flow/clop.hpp>", "a seam stands below every folder"),
     ("src/rich/a.cpp", '#include "../flow/clop.hpp"', "a path upward hides the layer"),

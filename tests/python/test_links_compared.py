@@ -175,6 +175,7 @@ def test_verdict() -> None:
     result = comparison()
     result["links"][0]["critical_rate_events_per_s"] = 0.0
     assert not compare.kept(result)
+    assert [line.split()[:2] for line in tables.rate_table(result)[1:3]] == [["gro", "none"], ["xdp", "16.00"]]
     assert not compare.kept(result | {"links": result["links"][2:]})  # nothing ran
 
 
@@ -202,7 +203,9 @@ def test_report(tmp_path: Path, command: str) -> None:
     assert "sequence numbers" in page
     for title in ("Long runs", "One packet under way", "gro, alone"):
         assert title in page
-    assert page.count('class="bars') == 9  # rates of 2 links, both alone, 2 of testpmd; medians of 2 links and sockperf
+    assert (
+        page.count('class="bars') == 2 * 9
+    )  # in both widths: rates of 2 links, both alone, 2 of testpmd; medians of 2 links and sockperf
 
 
 def test_gaps_of_a_clock() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import histogram_of, l0_part, samples
+from made_up import l0_part, samples
+from made_up_bench import latency_result, rate_result, rings_result
 from nanet.report import events, write_report
 from nanet.report.svg import Axis, Chart
 
@@ -33,6 +34,7 @@ def assert_self_contained(text: str) -> None:
 def test_demo(demo_result: dict[str, Any], tmp_path: Path) -> None:
     text = page_of(demo_result, tmp_path)
     assert "Every event answered" in text
+    assert [f"<td>{name}</td>" in text for name in ("loop", "host", "tune")] == [True, True, True]
     assert text.count("<figure>") == 6
     assert text.count('class="ring') == 5  # one of the six has no ring
     assert "budget 1\u2009000 \u00b5s" in text
@@ -43,7 +45,10 @@ def test_demo(demo_result: dict[str, Any], tmp_path: Path) -> None:
 def test_demo_with_the_trigger_processor(demo_result: dict[str, Any], tmp_path: Path) -> None:
     demo_result["l0"] = l0_part()
     text = page_of(demo_result, tmp_path)
-    assert "999\u2009900 of 1\u2009000\u2009000 were decided on, 50\u2009000 triggers were sent and 50\u2009000 came back" in text
+    assert (
+        "9\u2009999\u2009900 of 10\u2009000\u2009000 were decided on, 50\u2009000 triggers were sent and 50\u2009000 came back"
+        in text
+    )
     assert "pion-nothing-else" in text
     assert "late: came when its time was decided on already." in text
     assert "out_of_range" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)
@@ -57,7 +62,7 @@ def test_demo_with_the_trigger_processor(demo_result: dict[str, Any], tmp_path: 
 
 def test_demo_that_lost(demo_result: dict[str, Any], tmp_path: Path) -> None:
     demo_result["losses"]["events_lost"] = 160
-    demo_result["verdict"] = {"kept": False, "budget_us": 1000, "reasons": ["lost 160 <events>"], "events_over_budget": 0}
+    demo_result["verdict"] |= {"kept": False, "worked": False, "reasons": ["lost 160 <events>"]}
     text = page_of(demo_result, tmp_path)
     assert "The promise was broken" in text
     assert "lost 160 &lt;events&gt;" in text
@@ -76,47 +81,31 @@ def test_demo_without_a_ring_or_an_answer(demo_result: dict[str, Any], tmp_path:
     assert "Nothing was measured" in text
 
 
-def test_rate(demo_result: dict[str, Any], tmp_path: Path) -> None:
-    steps = [
-        {"rate_events_per_s": rate, "passed": rate < 2e7, "failure": None if rate < 2e7 else "engine",
-         "latency_us": histogram_of(20 * rate / 1e7, 5000).summary_us(), "repeats": [{"losses": {"events_lost": 5}}]}
-        for rate in (1e6, 1e7, 2e7)
-    ]  # fmt: skip
-    result = {
-        "command": "bench rate", "nanet": "x", "date": "today", "machine": demo_result["machine"], "critical_rate_events_per_s": 1e7,
-        "limited_by": "engine", "boards": 1, "layout": "padded", "budget_us": 1000, "repeats": 3, "repeat_s": 2.0, "steps": steps, "notes": [],
-    }  # fmt: skip
-    text = page_of(result, tmp_path)
+def test_rate(tmp_path: Path) -> None:
+    text = page_of(rate_result(), tmp_path)
     assert "10.00 Mevent/s without a single loss" in text
     assert "engine: lost events_lost 5" in text
 
 
-def test_latency(demo_result: dict[str, Any], tmp_path: Path) -> None:
-    ours = histogram_of(11.0)
-    theirs = {"p50": 8.2, "p99": 9.5, "p99_9": 14.0, "p99_99": 40.0, "max": 900.0}
-    result = {
-        "command": "bench latency", "nanet": "x", "date": "today", "machine": demo_result["machine"], "p50_above_sockperf_us": 2.8,
-        "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(), "latency_clean_us": ours.summary_us(), "one_in_flight_us": ours.summary_us(),
-        "sockperf_us": theirs, "lost": 0, "budget_us": 1000, "latency_histogram": ours.encode(), "latency_clean_histogram": None,
-        "engine_histogram": None, "series": demo_result["emulator"]["series"], "config": {}, "notes": [],
-    }  # fmt: skip
-    assert "+2.8 \u00b5s against a bare UDP round trip" in page_of(result, tmp_path)
+def test_rate_without_one(tmp_path: Path) -> None:
+    result = rate_result()
+    failed = result["steps"][-1] | {"rate_events_per_s": 1e4}
+    text = page_of(result | {"critical_rate_events_per_s": 0.0, "steps": [failed]}, tmp_path)
+    assert "No rate without loss was found" in text
+    assert "down to 0.01 Mevent/s, there because of the engine." in text
+    assert "0.00" not in text.partition("<section>")[0].partition("<body>")[2]
 
 
-def test_rings(demo_result: dict[str, Any], tmp_path: Path) -> None:
-    def rate(value: float) -> dict[str, float]:
-        return {"events_per_s": value}
+def test_latency(tmp_path: Path) -> None:
+    text = page_of(latency_result(), tmp_path)
+    assert "+2.8 \u00b5s against a bare UDP round trip" in text
+    assert "leaves out the events that were in flight while the emulator\u2019s thread was stopped" in text
+    without = page_of(latency_result() | {"latency_clean_histogram": None}, tmp_path)
+    assert "leaves out the events" not in without
 
-    cases = [
-        {"hits": hits, "math": rate(4e7), "math_scalar": rate(2e7), "numpy": rate(9e5), "circle_fit": rate(5e3),
-         "radius_rms_mm": 1.6, "radius_bias_mm": -0.02}
-        for hits in (8, 12, 20, 32)
-    ]  # fmt: skip
-    result = {
-        "command": "bench rings", "nanet": "x", "date": "today", "machine": demo_result["machine"], "cases": cases,
-        "math": {"events_per_s": 4e7, "hits": 20, "simd": "AVX3"}, "ratio_to_numpy": 44.0, "ratio_to_circle_fit": 8000.0,
-    }  # fmt: skip
-    assert "40.0 million rings a second with 20 hits" in page_of(result, tmp_path)
+
+def test_rings(tmp_path: Path) -> None:
+    assert "40.0 million rings a second with 20 hits" in page_of(rings_result(), tmp_path)
 
 
 def test_hits_belong_to_the_nearest_ring() -> None:

@@ -285,6 +285,23 @@ def test_a_busy_machine_is_said() -> None:
     assert str(soak.stall_note(result)).startswith("something else had the cores for 4.0 of 10.0 s (")
 
 
+@pytest.mark.parametrize(
+    ("stalled_s", "reasons", "outcome"),
+    [(0.0, [], "passed"), (1.9, [], "passed"), (2.1, [], "inconclusive"), (8.3, [], "inconclusive"), (8.3, ["it leaks"], "failed")],
+)
+def test_a_machine_that_stalls_shows_nothing(stalled_s: float, reasons: list[str], outcome: str) -> None:
+    result = passed()
+    result["stalls_s"]["emulator_stalls"] = stalled_s
+    assert soak.outcome_of(result, reasons) == outcome
+    said = soak.verdict_text(result | {"verdict": {"outcome": outcome, "reasons": reasons}})
+    assert said.startswith(f"Soak {outcome}")
+    assert (f"stalled for {stalled_s / 10:.0%} of the time" in said) == (outcome == "inconclusive")
+
+
+def test_an_empty_run_is_not_divided_by() -> None:
+    assert soak.stalled_share({"elapsed_s": 0.0, "stalls_s": {"steal": 0.0}}) == 0.0
+
+
 PLAIN: dict[str, Any] = {
     "version": 1, "memory_regions": [{"name": "m"}], "answers": {"endpoint": "udp://127.0.0.1:6300"},
     "links": [{"name": "in", "endpoint": "udp://0.0.0.0:6200", "memory_region": "m", "sources": [{"name": "a", "source_sub_id": 5}]}],

@@ -98,8 +98,12 @@ struct EmulatorConfig {
   std::uint32_t in_flight_packets_max = 0;
 
   // Milliseconds after the last packet in which answers still count. Too small: late answers count as lost; too big: a run that lost events ends
-  // late (one that lost none ends when nothing has come for 20 ms).
+  // late (one that lost none ends when nothing has come for quiet_ms).
   double drain_ms = 200;
+
+  // Milliseconds without a packet after which a run that is answered ends. Too small: decisions of an L0 trigger processor that waits for
+  // silent detectors do not come back.
+  double quiet_ms = 20;
 
   // ---- how answers are judged
   // Source that the answers must carry.

@@ -20,8 +20,8 @@ struct PayloadMemory {
   bool in_place() const { return !memory.empty(); }
 };
 
-// The record of a packet in a buffer that holds them.
-inline const PlacedPacket& placed_packet(std::span<const std::byte> buffer, const PacketRef& ref) {
+// The record of a packet in a buffer that holds them. `ref` by value: by reference, g++ 13 warns that the result might refer to it.
+inline const PlacedPacket& placed_packet(std::span<const std::byte> buffer, PacketRef ref) {
   return *reinterpret_cast<const PlacedPacket*>(buffer.data() + ref.offset);
 }
 

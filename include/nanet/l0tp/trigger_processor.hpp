@@ -133,6 +133,21 @@ class TriggerProcessor {
   // One UDP payload. Whatever is in it, it is counted.
   void take(std::span<const std::byte> datagram, std::uint64_t now_ns);
 
+  // take() in its parts, for who keeps primitives back (aligner.hpp). Times are the wire's 40 bits.
+  struct Packet {
+    std::uint32_t input;
+    wire::MtpView view;
+  };
+  struct Found {
+    std::uint64_t time;
+    std::uint16_t id;
+  };
+  bool open(std::span<const std::byte> datagram, Packet& packet);  // counts it; false: bad, or of an unknown source
+  void hear(std::uint64_t wire_time);                              // the time of a header
+  void skip_to(std::uint64_t wire_time);  // precondition: pending_count() is 0, and it is more than the memory after the newest time
+  // precondition: no more primitives than a packet holds
+  void store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns);
+
   // Writes what can be decided now, calibrations first, to the front of `room` and returns how many. As many as there is room:
   // call again. Decisions that are no triggers are among them.
   std::size_t decide(std::uint64_t now_ns, std::span<Decision> room);
@@ -167,11 +182,6 @@ class TriggerProcessor {
     std::uint32_t downscaling;
     std::uint32_t count;
   };
-  // A primitive of the packet at hand.
-  struct Found {
-    std::uint64_t time;
-    std::uint16_t id;
-  };
   struct Calibration {
     std::uint64_t time;
     std::uint64_t arrived_ns;
@@ -179,13 +189,14 @@ class TriggerProcessor {
     std::uint8_t input;
   };
 
-  void hear_time(std::uint64_t wire_time);
   void start(std::uint64_t wire_time);
   void vote_for(std::uint64_t wire_time);
   void vote_against();
   bool is_late(std::uint64_t cell) const;
+  template <class ForEach>
+  void fetch_and_store(std::uint32_t input, std::uint64_t now_ns, ForEach&& for_each);
   template <bool is_reference>
-  void store(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns);
+  void store_in_order(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns);
   void put_aside(std::uint32_t input, const Found& primitive, bool in_window, std::uint64_t now_ns);
   std::size_t hand_out_calibrations(std::span<Decision> room);
   std::size_t read_cells(std::uint64_t end_cell, std::span<Decision> room);

@@ -29,7 +29,7 @@ struct PcapStats {
   std::uint64_t packets = 0;           // given by next()
   std::uint64_t skipped_not_udp = 0;   // not UDP over IPv4
   std::uint64_t skipped_fragment = 0;  // a part of a larger IP packet
-  std::uint64_t skipped_cut = 0;       // captured in part only, or a length in it is wrong
+  std::uint64_t skipped_cut = 0;       // captured in part only, or a length in it is wrong: UDP's is more than IP's leaves
   std::uint64_t bytes_damaged = 0;     // at the end of the file, where no whole record is
 };
 

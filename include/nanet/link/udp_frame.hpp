@@ -36,7 +36,7 @@ enum class FrameError : std::uint8_t {
   none,
   not_udp,   // not UDP over IPv4
   fragment,  // a part of a larger IP packet
-  cut,       // shorter than a length in it says, or a length in it is impossible
+  cut,       // shorter than a length in it says, or a length in it is impossible or contradicts another
 };
 
 // The IPv4 packet in a frame (without frame check sequence) whose header of header_bytes has the type of what follows at type_offset, as

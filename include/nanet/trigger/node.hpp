@@ -5,6 +5,9 @@
 // A turn: one batch of datagrams is received, each is taken and what it made ready is decided; the triggers of the batch leave in L0
 // decision packets (docs/formats-l0.md) before the next batch is looked at. Decisions that are no triggers are only counted.
 //
+// With patience_ns, primitives wait for the slowest detector (nanet/l0tp/aligner.hpp) and `silence_ns` of the processor is not used: when
+// all inputs were silent for the patience, all that waits is decided.
+//
 // Latency: from the return of the receive call that brought the reference (or calibration) primitive to the return of the call that sent
 // its trigger, a record a trigger. The read lag of the processor is part of it.
 //
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include "nanet/flow/latency_histogram.hpp"
+#include "nanet/l0tp/aligner.hpp"
 #include "nanet/l0tp/trigger_processor.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/trigger/decision_sender.hpp"
@@ -55,6 +59,10 @@ struct NodeConfig {
   // Nanoseconds of sleep after each busy turn, so that many packets share one wake-up; 0: none. For a thread that shares its core. Too
   // big: added to every latency.
   std::uint64_t gather_ns = 0;
+
+  // Nanoseconds for which an input that is silent is waited for; 0: nobody is waited for. Too small: primitives are late while the
+  // machine stops who sends them. Too big: without a detector, so long until the first decision.
+  std::uint64_t patience_ns = 0;
 };
 
 // Totals of the run up to now. While it runs they may differ by what happened during the copy; when finished they are exact.
@@ -111,13 +119,16 @@ class TriggerNode {
   void run_guarded();
   void run();
   std::uint32_t turn();
+  void take(std::span<const std::byte> datagram, std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
+  void nothing_came(std::uint64_t now_ns);
   void flush();
   void pass_on(std::size_t count);
   void publish();
 
   const NodeConfig config_;
   l0tp::TriggerProcessor processor_;
+  std::optional<l0tp::Aligner> aligner_;
   std::unique_ptr<link::UdpLink> link_;
   DecisionSender sender_;
   std::vector<std::byte> room_;

@@ -157,7 +157,7 @@ def _probe(bench: Bench, comparison: Comparison) -> str | None:
     """Why the link does not start here; None: it does."""
     search = replace(comparison.search, repeat_s=PROBE_S)
     try:
-        bench.trial(rate.loop_at(search.lowest, search))
+        bench.trial(rate.loop_at(search.first, search))
     except EngineError as error:
         return f"cannot start here: {error}"
     return None

@@ -50,7 +50,7 @@ def run(program: Path | None, options: Options) -> dict[str, Any]:
     if not chosen.is_file():
         raise GatewareBenchError(
             f"{chosen} is not there (it is not built, or this is not the repository's root) "
-            "run make .venv-gateware/ready, then cmake --preset host-release && cmake --build --preset host-release --target bench_gateware"
+            "run make links bench-smoke in a clone, which builds it, or name it with --program"
         )
     command = [str(chosen), *options.arguments()]
     try:

@@ -39,7 +39,6 @@ EMPTY_CELLS = {
 }
 PROGRAMS = Path("build/cuda-release/bench/gpu")
 LONGEST_S = 600.0  # a program ends itself before
-RATIO_LIMIT = 0.65
 # Rows that bench_gpu_trace writes beside the functions' own.
 ALLOCATIONS, SET_UP_ALLOCATIONS, ALL_CALLS = "operator new", "operator new at set-up", "all of CUDA"
 
@@ -156,7 +155,6 @@ def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
         "finder": facts.get("finder", "math"),
         **rows,
         "ratios": ratios,
-        "goals": goals_of(rows, ratios),
         "wrong": sum(int(row.get("wrong") or row.get("events_that_differ") or 0) for part in rows.values() for row in part),
     }
 
@@ -187,89 +185,6 @@ def share_of_copy(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of each case of `record_fit`: bytes that it moves over those that a copy moved in the same run. Empty where no copy was measured."""
     copy = next((row["bytes_per_s"] for row in rows if row["finder"] == "copy"), None)
     return {row["case"]: row["bytes_per_s"] / copy for row in rows if row["finder"] == "record_fit"} if copy else {}
-
-
-def goals_of(rows: Mapping[str, Sequence[Mapping[str, Any]]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """What an H200 has to reach, as far as it was measured."""
-    return [*_round_trip_goals(rows["round_trip"], ratios), *_loop_goals(rows["loop"]), *_finder_goals(rows["finders"]),
-            *_trace_goals(rows["trace"])]  # fmt: skip
-
-
-def _at_most(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
-    return {"goal": goal, "value": value, "bound": "at most", "limit": limit, "unit": unit, "met": value <= limit, "note": note}
-
-
-def _at_least(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
-    return {"goal": goal, "value": value, "bound": "at least", "limit": limit, "unit": unit, "met": value >= limit, "note": note}
-
-
-def _round_trip_goals(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
-    goals: list[Row] = []
-    persistent = {row["events"]: row for row in rows if row["way"] == "persistent"}
-    if 16 in persistent:
-        goals.append(_at_most("round trip of 16 events, p50", persistent[16]["p50_us"], 6.0, "us"))
-    if 1024 in persistent:
-        goals.append(_at_most("round trip of 1024 events, p50", persistent[1024]["p50_us"], 9.0, "us"))
-        goals.append(_at_most("round trip of 1024 events, p99.9", persistent[1024]["p999_us"], 20.0, "us"))
-    for ratio in ratios:
-        same = ratio["same_work_p50"]
-        note = "" if same is None else f"same work: {same:.2f} of {ratio['same_work_best_way']}"
-        goals.append(
-            _at_most(f"persistent over the best that launches, {ratio['events']} events, p50", ratio["p50"], RATIO_LIMIT, note=note)
-        )
-    return goals
-
-
-def _loop_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    loop = [row for row in rows if row["runtime"] == "persistent" and row["packets"] == 8 and row["rate_events_per_s"] == 10e6]
-    if not loop:
-        return []
-    best = min(loop, key=lambda row: (row["lost"], row["p999_us"]))
-    return [
-        _at_most("whole loop, 10 Mevent/s, buffers of 128 events, p50", best["p50_us"], 40.0, "us"),
-        _at_most("the same, p99.9", best["p999_us"], 200.0, "us"),
-        _at_most("the same, events lost", float(best["lost"]), 0.0),
-    ]
-
-
-def _finder_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    goals: list[Row] = []
-    shares = share_of_copy(rows)
-    if "20" in shares:
-        goals.append(_at_least("MATH on records of 20 hits in device memory, bytes moved over those of a copy", shares["20"], 0.85))
-    rates = {
-        (row["finder"], row["case"]): 1e-6 * row["events_per_s"] for row in rows if row["finder"] not in ("copy", "record_fit")
-    }
-    for finder, case, limit in (("almagest", "two_rings_apart", 200.0), ("mixture", "single_ring", 10.0)):
-        if (finder, case) in rates:
-            note = ", ".join(f"{rates[finder, name]:.3g} {name}" for one, name in rates if one == finder and name != case)
-            goals.append(_at_least(f"{finder}, case {case}", rates[finder, case], limit, "Mevent/s", note))
-    if rows:
-        differ = sum(row["events_that_differ"] or 0 for row in rows)
-        goals.append(_at_most("finders: events that differ from the CPU's", float(differ), 0.0))
-    return goals
-
-
-def _trace_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Without a control that was seen to call, a trace that saw nothing shows nothing."""
-    traced = {(row["runtime"], row["function"]): row for row in rows if row["buffers"] > 0}
-    if not {("persistent", ALL_CALLS), ("persistent", ALLOCATIONS)} <= set(traced):
-        return []
-    calls, allocations = (traced["persistent", function] for function in (ALL_CALLS, ALLOCATIONS))
-    in_buffers = f"in {calls['buffers']} buffers"
-    at_set_up = traced.get(("persistent", SET_UP_ALLOCATIONS))
-    beside = f"{in_buffers}; at set-up {at_set_up['calls']}" if at_set_up else in_buffers
-    control = {
-        runtime: row["calls"] / row["buffers"]
-        for (runtime, function), row in traced.items()
-        if function == ALL_CALLS and runtime in ("launch", "graph")
-    }
-    seen = ", ".join(f"{runtime} {count:g}" for runtime, count in control.items())
-    return [
-        _at_most("persistent, steady state: calls of CUDA", float(calls["calls"]), 0.0, note=in_buffers),
-        _at_most("persistent, steady state: allocations", float(allocations["calls"]), 0.0, note=beside),
-        _at_least("control: calls of CUDA a buffer that the trace sees", min(control.values(), default=0.0), 1.0, note=seen),
-    ]
 
 
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:

@@ -22,6 +22,8 @@ from nanet.machine import CorePlan, plan_cores
 KEPT_SHARE = 0.99
 LATE_US = 20_000.0
 CORE_TAKEN_S = 0.02  # what the default socket buffer holds at 30 Mevent/s
+LOWEST = 1e4  # events/s; an engine that loses some of these has no rate worth a search
+DOWN = 10.0  # from a rate that fails to the next lower one, while none has passed
 AGAIN_MAX = 4  # runs of one rate that are done again
 POOL_EVENTS = 16_384  # packets of about a second-level cache, so that the sender is not the limit
 
@@ -31,11 +33,12 @@ class RateSearch:
     """How to search."""
 
     loop: Loop = field(default_factory=Loop)
-    lowest: float = 1e6
+    first: float = 1e6  # events/s; where this one fails, the search goes down from it
     highest: float = 40e6
-    steps: int = 8
+    steps: int = 8  # rates that are tried from a rate without loss on
     repeats: int = 3
     repeat_s: float = 2.0
+    lowest: float = LOWEST
 
 
 Trial = Callable[[float], Mapping[str, Any]]
@@ -72,21 +75,41 @@ def find(search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[s
         return bool(step["passed"])
 
     critical = bisect(search, passes)
-    limited = any(step["failure"] in ("sender", "machine") for step in steps if step["rate_events_per_s"] > critical)
+    steps.sort(key=lambda step: float(step["rate_events_per_s"]))
+    above = [step for step in steps if step["rate_events_per_s"] > critical]
+    judged = above if critical else above[:1]  # without a critical rate the lowest one says most
+    limited = any(step["failure"] in ("sender", "machine") for step in judged)
     return {
         "critical_rate_events_per_s": critical,
         "limited_by": "sender" if limited else ("search range" if critical >= search.highest else "engine"),
-        "steps": sorted(steps, key=lambda step: float(step["rate_events_per_s"])),
+        "steps": steps,
     }
 
 
+def verdict_text(result: Mapping[str, Any]) -> str:
+    """What the search found, as a sentence."""
+    critical = float(result["critical_rate_events_per_s"])
+    if critical:
+        return f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}"
+    lowest = result["steps"][0]
+    return (
+        f"no critical rate (every rate failed, down to {lowest['rate_events_per_s'] / 1e6:g} Mevent/s because of the {lowest['failure']}) "
+        "see nanet doctor, or search lower with --lowest"
+    )
+
+
 def bisect(search: RateSearch, passes: Callable[[float], bool]) -> float:
-    """Highest passing rate; 0 when even the lowest fails. Halves the logarithm of the range `steps` times."""
-    if not passes(search.lowest):
-        return 0.0
-    if passes(search.highest):
-        return search.highest
-    low, high = search.lowest, search.highest
+    """Highest passing rate; 0 when even the lowest fails.
+
+    Where the first rate fails, goes down until one passes; then halves the logarithm of the range, `steps` rates in all from the one that passes on.
+    """
+    low, high = search.first, search.highest
+    while not passes(low):
+        if low <= search.lowest:
+            return 0.0
+        low, high = max(search.lowest, _round_rate(low / DOWN)), low
+    if high == search.highest and passes(high):
+        return high
     for _ in range(max(0, search.steps - 2)):
         middle = _round_rate(math.sqrt(low * high))
         if not low < middle < high:

@@ -68,7 +68,7 @@ def measure(
         )
         return not runs[-1]["failure"]
 
-    own = RateSearch(lowest=LOWEST, highest=HIGHEST, steps=search.steps)
+    own = RateSearch(first=LOWEST, lowest=LOWEST, highest=HIGHEST, steps=search.steps)
     try:
         critical = bisect(own, passes)
     except sockperf.SockperfError as error:

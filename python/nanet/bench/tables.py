@@ -41,7 +41,7 @@ def rate_table(result: Mapping[str, Any]) -> list[str]:
             continue
         latency = link["latency_us"] or {}
         rows.append([
-            link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", f"{link['critical_rate_packets_per_s'] / 1e3:.0f}",
+            link["name"], rate_text(link["critical_rate_events_per_s"]), f"{link['critical_rate_packets_per_s'] / 1e3:.0f}",
             link["limited_by"], _us(latency.get("p50")), _us(latency.get("p99_9")), _ratio(link["ratio_to_spead2"]),
             _ratio(link["ratio_to_testpmd"]),
         ])  # fmt: skip
@@ -53,6 +53,11 @@ def rate_table(result: Mapping[str, Any]) -> list[str]:
     rows += alone
     rows += [[name, "", f"{rate / 1e3:.0f}", limit, "", "", "", ""] for name, rate, limit in peer_rates(result["peers"])]
     return [*_aligned(head, rows), *_left_out(result), *_sums(result)]
+
+
+def rate_text(events_per_s: float) -> str:
+    """Millions of events a second, or that there is no such rate."""
+    return f"{events_per_s / 1e6:.2f}" if events_per_s else "none"
 
 
 def peer_rates(peers: Mapping[str, Any]) -> list[tuple[str, float, str]]:

@@ -18,7 +18,7 @@ from nanet.machine import CorePlan
 from nanet.netns import VethPair
 
 PROGRAM = "dpdk-testpmd"
-INSTALL = "apt-get install dpdk"
+INSTALL = "apt-get install dpdk-dev"
 DRIVERS = {
     "af_packet": "net_af_packet{n},iface={interface}",
     "af_xdp": "net_af_xdp{n},iface={interface},start_queue=0,queue_count=1",

@@ -12,13 +12,18 @@
 
 namespace nanet::bindings {
 
+// An object that the stub calls an array; nanobind would say `object`.
+class Array : public nb::object {
+  NB_OBJECT_DEFAULT(Array, nb::object, "numpy.typing.NDArray[typing.Any]", nb::ndarray_check)
+};
+
 // shape: row-major; empty: one dimension.
 template <class T>
-nb::object to_array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+Array to_array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   if (shape.empty()) shape = {values.size()};
   auto* owned = new std::vector<T>(std::move(values));
   nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+  return nb::steal<Array>(nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner)).release());
 }
 
 // A structured array: `records` as raw bytes, seen by numpy as the dtype that `fields` (name, format, offset) describes.
@@ -29,7 +34,7 @@ struct Field {
 };
 
 template <class T>
-nb::object to_records(const std::vector<T>& records, std::initializer_list<Field> fields) {
+Array to_records(const std::vector<T>& records, std::initializer_list<Field> fields) {
   std::vector<std::uint8_t> bytes(records.size() * sizeof(T));
   if (!records.empty()) std::memcpy(bytes.data(), static_cast<const void*>(records.data()), bytes.size());
   nb::list names;
@@ -46,7 +51,7 @@ nb::object to_records(const std::vector<T>& records, std::initializer_list<Field
   spec["offsets"] = offsets;
   spec["itemsize"] = sizeof(T);
   const nb::object dtype = nb::module_::import_("numpy").attr("dtype")(spec);
-  return to_array(std::move(bytes)).attr("view")(dtype);
+  return nb::steal<Array>(nb::object(to_array(std::move(bytes)).attr("view")(dtype)).release());
 }
 
 }  // namespace nanet::bindings

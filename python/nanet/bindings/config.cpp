@@ -381,6 +381,7 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
   config.in_flight_packets_max = get<std::uint32_t>(dict, "in_flight_packets_max");
   config.drain_ms = get<double>(dict, "drain_ms");
+  config.quiet_ms = get<double>(dict, "quiet_ms");
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   config.cpu_core = core(dict, "cpu_core");

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "bindings.hpp"
+#include "nanet/base/build_info.hpp"
 #include "nanet/flow/counters.hpp"
 #ifdef NANET_CUDA
 #include "nanet/gpu/build.hpp"
@@ -37,8 +38,10 @@ nb::dict build_info() {
   back_ends["rdma"] = NANET_HAS_RDMA != 0;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
-  info["version"] = NANET_VERSION;
-  info["compiler"] = __VERSION__;
+  info["version"] = base::kBuildInfo.version;
+  info["commit"] = base::kBuildInfo.commit;
+  info["compiler"] = base::kBuildInfo.compiler;
+  info["build_type"] = base::kBuildInfo.build_type;
   info["simd"] = rich::fit_rings_target();
   info["back_ends"] = back_ends;
   info["gpu_code"] = gpu_code();
@@ -56,7 +59,8 @@ nb::list counter_table() {
 NB_MODULE(_core, module) {
   module.doc() = "nanet's native part: engine, emulator, ring fit. Use it through the package nanet.";
   nb::exception<SetupError>(module, "SetupError", PyExc_ValueError);
-  module.def("build_info", &build_info, "Version, compiler, instruction set of the ring fit, and the back-ends that are there.");
+  module.def("build_info", &build_info,
+             "Version, commit, compiler, build type, instruction set of the ring fit, and the back-ends that are there.");
   module.def(
       "back_end_problem", [](const std::string& name) { return link::back_end_problem(name); }, nb::arg("name"),
       "Loads the back-end `xdp`, `dpdk`, `ucx` or `gateware`. Empty: links of that kind can be opened; else \"why; suggestion\".");

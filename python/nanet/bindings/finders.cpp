@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "arrays.hpp"
+#include "config.hpp"
+#include "nanet/rich/decision.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -24,7 +26,7 @@ std::size_t set_cuts(const nb::dict& dict, Cuts& cuts) {
 }
 
 // EventRings as numpy sees it: count, mapped_hits, truncated and rings [kMaxRings].
-nb::object event_ring_records(const std::vector<rich::EventRings>& events) {
+Array event_ring_records(const std::vector<rich::EventRings>& events) {
   const nb::object numpy = nb::module_::import_("numpy");
   const auto dtype_of = [&](std::initializer_list<Field> fields, std::size_t bytes) {
     nb::list names, formats, offsets;
@@ -61,10 +63,10 @@ nb::object event_ring_records(const std::vector<rich::EventRings>& events) {
   spec["itemsize"] = sizeof(rich::EventRings);
   std::vector<std::uint8_t> bytes(events.size() * sizeof(rich::EventRings));
   if (!events.empty()) std::memcpy(bytes.data(), static_cast<const void*>(events.data()), bytes.size());
-  return to_array(std::move(bytes)).attr("view")(numpy.attr("dtype")(spec));
+  return nb::steal<Array>(nb::object(to_array(std::move(bytes)).attr("view")(numpy.attr("dtype")(spec))).release());
 }
 
-nb::object find_rings(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
+Array find_rings(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
   const rich::FinderConfig config = finder_config(finder, cuts);
   const std::vector<rich::EventHits> events = events_of(hits, counts);
   std::vector<rich::EventRings> rings(events.size());
@@ -75,7 +77,7 @@ nb::object find_rings(const std::string& finder, const nb::dict& cuts, const Hit
   return event_ring_records(rings);
 }
 
-nb::object find_rings_scalar(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
+Array find_rings_scalar(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
   const rich::FinderConfig config = finder_config(finder, cuts);
   const std::vector<rich::EventHits> events = events_of(hits, counts);
   std::vector<rich::EventRings> rings(events.size());
@@ -84,6 +86,38 @@ nb::object find_rings_scalar(const std::string& finder, const nb::dict& cuts, co
     for (std::size_t e = 0; e < events.size(); ++e) rings[e] = rich::find_rings_scalar(config, events[e]);
   }
   return event_ring_records(rings);
+}
+
+// What a rich::Verdict says, and the primitive that it makes.
+struct Judgement {
+  rich::Verdict verdict;
+  std::uint16_t primitive_id;
+};
+
+// rings: the bytes of find_rings' answer.
+Array judge(const nb::dict& dict, const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& rings) {
+  const rich::Decision decision = decision_config(dict);
+  if (rings.size() % sizeof(rich::EventRings) != 0) {
+    throw SetupError("these are no rings of events", std::to_string(rings.size()) + " bytes", "pass what find_rings returned");
+  }
+  std::vector<Judgement> judged(rings.size() / sizeof(rich::EventRings));
+  for (std::size_t e = 0; e < judged.size(); ++e) {
+    rich::EventRings event;
+    std::memcpy(&event, rings.data() + e * sizeof(event), sizeof(event));
+    judged[e].verdict = rich::judge(event, decision.cuts);
+    judged[e].primitive_id = rich::primitive_id(judged[e].verdict, decision.conditions);
+  }
+  const auto verdict = [](std::size_t offset) { return offsetof(Judgement, verdict) + offset; };
+  using rich::Verdict;
+  return to_records(judged, {{"rings", "u1", verdict(offsetof(Verdict, rings))},
+                             {"electrons", "u1", verdict(offsetof(Verdict, electrons))},
+                             {"muons", "u1", verdict(offsetof(Verdict, muons))},
+                             {"pions", "u1", verdict(offsetof(Verdict, pions))},
+                             {"kaons", "u1", verdict(offsetof(Verdict, kaons))},
+                             {"multiplicity", "u1", verdict(offsetof(Verdict, multiplicity))},
+                             {"good_rings", "u1", verdict(offsetof(Verdict, good_rings))},
+                             {"radius_mm", "<f4", verdict(offsetof(Verdict, radius_mm))},
+                             {"primitive_id", "<u2", offsetof(Judgement, primitive_id)}});
 }
 
 nb::list finder_names() {
@@ -149,6 +183,9 @@ void bind_finders(nb::module_& module) {
       "Rings of each event. hits: uint16 [events, width], counts: uint32 [events]; cuts: {cut: number}, the others keep their "
       "default. Returns a structured array [events]: count, mapped_hits, truncated, rings [4] of x_mm, y_mm, radius_mm, rms_mm, "
       "time_ns, hits, status.");
+  module.def("judge", &judge, nb::arg("decision"), nb::arg("rings"),
+             "decision: a dictionary with `cuts` and `conditions`; rings: find_rings' answer as uint8. Returns a structured array "
+             "[events]: rings, electrons, muons, pions, kaons, multiplicity, good_rings (bits), radius_mm, primitive_id.");
   module.def("find_rings_scalar", &find_rings_scalar, nb::arg("finder"), nb::arg("cuts"), nb::arg("hits"), nb::arg("counts"),
              "The same by the scalar function, one event after the other. Gives the same bits.");
 }

@@ -56,7 +56,7 @@ namespace {
 
 // Calls call(room) until it returns less than there is room; all decisions as one array.
 template <class F>
-nb::object gather(F&& call) {
+Array gather(F&& call) {
   std::vector<l0tp::Decision> all;
   std::array<l0tp::Decision, 256> room;
   for (std::size_t count = room.size(); count == room.size();) {

@@ -4,11 +4,13 @@
 // A true ring is one with light (radius above 0); only those are looked for. Columns named `ring...` have an entry a true ring, in order of event.
 // Distances in mm, times in ns.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "config.hpp"
@@ -43,7 +45,7 @@ class PhysicsSample {
 
   nb::dict measure(const std::string& finder, const nb::dict& cuts, const std::string& how, int passes) const;
   nb::dict truth() const;
-  nb::tuple hits() const;
+  std::tuple<Array, Array, Array> hits() const;
 
  private:
   // Of a true ring.
@@ -206,7 +208,7 @@ nb::dict PhysicsSample::measure(const std::string& finder, const nb::dict& cuts,
   return dict;
 }
 
-nb::tuple PhysicsSample::hits() const {
+std::tuple<Array, Array, Array> PhysicsSample::hits() const {
   std::vector<std::uint16_t> hits(events_.size() * emulate::kMaxEventHits);
   std::vector<std::uint8_t> owners(hits.size());
   std::vector<std::uint32_t> counts(events_.size());
@@ -216,8 +218,8 @@ nb::tuple PhysicsSample::hits() const {
     std::copy_n(events_[e].owners.begin(), events_[e].hit_count, owners.begin() + to);
     counts[e] = events_[e].hit_count;
   }
-  return nb::make_tuple(to_array(std::move(hits), {events_.size(), emulate::kMaxEventHits}), to_array(std::move(counts)),
-                        to_array(std::move(owners), {events_.size(), emulate::kMaxEventHits}));
+  return {to_array(std::move(hits), {events_.size(), emulate::kMaxEventHits}), to_array(std::move(counts)),
+          to_array(std::move(owners), {events_.size(), emulate::kMaxEventHits})};
 }
 
 PhysicsSample physics_sample(const nb::dict& config, std::size_t event_count, double centers_apart_mm) {

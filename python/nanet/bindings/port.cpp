@@ -30,10 +30,10 @@ nb::capsule owner_of(const CompletionView& view) {
   return {keep, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<engine::Port>*>(pointer); }};
 }
 
-nb::object buffer_of(const CompletionView& view) {
+Array buffer_of(const CompletionView& view) {
   const auto bytes = view.port->bytes(view.completion);
   const std::size_t shape[1] = {bytes.size()};
-  return nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(bytes.data(), 1, shape, owner_of(view)));
+  return nb::steal<Array>(nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(bytes.data(), 1, shape, owner_of(view))).release());
 }
 
 const gpu::PinnedMemory& pinned_of(const engine::Port& port) {
@@ -73,7 +73,7 @@ nb::object index_array_of(const CompletionView& view, int device_type, int devic
                       {index.size(), sizeof(PacketRef) / sizeof(std::uint32_t)}, device_type, device_index);
 }
 
-nb::object index_of(const CompletionView& view) {
+Array index_of(const CompletionView& view) {
   const auto index = view.port->packet_index(view.completion);
   return to_records(std::vector<PacketRef>(index.begin(), index.end()), {{"offset", "<u4", offsetof(PacketRef, offset)},
                                                                          {"bytes", "<u2", offsetof(PacketRef, bytes)},
@@ -100,7 +100,7 @@ bool send(engine::Port& port, std::uint32_t destination, nb::handle payload) {
 }
 
 // The host's view of an array that a GPU sees, read-only: in place where it lies in memory of the host. It does not keep the array alive.
-nb::object host_view(std::uintptr_t address, std::size_t bytes, std::uintptr_t stream) {
+Array host_view(std::uintptr_t address, std::size_t bytes, std::uintptr_t stream) {
 #ifdef NANET_CUDA
   auto* copy = new std::vector<std::byte>;
   nb::capsule owner(copy, [](void* pointer) noexcept { delete static_cast<std::vector<std::byte>*>(pointer); });
@@ -110,7 +110,7 @@ nb::object host_view(std::uintptr_t address, std::size_t bytes, std::uintptr_t s
     found = gpu::host_bytes(address, bytes, stream, *copy);
   }
   const std::size_t shape[1] = {found.size()};
-  return nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(found.data(), 1, shape, owner));
+  return nb::steal<Array>(nb::cast(nb::ndarray<nb::numpy, const std::uint8_t>(found.data(), 1, shape, owner)).release());
 #else
   static_cast<void>(address), static_cast<void>(bytes), static_cast<void>(stream);
   throw SetupError("an array of a GPU cannot be read", "nanet was built without CUDA",
@@ -118,7 +118,7 @@ nb::object host_view(std::uintptr_t address, std::size_t bytes, std::uintptr_t s
 #endif
 }
 
-nb::object poll(const std::shared_ptr<engine::Port>& port, double timeout_s) {
+std::optional<CompletionView> poll(const std::shared_ptr<engine::Port>& port, double timeout_s) {
   const double timeout_ns = std::clamp(timeout_s, 0.0, 1e6) * 1e9;
   // In slices, so that Ctrl-C is seen.
   constexpr double kSliceNs = 100e6;
@@ -128,9 +128,9 @@ nb::object poll(const std::shared_ptr<engine::Port>& port, double timeout_s) {
       nb::gil_scoped_release release;
       completion = port->poll(static_cast<std::uint64_t>(std::min(kSliceNs, timeout_ns - waited_ns)));
     }
-    if (completion != nullptr) return nb::cast(CompletionView{port, *completion});
+    if (completion != nullptr) return CompletionView{port, *completion};
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (waited_ns + kSliceNs >= timeout_ns) return nb::none();
+    if (waited_ns + kSliceNs >= timeout_ns) return std::nullopt;
   }
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/tuple.h>
+
 #include <limits>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -12,7 +15,7 @@
 namespace nanet::bindings {
 namespace {
 
-nb::object ring_records(const std::vector<rich::Ring>& rings) {
+Array ring_records(const std::vector<rich::Ring>& rings) {
   return to_records(rings, {{"x_mm", "<f4", offsetof(rich::Ring, x_mm)},
                             {"y_mm", "<f4", offsetof(rich::Ring, y_mm)},
                             {"radius_mm", "<f4", offsetof(rich::Ring, radius_mm)},
@@ -22,7 +25,7 @@ nb::object ring_records(const std::vector<rich::Ring>& rings) {
                             {"status", "<u2", offsetof(rich::Ring, status)}});
 }
 
-nb::object fit_rings(const HitArray& hits, const CountArray& counts) {
+Array fit_rings(const HitArray& hits, const CountArray& counts) {
   const std::vector<rich::EventHits> events = events_of(hits, counts);
   std::vector<rich::Ring> rings(events.size());
   {
@@ -32,7 +35,7 @@ nb::object fit_rings(const HitArray& hits, const CountArray& counts) {
   return ring_records(rings);
 }
 
-nb::object fit_rings_scalar(const HitArray& hits, const CountArray& counts) {
+Array fit_rings_scalar(const HitArray& hits, const CountArray& counts) {
   const std::vector<rich::EventHits> events = events_of(hits, counts);
   std::vector<rich::Ring> rings(events.size());
   {
@@ -42,7 +45,7 @@ nb::object fit_rings_scalar(const HitArray& hits, const CountArray& counts) {
   return ring_records(rings);
 }
 
-nb::object pm_positions() {
+Array pm_positions() {
   std::vector<float> positions;
   for (const rich::Pm& pm : rich::kPmMap) {
     positions.push_back(pm.mapped ? static_cast<float>(pm.x_mm()) : std::numeric_limits<float>::quiet_NaN());
@@ -51,7 +54,7 @@ nb::object pm_positions() {
   return to_array(std::move(positions), {rich::kChannelCount, 2});
 }
 
-nb::object monte_carlo(const nb::dict& dict, std::size_t event_count) {
+std::tuple<Array, Array, Array> monte_carlo(const nb::dict& dict, std::size_t event_count) {
   const emulate::MonteCarloConfig config = monte_carlo_config(dict);
   emulate::MonteCarlo generator(config);
   std::vector<std::uint16_t> hits(event_count * config.hits_max);
@@ -65,16 +68,15 @@ nb::object monte_carlo(const nb::dict& dict, std::size_t event_count) {
     truth[e] = event.truth;
   }
   using emulate::McTruth;
-  return nb::make_tuple(
-      to_array(std::move(hits), {event_count, config.hits_max}), to_array(std::move(counts)),
-      to_records(truth, {{"particle", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, particle)},
-                         {"disk", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, disk)},
-                         {"ring_hits", "<u2", offsetof(McTruth, ring_hits)},
-                         {"noise_hits", "<u2", offsetof(McTruth, noise_hits)},
-                         {"momentum_gev", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, momentum_gev)},
-                         {"x_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, x_mm)},
-                         {"y_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, y_mm)},
-                         {"radius_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, radius_mm)}}));
+  return {to_array(std::move(hits), {event_count, config.hits_max}), to_array(std::move(counts)),
+          to_records(truth, {{"particle", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, particle)},
+                             {"disk", "u1", offsetof(McTruth, rings) + offsetof(emulate::McRing, disk)},
+                             {"ring_hits", "<u2", offsetof(McTruth, ring_hits)},
+                             {"noise_hits", "<u2", offsetof(McTruth, noise_hits)},
+                             {"momentum_gev", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, momentum_gev)},
+                             {"x_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, x_mm)},
+                             {"y_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, y_mm)},
+                             {"radius_mm", "<f4", offsetof(McTruth, rings) + offsetof(emulate::McRing, radius_mm)}})};
 }
 
 nb::dict default_cuts() {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stencil.hpp"
 
+#include <nanobind/stl/pair.h>
+
+#include <utility>
+
 #include "nanet/stencil/passes.hpp"
 
 namespace nanet::bindings {
@@ -33,9 +37,9 @@ void bind_jacobi(nb::module_& module, const char* name) {
            "Copies the field to the other one's memory, as STREAM does; returns the bytes read and written.");
 }
 
-nb::object norm_of_rows(const Cells<const double>& changes) {
+std::pair<double, double> norm_of_rows(const Cells<const double>& changes) {
   const stencil::ChangeNorm norm = stencil::norm_of_rows({changes.data(), changes.size()});
-  return nb::make_tuple(norm.max, norm.l2);
+  return {norm.max, norm.l2};
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 // Sweeper: stencil::Jacobi<T> or gpu::Jacobi<T>. Other threads of Python go on while one sweeps or copies.
 #pragma once
 
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "arrays.hpp"
@@ -40,7 +42,7 @@ void load_field(Sweeper& sweeper, const Cells<const T>& field, Count... sweeps_d
 }
 
 template <class T, class Sweeper>
-nb::object store_field(Sweeper& sweeper) {
+Array store_field(Sweeper& sweeper) {
   std::vector<T> field(sweeper.config().rows * sweeper.config().columns);
   {
     const nb::gil_scoped_release release;
@@ -50,14 +52,14 @@ nb::object store_field(Sweeper& sweeper) {
 }
 
 template <class Sweeper>
-nb::object run_sweeps(Sweeper& sweeper, std::uint64_t sweeps) {
+std::vector<std::tuple<std::uint64_t, double, double>> run_sweeps(Sweeper& sweeper, std::uint64_t sweeps) {
   std::vector<stencil::ChangeNorm> norms(sweeper.norm_count(sweeps));
   {
     const nb::gil_scoped_release release;
     sweeper.run(sweeps, norms);
   }
-  nb::list rows;
-  for (const stencil::ChangeNorm& norm : norms) rows.append(nb::make_tuple(norm.sweep, norm.max, norm.l2));
+  std::vector<std::tuple<std::uint64_t, double, double>> rows;
+  for (const stencil::ChangeNorm& norm : norms) rows.emplace_back(norm.sweep, norm.max, norm.l2);
   return rows;
 }
 

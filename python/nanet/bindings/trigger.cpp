@@ -22,6 +22,7 @@ trigger::NodeConfig node_config(const nb::dict& dict) {
   config.spins = get<std::int64_t>(dict, "spins");
   config.sleep_ns = get<std::uint64_t>(dict, "sleep_ns");
   config.gather_ns = get<std::uint64_t>(dict, "gather_ns");
+  config.patience_ns = get<std::uint64_t>(dict, "patience_ns");
   return config;
 }
 

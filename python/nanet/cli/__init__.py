@@ -5,23 +5,33 @@ from __future__ import annotations
 
 import sys
 
-from nanet.cli.app import app
-
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 USAGE = 2
 
 
 def main() -> None:
     """Runs the command line; whatever is wrong with what was asked is one line on stderr and exit code 2."""
+    try:
+        _run()
+    except ImportError as error:
+        if "_core" not in f"{error.name} {error}":
+            raise
+        from nanet.doctor_check import REINSTALL, why_not_loaded
+
+        _fail(f"the native module cannot be used ({why_not_loaded(error)}) {REINSTALL}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run() -> None:
+    from nanet.cli.app import app
     from nanet.config_errors import ConfigError
     from nanet.engine_process import EngineError
 
     try:
-        app()
-    except ConfigError as error:
-        _fail(str(error))
-    except EngineError as error:
+        app(prog_name="nanet")  # also as python -m nanet: completion is for this name
+    except (ConfigError, EngineError) as error:
         _fail(str(error))
     except RuntimeError as error:  # SockperfError
         if type(error) is RuntimeError:
@@ -31,8 +41,6 @@ def main() -> None:
         if type(error).__name__ != "SetupError":
             raise
         _fail(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
 
 
 def _fail(line: str) -> None:

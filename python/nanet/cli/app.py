@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from nanet.cli.bench import bench_app
+from nanet.cli.examples import examples
 from nanet.cli.l0tp import l0tp as trigger_processor
+from nanet.cli.layout import Panels
 from nanet.cli.options import (
     Boards,
     Budget,
@@ -41,10 +43,11 @@ from nanet.cli.stencil import stencil
 from nanet.cli.tune import doctor, tune
 
 app = typer.Typer(
-    name="nanet", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="nanet", cls=Panels, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
 )  # fmt: skip
-emulate_app = typer.Typer(no_args_is_help=True, help="The other side: readout boards (tel62), L0 trigger processor (l0tp).")
+emulate_app = typer.Typer(no_args_is_help=True, help="Be the other side: readout boards, or the L0 trigger processor.")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(rdma_app, name="rdma")
@@ -55,9 +58,25 @@ app.command()(stencil)
 app.command()(doctor)
 app.command()(tune)
 app.command("l0tp")(trigger_processor)
+app.command()(examples)
 
 
-@app.command()
+def _print_version(asked: bool) -> None:
+    if asked:
+        from nanet import version as package_version
+
+        _say(f"nanet {package_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options of nanet itself; the text of its help is the app's."""
+
+
+@app.command(short_help="Show the whole loop on this machine; needs no hardware.")
 def demo(
     rate: Annotated[
         float | None,
@@ -79,43 +98,55 @@ def demo(
     runtime: RuntimeOption = Runtime.CPU,
     l0: L0Option = True,
     metrics: MetricsOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 1 when p99.9 is over the budget, too.")] = False,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
-    """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware."""
+    """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware.
+
+    Ends with 0 when all was answered and decided; a broken budget is a warning that names its cause.
+    """
     from nanet import demo as run_demo
-    from nanet import demo_l0
+    from nanet import demo_l0, demo_verdict
 
     loop = run_demo.Loop(
         rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
         metrics=metrics,
     )  # fmt: skip
-    code, result = run_demo.demo(loop, out, json_file)
+    result = run_demo.demo(loop, out, json_file)
+    _say("")
+    for line in (demo_verdict.sentence(result), *demo_verdict.lines(result)):
+        _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
-    _say("")
-    _say(run_demo.sentence(result))
-    if result["l0"]:
-        _say(demo_l0.sentence(result["l0"]))
     _say(f"report: {out / 'demo.html'}   data: {out / 'demo.json'}, {out / 'demo.hlog'}")
-    raise typer.Exit(code)
+    raise typer.Exit(run_demo.exit_code(result, strict=strict))
 
 
 @app.command()
 def run(
-    config: Annotated[Path, typer.Argument(help="YAML file, see examples/ and docs/design/config.md.")],
-    duration: Annotated[float | None, typer.Option("--duration", metavar="S", help="Overrides run.duration_s.")] = None,
+    config: Annotated[Path, typer.Argument(help="YAML file: nanet examples shows some, nanet schema every key.")],
+    duration: Annotated[
+        float | None, typer.Option("--duration", metavar="S", help="How long to run; overrides run.duration_s.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     json_file: JsonFile = None,
-    ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
-    status_fd: Annotated[int | None, typer.Option("--status-fd", help="Write the counters there once a second, as JSON.")] = None,
+    ready_fd: Annotated[
+        int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when the engine listens.")
+    ] = None,
+    status_fd: Annotated[
+        int | None, typer.Option("--status-fd", help="Write the counters to this descriptor once a second, as JSON.")
+    ] = None,
     control_fd: Annotated[
-        int | None, typer.Option("--control-fd", help="Read orders there: which faults to put into a link.")
+        int | None, typer.Option("--control-fd", help="Read orders from this descriptor: which faults to inject into a link.")
     ] = None,
     metrics: MetricsOption = None,
 ) -> None:
-    """Run the engine that CONFIG describes, until SIGTERM or SIGINT; then drain, report, judge."""
+    """Run the engine that CONFIG describes.
+
+    It runs until SIGTERM or SIGINT (Ctrl-C), or for its duration; then it drains, reports and judges.
+    """
     from nanet import books, hops, nic_times, run_engine
     from nanet import config as models
     from nanet.config_errors import validated
@@ -146,7 +177,7 @@ def run(
 @emulate_app.command()
 def tel62(
     config: Annotated[
-        Path | None, typer.Option("--config", help="YAML file with all of it; other options are then ignored.")
+        Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
     ] = None,
     to: Annotated[list[str] | None, typer.Option("--to", help="Where to send: once for all boards, or once for each.")] = None,
     answers: Annotated[
@@ -154,7 +185,7 @@ def tel62(
     ] = "udp://127.0.0.1:6300",
     rate: Rate = 1e6,
     duration: Duration = 10.0,
-    events: Annotated[int, typer.Option("--events", help="Stop after so many events; 0: by duration.")] = 0,
+    events: Annotated[int, typer.Option("--events", help="Stop after this many events; 0: by duration.")] = 0,
     boards: Boards = 1,
     layout: LayoutOption = Layout.PADDED,
     burst: Burst = 1,
@@ -168,7 +199,7 @@ def tel62(
     budget_us: Budget = 1000,
     json_file: JsonFile = None,
 ) -> None:
-    """Readout boards: send Monte Carlo events, check the answers that come back."""
+    """Readout boards: send simulated events and check the answers."""
     from nanet import emulate, emulator_config, results
     from nanet.config_errors import validated
 
@@ -192,11 +223,14 @@ def tel62(
 @emulate_app.command()
 def l0tp(
     answers: Annotated[str, typer.Option("--answers", help="Where MTP packets are received.")] = "udp://127.0.0.1:6300",
-    duration: Annotated[float, typer.Option("--duration", metavar="S", help="How long; 0: until it is stopped.")] = 0.0,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="How long to run; 0: until it is stopped.")] = 0.0,
     core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """L0 trigger processor alone: receive MTP packets from anyone and check their format."""
+    """Receiver of answers: check the format of MTP packets.
+
+    Takes MTP packets from any sender.
+    """
     from nanet import emulate, emulator_config, results
     from nanet.config_errors import validated
 
@@ -212,11 +246,14 @@ def l0tp(
 @app.command()
 def validate(
     config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
-    emulator: Annotated[bool, typer.Option("--emulator", help="It is the file of an emulator.")] = False,
-    l0tp: Annotated[bool, typer.Option("--l0tp", help="It is the file of an L0 trigger processor.")] = False,
+    emulator: Annotated[bool, typer.Option("--emulator", help="CONFIG is of an emulator.")] = False,
+    l0tp: Annotated[bool, typer.Option("--l0tp", help="CONFIG is of an L0 trigger processor.")] = False,
     json_file: JsonFile = None,
 ) -> None:
-    """Check CONFIG and print every mistake, one line each, or the truth table of its conditions."""
+    """Check a configuration and print every mistake in it.
+
+    One line for each mistake; without any, the truth table of its conditions.
+    """
     from nanet import config as models
     from nanet import emulator_config, results
     from nanet.cli import text
@@ -248,11 +285,14 @@ def validate(
 
 @app.command()
 def schema(
-    emulator: Annotated[bool, typer.Option("--emulator", help="Of the emulator's configuration.")] = False,
-    l0tp: Annotated[bool, typer.Option("--l0tp", help="Of the L0 trigger processor's configuration.")] = False,
+    emulator: Annotated[bool, typer.Option("--emulator", help="The schema of an emulator's configuration.")] = False,
+    l0tp: Annotated[bool, typer.Option("--l0tp", help="The schema of an L0 trigger processor's configuration.")] = False,
     json_file: JsonFile = None,
 ) -> None:
-    """Print the JSON schema of the configuration: every key with unit, default and effect."""
+    """Print every key of a configuration, as a JSON schema.
+
+    With unit, default, and what happens when a value is too small or too big.
+    """
     import json
 
     from nanet import results
@@ -266,14 +306,26 @@ def schema(
 
 @app.command()
 def version(json_file: JsonFile = None) -> None:
-    """Version and build of the package."""
+    """Print version, commit, compiler and back-ends of this build."""
     from nanet import _core, results
-    from nanet import version as package_version
+    from nanet.build import UNKNOWN, build
 
-    info = _core.build_info()
-    results.write_json(json_file, results.base("version") | {"build": info})
-    built = [name for name, there in info["back_ends"].items() if there]
-    _say(f"nanet {package_version()} ({info['compiler']}; {info['simd']}; back-ends: {', '.join(built)})")
+    unsaid = dict.fromkeys(("commit", "compiler", "build_type"), UNKNOWN)
+    results.write_json(json_file, results.base("version") | {"build": unsaid | _core.build_info()})
+    for line in build().lines():
+        _say(line)
+
+
+@app.command()
+def man() -> None:
+    """Print the manual page: nanet man | man -l -
+
+    To install it: nanet man > ~/.local/share/man/man1/nanet.1
+    """
+    from nanet import version as package_version
+    from nanet.cli.man import page
+
+    _say(page(app, package_version()).rstrip("\n"))
 
 
 def _no_gpu_code() -> str:

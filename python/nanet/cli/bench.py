@@ -35,15 +35,15 @@ from nanet.cli.options import (
     TopologyOption,
 )
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure: rate, latency, rings, GPU.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
 bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
 
 LinkOption = Annotated[
     str | None,
     typer.Option(
-        "--link", metavar="all|NAME,...",
-        help="Compare these links (docs/design/links-compared.md names them) over two network namespaces, beside their peers. Needs root.",
+        "--link", metavar="all|NAME,...", is_eager=True,
+        help="Compare these links (docs/design/links-compared.md names them) over two network namespaces, with their peers. Needs root.",
     ),
 ]  # fmt: skip
 PeersOption = Annotated[bool, typer.Option("--peers/--no-peers", help="With --link: measure the peers too, or leave them out.")]
@@ -58,18 +58,24 @@ BoardsViaOption = Annotated[
     str,
     typer.Option(
         "--boards-via", metavar="auto|socket|answers-xdp|xdp",
-        help="With --link: how the emulator sends and takes answers in; auto: what disturbs least. Links with super-packets keep sockets.",
+        help="With --link: how the emulator sends and receives answers; auto: what disturbs least. Links with super-packets keep sockets.",
     ),
 ]  # fmt: skip
 LongRunOption = Annotated[
     float,
-    typer.Option("--long-run", metavar="PACKETS", min=0.0, help="With --link: one more run of so many packets, e.g. 1e8; 0: none."),
+    typer.Option(
+        "--long-run", metavar="PACKETS", min=0.0, help="With --link: one more run of this many packets, such as 1e8; 0: none."
+    ),
 ]
 ShareOption = Annotated[
     float, typer.Option("--share", min=0.01, max=1.0, help="With --long-run: at this share of the critical rate.")
 ]
 Lowest = Annotated[
-    float | None, typer.Option("--lowest", help="Lowest rate of the search [events/s]; by default 1e6, or 1e5 with --link.")
+    float | None,
+    typer.Option(
+        "--lowest",
+        help="Lowest rate of the search [events/s]; by default it begins at 1e6, or 1e5 with --link, and goes down to 1e4.",
+    ),
 ]
 Highest = Annotated[float, typer.Option("--highest", help="Highest rate of the search [events/s].")]
 
@@ -92,7 +98,7 @@ def bench_rate(
     steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs at each rate.")] = 3,
     duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of each run.")] = 2.0,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it: four steps of one run of 0.3 s.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Quick check: four steps of one run of 0.3 s.")] = False,
     budget_us: Budget = 1000,
     port: PortOption = 6200,
     sample: SampleOption = Sample.SINGLE,
@@ -104,7 +110,10 @@ def bench_rate(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Highest rate without loss, one engine core: binary search with repeats."""
+    """Find the highest rate without loss, on one engine core.
+
+    A binary search with repeats.
+    """
     from nanet import demo as loops
     from nanet.bench import rate
 
@@ -114,15 +123,15 @@ def bench_rate(
         metrics=metrics,
     )  # fmt: skip
     first = lowest or (1e6 if link is None else 1e5)
-    search = rate.RateSearch(loop, first, highest, steps, repeats, duration)
+    search = rate.RateSearch(loop, first, highest, steps, repeats, duration, lowest or rate.LOWEST)
     if short:
-        search = rate.RateSearch(loop, first, highest, 4, 1, 0.3)
+        search = replace(search, steps=4, repeats=1, repeat_s=0.3)
     if link is not None:
         more = {"alone": alone, "long_run_packets": long_run, "long_run_share": share}
         _compare("rate", link, peers, search, short, out, json_file, csv_file, boards_via, more=more)
     result = rate.run(search, _say)
     critical = result["critical_rate_events_per_s"]
-    _say(f"critical rate {critical / 1e6:.2f} Mevent/s, limited by the {result['limited_by']}")
+    _say(rate.verdict_text(result))
     _finish(result, "rate", rate.csv_rows(result), out, json_file, csv_file)
     raise typer.Exit(0 if critical > 0 else 1)
 
@@ -144,7 +153,7 @@ def bench_latency(
     duration: Annotated[
         float, typer.Option("--duration", metavar="S", help="Length of our part of a round, or of such a run.")
     ] = 5.0,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it: one round of a second each.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Quick check: one round of a second each.")] = False,
     budget_us: Budget = 1000,
     port: PortOption = 6200,
     sample: SampleOption = Sample.SINGLE,
@@ -156,9 +165,10 @@ def bench_latency(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Latency from an event's last packet to its answer, beside sockperf's round trip in the same run.
+    """Measure the latency from an event's last packet to its answer.
 
-    With --link the loads are 10, 50 and 90 % of each link's critical rate, which is searched first, and --rate is not used.
+    In the same run sockperf's round trip is measured, to compare. With --link the loads are 10, 50 and 90 % of each link's critical
+    rate, which is searched first, and --rate is not used.
     """
     from nanet import demo as loops
     from nanet.bench import latency
@@ -194,13 +204,16 @@ def bench_rings(
     ] = None,
     events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
-    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
+    short: Annotated[bool, typer.Option("--short", help="Quick check: few events, one repeat.")] = False,
+    core: Annotated[int | None, typer.Option("--core", help="Run on this core.")] = None,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Ring fits a second on one core, with ratios to vectorised numpy and to circle-fit, and resolution against truth."""
+    """Measure ring fits a second on one core.
+
+    With ratios to vectorised numpy and to circle-fit, and the resolution against truth.
+    """
     from nanet.bench import finders, rings
     from nanet.machine import keep_to, plan_cores
 

@@ -15,11 +15,18 @@ HOST = "The modelled host: "
 
 def bench_gateware(
     program: Annotated[
-        Path | None, typer.Option("--program", metavar="FILE", help="By default build/host-release/bench/gateware/bench_gateware.")
+        Path | None,
+        typer.Option(
+            "--program", metavar="FILE", help="The simulation; by default build/host-release/bench/gateware/bench_gateware."
+        ),
     ] = None,
-    cycles: Annotated[int, typer.Option("--cycles", min=10_000, help="Of each of 56 frame sizes and buffers.")] = 400_000,
-    packets: Annotated[int, typer.Option("--packets", min=1000, help="Of each of three long runs, e.g. 1000000.")] = 20_000,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
+    cycles: Annotated[
+        int, typer.Option("--cycles", min=10_000, help="Cycles for each of 56 pairs of frame size and buffer.")
+    ] = 400_000,
+    packets: Annotated[
+        int, typer.Option("--packets", min=1000, help="Packets of each of three long runs, such as 1000000.")
+    ] = 20_000,
+    short: Annotated[bool, typer.Option("--short", help="Quick check: few cycles and packets.")] = False,
     host_write: Annotated[int, typer.Option("--host-write", min=0, help=f"{HOST}cycles from its bus to its memory.")] = 64,
     host_read: Annotated[
         str, typer.Option("--host-read", metavar="MIN-MAX", help=f"{HOST}cycles until a read is answered.")
@@ -32,7 +39,10 @@ def bench_gateware(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Latency and throughput of the NIC in gateware, simulated cycle by cycle: every frame size at 10 Gb/s, buffers of 1 to 64 packets."""
+    """Measure the NIC in gateware, simulated cycle by cycle.
+
+    Latency and throughput for every frame size at 10 Gb/s and buffers of 1 to 64 packets.
+    """
     from nanet import results
     from nanet.bench import gateware
     from nanet.report import write_report

@@ -22,22 +22,30 @@ class Part(StrEnum):
 
 
 def bench_gpu(
-    part: Annotated[list[Part] | None, typer.Option("--part", help="Only this one; again for more.")] = None,
+    part: Annotated[list[Part] | None, typer.Option("--part", help="Only this part; repeat for more.")] = None,
     given: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="FILE", help="Measure nothing: a CSV that a bench_gpu program wrote; again for more."),
+        typer.Option(
+            "--from", metavar="FILE", help="Measure nothing: read a CSV file that a bench_gpu program wrote; repeat for more."
+        ),
     ] = None,
     programs: Annotated[
-        Path | None, typer.Option("--programs", metavar="FOLDER", help="Where they are; by default build/cuda-release/bench/gpu.")
+        Path | None,
+        typer.Option(
+            "--programs", metavar="FOLDER", help="Folder of the bench_gpu programs; by default build/cuda-release/bench/gpu."
+        ),
     ] = None,
-    short: Annotated[bool, typer.Option("--short", help="A smoke of it.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Quick check.")] = False,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report and the CSV files go.")] = Path("out"),
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
 ) -> None:
-    """Round trips to a GPU, the papers' driver path, the whole loop over UDP, ring finders, event building, and what a loop asks of CUDA."""
+    """Measure round trips to a GPU, the whole loop, and finders.
+
+    Also the papers' driver path, event building, and what a loop asks of CUDA.
+    """
     from nanet import results
     from nanet.bench import gpu
     from nanet.report import write_report
@@ -60,11 +68,6 @@ def bench_gpu(
     results.write_json(json_file, result)
     results.append_csv(csv_file, "gpu", gpu.csv_rows(result))
     write_report(result, out / "bench-gpu.html")
-    for goal in result["goals"]:
-        met = "met" if goal["met"] else "not met"
-        note = f"; {goal['note']}" if goal["note"] else ""
-        value = f"{goal['value']:.4g} {goal['unit']}".strip()
-        _say(f"{goal['goal']}: {value} ({goal['bound']} {goal['limit']:g}{note}): {met}")
     _say(f"report: {out / 'bench-gpu.html'}")
     raise typer.Exit(1 if result["wrong"] else 0)
 

@@ -10,15 +10,20 @@ import typer
 
 
 def l0tp(
-    config: Annotated[Path, typer.Argument(help="YAML file of an L0 trigger processor, see examples/l0tp.yaml.")],
-    duration: Annotated[float | None, typer.Option("--duration", metavar="S", help="How long; else until it is stopped.")] = None,
+    config: Annotated[Path, typer.Argument(help="YAML file of an L0 trigger processor, such as: nanet examples l0tp.")],
+    duration: Annotated[
+        float | None, typer.Option("--duration", metavar="S", help="How long to run; by default until it is stopped.")
+    ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
 ) -> None:
-    """Run the L0 trigger processor that CONFIG describes, until SIGTERM or SIGINT: primitives in, triggers out."""
+    """Run the L0 trigger processor that CONFIG describes.
+
+    Primitives in, triggers out, until SIGTERM or SIGINT (Ctrl-C).
+    """
     from nanet.l0tp import config as models
     from nanet.l0tp import run
 

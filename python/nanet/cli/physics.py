@@ -22,23 +22,26 @@ def physics(
     events: Annotated[int, typer.Option("--events", min=100, help="Events of each sample.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the events.")] = 1,
     finder: Annotated[
-        list[str] | None, typer.Option("--finder", metavar="NAME|all", help="Which ring finders; again for more.")
+        list[str] | None, typer.Option("--finder", metavar="NAME|all", help="Which ring finders; repeat for more.")
     ] = None,
-    case: Annotated[list[str] | None, typer.Option("--case", metavar="NAME|all", help="Which samples; again for more.")] = None,
+    case: Annotated[list[str] | None, typer.Option("--case", metavar="NAME|all", help="Which samples; repeat for more.")] = None,
     scan: Annotated[bool, typer.Option("--scan/--no-scan", help="Also scan hits, noise, rings and distance.")] = True,
     gpu_csv: Annotated[
         Path | None, typer.Option("--gpu-csv", metavar="FILE", help="Rates measured on a GPU: columns finder, case, events_per_s.")
     ] = None,
-    core: Annotated[int | None, typer.Option("--core", help="Core to stay on.")] = None,
+    core: Annotated[int | None, typer.Option("--core", help="Run on this core.")] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
     html_file: Annotated[Path, typer.Option("--html", metavar="FILE", help="Write the report with all plots there.")] = Path(
         "out/physics.html"
     ),
 ) -> None:
-    """Every ring finder against truth on simulated events: efficiency, fakes, resolution, separation of particles, and speed."""
+    """Compare every ring finder with the truth of simulated events.
+
+    Efficiency, fakes, resolution, separation of particles, and speed.
+    """
     from nanet import results
     from nanet.machine import keep_to, plan_cores
     from nanet.physics import Study, run
@@ -54,8 +57,6 @@ def physics(
     results.append_csv(csv_file, "physics", csv_rows(result))
     write_report(result, html_file)
     finder_table(result)
-    for line in goal_lines(result):
-        _say(line)
     _say(f"report: {html_file}")
 
 
@@ -80,27 +81,6 @@ def finder_table(result: Mapping[str, Any]) -> None:
         table.add_row(name, *("-" if v is None else f"{factor * v:.{digits}f}" for v, factor, digits in values))
     console.print()
     console.print(table)
-
-
-def goal_lines(result: Mapping[str, Any]) -> list[str]:
-    """One line a goal: what was asked, what was found, met or missed, by how much."""
-    lines = [""] if result["goals"] else []
-    for goal in result["goals"]:
-        share = goal["figure"] in ("efficiency", "all_found")
-        figure = goal["figure"].replace("_", " ")
-
-        def text(value: float | None, share: bool = share) -> str:
-            if value is None:
-                return "nothing"
-            return f"{100 * value:.2f} %" if share else f"{value:.5f}"
-
-        error = "" if goal["error"] is None else f" ± {text(goal['error'])}"
-        spare = "" if goal["spare"] is None else f" by {text(abs(goal['spare']))}"
-        lines.append(
-            f"{'met   ' if goal['met'] else 'missed'} {goal['title']}: {figure} {goal['sense']} {text(goal['limit'])}, "
-            f"{goal['finder']} reaches {text(goal['found'])}{error} ({'met' if goal['met'] else 'missed'}{spare})"
-        )
-    return lines
 
 
 def _say(line: str) -> None:

@@ -19,7 +19,7 @@ from nanet.rdma.require import Require
 
 rdma_app = typer.Typer(
     no_args_is_help=True,
-    help="Remote memory through UCX: expose a region, write and read it, measure it, check the machine for it.",
+    help="Remote memory: expose a region, write it, read it, measure.",
 )
 
 
@@ -43,7 +43,7 @@ Requirement = Annotated[Require | None, typer.Option("--require", help="Exit 1 u
 Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Where in the region.")]
 TimeoutMs = Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of the set-up and of each operation.")]
 Chunk = Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Transfers are cut into these.")]
-Depth = Annotated[int, typer.Option("--depth", min=1, max=65536, help="Chunks under way at once, at most.")]
+Depth = Annotated[int, typer.Option("--depth", min=1, max=65536, help="Most chunks in flight at once.")]
 OwnMemory = Annotated[
     str,
     typer.Option("--memory", metavar="KIND", help="Of this side, that the file goes through: host, cuda[:GPU] or pinned[:GPU]."),
@@ -75,7 +75,7 @@ def serve(
     duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.0, help="0: until SIGINT or SIGTERM.")] = 0.0,
     json_file: JsonFile = None,
 ) -> None:
-    """Expose a region of zeros, until it is stopped."""
+    """Expose a region of zeros until stopped."""
     with exit_codes():
         from nanet import results
         from nanet.rdma import memory as memories
@@ -105,7 +105,10 @@ def put(
     memory: OwnMemory = "host",
     json_file: JsonFile = None,
 ) -> None:
-    """Write FILE to a remote region; done means that the bytes are in the target's memory."""
+    """Write a file to a remote region.
+
+    When it ends with 0, the bytes are in the target's memory.
+    """
     with exit_codes():
         from nanet.rdma import transfer, units
 
@@ -129,7 +132,7 @@ def get(
     memory: OwnMemory = "host",
     json_file: JsonFile = None,
 ) -> None:
-    """Read a remote region, or a part of it, into FILE."""
+    """Read a remote region, or a part of it, into a file."""
     with exit_codes():
         from nanet.rdma import transfer, units
 
@@ -140,19 +143,19 @@ def get(
 
 @rdma_app.command("bench")
 def bench(
-    test: Annotated[list[Measurement] | None, typer.Option("--test", help="Only this one; again for more.")] = None,
+    test: Annotated[list[Measurement] | None, typer.Option("--test", help="Only this test; repeat for more.")] = None,
     smallest: Annotated[str, typer.Option("--smallest", metavar="SIZE", help="First size of the sweep.")] = "8",
     largest: Annotated[str, typer.Option("--largest", metavar="SIZE", help="Last size of the sweep.")] = "1GiB",
     factor: Annotated[float, typer.Option("--factor", help="From one size to the next; 64 KiB and 1 MiB are always there.")] = 4.0,
     size: Annotated[
-        list[str] | None, typer.Option("--size", metavar="SIZE", help="This one instead of a sweep; again for more.")
+        list[str] | None, typer.Option("--size", metavar="SIZE", help="This size instead of a sweep; repeat for more.")
     ] = None,
-    bench_depth: Annotated[int, typer.Option("--depth", min=1, max=65536, help="Transfers under way at once, for bandwidth.")] = 32,
-    batch: Annotated[int, typer.Option("--batch", min=0, help="A flush after so many transfers; 0: after the last.")] = 0,
-    duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.001, help="Of each run.")] = 0.2,
+    bench_depth: Annotated[int, typer.Option("--depth", min=1, max=65536, help="Transfers in flight at once, for bandwidth.")] = 32,
+    batch: Annotated[int, typer.Option("--batch", min=0, help="A flush after this many transfers; 0: after the last.")] = 0,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.001, help="Length of each run.")] = 0.2,
     iterations: Annotated[int, typer.Option("--iterations", min=0, help="Transfers of each run, instead of --duration.")] = 0,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Medians over so many; by default 5 with --peer, else 1.")
+        int | None, typer.Option("--rounds", min=1, help="Medians over this many rounds; by default 5 with --peer, else 1.")
     ] = None,
     memory: Annotated[str, typer.Option("--memory", metavar="KIND", help="Of this side, as of nanet rdma serve.")] = "shared",
     target_memory: Annotated[str, typer.Option("--target-memory", metavar="KIND", help="Of the other side.")] = "shared",
@@ -170,16 +173,21 @@ def bench(
     ] = None,
     serve_at: Annotated[
         str | None,
-        typer.Option("--serve", metavar="ADDRESS[:PORT]", help="Measure nothing: be the other side, until it is stopped."),
+        typer.Option("--serve", metavar="ADDRESS[:PORT]", help="Measure nothing: be the other side until stopped."),
     ] = None,
     token_file: TokenFile = None,
-    peer: Annotated[Peer | None, typer.Option("--peer", help="Measure it too, in turns with ours, and print the ratios.")] = None,
+    peer: Annotated[
+        Peer | None, typer.Option("--peer", help="Measure this peer too, in turns with nanet, and print the ratios.")
+    ] = None,
     timeout_ms: Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of each transfer and answer.")] = 60_000,
     out: Out = Path("out"),
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Bandwidth and latency of put and get against size, every byte checked."""
+    """Measure bandwidth and latency of put and get against size.
+
+    Every byte is checked.
+    """
     with exit_codes():
         from nanet.rdma import bench as measuring
         from nanet.rdma import memory as memories
@@ -208,7 +216,10 @@ def bench(
 
 @rdma_app.command("doctor")
 def doctor(json_file: JsonFile = None) -> None:
-    """What UCX, kernel and hardware of this machine can do for RDMA, and why not more."""
+    """Show what this machine can do for RDMA, and why not more.
+
+    Looks at UCX, the kernel and the hardware.
+    """
     from nanet import results
     from nanet.cli.text import doctor_table
     from nanet.rdma import doctor as findings

@@ -11,19 +11,22 @@ import typer
 
 def replay(
     file: Annotated[Path, typer.Argument(help="A pcap file, or raw data: MEPs one after the other.")],
-    to: Annotated[str, typer.Option("--to", metavar="URL", help="Who gets the packets: udp://ADDRESS:PORT.")],
+    to: Annotated[str, typer.Option("--to", metavar="URL", help="Where the packets go: udp://ADDRESS:PORT.")],
     pace: Annotated[
         str, typer.Option("--pace", help="original, max, a number of events a second (1e6), or of packets a second (5e4p).")
     ] = "original",
-    laps: Annotated[int, typer.Option("--laps", help="How often; 0: until a signal comes.")] = 1,
-    only_port: Annotated[int, typer.Option("--only-port", help="Of a pcap file, packets to this UDP port only; 0: all.")] = 0,
-    layout: Annotated[str, typer.Option("--layout", help="padded or packed: packets made from raw data.")] = "padded",
-    fine_time: Annotated[int, typer.Option("--fine-time", help="Of every event made from raw data, 0 to 255.")] = 0,
+    laps: Annotated[int, typer.Option("--laps", help="How many times; 0: until a signal comes.")] = 1,
+    only_port: Annotated[int, typer.Option("--only-port", help="From a pcap file, packets to this UDP port only; 0: all.")] = 0,
+    layout: Annotated[str, typer.Option("--layout", help="Layout of packets made from raw data: padded or packed.")] = "padded",
+    fine_time: Annotated[int, typer.Option("--fine-time", help="Fine time of every event made from raw data, 0 to 255.")] = 0,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
 ) -> None:
-    """Play a recording to an engine again: at its own pace, at a rate, or as fast as it goes."""
+    """Play a recording to an engine.
+
+    At its own pace, at a given rate, or as fast as possible.
+    """
     from nanet import replay as player
     from nanet import results
 

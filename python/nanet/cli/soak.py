@@ -8,9 +8,13 @@ from typing import Annotated
 
 import typer
 
+from nanet.cli.options import PortOption
+
 
 def soak(
-    config: Annotated[Path | None, typer.Argument(help="YAML file of an engine; without one, the engine of nanet demo.")] = None,
+    config: Annotated[
+        Path | None, typer.Argument(is_eager=True, help="YAML file of an engine; without one, the engine of nanet demo.")
+    ] = None,
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long: 4h, 1h30m, 10m, 30s.")] = "10m",
     rate: Annotated[
         float | None,
@@ -21,16 +25,19 @@ def soak(
     boards: Annotated[
         int, typer.Option("--boards", help="Without CONFIG: 1, whole events from one board; 4, parts from four.")
     ] = 1,
-    port: Annotated[int, typer.Option("--port", help="Without CONFIG: UDP port of the engine; answers come to PORT + 100.")] = 6200,
+    port: PortOption = 6200,
     growth_max_mib: Annotated[
-        float, typer.Option("--growth-max-mib", min=0.0, help="How much each process may grow after the warm-up.")
+        float, typer.Option("--growth-max-mib", min=0.0, help="How much each process may grow after the warm-up [MiB].")
     ] = 4.0,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where soak.json goes.")] = Path("out"),
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
 ) -> None:
-    """Run boards against an engine for hours, with faults switched on and off: books balanced, memory and descriptors flat."""
+    """Run boards against an engine for hours, with injected faults.
+
+    Passes if the books balance and memory and file descriptors do not grow while faults are switched on and off.
+    """
     from nanet import results
     from nanet import soak as soaking
 
@@ -43,10 +50,9 @@ def soak(
         _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
-    judged = result["verdict"]
-    _say("Soak passed." if judged["kept"] else "Soak failed: " + "; ".join(judged["reasons"]) + ".")
+    _say(soaking.verdict_text(result))
     _say(f"data: {out / 'soak.json'}")
-    raise typer.Exit(0 if judged["kept"] else 1)
+    raise typer.Exit({"passed": 0, "failed": 1, "inconclusive": 2}[result["verdict"]["outcome"]])
 
 
 def _say(line: str) -> None:

@@ -119,10 +119,13 @@ def stencil(
         bool | None, typer.Option("--progress/--no-progress", help="A bar; by default where standard error is a terminal.")
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
     ] = None,
 ) -> None:
-    """Five-point Jacobi sweeps on CPU cores: updates a second, and how that compares to copying memory."""
+    """Five-point Jacobi sweeps on CPU cores or GPUs.
+
+    Says how many updates a second, and how that compares to copying memory.
+    """
     from nanet import results, stencil_modes, stencil_ranks
     from nanet import stencil as sweeping
 

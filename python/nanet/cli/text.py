@@ -16,7 +16,7 @@ STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def doctor_table(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Prints the findings, then the commands that mend them, one to a line so that they can be copied."""
+    """Prints the findings, then the commands that fix them, one to a line so that they can be copied."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 160
@@ -30,7 +30,7 @@ def doctor_table(checks: Sequence[Mapping[str, Any]]) -> None:
     console.print(table)
     mends = [check for check in checks if check["state"] != "ok" and check["mend"]]
     if mends:
-        console.print("\nTo mend:", style="bold")
+        console.print("\nTo fix:", style="bold")
         for check in mends:
             console.print(Text(f"  {check['name']}: ", style="dim").append(str(check["mend"]), style="default"), soft_wrap=True)
 

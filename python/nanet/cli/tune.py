@@ -18,16 +18,20 @@ STATES = {"ok": ("ok", "green"), "change": ("set", "yellow"), "by hand": ("hand"
 
 Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="YAML file of an engine: its cores, links and memory.")]
 Interfaces = Annotated[list[str] | None, typer.Option("--interface", metavar="IF", help="Network interface of the data.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there, see docs/json.md.")]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
+]
 
 
 def tune(
     config: Config = None,
     interface: Interfaces = None,
-    do_apply: Annotated[bool, typer.Option("--apply", help="Change what the plan says; needs root.")] = False,
-    do_undo: Annotated[bool, typer.Option("--undo", help="Set back what --apply changed; needs root.")] = False,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="This knob of the table, and no other.")] = None,
-    undo_file: Annotated[Path, typer.Option("--undo-file", metavar="FILE", help="Where the values from before are kept.")] = Path(
+    do_apply: Annotated[bool, typer.Option("--apply", help="Change the settings as planned; needs root.")] = False,
+    do_undo: Annotated[bool, typer.Option("--undo", help="Restore what --apply changed; needs root.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this knob of the table; repeat for more.")
+    ] = None,
+    undo_file: Annotated[Path, typer.Option("--undo-file", metavar="FILE", help="Where the previous values are kept.")] = Path(
         "/run/nanet-tune.json"
     ),
     unthrottled: Annotated[
@@ -36,23 +40,27 @@ def tune(
     ] = False,
     json_file: JsonFile = None,
 ) -> None:
-    """Plan what this machine should be set to for an engine, and with --apply set it. Without, nothing is changed."""
+    """Plan the settings of this machine for an engine, and apply them.
+
+    Without --apply nothing is changed.
+    """
     from nanet import config as models
-    from nanet import results, tune, tune_apply
+    from nanet import results, tune_apply
+    from nanet import tune as knobs_of
     from nanet.tune_kernel import UNTHROTTLED_DANGER
 
     if do_undo and (do_apply or config or interface or only or unthrottled):
         raise typer.BadParameter("--undo takes --undo-file and --json only")
-    system = tune.this_system()
+    system = knobs_of.this_system()
     mode = "undo" if do_undo else "apply" if do_apply else "plan"
     result = results.base("tune") | {"mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
     if do_undo:
         steps = tune_apply.undo(system, undo_file)
         _print_steps(steps, "nothing to undo")
         _finish(result, steps, json_file)
-    needs = tune.needs_of(models.load(config) if config else None, system, interface or (), unthrottled_realtime=unthrottled)
-    knobs = tune.chosen(tune.plan(needs, system), only or ())
-    result["knobs"] = [tune.as_json(knob) for knob in knobs]
+    needs = knobs_of.needs_of(models.load(config) if config else None, system, interface or (), unthrottled_realtime=unthrottled)
+    knobs = knobs_of.chosen(knobs_of.plan(needs, system), only or ())
+    result["knobs"] = [knobs_of.as_json(knob) for knob in knobs]
     if unthrottled:
         print(f"DANGER: {UNTHROTTLED_DANGER}.\n", flush=True)
     if not do_apply:
@@ -67,7 +75,7 @@ def tune(
 
 
 def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonFile = None) -> None:
-    """What of this machine limits rate and latency, and the command that mends it."""
+    """Show what limits rate and latency on this machine, and the fix."""
     from nanet import config as models
     from nanet import doctor as findings
     from nanet import results
@@ -77,7 +85,7 @@ def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonF
     results.write_json(json_file, result)
     doctor_table(result["checks"])
     if result["state"] != findings.OK:
-        print("\nnanet tune --apply sets what can be set while the machine runs; --undo sets it back.", flush=True)
+        print("\nnanet tune --apply sets what can be set while the machine runs; --undo restores it.", flush=True)
     raise typer.Exit(1 if result["state"] == findings.FAIL else 0)
 
 

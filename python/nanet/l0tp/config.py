@@ -117,6 +117,12 @@ class L0tpConfig(Model):
         500, "Without any packet for so long, all that waits is decided; 0: never", unit="us", ge=0, le=1_000_000,
         too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
     )  # fmt: skip
+    patience_ms: int = setting(
+        0, "How long a silent input is waited for: until then the primitives of the others are kept back, whenever they come; "
+        "0: nobody is waited for, as in hardware. With patience, silence_us is not used", unit="ms", ge=0, le=60_000,
+        too_small="primitives are late when the machine stops the process that sends them",
+        too_big="without one of the detectors, the first decisions come so much later",
+    )  # fmt: skip
     masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word")
     listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
     decisions: Endpoint | None = setting(None, "Where triggers are sent, in L0 decision packets; null: they are only counted")
@@ -205,6 +211,7 @@ class L0tpConfig(Model):
             "spins": self.waiting.spin,
             "sleep_ns": self.waiting.sleep_us * 1000,
             "gather_ns": self.waiting.gather_us * 1000,
+            "patience_ns": self.patience_ms * 1_000_000,
         }
 
     def _native_mask(self, mask: Mask) -> dict[str, Any]:

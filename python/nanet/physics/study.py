@@ -13,7 +13,8 @@ import numpy as np
 
 from nanet import _core, results
 from nanet.config_errors import ConfigError, nearest
-from nanet.physics import frontier, goals, separation
+from nanet.physics import frontier, separation
+from nanet.physics.best import TIMED, best
 from nanet.physics.cases import CASES, DISTANCE_EDGES_MM, RING_HIT_EDGES, SCANS, Case, Scan
 from nanet.physics.figures import UNITS, Columns, figures, number, resolution, select
 
@@ -51,7 +52,6 @@ def run(study: Study, say: Callable[[str], None]) -> dict[str, Any]:
         say(f"{CASES[name].title:38} {all_found}{chosen['fakes']:.4f} fakes an event by {cases[name]['best']}")
     result = results.base("physics") | {
         "events": study.events, "seed": study.seed, "finders": finders, "simd": _core.build_info()["simd"],
-        "goals": goals.judge(cases),
     }  # fmt: skip
     for name in SUMMARIES:
         result[name] = cases[name]["finders"][cases[name]["best"]] | {"best": cases[name]["best"]} if name in cases else None
@@ -93,7 +93,7 @@ def variants(finder: str, *, hit_times: bool) -> list[tuple[str, dict[str, int]]
     found: list[tuple[str, dict[str, int]]] = [(finder, {})]
     if finder == "almagest":
         found.append(("almagest_ptolemy", {"ptolemy_hits_min": 4}))  # as published
-    return [*found, (finder + goals.TIMED, {TIME_CUT: 1})] if timed else found
+    return [*found, (finder + TIMED, {TIME_CUT: 1})] if timed else found
 
 
 def measure_case(case: Case, study: Study) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def measure_case(case: Case, study: Study) -> dict[str, Any]:
                 "kinds_by_momentum": separation.kind_shares(columns),
                 "separation": separation.by_momentum(columns, case.momentum_bins_gev),
             }
-    best = goals.best(finders)
+    chosen = best(finders)
     config = case.monte_carlo(study.seed).model_dump(mode="json") | {"apart_mm": case.apart_mm}
-    return {"title": case.title, "best": best, "efficiency": finders[best]["efficiency"], "finders": finders, "config": config}
+    return {"title": case.title, "best": chosen, "efficiency": finders[chosen]["efficiency"], "finders": finders, "config": config}
 
 
 def scans(study: Study, say: Callable[[str], None]) -> dict[str, Any]:

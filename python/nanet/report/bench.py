@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nanet.bench.tables import rate_text
 from nanet.books import lost_text
 from nanet.histogram import Histogram
-from nanet.report.latency import rate_chart, survival_chart, time_chart
+from nanet.report.latency import STALLS_TEXT, rate_chart, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -27,14 +28,14 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         title="nanet bench rate",
         over=f"nanet bench rate \u00b7 {boards}, {result['layout']} packets, one engine core",
         headline=f"{critical / 1e6:.2f} Mevent/s without a single loss" if critical else "No rate without loss was found",
-        lead=f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {LIMITS[result['limited_by']]}",
+        lead=_rate_lead(result),
         kept=critical > 0,
         footer=footer(result),
     )
     best = [step for step in result["steps"] if step["rate_events_per_s"] == critical]
     latency = (best[0]["latency_us"] if best else None) or {}
     page.figures = [
-        Figure("critical rate", f"{critical / 1e6:.2f}", "Mevent/s"),
+        Figure("critical rate", rate_text(critical), "Mevent/s" if critical else ""),
         Figure("time an event", f"{1e9 / critical:.0f}" if critical else "\u2013", "ns"),
         Figure("p50 there", us(latency.get("p50")), "\u00b5s"),
         Figure("p99.9 there", us(latency.get("p99_9")), "\u00b5s"),
@@ -56,6 +57,17 @@ def make_rate(result: Mapping[str, Any]) -> Page:
         facts_section(result, {}, result["notes"]),
     ]
     return page
+
+
+def _rate_lead(result: Mapping[str, Any]) -> str:
+    if not result["critical_rate_events_per_s"]:
+        lowest = result["steps"][0]
+        return (
+            f"Every rate that was tried failed in {_runs(result)}, down to {lowest['rate_events_per_s'] / 1e6:g} Mevent/s, "
+            f"there because of the {lowest['failure']}."
+        )
+    limit = LIMITS[result["limited_by"]]
+    return f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {limit}"
 
 
 def _runs(result: Mapping[str, Any]) -> str:
@@ -111,7 +123,9 @@ def make_latency(result: Mapping[str, Any]) -> Page:
             "is measured as sockperf measures.",
         ),
         Section(
-            "Distribution", survival_chart(lines, float(result["budget_us"])), "All rounds together. Both axes are logarithmic."
+            "Distribution",
+            survival_chart(lines, float(result["budget_us"])),
+            "All rounds together. Both axes are logarithmic. " + (STALLS_TEXT if result["latency_clean_histogram"] else ""),
         ),
         Section("Last round over time", time_chart(result["series"], float(result["budget_us"]))),
         facts_section(result, {f"Configuration: {name}": config for name, config in result["config"].items()}, result["notes"]),
@@ -146,7 +160,7 @@ def make_finders(result: Mapping[str, Any]) -> Page:
     page.sections = [
         Section(
             "Nanoseconds an event",
-            f'<div class="wide">{table(["finder", *samples], rows, numbers=range(1, len(samples) + 1))}</div>',
+            table(["finder", *samples], rows, numbers=range(1, len(samples) + 1)),
             "Medians, all hits in cache, 1.2 noise hits besides; 12 hits a ring where nothing else is said.",
         ),
         Section("Goals", table(["finder", "rings", "\u00b5s an event", "limit", ""], goals, numbers=[1, 2, 3])),
@@ -213,4 +227,4 @@ def _rings_chart(result: Mapping[str, Any]) -> str:
             rates = [case[key]["events_per_s"] / 1e6 for case in cases]
             chart.line(hits, rates, style, name)
             chart.dots(hits, rates, style)
-    return chart.svg()
+    return chart.html()

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from nanet import rich_map
+from nanet import demo_verdict, rich_map
 from nanet.histogram import Histogram
 from nanet.report import events, l0
 from nanet.report.hops import hop_table
-from nanet.report.latency import survival_chart, time_chart
+from nanet.report.latency import STALLS_TEXT, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -34,7 +34,7 @@ def make(result: Mapping[str, Any]) -> Page:
     page = Page(
         title="nanet demo",
         over="nanet demo \u00b7 hits over UDP, rings found, answers over UDP",
-        headline=_headline(result),
+        headline=demo_verdict.headline(result),
         lead=_lead(result),
         kept=kept,
         footer=footer(result),
@@ -51,6 +51,7 @@ def make(result: Mapping[str, Any]) -> Page:
     ]
     l0_part = result.get("l0")
     page.sections = [
+        _short_section(result),
         _latency_section(result, budget_us),
         _time_section(result, budget_us),
         _books_section(result),
@@ -67,25 +68,24 @@ def make(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _headline(result: Mapping[str, Any]) -> str:
-    if not result["verdict"]["kept"]:
-        return "The promise was broken"
-    return f"Every event answered, 99.9\u2009% within {us(result['latency_us']['p99_9'])}\u00a0\u00b5s"
-
-
 def _lead(result: Mapping[str, Any]) -> str:
     judged = result["verdict"]
     if not judged["kept"]:
         return "Because: " + "; ".join(judged["reasons"]) + "."
     late = judged["events_over_budget"]
-    stalls = result["emulator"]["stalls"]
     text = f"{number(result['sent'])} events went out and {number(result['answered'])} right answers came back; nothing was lost. The budget is {number(judged['budget_us'])} \u00b5s. "
     if late:
         return text + (
             f"{number(late)} of them took longer than {number(judged['budget_us'])} \u00b5s; in this run the machine kept "
-            f"the emulator\u2019s own thread from running for up to {number(stalls['longest_us'])} \u00b5s."
+            f"the emulator\u2019s own thread from running for up to {number(result['host']['longest_stop_us'])} \u00b5s."
         )
     return text + f"The slowest answer took {us(result['latency_us']['max'])} \u00b5s."
+
+
+def _short_section(result: Mapping[str, Any]) -> Section:
+    """What the loop did, what the host did, what `nanet tune` would mend."""
+    rows = [line.rstrip(".").partition(": ")[::2] for line in demo_verdict.lines(result)]
+    return Section("In short", table(["", ""], rows))
 
 
 def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
@@ -97,8 +97,8 @@ def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
             ("inside the engine", "s3", "engine", "latency"),
         )
     ]
-    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen."
-    return Section("Latency", survival_chart(lines, budget_us), text)
+    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen. "
+    return Section("Latency", survival_chart(lines, budget_us), text + STALLS_TEXT)
 
 
 def _time_section(result: Mapping[str, Any], budget_us: float) -> Section:
@@ -154,7 +154,7 @@ def _radius_section(result: Mapping[str, Any]) -> Section:
         f"{number(found)} rings found, {number(electrons)} of them electron-like. The brackets show where muons and pions of "
         f"{p_low:g} to {p_high:g} GeV/c should lie, the dashed line every electron."
     )
-    return Section("Ring radii", chart.svg(), text)
+    return Section("Ring radii", chart.html(), text)
 
 
 def _events_section(result: Mapping[str, Any]) -> Section:

@@ -125,7 +125,7 @@ def _size_chart(cases: Sequence[Mapping[str, Any]], title: str) -> str:
                     chart.dots(xs, ys, style)
     if title.startswith("RTL"):
         chart.horizontal(LATENCY_CYCLES_MAX, "limit", "goal for the last write")
-    return chart.svg()
+    return chart.html()
 
 
 def _most(cases: Sequence[Mapping[str, Any]], figure: str, lane: int) -> list[tuple[int, int]]:
@@ -161,7 +161,7 @@ def _histograms(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
             chart.bars([edge - 0.5 for edge in edges], [counts[lane].get(edge, 0) for edge in edges[:-1]], style)
             name = f"lane {lane}: {number(sum(counts[lane].values()))} packets"
             chart.line([edges[0]], [highest], style, name)  # for the legend
-        charts.append(chart.svg())
+        charts.append(chart.html())
     return "".join(charts)
 
 
@@ -189,7 +189,7 @@ def _by_buffer(cases: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _wide(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return f'<div class="wide">{table(head, rows, numbers=range(len(head)))}</div>'
+    return table(head, rows, numbers=range(len(head)))
 
 
 def _many(result: Mapping[str, Any]) -> str:

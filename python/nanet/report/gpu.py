@@ -24,16 +24,13 @@ NOTHING = "<p>It was not measured.</p>"
 
 def make_gpu(result: Mapping[str, Any]) -> Page:
     """The page of `nanet bench gpu`."""
-    goals = result["goals"]
-    met = sum(bool(goal["met"]) for goal in goals)
     wrong = int(result["wrong"])
     page = Page(
         title="nanet bench gpu",
         over=f"nanet bench gpu \u00b7 {result['gpu']} \u00b7 CUDA {result['cuda']}",
         headline=_headline(result),
-        lead=f"{met} of {len(goals)} goals for an H200 are met. "
-        + (f"{number(wrong)} answers were wrong." if wrong else "Every answer that was looked at was the CPU\u2019s."),
-        kept=not wrong and met == len(goals),
+        lead=f"{number(wrong)} answers were wrong." if wrong else "Every answer that was looked at was the CPU\u2019s.",
+        kept=not wrong,
         footer=footer(result),
         figures=_figures(result),
     )
@@ -44,7 +41,6 @@ def make_gpu(result: Mapping[str, Any]) -> Page:
         *finder_sections(result["finders"]),
         *merge_sections(result["merge"]),
         trace_section(result["trace"]),
-        Section("Goals", _goal_table(goals), "Set for an H200; ratios are of one run."),
         facts_section(
             result,
             {},
@@ -108,11 +104,11 @@ def _round_trip_sections(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Map
         Section("Round trips, 999 of 1000", _round_trip_chart(rows, "p999_us", "p99.9")),
         Section(
             "Persistent over the best way that launches",
-            f'<div class="wide">{table(columns, shares, numbers=[0, 1, 2, 4, 5, 6, 8, 9])}</div>' if shares else NOTHING,
+            table(columns, shares, numbers=[0, 1, 2, 4, 5, 6, 8, 9]) if shares else NOTHING,
             "The ways that end in _sync do less: MATH fits of padded packets, no verdict, no packet of answers, nothing of the contract. The last column "
             "compares with the event processor\u2019s own launches.",
         ),
-        Section("All round trips", f'<div class="wide">{table(heads, every, numbers=range(1, len(heads)))}</div>'),
+        Section("All round trips", table(heads, every, numbers=range(1, len(heads)))),
     ]
 
 
@@ -129,7 +125,7 @@ def _round_trip_chart(rows: Sequence[Mapping[str, Any]], key: str, name: str) ->
     for flag in (row for row in rows if row["way"] == "flag"):
         chart.horizontal(flag[key], "soft", f"bare flag {us(flag[key])} \u00b5s")
     draw_best(chart, LINES, rows, key, min, us)
-    return chart.svg()
+    return chart.html()
 
 
 def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
@@ -155,7 +151,7 @@ def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
     ]
     return Section(
         title,
-        f'<div class="wide">{table(columns, body, numbers=range(2, len(columns)))}</div>',
+        table(columns, body, numbers=range(2, len(columns))),
         "Buffers back to back. Driver path: a launch and a synchronisation for each. Jitter is the standard deviation.",
     )
 
@@ -189,7 +185,7 @@ def _loop_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
             _loop_chart([row for row in rows if row["rate_events_per_s"] == rate], "packets", 1.0, "packets of a buffer"),
             f"At {rate / 1e6:g} Mevent/s. The time in which a buffer fills is in it.",
         ),
-        Section(f"{title}: all", f'<div class="wide">{table(columns, every, numbers=range(2, len(columns)), styles=styles)}</div>'),
+        Section(f"{title}: all", table(columns, every, numbers=range(2, len(columns)), styles=styles)),
     ]
 
 
@@ -215,7 +211,7 @@ def _loop_chart(rows: Sequence[Mapping[str, Any]], key: str, scale: float, label
             ys = [float(row[name]) for row in mine]
             chart.line(xs, ys, style, shown)
             chart.dots(xs, ys, style)
-    return chart.svg()
+    return chart.html()
 
 
 def _lines_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
@@ -223,17 +219,3 @@ def _lines_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     lines = list(dict.fromkeys((row["runtime"], row["in_flight"]) for row in rows))
     most = {runtime: max(n for name, n in lines if name == runtime) for runtime, _ in lines}
     return [(runtime, n) for runtime, n in lines if runtime == "persistent" or n == most[runtime]]
-
-
-def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
-    if not goals:
-        return NOTHING
-    rows = [
-        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['bound']} {goal['limit']:g}",
-         "met" if goal["met"] else "not met", goal["note"]]
-        for goal in goals
-    ]  # fmt: skip
-    styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    return (
-        f'<div class="wide">{table(["", "measured", "goal", "", "for information"], rows, numbers=[1, 2, 3], styles=styles)}</div>'
-    )

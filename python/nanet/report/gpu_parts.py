@@ -42,9 +42,7 @@ def finder_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
                 "Rate of a full GPU, and how long a running kernel takes for a single event. Up and left is better; a grey line joins the cases of a finder.",
             )
         )
-        sections.append(
-            Section(f"{title}: all", f'<div class="wide">{table(heads, body, numbers=range(2, 8), styles=styles)}</div>')
-        )
+        sections.append(Section(f"{title}: all", table(heads, body, numbers=range(2, 8), styles=styles)))
     return sections + _record_section(rows)
 
 
@@ -93,7 +91,7 @@ def _finder_chart(rows: Sequence[Mapping[str, Any]]) -> str:
         chart.dots(xs, ys, style)
     for x, y, names in labels:
         chart.dots([x], [y], CASE_STYLES[0], [", ".join(names)])
-    return chart.svg()
+    return chart.html()
 
 
 def merge_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
@@ -120,7 +118,7 @@ def merge_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
             _merge_chart(rows, "rate_events_per_s", 1e-6, "Mevent/s", max, _mega_of),
             "As many buffers are handed over as are free.",
         ),
-        Section(f"{title}: all", f'<div class="wide">{table(heads, body, numbers=range(1, len(heads)), styles=styles)}</div>'),
+        Section(f"{title}: all", table(heads, body, numbers=range(1, len(heads)), styles=styles)),
     ]
 
 
@@ -143,7 +141,7 @@ def _merge_chart(
     )  # fmt: skip
     scaled = [{**row, key: row[key] * scale} for row in rows if row[key] > 0]
     draw_best(chart, MERGE_LINES, scaled, key, best, show)
-    return chart.svg()
+    return chart.html()
 
 
 def draw_best(

@@ -41,8 +41,9 @@ def section(result: Mapping[str, Any], budget_us: float) -> Section:
     text = (
         f"Each primitive of the {reference['name']} is compared with those of the other detectors, emulated on the same clock. "
         f"{number(decided)} of {number(reference['counters']['primitives'])} were decided on, {number(l0['triggers_sent'])} triggers were "
-        f"sent and {number(_received(l0))} came back. The processor waits {us(float(l0['config']['read_lag_us']))}\u00a0\u00b5s for the slowest "
-        "detector before it decides; that is part of every latency here."
+        f"sent and {number(_received(l0))} came back. The processor waits for the slowest detector, and "
+        f"{us(float(l0['config']['read_lag_us']))}\u00a0\u00b5s more, before it decides; that is part of every latency here. The last "
+        f"events of a run wait until the RICH was silent for {number(l0['config']['patience_ms'])}\u00a0ms."
     )
     return Section("The L0 trigger processor", body, text)
 

@@ -13,6 +13,10 @@ from nanet.report.page import number, us
 from nanet.report.svg import Axis, Chart
 
 POINTS_MAX = 500
+STALLS_TEXT = (
+    "The line without the emulator\u2019s own stalls leaves out the events that were in flight while the emulator\u2019s thread "
+    "was stopped; inside the engine counts every event, so its tail may lie above that line."
+)
 MARKED = ((50.0, "p50"), (99.0, "p99"), (99.9, "p99.9"), (99.99, "p99.99"))
 
 
@@ -36,7 +40,7 @@ def survival_chart(lines: Sequence[tuple[str, str, Histogram]], budget_us: float
     main = lines[0][2]
     marks = [(main.percentile(q) / 1e3, 1.0 - q / 100.0, name) for q, name in MARKED if main.count * (1 - q / 100.0) >= 1.0]
     chart.dots([m[0] for m in marks], [m[1] for m in marks], lines[0][1], [f"{m[2]}  {us(m[0])}" for m in marks])
-    return chart.svg()
+    return chart.html()
 
 
 def time_chart(series: Sequence[Mapping[str, Any]], budget_us: float) -> str:
@@ -55,7 +59,7 @@ def time_chart(series: Sequence[Mapping[str, Any]], budget_us: float) -> str:
     chart.horizontal(budget_us, "limit", _budget(budget_us))
     for key, style, name in (("max_ns", "soft", "slowest"), ("p99_ns", "s2", "p99"), ("p50_ns", "s1", "p50")):
         chart.line(times, [float(row[key]) / 1e3 for row in series], style, name)
-    return chart.svg()
+    return chart.html()
 
 
 def rate_chart(points: Sequence[Mapping[str, Any]], budget_us: float, critical: float | None) -> str:
@@ -77,7 +81,7 @@ def rate_chart(points: Sequence[Mapping[str, Any]], budget_us: float, critical: 
     for key, style, name in (("max", "soft", "slowest"), ("p99_9", "s4", "p99.9"), ("p99", "s2", "p99"), ("p50", "s1", "p50")):
         chart.line(rates, values[key], style, name)
         chart.dots(rates, values[key], style)
-    return chart.svg()
+    return chart.html()
 
 
 def _budget(budget_us: float) -> str:

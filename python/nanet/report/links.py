@@ -8,14 +8,15 @@ from html import escape
 from typing import Any
 
 from nanet.bench.compare import HALF
-from nanet.bench.tables import NAMES, peer_rates
+from nanet.bench.tables import NAMES, peer_rates, rate_text
 from nanet.histogram import Histogram
 from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
+from nanet.report.svg import NARROW, WIDE
 
 STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
-BAR, GAP, LABEL, WIDTH = 18, 8, 190, 880
+BAR, GAP, LABEL, VALUE = 18, 8, 190, 90  # heights, and the room for names and values
 
 
 def make_links(result: Mapping[str, Any]) -> Page:
@@ -27,13 +28,13 @@ def make_links(result: Mapping[str, Any]) -> Page:
     page = Page(
         title=f"nanet {result['command']}",
         over=f"nanet {result['command']} \u00b7 two network namespaces joined by veth \u00b7 {result['message_bytes']} B packets",
-        headline=f"{best['name']} is the fastest: {best['critical_rate_events_per_s'] / 1e6:.2f} Mevent/s" if best else "No link ran",
+        headline=_headline(best),
         lead=f"{len(ran)} links, each alone on the same cable and cores, with its peers in the same run. Every packet was counted at every hop: "
         f"{number(unexplained)} of {number(packets)} unexplained.",
         kept=bool(ran) and unexplained == 0,
         footer=footer(result),
     )  # fmt: skip
-    page.figures = [Figure(link["name"], f"{link['critical_rate_events_per_s'] / 1e6:.2f}", "Mevent/s") for link in ran]
+    page.figures = [Figure(link["name"], rate_text(link["critical_rate_events_per_s"]), "Mevent/s") for link in ran]
     page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
     if any(link["long_run"] for link in ran):
         page.sections.append(
@@ -61,6 +62,14 @@ def make_links(result: Mapping[str, Any]) -> Page:
     return page
 
 
+def _headline(best: Mapping[str, Any] | None) -> str:
+    if best is None:
+        return "No link ran"
+    if not best["critical_rate_events_per_s"]:
+        return "No link had a rate without loss"
+    return f"{best['name']} is the fastest: {rate_text(best['critical_rate_events_per_s'])} Mevent/s"
+
+
 def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
     ours = [
         (link["name"], float(link["critical_rate_packets_per_s"]), "ours") for link in result["links"] if link["reason"] is None
@@ -85,17 +94,25 @@ def _bars(rates: Sequence[tuple[str, float, str]], digits: int = 0) -> str:
     """Horizontal bars of (name, packets a second, `ours`, `alone` or `peer`)."""
     if not rates:
         return "<p>Nothing was measured.</p>"
+    return f'<div class="chart">{_bar_svg(rates, digits, WIDE, "wide")}{_bar_svg(rates, digits, NARROW, "narrow")}</div>'
+
+
+def _bar_svg(rates: Sequence[tuple[str, float, str]], digits: int, width: int, kind: str) -> str:
+    """The names stand beside the bars of a wide chart and above those of a narrow one."""
     highest = max(rate for _, rate, _ in rates) or 1.0
+    left, above = (LABEL, 0) if width == WIDE else (0, BAR)
     parts = []
     for n, (name, rate, whose) in enumerate(rates):
-        top = n * (BAR + GAP)
-        length = (WIDTH - LABEL - 90) * rate / highest
+        row = n * (above + BAR + GAP)
+        top = row + above
+        length = (width - left - VALUE) * rate / highest
         style = {"ours": "s1", "alone": "s3"}.get(whose, "s2")
-        parts.append(f'<text class="tick" text-anchor="end" x="{LABEL - 8}" y="{top + 14}">{escape(name)}</text>')
-        parts.append(f'<path class="bars {style}" d="M{LABEL} {top}h{length:.1f}v{BAR}H{LABEL}Z"/>')
-        parts.append(f'<text class="note" x="{LABEL + length + 8:.1f}" y="{top + 14}">{rate / 1e3:,.{digits}f}</text>')
-    height = len(rates) * (BAR + GAP)
-    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
+        place = f'x="0" y="{row + 13}"' if above else f'text-anchor="end" x="{left - 8}" y="{top + 14}"'
+        parts.append(f'<text class="tick" {place}>{escape(name)}</text>')
+        parts.append(f'<path class="bars {style}" d="M{left} {top}h{length:.1f}v{BAR}H{left}Z"/>')
+        parts.append(f'<text class="note" x="{left + length + 8:.1f}" y="{top + 14}">{rate / 1e3:,.{digits}f}</text>')
+    height = len(rates) * (above + BAR + GAP)
+    head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-label="Critical rates" xmlns="http://www.w3.org/2000/svg">'
     return head + "".join(parts) + "</svg>"
 
 
@@ -117,7 +134,7 @@ def _latency_table(result: Mapping[str, Any]) -> str:
         if trip:
             rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
     columns = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost", "longest own stall"]
-    return f'<div class="wide">{table(columns, rows, numbers=range(2, len(columns)))}</div>'
+    return table(columns, rows, numbers=range(2, len(columns)))
 
 
 def _single_bars(result: Mapping[str, Any]) -> str:
@@ -146,7 +163,7 @@ def _long_runs(ran: Sequence[Mapping[str, Any]]) -> str:
     columns = [
         "link", "load", "packets", "s", "lost", "unexplained", "emulator's longest stop, us", "engine without its core, ms",
     ]  # fmt: skip
-    return f'<div class="wide">{table(columns, rows, numbers=[2, 3, 5, 6, 7])}</div>'
+    return table(columns, rows, numbers=[2, 3, 5, 6, 7])
 
 
 def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
@@ -171,7 +188,7 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
     for link in links:
         rate = link["critical_rate_events_per_s"]
         rows.append([
-            link["name"], link["reason"] or link["what"], link["path"] or "\u2013", f"{rate / 1e6:.2f}" if rate is not None else "\u2013",
+            link["name"], link["reason"] or link["what"], link["path"] or "\u2013", rate_text(rate) if rate is not None else "\u2013",
             link["limited_by"] or "\u2013",
         ])  # fmt: skip
     return table(["link", "what", "path", "Mevent/s", "limited by"], rows, numbers=[3])

@@ -12,6 +12,8 @@ from typing import Any
 import jinja2
 import yaml
 
+DENSE_COLUMNS = 7  # a table of more has smaller letters, so that it fits on a wide screen
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -58,7 +60,10 @@ def render(content: Page) -> str:
 def table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), styles: Mapping[int, str] | None = None
 ) -> str:
-    """A table; `numbers`: columns set right; `styles`: class of a row by its index. Cells are text, not HTML."""
+    """A table in a box that scrolls where the screen is narrower; `numbers`: columns set right; `styles`: class of a row by its index.
+
+    Cells are text, not HTML.
+    """
     styles = styles or {}
     head = "".join(f"<th{_number(n, numbers)}>{escape(name)}</th>" for n, name in enumerate(columns))
     body = ""
@@ -66,7 +71,8 @@ def table(
         cells = "".join(f"<td{_number(n, numbers)}>{escape(cell)}</td>" for n, cell in enumerate(row))
         style = f' class="{styles[index]}"' if index in styles else ""
         body += f"<tr{style}>{cells}</tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    kind = "scroll dense" if len(columns) > DENSE_COLUMNS else "scroll"
+    return f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def facts_section(result: Mapping[str, Any], configs: Mapping[str, Any], notes: Sequence[str]) -> Section:

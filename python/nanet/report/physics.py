@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `nanet physics`: goals, the frontier, scans, separation of particles, and all figures as tables."""
+"""The report of `nanet physics`: the frontier, scans, separation of particles, and all figures as tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nanet.report.page import Figure, Page, Section, facts_section, table
 from nanet.report.series import NinesAxis, SeriesChart, legend
 from nanet.report.svg import Axis
 
-WIDTH, HEIGHT = 880, 320
+HEIGHT = 320
 NINES = 0.9995
 NAMES = {
     "efficiency": "efficiency", "fakes": "fakes an event", "all_found": "all rings found", "ratio_to_bound": "radius rms / bound"
@@ -25,19 +25,18 @@ Finders = Mapping[str, Mapping[str, Any]]
 
 def make_physics(result: Mapping[str, Any]) -> Page:
     """The page of `nanet physics`."""
-    goals = result["goals"]
-    met = sum(goal["met"] for goal in goals)
     single = result["single_ring"]
-    headline = f"{met} of {len(goals)} goals met" if goals else "Ring finders against truth"
+    headline = "Ring finders against truth"
     if single:
-        headline += f": single rings found {100 * single['efficiency']:.2f} %, by {single['best']}"
+        found = f"{100 * single['efficiency']:.2f} \u00b1 {100 * single['efficiency_error']:.2f} %"
+        headline += f": single rings found {found}, by {single['best']}"
     page = Page(
         title="nanet physics",
         over=f"nanet physics \u00b7 {result['events']:,} events a sample, seed {result['seed']} \u00b7 {len(result['finders'])} ring finders",
         headline=headline,
         lead="Simulated events of NA62\u2019s RICH with known rings. A ring counts as found when its centre is within 20 mm and its radius within "
         "15 mm of a true one. The oracle is told which hits belong to each ring. Bars are one standard deviation.",
-        kept=met == len(goals),
+        kept=True,
         footer=f"Made by nanet {result['nanet']}, {result['date']}. Times are of one core of this machine, the fastest of several passes.",
     )
     page.figures = [
@@ -54,8 +53,7 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     ]
     plain = [*result["finders"], ORACLE]  # in the scans; the samples also have finders that look at hit times
     names = list(next(iter(result["cases"].values()))["finders"])
-    page.sections = [_goals_section(goals)] if goals else []
-    page.sections += _frontier_sections(result)
+    page.sections = _frontier_sections(result)
     if result["scans"]:
         page.sections += _scan_sections(result["scans"], plain)
     page.sections += _separation_sections(result["cases"], names)
@@ -65,28 +63,13 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _goals_section(goals: Sequence[Mapping[str, Any]]) -> Section:
-    rows = []
-    for goal in goals:
-        verdict = "met" if goal["met"] else "missed"
-        by = "\u2013" if goal["spare"] is None else _show(goal["figure"], abs(goal["spare"]))
-        rows.append([
-            goal["title"], NAMES[goal["figure"]], f"{goal['sense']} {_show(goal['figure'], goal['limit'])}",
-            _show(goal["figure"], goal["found"], goal["error"]), f"{verdict} by {by}", goal["finder"],
-        ])  # fmt: skip
-    styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    columns = ["sample", "figure", "goal", "found", "", "best finder"]
-    text = "The best finder of a sample is the one with the most events whose rings are all found, less its false rings an event. First without hit times, then, where that is better, with them."
-    return Section("Goals", table(columns, rows, numbers=[2, 3, 4], styles=styles), text)
-
-
 def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
     body = ""
     for name in FRONTIER_CASES:
         points = [point for point in result["frontier"] if point["case"] == name and point["efficiency"] is not None]
         if points:
             body += f"<h3>{escape(result['cases'][name]['title'])}</h3>"
-            body += frontier_chart(points, "efficiency") + frontier_chart(points, "fakes")
+            body += "".join(frontier_chart(points, figure).html() for figure in ("efficiency", "fakes"))
     if not body:
         return []
     text = (
@@ -96,7 +79,7 @@ def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
     return [Section("The frontier: quality against speed", body, text)]
 
 
-def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> str:
+def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> SeriesChart:
     """One sample's points: `figure` (efficiency or fakes) against events a second."""
     rates = [point["events_per_s"] for point in points]
     x = Axis(
@@ -106,14 +89,14 @@ def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> str:
         log=True,
     )
     y = NinesAxis(NINES, "efficiency") if figure == "efficiency" else Axis(1e-4, 10.0, "fakes an event", log=True)
-    chart = SeriesChart(x, y, title=f"{NAMES[figure]} against events a second", width=WIDTH, height=HEIGHT)
+    chart = SeriesChart(x, y, title=f"{NAMES[figure]} against events a second", height=HEIGHT)
     for device in ("cpu", "gpu"):
         best = sorted((p for p in points if p["on_frontier"] and p["device"] == device), key=lambda p: float(p["events_per_s"]))
         chart.frontier([p["events_per_s"] for p in best], [p[figure] for p in best])
     chart.scatter([
         (p["finder"], p["finder"] + (" (GPU)" if p["device"] == "gpu" else ""), p["events_per_s"], p[figure]) for p in points
     ])  # fmt: skip
-    return chart.svg()
+    return chart
 
 
 def _scan_sections(scans: Mapping[str, Any], names: Sequence[str]) -> list[Section]:
@@ -142,15 +125,15 @@ def _scan_sections(scans: Mapping[str, Any], names: Sequence[str]) -> list[Secti
     for name, title, figure, text in pictures:
         chart = scan_chart(scans[name], names, figure)
         if chart:
-            sections.append(Section(title, key + chart, text))
+            sections.append(Section(title, key + chart.html(), text))
     return sections
 
 
-def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> str:
-    """One figure of each finder along a scan; empty where there are too few points."""
+def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> SeriesChart | None:
+    """One figure of each finder along a scan; None where there are too few points."""
     xs = [float(point["x"]) for point in scan["points"]]
     if len(xs) < 2:
-        return ""
+        return None
     room = (max(xs) - min(xs)) * 0.04
     unit = "" if scan["unit"] in scan["title"] else f" [{scan['unit']}]"
     x = Axis(min(xs) - room, max(xs) + room, scan["title"] + unit)
@@ -161,7 +144,7 @@ def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> st
         y = Axis(1e-4, 10.0, NAMES[figure], log=True)
     else:
         y = Axis(0.0, 1.06 * max([float(value) for value in values if value is not None], default=1.0), "radius rms [mm]")
-    chart = SeriesChart(x, y, title=scan["title"], width=WIDTH, height=HEIGHT + 40)
+    chart = SeriesChart(x, y, title=scan["title"], height=HEIGHT + 40)
     if figure == "radius_rms_mm":
         bound = [(at, point["finders"][ORACLE].get("bound_mm")) for at, point in zip(xs, scan["points"], strict=True)]
         known = [(at, value) for at, value in bound if value is not None]
@@ -172,15 +155,15 @@ def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> st
             continue
         found = [point["finders"][name] for point in scan["points"]]
         chart.series(name, xs, [one.get(figure) for one in found], [one.get(error) for one in found])
-    return chart.svg()
+    return chart
 
 
 def _separation_sections(cases: Mapping[str, Any], names: Sequence[str]) -> list[Section]:
     body = ""
     for case_name, pairs in (("real_mix", ("e_mu", "mu_pi", "e_pi")), ("real_kaons", ("pi_K",))):
         for pair in pairs:
-            chart = separation_chart(cases[case_name]["finders"], names, pair) if case_name in cases else ""
-            body += f"<h3>{PAIR_NAMES[pair].capitalize()}</h3>{chart}" if chart else ""
+            chart = separation_chart(cases[case_name]["finders"], names, pair) if case_name in cases else None
+            body += f"<h3>{PAIR_NAMES[pair].capitalize()}</h3>{chart.html()}" if chart else ""
     sections = []
     if body:
         text = (
@@ -196,22 +179,22 @@ def _separation_sections(cases: Mapping[str, Any], names: Sequence[str]) -> list
     return sections
 
 
-def separation_chart(finders: Finders, names: Sequence[str], pair: str) -> str:
-    """Separation of a pair of particles against momentum; empty where it is not known."""
+def separation_chart(finders: Finders, names: Sequence[str], pair: str) -> SeriesChart | None:
+    """Separation of a pair of particles against momentum; None where it is not known."""
     bins = finders[names[0]]["separation"]
     xs = [(one["momentum_min_gev"] + one["momentum_max_gev"]) / 2 for one in bins]
     found = {name: [one["separation"].get(pair, {}) for one in finders[name]["separation"]] for name in names}
     values = [one["sigmas"] for points in found.values() for one in points if one.get("sigmas") is not None]
     if not values:
-        return ""
+        return None
     y = Axis(0.0, 1.08 * max(values), "separation [\u03c3]")
     chart = SeriesChart(
         Axis(bins[0]["momentum_min_gev"], bins[-1]["momentum_max_gev"], "momentum [GeV/c]"), y,
-        title=f"separation of {PAIR_NAMES[pair]}", width=WIDTH, height=HEIGHT,
+        title=f"separation of {PAIR_NAMES[pair]}", height=HEIGHT,
     )  # fmt: skip
     for name, points in found.items():
         chart.series(name, xs, [one.get("sigmas") for one in points], [one.get("error") for one in points])
-    return chart.svg()
+    return chart
 
 
 def _window_table(finders: Finders, names: Sequence[str]) -> str:
@@ -226,7 +209,7 @@ def _window_table(finders: Finders, names: Sequence[str]) -> str:
         for particle in particles:
             row += [_percent(window[particle][key], window[particle][f"{key}_error"]) for key in ("efficiency", "electron_like")]
         rows.append(row)
-    return f'<div class="wide">{table(columns, rows, numbers=range(1, len(columns)))}</div>'
+    return table(columns, rows, numbers=range(1, len(columns)))
 
 
 def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
@@ -248,16 +231,8 @@ def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
                 rows.append([case["title"], *("\u2013" if v is None else f"{factor * v:.{digits}f}" for v in values)])
         if not rows:
             continue
-        body += f'<h3>{title}</h3><div class="wide">{table(["", *names], rows, numbers=range(1, len(names) + 1))}</div>'
+        body += f"<h3>{title}</h3>" + table(["", *names], rows, numbers=range(1, len(names) + 1))
     return Section("All samples", body, "Errors of every figure are in the JSON and the CSV.")
-
-
-def _show(figure: str, value: float | None, error: float | None = None) -> str:
-    if value is None:
-        return "\u2013"
-    if figure in SHARES:
-        return _percent(value, error) + " %"
-    return f"{value:.5f}" + (f" \u00b1 {error:.5f}" if error is not None else "")
 
 
 def _percent(value: float | None, error: float | None = None) -> str:

@@ -106,7 +106,7 @@ def _chart(lines: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], labe
         if shown:
             chart.line([x for x, _ in shown], [y for _, y in shown], style, name)
             chart.dots([x for x, _ in shown], [y for _, y in shown], style)
-    return chart.svg()
+    return chart.html()
 
 
 def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -123,11 +123,7 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
             _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
     columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
-    return (
-        f'<div class="wide">{table(columns, body, numbers=range(1, 9), styles=styles)}</div>'
-        if body
-        else "<p>It was not measured.</p>"
-    )
+    return table(columns, body, numbers=range(1, 9), styles=styles) if body else "<p>It was not measured.</p>"
 
 
 def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -146,11 +142,7 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
         ])  # fmt: skip
     columns = ["", "size", "times", "fastest \u00b5s", "p50 \u00b5s", "p99 \u00b5s", "p99.9 \u00b5s", "slowest \u00b5s", "mean \u00b5s",
                "ucx_perftest p50 \u00b5s", "ratio of p50", "bytes"]  # fmt: skip
-    return (
-        f'<div class="wide">{table(columns, body, numbers=range(1, 11), styles=styles)}</div>'
-        if body
-        else "<p>It was not measured.</p>"
-    )
+    return table(columns, body, numbers=range(1, 11), styles=styles) if body else "<p>It was not measured.</p>"
 
 
 def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:

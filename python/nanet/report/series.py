@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
-from nanet.report.svg import MARGIN_BOTTOM, MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, Axis, Chart
+from nanet.report.labels import LINE, text_width
+from nanet.report.svg import Axis, Chart, drawn
 
 MARKER = 4.5  # half the size of a marker
-SIDE = 9  # from a marker to its label
-LINE = 15  # height of a label
 SHAPES = {
     "circle": "M{r} 0A{r} {r} 0 1 1 -{r} 0A{r} {r} 0 1 1 {r} 0Z",
     "square": "M-{s} -{s}H{s}V{s}H-{s}Z",
@@ -26,7 +25,6 @@ FINDERS = {
     "histogram": (5, "square"), "almagest": (6, "up"), "triplets": (7, "diamond"), "mixture": (8, "circle"), "oracle": (9, "down"),
     "almagest_ptolemy": (6, "down"), "triplets_time": (7, "up"), "mixture_time": (8, "square"),
 }  # fmt: skip
-Box = tuple[float, float, float, float]  # left, top, right, bottom
 HOLLOW = {"math", "pomh", "domh", "hough", "tripls", "oracle"}
 
 
@@ -49,10 +47,7 @@ class NinesAxis(Axis):
 class SeriesChart(Chart):
     """A chart of methods."""
 
-    def __init__(self, x: Axis, y: Axis, *, width: int = 880, height: int = 360, title: str = "") -> None:
-        super().__init__(x, y, width=width, height=height, title=title)
-        self._thin: list[tuple[float, float]] = []  # places along thin lines
-
+    @drawn
     def series(
         self, name: str, xs: Sequence[float], ys: Sequence[float | None], errors: Sequence[float | None] | None = None
     ) -> None:
@@ -72,6 +67,7 @@ class SeriesChart(Chart):
             self._parts.append(f'<path class="bar {style}" d="{bars}"/>')
         self._parts += [marker(name, self.px(x), self.py(y)) for x, y, _ in kept]
 
+    @drawn
     def frontier(self, xs: Sequence[float], ys: Sequence[float]) -> None:
         """A thin line through what no other point beats. Labels that come later keep off it where they can."""
         places = [(self.px(x), self.py(y)) for x, y in zip(xs, ys, strict=True)]
@@ -80,54 +76,24 @@ class SeriesChart(Chart):
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         self._parts.append(f'<path class="frontier" d="M{path}"/>')
         for (x0, y0), (x1, y1) in pairwise(places):
-            steps = max(1, int(math.hypot(x1 - x0, y1 - y0) / 6))
-            self._thin += [(x0 + (x1 - x0) * k / steps, y0 + (y1 - y0) * k / steps) for k in range(steps + 1)]
+            self._labels.keep_off_line(x0, y0, x1, y1)
 
+    @drawn
     def scatter(self, points: Sequence[tuple[str, str, float, float]]) -> None:
-        """(method, label, x, y) of each; labels are placed where there is room."""
+        """(method, label, x, y) of each; a label that had to go away from its point has a thin line back to it."""
         places = [(self.px(x), self.py(y)) for _, _, x, y in points]
-        taken = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in places]
         for (name, _, _, _), (x, y) in zip(points, places, strict=True):
+            self._labels.keep_off((x - MARKER, y - MARKER, x + MARKER, y + MARKER))
             self._parts.append(marker(name, x, y))
         for (name, label, _, _), (x, y) in zip(points, places, strict=True):
-            anchor, box = self._room(x, y, text_width(label), taken)
-            taken.append(box)
-            if abs(box[1] + LINE / 2 - y) > 1.5 * LINE:  # moved away: a thin line leads back
-                edge = box[3] if box[3] < y else box[1]
-                self._parts.append(f'<path class="leader" d="M{x:.1f} {y:.1f}L{min(max(x, box[0]), box[2]):.1f} {edge:.1f}"/>')
-            at = {"start": box[0], "end": box[2], "middle": (box[0] + box[2]) / 2}[anchor]
+            box = self._labels.place_anywhere(x, y, text_width(label))
+            across, down = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
+            if math.hypot(across - x, down - y) > 1.2 * LINE:
+                self._parts.append(f'<path class="leader" d="M{x:.1f} {y:.1f}L{across:.1f} {down:.1f}"/>')
+                self._labels.keep_off_line(x, y, across, down)
+            anchor, at = ("end", box[2]) if box[2] < x else ("start", box[0])
             place = f'text-anchor="{anchor}" x="{at:.1f}" y="{box[3] - 3:.1f}"'
             self._parts.append(f'<text class="who {classes(name)}" {place}>{escape(label)}</text>')
-
-    def _room(self, x: float, y: float, width: float, taken: Sequence[Box]) -> tuple[str, Box]:
-        """Anchor and place of a label: the nearest where it covers nothing and stays inside."""
-        sides = (("start", x + SIDE), ("end", x - SIDE - width), ("middle", x - width / 2))
-        best: tuple[str, Box] = ("start", (x, y, x, y))
-        least = math.inf
-        for away in range(9):
-            for order, (anchor, left) in enumerate(sides):
-                for sign in (-1, 1):
-                    middle = y + sign * away * LINE * 0.8
-                    box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
-                    covered = sum(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
-                    crossed = any(box[0] - 2 < a < box[2] + 2 and box[1] < b < box[3] for a, b in self._thin)
-                    cost = 100.0 * covered + 3.5 * crossed + 1000.0 * self._outside(box) + 2.0 * away + 0.1 * order
-                    if cost < least:
-                        best, least = (anchor, box), cost
-        return best
-
-    def _outside(self, box: Box) -> bool:
-        return (
-            box[0] < MARGIN_LEFT + 2
-            or box[2] > self.width - MARGIN_RIGHT
-            or box[1] < MARGIN_TOP - 10
-            or box[3] > self.height - MARGIN_BOTTOM
-        )
-
-
-def text_width(label: str) -> float:
-    """About how wide a bold label is."""
-    return sum(12.5 if letter in "mwMW" else 5.0 if letter in "iljtfr() " else 9.0 for letter in label)
 
 
 def classes(name: str) -> str:

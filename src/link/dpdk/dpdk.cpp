@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/link/dpdk.hpp"
+#include "nanet/base/build_info.hpp"
 
 #include <rte_cycles.h>
 #include <unistd.h>
@@ -225,8 +226,8 @@ bool DpdkLink::wait_for(std::size_t hop) {
 
 extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_dpdk() {
   using namespace nanet::link;
-  static constexpr BackEnd kEntry{"nanet " NANET_VERSION, sizeof(DpdkConfig), [](const void* config) -> std::unique_ptr<Link> {
-                                    return std::make_unique<dpdk::DpdkLink>(*static_cast<const DpdkConfig*>(config));
-                                  }};
+  static const BackEnd kEntry{nanet::base::kBuildInfo.name, sizeof(DpdkConfig), [](const void* config) -> std::unique_ptr<Link> {
+                                return std::make_unique<dpdk::DpdkLink>(*static_cast<const DpdkConfig*>(config));
+                              }};
   return &kEntry;
 }

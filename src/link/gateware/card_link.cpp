@@ -48,7 +48,7 @@ const GatewareConfig& checked(const GatewareConfig& config) {
 CardLink::CardLink(std::unique_ptr<Device> device, const GatewareConfig& config)
     : config_(checked(config)),
       device_(std::move(device)),
-      driver_(*device_, {.mac = config_.card->mac, .address = config_.listen->address, .clops = {kClop}, .tx_entries = kTxEntries}),
+      driver_(*device_, {.mac = config.card->mac, .address = config.listen->address, .clops = {kClop}, .tx_entries = kTxEntries}),
       receiver_(driver_, config_),
       not_sent_before_(not_sent()) {
   set_destinations(driver_, config_, config_.card->next_hop, config_.listen->port);

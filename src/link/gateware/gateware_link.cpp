@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "link/gateware/card_link.hpp"
+#include "nanet/base/build_info.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"
@@ -224,7 +225,7 @@ std::unique_ptr<Link> open(const void* config) {
 }  // namespace nanet::link::gateware
 
 extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_gateware() {
-  static constexpr nanet::link::BackEnd kEntry{"nanet " NANET_VERSION, sizeof(nanet::link::GatewareConfig),
-                                               nanet::link::gateware::open};
+  static const nanet::link::BackEnd kEntry{nanet::base::kBuildInfo.name, sizeof(nanet::link::GatewareConfig),
+                                           nanet::link::gateware::open};
   return &kEntry;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nanet/base/build_info.hpp"
 #include "nanet/link/ucx.hpp"
 
 #include <algorithm>
@@ -179,8 +180,8 @@ std::string UcxLink::path() const {
 
 extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_ucx() {
   using namespace nanet::link;
-  static constexpr BackEnd kEntry{"nanet " NANET_VERSION, sizeof(UcxConfig), [](const void* config) -> std::unique_ptr<Link> {
-                                    return std::make_unique<UcxLink>(*static_cast<const UcxConfig*>(config));
-                                  }};
+  static const BackEnd kEntry{nanet::base::kBuildInfo.name, sizeof(UcxConfig), [](const void* config) -> std::unique_ptr<Link> {
+                                return std::make_unique<UcxLink>(*static_cast<const UcxConfig*>(config));
+                              }};
   return &kEntry;
 }

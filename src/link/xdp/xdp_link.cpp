@@ -14,6 +14,7 @@
 #include "link/xdp/steering.hpp"
 #include "link/xdp/xdp_receiver.hpp"
 #include "link/xdp/xdp_sender.hpp"
+#include "nanet/base/build_info.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/xdp.hpp"
@@ -337,8 +338,8 @@ std::vector<std::string> XdpLink::notes() const {
 
 extern "C" [[gnu::visibility("default")]] const nanet::link::BackEnd* nanet_link_xdp() {
   using namespace nanet::link;
-  static constexpr BackEnd kEntry{"nanet " NANET_VERSION, sizeof(XdpConfig), [](const void* config) -> std::unique_ptr<Link> {
-                                    return std::make_unique<XdpLink>(*static_cast<const XdpConfig*>(config));
-                                  }};
+  static const BackEnd kEntry{nanet::base::kBuildInfo.name, sizeof(XdpConfig), [](const void* config) -> std::unique_ptr<Link> {
+                                return std::make_unique<XdpLink>(*static_cast<const XdpConfig*>(config));
+                              }};
   return &kEntry;
 }

@@ -26,6 +26,9 @@ inline Bytes frame_of(const Bytes& data) {
 inline Bytes long_headers(const Bytes& data) {
   Bytes frame = frame_of(data);
   frame[14] = std::byte{0x4F};
+  const std::size_t ip_bytes = 40 + kIpUdpHeaderBytes + data.size();
+  frame[16] = static_cast<std::byte>(ip_bytes >> 8);
+  frame[17] = static_cast<std::byte>(ip_bytes);
   frame.insert(frame.begin() + 34, 40, std::byte{1});
   const std::byte tag[] = {std::byte{0x81}, std::byte{0}, std::byte{0}, std::byte{5}};
   frame.insert(frame.begin() + 12, std::begin(tag), std::end(tag));

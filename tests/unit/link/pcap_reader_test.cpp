@@ -35,15 +35,17 @@ struct Ip {
   std::uint16_t fragment = 0x4000;
   std::uint16_t to_port = 6200;
   int udp_length_change = 0;
+  int ip_length_change = 0;
 };
 
 Octets udp_packet(const std::string& payload, const Ip& ip = {}) {
   Octets packet{ip.version_and_words, 0};
-  put(packet, 28 + payload.size(), 2, Order::big);
+  const int header_bytes = 4 * (ip.version_and_words & 0xF);
+  put(packet, static_cast<std::uint64_t>(header_bytes + 8 + static_cast<int>(payload.size()) + ip.ip_length_change), 2, Order::big);
   put(packet, 7, 2, Order::big);
   put(packet, ip.fragment, 2, Order::big);
   packet.insert(packet.end(), {64, ip.protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2});
-  packet.resize(4u * (ip.version_and_words & 0xFu));
+  packet.resize(static_cast<std::size_t>(header_bytes));
   put(packet, 40000, 2, Order::big);
   put(packet, ip.to_port, 2, Order::big);
   put(packet, static_cast<std::uint64_t>(static_cast<int>(8 + payload.size()) + ip.udp_length_change), 2, Order::big);
@@ -171,6 +173,8 @@ TEST(PcapReader, PassesOverWhatIsNotAWholeUdpPacket) {
                                    ethernet(udp_packet("no header", {.version_and_words = 0x44})),
                                    ethernet(udp_packet("longer", {.udp_length_change = 1})),
                                    ethernet(udp_packet("", {.udp_length_change = -1})),
+                                   ethernet(udp_packet("IP says less than UDP", {.ip_length_change = -1})),
+                                   ethernet(udp_packet("IP says more than there is", {.ip_length_change = 1})),
                                    ethernet(udp_packet("good")),
                                    ethernet(udp_packet("good", {.version_and_words = 0x4F})),
                                    ethernet(udp_packet("padded")),
@@ -178,7 +182,7 @@ TEST(PcapReader, PassesOverWhatIsNotAWholeUdpPacket) {
   EXPECT_EQ(found.payloads, (std::vector<std::string>{"good", "good", "padded"}));
   EXPECT_EQ(found.stats.skipped_not_udp, 6u);
   EXPECT_EQ(found.stats.skipped_fragment, 2u);
-  EXPECT_EQ(found.stats.skipped_cut, 5u);
+  EXPECT_EQ(found.stats.skipped_cut, 7u);
 }
 
 TEST(PcapReader, SaysWhereTheFileIsDamaged) {

@@ -2,6 +2,9 @@
 // The player over real sockets, from a source made of memory: every packet once a lap, in order, not before its time.
 #include "nanet/link/replay.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "nanet/setup_error.hpp"
@@ -112,6 +115,33 @@ TEST(Replay, SetUpMistakesThrow) {
   }
   EXPECT_THROW(MappedFile("/nowhere/at/all"), SetupError);
   EXPECT_THROW(MappedFile("/"), SetupError);
+}
+
+// What PcapSource says of a file that begins with these words.
+std::string refusal_of(const std::vector<std::uint32_t>& words) {
+  std::string path = (std::filesystem::temp_directory_path() / "nanet-replay-XXXXXX").string();
+  ::close(::mkstemp(path.data()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(words.data()), static_cast<std::streamsize>(4 * words.size()));
+  std::string said = "nothing";
+  try {
+    PcapSource(std::make_unique<MappedFile>(path), path, 0, [](std::span<const std::byte>) { return 0u; });
+  } catch (const SetupError& error) {
+    said = error.what();
+  }
+  std::filesystem::remove(path);
+  return said;
+}
+
+TEST(Replay, OnlyWhatEditcapCanConvertIsSentToIt) {
+  const std::string pcapng = refusal_of({0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0xFFFFFFFF, 0xFFFFFFFF, 28});
+  EXPECT_NE(pcapng.find("editcap -F nsecpcap"), std::string::npos) << pcapng;
+  const std::string wifi = refusal_of({0xA1B2C3D4, 0x00040002, 0, 0, 262144, 105});
+  EXPECT_NE(wifi.find("link type"), std::string::npos) << wifi;
+  EXPECT_EQ(wifi.find("editcap"), std::string::npos) << wifi;
+  const std::string text = refusal_of({0x6C6C6548, 0x6F772C6F, 0x00646C72, 0, 0, 0});
+  EXPECT_NE(text.find("not a pcap file"), std::string::npos) << text;
+  EXPECT_EQ(text.find("editcap"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -108,6 +108,20 @@ TEST(UdpFrame, SaysWhatIsNotUdp) {
   EXPECT_EQ(read_udp_frame(changed(14, 0x44), view), FrameError::cut);       // a header of 16 bytes
   EXPECT_EQ(read_udp_frame(changed(39, 7), view), FrameError::cut);          // a UDP length below its header's
   EXPECT_EQ(read_udp_frame(changed(39, 13), view), FrameError::cut);         // one byte more than there is
+  EXPECT_EQ(read_udp_frame(changed(17, 31), view), FrameError::cut);  // an IP length that leaves a byte less than the UDP length
+  EXPECT_EQ(read_udp_frame(changed(17, 33), view), FrameError::cut);  // an IP length above what there is
+}
+
+// What Linux takes too: an IP packet that is longer than its UDP datagram, and captures of offloaded packets without an IP length.
+TEST(UdpFrame, TheUdpLengthSaysWhatIsPayload) {
+  Bytes frame = frame_of(text("abcd"));
+  frame[39] = std::byte{8 + 3};
+  UdpView view{};
+  ASSERT_EQ(read_udp_frame(frame, view), FrameError::none);
+  EXPECT_EQ(Bytes(view.payload.begin(), view.payload.end()), text("abc"));
+  frame[16] = frame[17] = std::byte{0};
+  ASSERT_EQ(read_udp_frame(frame, view), FrameError::none);
+  EXPECT_EQ(Bytes(view.payload.begin(), view.payload.end()), text("abc"));
 }
 
 }  // namespace

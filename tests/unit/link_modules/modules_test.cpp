@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/base/build_info.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/gateware.hpp"
@@ -236,7 +237,7 @@ TEST(LinkModules, ASystemLibraryThatIsNotThereIsNamed) {
 TEST(LinkModules, AModuleOfAnotherVersionIsRefused) {
   const Elsewhere elsewhere;
   if (kDpdkFile == nullptr) return expect_in("make links", elsewhere.says());
-  const std::string mark = std::string("nanet ") + NANET_VERSION;
+  const std::string mark = base::kBuildInfo.name;
   std::string other = mark;
   other.back() = 'x';
   copy_changed(kDpdkFile, elsewhere.folder() / "libnanet_link_dpdk.so", mark, other);

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Says which of the authors' goals a result reaches: of `nanet physics --json FILE` or of `nanet bench gpu --json FILE`.
+
+    scripts/goals.py RESULT.json ...
+
+A goal that lies within the error of what was measured is neither met nor missed: `cannot tell`. Exit status 1: one was missed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanet.bench import gpu
+from nanet.physics.best import TIMED, best
+
+MET, MISSED, CANNOT_TELL = "met", "missed", "cannot tell"
+SHARES = ("efficiency", "all_found")
+RATIO_LIMIT = 0.65
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit for one figure of one sample."""
+
+    case: str
+    figure: str
+    limit: float
+    at_least: bool  # else: at most
+
+
+GOALS = (
+    Goal("single_ring", "efficiency", 0.996, True),
+    Goal("single_ring", "fakes", 0.006, False),
+    Goal("single_ring", "ratio_to_bound", 1.00, False),
+    Goal("two_rings_apart", "all_found", 0.98, True),
+    Goal("two_rings_apart", "fakes", 0.02, False),
+    Goal("two_rings_apart", "ratio_to_bound", 1.10, False),
+    Goal("three_rings_apart", "all_found", 0.94, True),
+    Goal("three_rings_apart", "fakes", 0.05, False),
+    Goal("three_rings", "all_found", 0.85, True),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments:
+        print("usage: goals.py RESULT.json ...", file=sys.stderr)
+        return 2
+    missed = 0
+    for path in arguments:
+        result = json.loads(Path(path).read_text(encoding="utf-8"))
+        if result.get("command") == "physics":
+            judged = [(physics_line(goal), goal["verdict"]) for goal in physics_goals(result["cases"])]
+        elif result.get("command") == "bench gpu":
+            judged = [(gpu_line(goal), MET if goal["met"] else MISSED) for goal in gpu_goals(result, result["ratios"])]
+        else:
+            print(f"error: no goals for {path} (it is no result of nanet physics or nanet bench gpu) name another", file=sys.stderr)
+            return 2
+        for line, verdict in judged:
+            print(f"{verdict:11}  {line}")
+            missed += verdict == MISSED
+    return 1 if missed else 0
+
+
+def verdict(found: float | None, error: float | None, goal: Goal) -> str:
+    """Of a figure with an error of one standard deviation; what was not measured misses its goal."""
+    if found is None:
+        return MISSED
+    if abs(found - goal.limit) < (error or 0.0):
+        return CANNOT_TELL
+    return MET if (found >= goal.limit if goal.at_least else found <= goal.limit) else MISSED
+
+
+def physics_goals(cases: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """Each goal whose sample was measured, for the best finder of that sample, first of those that do not look at hit times, then of all."""
+    judged = []
+    for goal, hit_times in [(goal, hit_times) for hit_times in (False, True) for goal in GOALS]:
+        if goal.case not in cases:
+            continue
+        case = cases[goal.case]
+        finder = best(case["finders"], hit_times=hit_times)
+        if hit_times and not finder.endswith(TIMED):
+            continue
+        figures = case["finders"][finder]
+        found, error = figures[goal.figure], figures.get(f"{goal.figure}_error")
+        judged.append({
+            "title": case["title"], "figure": goal.figure, "limit": goal.limit, "sense": "at least" if goal.at_least else "at most",
+            "found": found, "error": error, "finder": finder, "hit_times": hit_times, "verdict": verdict(found, error, goal),
+        })  # fmt: skip
+    return judged
+
+
+def show(value: float | None, figure: str) -> str:
+    """With its unit."""
+    if value is None:
+        return "nothing"
+    return f"{100 * value:.2f} %" if figure in SHARES else f"{value:.5f}"
+
+
+def physics_line(goal: Row) -> str:
+    figure = goal["figure"]
+    error = "" if goal["error"] is None else f" \u00b1 {show(goal['error'], figure)}"
+    wanted = f"{figure.replace('_', ' ')} {goal['sense']} {show(goal['limit'], figure)}"
+    return f"{goal['title']}: {wanted}, {goal['finder']} reaches {show(goal['found'], figure)}{error}"
+
+
+def gpu_line(goal: Row) -> str:
+    note = f"; {goal['note']}" if goal["note"] else ""
+    return f"{goal['goal']}: {goal['value']:.4g} {goal['unit']}".strip() + f" ({goal['bound']} {goal['limit']:g}{note})"
+
+
+def gpu_goals(rows: Mapping[str, Sequence[Mapping[str, Any]]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """What an H200 has to reach, as far as it was measured."""
+    return [*_round_trip_goals(rows["round_trip"], ratios), *_loop_goals(rows["loop"]), *_finder_goals(rows["finders"]),
+            *_trace_goals(rows["trace"])]  # fmt: skip
+
+
+def _at_most(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
+    return {"goal": goal, "value": value, "bound": "at most", "limit": limit, "unit": unit, "met": value <= limit, "note": note}
+
+
+def _at_least(goal: str, value: float, limit: float, unit: str = "", note: str = "") -> Row:
+    return {"goal": goal, "value": value, "bound": "at least", "limit": limit, "unit": unit, "met": value >= limit, "note": note}
+
+
+def _round_trip_goals(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> list[Row]:
+    goals: list[Row] = []
+    persistent = {row["events"]: row for row in rows if row["way"] == "persistent"}
+    if 16 in persistent:
+        goals.append(_at_most("round trip of 16 events, p50", persistent[16]["p50_us"], 6.0, "us"))
+    if 1024 in persistent:
+        goals.append(_at_most("round trip of 1024 events, p50", persistent[1024]["p50_us"], 9.0, "us"))
+        goals.append(_at_most("round trip of 1024 events, p99.9", persistent[1024]["p999_us"], 20.0, "us"))
+    for ratio in ratios:
+        same = ratio["same_work_p50"]
+        note = "" if same is None else f"same work: {same:.2f} of {ratio['same_work_best_way']}"
+        goals.append(
+            _at_most(f"persistent over the best that launches, {ratio['events']} events, p50", ratio["p50"], RATIO_LIMIT, note=note)
+        )
+    return goals
+
+
+def _loop_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    loop = [row for row in rows if row["runtime"] == "persistent" and row["packets"] == 8 and row["rate_events_per_s"] == 10e6]
+    if not loop:
+        return []
+    best = min(loop, key=lambda row: (row["lost"], row["p999_us"]))
+    return [
+        _at_most("whole loop, 10 Mevent/s, buffers of 128 events, p50", best["p50_us"], 40.0, "us"),
+        _at_most("the same, p99.9", best["p999_us"], 200.0, "us"),
+        _at_most("the same, events lost", float(best["lost"]), 0.0),
+    ]
+
+
+def _finder_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    goals: list[Row] = []
+    shares = gpu.share_of_copy(rows)
+    if "20" in shares:
+        goals.append(_at_least("MATH on records of 20 hits in device memory, bytes moved over those of a copy", shares["20"], 0.85))
+    rates = {
+        (row["finder"], row["case"]): 1e-6 * row["events_per_s"] for row in rows if row["finder"] not in ("copy", "record_fit")
+    }
+    for finder, case, limit in (("almagest", "two_rings_apart", 200.0), ("mixture", "single_ring", 10.0)):
+        if (finder, case) in rates:
+            note = ", ".join(f"{rates[finder, name]:.3g} {name}" for one, name in rates if one == finder and name != case)
+            goals.append(_at_least(f"{finder}, case {case}", rates[finder, case], limit, "Mevent/s", note))
+    if rows:
+        differ = sum(row["events_that_differ"] or 0 for row in rows)
+        goals.append(_at_most("finders: events that differ from the CPU's", float(differ), 0.0))
+    return goals
+
+
+def _trace_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Without a control that was seen to call, a trace that saw nothing shows nothing."""
+    traced = {(row["runtime"], row["function"]): row for row in rows if row["buffers"] > 0}
+    if not {("persistent", gpu.ALL_CALLS), ("persistent", gpu.ALLOCATIONS)} <= set(traced):
+        return []
+    calls, allocations = (traced["persistent", function] for function in (gpu.ALL_CALLS, gpu.ALLOCATIONS))
+    in_buffers = f"in {calls['buffers']} buffers"
+    at_set_up = traced.get(("persistent", gpu.SET_UP_ALLOCATIONS))
+    beside = f"{in_buffers}; at set-up {at_set_up['calls']}" if at_set_up else in_buffers
+    control = {
+        runtime: row["calls"] / row["buffers"]
+        for (runtime, function), row in traced.items()
+        if function == gpu.ALL_CALLS and runtime in ("launch", "graph")
+    }
+    seen = ", ".join(f"{runtime} {count:g}" for runtime, count in control.items())
+    return [
+        _at_most("persistent, steady state: calls of CUDA", float(calls["calls"]), 0.0, note=in_buffers),
+        _at_most("persistent, steady state: allocations", float(allocations["calls"]), 0.0, note=beside),
+        _at_least("control: calls of CUDA a buffer that the trace sees", min(control.values(), default=0.0), 1.0, note=seen),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# nanet for 64-bit Arm on another machine: compiled with Debian's cross-compiler, its unit tests and a loop of emulator and engine run under
+# qemu-user. On Debian or Ubuntu, as root or with sudo; all libraries but those links that need one of the machine's.
+#
+#   scripts/test_arm.sh [BUILD]     BUILD: build/aarch64
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${1:-build/aarch64}
+started=$SECONDS
+
+scripts/system_packages.sh run arm
+
+# -O1: half the time to compile of -O3, and qemu is what is slow. The tests of links and engine are those whose system calls qemu has.
+tests=(base wire flow event rich l0tp stencil link engine)
+cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
+  -DNANET_WERROR="${NANET_WERROR:-OFF}" -DNANET_BENCH=OFF -DNANET_INSTALL=OFF >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+cmake --build "$build" --target "${tests[@]/#/test_}"
+echo "compiled after $((SECONDS - started)) s"
+ctest --test-dir "$build" --output-on-failure --tests-regex "^unit[.]($(IFS='|'; echo "${tests[*]}"))\$"
+echo "done in $((SECONDS - started)) s"

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# nanet as a user's project takes it: as a folder, found by CMake, found by pkg-config. Each is built with -Werror and run.
+#
+#   tests/package/test_package.sh BUILD     BUILD: a build folder of nanet, in which the libraries are (built if they are not)
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+(($# == 1)) && [[ -f $1/CMakeCache.txt ]] ||
+  { echo "error: no build folder (usage: test_package.sh BUILD) configure one first: cmake --preset host-release" >&2; exit 2; }
+build=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --build "$build" --target nanet_libraries
+cmake --install "$build" --component development --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+
+configure() {  # name, options...: the user's own, no flags of ours
+  local name=$1
+  shift
+  cmake -S "$root/tests/package" -B "$work/$name" -G Ninja "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  cmake --build "$work/$name" --target user >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  echo "$name: $("$work/$name/user")"
+}
+# With remote memory in it, a user says where UCX is, unless the system has it.
+ucx=$(sed -n 's|^UCX_INCLUDE_DIR:PATH=\(.*\)/include$|\1|p' "$build/CMakeCache.txt")
+configure find_package -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"}
+configure add_subdirectory -DNANET_SOURCE="$root"
+
+libraries=$(find "$work/prefix" -name nanet.pc -printf %h)
+flags=$(PKG_CONFIG_PATH=$libraries pkg-config --cflags --libs nanet)
+# shellcheck disable=SC2086
+"${CXX:-c++}" -std=c++23 -O2 -Wall -Wextra -Werror "$root/tests/package/main.cpp" $flags -o "$work/user"
+echo "pkg-config: $("$work/user")"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program of `nanet bench gateware` says, made up, so that figures and reports can be tested without a simulation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nanet.bench import gateware
+
+
+def case(frame_bytes: int, lane: int, last: list[list[int]], first: list[list[int]] | None = None) -> dict[str, Any]:
+    return {
+        "frame_bytes": frame_bytes, "payload_bytes": frame_bytes - 46, "packets_per_buffer": 16, "start_lane": lane,
+        "packets": sum(count for _, count in last), "min": last[0][0], "max": last[-1][0],
+        "first_byte_to_last_write": first or last, "last_byte_to_last_write": last,
+        "first_byte_to_completion": [], "last_byte_to_completion": [],
+    }  # fmt: skip
+
+
+def throughput(frame_bytes: int, stored: int = 900) -> dict[str, Any]:
+    return {
+        "frame_bytes": frame_bytes, "packets_per_buffer": 16, "sent": 900, "stored": stored, "lost": 900 - stored, "drops": {},
+        "packets_per_s": 1e6, "payload_bytes_per_s": 1e6 * (frame_bytes - 46), "line_rate_fraction": stored / 900,
+    }  # fmt: skip
+
+
+def load(name: str, pattern: str, packets: list[int]) -> dict[str, Any]:
+    return {
+        "name": name, "pattern": pattern, "cycles": 9000, "bytes_per_s": 5e9, "full_rate_fraction": 1.0, "jain_index": 1.0,
+        "packets": packets, "bytes": [64 * count for count in packets],
+    }  # fmt: skip
+
+
+MEASURED: dict[str, Any] = {
+    **{f"{figure}_cycles": {"min": 15, "max": 31, "spread": 0} for figure in gateware.FIGURES},
+    "lost_packets": 0,
+    "line_rate_fraction": {"64": 1.0, "1518": 1.0},
+    "cycles_per_wall_second": 400_000,
+    "cases": [case(64, 0, [[31, 450]]), case(64, 4, [[30, 450]]), case(1518, 0, [[16, 900]], [[206, 900]])],
+    "throughput": [throughput(64), throughput(1518)],
+    "long_runs": [case(64, 0, [[31, 1000]]), case(64, 4, [[30, 1000]])],
+    "mixed": [case(64 + n, 4 * (n % 2), [[31 - n // 8, 3]]) for n in range(100)],
+    "modelled_host": {
+        "timing": {"write_cycles": 64, "read_cycles_min": 100, "read_cycles_max": 140, "busy_per_1024": 32, "seed": 1},
+        "cases": [case(64, 0, [[95, 800], [97, 100]]), case(1518, 4, [[80, 900]])],
+        "throughput": [throughput(64, 899), throughput(1518)],
+    },
+    "router": {
+        "ports": 4, "word_bytes": 8, "clock_hz": 156250000.0, "full_rate_bytes_per_s": 5e9,
+        "loads": [load("permutation, 64 B", "permutation", [9, 9, 9, 9]), load("all to one", "one_output", [3, 2, 2, 2])],
+    },
+}  # fmt: skip
