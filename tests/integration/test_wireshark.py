@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import struct
 import subprocess
+import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from loops import ROOT, emulator_config, engine_config, free_ports
@@ -55,16 +59,22 @@ def write_pcap(file: Path, datagrams: Sequence[Datagram]) -> Path:
 
 
 def tshark(file: Path, *arguments: str) -> str:
-    """What tshark prints of a file, with no configuration and no plugin but ours."""
-    home = file.parent / "home"
-    command = ["tshark", "-X", f"lua_script:{SCRIPT}", "-r", str(file), *OPTIONS, *arguments]
-    environment = {
-        "HOME": str(home),
-        "XDG_CONFIG_HOME": str(home),
-        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-        "LC_ALL": "C",
-    }
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
+    """What tshark prints of a file, with no configuration and no plugin but ours. Not as root: Wireshark 4.4 takes no script from root."""
+    user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o777)
+        script, capture = (Path(shutil.copy(path, place)) for path in (SCRIPT, file))
+        for path in (script, capture):
+            path.chmod(0o644)
+        command = ["tshark", "-X", f"lua_script:{script}", "-r", str(capture), *OPTIONS, *arguments]
+        environment = {
+            "HOME": folder,
+            "XDG_CONFIG_HOME": folder,
+            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "LC_ALL": "C",
+        }
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=200, check=False, **user)
     assert done.returncode == 0, done.stderr
     assert "lua" not in done.stderr.lower(), done.stderr
     assert "Lua Error" not in done.stdout, done.stdout[:2000]
