@@ -78,7 +78,7 @@ namespace hwy {
 }
 
 // A failed HWY_ASSERT, of debug and sanitizer builds.
-[[gnu::weak, noreturn]] void Abort(const char* file, int line, const char* format, ...) {
+[[gnu::weak]] void Abort(const char* file, int line, const char* format, ...) {
   std::fprintf(stderr, "%s:%d: ", file, line);
   std::va_list arguments;
   va_start(arguments, format);
