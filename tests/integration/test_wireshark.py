@@ -74,7 +74,9 @@ def tshark(file: Path, *arguments: str) -> str:
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "LC_ALL": "C",
         }
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=200, check=False, **user)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=folder, timeout=200, check=False, **user
+        )
     assert done.returncode == 0, done.stderr
     assert "lua" not in done.stderr.lower(), done.stderr
     assert "Lua Error" not in done.stdout, done.stdout[:2000]
