@@ -39,7 +39,7 @@ CUDA_STAMPED := $(shell cat $(STAMPS)/cuda 2>/dev/null)
 CUDA_ARCHITECTURES ?= $(CUDA_STAMPED)
 WITH_CUDA := $(if $(filter cuda,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cuda),yes)
 WITH_LINKS := $(if $(filter links test test-cpp test-py bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
-WITH_TESTS := $(if $(filter test test-cpp bench bench-smoke,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cpp-tests),yes)
+WITH_TESTS := $(if $(filter test test-quick test-cpp bench bench-smoke,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cpp-tests),yes)
 PRESET := $(if $(WITH_CUDA),cuda-release,host-release)
 BUILD := build/$(PRESET)
 CONFIGURE = cmake --preset $(PRESET) -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DNANET_WERROR=$(WERROR) \
