@@ -96,7 +96,9 @@ if [[ -n $(git -C "$tree" -c safe.directory='*' status --porcelain 2>/dev/null) 
   echo "bare root: note: what is not committed is not in the clone" >&2
 fi
 git -c safe.directory='*' clone --quiet "file://$tree" "$root/system/srv/nanet" || fail "cannot clone $tree" "git says why above" "mend that"
-if [[ -z ${NANET_BARE_COLD:-} ]]; then mkdir -p "$store/cache"; fi
+cache=$store/cache
+if [[ -n ${NANET_BARE_COLD:-} ]]; then cache=$root/cache; fi
+mkdir -p "$cache"
 
 # Mounts, processes and shared memory of its own; the kernel takes them away when the command has ended.
 inside='
@@ -109,11 +111,12 @@ mount -t sysfs sysfs "$system/sys"
 mount --rbind /dev "$system/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$system/dev/shm"
 mount -t tmpfs -o mode=755 tmpfs "$system/run"
-if [ -d "$cache" ]; then mkdir -p "$system/root/.cache"; mount --bind "$cache" "$system/root/.cache"; fi
+mkdir -p "$system/root/.cache"
+mount --bind "$cache" "$system/root/.cache"
 hostname bare
 exec chroot "$system" /usr/bin/env -i "$@"
 '
 status=0
-unshare --mount --pid --ipc --uts --fork --kill-child /bin/sh -c "$inside" sh "$root/system" "$store/cache" \
+unshare --mount --pid --ipc --uts --fork --kill-child /bin/sh -c "$inside" sh "$root/system" "$cache" \
   "${environment[@]}" /bin/sh -c 'cd /srv/nanet && exec "$@"' sh "$@" || status=$?
 exit "$status"
