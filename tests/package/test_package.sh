@@ -6,7 +6,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 (($# == 1)) && [[ -f $1/CMakeCache.txt ]] ||
-  { echo "error: no build folder (usage: test_package.sh BUILD) configure one first: cmake --preset host-release" >&2; exit 2; }
+  { echo "error: no build folder (usage: test_package.sh BUILD) configure one first: cmake --preset release" >&2; exit 2; }
 build=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

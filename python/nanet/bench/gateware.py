@@ -15,7 +15,7 @@ from typing import Any
 
 from nanet import results
 
-PROGRAM = Path("build/host-release/bench/gateware/bench_gateware")
+PROGRAM = Path("build/release/bench/gateware/bench_gateware")
 NS_PER_CYCLE = 6.4
 LATENCY_CYCLES_MAX = 64
 CYCLES_PER_SECOND_MIN = 300_000

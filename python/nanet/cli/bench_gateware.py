@@ -16,9 +16,7 @@ HOST = "The modelled host: "
 def bench_gateware(
     program: Annotated[
         Path | None,
-        typer.Option(
-            "--program", metavar="FILE", help="The simulation; by default build/host-release/bench/gateware/bench_gateware."
-        ),
+        typer.Option("--program", metavar="FILE", help="The simulation; by default build/release/bench/gateware/bench_gateware."),
     ] = None,
     cycles: Annotated[
         int, typer.Option("--cycles", min=10_000, help="Cycles for each of 56 pairs of frame size and buffer.")
