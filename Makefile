@@ -100,7 +100,7 @@ registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/reg
 	@echo "build/gateware/registers/html/index.html"
 
 test-arm: packages-run ## compiled for 64-bit Arm, its unit tests and a whole loop under qemu
-	scripts/test_arm.sh
+	NANET_WERROR=$(WERROR) scripts/test_arm.sh
 
 wheel: packages-run packages-links packages-test $(STAMPS)/links ## dist/: wheel (manylinux) and sdist, installed and tried in a fresh virtual environment
 	scripts/make_wheel.sh $(if $(filter ON,$(WERROR)),--config-settings=cmake.define.NANET_WERROR=ON)

@@ -12,7 +12,7 @@ started=$SECONDS
 scripts/system_packages.sh run arm
 
 # -O1: half the time to compile of -O3, and qemu is what is slow.
-tests=(base wire flow event rich l0tp stencil link engine)
+tests=(base wire flow event rich l0tp stencil link engine trigger)
 mkdir -p "$build"
 cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
   -DNANET_WERROR="${NANET_WERROR:-OFF}" -DNANET_BENCH=OFF -DNANET_INSTALL=OFF >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
