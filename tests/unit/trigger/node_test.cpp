@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -216,6 +218,34 @@ TEST(TriggerNode, SilenceDecidesWhatWaits) {
   node.stop();
   EXPECT_FALSE(node.running());
   EXPECT_GE(node.snapshot().latency.min(), 1'000'000u);
+}
+
+// A detector that the machine held up: all of its packets come after all of the RICH's, far beyond what the alignment memory holds.
+TEST(TriggerNode, PatienceWaitsForADetectorThatIsFarBehind) {
+  constexpr std::uint64_t kEvents = 400;
+  std::vector<Bytes> datagrams;
+  for (const std::uint8_t source : {wire::kSourceRich, wire::kSourceChod}) {
+    for (std::uint64_t e = 0; e < kEvents; ++e) {
+      const std::uint64_t ticks = 1'000'000'000 + 100'000 * e;
+      datagrams.push_back(packet(source, ticks, {at(ticks + 7, 0x4000)}));
+    }
+  }
+  const auto matched_by_two = [&](std::uint64_t patience_ns) {
+    const auto decisions = listener();
+    NodeConfig config = node_config(decisions.get());
+    config.patience_ns = patience_ns;
+    TriggerNode node(config);
+    node.start();
+    send_to(node.local(), datagrams);
+    wait_for_packets(node, datagrams.size());
+    node.stop();  // decides all that waits
+    check_books(node.snapshot(), datagrams.size());
+    const Received received = receive_all(*decisions);
+    return std::count_if(received.entries.begin(), received.entries.end(),
+                         [](const wire::L0DecisionEntry& entry) { return std::popcount(entry.matched_kind) == 2; });
+  };
+  EXPECT_EQ(matched_by_two(60'000'000'000), kEvents);
+  EXPECT_EQ(matched_by_two(0), 0);
 }
 
 TEST(TriggerNode, NothingIsAllocatedAfterTheStart) {
