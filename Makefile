@@ -91,8 +91,7 @@ test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's k
 	"$$(scripts/find_python.sh)" scripts/test_rdma.py --jobs $(JOBS)
 
 test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis, proofs, every bench of gateware/tb, and some faults that they must find; the simulator comes from PyPI
-	$(GATEWARE_TESTS) --jobs $(JOBS)
-	$(GATEWARE_VENV)/bin/python gateware/mutate.py --mutants 8 --seed 1 --floor 0.9 --json build/gateware/mutation.json write_arbiter page_table rx_fifo tx_fifo
+	$(GATEWARE_TESTS) --jobs $(JOBS) $(GATEWARE_FLAGS)
 
 registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl, and the reference as HTML and Python in build/gateware/registers
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
