@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
-HEAD = {".py": "# ", ".cpp": "// ", ".hpp": "// ", ".cu": "// ", ".in": "// ", ".sh": "# ", ".txt": "# "}
+HEAD = {".py": "# ", ".cpp": "// ", ".hpp": "// ", ".cu": "// ", ".cuh": "// ", ".in": "// ", ".sh": "# ", ".txt": "# "}
 
 
 def run_on(root: Path, files: dict[str, str], head: bool = True) -> tuple[int, str]:
