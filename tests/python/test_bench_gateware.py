@@ -82,7 +82,7 @@ def test_the_papers_figures_stand_beside_those_of_the_same_size() -> None:
 
 def test_without_a_result_it_says_why(tmp_path: Path) -> None:
     options = gateware.Options(10_000)
-    with pytest.raises(gateware.GatewareBenchError, match=r"is not there \(it is not built"):
+    with pytest.raises(gateware.GatewareBenchError, match=r"is missing \(it is not built"):
         gateware.run(tmp_path / "nothing", options)
     with pytest.raises(gateware.GatewareBenchError, match=r"gives no result \(no RTL\) exit status 3"):
         gateware.run(program_that(tmp_path, "", 3), options)

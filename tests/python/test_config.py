@@ -103,7 +103,11 @@ def test_defaults_are_filled_in() -> None:
         ("links.0.faults", {"loss": 1.5}, "links[0].faults.loss: 1.5 is not allowed"),
         ("answers.endpoint", "udp://127.0.0.1:6200", "answers go to the engine's own link 'boards'"),
         ("cpu_cores.receive", 4096, "there is no CPU core 4096"),
-        ("cpu_cores.realtime_priority", 50, "cpu_cores.realtime_priority without a core (the thread could take any core"),
+        (
+            "cpu_cores.realtime_priority",
+            50,
+            "cpu_cores.realtime_priority without a core (the thread could pre-empt whatever runs on any core",
+        ),
         ("cpu_cores", {"receive": 0, "realtime_priority": 100}, "cpu_cores.realtime_priority: 100 is not allowed"),
         ("cpu_cores.process", 0, "run_to_completion has one thread only"),
         ("processor.kind", "count", "answers are configured (processor count makes none)"),

@@ -245,7 +245,7 @@ def passed() -> dict[str, Any]:
     ("place", "value", "reason"),
     [
         (("faults",), ["GPU made-up was given up"], "GPU made-up"),
-        (("unexplained_events",), 3, "3 events are in no counter"),
+        (("unexplained_events",), 3, "3 events are not in any counter"),
         (("unexplained_packets",), 1, "the books of packets do not balance"),
         (("lost_outside_stalls",), {"packets_lost_kernel": 2}, "although the machine did not stall: packets_lost_kernel 2"),
         (("losses", "answers_lost"), 16, "16 answers did not arrive"),

@@ -118,7 +118,7 @@ def make_latency(result: Mapping[str, Any]) -> Page:
         Section(
             "Side by side",
             table(columns, rows, numbers=[1, 2, 3, 4, 5]),
-            "Medians over the rounds; sockperf ran before and after each. sockperf has one message under way at a time, so a pause of the "
+            "Medians over the rounds; sockperf ran before and after each. sockperf has one message in flight at a time, so a pause of the "
             "machine meets one message; the boards of the first column send what is due, so a pause meets all of it. The third column "
             "is measured as sockperf measures.",
         ),

@@ -83,7 +83,7 @@ def _lead(result: Mapping[str, Any]) -> str:
 
 
 def _short_section(result: Mapping[str, Any]) -> Section:
-    """What the loop did, what the host did, what `nanet tune` would mend."""
+    """What the loop did, what the host did, what `nanet tune` would fix."""
     rows = [line.rstrip(".").partition(": ")[::2] for line in demo_verdict.lines(result)]
     return Section("In short", table(["", ""], rows))
 
@@ -97,7 +97,7 @@ def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
             ("inside the engine", "s3", "engine", "latency"),
         )
     ]
-    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen. "
+    text = "Share of events that took at least this long. Both axes are logarithmic, so the rare slow ones can be seen. "
     return Section("Latency", survival_chart(lines, budget_us), text + STALLS_TEXT)
 
 
