@@ -25,7 +25,14 @@ IN_FLIGHT_S = 3.0
 """Longer than anything is in flight from one hop to the next. What is between two hops for longer is unexplained."""
 
 PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged", "events_bad_body")
-HARMED = ("passed", "duplicated", "reordered", "corrupted", "truncated", "delayed")  # by the fault injector, and they go on
+LET_THROUGH = (
+    "passed",
+    "duplicated",
+    "reordered",
+    "corrupted",
+    "truncated",
+    "delayed",
+)  # by the fault injector: these packets continue
 SIOCGIFADDR = 0x8915
 
 
@@ -78,14 +85,14 @@ def unexplained_text(balance: Mapping[str, Any]) -> str:
 
 
 def fault_injector(links: Sequence[Mapping[str, Any]]) -> list[Hop]:
-    """Faults on purpose. What comes twice comes in twice."""
-    harmed = [link for link in links if link["faults"]]
-    if not harmed:
+    """Faults on purpose. A duplicated packet enters twice."""
+    injecting = [link for link in links if link["faults"]]
+    if not injecting:
         return []
-    held = _injected(harmed, "held")
-    out = _injected(harmed, *HARMED, "duplicated") - held
-    entered = _sum(harmed, "rx_packets") + _injected(harmed, "duplicated")
-    return [Hop("fault injector", entered, out, {"injected_loss": _injected(harmed, "lost"), "held": held})]
+    held = _injected(injecting, "held")
+    out = _injected(injecting, *LET_THROUGH, "duplicated") - held
+    entered = _sum(injecting, "rx_packets") + _injected(injecting, "duplicated")
+    return [Hop("fault injector", entered, out, {"injected_loss": _injected(injecting, "lost"), "held": held})]
 
 
 def delivered(links: Sequence[Mapping[str, Any]]) -> int:

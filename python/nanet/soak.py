@@ -222,7 +222,7 @@ def _drive(
     from nanet import _core
 
     affinity = os.sched_getaffinity(0)
-    with StopSignals() as stop, EngineProcess(engine_config, harmed=True) as process:
+    with StopSignals() as stop, EngineProcess(engine_config, injects_faults=True) as process:
         keep_to(cores.others)
         try:
             emulator = _core.Emulator(emulator_config.model_dump(mode="json"))
