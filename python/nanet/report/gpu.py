@@ -14,7 +14,7 @@ from nanet.report.svg import Axis, Chart
 LINES = (
     ("launch, synchronise", "s4", ("launch_sync", "copy_launch_copy_sync")),
     ("graph, synchronise", "s3", ("graph_sync", "graph_mapped_sync")),
-    ("launch or graph a buffer, event processor", "s2", ("launch_mapped", "launch_copied", "graph_mapped", "graph_copied")),
+    ("launch or graph per buffer, event processor", "s2", ("launch_mapped", "launch_copied", "graph_mapped", "graph_copied")),
     ("persistent", "s1", ("persistent",)),
 )
 STYLES = ("s1", "s2", "s3", "s4", "soft")
