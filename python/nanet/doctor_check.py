@@ -12,7 +12,7 @@ REINSTALL = "run make setup in a clone, or pip install --force-reinstall nanet"
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `mend` is a command, or empty when there is nothing to do."""
+    """One finding. `mend` is the command that fixes it, or empty when there is nothing to do."""
 
     name: str
     state: str

@@ -119,7 +119,7 @@ class Samples:
 def flatness(times_s: NDArray[np.float64], values: NDArray[np.int64], warm_up_s: float, more_max: int) -> dict[str, Any]:
     """Medians of the first and of the last quarter after the warm-up, and whether the last is at most more_max above the first.
 
-    Medians, so that a short peak is no growth and a growth cannot hide behind one. With less than eight samples nothing is flat.
+    Medians, so that a short peak does not count as growth, and growth cannot hide behind one. With fewer than eight samples nothing is flat.
     """
     after = values[times_s >= warm_up_s]
     if len(after) < 8:

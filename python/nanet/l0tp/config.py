@@ -86,7 +86,7 @@ class NodeWaiting(Model):
     )  # fmt: skip
     gather_us: int = setting(
         0, "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own", unit="us",
-        ge=0, le=10_000, too_small="on a shared core, each packet interrupts the other thread", too_big="latency, all of it",
+        ge=0, le=10_000, too_small="on a shared core, each packet interrupts the other thread", too_big="all of it adds to the latency",
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ class L0tpConfig(Model):
     )  # fmt: skip
     read_lag_us: float = setting(
         1.6, "A decision waits until the newest time received is this far ahead; at most half of the memory", unit="us", ge=0.0, le=205.0,
-        too_small="primitives of slower detectors arrive late", too_big="latency, all of it added to every decision",
+        too_small="primitives of slower detectors arrive late", too_big="all of it adds to the latency of every decision",
     )  # fmt: skip
     silence_us: int = setting(
         500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1_000_000,
