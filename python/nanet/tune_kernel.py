@@ -155,7 +155,7 @@ def _locked(needs: Needs, system: System) -> Knob:
     now, wanted = size_text(system.memlock_bytes), size_text(needs.locked_bytes)
     if system.memlock_bytes >= needs.locked_bytes:
         return good(name, now, why)
-    advice = "ulimit -l unlimited; permanently: '* - memlock unlimited' in /etc/security/limits.conf"
+    advice = "ulimit -l unlimited; for good: '* - memlock unlimited' in /etc/security/limits.conf"
     return Knob(name, now, wanted, why, by_hand=advice)
 
 

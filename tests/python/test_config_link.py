@@ -111,7 +111,7 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"senders": ["10.0.0.1/24"]}, "is not an IPv4 address or network"),
         ({"xdp": {"frame_count": 1000}}, "choose 512 or 1024"),
         ({"xdp": {"queues": [0, 0]}}, "a queue is named twice"),
-        ({"packet_bytes_max": 3785, "xdp": {"payloads": "in_place"}}, "(a payload in place lies in one frame) set 3784 at most"),
+        ({"packet_bytes_max": 3785, "xdp": {"payloads": "in_place"}}, "(a payload in place lies in one frame) set at most 3784"),
         ({"xdp": {"payloads": "in_place"}, "faults": {"loss": 0.1}}, "has faults, but its payloads stay in place"),
         ({"xdp": {"payloads": "in_place"}, "record": {"file": "a.pcap"}}, "has record, but its payloads stay in place"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": {"device": "a", "payloads": "in_place"}}, "set payload_memory: host"),

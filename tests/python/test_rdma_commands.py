@@ -200,7 +200,7 @@ def test_rights_and_bounds(tmp_path: Path, file: Path) -> None:
         (("serve", "--region", "r", "--size", "1", "--read", "--memory", "rom"), "there is no memory 'rom'"),
         (("put", __file__, "--to", "127.0.0.1:1", "--region", "r", "--memory", "host:1"), "memory 'host:1' cannot be used"),
         (("serve", "--region", "r", "--size", "0", "--read"), "region r has 0 bytes"),
-        (("serve", "--region", "r", "--size", "big", "--read"), "size 'big' is none"),
+        (("serve", "--region", "r", "--size", "big", "--read"), "size 'big' is not a size"),
         (("put", "/nothing", "--to", "127.0.0.1:1", "--region", "r"), "/nothing cannot be used"),
         (("get", "/tmp/nothing", "--from", "127.0.0.1:1", "--region", "r"), "cannot connect to 127.0.0.1 port 1"),
         (("get", "/tmp/nothing", "--from", "here", "--region", "r"), "'here' is not an address"),

@@ -86,7 +86,7 @@ def test_the_threads_keep_to_the_cores_of_the_process() -> None:
         (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=33), "33 sweeps per pass are not possible"),
         (lambda: stencil.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
         (lambda: stencil.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads are not possible"),
-        (lambda: stencil.shape_of("8k"), "size 8k is none"),
+        (lambda: stencil.shape_of("8k"), "size 8k is not a size"),
         (lambda: stencil.measure(stencil.StencilOptions(rows=2, columns=9)), "2 x 9 cells for 100 sweeps cannot be measured"),
         (
             lambda: stencil.measure(stencil.StencilOptions(rows=10**7, columns=10**7)),

@@ -130,11 +130,11 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps per pass are not possible on a GPU"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
-        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are none"),
+        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are not valid"),
         (lambda: measured(rows=2), "2 x 16384 cells for 1000 sweeps cannot be measured"),
         (lambda: measured(mode="both"), "mode both is none"),
         (lambda: measured(dtype="fp16"), "dtype fp16 cannot be swept"),
-        (lambda: measured(rows=9, columns=9, mode="stream", norm_every=1), "mode stream cannot be had with norms"),
+        (lambda: measured(rows=9, columns=9, mode="stream", norm_every=1), "mode stream is not possible with norms"),
         (lambda: measured(rows=9, columns=9, mode="paper", gpus=(0, 1)), "mode paper is not possible on 2 GPUs"),
     ],
 )
