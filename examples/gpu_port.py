@@ -26,7 +26,7 @@ counts = cupy.zeros(wire.BOARDS_MAX * wire.CHANNELS_PER_BOARD, cupy.uint32)
 events = 0
 with nanet.open("udp://127.0.0.1:6200", protocol="mgp", memory="host_pinned") as port:
     print("ready", flush=True)
-    for completion in port.completions(timeout_s=5.0):  # each goes back when the GPU has done with it
+    for completion in port.completions(timeout_s=5.0):  # each is given back when the GPU is done with it
         buffer, index = cupy.asarray(completion.device_buffer), cupy.asarray(completion.device_index)  # no copy
         count_hits((completion.packet_count,), (wire.MGP_EVENTS_MAX * wire.MGP_HITS_MAX,), (buffer, index, counts))
         events += completion.event_count

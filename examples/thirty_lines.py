@@ -11,7 +11,7 @@ with nanet.open("udp://127.0.0.1:6200", protocol="mgp") as port:
         packets = completion.array(wire.MGP_PACKET)  # no copy: the buffer itself, packet by packet
         events = packets["events"][np.arange(wire.MGP_EVENTS_MAX) < packets["event_count"][:, None]]
 
-        rings = nanet.find_rings(events["hits"], events["hit_count"])  # finder="almagest" for several rings an event
+        rings = nanet.find_rings(events["hits"], events["hit_count"])  # finder="almagest" for several rings per event
         judged = nanet.judge(rings)  # with the default cuts; put your own decision here
 
         answers = np.zeros(len(events), wire.PRIMITIVE)

@@ -49,7 +49,7 @@ make_base() {  # folder
     tail -n 5 "$log" "$1/debootstrap/debootstrap.log" >&2 || true
     rm -rf --one-file-system "$1" "$log"
     fail "cannot make $suite from $mirror" "debootstrap says why above" \
-      "mend that (network, space, name of the suite), or set NANET_DEBIAN_MIRROR, then try again"
+      "fix that (network, space, name of the suite), or set NANET_DEBIAN_MIRROR, then try again"
   fi
   rm -rf "$log" "$1"/var/cache/apt/archives/*.deb
 }
@@ -95,7 +95,7 @@ done </proc/self/environ
 if [[ -n $(git -C "$tree" -c safe.directory='*' status --porcelain 2>/dev/null) ]]; then
   echo "bare root: note: what is not committed is not in the clone" >&2
 fi
-git -c safe.directory='*' clone --quiet "file://$tree" "$root/system/srv/nanet" || fail "cannot clone $tree" "git says why above" "mend that"
+git -c safe.directory='*' clone --quiet "file://$tree" "$root/system/srv/nanet" || fail "cannot clone $tree" "git says why above" "fix that"
 cache=$store/cache
 if [[ -n ${NANET_BARE_COLD:-} ]]; then cache=$root/cache; fi
 mkdir -p "$cache"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes python/nanet/config_finders.py: a model a ring finder, its fields the cuts of include/nanet/rich/*.hpp with their comments.
+"""Writes python/nanet/config_finders.py: one model per ring finder, whose fields are the cuts of include/nanet/rich/*.hpp with their comments.
 
 The C++ headers say each cut's unit, default and effect once; this carries it to the configuration. A test compares the file with what this
 writes. `scripts/make_finder_config.py [--check]`: exit 1 when the file is not current.
@@ -14,17 +14,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "python" / "nanet" / "config_finders.py"
 FINDERS = {
-    "math": (None, "One ring by the algebraic fit of all hits: the fastest, and spoiled by any noise."),
+    "math": (None, "One ring by the algebraic fit of all hits: the fastest, but any noise corrupts it."),
     "pomh": ("center_scan", "One ring: the sharpest peak of the distance histograms of all candidate centres, centre by centre."),
-    "domh": ("center_scan", "The rings of pomh, laid out for vector units: centres side by side."),
+    "domh": ("center_scan", "The same rings as pomh, laid out for vector units: centres side by side."),
     "hough": ("hough", "One ring: the highest cell of an accumulator over centre and radius, coarse and then fine."),
-    "tripls": ("tripls", "One ring: the circles through many triplets of hits that agree, and a fit of the hits near to them."),
+    "tripls": ("tripls", "One ring: the circles through many triplets of hits that agree, and a fit of the hits close to them."),
     "histogram": ("histogram", "Several rings: peaks of the distance histograms, ring by ring, which then share the hits."),
     "almagest": ("almagest", "Several rings from Almagest's triplets: the fastest finder of several rings."),
     "triplets": ("triplets", "Several rings: best-scoring circle through three hits, robust joint refit."),
     "mixture": (
         "mixture_cuts",
-        "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, and slow.",
+        "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, but slow.",
     ),
 }
 TYPES = {"float": "float", "std::uint32_t": "int"}

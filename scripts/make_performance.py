@@ -68,9 +68,9 @@ def rate_section(figures: Figures) -> str:
 def latency_section(figures: Figures) -> str:
     names = ("p50", "p99", "p99_9", "p99_99", "max")
     text = (
-        "\n## Latency\n\nFrom the last packet of an event given to the kernel to its answer received; beside it sockperf's round trip of the same"
-        " size on the same two cores in the same run, before and after. sockperf has one message under"
-        " way at a time, so a pause of the machine meets one of its messages; boards send what is due, so a pause meets all of it. The row"
+        "\n## Latency\n\nFrom the last packet of an event given to the kernel to its answer received; next to it sockperf's round trip of the same"
+        " size on the same two cores in the same run, before and after. sockperf has one message in"
+        " flight at a time, so a pause of the machine hits one of its messages; boards send what is due, so a pause hits all of it. The row"
         " with one packet in flight has the same rate but waits as sockperf does. `nanet bench latency`.\n\n"
     )
     for case in figures.cases("latency", "p50_above_sockperf"):
@@ -113,8 +113,8 @@ def finder_section(figures: Figures) -> str:
     samples = list(dict.fromkeys(case.partition(", ")[2] for case in cases))
     lines = [[f, *(number(figures.get("finders", f"{f}, {s}", "ns_per_event"), digits=0) for s in samples)] for f in finders]
     text = (
-        "\n## Ring finders\n\nNanoseconds an event on one core, vectorised, 1.2 noise hits besides; the vectorised path found the bits of the scalar one."
-        " Quality beside speed: [physics.md](physics.md). `nanet bench rings --finder all`.\n\n"
+        "\n## Ring finders\n\nNanoseconds per event on one core, vectorised, plus 1.2 noise hits; the vectorised path found the same bits as the scalar one."
+        " Quality as well as speed: [physics.md](physics.md). `nanet bench rings --finder all`.\n\n"
     )
     return text + table(["finder", *samples], lines)
 

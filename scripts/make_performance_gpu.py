@@ -23,7 +23,7 @@ PAGE = "performance-gpu.md"
 
 INTRO = """# Performance on a GPU
 
-Made from the CSV files beside it (`gpu-h200-*.csv`, as the programs wrote them) by `scripts/make_performance_gpu.py`; do not edit. How it is done, and why it is fast, is in
+Made from the CSV files next to it (`gpu-h200-*.csv`, as the programs wrote them) by `scripts/make_performance_gpu.py`; do not edit. How it is done, and why it is fast, is in
 [design/gpu-runtimes.md](design/gpu-runtimes.md). A report with plots: `nanet bench gpu {files}`.
 
 Machine: {gpu}, CUDA {cuda} of the driver, {cpu}.
@@ -124,8 +124,8 @@ def round_trip_section(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mappi
     ways = list(dict.fromkeys(row["way"] for row in rows if row["way"] != "flag"))
     text = (
         "Events of 20 hits in padded packets of 16, in the host's memory. A round trip begins when the host writes the completion (or calls CUDA) and ends when it has seen all answers."
-        " `persistent`, `launch_*` and `graph_*` are the event processor: packets in, rings, verdicts, MTP packets and descriptors out. `*_sync` are the classical ways, written plainly:"
-        " MATH fits with 16 bytes of result an event, launch, synchronise. `bench_gpu_round_trip`.\n\n"
+        " `persistent`, `launch_*` and `graph_*` are the event processor: packets in, rings, verdicts, MTP packets and descriptors out. `*_sync` are the classical methods, written plainly:"
+        " MATH fits with 16 bytes of result per event, launch, synchronise. `bench_gpu_round_trip`.\n\n"
     )
     flag = next((row for row in rows if row["way"] == "flag"), None)
     if flag:
@@ -140,7 +140,7 @@ def round_trip_section(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mappi
         for r in ratios
     ]  # fmt: skip
     text += (
-        "Persistent over the best of all ways that launch. Those that end in `_sync` do less: no verdict, no packet of answers, nothing of the contract; `same work`: over the best of the event processor's"
+        "Persistent over the best of all methods that launch. Those that end in `_sync` do less: no verdict, no packet of answers, nothing of the contract; `same work`: over the best of the event processor's"
         " own launches.\n\n"
     )
     return text + table(
@@ -175,7 +175,7 @@ def loop_section(rows: Sequence[Mapping[str, Any]]) -> str:
     lost, wrong = sum(row["lost"] for row in rows), sum(row["wrong"] for row in rows)
     text = (
         "From a packet given to the kernel by an emulated board to the answer to each of its events received and checked, over loopback sockets of one machine; the time in which a buffer fills is in it."
-        " `packets` is how many a buffer had the time to take, in brackets how many it held on average; 8 packets are 128 events. `clean` is p99.9 without answers under way while the measuring"
+        " `packets` is how many a buffer had the time to take, in brackets how many it held on average; 8 packets are 128 events. `clean` is p99.9 without answers in flight while the measuring"
         f" thread itself stalled. Of {sent:,} events {lost:,} were lost and {wrong:,} answered wrongly. `bench_gpu_loop`.\n\n"
     )
     lines = [

@@ -97,7 +97,7 @@ def gpu_rows() -> list[dict[str, str]]:
 
 
 def page_with(text: str, rows: Sequence[Mapping[str, str]], gpu: Sequence[Mapping[str, str]]) -> str:
-    """The page with what stands between the marks written anew."""
+    """The page with what stands between the marks rewritten."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n{tables(rows)}{gpu_table(gpu)}{END}{tail}"
@@ -112,7 +112,7 @@ def tables(rows: Sequence[Mapping[str, str]]) -> str:
             "",
             f"Over {path}:",
             "",
-            "| tile | in [s] | compute [s] | out [s] | paper's way: total [s] | stream: total [s] | of its transfer alone | in and out [GB/s] |",
+            "| tile | in [s] | compute [s] | out [s] | paper: total [s] | stream: total [s] | of its transfer alone | in and out [GB/s] |",
             "|---:|---:|---:|---:|---:|---:|---:|---:|",
         ]
         lines += [table_line(size, [row for row in rows if row["path"] == path]) for size in sizes_of(rows, path)]
@@ -123,7 +123,7 @@ def gpu_table(rows: Sequence[Mapping[str, str]]) -> str:
     lines = [
         f"To one H200 and back, from the host's memory over PCIe; fp32, {PER_VISIT} sweeps in one visit, medians of three (`bench_gpu_stencil`):",
         "",
-        "| tile | in [s] | compute [s] | out [s] | paper's way: total [s] | stream: total [s] | of its transfer alone |",
+        "| tile | in [s] | compute [s] | out [s] | paper: total [s] | stream: total [s] | of its transfer alone |",
         "|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for side in sorted({int(row["rows"]) for row in rows}):

@@ -23,13 +23,13 @@ install=("$work/tools/bin/pip" install --quiet --disable-pip-version-check --con
 export PATH="$work/tools/bin:$PATH"
 
 rm -rf dist
-python -m build --no-isolation --sdist --outdir dist . >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail "no sdist" "see above" "mend that"; }
+python -m build --no-isolation --sdist --outdir dist . >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail "no sdist" "see above" "fix that"; }
 sdist=$(echo dist/nanet-*.tar.gz)
 pip wheel --no-deps --no-build-isolation --wheel-dir "$work" "--config-settings=cmake.define.NANET_COMMIT=$commit" "$@" "$sdist" >"$work/log" 2>&1 ||
-  { tail -n 30 "$work/log" >&2; fail "no wheel" "see above" "mend that"; }
+  { tail -n 30 "$work/log" >&2; fail "no wheel" "see above" "fix that"; }
 # UCX comes with the extra nanet[rdma], for those who want it.
 auditwheel repair --wheel-dir dist --exclude 'libuc[mpst].so*' "$work"/nanet-*.whl >"$work/log" 2>&1 ||
-  { tail -n 30 "$work/log" >&2; fail "the wheel is not manylinux" "auditwheel says why above" "mend that"; }
+  { tail -n 30 "$work/log" >&2; fail "the wheel is not manylinux" "auditwheel says why above" "fix that"; }
 wheel=$(echo dist/nanet-*.whl)
 [[ $wheel == *manylinux* ]] || fail "$wheel is not manylinux" "auditwheel gave it another name" "run auditwheel show on it"
 

@@ -107,7 +107,7 @@ for _ in {1..30}; do
 done
 if [[ -n $failed ]]; then
   tail -n 20 "$log" >&2
-  fail "cannot install ${missing[*]}" "apt-get says so above" "mend that, or install them by hand, then try again"
+  fail "cannot install ${missing[*]}" "apt-get says so above" "fix that, or install them by hand, then try again"
 fi
 if [[ " ${missing[*]} " == *" python3 "* ]] && ! "$here/find_python.sh" >/dev/null; then
   fail "no Python fit for use" "3.11 or newer with venv and headers is needed" \

@@ -20,7 +20,7 @@ echo "--- arrays in Python"
 if "$python" -c 'import nanet._core' 2>/dev/null; then
   "$python" "$root/tests/gpu/port_arrays.py"
 else
-  echo "not run: arrays in Python ($python has no nanet) run make cuda, and install CuPy, PyTorch or Numba beside it"
+  echo "not run: arrays in Python ($python has no nanet) run make cuda, and install CuPy, PyTorch or Numba next to it"
 fi
 
 sanitizer=

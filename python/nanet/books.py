@@ -11,10 +11,10 @@ from typing import Any
 
 EVENT_LOSSES = {
     "events_lost": "their packet was missing or dropped before the processor",
-    "events_unseen": "no part of them came",
+    "events_unseen": "no part of them arrived",
     "events_discarded": "incomplete, and the configuration says to drop such events",
-    "events_unjudged": "a GPU was given up with them",
-    "events_bad_body": "in packets that only the GPU could check, and refused",
+    "events_unjudged": "a GPU was given up while it held them",
+    "events_bad_body": "in packets that only the GPU could check, and that it refused",
     "answers_lost": "answered, but the answer did not arrive at the L0 trigger processor",
     "unexplained": "no counter accounts for them",
 }
@@ -24,7 +24,7 @@ PACKET_LOSSES = ("packets_lost_kernel", "packets_lost_network", "packets_clop_fu
 """Counters of packets that a source sent and the processor did not get; every such packet is in exactly one."""
 
 LINK_LOSSES = {
-    "answers_refused": "packets of answers, or of events sent on, that the receiver's machine refused: nobody listens there",
+    "answers_refused": "packets of answers, or of events sent on, that the receiver's machine refused: no one listens there",
     "answers_dropped": "packets of answers, or of events sent on, that the kernel did not take",
     "kernel_dropped": "datagrams that the kernel dropped at a link without sequence numbers",
 }

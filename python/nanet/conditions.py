@@ -81,7 +81,7 @@ def states() -> dict[str, NDArray[np.int64]]:
 
 
 def check(text: str) -> None:
-    """Raises ConditionError where `text` is no condition."""
+    """Raises ConditionError if `text` is not a condition."""
     answers(text)
 
 
@@ -99,7 +99,7 @@ def answers(text: str) -> NDArray[np.bool_]:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = getattr(error, "msg", None) or "it is no expression"
+        reason = getattr(error, "msg", None) or "it is not an expression"
         raise ConditionError(
             f"cannot read the condition '{text}'", reason, "write it like: rings >= 2 and electrons == 1"
         ) from None
@@ -154,7 +154,7 @@ def _comparison(operands: Sequence[ast.expr], ops: Sequence[ast.cmpop]) -> NDArr
         compare = COMPARISONS.get(type(op))
         if compare is None:
             raise ConditionError(
-                f"'{ast.unparse(node)}' is compared in an unknown way", "there are < <= == != >= >", "use one of these"
+                f"'{ast.unparse(node)}' uses an unknown comparison", "there are < <= == != >= >", "use one of these"
             )
         result = np.logical_and(result, compare(left, right))
     return result

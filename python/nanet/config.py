@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be configured: one frozen model a component, validated whole before anything starts.
+"""What can be configured: one frozen model per component, validated whole before anything starts.
 
 A configuration is a YAML file with `version: 1`. Every field says its unit, its default and what happens when it is too
 small or too big; `nanet schema` prints the same as JSON schema. Bad input raises `ConfigError`, whose lines read
@@ -52,34 +52,34 @@ class Cores(Model):
     send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
     realtime_priority: int | None = setting(
         None,
-        "Priority of the receiving thread, which is pinned then, under SCHED_FIFO: it goes before every ordinary thread. Refused while the"
-        " kernel's guard against such threads is off; null: an ordinary thread",
-        ge=1, le=99, too_big="kernel threads with real-time priority wait, such as those of interrupts (50)",
+        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the"
+        " kernel's real-time throttling is off; null: an ordinary thread",
+        ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
     )  # fmt: skip
 
 
 class MemoryRegion(Model):
-    """Memory of the circular list of persistent buffers (CLOP) of the links that name it."""
+    """Memory for the circular list of persistent buffers (CLOP) of the links that name it."""
 
     name: Name = setting(..., "Name by which links refer to it")
     kind: MemoryKind = setting(
         "host", "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused"
     )
-    huge_pages: bool = setting(True, "Try huge pages; without any, ordinary pages are used and it is said aloud")
+    huge_pages: bool = setting(True, "Try huge pages; if there are none, ordinary pages are used and this is reported")
     buffer_count: int = setting(
         64, "Buffers of each CLOP, a power of two", unit="buffers", ge=2, le=65536,
         too_small="packets are dropped as packets_clop_full while the processor is busy",
-        too_big="memory that no cache holds, and packets that wait longer instead of being dropped",
+        too_big="the working set exceeds the caches, and packets wait longer instead of being dropped",
     )  # fmt: skip
     buffer_bytes: int = setting(
         262144, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30,
-        too_small="few packets a hand-over, so more overhead for each",
+        too_small="few packets per hand-over, so more overhead for each",
         too_big="memory; with timeout_us above 0 also latency at low rates",
     )  # fmt: skip
 
     @model_validator(mode="after")
     def _shape(self) -> MemoryRegion:
-        check_power_of_two("buffer_count", self.buffer_count, "buffers are found by masking a running number")
+        check_power_of_two("buffer_count", self.buffer_count, "buffers are indexed by masking a running number")
         if self.buffer_bytes % 64:
             raise problem(
                 f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
@@ -100,16 +100,17 @@ class Merge(Model):
 
     window_us: int = setting(
         200, "How long an open event waits for its missing parts", unit="us", ge=1, le=1_000_000,
-        too_small="parts that are only slow come late and their event is closed without them",
-        too_big="latency of every event that lost a part, and more open events",
+        too_small="parts that are merely slow arrive after their event was closed without them",
+        too_big="more latency for every event that lost a part, and more open events",
     )  # fmt: skip
     open_events_max: int = setting(
         8192, "Most events that can be open at once, a power of two", unit="events", ge=16, le=1 << 20,
         too_small="events_overflow at high rates: events are closed early",
-        too_big="memory that no cache holds",
+        too_big="the working set exceeds the caches",
     )  # fmt: skip
     incomplete: Literal["drop", "process"] = setting(
-        "drop", "An event with a part missing is answered from the hits that came, or dropped as events_discarded"
+        "drop",
+        "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded",
     )
 
     @model_validator(mode="after")
@@ -126,23 +127,23 @@ class Gpu(Model):
     )
     path: Literal["mapped", "copied"] = setting(
         "mapped",
-        "mapped: the GPU reads a buffer where the packets came to, in the host's memory; copied: it is copied to the GPU first, with"
+        "mapped: the GPU reads a buffer in the host memory where the packets arrived; copied: it is copied to the GPU first, with"
         " launch and graph only",
     )
     buffers_in_flight: int = setting(
-        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case, and always so with merge",
+        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case; always 1 with merge",
         unit="buffers", ge=1, le=16,
-        too_small="the GPU rests between two buffers, so a lower critical rate",
+        too_small="the GPU idles between two buffers, which lowers the critical rate",
         too_big="fewer blocks of threads for each, so large buffers take longer",
     )  # fmt: skip
     blocks: int | None = setting(
         None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
         too_small="large buffers take longer",
-        too_big="nothing of the GPU is left for others; what does not fit is refused at start",
+        too_big="no part of the GPU is left for others; what does not fit is refused at start",
     )  # fmt: skip
     watchdog_ms: int = setting(
-        1000, "A GPU that has work and finishes nothing for so long is given up: the run ends", unit="ms", ge=20, le=60_000,
-        too_small="a long buffer is taken for a fault",
+        1000, "A GPU that has work and finishes nothing for this long is given up: the run ends", unit="ms", ge=20, le=60_000,
+        too_small="a long buffer is mistaken for a fault",
         too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
     )  # fmt: skip
 
@@ -155,11 +156,11 @@ class Processor(Decision):
     )
     runtime: Literal["cpu", "launch", "graph", "persistent"] = setting(
         "cpu",
-        "Where events are judged. cpu: by the engine's own thread; persistent: by a kernel that stays on the GPU, takes buffers and"
-        " answers by itself; launch: by a kernel that the host launches for each buffer; graph: the same as a captured graph",
+        "Where events are judged. cpu: by the engine's own thread; persistent: by a kernel that stays on the GPU and takes buffers and"
+        " answers on its own; launch: by a kernel that the host launches for each buffer; graph: the same as a captured graph",
     )
     gpu: Gpu = setting(Gpu, "How events are judged on GPUs; not with runtime cpu")
-    merge: Merge | None = setting(None, "Event building; needed with more than one source, null: each packet has whole events")
+    merge: Merge | None = setting(None, "Event building; needed with more than one source; null: each packet holds whole events")
     forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
 
     def place(self) -> str:
@@ -169,26 +170,26 @@ class Processor(Decision):
 
 
 class Forward(Model):
-    """Where events go that are built here and judged elsewhere, as M2EGP packets, and under which name."""
+    """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
 
-    endpoint: Endpoint = setting(..., "Who gets the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
+    endpoint: Endpoint = setting(..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
     source_id: Byte = setting(0x1C, "Source ID in the packet header")
     source_sub_id: Byte = setting(0, "Source sub-ID in the packet header: which node")
     packet_bytes_max: int = setting(
         1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972, multiple_of=2,
-        too_small="many small packets", too_big="packets that the network cuts up or drops",
+        too_small="many small packets", too_big="packets that the network fragments or drops",
     )  # fmt: skip
 
 
 class Answers(Model):
     """Where primitives go, as MTP packets, and under which name."""
 
-    endpoint: Endpoint = setting(..., "Who gets the answers: udp://ADDRESS:PORT of the L0 trigger processor")
-    copies: tuple[Endpoint, ...] = setting((), "Up to three more who get the same packets, such as a monitor", max_length=3)
+    endpoint: Endpoint = setting(..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor")
+    copies: tuple[Endpoint, ...] = setting((), "Up to three more receivers of the same packets, such as a monitor", max_length=3)
     source_id: Byte = setting(0x1C, "Source ID in the MTP header")
     source_sub_id: Byte = setting(0, "Source sub-ID in the MTP header")
     primitives_max: int = setting(
-        255, "Most primitives of one MTP packet", unit="primitives", ge=1, le=255,
+        255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
         too_small="many small packets at high rates",
     )  # fmt: skip
     via: Name | None = setting(
@@ -200,13 +201,13 @@ class Waiting(Model):
     """What a thread does when there is nothing to do."""
 
     spin: int = setting(
-        20000, "Empty polls before it sleeps; -1: spin for ever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
-        too_small="the wake-up time of the kernel (about 30 us) is added at every pause",
+        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
+        too_small="the kernel's wake-up time (about 30 us) is added at every pause",
         too_big="a core that is never idle",
     )  # fmt: skip
     sleep_us: int = setting(
-        100, "Longest sleep, after which time-outs are looked at", unit="us", ge=1, le=1_000_000,
-        too_big="buffers and open events are handed over late while nothing comes",
+        100, "Longest sleep, after which time-outs are checked", unit="us", ge=1, le=1_000_000,
+        too_big="buffers and open events are handed over late while nothing arrives",
     )  # fmt: skip
 
 
@@ -218,7 +219,8 @@ class Run(Model):
         1000, "Promise: p99.9 of the latency stays below this, or the exit code is 1", unit="us", ge=1, le=3_600_000_000
     )
     user: Name | None = setting(
-        None, "Account that the process becomes once sockets, memory and threads are there; null: it stays what it was started as"
+        None,
+        "Account that the process switches to once sockets, memory and threads exist; null: it keeps the one it was started with",
     )
 
 
@@ -234,7 +236,7 @@ def check_http_endpoint(url: str) -> str:
 
 
 class Metrics(Model):
-    """What a monitoring system reads while the engine runs. Nobody is asked who he is: choose an address that only he can reach."""
+    """What a monitoring system reads while the engine runs. There is no authentication: choose an address that only it can reach."""
 
     endpoint: Annotated[str, AfterValidator(check_http_endpoint)] = setting(
         ..., "Where /metrics (Prometheus) and /health are served: http://ADDRESS:PORT; http://0.0.0.0:PORT: on every address"
@@ -254,7 +256,7 @@ class EngineConfig(Model):
     version: Literal[1] = setting(..., "Version of this schema")
     name: Name = setting("nanet", "Name of this configuration in reports")
     topology: Literal["run_to_completion", "pipelined"] = setting(
-        "run_to_completion", "run_to_completion: one thread receives, processes and sends; pipelined: a thread a stage"
+        "run_to_completion", "run_to_completion: one thread receives, processes and sends; pipelined: one thread per stage"
     )
     cpu_cores: Cores = setting(Cores, "Pinning of threads to cores")
     memory_regions: tuple[MemoryRegion, ...] = setting(..., "Memory for received packets", min_length=1)
@@ -279,7 +281,7 @@ class EngineConfig(Model):
             if region.kind != "host":
                 raise problem(
                     f"memory region '{region.name}' is {region.kind}",
-                    "an engine whose processor runs on a GPU shows its memory to that GPU by itself", "set kind to host",
+                    "an engine whose processor runs on a GPU maps its memory for that GPU automatically", "set kind to host",
                 )  # fmt: skip
         regions = [region.name for region in self.memory_regions]
         _no_twice("memory region", regions, "rename one")
@@ -329,13 +331,15 @@ class EngineConfig(Model):
             )  # fmt: skip
         receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(link.scheme)
         if receives_only is not None:
-            raise problem(f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they have a socket")
+            raise problem(
+                f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they get a socket of their own"
+            )
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores
         if cores.realtime_priority is not None and cores.receive is None:
             raise problem(
-                "cpu_cores.realtime_priority without a core", "the thread could take any core from what runs there",
+                "cpu_cores.realtime_priority without a core", "the thread could pre-empt whatever runs on any core",
                 "set cpu_cores.receive",
             )  # fmt: skip
         if self.topology == "run_to_completion":
@@ -388,7 +392,7 @@ class EngineConfig(Model):
         if source_count > 1 and self.processor.merge is None and self.processor.runtime == "cpu":
             raise problem(
                 f"{source_count} sources but no merge",
-                "their parts of an event have to be put together",
+                "their parts of an event have to be merged",
                 "add processor.merge: {window_us: 200}",
             )
 
@@ -412,7 +416,7 @@ class EngineConfig(Model):
             if len(link.sources) != 1 and processor.merge is None:
                 raise problem(
                     f"link '{link.name}' has {len(link.sources)} sources",
-                    "on a GPU without merge each packet must hold whole events, of one source a link",
+                    "on a GPU without merge each packet must hold whole events, from one source per link",
                     "add processor.merge: {window_us: 200}, or give each source a link of its own",
                 )
             if link.packet_bytes_max > GPU_PACKET_BYTES_MAX:
@@ -450,7 +454,7 @@ class EngineConfig(Model):
             )  # fmt: skip
         if runtime == "persistent" and gpu.blocks is None and len(set(gpu.devices)) < len(gpu.devices):
             raise problem(
-                "a GPU is named twice", "a kernel that stays takes all of it, unless told how much", "set gpu.blocks, such as 8"
+                "a GPU is named twice", "a persistent kernel takes all of it unless told how much", "set gpu.blocks, such as 8"
             )
         answers_max = GPU_PACKET_EVENTS_MAX if self.processor.merge is None else GPU_MERGED_ANSWERS_MAX
         if self.answers is not None and self.answers.primitives_max < answers_max:
@@ -506,4 +510,4 @@ class PortConfig(Model):
 def _no_twice(what: str, values: Iterable[str], suggestion: str) -> None:
     for value, count in Counter(values).items():
         if count > 1:
-            raise problem(f"{what} {value} is there {count} times", "each must be its own", suggestion)
+            raise problem(f"{what} {value} appears {count} times", "each must be unique", suggestion)

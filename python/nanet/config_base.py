@@ -90,7 +90,7 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     if not separator:
         raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
     if scheme not in schemes:
-        raise problem(f"endpoint '{url}' is of no known kind", f"here it can be {', '.join(schemes)}", suggestion)
+        raise problem(f"endpoint '{url}' is of an unknown kind", f"here it can be {', '.join(schemes)}", suggestion)
     host, colon, port = rest.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
         raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
@@ -98,14 +98,14 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
-            raise problem(f"endpoint '{url}' has no usable address", "it is no IPv4 address", suggestion) from None
+            raise problem(f"endpoint '{url}' has no usable address", "it is not an IPv4 address", suggestion) from None
     elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
         raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
     return f"{scheme}://{host}:{int(port)}"
 
 
 def check_power_of_two(name: str, value: int, why: str) -> None:
-    """Refuses a value that is none, with the two nearest that are."""
+    """Refuses a value that is not one, with the two nearest that are."""
     if value & (value - 1):
         lower = 1 << (value.bit_length() - 1)
         raise problem(f"{name} {value} is not a power of two", why, f"choose {lower} or {2 * lower}")

@@ -45,7 +45,7 @@ class Document:
 
 
 def load_document(path: Path) -> Document:
-    """Reads a YAML file. Raises ConfigError when it cannot be read, is no YAML, or has a key twice."""
+    """Reads a YAML file. Raises ConfigError when it cannot be read, is no YAML, or repeats a key."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -180,13 +180,13 @@ def _collect_lines(node: yaml.Node, location: Location, lines: dict[Location, in
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML with two repairs: 1e6 is a number, and a key that is there twice is an error."""
+    """Safe YAML with two repairs: 1e6 is a number, and a duplicate key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' is there twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' appears twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

@@ -20,7 +20,7 @@ class Cuts(Model):
 
     min_hits: int = setting(
         4, "Fewest mapped hits", unit="hits", ge=4, le=128,
-        too_small="rings through noise: any three hits lie on a circle", too_big="rings of few photons are not found",
+        too_small="rings through noise: any three hits lie on a circle", too_big="rings with few photons are not found",
     )  # fmt: skip
     radius_min_mm: float = setting(
         70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
@@ -42,7 +42,7 @@ class Cuts(Model):
         too_big="fast muons and pions pass as electrons",
     )  # fmt: skip
     momentum_gev: float | None = setting(
-        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are told apart",
+        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are identified",
         unit="GeV/c", gt=0.0, le=400.0,
     )  # fmt: skip
     kind_window_mm: float = setting(
@@ -58,7 +58,7 @@ class Cuts(Model):
             raise problem(
                 f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
                 "no ring could pass",
-                "exchange or widen them",
+                "swap or widen them",
             )
         return self
 
@@ -83,12 +83,12 @@ class Condition(Model):
 
 
 class Decision(Model):
-    """What makes an answer of an event's hits."""
+    """How an event's hits become an answer."""
 
     finder: Finder = setting(MathFinder, "Which ring finder, and its cuts")
     cuts: Cuts = setting(Cuts, "When a found ring counts, and as what")
     conditions: tuple[Condition, ...] = setting(
-        (), "Up to four conditions; their answers take the place of the radius class in the primitive (bits 10 to 13)",
+        (), "Up to four conditions; their answers replace the radius class in the primitive (bits 10 to 13)",
         max_length=conditions.CONDITIONS_MAX,
     )  # fmt: skip
 
@@ -97,18 +97,18 @@ class Decision(Model):
         names = [condition.name for condition in self.conditions]
         for name in names:
             if names.count(name) > 1:
-                raise problem(f"condition {name} is there {names.count(name)} times", "each must be its own", "rename one")
+                raise problem(f"condition {name} appears {names.count(name)} times", "each must be unique", "rename one")
         for condition in self.conditions:
             for kind in ("muons", "pions", "kaons"):
                 if self.cuts.momentum_gev is None and kind in conditions.names_in(condition.when):
                     raise problem(
                         f"condition {condition.name} asks for {kind}",
-                        "without a momentum hypothesis only electrons are told apart",
+                        "without a momentum hypothesis only electrons are identified",
                         "set cuts.momentum_gev",
                     )
         return self
 
     def truth_table(self) -> list[Row]:
-        """The answers of all conditions for every event that can be."""
+        """The answers of all conditions for every possible event."""
         kinds = ("electrons",) if self.cuts.momentum_gev is None else ("electrons", "muons", "pions", "kaons")
         return conditions.truth_table([condition.when for condition in self.conditions], kinds=kinds)

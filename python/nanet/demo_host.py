@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host did during a demo, what it has to do with a broken budget, and what `nanet tune` would mend."""
+"""What the host did during a demo, how that relates to a broken budget, and what `nanet tune` would fix."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def what_it_took(host: Mapping[str, Any]) -> str:
     parts = [
         (host["engine_core_wait_s"], f"something else had the engine's core for {_of(host['engine_core_wait_s'], host['engine_elapsed_s'])}"),
         (host["emulator_stopped_s"], f"the emulator's own thread was stopped for {_of(host['emulator_stopped_s'], host['elapsed_s'])}, "
-         f"{host['longest_stop_us'] / 1e3:,.1f} ms at the longest"),
+         f"{host['longest_stop_us'] / 1e3:,.1f} ms at most"),
         (host["steal_s"], f"the hypervisor took {host['steal_s'] * 1e3:,.0f} ms of CPU time (steal)"),
     ]  # fmt: skip
     return "; ".join(text for taken_s, text in sorted(parts, reverse=True) if taken_s >= 1e-3)
@@ -61,7 +61,7 @@ def what_it_took(host: Mapping[str, Any]) -> str:
 
 def host_line(host: Mapping[str, Any]) -> str:
     """What the host did, as one line."""
-    return f"host: {what_it_took(host) or 'it took nothing worth a millisecond'}."
+    return f"host: {what_it_took(host) or 'took less than a millisecond'}."
 
 
 def to_mend(system: tune.System | None = None) -> list[dict[str, Any]]:
@@ -71,12 +71,12 @@ def to_mend(system: tune.System | None = None) -> list[dict[str, Any]]:
 
 
 def tune_line(knobs: Sequence[Mapping[str, Any]]) -> str:
-    """What `nanet tune` would mend, as one line."""
+    """What `nanet tune` would fix, as one line."""
     by_itself = [f"{knob['name']} ({knob['now']}, not {knob['wanted']})" for knob in knobs if knob["state"] == tune.CHANGE]
     by_hand = [str(knob["name"]) for knob in knobs if knob["state"] == tune.BY_HAND]
     if not knobs:
-        return "tune: nanet tune has nothing to mend on this machine."
-    parts = [f"nanet tune --apply would mend {', '.join(by_itself)}"] if by_itself else []
+        return "tune: nanet tune finds nothing to fix on this machine."
+    parts = [f"nanet tune --apply would fix {', '.join(by_itself)}"] if by_itself else []
     parts += [f"{'' if parts else 'nanet tune says what to do '}by hand: {', '.join(by_hand)}"] if by_hand else []
     return f"tune: {'; '.join(parts)}."
 

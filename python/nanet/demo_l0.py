@@ -21,7 +21,7 @@ WRONG_DECISIONS = (
 )  # fmt: skip
 """Counters of the emulator's that are 0 in a loop that works."""
 GATHER_US = 100
-"""On a shared core: one wake-up for what comes in so long, a few packets of each detector."""
+"""On a shared core: one wake-up for all that arrives in this time, a few packets of each detector."""
 
 # Primitive ID bits: docs/formats.md. Bit 8 ring found, bit 9 electron-like, bits 7 and 6 number of rings; bit 14 is always set.
 THERE = "x1xx_xxxx_xxxx_xxxx"
@@ -88,7 +88,7 @@ def note(cores: CorePlan) -> str | None:
         return None
     return (
         "the L0 trigger processor shares the emulator's core (there are only two) it sleeps instead of spinning, "
-        f"and looks every {GATHER_US} us"
+        f"and polls every {GATHER_US} us"
     )
 
 
@@ -115,7 +115,7 @@ def undecided(l0: Mapping[str, Any], answered: int) -> dict[str, int]:
 
 
 def failures(l0: Mapping[str, Any], answered: int, host: str) -> list[str]:
-    """What went wrong behind the engine, a text each. host: what it took, in words; empty: nothing."""
+    """What went wrong after the engine, one text each. host: what it took, in words; empty: nothing."""
     found = []
     because = f" ({host})" if host else ""
     if named := undecided(l0, answered):
@@ -125,7 +125,7 @@ def failures(l0: Mapping[str, Any], answered: int, host: str) -> list[str]:
         )
     others = {str(one["name"]): sum(int(one["counters"][name]) for name in ("late", "out_of_range")) for one in l0["inputs"][1:]}
     if any(others.values()):
-        found.append(f"decided without primitives of other detectors that came late: {books.lost_text(others)}{because}")
+        found.append(f"decided without primitives of other detectors that arrived late: {books.lost_text(others)}{because}")
     back = l0["decisions"]
     if missing := l0["triggers_sent"] - back["physics"] - back["calibration"]:
         found.append(f"{missing:,} of {l0['triggers_sent']:,} triggers did not come back")

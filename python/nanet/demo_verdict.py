@@ -55,7 +55,7 @@ def _cause(host: Mapping[str, Any], late_share: float, latency: Histogram) -> tu
         return cause, demo_host.what_it_took(host)
     taken = demo_host.what_it_took(host)
     text = f"the engine itself was too slow: half of the answers took more than {latency.percentile(50) / 1e3:,.0f} us"
-    return "engine", text + (f", and all that the host did was little: {taken}" if taken else "")
+    return "engine", text + (f", and the host took little: {taken}" if taken else "")
 
 
 def sentence(result: Mapping[str, Any]) -> str:
@@ -105,5 +105,5 @@ def loop_line(result: Mapping[str, Any]) -> str:
 
 
 def lines(result: Mapping[str, Any]) -> list[str]:
-    """What the loop did, what the host did, what `nanet tune` would mend: a line each."""
+    """What the loop did, what the host did, what `nanet tune` would fix: one line each."""
     return [loop_line(result), demo_host.host_line(result["host"]), demo_host.tune_line(result.get("tune") or ())]

@@ -58,7 +58,7 @@ def _knob(knob: Knob) -> Check:
 
 
 def _interfaces(named: Sequence[str]) -> Check:
-    text = ", ".join(named) or "none is named: IRQs, RX ring and IRQ delay are looked at with nanet doctor --interface IF"
+    text = ", ".join(named) or "none given: IRQs, RX ring and IRQ delay are checked with nanet doctor --interface IF"
     return Check("interfaces", OK, text)
 
 
@@ -83,7 +83,7 @@ def _isolated(read: Reader) -> Check:
 
 def _smt(read: Reader) -> Check:
     if read("/sys/devices/system/cpu/smt/active") != "1":
-        return Check("hyper-threading", OK, "off, or not there")
+        return Check("hyper-threading", OK, "off, or not present")
     pairs = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
     return Check(
         "hyper-threading", WARN, f"on: core 0 shares its units ({pairs})", "echo off | sudo tee /sys/devices/system/cpu/smt/control"

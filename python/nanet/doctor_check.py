@@ -12,7 +12,7 @@ REINSTALL = "run make setup in a clone, or pip install --force-reinstall nanet"
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `mend` is a command, or empty when nothing is to be done."""
+    """One finding. `mend` is the command that fixes it, or empty when there is nothing to do."""
 
     name: str
     state: str
@@ -21,7 +21,7 @@ class Check:
 
 
 Reader = Callable[[str], str]  # path of a small file of /proc or /sys -> its text, empty where there is none
-Lister = Callable[[str], list[str]]  # path of a folder -> the names in it, none where there is no such folder
+Lister = Callable[[str], list[str]]  # path of a folder -> the names in it, none if there is no such folder
 
 
 def why_not_loaded(error: ImportError) -> str:

@@ -81,7 +81,7 @@ def _gpu(gpu: Gpu) -> Check:
     major, minor = divmod(gpu.capability, 10)
     text = f"{gpu.name}, compute capability {major}.{minor}, {gpu.memory_gib:g} GiB"
     if gpu.link is None:
-        text += f", PCIe {gpu.bus_id} (the driver does not tell the link's width)"
+        text += f", PCIe {gpu.bus_id} (the driver does not report the link's width)"
     else:
         text += f", PCIe {gpu.bus_id} Gen{gpu.link.generation} x{gpu.link.width}"
         if gpu.link.width < gpu.link.width_max:
@@ -92,7 +92,7 @@ def _gpu(gpu: Gpu) -> Check:
                 "put it into a slot with all lanes",
             )
     if gpu.attributes["kernel_time_limit"]:
-        text += "; the driver ends kernels after some seconds (it drives a display)"
+        text += "; the driver ends kernels after a few seconds (it drives a display)"
         return Check(
             name, WARN, text, "choose another GPU for the persistent runtime, or: sudo systemctl isolate multi-user.target"
         )
@@ -127,7 +127,7 @@ def _pinned(machine: Machine) -> Check:
     able, obstacles = _with_attribute(machine, "map_host_memory", "map host memory")
     text = f"GPU {_numbers(able)} reads buffers in host memory in place, and payloads where an xdp:// or dpdk:// link leaves them (payloads: in_place)"
     if able and not all(gpu.attributes["register_host_memory"] for gpu in able):
-        text += ", but only such as CUDA allocated (no huge pages: cudaHostRegister is not supported)"
+        text += ", but only those that CUDA allocated (no huge pages: cudaHostRegister is not supported)"
     elif able and not all(gpu.attributes["same_host_addresses"] for gpu in able):
         text += ", at addresses of its own"
     return _way("packets to pinned memory", obstacles, text, "any NVIDIA GPU with its driver will do, and any NIC")
@@ -137,7 +137,7 @@ def _dma_buf(machine: Machine) -> Check:
     able, obstacles = _with_attribute(machine, "dma_buf", "export dma-buf", "needs the open kernel modules and Linux 5.12")
     nics, absent = _rdma_nics(machine)
     text = f"{', '.join(nics)} writes into memory of GPU {_numbers(able)}{_link_note(machine, 'rdma')}"
-    return _way("packets by dma-buf", obstacles + absent, text, "needs a GPU of a data centre and a ConnectX or another RDMA NIC")
+    return _way("packets by dma-buf", obstacles + absent, text, "needs a data-centre GPU and a ConnectX or another RDMA NIC")
 
 
 def _peer_memory(machine: Machine) -> Check:
@@ -145,9 +145,7 @@ def _peer_memory(machine: Machine) -> Check:
     nics, absent = _rdma_nics(machine)
     text = f"{', '.join(nics)} writes into memory of GPU {_numbers(able)}{_link_note(machine, 'rdma')}"
     obstacles += absent + _module(machine, "nvidia_peermem")
-    return _way(
-        "packets by peer memory", obstacles, text, "needs a GPU of a data centre, a ConnectX NIC and the module nvidia_peermem"
-    )
+    return _way("packets by peer memory", obstacles, text, "needs a data-centre GPU, a ConnectX NIC and the module nvidia_peermem")
 
 
 def _dpdk(machine: Machine) -> Check:
@@ -160,24 +158,22 @@ def _dpdk(machine: Machine) -> Check:
     if nic is None:
         obstacles.append(Obstacle(f"no ConnectX NIC (no network device of PCI vendor {MELLANOX[2:]})"))
     if not _has_library(machine, "librte_net_mlx5.so"):
-        obstacles.append(Obstacle("no driver for a ConnectX in DPDK (librte_net_mlx5.so is not there)"))
+        obstacles.append(Obstacle("no driver for a ConnectX in DPDK (librte_net_mlx5.so is missing)"))
     obstacles += _module(machine, "nvidia_peermem")
-    text = (
-        f"the NIC at {nic} can be told to write into memory of GPU {_numbers(ordered)} (payload_memory: gpu; not run on hardware)"
-    )
+    text = f"the NIC at {nic} can be told to write into memory of GPU {_numbers(ordered)} (payload_memory: gpu; not yet run on hardware)"
     text += _link_note(machine, "dpdk") + ("" if machine.code is not None else ", but this nanet has no GPU code")
-    return _way("packets by DPDK", obstacles, text, "needs a GPU of a data centre, a ConnectX NIC and the module nvidia_peermem")
+    return _way("packets by DPDK", obstacles, text, "needs a data-centre GPU, a ConnectX NIC and the module nvidia_peermem")
 
 
 def _gdrcopy(machine: Machine) -> Check:
     able, obstacles = _with_attribute(machine, "gpudirect_rdma", "do GPUDirect RDMA")
     obstacles += _module(machine, "gdrdrv")
     if not any(obstacle.text.startswith("module") for obstacle in obstacles) and "gdrdrv" not in machine.names("/dev"):
-        obstacles.append(Obstacle("no device file (/dev/gdrdrv is not there)"))
+        obstacles.append(Obstacle("no device file (/dev/gdrdrv is missing)"))
     if not _has_library(machine, "libgdrapi.so"):
-        obstacles.append(Obstacle("no library (libgdrapi.so is not there)"))
+        obstacles.append(Obstacle("no library (libgdrapi.so is missing)"))
     text = f"the CPU writes into memory of GPU {_numbers(able)}"
-    return _way("CPU writes by gdrcopy", obstacles, text, "needs a GPU of a data centre, and gdrcopy with its kernel module")
+    return _way("CPU writes by gdrcopy", obstacles, text, "needs a data-centre GPU, and gdrcopy with its kernel module")
 
 
 def _way(name: str, obstacles: list[Obstacle], can: str, needs: str) -> Check:
@@ -204,7 +200,7 @@ def _rdma_nics(machine: Machine) -> tuple[list[str], list[Obstacle]]:
     """RDMA NICs that are hardware: those made by software have no PCI device."""
     folder = "/sys/class/infiniband"
     nics = [name for name in sorted(machine.names(folder)) if machine.read(f"{folder}/{name}/device/vendor")]
-    return nics, [] if nics else [Obstacle(f"no RDMA NIC (nothing of hardware in {folder})")]
+    return nics, [] if nics else [Obstacle(f"no RDMA NIC (no hardware in {folder})")]
 
 
 def _module(machine: Machine, module: str) -> list[Obstacle]:

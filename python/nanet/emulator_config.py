@@ -40,7 +40,7 @@ Share = Annotated[float, Field(ge=0.0, le=1e6)]
 
 
 class MonteCarlo(Model):
-    """Which events are made: up to four rings each, photons on them, noise besides."""
+    """Which events are made: up to four rings each, photons on them, and noise."""
 
     seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
     mean_hits: float = setting(
@@ -58,10 +58,10 @@ class MonteCarlo(Model):
     )
     ring_count_shares: tuple[Share, Share, Share, Share, Share] = setting(
         (0.0, 1.0, 0.0, 0.0, 0.0), "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
-        too_big="many rings: the 32 hits of a padded event do not hold them",
+        too_big="many rings: they do not fit the 32 hits of a padded event",
     )  # fmt: skip
     pileup_share: float = setting(
-        0.0, "Probability that a ring is of another decay, its time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0
+        0.0, "Probability that a ring belongs to another decay, with a time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0
     )
     jura_share: float = setting(0.5, "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", ge=0.0, le=1.0)
     both_disks_share: float = setting(
@@ -72,7 +72,7 @@ class MonteCarlo(Model):
         too_big="most rings have fewer hits than a fit needs",
     )  # fmt: skip
     hits_max: int = setting(
-        32, "Most hits of an event, a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
+        32, "Most hits of an event, of which a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
         too_small="rings lose hits", too_big="packed events no longer fit a packet",
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ class MonteCarlo(Model):
             raise problem(
                 f"momentum_min_gev {self.momentum_min_gev:g} is above momentum_max_gev {self.momentum_max_gev:g}",
                 "no momentum is between them",
-                "exchange them",
+                "swap them",
             )
         return self
 
@@ -95,17 +95,17 @@ class XdpPath(Model):
     interface: str = setting(..., "Interface that has the address of answers", min_length=1, max_length=15)
     boards: Literal["socket", "frames"] = setting(
         "socket",
-        "What the boards send through. socket: messages of many packets that the kernel cuts, cheapest at high rates; frames: each packet"
-        " a frame of its own without UDP checksum, cheapest for a packet at a time",
+        "What the boards send through. socket: messages of many packets that the kernel splits, cheapest at high rates; frames: each packet"
+        " a frame of its own without UDP checksum, cheapest for one packet at a time",
     )
     frame_count: int = setting(
-        16384, "Frames, a power of two; with boards frames a half is for sending", unit="frames", ge=64, le=1 << 20,
-        too_small="answers are lost while the emulator's thread is stopped", too_big="memory that no cache holds",
+        16384, "Frames, a power of two; with boards: frames, half of them are for sending", unit="frames", ge=64, le=1 << 20,
+        too_small="answers are lost while the emulator's thread is stopped", too_big="the working set exceeds the caches",
     )  # fmt: skip
 
     @model_validator(mode="after")
     def _shape(self) -> XdpPath:
-        check_power_of_two("frame_count", self.frame_count, "the kernel's rings are")
+        check_power_of_two("frame_count", self.frame_count, "the kernel's rings have such sizes")
         return self
 
 
@@ -125,20 +125,20 @@ class EmulatorConfig(Decision):
         ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers"
     )
     answers: Endpoint | None = setting("udp://127.0.0.1:6300", "Where answers are received and checked; null: nowhere")
-    xdp: XdpPath | None = setting(None, "Receive answers, or send too, through AF_XDP; null: sockets both ways")
+    xdp: XdpPath | None = setting(None, "Receive answers, or send too, through AF_XDP; null: sockets in both directions")
     rate_events_per_s: float = setting(
         1e6, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0, le=1e9
     )
-    duration_s: float = setting(10.0, "How long to send, pauses included; 0: until it is stopped", unit="s", ge=0.0, le=86400.0)
+    duration_s: float = setting(10.0, "How long to send, pauses included; 0: until stopped", unit="s", ge=0.0, le=86400.0)
     events_total: int = setting(0, "Stop after this many events; 0: only by duration_s", unit="events", ge=0, lt=1 << 62)
     burst_packets: int = setting(
-        1, "Packets of a board sent in one call; 1: each leaves when its last event happened", unit="packets", ge=1, le=48,
-        too_small="the sender is the limit of the rate",
+        1, "Packets of a board sent in one call; 1: each leaves when its last event happens", unit="packets", ge=1, le=48,
+        too_small="the sender limits the rate",
         too_big="latency: the first packet of a burst waits for the last",
     )  # fmt: skip
     in_flight_packets_max: int = setting(
-        0, "Most packets of a board that are sent and not answered, then it waits; 0: no limit, as real boards send; 1: as ping-pong "
-        "tools measure, so that a stall of the machine meets one packet only", unit="packets", ge=0, le=1 << 20,
+        0, "Most unanswered packets of a board, after which it waits; 0: no limit, as real boards send; 1: as ping-pong "
+        "tools measure, so that a stall of the machine affects one packet only", unit="packets", ge=0, le=1 << 20,
     )  # fmt: skip
     events_per_packet: int = setting(16, "Events of a full packet; 16 in the padded layout", unit="events", ge=1, le=182)
     packet_bytes: int = setting(
@@ -146,16 +146,16 @@ class EmulatorConfig(Decision):
         ge=0, le=1472, too_small="a pool packet does not fit and the emulator does not start",
     )  # fmt: skip
     pool_events: int = setting(
-        65536, "Events made before the start and sent again and again", unit="events", ge=256, le=1 << 24,
-        too_small="the same events too often", too_big="memory that no cache holds, and a longer start",
+        65536, "Events made before the start and sent repeatedly", unit="events", ge=256, le=1 << 24,
+        too_small="the same events repeat too often", too_big="the working set exceeds the caches, and a longer start",
     )  # fmt: skip
     spill_s: float = setting(0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0)
     pause_s: float = setting(0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0)
     cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
     drain_ms: int = setting(200, "How long to wait for answers after the last packet", unit="ms", ge=0, le=60000)
     quiet_ms: int = setting(
-        20, "With every event answered, the run ends when nothing has come for so long", unit="ms", ge=0, le=60000,
-        too_small="decisions of an L0 trigger processor that has patience do not come back", too_big="the run ends later",
+        20, "Once every event is answered, the run ends when nothing has arrived for this long", unit="ms", ge=0, le=60000,
+        too_small="decisions of an L0 trigger processor with patience_ms do not come back", too_big="the run ends later",
     )  # fmt: skip
     monte_carlo: MonteCarlo = setting(MonteCarlo, "Which events are made")
     detectors: Detectors | None = setting(
@@ -168,7 +168,7 @@ class EmulatorConfig(Decision):
     @model_validator(mode="after")
     def _whole(self) -> EmulatorConfig:
         if not self.destinations and self.answers is None:
-            raise problem("there are neither destinations nor answers", "nothing would be done", "give one of them")
+            raise problem("there are neither destinations nor answers", "there would be nothing to do", "give one of them")
         if len(self.destinations) not in (0, 1, self.boards):
             raise problem(
                 f"{len(self.destinations)} destinations for {self.boards} board(s)",
@@ -182,10 +182,10 @@ class EmulatorConfig(Decision):
         elif self.packet_bytes % 2:
             raise problem(f"packet_bytes {self.packet_bytes} is odd", "the checksum covers 16-bit words", "choose an even size")
         if self.pause_s > 0.0 and self.spill_s == 0.0:
-            raise problem("pause_s is set but spill_s is 0", "a pause stands between spills", "set spill_s, or pause_s to 0")
+            raise problem("pause_s is set but spill_s is 0", "a pause separates spills", "set spill_s, or pause_s to 0")
         self._check_l0()
         if self.xdp is not None and self.answers is None:
-            raise problem("xdp without answers", "the answers are what comes through it", "give answers, or leave xdp out")
+            raise problem("xdp without answers", "answers are what it receives", "give answers, or remove xdp")
         if self.answers in self.destinations:
             raise problem(f"answers and a destination are both {self.answers}", "one port cannot be both", "change one")
         return self
@@ -194,7 +194,7 @@ class EmulatorConfig(Decision):
         if (self.detectors or self.decisions) and not self.destinations:
             raise problem("detectors or decisions without destinations", "they are those of the events sent", "give destinations")
         if self.detectors and self.rate_events_per_s == 0.0:
-            raise problem("detectors, but rate_events_per_s is 0", "as fast as possible has no time to keep", "give a rate")
+            raise problem("detectors, but rate_events_per_s is 0", "as fast as possible has no timing to follow", "give a rate")
         if self.decisions is not None and self.decisions in (self.answers, *self.destinations):
             raise problem(f"decisions and another endpoint are both {self.decisions}", "one port cannot be both", "change one")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated detectors beside the RICH: who they are, what they see, how often they say so."""
+"""The emulated detectors other than the RICH: which they are, what they see, how often they report it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Bits = Annotated[int, Field(ge=0, lt=0x8000)]
 
 
 class Detector(Model):
-    """One detector: a primitive for each event that it sees, and some for what is no event."""
+    """One detector: a primitive for each event that it sees, and accidental ones that belong to no event."""
 
     name: Name = setting(..., "Name in reports")
     source_id: Byte = setting(..., "Source ID in its MTP packets")
-    efficiency: Probability = setting(0.95, "Probability to see an event")
+    efficiency: Probability = setting(0.95, "Probability that it sees an event")
     time_sigma_ns: float = setting(0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0)
     offset_ns: float = setting(0.0, "Added to every time: a detector that is not aligned", unit="ns", ge=-1000.0, le=1000.0)
     accidental_rate_hz: float = setting(
         1e5, "Primitives that belong to no event, at random times", unit="Hz", ge=0.0, le=1e9,
         too_big="the emulator's thread falls behind",
     )  # fmt: skip
-    primitive_id: PrimitiveId = setting(0x4000, "Bits that every primitive ID has")
-    random_bits: Bits = setting(0xF, "Bits of the primitive ID that are drawn evenly")
+    primitive_id: PrimitiveId = setting(0x4000, "Bits set in every primitive ID")
+    random_bits: Bits = setting(0xF, "Bits of the primitive ID that are drawn uniformly")
 
 
 def default_detectors() -> tuple[Detector, ...]:
-    """Six detectors with efficiencies and resolutions of the right size, none of them measured; few accidentals."""
+    """Six detectors with plausible efficiencies and resolutions, none of them measured; few accidentals."""
     return (
         Detector(name="CHOD", source_id=0x18, efficiency=0.98, time_sigma_ns=0.25),
         Detector(name="NewCHOD", source_id=0x20, efficiency=0.97, time_sigma_ns=1.0),
@@ -62,5 +62,5 @@ class Detectors(Model):
             "source_id": [f"0x{d.source_id:02X}" for d in self.detectors],
         }.items():
             if twice := next((v for v in values if values.count(v) > 1), None):
-                raise problem(f"two detectors have {what} {twice}", "they are told apart by it", "change one of them")
+                raise problem(f"two detectors have {what} {twice}", "it identifies them", "change one of them")
         return self

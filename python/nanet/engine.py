@@ -36,7 +36,9 @@ class Engine:
         elif not isinstance(config, EngineConfig):
             config = validated(EngineConfig, dict(config))
         if config.run.user is not None:
-            raise ConfigError(["run.user is configured (this whole process would become that account) remove it, or use nanet run"])
+            raise ConfigError(
+                ["run.user is configured (this whole process would switch to that account) remove it, or use nanet run"]
+            )
         self.config = config
         self.result: dict[str, Any] | None = None
         """As `nanet run --json` writes it (docs/json.md); None until the engine has stopped."""

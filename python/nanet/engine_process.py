@@ -140,16 +140,16 @@ def _at_rest(hop: dict[str, Any]) -> dict[str, Any]:
 
 
 class EngineProcess(_Process):
-    """An engine, which says once a second what it has counted, and can be told to harm what it receives."""
+    """An engine, which reports once a second what it has counted, and can be told to inject faults into what it receives."""
 
-    def __init__(self, config: EngineConfig, namespace: Namespace | None = None, *, harmed: bool = False) -> None:
+    def __init__(self, config: EngineConfig, namespace: Namespace | None = None, *, injects_faults: bool = False) -> None:
         """namespace: the network namespace to run in; None: the caller's.
 
-        harmed: set_faults will be called. It makes the control thread look for orders ten times a second.
+        injects_faults: set_faults will be called. It makes the control thread check for commands ten times a second.
         """
         super().__init__(config, "run", "the engine", namespace)
         self.config = config
-        self._harmed = harmed
+        self._injects_faults = injects_faults
         self.status: dict[str, Any] = {}
         self._status_fd = self._control_fd = -1
         self._status_rest = b""
@@ -175,7 +175,7 @@ class EngineProcess(_Process):
         return self.status
 
     def set_faults(self, link: str, faults: Faults) -> None:
-        """Other faults of a link that was configured with some, within a quarter of a second; its seed stays. Nothing once it has ended."""
+        """Changes the faults of a link that was configured with some, within a quarter of a second; its seed stays. Does nothing once it has ended."""
         order = json.dumps({"faults": {link: faults.model_dump(mode="json")}}).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):
             os.write(self._control_fd, order)
@@ -183,7 +183,7 @@ class EngineProcess(_Process):
     def _open_pipes(self) -> dict[str, int]:
         self._status_fd, status_in = os.pipe()
         os.set_blocking(self._status_fd, False)
-        if not self._harmed:
+        if not self._injects_faults:
             return {"--status-fd": status_in}
         control_out, self._control_fd = os.pipe()
         return {"--status-fd": status_in, "--control-fd": control_out}

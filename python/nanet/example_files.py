@@ -19,7 +19,7 @@ def examples() -> dict[str, Path]:
         files = sorted(path for path in folder.glob("*.*") if path.is_file() and path.name != "__init__.py")
         if files:
             return {path.name: path for path in files}
-    raise ConfigError([f"there are no examples (neither beside {PACKAGE} nor in a source tree) reinstall nanet"])
+    raise ConfigError([f"there are no examples (neither next to {PACKAGE} nor in a source tree) reinstall nanet"])
 
 
 def example(name: str) -> Path:
@@ -36,7 +36,7 @@ def copy(path: Path, folder: Path) -> Path:
     """Copies an example into a folder, which is made if need be; where it is then. Raises ConfigError, also where a file is there."""
     target = folder / path.name
     if target.exists():
-        raise ConfigError([f"{target} is not overwritten (a file of this name is there) name another folder"])
+        raise ConfigError([f"{target} is not overwritten (a file of this name exists) name another folder"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

@@ -69,7 +69,7 @@ def ask_driver() -> Driver:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return Driver(problem="libcuda.so.1 is not there")
+        return Driver(problem="libcuda.so.1 is missing")
     version = ctypes.c_int()
     cuda.cuDriverGetVersion(ctypes.byref(version))
     count = ctypes.c_int()

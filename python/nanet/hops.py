@@ -22,10 +22,17 @@ from nanet import books
 from nanet.config import EngineConfig, LinkConfig
 
 IN_FLIGHT_S = 3.0
-"""Longer than anything is on its way from one hop to the next. What is between two hops for longer is unexplained."""
+"""Longer than anything is in flight from one hop to the next. What is between two hops for longer is unexplained."""
 
 PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged", "events_bad_body")
-HARMED = ("passed", "duplicated", "reordered", "corrupted", "truncated", "delayed")  # by the fault injector, and they go on
+LET_THROUGH = (
+    "passed",
+    "duplicated",
+    "reordered",
+    "corrupted",
+    "truncated",
+    "delayed",
+)  # by the fault injector: these packets continue
 SIOCGIFADDR = 0x8915
 
 
@@ -78,14 +85,14 @@ def unexplained_text(balance: Mapping[str, Any]) -> str:
 
 
 def fault_injector(links: Sequence[Mapping[str, Any]]) -> list[Hop]:
-    """Faults on purpose. What comes twice comes in twice."""
-    harmed = [link for link in links if link["faults"]]
-    if not harmed:
+    """Faults on purpose. A duplicated packet enters twice."""
+    injecting = [link for link in links if link["faults"]]
+    if not injecting:
         return []
-    held = _injected(harmed, "held")
-    out = _injected(harmed, *HARMED, "duplicated") - held
-    entered = _sum(harmed, "rx_packets") + _injected(harmed, "duplicated")
-    return [Hop("fault injector", entered, out, {"injected_loss": _injected(harmed, "lost"), "held": held})]
+    held = _injected(injecting, "held")
+    out = _injected(injecting, *LET_THROUGH, "duplicated") - held
+    entered = _sum(injecting, "rx_packets") + _injected(injecting, "duplicated")
+    return [Hop("fault injector", entered, out, {"injected_loss": _injected(injecting, "lost"), "held": held})]
 
 
 def delivered(links: Sequence[Mapping[str, Any]]) -> int:
@@ -125,7 +132,7 @@ class EngineHops:
         self._before = {name: received(name) for name in self._interfaces}
 
     def read(self, reading: Mapping[str, Any]) -> list[Hop]:
-        """All, in the order of the packets' way."""
+        """All, in the order of the packets' path."""
         config, counters = self._config, reading["counters"]
         links = reading["links"][: len(config.links)]
         hops = [self._interface(name) for name in self._interfaces]
@@ -216,7 +223,7 @@ def _events(counters: Mapping[str, int], *, merged: bool, forwards: bool) -> lis
     """Events that were built, or came whole, against those that were answered or sent on."""
     closed = sum(int(counters[name]) for name in ("events_complete", "events_missing_parts", "events_overflow"))
     if merged and counters["events_unjudged"]:
-        return []  # a GPU that was given up keeps open events, which nobody counts as closed
+        return []  # a GPU that was given up keeps open events, which nothing counts as closed
     names = ("events_discarded", "events_unjudged") if merged else ("events_discarded", "events_unjudged", "events_bad_body")
     named = {name: int(counters.get(name, 0)) for name in names}
     done = int(counters["events_forwarded" if forwards else "events_answered"])

@@ -72,7 +72,7 @@ class LiveTable:
             self._lines = 0
 
     def frame(self, state: LiveState, columns: int = 120) -> list[str]:
-        """The lines of one frame. What has names to tell is cut to so many columns: a line that wraps would spoil the repainting."""
+        """The lines of one frame. Lines that list names are cut to this many columns: a line that wraps would corrupt the repainting."""
         dim, bold, red, green, off = (
             ("\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m") if self.colour else ("", "", "", "", "")
         )
@@ -130,7 +130,7 @@ def _hop(hop: Mapping[str, Any]) -> str:
 
 def _bar(state: LiveState, dim: str, off: str) -> str:
     if not state.duration_s:
-        return f"{state.elapsed_s:8.1f} s, until it is stopped"
+        return f"{state.elapsed_s:8.1f} s, until stopped"
     share = min(1.0, state.elapsed_s / state.duration_s)
     done = round(share * BAR_WIDTH)
     return f"{'━' * done}{dim}{'━' * (BAR_WIDTH - done)}{off}  {state.elapsed_s:.1f} / {state.duration_s:.1f} s"

@@ -42,7 +42,7 @@ GROUPS = (
     Group("packets_lost", "packets that a source sent and the processor did not get", {
         "packets_lost_kernel": "kernel", "packets_lost_network": "network", "packets_clop_full": "clop_full",
     }),
-    Group("packets_refused", "packets that came and were refused; one that a source sent is in nanet_packets_lost too", {
+    Group("packets_refused", "packets that arrived and were refused; one that a source sent is in nanet_packets_lost too", {
         "packets_duplicate": "duplicate", "packets_late": "late", "packets_bad_length": "bad_length", "packets_bad_format": "bad_format",
         "packets_bad_checksum": "bad_checksum", "packets_truncated": "truncated", "packets_unknown_source": "unknown_source",
         "packets_unknown_sender": "unknown_sender",
@@ -75,14 +75,14 @@ STATS_HELP = {
     "rx_batches": "receive calls that returned packets",
     "rx_copied_bytes": "bytes that had to be moved again after the kernel wrote them",
     "rx_kernel_dropped": "datagrams that the kernel or the NIC says it dropped; a coalesced one counts as one",
-    "rx_truncated": "packets longer than the room for one",
+    "rx_truncated": "packets longer than their slot",
     "rx_errors": "receive calls that failed",
-    "rx_foreign": "frames that reached the link and are not for its address and port",
+    "rx_foreign": "frames that reached the link but are not for its address and port",
     "rx_malformed": "frames for its port whose lengths contradict each other",
     "tx_packets": "packets sent",
     "tx_bytes": "payload bytes of these",
     "tx_calls": "send calls",
-    "tx_refused": "packets that the receiver's machine refused: nobody listens there",
+    "tx_refused": "packets that the receiver's machine refused: no one listens there",
     "tx_dropped": "packets that could not be sent",
 }
 
@@ -195,7 +195,7 @@ def _links(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
             families[stat].add_metric([link["name"]], count)
     yield from families.values()
     faults = CounterMetricFamily(
-        "nanet_injected_faults", "packets by what the fault injector did to them, those that it let pass included", labels=["link", "reason"]
+        "nanet_injected_faults", "packets by what the fault injector did to them, including those that it let pass", labels=["link", "reason"]
     )  # fmt: skip
     held = GaugeMetricFamily("nanet_injector_held", "packets that the fault injector holds back now", labels=["link"])
     for link in links:
@@ -215,7 +215,7 @@ def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
         return
     cycle = GaugeMetricFamily("nanet_nic_cycle_seconds", "a cycle of the NIC's own clock", labels=["link", "clock"])
     stages = HistogramMetricFamily(
-        "nanet_nic_stage_cycles", "how long stages of the packets' way in the NIC took, by the NIC's own clock [cycles]", labels=["link", "stage"]
+        "nanet_nic_stage_cycles", "how long stages of the packets' path through the NIC took, by the NIC's own clock [cycles]", labels=["link", "stage"]
     )  # fmt: skip
     for link in timed:
         times = link["nic_times"]
@@ -235,12 +235,12 @@ def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
 def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     """The balance sheet as of now. Gauges: what was named as lost can come after all."""
     texts = {
-        "in": "what came to this hop", "out": "what went on from it", "in_flight": "on its way in this hop",
-        "unexplained": "what came to this hop some seconds ago, did not go on and has no name; negative: went on and never came",
+        "in": "what arrived at this hop", "out": "what left it", "in_flight": "what is in flight in this hop",
+        "unexplained": "what arrived at this hop some seconds ago, did not leave and has no name; negative: left but never arrived",
     }  # fmt: skip
     families = {key: GaugeMetricFamily(f"nanet_hop_{key}", text, labels=["hop", "unit"]) for key, text in texts.items()}
     named = GaugeMetricFamily(
-        "nanet_hop_named", "what came to this hop and did not go on, by name", labels=["hop", "unit", "reason"]
+        "nanet_hop_named", "what arrived at this hop and did not leave it, by name", labels=["hop", "unit", "reason"]
     )
     for line in lines:
         for key, family in families.items():
@@ -254,7 +254,7 @@ def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
 def _residence(latency: Mapping[str, Any]) -> Metric:
     buckets = [(repr(bound / 1e6), float(count)) for bound, count in zip(BOUNDS_US, latency["counts"], strict=True)]
     return HistogramMetricFamily(
-        "nanet_residence_seconds", "from the arrival of the packets that an answer packet is for to its handing to the kernel, an entry a packet",
+        "nanet_residence_seconds", "from the arrival of the packets that an answer packet is for to its handing to the kernel, one entry per packet",
         buckets=[*buckets, ("+Inf", float(latency["count"]))], sum_value=latency["sum_ns"] / 1e9,
     )  # fmt: skip
 
@@ -272,9 +272,7 @@ def _state(now: Mapping[str, Any], config: EngineConfig, reasons: list[str]) -> 
         "nanet_engine", "the engine's configuration",
         {"name": config.name, "topology": config.topology, "processor": config.processor.kind, "place": config.processor.place()},
     )  # fmt: skip
-    yield GaugeMetricFamily(
-        "nanet_uptime_seconds", "since the engine's start; it stands still after its end", value=now["elapsed_s"]
-    )
+    yield GaugeMetricFamily("nanet_uptime_seconds", "since the engine's start; it stops at its end", value=now["elapsed_s"])
     yield GaugeMetricFamily("nanet_running", "1 while the engine runs", value=float(now["running"]))
-    yield GaugeMetricFamily("nanet_healthy", "1 while /health has nothing to say", value=float(not reasons))
+    yield GaugeMetricFamily("nanet_healthy", "1 while /health reports no problem", value=float(not reasons))
     yield GaugeMetricFamily("nanet_gpus_given_up", "GPUs that were given up", value=len(now["faults"]))

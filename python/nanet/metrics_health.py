@@ -12,7 +12,7 @@ from typing import Any
 from nanet.config import EngineConfig
 
 STALL_S = 2.0
-"""Work that waits for so long, and of which nothing is done, means that a thread hangs."""
+"""Work that waits this long, none of which is done, means that a thread hangs."""
 
 EVENTS_DONE = (
     "events_answered", "events_discarded", "events_unjudged", "events_forwarded", "parts_merged", "parts_late", "parts_duplicate",
@@ -70,5 +70,5 @@ class Health:
             counters = now["counters"]
             wanted = counters["events_received"] + counters["packets_clop_full"]
             if self._processing.stalled(wanted, sum(counters[name] for name in EVENTS_DONE), now_s) and self._processes:
-                reasons.append("packets come in and no event is processed")
+                reasons.append("packets arrive and no event is processed")
         return reasons

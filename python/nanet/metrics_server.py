@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serves /metrics (Prometheus) and /health over HTTP, from one thread and on one address.
 
-Requests are answered one after the other, each within a bounded time, so that nobody who asks can make the process grow.
+Requests are answered one after the other, each within a bounded time, so that no client can make the process grow.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
             known = " and ".join(self.server.pages)
-            self._answer((HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", f"here are {known}\n".encode()))
+            self._answer((HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", f"try {known}\n".encode()))
         else:
             self._answer(page(self.headers.get("Accept", "")))
 
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the library's name)
-        """Nothing: a scrape is no news."""
+        """Nothing: a scrape is not worth a log line."""
 
 
 def _listen(endpoint: str, address: tuple[str, int]) -> _Server:
@@ -127,10 +127,10 @@ def _listen(endpoint: str, address: tuple[str, int]) -> _Server:
             server.server_close()
             raise
     except socket.gaierror:
-        raise ConfigError([f"no metrics at {endpoint} (nobody knows this host name) give an address of this machine"]) from None
+        raise ConfigError([f"no metrics at {endpoint} (this host name is unknown) give an address of this machine"]) from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise ConfigError(
-            [f"no metrics at {endpoint} ({why}) choose a free port and an address of this machine, or leave metrics out"]
+            [f"no metrics at {endpoint} ({why}) choose a free port and an address of this machine, or remove metrics"]
         ) from None
     return server

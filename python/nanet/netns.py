@@ -47,7 +47,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """The calling thread is inside until the end: sockets that it opens meanwhile stay inside for ever."""
+        """The calling thread is inside until the end: sockets that it opens meanwhile stay inside forever."""
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             there = os.open(f"/run/netns/{self.name}", os.O_RDONLY | os.O_CLOEXEC)
@@ -99,13 +99,13 @@ class End:
         return InterfaceCounts(rx["packets"], rx["bytes"], rx["dropped"], tx["packets"], tx["bytes"], tx["dropped"])
 
     def kernel_counts(self) -> tuple[int, int]:
-        """(ICMP messages sent, UDP packets for a port where nobody listens) since the pair was made."""
+        """(ICMP messages sent, UDP packets for a port where no one listens) since the pair was made."""
         with self.namespace.entered():
             return snmp_counts(Path("/proc/thread-self/net/snmp").read_text())
 
 
 def snmp_counts(text: str) -> tuple[int, int]:
-    """(ICMP messages sent, UDP packets for a port where nobody listens) of the text of /proc/net/snmp."""
+    """(ICMP messages sent, UDP packets for a port where no one listens) of the text of /proc/net/snmp."""
     table: dict[str, dict[str, int]] = {}
     lines = text.splitlines()
     for head, row in zip(lines[::2], lines[1::2], strict=True):
@@ -136,7 +136,9 @@ class VethPair:
 
     def __enter__(self) -> Self:
         if shutil.which("ip") is None:
-            raise NamespaceError("no network namespace can be made (there is no program ip) install it: apt-get install iproute2")
+            raise NamespaceError(
+                "no network namespace can be made (the program ip is missing) install it: apt-get install iproute2"
+            )
         self._catch_signals()
         try:
             self._remove()  # what a killed process of this number may have left

@@ -247,7 +247,7 @@ class Completion:
         if self.packet_count == 0:
             return np.empty(0, dtype=layout)
         if self.stride_bytes == 0:
-            raise ValueError("the packets do not lie in one raster (they differ in length) use packets()")
+            raise ValueError("the packets do not lie at one stride (they differ in length) use packets()")
         if layout.itemsize > self.stride_bytes:
             raise ValueError(f"a packet has {self.stride_bytes} B (the dtype has {layout.itemsize}) use a dtype that fits")
         return np.ndarray((self.packet_count,), dtype=layout, buffer=self.buffer, strides=(self.stride_bytes,))
@@ -278,4 +278,4 @@ class Completion:
     def check_held(self) -> None:
         """Raises ValueError once it was released."""
         if self.released:
-            raise ValueError("this completion was released (its buffer may hold newer packets) copy what is to be kept")
+            raise ValueError("this completion was released (its buffer may hold newer packets) copy what you need to keep")

@@ -19,9 +19,9 @@ def account(name: str) -> pwd.struct_passwd:
     except KeyError:
         raise ConfigError([f"run.user: there is no account '{name}' (this machine does not know it) see: getent passwd"]) from None
     if entry.pw_uid == 0:
-        raise ConfigError([f"run.user: '{name}' is root (nothing would be given up) name another account, such as nobody"])
+        raise ConfigError([f"run.user: '{name}' is root (no privilege would be dropped) name another account, such as nobody"])
     if os.geteuid() not in (0, entry.pw_uid):
-        raise ConfigError([f"run.user: cannot become '{name}' (not started as root) start as root, or leave run.user out"])
+        raise ConfigError([f"run.user: cannot become '{name}' (not started as root) start as root, or remove run.user"])
     return entry
 
 

@@ -20,26 +20,28 @@ LOOK_EVERY_S = 0.05
 class ReplayOptions(Model):
     """What is played, to whom and how fast."""
 
-    file: Path = setting(..., "The recording: a pcap file, or MEPs (raw data) one after the other")
-    to: Endpoint = setting(..., "Who gets the packets: udp://ADDRESS:PORT")
+    file: Path = setting(..., "The recording: a pcap file, or a sequence of MEPs (raw data)")
+    to: Endpoint = setting(..., "Receiver of the packets: udp://ADDRESS:PORT")
     pace: Literal["original", "max", "events", "packets"] = setting(
-        "original", "original: with the gaps of the recording; max: without gaps; events, packets: at `rate` of them a second"
+        "original", "original: with the gaps of the recording; max: without gaps; events, packets: at `rate` of them per second"
     )
     rate: float | None = setting(None, "With pace events or packets, and only then", unit="1/s", gt=0.0, le=1e9)
     laps: int = setting(
-        1, "How often; 0: until a signal comes. From the second lap on, the receiver takes a recording that does not begin with"
+        1, "How many times; 0: until a signal arrives. From the second lap on, the receiver takes a recording that does not begin with"
         " start-of-run markers for duplicates", unit="laps", ge=0, lt=1 << 63,
     )  # fmt: skip
-    only_port: int = setting(0, "Of a pcap file, play packets to this UDP port only; 0: all", ge=0, le=65535)
-    layout: Literal["padded", "packed"] = setting("padded", "Of the MGP packets made from raw data; padded keeps the hits' times")
-    source_id: Byte = setting(0x1C, "Of raw data, play this detector only; 0x1C is the RICH")
-    fine_time: Byte = setting(0, "Given to every event made from raw data, which knows none", unit="1/256 timestamp")
+    only_port: int = setting(0, "From a pcap file, play packets to this UDP port only; 0: all", ge=0, le=65535)
+    layout: Literal["padded", "packed"] = setting(
+        "padded", "Layout of the MGP packets made from raw data; padded keeps the hits' times"
+    )
+    source_id: Byte = setting(0x1C, "From raw data, play this detector only; 0x1C is the RICH")
+    fine_time: Byte = setting(0, "Fine time of every event made from raw data, which has none", unit="1/256 timestamp")
 
     @model_validator(mode="after")
     def _rate(self) -> ReplayOptions:
         by_rate = self.pace in ("events", "packets")
         if by_rate and self.rate is None:
-            raise problem(f"pace {self.pace} has no rate", "it is a rate that is asked for", "set rate to a number a second")
+            raise problem(f"pace {self.pace} has no rate", "it plays at a rate", "set rate to a number per second")
         if not by_rate and self.rate is not None:
             raise problem("a rate is set", f"pace {self.pace} has none", "remove it, or set pace to events or packets")
         return self
@@ -59,7 +61,7 @@ def options_from_text(file: Path, to: str, pace: str, **others: Any) -> ReplayOp
     except ValueError:
         why = "it is neither original, max, nor a number"
         raise ConfigError(
-            [f"cannot replay at pace '{pace}' ({why}) write 1e6 for events a second, 5e4p for packets a second"]
+            [f"cannot replay at pace '{pace}' ({why}) write 1e6 for events per second, 5e4p for packets per second"]
         ) from None
     return validated(ReplayOptions, plain | {"pace": unit, "rate": rate})
 

@@ -85,7 +85,7 @@ def judge(rings: NDArray[np.void], decision: Decision | None = None) -> NDArray[
     plain = np.ascontiguousarray(rings)
     if plain.ndim != 1 or plain.dtype.names != ("count", "mapped_hits", "truncated", "rings"):
         raise _core.SetupError(
-            f"these are no rings of events ({plain.dtype}, {plain.ndim} dimensions) pass what find_rings returned"
+            f"these are not rings of events ({plain.dtype}, {plain.ndim} dimensions) pass what find_rings returned"
         )
     settings = (decision or Decision()).model_dump(mode="json", include={"cuts", "conditions"})
     return _core.judge(settings, plain.view(np.uint8))
@@ -108,9 +108,9 @@ def monte_carlo(event_count: int, config: MonteCarlo | None = None, **settings: 
     from nanet.emulator_config import MonteCarlo
 
     if config is not None and settings:
-        raise ConfigError([f"config beside {', '.join(settings)} (it has these settings too) give one of the two"])
+        raise ConfigError([f"config together with {', '.join(settings)} (it has these settings too) give one or the other"])
     if event_count < 0:
-        raise ConfigError([f"{event_count} events cannot be made (there is no such number) give 0 or more"])
+        raise ConfigError([f"{event_count} events cannot be made (a count is not negative) give 0 or more"])
     return SimulatedEvents(*_core.monte_carlo((config or validated(MonteCarlo, settings)).model_dump(mode="json"), event_count))
 
 

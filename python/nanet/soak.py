@@ -109,7 +109,7 @@ def parse_duration(text: str) -> float:
     match = DURATION.fullmatch(text.strip())
     seconds = sum(float(part) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True) if part) if match else 0.0
     if not 5.0 <= seconds <= 86400.0:
-        raise ConfigError([f"no soak of '{text}' (it is no time from 5 s to 24 h) write it as 4h, 1h30m, 10m or 30s"])
+        raise ConfigError([f"no soak of '{text}' (it is not a time from 5 s to 24 h) write it as 4h, 1h30m, 10m or 30s"])
     return seconds
 
 
@@ -222,7 +222,7 @@ def _drive(
     from nanet import _core
 
     affinity = os.sched_getaffinity(0)
-    with StopSignals() as stop, EngineProcess(engine_config, harmed=True) as process:
+    with StopSignals() as stop, EngineProcess(engine_config, injects_faults=True) as process:
         keep_to(cores.others)
         try:
             emulator = _core.Emulator(emulator_config.model_dump(mode="json"))
@@ -367,7 +367,7 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     """Why the soak was not passed, a sentence each."""
     reasons = list(result["faults"])
     if result["unexplained_events"]:
-        reasons.append(f"{result['unexplained_events']:,} events are in no counter")
+        reasons.append(f"{result['unexplained_events']:,} events are not in any counter")
     if result["unexplained_packets"]:
         reasons.append(f"the books of packets do not balance: {books.lost_text(result['packets']['residues'])}")
     if result["lost_outside_stalls"]:
@@ -385,7 +385,7 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     done = result["packets"]["injected"]
     idle = [fault for fault in FAULTS if result["phases"].get(fault) and not done[DONE[fault]]]
     if idle:
-        reasons.append(f"faults that were switched on and did nothing: {', '.join(idle)}")
+        reasons.append(f"faults that were switched on but did nothing: {', '.join(idle)}")
     if not result["sent"]:
         reasons.append("nothing was sent")
     return reasons
@@ -412,7 +412,7 @@ def verdict_text(result: Mapping[str, Any]) -> str:
     if judged["outcome"] == "inconclusive":
         return (
             f"Soak inconclusive: nothing is wrong, but the machine stalled for {stalled_share(result):.0%} of the time "
-            f"(above {STALLED_SHARE_MAX:.0%} a loss cannot be told from one of the machine's) run it on a quiet machine."
+            f"(above {STALLED_SHARE_MAX:.0%} a loss cannot be told from one caused by the machine) run it on a quiet machine."
         )
     return "Soak passed."
 
@@ -423,9 +423,7 @@ def early_note(result: Mapping[str, Any]) -> str | None:
         return None
     missed = [fault for fault in FAULTS if not result["phases"].get(fault)]
     never = f", and {', '.join(missed)} never came" if missed else ""
-    return (
-        f"stopped after {result['elapsed_s']:.0f} of {result['duration_s']:.0f} s (a signal came{never}) only that much was checked"
-    )
+    return f"stopped after {result['elapsed_s']:.0f} of {result['duration_s']:.0f} s (a signal arrived{never}) only that much was checked"
 
 
 def stall_note(result: Mapping[str, Any]) -> str | None:
@@ -434,7 +432,7 @@ def stall_note(result: Mapping[str, Any]) -> str | None:
         return None
     longest_s = max(result["stalls_s"].values())
     return (
-        f"something else had the cores for {longest_s:.1f} of {result['elapsed_s']:.1f} s (losses in that time are put down to the machine) "
+        f"something else had the cores for {longest_s:.1f} of {result['elapsed_s']:.1f} s (losses in that time are attributed to the machine) "
         "run it on a quiet machine"
     )
 
@@ -454,7 +452,7 @@ def table(result: Mapping[str, Any]) -> list[str]:
         f"{'sent':18}{result['sent']:>18,} events in {packets['sent']:,} packets, {result['elapsed_s']:.0f} s",
         f"{'answered':18}{result['answered']:>18,}",
         *(f"{name:18}{count:>18,}" for name, count in result["losses"].items() if count),
-        f"{'faults put in':18}{sum(injected.values()):>18,} packets: {books.lost_text(injected)}",
+        f"{'faults injected':18}{sum(injected.values()):>18,} packets: {books.lost_text(injected)}",
         f"{'unexplained':18}{result['unexplained_events']:>18,} events, {result['unexplained_packets']:,} packets",
         f"{'lost in stalls':18}  {books.lost_text(result['lost_in_stalls'])};  outside: {books.lost_text(result['lost_outside_stalls'])}",
         f"{'stalls':18}  " + ", ".join(f"{who} {seconds:.3f} s" for who, seconds in result["stalls_s"].items()),

@@ -22,13 +22,13 @@ GROWTH_MAX_BYTES = 4 << 20
 """How much a process may grow after the warm-up, however long the run: pages touched for the first time, never something an event leaves."""
 DESCRIPTORS_MORE_MAX = 0
 STALL_NS = 20_000_000
-"""A core that was away for so long may let a socket's buffer run over, however large."""
+"""A core that was taken for this long may let a socket's buffer overflow, however large."""
 STALL_MIN_NS = 1_000_000
 DATAGRAM_BYTES = 2304
 """What a datagram of 1168 B takes of a socket's buffer when it comes alone."""
 CAP_NET_ADMIN = 12
 WINDOW_S = 3.0
-"""A loss belongs to a stall so long before it: the engine says once a second what it has counted."""
+"""A loss belongs to a stall at most this long before it: the engine reports once a second what it has counted."""
 
 SERIES = ("engine_rss_bytes", "emulator_rss_bytes", "engine_descriptors", "emulator_descriptors")
 
@@ -73,7 +73,7 @@ def steal_ns(cores: Sequence[int]) -> int:
 
 
 def receive_buffer_bytes(asked_bytes: int) -> int:
-    """What the kernel grants a socket that asks for so much: twice that, of an ordinary user's no more than twice rmem_max."""
+    """What the kernel grants a socket that asks for this much: twice that, of an ordinary user's no more than twice rmem_max."""
     try:
         status = Path("/proc/self/status").read_text()
         limit_bytes = int(Path("/proc/sys/net/core/rmem_max").read_text())
@@ -119,7 +119,7 @@ class Samples:
 def flatness(times_s: NDArray[np.float64], values: NDArray[np.int64], warm_up_s: float, more_max: int) -> dict[str, Any]:
     """Medians of the first and of the last quarter after the warm-up, and whether the last is at most more_max above the first.
 
-    Medians, so that a short peak is no growth and a growth cannot hide behind one. With less than eight samples nothing is flat.
+    Medians, so that a short peak does not count as growth, and growth cannot hide behind one. With fewer than eight samples nothing is flat.
     """
     after = values[times_s >= warm_up_s]
     if len(after) < 8:

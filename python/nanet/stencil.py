@@ -85,7 +85,7 @@ def jacobi(
             " convert it with astype and reshape"
         )
     sweeps = operator.index(sweeps)
-    check(sweeps >= 0, f"{sweeps} sweeps cannot be done", "0 and more can", "give how many")
+    check(sweeps >= 0, f"{sweeps} sweeps are not possible", "0 and more are", "give another number")
     native = native_field(field.shape, field.dtype, sweeps_per_pass, norm_every, threads, pinned)
     native.load(np.ascontiguousarray(field))
     plan = Plan(sweeps, sweeps_at_once=at_once(field.size, sweeps_per_pass))
@@ -235,7 +235,7 @@ def native_field(
     check(norm_every >= 0, f"a norm every {norm_every} sweeps cannot be taken", "0 is none, 1 is every sweep", "give 0 or more")
     check(
         1 <= sweeps_per_pass <= 32,
-        f"{sweeps_per_pass} sweeps a pass cannot be had",
+        f"{sweeps_per_pass} sweeps per pass are not possible",
         "the rows between have to stay in the cache: 1 to 32",
         "give 1, 4 or 8",
     )
@@ -272,7 +272,7 @@ def usable_cores() -> list[int]:
 def thread_count(threads: int | None) -> int:
     """How many threads a team gets. Raises SetupError."""
     count = len(usable_cores()) if threads is None else operator.index(threads)
-    check(1 <= count <= 1024, f"{count} threads cannot be had", "a team has 1 to 1024", "give the number of cores")
+    check(1 <= count <= 1024, f"{count} threads are not possible", "a team has 1 to 1024", "give the number of cores")
     return count
 
 
@@ -304,5 +304,5 @@ def cache_notes(field_bytes: int) -> list[str]:
         return []
     return [
         f"both fields may stay in a cache ({2 * field_bytes / 2**20:.1f} of {largest / 2**20:.1f} MiB)"
-        " take a larger size to judge by the memory"
+        " use a larger size to measure memory speed"
     ]

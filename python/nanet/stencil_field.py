@@ -38,7 +38,7 @@ def shape_of(size: str) -> tuple[int, int]:
     """(rows, columns) of `8192` or `4096x8192`. Raises SetupError."""
     found = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", size)
     if found is None:
-        raise SetupError(f"size {size} is none (a number, or ROWSxCOLUMNS) write 8192 or 4096x8192")
+        raise SetupError(f"size {size} is not a size (a number, or ROWSxCOLUMNS) write 8192 or 4096x8192")
     return int(found[1]), int(found[2] or found[1])
 
 
@@ -108,7 +108,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     with _opened(path, "r") as file:
         field = file.get("field")
         if file.attrs.get("format") != FORMAT or field is None or field.ndim != 2 or field.dtype not in DTYPES.values():
-            raise SetupError(f"{path} is no checkpoint (it does not say '{FORMAT}') give a file that --checkpoint wrote")
+            raise SetupError(f"{path} is not a checkpoint (it does not say '{FORMAT}') give a file that --checkpoint wrote")
         dtype = next(name for name, one in DTYPES.items() if one == field.dtype)
         return Checkpoint(path, int(field.shape[0]), int(field.shape[1]), dtype, int(file.attrs["sweeps_done"]))
 
@@ -164,7 +164,7 @@ def _opened(path: Path, mode: str) -> Iterator[Any]:
         file = h5py.File(path, mode)
     except OSError as error:
         why = str(error).splitlines()[0]
-        raise SetupError(f"checkpoint {path} cannot be opened ({why}) look at its name, and whether it is whole") from None
+        raise SetupError(f"checkpoint {path} cannot be opened ({why}) check its name, and whether it is complete") from None
     with file:
         yield file
 

@@ -45,7 +45,7 @@ def jacobi(field: NDArray[Any], sweeps: int, *, sweeps_per_pass: int = 8, norm_e
             " convert it with astype and reshape"
         )
     sweeps = operator.index(sweeps)
-    _check(sweeps >= 0, f"{sweeps} sweeps cannot be done", "0 and more can", "give how many")
+    _check(sweeps >= 0, f"{sweeps} sweeps are not possible", "0 and more are", "give another number")
     native = _resident(field.shape, field.dtype, sweeps_per_pass, norm_every, gpus)
     native.load(np.ascontiguousarray(field))
     norms = _run(native, field.size, sweeps, sweeps_per_pass)
@@ -66,12 +66,17 @@ class GpuStencilOptions:
     mode: str = "resident"
     """resident: the field stays on the GPUs; paper: it goes in whole, is swept, comes out whole; stream: the same in chunks."""
     chunk_bytes: int = 0
-    """Of mode stream, what is on its way at a time; 0: chosen."""
+    """In mode stream, what is in flight at a time; 0: chosen."""
 
 
 def gpus_of(text: str) -> tuple[int, ...]:
     """The numbers of `0` or `0,1`. Raises SetupError."""
-    _check(re.fullmatch(r"\d{1,4}(,\d{1,4})*", text) is not None, f"GPUs {text} are none", "numbers with commas", "write 0 or 0,1")
+    _check(
+        re.fullmatch(r"\d{1,4}(,\d{1,4})*", text) is not None,
+        f"GPUs {text} are not valid",
+        "they are numbers separated by commas",
+        "write 0 or 0,1",
+    )
     return tuple(map(int, text.split(",")))
 
 
@@ -118,7 +123,7 @@ def lines_of(result: Mapping[str, Any]) -> list[str]:
     )
     if result["ratio_to_transfer"] is not None:
         lines.append(
-            f"{result['ratio_to_transfer']:.3f} of the way alone, in and out at once ({result['seconds_transfer_alone']:.4f} s)"
+            f"{result['ratio_to_transfer']:.3f} of the transfer alone, in and out at once ({result['seconds_transfer_alone']:.4f} s)"
         )
     lines.append(
         f"{result['fraction_of_copy_bandwidth']:.2f} of a copy in the GPU's memory ({result['copy_bytes_per_s'] / 1e9:.0f} GB/s;"
@@ -155,12 +160,12 @@ def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[s
 
 
 def _measure_moved(options: GpuStencilOptions, field: NDArray[Any]) -> dict[str, Any]:
-    text = f"mode {options.mode} cannot be had"
+    text = f"mode {options.mode} is not possible"
     _check(
         options.norm_every == 0,
         f"{text} with norms",
         "the tile is nowhere whole while it is swept",
-        "leave them out, or stay resident",
+        "remove them, or stay resident",
     )
     _check(len(options.gpus) == 1, f"{text} on {len(options.gpus)} GPUs", "a tile goes through one", "name one GPU")
     copies = _copy_bytes_per_s(_resident(field.shape, field.dtype, options.sweeps_per_pass, 0, options.gpus))
@@ -200,7 +205,7 @@ def _sweeps_per_pass(value: int) -> int:
     value = operator.index(value)
     _check(
         1 <= value <= 8,
-        f"{value} sweeps a pass cannot be had on a GPU",
+        f"{value} sweeps per pass are not possible on a GPU",
         "the rows between have to stay in registers: 1 to 8",
         "give 8",
     )

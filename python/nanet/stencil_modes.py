@@ -25,7 +25,7 @@ from nanet.stencil_ranks import native_tiles
 MIB = 2**20
 COLUMNS = 16384
 COPY_BYTES = 512 * MIB  # of the field that the copy bandwidth is taken with
-SPINS_MAX = 50_000  # some ms: where each thread has a core, nobody sleeps between two chunks
+SPINS_MAX = 50_000  # some ms: where each thread has a core, no thread sleeps between two chunks
 PROBE_BYTES = 256 * MIB  # at most, to find how many threads a stream needs
 WAITED_PART_MAX = 0.02  # of the time, for the sweeps
 UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
@@ -52,7 +52,7 @@ def sizes_of(text: str) -> tuple[int, ...]:
     """Bytes of `64M,1G` (powers of 1024). Raises SetupError."""
     found = [re.fullmatch(r"(\d{1,9})([KMG])", one.strip()) for one in text.split(",")]
     if not all(found):
-        raise SetupError(f"sizes {text} are none (numbers with K, M or G, powers of 1024) write 64M,1G")
+        raise SetupError(f"sizes {text} are not valid (numbers with K, M or G, powers of 1024) write 64M,1G")
     return tuple(int(one[1]) * UNITS[one[2]] for one in found if one)
 
 
@@ -119,7 +119,7 @@ def _shape(size: int, cell_bytes: int) -> tuple[int, int]:
 
 
 def _stream_threads(options: ModeOptions) -> int:
-    """The fewest threads, 1, 2, 4 ..., that sweep a chunk while the next one is under way: more of them only take caches and memory from the transfers."""
+    """The fewest threads, 1, 2, 4 ..., that sweep a chunk while the next one is in flight: more of them only take caches and memory from the transfers."""
     size = min(PROBE_BYTES, *options.tile_bytes)
     rows, columns = _shape(size, DTYPES[options.dtype].itemsize)
     most = max(1, thread_count(None) - 1)

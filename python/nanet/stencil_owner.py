@@ -49,7 +49,7 @@ class TileOwner:
             self.__exit__()
             raise SetupError(
                 f"the owner of a tile of {self._given['rows']} x {self._given['columns']} did not start"
-                f" ({line.decode().strip() or 'it said nothing'}) look at the memory, and at the size of /dev/shm"
+                f" ({line.decode().strip() or 'it said nothing'}) check the free memory, and the size of /dev/shm"
             )
         self.port = int(line.split()[1])
         return self

@@ -202,7 +202,7 @@ def _check_ranks(start: Start, count: int, halo_rows: int | None) -> None:
         f"each would have {rows_min}, and {halo_rows or 1} are needed",
         "give fewer ranks, or thinner halos",
     )
-    text = f"halos of {halo_rows} rows cannot be had"
+    text = f"halos of {halo_rows} rows are not possible"
     check(halo_rows is None or 1 <= halo_rows <= 32, text, "the rows between have to stay in the cache: 1 to 32", "give 4 or 8")
     needed = 3 * start.rows * start.columns * DTYPES[start.dtype].itemsize // count
     check_memory(needed, f"a rank of {start.rows} x {start.columns} {start.dtype} by {count} ranks cannot be held", "it takes")
@@ -356,7 +356,7 @@ def _await(processes: list[subprocess.Popen[bytes]], timeout_s: float) -> None:
     if failed:
         first = first or f"rank {failed[0]} {_how(processes[failed[0]].returncode)}"
         others = f"; of {len(processes)} ranks {len(processes) - len(failed)} ended well"
-        raise RankError(f"{first} (the run is over{others}) look at what the ranks said")
+        raise RankError(f"{first} (the run is over{others}) see what the ranks printed")
 
 
 def _how(code: int | None) -> str:

@@ -48,11 +48,11 @@ def rank_of_environment(environment: Mapping[str, str]) -> tuple[int, int]:
             rank, count = environment[rank_name], environment[count_name]
             if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
                 raise SetupError(
-                    f"{rank_name}={rank} and {count_name}={count} are no rank (0 to the count - 1) start it with srun or mpirun"
+                    f"{rank_name}={rank} and {count_name}={count} are not a rank (0 to the count - 1) start it with srun or mpirun"
                 )
             return int(rank), int(count)
     names = ", ".join(name for name, _ in RANK_VARIABLES[1:])
-    raise SetupError(f"this process is no rank (none is set of {names}) start it with srun or mpirun, or give --ranks N")
+    raise SetupError(f"this process is not a rank (none of {names} is set) start it with srun or mpirun, or give --ranks N")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def place_of(text: str) -> Place:
         return Place(file=Path(text))
     host, colon, port = text.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):
-        raise SetupError(f"{text} is no place to meet (HOST:PORT, or a path with a slash) write node1:7700 or ./meet")
+        raise SetupError(f"{text} is not a meeting place (HOST:PORT, or a path with a slash) write node1:7700 or ./meet")
     return Place(host.strip("[]"), int(port))
 
 
@@ -166,7 +166,7 @@ class Rendezvous:
                 if not select.select([server], [], [], max(0.0, deadline - time.monotonic()))[0]:
                     missing = sorted(set(range(1, self.count)) - set(self._peers))
                     raise RankError(
-                        f"not all ranks came (missing after {self._timeout_s:g} s: {', '.join(map(str, missing))}) look at why they did not start"
+                        f"not all ranks arrived (missing after {self._timeout_s:g} s: {', '.join(map(str, missing))}) look at why they did not start"
                     )
                 self._take(server.accept()[0])
 
@@ -199,7 +199,7 @@ class Rendezvous:
                     why = error.strerror or str(error) or "turned away: another count of ranks, or another secret"
             time.sleep(0.05)
         where = str(self._place.file or f"{self._place.host}:{self._place.port}")
-        raise RankError(f"rank {self.rank} does not meet rank 0 at {where} ({why}) look at the place, at rank 0, and at {SECRET}")
+        raise RankError(f"rank {self.rank} does not meet rank 0 at {where} ({why}) check the place, rank 0, and {SECRET}")
 
     def _where(self) -> tuple[str, int]:
         if self._place.file is None:
@@ -214,7 +214,7 @@ class Rendezvous:
         try:
             _send(peer, json.dumps({"rank": self.rank, "count": self.count, "secret": self._secret}).encode())
             if _receive(peer, GREETING_BYTES_MAX) != b"welcome":
-                raise OSError(0, "it is no rank 0")
+                raise OSError(0, "it is not rank 0")
         except OSError:
             peer.close()
             raise
@@ -238,15 +238,15 @@ class Rendezvous:
             while not select.select([peer], [], [], TURN_S)[0]:
                 self._idle()
                 if time.monotonic() > deadline:
-                    raise RankError(f"nothing came from rank {rank} within {self._timeout_s:g} s (it stands still, or is far slower)"
-                                    " look at that rank, or give a longer timeout")  # fmt: skip
+                    raise RankError(f"nothing came from rank {rank} within {self._timeout_s:g} s (it hangs, or is far slower)"
+                                    " check that rank, or give a longer timeout")  # fmt: skip
             peer.settimeout(min(self._timeout_s, SEND_S_MAX))
             return _receive(peer, MESSAGE_BYTES_MAX)
         except OSError as error:
             raise self._gone(rank, error) from None
 
     def _gone(self, rank: int, error: OSError) -> RankError:
-        return RankError(f"rank {rank} is gone ({error.strerror or error or 'it closed'}) look at why it ended")
+        return RankError(f"rank {rank} is gone ({error.strerror or error or 'it closed'}) see why it ended")
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -75,7 +75,7 @@ def chosen(knobs: Iterable[Knob], names: Sequence[str]) -> tuple[Knob, ...]:
     known = [knob.name for knob in knobs]
     for name in names:
         if name not in known:
-            raise TuneError(f"there is no knob '{name}' (the names are those of the table) choose of: {', '.join(known)}")
+            raise TuneError(f"there is no knob '{name}' (the names are those in the table) choose from: {', '.join(known)}")
     return tuple(knob for knob in knobs if not names or knob.name in names)
 
 

@@ -86,7 +86,7 @@ def undo(system: System, undo_file: Path = UNDO_FILE) -> list[Step]:
 def _undo(system: System, undo_file: Path) -> list[Step]:
     entries = _load(undo_file, system)
     if not entries:
-        raise TuneError(f"nothing of {undo_file} can be undone (the machine was restarted since, which undid it) remove the file")
+        raise TuneError(f"nothing in {undo_file} can be undone (the machine has restarted since, which undid it) remove the file")
     steps = []
     for target in reversed(list(entries)):
         step = _write(target, target, entries[target][0], system)
@@ -109,7 +109,7 @@ def _write(name: str, target: str, wanted: str, system: System) -> Step:
     if not problem and now != wanted:
         problem = f"it reads {now or 'nothing'} afterwards"
         if target.endswith("nr_hugepages"):
-            problem += "; memory is in pieces, or pages are in use"
+            problem += "; memory is fragmented, or pages are in use"
     return Step(name, target, before, now, problem)
 
 
@@ -128,12 +128,12 @@ def _alone(undo_file: Path) -> Iterator[None]:
         descriptor = os.open(undo_file.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise TuneError(f"cannot use {undo_file} ({why}) give --undo-file, in a folder that is there") from None
+        raise TuneError(f"cannot use {undo_file} ({why}) give --undo-file, in a folder that exists") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise TuneError(f"{undo_file} is in use (another nanet tune is at work) wait for it") from None
+            raise TuneError(f"{undo_file} is in use (another nanet tune is running) wait for it") from None
         yield
     finally:
         os.close(descriptor)
@@ -153,10 +153,10 @@ def _load(path: Path, system: System) -> Entries:
     except OSError as error:
         raise TuneError(f"cannot read {path} ({(error.strerror or str(error)).lower()}) give --undo-file") from None
     except (ValueError, KeyError, TypeError):
-        raise TuneError(f"{path} is no undo file (it cannot be parsed) remove it, or give --undo-file") from None
+        raise TuneError(f"{path} is not an undo file (it cannot be parsed) remove it, or give --undo-file") from None
     for target in entries:
         if not TARGET.fullmatch(target):
-            raise TuneError(f"{path} is not used ('{target}' is nothing that nanet tune writes) remove it, or give --undo-file")
+            raise TuneError(f"{path} is not used (nanet tune does not write '{target}') remove it, or give --undo-file")
     return entries if boot_id == system.read(BOOT_ID) else {}
 
 
@@ -178,4 +178,4 @@ def _save(path: Path, entries: Entries, system: System) -> None:
         part.replace(path)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise TuneError(f"cannot write {path} ({why}) give --undo-file: nothing is changed that could not be undone") from None
+        raise TuneError(f"cannot write {path} ({why}) give --undo-file: nothing is changed unless it can be undone") from None

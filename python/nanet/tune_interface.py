@@ -45,7 +45,7 @@ def irqs_of(interface: str, system: System) -> list[int]:
 
 
 def _listed(system: System) -> dict[int, list[str]]:
-    """Of every interrupt of /proc/interrupts, the words behind its counts: the chip and who uses it."""
+    """Of every interrupt of /proc/interrupts, the words after its counts: the chip and who uses it."""
     listed = {}
     for line in system.read("/proc/interrupts").splitlines():
         number, colon, rest = line.strip().partition(":")
@@ -102,7 +102,7 @@ def _ring(interface: str, system: System) -> Knob:
 
 
 def _coalescing(interface: str, system: System) -> Knob:
-    name, why = f"IRQ delay {interface}", "the NIC holds packets back so long"
+    name, why = f"IRQ delay {interface}", "the NIC holds packets back this long"
     values = system.ethtool_values(interface, "-c")
     delay, adaptive = values.get("rx-usecs", ""), values.get("adaptive-rx", "")
     if not delay.isdigit():

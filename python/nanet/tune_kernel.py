@@ -20,8 +20,8 @@ IDLE_US_MAX = 10  # a state that takes longer to leave is deep
 BACKLOG_ENOUGH, BACKLOG_WANTED = 10_000, 30_000
 
 UNTHROTTLED_DANGER = (
-    "without real-time throttling, a SCHED_FIFO thread that spins keeps its core for ever: kernel threads of that core starve,"
-    " and with them whatever waits for one, which may be the whole machine; only a core that nothing else needs may run so"
+    "without real-time throttling, a SCHED_FIFO thread that spins keeps its core forever: kernel threads on that core starve,"
+    " and with them whatever waits for one, which may be the whole machine; only a core that nothing else needs may run this way"
 )
 
 
@@ -35,12 +35,12 @@ def kernel_knobs(needs: Needs, system: System) -> Iterator[Knob]:
         yield limit.look(system)
     yield _realtime(needs, system)
     yield _realtime_priority(needs, system)
-    yield _thp("transparent huge pages", "enabled", "gathering pages stops threads", system)
+    yield _thp("transparent huge pages", "enabled", "merging pages stops threads", system)
     yield _thp("huge page defrag", "defrag", "a page fault may wait for compaction", system)
     yield _kernel_work(
         "kernel work queues", "/sys/devices/virtual/workqueue/cpumask", "kernel threads take these cores", needs, system
     )
-    yield _kernel_work("watchdog", "/proc/sys/kernel/watchdog_cpumask", "its timer and NMI come to these cores", needs, system)
+    yield _kernel_work("watchdog", "/proc/sys/kernel/watchdog_cpumask", "its timer and NMI hit these cores", needs, system)
 
 
 @dataclass(frozen=True)
@@ -86,16 +86,16 @@ def _limits(needs: Needs) -> Iterator[Limit]:
         Limit("netdev_max_backlog", f"{core}/netdev_max_backlog", BACKLOG_WANTED, "over lo and veth, more are dropped", BACKLOG_ENOUGH),
         Limit("busy_read", f"{core}/busy_read", polling, "receive calls may poll the NIC", polling, text=us, idle=no_polling),
         Limit("busy_poll", f"{core}/busy_poll", polling, "the wait for packets polls the NIC", polling, text=us, idle=no_polling),
-        Limit("NUMA balancing", f"{kernel}/numa_balancing", 0, "takes pages away to see who uses them", high=0),
+        Limit("NUMA balancing", f"{kernel}/numa_balancing", 0, "unmaps pages to see who uses them", high=0),
         Limit("timer migration", f"{kernel}/timer_migration", 0, "idle cores' timers go to the busy one", high=0, idle=no_core),
-        Limit("VM statistics", f"{vm}/stat_interval", 10, "a kernel thread on each core, so often", 10, text="{} s".format),
+        Limit("VM statistics", f"{vm}/stat_interval", 10, "a kernel thread runs on each core this often", 10, text="{} s".format),
         Limit("compaction", f"{vm}/compaction_proactiveness", 0, "pages are moved ahead of need", high=0),
         Limit("locked-page moves", f"{vm}/compact_unevictable_allowed", 0, "locked pages are moved too, and fault", high=0),
     )  # fmt: skip
 
 
 def _governor(system: System) -> Knob:
-    name, why = "CPU governor", "the clock falls while a core waits"
+    name, why = "CPU governor", "the clock drops while a core waits"
     found = {}
     for core in sorted(system.online()):  # those of interrupts and senders too
         path = f"{CPU}/cpu{core}/cpufreq/scaling_governor"
@@ -109,12 +109,12 @@ def _governor(system: System) -> Knob:
         return good(name, now, why)
     offered = system.read(next(iter(wrong)).replace("scaling_governor", "scaling_available_governors"))
     if offered and "performance" not in offered.split():
-        return remark(name, now, "this driver offers no performance")
+        return remark(name, now, "this driver has no performance governor")
     return Knob(name, now, "performance", why, tuple(Change(path, old, "performance") for path, old in wrong.items()))
 
 
 def _idle_states(needs: Needs, system: System) -> Knob:
-    name, why = "deep idle states", "a core that slept deeply wakes late"
+    name, why = "deep idle states", "a core in deep sleep wakes late"
     deepest, changes = 0, []
     for core in sorted(needs.cores or system.online()):
         for state in system.names(f"{CPU}/cpu{core}/cpuidle"):
@@ -144,7 +144,7 @@ def _huge_pages(needs: Needs, system: System) -> Knob:
     )
     if available_kib and lacking * 2048 > 0.9 * int(available_kib):
         advice = f"lower buffer_count or buffer_bytes: only {int(available_kib) >> 10} MiB of memory are free"
-        return Knob(name, text, wanted, "there is not so much free memory", by_hand=advice)
+        return Knob(name, text, wanted, "there is not that much free memory", by_hand=advice)
     return Knob(name, text, wanted, why, (Change(f"{HUGE}/nr_hugepages", total, str(int(total) + lacking)),))
 
 
@@ -155,7 +155,7 @@ def _locked(needs: Needs, system: System) -> Knob:
     now, wanted = size_text(system.memlock_bytes), size_text(needs.locked_bytes)
     if system.memlock_bytes >= needs.locked_bytes:
         return good(name, now, why)
-    advice = "ulimit -l unlimited; for good '* - memlock unlimited' in /etc/security/limits.conf"
+    advice = "ulimit -l unlimited; for good: '* - memlock unlimited' in /etc/security/limits.conf"
     return Knob(name, now, wanted, why, by_hand=advice)
 
 
@@ -165,7 +165,7 @@ def _realtime(needs: Needs, system: System) -> Knob:
         return unseen(name, "it stops SCHED_FIFO threads that spin")
     period_us = int(system.read(RT_PERIOD) or 1_000_000)
     if int(now) < 0 and needs.realtime_priority:
-        wanted, why = 95 * period_us // 100, "no realtime_priority without this guard"
+        wanted, why = 95 * period_us // 100, "realtime_priority needs this guard"
         return Knob(name, "off", _runtime_text(wanted, period_us), why, (Change(RT_RUNTIME, now, str(wanted)),))
     if int(now) < 0:
         return remark(name, "off", "a FIFO spinner may hang the machine")
@@ -192,7 +192,7 @@ def _realtime_priority(needs: Needs, system: System) -> Knob:
     if system.privileged or system.rtprio_max >= wanted:
         return good(name, now, "a thread without it waits for others")
     advice = "start nanet as root, or '* - rtprio 99' in /etc/security/limits.conf; for a service LimitRTPRIO=99"
-    return Knob(name, now, str(wanted), "the engine does not start without", by_hand=advice)
+    return Knob(name, now, str(wanted), "the engine does not start without it", by_hand=advice)
 
 
 def _thp(name: str, file: str, why: str, system: System) -> Knob:

@@ -41,7 +41,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Knob:
-    """What was found of one knob, and what would be done. `why` is short, and reads well behind a colon: the harm of a wrong value, or,
+    """What was found of one knob, and what would be done. `why` is short, and reads well after a colon: the harm of a wrong value, or,
     with `remarkable`, something to know though there is nothing to do."""
 
     name: str
@@ -49,7 +49,7 @@ class Knob:
     wanted: str
     why: str
     changes: tuple[Change, ...] = ()
-    by_hand: str = ""  # a command or advice for a person, where tune does nothing by itself
+    by_hand: str = ""  # a command or advice for a person, where tune does nothing automatically
     remarkable: bool = False
 
     @property

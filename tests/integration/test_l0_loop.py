@@ -203,4 +203,4 @@ def test_the_command(tmp_path: Path) -> None:
     check_l0_books(result)
     (tmp_path / "wrong.yaml").write_text("{listen: 'udp://127.0.0.1:1', decisions: 'udp://127.0.0.1:1'}")
     done = nanet("validate", "--l0tp", tmp_path / "wrong.yaml", expect=2)
-    assert "listen and decisions are both udp://127.0.0.1:1 (triggers are no primitives) change one" in done.stderr
+    assert "listen and decisions are both udp://127.0.0.1:1 (triggers are not primitives) change one" in done.stderr

@@ -62,7 +62,7 @@ def test_every_thread_becomes_the_account_and_the_books_balance(tmp_path: Path) 
 def test_an_account_that_cannot_be_had_is_refused_before_anything_starts(tmp_path: Path) -> None:
     port, answers = free_ports()
     config = engine_config(port, answers).model_dump(mode="json")
-    for user, why in (("nobody-knows-me", "does not know it"), ("root", "nothing would be given up")):
+    for user, why in (("nobody-knows-me", "does not know it"), ("root", "no privilege would be dropped")):
         config["run"]["user"] = user
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
         done = nanet("run", tmp_path / "config.yaml", expect=2)

@@ -91,7 +91,7 @@ def test_a_leak_is_found() -> None:
 
 def test_faults_of_a_link_that_has_none_end_the_engine() -> None:
     port, answers = free_ports()
-    with EngineProcess(engine_config(port, answers), harmed=True) as process:
+    with EngineProcess(engine_config(port, answers), injects_faults=True) as process:
         process.set_faults("boards", Faults(loss=0.5))
         deadline = time.monotonic() + 20
         while process.alive() and time.monotonic() < deadline:

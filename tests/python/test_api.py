@@ -152,8 +152,8 @@ GOOD = np.zeros((3, 8), np.uint16), np.array([1, 2, 8], np.uint32)
         (lambda: nanet.fit_rings(GOOD[0][0], GOOD[1]), "hits cannot be used (uint16 of 1 dimensions)"),
         (lambda: nanet.fit_rings(GOOD[0].astype(int) + 65536, GOOD[1]), "numbers from 65536 to 65536"),
         (lambda: nanet.fit_rings(GOOD[0], GOOD[1].astype(int) - 2), "counts cannot be used (numbers from -1 to 6)"),
-        (lambda: nanet.judge(nanet.fit_rings(*GOOD)), "these are no rings of events"),
-        (lambda: nanet.primitive_ids(np.zeros(4)), "these are no rings of events"),  # type: ignore[arg-type]
+        (lambda: nanet.judge(nanet.fit_rings(*GOOD)), "these are not rings of events"),
+        (lambda: nanet.primitive_ids(np.zeros(4)), "these are not rings of events"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_one_line(call: Callable[[], object], words: str) -> None:

@@ -82,7 +82,7 @@ def test_the_papers_figures_stand_beside_those_of_the_same_size() -> None:
 
 def test_without_a_result_it_says_why(tmp_path: Path) -> None:
     options = gateware.Options(10_000)
-    with pytest.raises(gateware.GatewareBenchError, match=r"is not there \(it is not built"):
+    with pytest.raises(gateware.GatewareBenchError, match=r"is missing \(it is not built"):
         gateware.run(tmp_path / "nothing", options)
     with pytest.raises(gateware.GatewareBenchError, match=r"gives no result \(no RTL\) exit status 3"):
         gateware.run(program_that(tmp_path, "", 3), options)
@@ -128,8 +128,8 @@ def test_the_report_keeps_rtl_and_modelled_host_apart(tmp_path: Path) -> None:
     assert '<td class="n">30 to 31</td>' in sections["Cycles by frame size"]
     assert "95 to 97" not in sections["Cycles by frame size"]
     assert "95 to 97" in sections["Cycles and throughput with the modelled host"]
-    assert '<td class="n">64</td><td class="n">31 / 30</td>' in sections["By packets a buffer"]
-    assert '<td class="n">1518</td><td class="n">16 / -</td>' in sections["By packets a buffer"]
+    assert '<td class="n">64</td><td class="n">31 / 30</td>' in sections["By packets per buffer"]
+    assert '<td class="n">1518</td><td class="n">16 / -</td>' in sections["By packets per buffer"]
     assert sections["Distributions"].count('<svg class="narrow"') == 1
     assert sections["Distributions with the modelled host"].count('<svg class="narrow"') == 2
     assert "lane 0: 1\u2009000 packets" in sections["Distributions"]

@@ -70,7 +70,7 @@ def test_files_that_say_nothing(tmp_path: Path) -> None:
     with pytest.raises(gpu.GpuBenchError, match=r"cannot be read \(No such file"):
         gpu.read(bad)
     bad.write_text("a,b\n1,2\n")
-    with pytest.raises(gpu.GpuBenchError, match="is of no benchmark"):
+    with pytest.raises(gpu.GpuBenchError, match="is not from a benchmark"):
         gpu.read(bad)
     bad.write_text(FACTS.format(part="loop") + "runtime,path\n")
     with pytest.raises(gpu.GpuBenchError, match="has no figures"):
@@ -157,9 +157,9 @@ def test_command_with_files(
 
 
 def test_command_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr(gpu_driver, "ask_driver", lambda: gpu_driver.Driver(problem="libcuda.so.1 is not there"))
+    monkeypatch.setattr(gpu_driver, "ask_driver", lambda: gpu_driver.Driver(problem="libcuda.so.1 is missing"))
     assert run_main(monkeypatch, "--out", tmp_path) == 2
-    assert capsys.readouterr().err.startswith("nanet: no GPU (libcuda.so.1 is not there) run this on a machine with one")
+    assert capsys.readouterr().err.startswith("nanet: no GPU (libcuda.so.1 is missing) run this on a machine with one")
 
 
 def make_program(folder: Path, part: str, body: str) -> None:
@@ -191,7 +191,7 @@ def test_command_runs_the_programs(
     capsys.readouterr()
     (folder / "bench_gpu_trace").unlink()  # was not built: no CUPTI
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--short") == 0
-    assert "trace: not measured (bench_gpu_trace is not built: there was no cupti.h)" in capsys.readouterr().out
+    assert "trace: not measured (bench_gpu_trace is not built: cupti.h was not found)" in capsys.readouterr().out
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "trace") == 2
     assert "bench_gpu_trace is not in" in capsys.readouterr().err
     make_program(folder, "loop", 'echo "error: waited for the answers (4 s went by) see nvidia-smi" >&2; exit 3')

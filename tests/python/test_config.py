@@ -97,13 +97,17 @@ def test_defaults_are_filled_in() -> None:
         ("links.0.endpoint", "udp://127.0.0.999:1", "has no usable address"),
         ("links.0.endpoint", "udp://a b:1", "has no usable address"),
         ("links.0.sources", [], "link 'boards' has no sources"),
-        ("links.0.sources", [{"name": "a"}, {"name": "b"}], "source 0x1c sub 0 is there 2 times"),
+        ("links.0.sources", [{"name": "a"}, {"name": "b"}], "source 0x1c sub 0 appears 2 times"),
         ("links.0.sources", [{"name": "a"}, {"name": "b", "source_sub_id": 1}], "2 sources but no merge"),
         ("links.0.faults", {"loss": 0.6, "corrupt": 0.6}, "the probabilities add up to 1.2"),
         ("links.0.faults", {"loss": 1.5}, "links[0].faults.loss: 1.5 is not allowed"),
         ("answers.endpoint", "udp://127.0.0.1:6200", "answers go to the engine's own link 'boards'"),
         ("cpu_cores.receive", 4096, "there is no CPU core 4096"),
-        ("cpu_cores.realtime_priority", 50, "cpu_cores.realtime_priority without a core (the thread could take any core"),
+        (
+            "cpu_cores.realtime_priority",
+            50,
+            "cpu_cores.realtime_priority without a core (the thread could pre-empt whatever runs on any core",
+        ),
         ("cpu_cores", {"receive": 0, "realtime_priority": 100}, "cpu_cores.realtime_priority: 100 is not allowed"),
         ("cpu_cores.process", 0, "run_to_completion has one thread only"),
         ("processor.kind", "count", "answers are configured (processor count makes none)"),
@@ -123,7 +127,7 @@ def test_mistakes_are_one_line(path: str, value: Any, expected: str) -> None:
 
 def test_the_same_core_twice() -> None:
     data = changed("cpu_cores", {"receive": 0, "process": 0}) | {"topology": "pipelined"}
-    assert "core 0 is there 2 times (each must be its own) give each stage a core of its own" in problems(data)[0]
+    assert "core 0 appears 2 times (each must be unique) give each stage a core of its own" in problems(data)[0]
 
 
 def test_missing_keys_are_named() -> None:
@@ -148,7 +152,7 @@ def test_line_numbers_and_one_line_with_the_rest_counted(tmp_path: Path) -> None
     [
         ("", "the configuration is nothing"),
         ("- 1", "the configuration is a list"),
-        ("version: 1\nversion: 1", "key 'version' is there twice"),
+        ("version: 1\nversion: 1", "key 'version' appears twice"),
         ("version: [1", "not usable as YAML"),
         ("a: \x00", "not usable as YAML"),
         ("a: !!python/object:os.system 1", "not usable as YAML"),

@@ -82,7 +82,7 @@ def gpu_states(
     code: dict[str, object] | None = CODE,
 ) -> dict[str, doctor.Check]:
     files, names = FULL_FILES if files is None else files, FULL_NAMES if names is None else names
-    driver = Driver(version, "" if gpus else "libcuda.so.1 is not there", gpus)
+    driver = Driver(version, "" if gpus else "libcuda.so.1 is missing", gpus)
     back_ends = {"rdma": True, "dpdk": True}
     return {
         check.name: check
@@ -205,11 +205,11 @@ def test_a_machine_with_everything_can_do_all() -> None:
 def test_a_machine_without_a_gpu_says_why_for_each_way() -> None:
     found = gpu_states(files={}, names={})
     assert {check.state for check in found.values()} == {"ok"}
-    assert all(found[way].found.startswith("cannot: no GPU (libcuda.so.1 is not there)") for way in WAYS)
+    assert all(found[way].found.startswith("cannot: no GPU (libcuda.so.1 is missing)") for way in WAYS)
     assert "no RDMA NIC" in found["packets by dma-buf"].found
     assert "nor installed for this kernel" in found["packets by peer memory"].found
-    assert "librte_net_mlx5.so is not there" in found["packets by DPDK"].found
-    assert "libgdrapi.so is not there" in found["CPU writes by gdrcopy"].found
+    assert "librte_net_mlx5.so is missing" in found["packets by DPDK"].found
+    assert "libgdrapi.so is missing" in found["CPU writes by gdrcopy"].found
 
 
 def test_a_bare_gpu_machine_reads_pinned_memory_only() -> None:
@@ -244,13 +244,11 @@ def test_a_gpu_that_cannot_is_the_reason(key: str, ways: tuple[str, ...]) -> Non
 
 def test_a_gpu_that_sees_writes_out_of_order_is_no_place_for_payloads() -> None:
     found = gpu_states(Gpu(0, "GPU", 8, "0000:01:00.0", ALL | {"rdma_writes_ordering": 0}, H200.link))["packets by DPDK"]
-    assert found.found.startswith(
-        "cannot: no GPU here sees a NIC's writes in order (its driver says so); needs a GPU of a data centre"
-    )
+    assert found.found.startswith("cannot: no GPU here sees a NIC's writes in order (its driver says so); needs a data-centre GPU")
 
 
 def test_payloads_in_the_memory_of_a_gpu_are_promised_with_a_caution() -> None:
-    text = "can: the NIC at 0000:02:00.0 can be told to write into memory of GPU 0 (payload_memory: gpu; not run on hardware)"
+    text = "can: the NIC at 0000:02:00.0 can be told to write into memory of GPU 0 (payload_memory: gpu; not yet run on hardware)"
     assert gpu_states(H200)["packets by DPDK"].found == text
     assert gpu_states(H200, code=None)["packets by DPDK"].found == f"{text}, but this nanet has no GPU code"
 
@@ -265,7 +263,7 @@ def test_of_two_gpus_the_able_one_is_named() -> None:
     ("change", "link", "words"),
     [
         ({}, PcieLink(5, 8, 16), "x8 of x16"),
-        ({"kernel_time_limit": 1}, H200.link, "ends kernels after some seconds"),
+        ({"kernel_time_limit": 1}, H200.link, "ends kernels after a few seconds"),
         ({"compute_mode": 2}, H200.link, "forbids every program"),
     ],
 )

@@ -201,7 +201,7 @@ def test_report(tmp_path: Path, command: str) -> None:
     assert "gro is the fastest: 24.00 Mevent/s" in page
     assert "not in this build" in page
     assert "sequence numbers" in page
-    for title in ("Long runs", "One packet under way", "gro, alone"):
+    for title in ("Long runs", "One packet in flight", "gro, alone"):
         assert title in page
     assert (
         page.count('class="bars') == 2 * 9

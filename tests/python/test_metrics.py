@@ -245,7 +245,7 @@ def test_health_when_processing_hangs_and_comes_back() -> None:
     for eighth in range(int(8 * STALL_S)):
         assert look(health, in_step(200 + eighth, 100)) == []
         clock.now_s += 0.125
-    assert look(health, in_step(900, 100)) == ["packets come in and no event is processed"]
+    assert look(health, in_step(900, 100)) == ["packets arrive and no event is processed"]
     assert look(health, in_step(900, 101)) == []
 
 

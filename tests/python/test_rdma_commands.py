@@ -134,7 +134,7 @@ def test_a_file_goes_in_and_comes_out(tmp_path: Path, file: Path, way: str) -> N
     )
     assert result["ways"][0]["operation"] == "put"
     assert result["ways"][0]["text"] == "copied by this CPU" if way == "shared" else "tcp" in result["ways"][0]["text"]
-    assert re.search(r"^way of a put of 1 MiB: ", put.stdout, flags=re.MULTILINE)
+    assert re.search(r"^path of a put of 1 MiB: ", put.stdout, flags=re.MULTILINE)
     assert re.search(r"5\.243 MB \(5 MiB\) in .* GB/s \(.* GiB/s\)", put.stdout)
     check_keys(json.loads((tmp_path / "get.json").read_text()), "rdma get")
     told = json.loads((tmp_path / "serve.json").read_text())
@@ -200,10 +200,10 @@ def test_rights_and_bounds(tmp_path: Path, file: Path) -> None:
         (("serve", "--region", "r", "--size", "1", "--read", "--memory", "rom"), "there is no memory 'rom'"),
         (("put", __file__, "--to", "127.0.0.1:1", "--region", "r", "--memory", "host:1"), "memory 'host:1' cannot be used"),
         (("serve", "--region", "r", "--size", "0", "--read"), "region r has 0 bytes"),
-        (("serve", "--region", "r", "--size", "big", "--read"), "size 'big' is none"),
+        (("serve", "--region", "r", "--size", "big", "--read"), "size 'big' is not a size"),
         (("put", "/nothing", "--to", "127.0.0.1:1", "--region", "r"), "/nothing cannot be used"),
         (("get", "/tmp/nothing", "--from", "127.0.0.1:1", "--region", "r"), "cannot connect to 127.0.0.1 port 1"),
-        (("get", "/tmp/nothing", "--from", "here", "--region", "r"), "'here' is no place"),
+        (("get", "/tmp/nothing", "--from", "here", "--region", "r"), "'here' is not an address"),
         (("bench", "--size", "8", "--memory", "cuda", "--test", "put_latency"), "put_latency is not measured with memory cuda:0"),
         (
             ("bench", "--size", "8", "--memory", "pinned", "--peer", "ucx_perftest"),

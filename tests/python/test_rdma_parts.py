@@ -25,7 +25,7 @@ FLAGS = "--enable-mt --with-verbs --with-cuda"
 BUILD = tools.UcxBuild("1.22.0", FLAGS, ("tcp", "posix", "rc_verbs", "ud_verbs", "cuda_copy", "tcp"))
 WITHOUT = tools.UcxBuild("1.22.0", "--without-verbs --with-cuda", ("tcp", "posix"))
 H200 = Gpu(0, "NVIDIA H200", 140.0, "0000:17:00.0", dict.fromkeys(ATTRIBUTES, 1))
-NO_GPU = Driver(problem="libcuda.so.1 is not there")
+NO_GPU = Driver(problem="libcuda.so.1 is missing")
 GID = "0000:0000:0000:0000:0000:ffff:0a09:0901"
 
 
@@ -39,7 +39,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1 Gb", "1GIB", "0.3B", "1e3", "GiB", "999999999TiB", "1.2.3"])
 def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(SetupError, match="is none"):
+    with pytest.raises(SetupError, match="is not a size"):
         units.parse_size(text)
 
 
@@ -73,7 +73,7 @@ def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tokens.read_token(tmp_path / "absent")
     file.write_bytes(b"\xff\xfe")
     file.chmod(0o600)
-    with pytest.raises(SetupError, match="it is no text"):
+    with pytest.raises(SetupError, match="it is not text"):
         tokens.read_token(file)
 
 
@@ -91,7 +91,7 @@ def test_places() -> None:
     assert transfer.parse_remote("127.0.0.1:7300") == ("127.0.0.1", 7300)
     assert transfer.parse_remote("[::1]:1") == ("::1", 1)
     for bad in ("", "host", ":1", "::1:5", "host:", "host:port", "host:70000", "host:-1"):
-        with pytest.raises(SetupError, match="is no place"):
+        with pytest.raises(SetupError, match="is not an address"):
             transfer.parse_remote(bad)
 
 
@@ -206,10 +206,10 @@ def test_doctor_where_nothing_is_there(tmp_path: Path) -> None:
     assert {check.state for check in checks.values()} == {"ok"}
     assert checks["RDMA devices"].found == "none in /sys/class/infiniband"
     assert "--without-verbs" in checks["UCX over verbs"].found
-    assert "no GPU: libcuda.so.1 is not there; built with CUDA" in checks["UCX with CUDA"].found
+    assert "no GPU: libcuda.so.1 is missing; built with CUDA" in checks["UCX with CUDA"].found
     assert checks["dma-buf"].found.startswith("not possible here: kernel not known")
-    assert checks["GPU memory"].found == "none to use (no GPU: libcuda.so.1 is not there)"
-    assert checks["GPU to GPU"].found == "not possible here: no GPU (libcuda.so.1 is not there)"
+    assert checks["GPU memory"].found == "none to use (no GPU: libcuda.so.1 is missing)"
+    assert checks["GPU to GPU"].found == "not possible here: no GPU (libcuda.so.1 is missing)"
     assert "8 MiB may be locked" in checks["locked memory"].found
 
 
@@ -258,7 +258,7 @@ def test_doctor_of_modules(tmp_path: Path) -> None:
     assert "sudo modprobe rdma_rxe" in checks["rdma_rxe"].found
     assert "not installed for this kernel" in checks["nvidia_peermem"].found
     assert checks["rxe0"].found.startswith("software; ")
-    assert "no RDMA NIC of hardware" in checks["dma-buf"].found
+    assert "no hardware RDMA NIC" in checks["dma-buf"].found
     write(tmp_path, {"sys/module/ib_uverbs/refcnt": "1", "sys/module/rdma_rxe/refcnt": "1"})
     checks = found(tmp_path, {})
     assert "/dev/infiniband has no uverbs device" in checks["ib_uverbs"].found
@@ -319,7 +319,7 @@ def test_the_control_socket_refuses_what_is_no_nanet() -> None:
         assert control.receive(0.0) is None
         there.sendall(b": 1}\nhello\n")
         assert control.receive(5.0) == {"do": 1}
-        with pytest.raises(rdma.NotDone, match="it says no JSON object"):
+        with pytest.raises(rdma.NotDone, match="it does not send a JSON object"):
             control.receive(5.0)
         sender = threading.Thread(target=there.sendall, args=(b"x" * 5000,))
         sender.start()

@@ -105,7 +105,7 @@ def test_latency(tmp_path: Path) -> None:
 
 
 def test_rings(tmp_path: Path) -> None:
-    assert "40.0 million rings a second with 20 hits" in page_of(rings_result(), tmp_path)
+    assert "40.0 million rings per second with 20 hits" in page_of(rings_result(), tmp_path)
 
 
 def test_hits_belong_to_the_nearest_ring() -> None:

@@ -245,7 +245,7 @@ def passed() -> dict[str, Any]:
     ("place", "value", "reason"),
     [
         (("faults",), ["GPU made-up was given up"], "GPU made-up"),
-        (("unexplained_events",), 3, "3 events are in no counter"),
+        (("unexplained_events",), 3, "3 events are not in any counter"),
         (("unexplained_packets",), 1, "the books of packets do not balance"),
         (("lost_outside_stalls",), {"packets_lost_kernel": 2}, "although the machine did not stall: packets_lost_kernel 2"),
         (("losses", "answers_lost"), 16, "16 answers did not arrive"),
@@ -341,5 +341,5 @@ def test_a_soak_that_was_stopped_says_how_far_it_got() -> None:
     result = {"stopped_early": True, "elapsed_s": 105.0, "duration_s": 600.0, "phases": {"off": 3, "loss": 1}}
     note = soak.early_note(result)
     assert note is not None
-    assert "stopped after 105 of 600 s (a signal came, and duplicate, reorder, corrupt, truncate, delay never came)" in note
+    assert "stopped after 105 of 600 s (a signal arrived, and duplicate, reorder, corrupt, truncate, delay never came)" in note
     assert soak.early_note(result | {"stopped_early": False}) is None

@@ -82,11 +82,11 @@ def test_the_threads_keep_to_the_cores_of_the_process() -> None:
         (lambda: stencil.jacobi(np.ones((4, 4), ">f8"), 1), "an array >f8 of 2 dimensions cannot be swept"),
         (lambda: stencil.jacobi(np.ones((0, 4)), 1), "a field of 0 x 4 cannot be swept"),
         (lambda: stencil.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=0), "0 sweeps a pass cannot be had"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=33), "33 sweeps a pass cannot be had"),
+        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=0), "0 sweeps per pass are not possible"),
+        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=33), "33 sweeps per pass are not possible"),
         (lambda: stencil.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads cannot be had"),
-        (lambda: stencil.shape_of("8k"), "size 8k is none"),
+        (lambda: stencil.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads are not possible"),
+        (lambda: stencil.shape_of("8k"), "size 8k is not a size"),
         (lambda: stencil.measure(stencil.StencilOptions(rows=2, columns=9)), "2 x 9 cells for 100 sweeps cannot be measured"),
         (
             lambda: stencil.measure(stencil.StencilOptions(rows=10**7, columns=10**7)),
@@ -150,4 +150,7 @@ def test_a_field_that_fits_into_a_cache_is_noted(monkeypatch: pytest.MonkeyPatch
 
 def test_the_command_refuses_in_one_line() -> None:
     done = command("--size", "big")
-    assert (done.returncode, done.stderr) == (2, "nanet: size big is none (a number, or ROWSxCOLUMNS) write 8192 or 4096x8192\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "nanet: size big is not a size (a number, or ROWSxCOLUMNS) write 8192 or 4096x8192\n",
+    )

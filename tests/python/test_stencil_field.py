@@ -116,7 +116,7 @@ def test_the_command_ends_at_the_norm(tmp_path: Path, record_property: object, r
     assert found["converged"]
     assert found["norms"][-1]["max"] <= 1e-3 < found["norms"][-2]["max"]
     assert found["crc32"] == reference_crc32(20, 20, "fp64", found["sweeps"])
-    assert "the norm came down to 0.001" in done.stdout
+    assert "the norm reached 0.001" in done.stdout
     assert "change" in done.stderr  # the bar
     assert command(*given, "--no-progress").stderr == ""
 

@@ -115,7 +115,7 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
     lines = "\n".join(stencil_gpu.lines_of(result))
     assert f"70 x 90 {dtype}, 10 sweeps, 8 a pass, GPU 0, {mode}\n" in lines
     assert ("sweep        5: change max" in lines) == (norm_every > 0)
-    assert ("of the way alone" in lines) == (mode != "resident")
+    assert ("of the transfer alone" in lines) == (mode != "resident")
     if mode == "resident":
         assert result["ratio_to_transfer"] is None
     else:
@@ -128,14 +128,14 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
         (lambda: stencil_gpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps a pass cannot be had on a GPU"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps per pass are not possible on a GPU"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
-        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are none"),
+        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are not valid"),
         (lambda: measured(rows=2), "2 x 16384 cells for 1000 sweeps cannot be measured"),
         (lambda: measured(mode="both"), "mode both is none"),
         (lambda: measured(dtype="fp16"), "dtype fp16 cannot be swept"),
-        (lambda: measured(rows=9, columns=9, mode="stream", norm_every=1), "mode stream cannot be had with norms"),
-        (lambda: measured(rows=9, columns=9, mode="paper", gpus=(0, 1)), "mode paper cannot be had on 2 GPUs"),
+        (lambda: measured(rows=9, columns=9, mode="stream", norm_every=1), "mode stream is not possible with norms"),
+        (lambda: measured(rows=9, columns=9, mode="paper", gpus=(0, 1)), "mode paper is not possible on 2 GPUs"),
     ],
 )
 def test_refusals_say_problem_reason_and_suggestion(call: Callable[[], object], text: str) -> None:
@@ -173,7 +173,7 @@ def test_what_only_the_cores_have_is_refused(option: list[str]) -> None:
     done = CliRunner().invoke(app, ["stencil", "--device", "gpu", "--size", "9x11", *option])
     assert done.exit_code != 0
     assert str(done.exception).endswith(
-        f"beside --device gpu (only the cores' way has that) leave {option[0].replace('--no-pin', '--pin')} out"
+        f"together with --device gpu (only --device cpu supports it) remove {option[0].replace('--no-pin', '--pin')}"
     )
 
 

@@ -83,7 +83,7 @@ def stream_for_ever(mover: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "64", "64M,", "4 G", "-1M"])
 def test_sizes_are_numbers_with_units(text: str) -> None:
-    with pytest.raises(SetupError, match=r"sizes .* are none"):
+    with pytest.raises(SetupError, match=r"sizes .* are not valid"):
         stencil_modes.sizes_of(text)
 
 

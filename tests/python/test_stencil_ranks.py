@@ -198,7 +198,7 @@ def test_ranks_exchange_what_they_have(tmp_path: Path) -> None:
 def test_whoever_has_another_secret_is_turned_away(tmp_path: Path) -> None:
     raised = meet(3, lambda ranks: None, place_of(str(tmp_path / "meet")), ["a", "a", "b"])
     assert raised[1] is None
-    assert str(raised[0]).startswith("not all ranks came (missing after 3 s: 2)")
+    assert str(raised[0]).startswith("not all ranks arrived (missing after 3 s: 2)")
     assert "does not meet rank 0" in str(raised[2])
 
 
@@ -251,14 +251,17 @@ def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: place_of("nowhere"), "nowhere is no place to meet"),
-        (lambda: place_of("host:0"), "host:0 is no place to meet"),
-        (lambda: rank_of_environment({}), "this process is no rank"),
-        (lambda: rank_of_environment({"SLURM_PROCID": "3", "SLURM_NTASKS": "3"}), "SLURM_PROCID=3 and SLURM_NTASKS=3 are no rank"),
+        (lambda: place_of("nowhere"), "nowhere is not a meeting place"),
+        (lambda: place_of("host:0"), "host:0 is not a meeting place"),
+        (lambda: rank_of_environment({}), "this process is not a rank"),
+        (
+            lambda: rank_of_environment({"SLURM_PROCID": "3", "SLURM_NTASKS": "3"}),
+            "SLURM_PROCID=3 and SLURM_NTASKS=3 are not a rank",
+        ),
         (lambda: run_rank("node1:7700"), "ranks do not meet without a secret"),
         (lambda: run_rank(""), "the ranks do not know where to meet"),
         (lambda: run_rank("127.0.0.1:7700", rows=4, count=5), "4 rows cannot be swept by 5 ranks"),
-        (lambda: run_rank("127.0.0.1:7700", halo_rows=33, rows=99), "halos of 33 rows cannot be had"),
+        (lambda: run_rank("127.0.0.1:7700", halo_rows=33, rows=99), "halos of 33 rows are not possible"),
     ],
 )
 def test_refusals(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object], text: str) -> None:

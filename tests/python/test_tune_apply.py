@@ -109,7 +109,7 @@ def test_what_the_machine_refuses_is_said_and_the_rest_is_done(made: Made, tmp_p
     assert set(problems) == {*refused, f"{HUGE}/nr_hugepages"}
     assert problems["/proc/sys/net/core/rmem_max"] == "Permission denied; in a container or network namespace only the host may"
     assert problems["/proc/irq/41/smp_affinity_list"] == "Input/output error; the driver places this interrupt itself"
-    assert problems[f"{HUGE}/nr_hugepages"].startswith("it reads 7 afterwards; memory is in pieces")
+    assert problems[f"{HUGE}/nr_hugepages"].startswith("it reads 7 afterwards; memory is fragmented")
     kept = [entry["target"] for entry in json.loads(file.read_text())["changes"]]
     assert not set(refused) & set(kept)  # nothing to undo there
     tune_apply.undo(made.system, file)
@@ -151,7 +151,7 @@ def test_two_at_a_time_are_one_too_many(made: Made, tmp_path: Path) -> None:
     folder, before = os.open(tmp_path, os.O_RDONLY), made.all()
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        with pytest.raises(tune.TuneError, match="another nanet tune is at work"):
+        with pytest.raises(tune.TuneError, match="another nanet tune is running"):
             tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     finally:
         os.close(folder)
@@ -162,7 +162,7 @@ def test_two_at_a_time_are_one_too_many(made: Made, tmp_path: Path) -> None:
 def test_an_undo_file_that_cannot_be_written_stops_before_the_change(made: Made, tmp_path: Path) -> None:
     before, part = made.all(), tmp_path / "undo.json.part"
     part.mkdir()  # in the way of the file, also for root
-    with pytest.raises(tune.TuneError, match=r"^cannot write .* nothing is changed that could not be undone$"):
+    with pytest.raises(tune.TuneError, match=r"^cannot write .* nothing is changed unless it can be undone$"):
         tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     assert made.all() == before
 
@@ -171,15 +171,15 @@ def test_an_undo_file_that_cannot_be_written_stops_before_the_change(made: Made,
     ("text", "mode", "words"),
     [
         ('{"boot_id": "boot-1", "changes": []}', 0o666, "others could have written it"),
-        ("{", 0o600, "is no undo file"),
-        ('{"changes": []}', 0o600, "is no undo file"),
+        ("{", 0o600, "is not an undo file"),
+        ('{"changes": []}', 0o600, "is not an undo file"),
         (
             '{"boot_id": "boot-1", "changes": [{"target": "/etc/passwd", "from": "a", "to": "b"}]}',
             0o600,
-            "nothing that nanet tune writes",
+            "nanet tune does not write",
         ),
-        ('{"boot_id": "boot-1", "changes": [{"target": "/sys/../etc/passwd", "from": "a", "to": "b"}]}', 0o600, "nothing that"),
-        ('{"boot_id": "boot-1", "changes": [{"target": "ethtool eth0 flash", "from": "a", "to": "b"}]}', 0o600, "nothing that"),
+        ('{"boot_id": "boot-1", "changes": [{"target": "/sys/../etc/passwd", "from": "a", "to": "b"}]}', 0o600, "does not write"),
+        ('{"boot_id": "boot-1", "changes": [{"target": "ethtool eth0 flash", "from": "a", "to": "b"}]}', 0o600, "does not write"),
         ('{"boot_id": "boot-0", "changes": [{"target": "/sys/a", "from": "a", "to": "b"}]}', 0o600, "restarted since"),
     ],
 )

@@ -35,35 +35,35 @@ namespace nanet::rich {
 struct AlmagestCuts {
   // ns, full width of the window in which most hits lie; a hit word spans 6.0 ns. Too small: hits are lost (0.28 ns a hit); too big: pile-up stays.
   float time_window_ns = 10.0F;
-  // mm, least distance of B from A. Too small: the circle is badly known; too big: small rings are lost (a ring is 2 R wide).
+  // mm, smallest distance of B from A. Too small: the circle is poorly determined; too big: small rings are lost (a ring is 2 R wide).
   float pair_distance_min_mm = 90.0F;
-  // mm, least distance of C from A. Ours (published: as for B). Too small: circles of big rings are badly known; too big: small rings are lost.
+  // mm, smallest distance of C from A. Ours (published: as for B). Too small: circles of big rings are poorly determined; too big: small rings are lost.
   float far_pair_distance_min_mm = 130.0F;
   // mm, largest radius of a triplet's circle. Too small: electron rings (190 mm) are lost; too big: flat triplets of noise pass.
   float circumradius_max_mm = 200.0F;
-  // mm, distance from a triplet's circle at which a hit counts nothing (on it: 1). Too small: good triplets lose; too big: bad ones win.
+  // mm, distance from a triplet's circle at which a hit counts for nothing (on it: 1). Too small: good triplets lose; too big: bad ones win.
   float score_width_mm = 20.0F;
-  // Least score of the best triplet, in hits, its own three included. Too small: noise passes; too big: rings of few hits are lost.
+  // Smallest score of the best triplet, in hits, its own three included. Too small: noise passes; too big: rings with few hits are lost.
   float score_min = 4.0F;
-  // Of the hits left: if a triplet of the first eight starts scores as much, the other eight are not tried. Ours. Too small: worse triplets win;
+  // Fraction of the hits left: if a triplet of the first eight starts scores this much, the other eight are not tried. Ours. Too small: worse triplets win;
   // above 1: never, which costs time.
   float score_enough = 0.6F;
-  // mm^2, of Ptolemy's test. Too small: few hits pass; too big: noise passes.
+  // mm^2, tolerance of Ptolemy's test. Too small: few hits pass; too big: noise passes.
   float ptolemy_max_mm2 = 40.0F;
-  // Hits that must pass Ptolemy's test, A, B and C included, which always do: up to 3 the test is not made (published: 4). Too small: nothing, later
+  // Hits that must pass Ptolemy's test, A, B and C included, which always do: up to 3, the test is skipped (published: 4). Too small: no effect, later
   // cuts remain; too big: half of the rings are lost.
   std::uint32_t ptolemy_hits_min = 3;
-  // mm from the triplet's circle, to take hits in. Too small: hits of badly known circles are lost; too big: noise and other rings' hits pull.
+  // mm from the triplet's circle within which hits are included. Too small: hits of poorly determined circles are lost; too big: noise and other rings' hits pull it away.
   float take_in_mm = 29.0F;
-  // mm from the first fit's circle, to keep hits. Ours. Too small: the ring's own hits are lost (5.4 mm a hit); too big: as take_in_mm.
+  // mm from the first fit's circle within which hits are kept. Ours. Too small: the ring's own hits are lost (5.4 mm a hit); too big: as take_in_mm.
   float keep_mm = 14.0F;
-  // mm. Too small: bunches of noise pass; too big: slow pions and kaons are lost.
+  // mm. Too small: clusters of noise pass; too big: slow pions and kaons are lost.
   float radius_min_mm = 50.0F;
-  // mm. Too small: electron rings (190 mm) are lost; too big: badly known rings pass.
+  // mm. Too small: electron rings (190 mm) are lost; too big: poorly determined rings pass.
   float radius_max_mm = 230.0F;
-  // mm, rms of the distances, corrected for the three fitted parameters: rms sqrt(N / (N - 3)). Too small: good rings are lost; too big: fakes.
+  // mm, largest rms of the distances, corrected for the three fitted parameters: rms sqrt(N / (N - 3)). Too small: good rings are lost; too big: fakes.
   float rms_max_mm = 10.0F;
-  // Hits of a ring, 4 at least. Too small: noise makes rings; too big: faint rings are lost.
+  // Fewest hits of a ring, at least 4. Too small: noise makes rings; too big: faint rings are lost.
   std::uint32_t hits_min = 5;
 
   template <class Visit>

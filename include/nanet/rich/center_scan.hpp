@@ -101,20 +101,20 @@ NANET_HD inline CenterPeak scan_centers(const LatticeHits& hits, float range_mm)
 
 // Cuts of the finders that take one ring from the peak.
 struct CenterScanCuts {
-  // mm. Candidate centres go out to about here, at most to 200. Too small: rings of particles far off the axis are lost; too big: time, and fakes.
+  // mm. Candidate centres extend to about here, no further than 200. Too small: rings of particles far off the axis are lost; too big: time, and fakes.
   float center_range_mm = 140.0F;
-  // mm. Scale of the weights in the first fit from the peak. Too small: the circle stays with the half of its hits that made the peak; too big: noise and other
+  // mm. Scale of the weights in the first fit from the peak. Too small: the circle keeps to the half of its hits that made the peak; too big: noise and other
   // rings pull it away.
   float refit_start_mm = 60.0F;
-  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls.
+  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls it away.
   float refit_end_mm = 20.0F;
   // Number of weighted fits, at most 16. Too small: the fit has not settled; too big: time.
   std::uint32_t refit_passes = 4;
-  // mm. Hits this near to the circle are the ring's. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is taken in.
+  // mm. Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is included.
   float window_mm = 16.0F;
-  // Hits of a ring; at least 4. Too small: any noise makes rings; too big: rings with little light are lost.
+  // Fewest hits of a ring; at least 4. Too small: any noise makes rings; too big: faint rings are lost.
   std::uint32_t min_hits = 4;
-  // mm. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  // mm. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 65.0F;
   // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 215.0F;

@@ -26,9 +26,9 @@ namespace nanet::rich {
 
 // What a ring must be to be answered as one, and of which kind it is. The defaults come from the study in docs/design/rings.md.
 struct RingCuts {
-  // Hits with a PM. Too small: three random hits make a ring, since any three do; too big: rings with little light are lost.
+  // Hits with a PM. Too small: three random hits make a ring, since any three do; too big: faint rings are lost.
   std::uint32_t min_hits = 4;
-  // mm. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  // mm. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 70.0F;
   // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 210.0F;

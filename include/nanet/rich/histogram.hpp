@@ -22,28 +22,28 @@
 namespace nanet::rich {
 
 struct HistogramCuts {
-  // mm. Candidate centres go out to about here, at most to 200. Too small: rings of particles far off the axis are lost; too big: time, and fakes.
+  // mm. Candidate centres extend to about here, no further than 200. Too small: rings of particles far off the axis are lost; too big: time, and fakes.
   float center_range_mm = 140.0F;
   // Rings to look for, at most 4. Too small: rings are lost; too big: time, and fakes.
   std::uint32_t rings_max = 4;
-  // mm. Scale of the weights in the first fit from a peak. Too small: the circle stays with the half of its hits that made the peak; too big: other rings
+  // mm. Scale of the weights in the first fit from a peak. Too small: the circle keeps to the half of its hits that made the peak; too big: other rings
   // pull it away.
   float refit_start_mm = 40.0F;
-  // mm. Scale in the last fit, and when the rings share the hits. Too small: good hits count too little; too big: noise pulls.
+  // mm. Scale in the last fit, and when the rings share the hits. Too small: good hits count too little; too big: noise pulls it away.
   float refit_end_mm = 22.0F;
   // Number of weighted fits from a peak, at most 16. Too small: the fit has not settled; too big: time.
   std::uint32_t refit_passes = 4;
-  // Number of times that the rings share the hits anew, at most 16. 0: crossing rings keep each other's hits; too big: time.
+  // Number of times that the rings share the hits again, at most 16. 0: crossing rings keep each other's hits; too big: time.
   std::uint32_t share_passes = 2;
-  // mm. Hits this near to the circle are the ring's. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: other rings' hits are taken in.
+  // mm. Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: other rings' hits are included.
   float window_mm = 15.0F;
-  // mm. Hits this near to a ring are taken out before the next peak is looked for. Too small: leftovers make a ring again; too big: rings that cross lose hits.
+  // mm. Hits this close to a ring are removed before the search for the next peak. Too small: leftovers make a ring again; too big: crossing rings lose hits.
   float remove_mm = 10.0F;
-  // Hits of a ring, without those nearer to another; at least 4. Too small: leftovers make rings; too big: rings with little light are lost.
+  // Fewest hits of a ring, without those closer to another; at least 4. Too small: leftovers make rings; too big: faint rings are lost.
   std::uint32_t min_hits = 5;
-  // (n - b) / sqrt(b + 1). Too small: chance makes rings in full events; too big: rings with little light are lost.
+  // Smallest significance (n - b) / sqrt(b + 1). Too small: chance makes rings in crowded events; too big: faint rings are lost.
   float significance_min = 2.0F;
-  // mm. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  // mm. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 65.0F;
   // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 215.0F;

@@ -25,22 +25,22 @@
 namespace nanet::rich {
 
 struct HoughCuts {
-  // mm. The accumulator goes out to about here in x and y, at most to 200. Too small: rings of particles far off the axis are lost; too big: time.
+  // mm. The accumulator extends to about here in x and y, no further than 200. Too small: rings of particles far off the axis are lost; too big: time.
   float center_range_mm = 130.0F;
-  // mm. Half width of a vote in the first fine step; half of it in the second, but not less than 10. Too small: hits of the ring miss its cell; too big: the
+  // mm. Half width of a vote in the first fine step; half of it in the second, but at least 10. Too small: hits of the ring miss its cell; too big: the
   // maximum is flat.
   float fine_width_mm = 15.0F;
-  // mm. Scale of the weights in the first fit. Too small: the circle stays with part of its hits; too big: noise and other rings pull it away.
+  // mm. Scale of the weights in the first fit. Too small: the circle keeps to part of its hits; too big: noise and other rings pull it away.
   float refit_start_mm = 45.0F;
-  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls.
+  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls it away.
   float refit_end_mm = 20.0F;
   // Number of weighted fits, at most 16. Too small: the fit has not settled; too big: time.
   std::uint32_t refit_passes = 3;
-  // mm. Hits this near to the circle are the ring's. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is taken in.
+  // mm. Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is included.
   float window_mm = 16.0F;
-  // Hits of a ring; at least 4. Too small: any noise makes rings; too big: rings with little light are lost.
+  // Fewest hits of a ring; at least 4. Too small: any noise makes rings; too big: faint rings are lost.
   std::uint32_t min_hits = 4;
-  // mm. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  // mm. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 65.0F;
   // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 215.0F;

@@ -7,26 +7,26 @@
 namespace nanet::rich {
 
 struct MixtureCuts {
-  // Hits of a ring that is wholly on the disk, expected. Too small: noise makes rings; too big: rings with little light are lost.
+  // Expected hits of a ring that lies wholly on the disk. Too small: noise makes rings; too big: faint rings are lost.
   float ring_yield = 12.5F;
-  // Of the expected hits, relative: known (small) or not. Too small: faint and bright rings are spoiled; too big: few hits make a ring.
+  // Relative uncertainty of the expected hits. Too small: faint and bright rings are distorted; too big: few hits make a ring.
   float yield_width = 0.2F;
   // Noise hits expected on a disk. Too small: noise makes rings; too big: faint rings are lost.
   float noise_hits = 1.2F;
-  // Of the noise hits, relative. Too small: an event with much noise makes rings; too big: a faint ring may be taken as noise.
+  // Relative uncertainty of the noise hits. Too small: an event with much noise makes rings; too big: a faint ring may be taken as noise.
   float noise_width = 0.7F;
   // Log likelihood that a ring must gain. Too small: fakes and clones; too big: faint and overlapping rings are lost.
   float ring_penalty = 4.5F;
-  // mm, rms of a hit's distance from its ring. Too small: hits are lost to the noise; too big: noise is taken in, rings blur.
+  // mm, rms of a hit's distance from its ring. Too small: hits are lost to the noise; too big: noise is included, rings blur.
   float sigma_mm = 5.48F;
-  // mm, of the centres about the disk's middle in x and y, expected. Too small: rings far out are lost; too big: a little less is known.
+  // mm, expected spread of the centres about the disk's middle in x and y. Too small: rings far out are lost; too big: slightly less is known.
   float center_sigma_mm = 50.0F;
-  // mm. Rings outside are not found; too wide: more fakes.
+  // mm. Rings outside these limits are not found; too wide: more fakes.
   float radius_min_mm = 70.0F;
   float radius_max_mm = 200.0F;
-  // mm, between the hits of a start triplet. Too small: poor starts; too big: small rings have none.
+  // mm, smallest distance between the hits of a start triplet. Too small: poor starts; too big: small rings have none.
   float pair_distance_min_mm = 60.0F;
-  // mm; starts whose |dx| + |dy| + |dR| is less are one. Too small: the same start again; too big: near rings are missed.
+  // mm; starts whose |dx| + |dy| + |dR| is less count as one. Too small: the same start again; too big: nearby rings are missed.
   float start_distance_min_mm = 20.0F;
   // Log likelihood that EM may add to a start's score. Too small: rings are missed; too big: slow.
   float start_gap = 4.0F;
@@ -34,20 +34,20 @@ struct MixtureCuts {
   float first_gap = 12.0F;
   // Starts for each ring, 1 to 8. Too small: rings are missed; too big: slow.
   std::uint32_t starts = 4;
-  // EM steps of a start at most, 1 to 20. Too small: poor fits; too big: slow.
+  // Most EM steps of a start, 1 to 20. Too small: poor fits; too big: slow.
   std::uint32_t em_steps = 6;
-  // Times that each ring is taken out and looked for again, 0 to 8. Too small: rings are missed; too big: slow.
+  // Number of times that each ring is removed and searched for again, 0 to 8. Too small: rings are missed; too big: slow.
   std::uint32_t move_rounds = 4;
-  // Rings from which on all but one are taken out and looked for again, 3 to 5; 5: never. Too small: slow (an event of three rings takes five times as
-  // long); too big: rings that hold one another in a wrong place stay there.
+  // From this many rings on, all but one are removed and searched for again, 3 to 5; 5: never. Too small: slow (an event of three rings takes five times as
+  // long); too big: rings that hold each other in a wrong place stay there.
   std::uint32_t deep_rings = 3;
-  // Hits of a ring at least; never less than 4. Too small: fakes; too big: faint rings are lost.
+  // Fewest hits of a ring; at least 4. Too small: fakes; too big: faint rings are lost.
   std::uint32_t hits_min = 4;
-  // 1: a ring's light is most likely on one disk, so the disk of its hits tells rings apart; 0: the disk is not looked at.
+  // 1: a ring's light is most likely on one disk, so the disk of its hits tells rings apart; 0: the disk is ignored.
   std::uint32_t disk_use = 1;
-  // 1: rings are at the event's time and the noise is at any time, so pile-up is not found; 0: time is not looked at.
+  // 1: rings are at the event's time and the noise is at any time, so pile-up is not found; 0: time is ignored.
   std::uint32_t time_use = 0;
-  // ns, of a hit's time. Too small: hits are lost to the noise; too big: time tells less.
+  // ns, resolution of a hit's time. Too small: hits are lost to the noise; too big: time tells less.
   float time_sigma_ns = 0.28F;
 
   template <class Visit>

@@ -23,54 +23,61 @@
 namespace nanet::rich {
 
 struct TripletsCuts {
-  // Rings looked for, at most kMaxRings. 1: a second ring's hits are noise to the first.
+  // Rings to look for, at most 4. 1: a second ring's hits are noise to the first.
   std::uint32_t rings_max = 4;
-  // Hits from which circles are drawn in each search. Too small: a search may start from noise hits or poor ones only; too big: slow, no gain beyond 8.
+  // Hits from which circles are drawn in each search. Too small: a search may start from noise or poor hits only; too big: slow, no gain beyond 8.
   std::uint32_t seeds_max = 4;
-  // A search ends when a seed's best circle scores this share of what the hits weigh. Too small: a poor circle is taken; too big: slower.
+  // A search ends when a seed's best circle scores this fraction of the hits' total weight. Too small: a poor circle is taken; too big: slower.
   float enough_share = 0.7F;
-  // mm, between any two hits of a triplet. Too small: poor circles, more time; too big: small rings with few hits are lost.
+  // mm, smallest distance between any two hits of a triplet. Too small: poor circles, more time; too big: small rings with few hits are lost.
   float pair_distance_min_mm = 35.0F;
-  // mm, radius of a triplet's circle. Too narrow: true rings at the edge are lost; too wide: more time and more chance circles.
+  // mm, limit on the radius of a triplet's circle. Too narrow: true rings at the edge are lost; too wide: more time and more chance circles.
   float triplet_radius_min_mm = 72.0F;
   float triplet_radius_max_mm = 205.0F;
-  // mm, of a circle's centre from the disk's. Too small: particles at an angle are lost; too big: arcs of chance.
+  // mm, largest distance of a circle's centre from the disk's. Too small: particles at an angle are lost; too big: chance arcs.
   float center_max_mm = 200.0F;
-  // mm. A hit farther from a circle adds nothing to its score. Too small: a circle must be exact to be seen; too big: other rings' hits count.
+  // mm. A hit farther from a circle adds nothing to its score. Too small: a circle must be exact to be found; too big: other rings' hits count.
   float score_width_mm = 16.0F;
-  // Hits of score that a mm of radius costs. Too small: big chance circles through many hits win; too big: big rings lose to small ones.
+  // Score, in hits, that each mm of radius costs. Too small: big chance circles through many hits win; too big: big rings lose to small ones.
   float penalty_per_mm = 0.008F;
-  // mm, biweight width of the refit in a search, and its number of steps. Too small: stays at the triplet; too big: drawn by neighbours.
+  // mm, biweight width of the refit in a search. Too small: stays at the triplet; too big: pulled by neighbours.
   float refit_width_mm = 20.0F;
+  // Number of steps of the refit in a search. Too small: stays at the triplet; too big: pulled by neighbours.
   std::uint32_t refit_steps = 2;
-  // mm. A hit closer to a ring found is partly explained by it and counts less for the next ring. Too small: the same ring twice; too big: rings close by are lost.
+  // mm. A hit closer than this to a ring already found is partly explained by it and counts less for the next ring. Too small: the same ring is found twice;
+  // too big: nearby rings are lost.
   float explained_width_mm = 15.0F;
-  // Weight that a hit must have left for a triplet. Too small: more time; too big: rings that share hits are lost.
+  // Weight that a hit must have left to be used in a triplet. Too small: more time; too big: rings that share hits are lost.
   float seed_weight_min = 0.5F;
-  // Score of a ring in hits that no other ring explains. Too small: fakes; too big: rings with few hits are lost.
+  // Smallest score of a ring, in hits that no other ring explains. Too small: fakes; too big: rings with few hits are lost.
   float gain_min = 3.6F;
-  // Added to gain_min for each hit (at most gain_outsiders_max) that neither this ring nor another explains: chance makes rings of many stray hits.
+  // Added to gain_min for each hit (at most gain_outsiders_max) that neither this ring nor another explains: many stray hits make rings by chance.
   // Too small: fakes in noise; too big: rings with few hits are lost in noise.
   float gain_per_outsider = 0.15F;
   float gain_outsiders_max = 6.0F;
-  // mm, biweight width of the joint fit, and its number of steps. Too small: throws true hits away, so the radius is worse; too big: noise draws.
+  // mm, biweight width of the joint fit. Too small: discards true hits, so the radius is worse; too big: noise pulls.
   float joint_width_mm = 34.0F;
+  // Number of steps of the joint fit. Too small: discards true hits, so the radius is worse; too big: noise pulls.
   std::uint32_t joint_steps = 3;
-  // mm. Hits nearer than this to several rings are shared between them in the joint fit. Too small or too big: radii of crossing rings are biased.
+  // mm. Hits closer than this to several rings are shared between them in the joint fit. Too small or too big: radii of crossing rings are biased.
   float share_width_mm = 22.0F;
-  // Times that each ring is searched for again beside the others. 0: faster, worse for several rings.
+  // Number of times that each ring is searched for again alongside the others. 0: faster, worse for several rings.
   std::uint32_t exchange_passes = 1;
-  // mm. Hits within it belong to the ring. Too small: true hits are left out; too big: noise is taken in.
+  // mm. Hits this close to the circle belong to the ring. Too small: true hits are left out; too big: noise is included.
   float keep_mm = 14.0F;
-  // Of a ring: hits (at least 4); radius; rms sqrt(hits / (hits - 3)); octants seen from the centre with a hit. Too small: fakes (for rms: lost rings); too big: lost rings (for rms: fakes).
+  // Fewest hits of a ring; at least 4. Too small: fakes; too big: lost rings.
   std::uint32_t hits_min = 4;
+  // mm. Too small: fakes; too big: lost rings.
   float radius_min_mm = 75.0F;
+  // mm. Too small: lost rings; too big: fakes.
   float radius_max_mm = 205.0F;
+  // mm, largest rms of a ring: sqrt(hits / (hits - 3)) times that of the distances. Too small: lost rings; too big: fakes.
   float rms_max_mm = 10.0F;
+  // Fewest octants, seen from the ring's centre, that have a hit. Too small: fakes; too big: lost rings.
   std::uint32_t octants_min = 3;
-  // 0: hit times do not matter. 1: hits of a ring must agree in time: separates rings of other times and throws noise out.
+  // 0: hit times do not matter. 1: hits of a ring must agree in time: separates rings of other times and discards noise.
   std::uint32_t time_use = 0;
-  // ns, resolution of a hit's time. Too small: hits are lost; too big: other rings' hits are taken.
+  // ns, resolution of a hit's time. Too small: hits are lost; too big: other rings' hits are included.
   float time_sigma_ns = 0.28F;
 
   template <class Visit>

@@ -23,27 +23,27 @@
 namespace nanet::rich {
 
 struct TriplsCuts {
-  // Pairs of steps (p, q), 1 to 12: triplets a hit. Too small: few clean triplets among noise; too big: time.
+  // Pairs of steps (p, q), 1 to 12: triplets per hit. Too small: few clean triplets among noise; too big: time.
   std::uint32_t step_pairs = 12;
-  // mm. Hits of a triplet are at least this far apart. Too small: circles of no precision; too big: few triplets of small rings.
+  // mm. Hits of a triplet are at least this far apart. Too small: imprecise circles; too big: few triplets of small rings.
   float pair_distance_min_mm = 40.0F;
   // mm, at most 1000. A triplet's centre is at most this far out in x and in y. Too small: rings far off the axis are lost; too big: circles of noise.
   float center_range_mm = 150.0F;
-  // mm. Circles are alike whose centres differ at most this much in x and in y. Too small: circles of one ring are not found alike; too big: chance.
+  // mm. Circles whose centres differ by at most this much in x and in y count as alike. Too small: circles of one ring are not recognised as alike; too big: chance.
   float like_center_mm = 16.0F;
   // mm. The same for the radius.
   float like_radius_mm = 12.0F;
-  // mm. Scale of the weights in the first fit. Too small: the circle stays with part of its hits; too big: noise and other rings pull it away.
+  // mm. Scale of the weights in the first fit. Too small: the circle keeps to part of its hits; too big: noise and other rings pull it away.
   float refit_start_mm = 35.0F;
-  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls.
+  // mm. Scale in the last fit. Too small: good hits count too little and the radius scatters; too big: noise pulls it away.
   float refit_end_mm = 20.0F;
   // Number of weighted fits, at most 16. Too small: the fit has not settled; too big: time.
   std::uint32_t refit_passes = 3;
-  // mm. Hits this near to the circle are the ring's. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is taken in.
+  // mm. Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm. Too small: good hits are lost; too big: noise is included.
   float window_mm = 16.0F;
-  // Hits of a ring; at least 4. Too small: any noise makes rings; too big: rings with little light are lost.
+  // Fewest hits of a ring; at least 4. Too small: any noise makes rings; too big: faint rings are lost.
   std::uint32_t min_hits = 4;
-  // mm, also of a triplet's circle. Too small: noise near one place makes rings; too big: slow pions and muons are lost.
+  // mm, also of a triplet's circle. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 65.0F;
   // mm, at most 1000, also of a triplet's circle. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 215.0F;

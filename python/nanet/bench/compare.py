@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links beside each other and beside their peers, over two network namespaces joined by a veth pair: critical rate of each, latency at
-stated shares of it, and the balance sheet of every run. docs/design/links-compared.md says how, why, and what the machine spoils.
+stated shares of it, and the balance sheet of every run. docs/design/links-compared.md says how, why, and what the machine distorts.
 """
 
 from __future__ import annotations
@@ -134,15 +134,13 @@ def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *
             if entry["reason"] is None:
                 return entry | _measure(bench, comparison, say, shares)
     if not comparison.every:
-        raise ConfigError(
-            [f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or compare all that there are"]
-        )
+        raise ConfigError([f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or use --link all"])
     say(f"--- {variant.name}: left out, {entry['reason']}")
     return entry
 
 
 def _refusal(variant: Variant, reason: str) -> ConfigError:
-    return ConfigError([f"link {variant.name} cannot be compared ({reason}) leave it out, or compare all that there are"])
+    return ConfigError([f"link {variant.name} cannot be compared ({reason}) leave it out, or use --link all"])
 
 
 def _check(comparison: Comparison) -> None:
@@ -224,7 +222,7 @@ def _long_run(bench: Bench, comparison: Comparison, critical: float, say: Say) -
 def _load(
     bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say, *, in_flight: int = 0
 ) -> dict[str, Any]:
-    """The runs at one share of the critical rate, together. in_flight: packets under way at the most, 0: as many as there are."""
+    """The runs at one share of the critical rate, together. in_flight: most packets in flight, 0: as many as there are."""
     loop = rate.loop_at(events_per_s, replace(comparison.search, repeat_s=comparison.repeat_s))
     loop = replace(loop, in_flight_packets_max=in_flight)
     whole, clean = Histogram(), Histogram()
@@ -245,7 +243,7 @@ def _load(
     latency = whole.summary_us() if whole.count else None
     lost = sum(run["lost"] for run in runs)
     tail = f"p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.0f} us" if latency else "nothing answered"
-    load_text = f"{share * 100:.0f} % load" if not in_flight else "one packet under way"
+    load_text = f"{share * 100:.0f} % load" if not in_flight else "one packet in flight"
     say(f"{events_per_s / 1e6:8.3f} Mevent/s  {load_text}: {tail}; lost {lost:,}")
     return {
         "share": share,

@@ -49,7 +49,7 @@ def run(program: Path | None, options: Options) -> dict[str, Any]:
     chosen = program or PROGRAM
     if not chosen.is_file():
         raise GatewareBenchError(
-            f"{chosen} is not there (it is not built, or this is not the repository's root) "
+            f"{chosen} is missing (it is not built, or this is not the repository's root) "
             "run make links bench-smoke in a clone, which builds it, or name it with --program"
         )
     command = [str(chosen), *options.arguments()]

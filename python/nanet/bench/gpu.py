@@ -72,7 +72,9 @@ def read(path: Path) -> Measured:
     part = facts.get("program", "").removeprefix("bench_gpu_")
     table = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     if part not in COLUMNS:
-        raise GpuBenchError(f"{path} is of no benchmark (its lines with # name no program of {', '.join(PARTS)}) name another file")
+        raise GpuBenchError(
+            f"{path} is not from a benchmark (its lines with # name no program of {', '.join(PARTS)}) name another file"
+        )
     missing = [name for name in COLUMNS[part] if not table or table[0].get(name) is None]
     if missing:
         raise GpuBenchError(f"{path} has no figures (there is no {missing[0]}) run bench_gpu_{part} to its end")
@@ -100,7 +102,7 @@ def find_programs(folder: Path | None, parts: Sequence[str] = (), say: Callable[
     found = {part: where / f"bench_gpu_{part}" for part in parts or PARTS}
     missing = [part for part, program in found.items() if not program.is_file()]
     if not parts and missing == [SPARE_PART]:
-        say(f"{SPARE_PART}: not measured (bench_gpu_{SPARE_PART} is not built: there was no cupti.h)")
+        say(f"{SPARE_PART}: not measured (bench_gpu_{SPARE_PART} is not built: cupti.h was not found)")
         return {part: found[part] for part in found if part != SPARE_PART}
     if missing:
         names = [found[part].name for part in missing]
@@ -138,7 +140,7 @@ def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Pa
     if process.returncode not in (0, 1):  # 1: answers were wrong, and the figures say so
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         problem = NotPossibleError if process.returncode == 2 else GpuBenchError
-        raise problem(f"{program.name} broke ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
+        raise problem(f"{program.name} failed ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
     return read(csv_file)
 
 

@@ -28,7 +28,7 @@ class Cable:
     """What crossed the cable during a run, by both ends' counters.
 
     arp: frames each way that were ARP, of a link with its own network stack. icmp: frames to the engine in which the boards' kernel says that
-    nobody listens any more. too_late: answers that this was said of.
+    no one listens any more. too_late: answers that this was said of.
     """
 
     boards: InterfaceCounts

@@ -4,9 +4,9 @@
 Ours: from the moment the packet with an event's last hit is given to the kernel to the moment its answer is received; in it are
 two UDP messages, decoding, the ring fit and the answer. sockperf: two UDP messages, nothing else.
 
-sockperf has one message under way at a time, so a pause of the machine meets one of its messages, and the many that it would have sent
+sockperf has one message in flight at a time, so a pause of the machine meets one of its messages, and the many that it would have sent
 meanwhile are not measured. Boards do not wait: a pause meets everything that was due. So each round measures both: `latency` with boards that
-send when a packet is due, and `one_in_flight` at the same rate but with one packet under way, which compares with sockperf like for like.
+send when a packet is due, and `one_in_flight` at the same rate but with one packet in flight, which compares with sockperf like for like.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Variant:
     what: str
     back_end: BackEnd = "udp"
     link: dict[str, Any] = field(default_factory=dict)  # keys of the engine's link
-    spin: int | None = None  # of `waiting`; None: for ever, where the engine has a core
+    spin: int | None = None  # of `waiting`; None: forever, where the engine has a core
     coalesced: bool = False  # super-packets cross the cable in one piece
     engine_address: bool = True  # the engine's kernel has the address
     realtime: bool = False  # the engine's thread runs under SCHED_FIFO
@@ -49,7 +49,7 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("blocking", "socket, a system call a batch, sleeps when nothing comes", link={"gro": False}, spin=0),
+    Variant("blocking", "socket, a system call a batch, sleeps when nothing arrives", link={"gro": False}, spin=0),
     Variant("spinning", "socket, looks without pause, packet by packet", link={"gro": False}),
     Variant("gro", "socket, looks without pause, super-packets (GSO, GRO): the default", coalesced=True),
     Variant("realtime", "as gro, its thread under SCHED_FIFO", coalesced=True, realtime=True),
@@ -62,7 +62,7 @@ VARIANTS = (
         {"interface": "engine0", "xdp": {"attach": "driver", "payloads": "in_place"} | XDP},
     ),
     Variant(
-        "xdp-generic", "AF_XDP, program behind the driver, the kernel copies", "xdp",
+        "xdp-generic", "AF_XDP, program after the driver, the kernel copies", "xdp",
         {"interface": "engine0", "xdp": {"attach": "generic"} | XDP},
     ),
     Variant(

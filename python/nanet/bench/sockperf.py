@@ -61,7 +61,7 @@ def ping_pong(
     Raises SockperfError.
     """
     if not available():
-        raise SockperfError(f"there is no sockperf (it is not on the PATH) install it: {INSTALL}")
+        raise SockperfError(f"sockperf is missing (it is not on the PATH) install it: {INSTALL}")
     common = [
         "-i",
         pair.engine.address if pair else "127.0.0.1",

@@ -45,9 +45,9 @@ from nanet.cli.tune import doctor, tune
 app = typer.Typer(
     name="nanet", cls=Panels, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Detector data from the network to the processor that judges it, and the verdict back, in a latency that can be stated.",
+    help="Detector data from the network to the processor that judges it, and the verdict back, within a stated latency.",
 )  # fmt: skip
-emulate_app = typer.Typer(no_args_is_help=True, help="Be the other side: readout boards, or the L0 trigger processor.")
+emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: readout boards, or the L0 trigger processor.")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(rdma_app, name="rdma")
@@ -83,7 +83,7 @@ def demo(
         typer.Option(
             "--rate",
             metavar="EVENTS/S",
-            help="Mean rate of events; by default 1e6, or 2.5e5 where the L0TP has no core of its own.",
+            help="Mean rate of events; by default 1e6, or 2.5e5 if the L0TP has no core of its own.",
         ),
     ] = None,
     duration: Duration = 10.0,
@@ -98,13 +98,13 @@ def demo(
     runtime: RuntimeOption = Runtime.CPU,
     l0: L0Option = True,
     metrics: MetricsOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="End with 1 when p99.9 is over the budget, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit with 1 when p99.9 exceeds the budget.")] = False,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
     """The whole loop on this machine: boards, engine, L0 trigger processor, verdict, report. Needs no hardware.
 
-    Ends with 0 when all was answered and decided; a broken budget is a warning that names its cause.
+    Exits with 0 when everything was answered and decided on; a broken budget is a warning that names its cause.
     """
     from nanet import demo as run_demo
     from nanet import demo_l0, demo_verdict
@@ -133,19 +133,19 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     json_file: JsonFile = None,
     ready_fd: Annotated[
-        int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when the engine listens.")
+        int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when the engine is listening.")
     ] = None,
     status_fd: Annotated[
         int | None, typer.Option("--status-fd", help="Write the counters to this descriptor once a second, as JSON.")
     ] = None,
     control_fd: Annotated[
-        int | None, typer.Option("--control-fd", help="Read orders from this descriptor: which faults to inject into a link.")
+        int | None, typer.Option("--control-fd", help="Read commands from this descriptor: which faults to inject into a link.")
     ] = None,
     metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes.
 
-    It runs until SIGTERM or SIGINT (Ctrl-C), or for its duration; then it drains, reports and judges.
+    It runs until SIGTERM or SIGINT (Ctrl-C), or for its duration; then it drains, reports and gives a verdict.
     """
     from nanet import books, hops, nic_times, run_engine
     from nanet import config as models
@@ -223,7 +223,7 @@ def tel62(
 @emulate_app.command()
 def l0tp(
     answers: Annotated[str, typer.Option("--answers", help="Where MTP packets are received.")] = "udp://127.0.0.1:6300",
-    duration: Annotated[float, typer.Option("--duration", metavar="S", help="How long to run; 0: until it is stopped.")] = 0.0,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", help="How long to run; 0: until stopped.")] = 0.0,
     core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
     json_file: JsonFile = None,
 ) -> None:
@@ -246,13 +246,13 @@ def l0tp(
 @app.command()
 def validate(
     config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
-    emulator: Annotated[bool, typer.Option("--emulator", help="CONFIG is of an emulator.")] = False,
-    l0tp: Annotated[bool, typer.Option("--l0tp", help="CONFIG is of an L0 trigger processor.")] = False,
+    emulator: Annotated[bool, typer.Option("--emulator", help="CONFIG is for an emulator.")] = False,
+    l0tp: Annotated[bool, typer.Option("--l0tp", help="CONFIG is for an L0 trigger processor.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Check a configuration and print every mistake in it.
 
-    One line for each mistake; without any, the truth table of its conditions.
+    One line for each mistake; if there is none, the truth table of its conditions.
     """
     from nanet import config as models
     from nanet import emulator_config, results

@@ -51,14 +51,14 @@ AloneOption = Annotated[
     bool,
     typer.Option(
         "--alone/--no-alone",
-        help="With --link: also the rate of each link alone, which receives and counts and does nothing else, as spead2 does.",
+        help="With --link: also the rate of each link alone, which only receives and counts, as spead2 does.",
     ),
 ]
 BoardsViaOption = Annotated[
     str,
     typer.Option(
         "--boards-via", metavar="auto|socket|answers-xdp|xdp",
-        help="With --link: how the emulator sends and receives answers; auto: what disturbs least. Links with super-packets keep sockets.",
+        help="With --link: how the emulator sends and receives answers; auto: whatever disturbs least. Links with super-packets keep sockets.",
     ),
 ]  # fmt: skip
 LongRunOption = Annotated[
@@ -68,7 +68,7 @@ LongRunOption = Annotated[
     ),
 ]
 ShareOption = Annotated[
-    float, typer.Option("--share", min=0.01, max=1.0, help="With --long-run: at this share of the critical rate.")
+    float, typer.Option("--share", min=0.01, max=1.0, help="With --long-run: at this fraction of the critical rate.")
 ]
 Lowest = Annotated[
     float | None,
@@ -95,7 +95,7 @@ def bench_rate(
     share: ShareOption = 0.9,
     lowest: Lowest = None,
     highest: Highest = 40e6,
-    steps: Annotated[int, typer.Option("--steps", min=3, help="Rates that are tried.")] = 9,
+    steps: Annotated[int, typer.Option("--steps", min=3, help="Number of rates to try.")] = 9,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs at each rate.")] = 3,
     duration: Annotated[float, typer.Option("--duration", metavar="S", help="Length of each run.")] = 2.0,
     short: Annotated[bool, typer.Option("--short", help="Quick check: four steps of one run of 0.3 s.")] = False,
@@ -167,8 +167,8 @@ def bench_latency(
 ) -> None:
     """Measure the latency from an event's last packet to its answer.
 
-    In the same run sockperf's round trip is measured, to compare. With --link the loads are 10, 50 and 90 % of each link's critical
-    rate, which is searched first, and --rate is not used.
+    The same run measures sockperf's round trip for comparison. With --link the loads are 10, 50 and 90 % of each link's critical
+    rate, which is found first, and --rate is not used.
     """
     from nanet import demo as loops
     from nanet.bench import latency
@@ -188,7 +188,7 @@ def bench_latency(
         bench = latency.LatencyBench(loop, 1, 1.0, 1.0)
     result = latency.run(bench, _say)
     ours, theirs = result["latency_us"], result["sockperf_us"]
-    _say(f"p50 {ours['p50']:.2f} us, {result['p50_above_sockperf_us']:+.2f} us against sockperf's {theirs['p50']:.2f}")
+    _say(f"p50 {ours['p50']:.2f} us, {result['p50_above_sockperf_us']:+.2f} us compared with sockperf's {theirs['p50']:.2f}")
     _say(f"p99.9 {ours['p99_9']:.1f} us, {result['p99_9_ratio_to_sockperf']:.2f} times sockperf's {theirs['p99_9']:.1f}")
     _say(
         f"max {result['max_us']:,.0f} us (sockperf {result['sockperf_max_us']:,.0f}), longest own stall {result['longest_stall_us']:,.0f} us"
@@ -202,7 +202,7 @@ def bench_rings(
     finder: Annotated[
         list[str] | None, typer.Option("--finder", help="Time this ring finder, or all, instead of the MATH fit and its peers.")
     ] = None,
-    events: Annotated[int, typer.Option("--events", min=64, help="Events of a batch.")] = 16384,
+    events: Annotated[int, typer.Option("--events", min=64, help="Events in a batch.")] = 16384,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timings of each case; the median counts.")] = 5,
     short: Annotated[bool, typer.Option("--short", help="Quick check: few events, one repeat.")] = False,
     core: Annotated[int | None, typer.Option("--core", help="Run on this core.")] = None,
@@ -210,7 +210,7 @@ def bench_rings(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Measure ring fits a second on one core.
+    """Measure ring fits per second on one core.
 
     With ratios to vectorised numpy and to circle-fit, and the resolution against truth.
     """

@@ -64,7 +64,7 @@ def _print(result: dict[str, Any]) -> None:
     from nanet.bench import gateware_tables as tables
 
     host = result["modelled_host"]
-    print("RTL, the host ready at once: cycles of 6.4 ns, of all buffers and lanes")
+    print("RTL, the host always ready: cycles of 6.4 ns, over all buffers and lanes")
     rows = gateware.size_rows(result["cases"], result["throughput"])
     print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows)))
     print(tables.many_text("long runs", result["long_runs"]))
@@ -77,7 +77,7 @@ def _print(result: dict[str, Any]) -> None:
     print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
     print("\nRouter, 4 ports of 64 bit at 156.25 MHz")
     print(tables.as_text(tables.ROUTER_HEAD, tables.router_rows(result["router"])))
-    print("\nBeside the papers")
+    print("\nCompared with the papers")
     print(tables.as_text(tables.PAPER_HEAD, tables.paper_rows(result["papers"])))
     print()
     for goal in result["goals"]:

@@ -44,7 +44,7 @@ def bench_gpu(
 ) -> None:
     """Measure round trips to a GPU, the whole loop, and finders.
 
-    Also the papers' driver path, event building, and what a loop asks of CUDA.
+    Also the papers' driver path, event building, and which CUDA calls a loop makes.
     """
     from nanet import results
     from nanet.bench import gpu

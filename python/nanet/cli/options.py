@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ TopologyOption = Annotated[Topology, typer.Option("--topology", help="Threads of
 Rate = Annotated[float, typer.Option("--rate", metavar="EVENTS/S", help="Mean rate of events.")]
 Duration = Annotated[float, typer.Option("--duration", metavar="S", help="How long to send.")]
 Budget = Annotated[int, typer.Option("--budget-us", help="Promised limit of the latency's p99.9.")]
-Burst = Annotated[int, typer.Option("--burst", metavar="PACKETS", help="Packets of a board sent in one call.")]
-EventsPerPacket = Annotated[int, typer.Option("--events-per-packet", help="Events of a full packet.")]
+Burst = Annotated[int, typer.Option("--burst", metavar="PACKETS", help="Packets that a board sends in one call.")]
+EventsPerPacket = Annotated[int, typer.Option("--events-per-packet", help="Events in a full packet.")]
 PortOption = Annotated[
     int,
     typer.Option(
-        "--port", callback=free_port, help="UDP port of the engine; answers come to PORT + 100. By default the next free one."
+        "--port", callback=free_port, help="UDP port of the engine; answers arrive at PORT + 100. By default the next free one."
     ),
 ]
 L0Option = Annotated[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands below `nanet rdma`. Exit code 1: it was not done, or the path is not what was required; 2: it could not be begun."""
+"""The commands below `nanet rdma`. Exit code 1: it was not done, or the path is not what was required; 2: it could not start."""
 
 from __future__ import annotations
 
@@ -37,16 +37,19 @@ TokenFile = Annotated[
     ),
 ]
 Transports = Annotated[
-    str, typer.Option("--transports", metavar="LIST", help="As UCX_TLS, such as tcp; both sides alike. Empty: UCX chooses.")
+    str,
+    typer.Option("--transports", metavar="LIST", help="As in UCX_TLS, such as tcp; the same on both sides. Empty: UCX chooses."),
 ]
 Requirement = Annotated[Require | None, typer.Option("--require", help="Exit 1 unless the path proves it.")]
-Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Where in the region.")]
+Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Offset in the region.")]
 TimeoutMs = Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of the set-up and of each operation.")]
-Chunk = Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Transfers are cut into these.")]
+Chunk = Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Transfers are split into chunks of this size.")]
 Depth = Annotated[int, typer.Option("--depth", min=1, max=65536, help="Most chunks in flight at once.")]
 OwnMemory = Annotated[
     str,
-    typer.Option("--memory", metavar="KIND", help="Of this side, that the file goes through: host, cuda[:GPU] or pinned[:GPU]."),
+    typer.Option(
+        "--memory", metavar="KIND", help="Memory on this side that the file passes through: host, cuda[:GPU] or pinned[:GPU]."
+    ),
 ]
 
 
@@ -55,7 +58,7 @@ def serve(
     region: Region,
     size: Annotated[str, typer.Option("--size", metavar="SIZE", help="Such as 64KiB, 1GiB or 1GB.")],
     listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS[:PORT]", help="Where; elsewhere than on loopback a token is needed.")
+        str, typer.Option("--listen", metavar="ADDRESS[:PORT]", help="Where to listen; anywhere but on loopback a token is needed.")
     ] = "127.0.0.1",
     read: Annotated[bool, typer.Option("--read", help="Others may read it.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Others may write it.")] = False,
@@ -70,7 +73,7 @@ def serve(
     ] = "shared",
     transports: Transports = "",
     spin: Annotated[
-        bool, typer.Option("--spin", help="Never sleep: quicker where this CPU must take part, one core busy.")
+        bool, typer.Option("--spin", help="Never sleep: faster where this CPU must take part, but keeps one core busy.")
     ] = False,
     duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.0, help="0: until SIGINT or SIGTERM.")] = 0.0,
     json_file: JsonFile = None,
@@ -92,7 +95,7 @@ def serve(
 
 @rdma_app.command("put")
 def put(
-    file: Annotated[Path, typer.Argument(help="All of it is written to the region.")],
+    file: Annotated[Path, typer.Argument(help="File to write to the region, whole.")],
     to: Annotated[str, typer.Option("--to", metavar="HOST:PORT", help="Where the target listens.")],
     region: Region,
     offset: Offset = "0",
@@ -107,7 +110,7 @@ def put(
 ) -> None:
     """Write a file to a remote region.
 
-    When it ends with 0, the bytes are in the target's memory.
+    When it exits with 0, the bytes are in the target's memory.
     """
     with exit_codes():
         from nanet.rdma import transfer, units
@@ -146,25 +149,29 @@ def bench(
     test: Annotated[list[Measurement] | None, typer.Option("--test", help="Only this test; repeat for more.")] = None,
     smallest: Annotated[str, typer.Option("--smallest", metavar="SIZE", help="First size of the sweep.")] = "8",
     largest: Annotated[str, typer.Option("--largest", metavar="SIZE", help="Last size of the sweep.")] = "1GiB",
-    factor: Annotated[float, typer.Option("--factor", help="From one size to the next; 64 KiB and 1 MiB are always there.")] = 4.0,
+    factor: Annotated[
+        float, typer.Option("--factor", help="From one size to the next; 64 KiB and 1 MiB are always included.")
+    ] = 4.0,
     size: Annotated[
         list[str] | None, typer.Option("--size", metavar="SIZE", help="This size instead of a sweep; repeat for more.")
     ] = None,
     bench_depth: Annotated[int, typer.Option("--depth", min=1, max=65536, help="Transfers in flight at once, for bandwidth.")] = 32,
-    batch: Annotated[int, typer.Option("--batch", min=0, help="A flush after this many transfers; 0: after the last.")] = 0,
+    batch: Annotated[int, typer.Option("--batch", min=0, help="Flush after this many transfers; 0: after the last.")] = 0,
     duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.001, help="Length of each run.")] = 0.2,
     iterations: Annotated[int, typer.Option("--iterations", min=0, help="Transfers of each run, instead of --duration.")] = 0,
     rounds: Annotated[
         int | None, typer.Option("--rounds", min=1, help="Medians over this many rounds; by default 5 with --peer, else 1.")
     ] = None,
-    memory: Annotated[str, typer.Option("--memory", metavar="KIND", help="Of this side, as of nanet rdma serve.")] = "shared",
-    target_memory: Annotated[str, typer.Option("--target-memory", metavar="KIND", help="Of the other side.")] = "shared",
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="KIND", help="Memory on this side, as for nanet rdma serve.")
+    ] = "shared",
+    target_memory: Annotated[str, typer.Option("--target-memory", metavar="KIND", help="Memory on the other side.")] = "shared",
     transports: Annotated[
         str | None,
         typer.Option(
             "--transports",
             metavar="LIST",
-            help="As UCX_TLS, for ours and the peer; by default shm,tcp, and cuda if a GPU's memory is used; with --target UCX chooses.",
+            help="As in UCX_TLS, for nanet and the peer; by default shm,tcp, and cuda if a GPU's memory is used; with --target UCX chooses.",
         ),
     ] = None,
     require: Requirement = None,
@@ -177,7 +184,7 @@ def bench(
     ] = None,
     token_file: TokenFile = None,
     peer: Annotated[
-        Peer | None, typer.Option("--peer", help="Measure this peer too, in turns with nanet, and print the ratios.")
+        Peer | None, typer.Option("--peer", help="Measure this peer too, alternating with nanet, and print the ratios.")
     ] = None,
     timeout_ms: Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of each transfer and answer.")] = 60_000,
     out: Out = Path("out"),
@@ -216,7 +223,7 @@ def bench(
 
 @rdma_app.command("doctor")
 def doctor(json_file: JsonFile = None) -> None:
-    """Show what this machine can do for RDMA, and why not more.
+    """Show what this machine can do with RDMA, and what keeps it from doing more.
 
     Looks at UCX, the kernel and the hardware.
     """
@@ -232,7 +239,7 @@ def doctor(json_file: JsonFile = None) -> None:
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """What was begun and not done is one line on standard error and exit code 1."""
+    """What was started and not done is one line on standard error and exit code 1."""
     try:
         yield
     except NotDone as error:
@@ -298,5 +305,5 @@ def _report(result: dict[str, Any], what: str, json_file: Path | None) -> None:
     results.write_json(json_file, result)
     say(f"path: {result['path']['text']}")
     for way in result["ways"]:
-        say(f"way of a {way['operation']} of {units.size_text(way['bytes'])}: {way['text']}")
+        say(f"path of a {way['operation']} of {units.size_text(way['bytes'])}: {way['text']}")
     say(f"{what}: {units.both_text(result['bytes'])} in {result['seconds']:.3f} s, {units.rate_text(result['bytes_per_s'])}")

@@ -10,12 +10,12 @@ import typer
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A pcap file, or raw data: MEPs one after the other.")],
+    file: Annotated[Path, typer.Argument(help="A pcap file, or raw data: a sequence of MEPs.")],
     to: Annotated[str, typer.Option("--to", metavar="URL", help="Where the packets go: udp://ADDRESS:PORT.")],
     pace: Annotated[
-        str, typer.Option("--pace", help="original, max, a number of events a second (1e6), or of packets a second (5e4p).")
+        str, typer.Option("--pace", help="original, max, a number of events per second (1e6), or of packets per second (5e4p).")
     ] = "original",
-    laps: Annotated[int, typer.Option("--laps", help="How many times; 0: until a signal comes.")] = 1,
+    laps: Annotated[int, typer.Option("--laps", help="How many times; 0: until a signal arrives.")] = 1,
     only_port: Annotated[int, typer.Option("--only-port", help="From a pcap file, packets to this UDP port only; 0: all.")] = 0,
     layout: Annotated[str, typer.Option("--layout", help="Layout of packets made from raw data: padded or packed.")] = "padded",
     fine_time: Annotated[int, typer.Option("--fine-time", help="Fine time of every event made from raw data, 0 to 255.")] = 0,

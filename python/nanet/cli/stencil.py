@@ -36,7 +36,7 @@ class Device(StrEnum):
     GPU = "gpu"
 
 
-# What the GPUs' way does not have, by parameter.
+# What --device gpu does not support, by parameter.
 ONLY_ON_CPU = (
     "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "timeout_s",
     "checkpoint", "checkpoint_every", "restart", "plot", "progress",
@@ -51,7 +51,7 @@ def stencil(
     ] = None,
     sweeps: Annotated[
         int | None,
-        typer.Option("--sweeps", metavar="N", min=1, help="How many sweeps; by default 100, or 1 of a tile that is moved."),
+        typer.Option("--sweeps", metavar="N", min=1, help="How many sweeps; by default 100, or 1 for a tile that is moved."),
     ] = None,
     sweeps_per_pass: Annotated[
         int | None,
@@ -64,25 +64,25 @@ def stencil(
         ),
     ] = None,
     norm_every: Annotated[
-        int, typer.Option("--norm-every", metavar="N", min=0, help="Norm of the change of every N-th sweep; 0: none.")
+        int, typer.Option("--norm-every", metavar="N", min=0, help="Compute the norm of the change every N-th sweep; 0: never.")
     ] = 0,
     until: Annotated[
-        float | None, typer.Option("--until", metavar="NORM", min=0.0, help="End when a norm's largest change is at most that.")
+        float | None, typer.Option("--until", metavar="NORM", min=0.0, help="Stop when a norm's largest change is at most this.")
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", min=1, help="Of a process; by default one for each core that it may use."),
+        typer.Option("--threads", metavar="N", min=1, help="Threads of a process; by default one for each core that it may use."),
     ] = None,
     pinned: Annotated[bool, typer.Option("--pin/--no-pin", help="Tie each thread to a core.")] = True,
     device: Annotated[Device, typer.Option("--device", help="What sweeps: the cores, or GPUs.")] = Device.CPU,
-    gpus: Annotated[str, typer.Option("--gpus", metavar="LIST", help="Of --device gpu: which, such as 0,1.")] = "0",
+    gpus: Annotated[str, typer.Option("--gpus", metavar="LIST", help="With --device gpu: which ones, such as 0,1.")] = "0",
     mode: Annotated[
         Mode, typer.Option("--mode", help="resident: the field stays; paper, stream: a tile of another process is moved.")
     ] = Mode.RESIDENT,
     tile: Annotated[
-        str, typer.Option("--tile", metavar="SIZES", help="Of --mode paper and stream: sizes of the tile, such as 64M,1G.")
+        str, typer.Option("--tile", metavar="SIZES", help="With --mode paper and stream: sizes of the tile, such as 64M,1G.")
     ] = "64M,128M,256M,512M,1G,2G,4G",
-    chunk: Annotated[str, typer.Option("--chunk", metavar="SIZE", help="Of --mode stream: what is moved at once.")] = "4M",
+    chunk: Annotated[str, typer.Option("--chunk", metavar="SIZE", help="With --mode stream: how much is moved at a time.")] = "4M",
     ranks: Annotated[
         str,
         typer.Option("--ranks", metavar="N|env", help="Processes that share the field; env: this one is a rank of srun or mpirun."),
@@ -90,20 +90,25 @@ def stencil(
     halo_rows: Annotated[
         int | None,
         typer.Option(
-            "--halo-rows", metavar="K", min=1, max=32, help="Sweeps between two exchanges of ranks; else a model chooses."
+            "--halo-rows", metavar="K", min=1, max=32, help="Sweeps between two exchanges of ranks; by default a model chooses."
         ),
     ] = None,
     rendezvous: Annotated[
-        str, typer.Option("--rendezvous", metavar="HOST:PORT|FILE", help="Of --ranks env: where rank 0 listens, or writes it.")
+        str,
+        typer.Option(
+            "--rendezvous",
+            metavar="HOST:PORT|FILE",
+            help="With --ranks env: where rank 0 listens, or the file in which it writes that.",
+        ),
     ] = "",
     address: Annotated[
-        str, typer.Option("--address", metavar="ADDRESS", help="Of --ranks env: where others reach this rank.")
+        str, typer.Option("--address", metavar="ADDRESS", help="With --ranks env: where others reach this rank.")
     ] = "",
     transports: Annotated[
         str, typer.Option("--transports", metavar="LIST", help="UCX's, such as tcp; by default UCX chooses.")
     ] = "",
     timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.1, help="For a rank or an owner that does not answer.")
+        float, typer.Option("--timeout", metavar="S", min=0.1, help="How long to wait for a rank or an owner that does not answer.")
     ] = 30.0,
     checkpoint: Annotated[
         Path | None, typer.Option("--checkpoint", metavar="FILE", help="Write the field there (HDF5), at the end and ...")
@@ -112,11 +117,12 @@ def stencil(
         int, typer.Option("--checkpoint-every", metavar="N", min=0, help="... after every N-th sweep.")
     ] = 0,
     restart: Annotated[
-        Path | None, typer.Option("--restart", metavar="FILE", help="Go on from a checkpoint; --size and --dtype are its own.")
+        Path | None, typer.Option("--restart", metavar="FILE", help="Resume from a checkpoint; --size and --dtype come from it.")
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the field at the end (PNG).")] = None,
     progress: Annotated[
-        bool | None, typer.Option("--progress/--no-progress", help="A bar; by default where standard error is a terminal.")
+        bool | None,
+        typer.Option("--progress/--no-progress", help="Show a progress bar; by default if standard error is a terminal."),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
@@ -124,7 +130,7 @@ def stencil(
 ) -> None:
     """Five-point Jacobi sweeps on CPU cores or GPUs.
 
-    Says how many updates a second, and how that compares to copying memory.
+    Reports updates per second, and how that compares with copying memory.
     """
     from nanet import results, stencil_modes, stencil_ranks
     from nanet import stencil as sweeping
@@ -171,7 +177,7 @@ def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str) -
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
             option = parameter.opts[0]
-            raise SetupError(f"{option} beside {beside} (only the cores' way has that) leave {option} out")
+            raise SetupError(f"{option} together with {beside} (only --device cpu supports it) remove {option}")
 
 
 def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
@@ -185,7 +191,7 @@ def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
 
         return stencil_ranks.run_rank(options, among, *rank_of_environment(os.environ))
     if not (ranks.isdecimal() and 1 <= int(ranks) <= 1024):
-        raise SetupError(f"{ranks} ranks cannot be had (1 to 1024, or env) give how many processes shall share the field")
+        raise SetupError(f"{ranks} ranks are not possible (1 to 1024, or env) say how many processes are to share the field")
     if int(ranks) == 1 and among.halo_rows is None:
         return sweeping.measure(options)
     return stencil_ranks.run_ranks(options, among, int(ranks))
@@ -216,15 +222,11 @@ def _say_swept(result: Mapping[str, Any], options: Any) -> None:
     of_each = " a rank" if result["ranks"] > 1 else ""
     _say(f"{result['rows']} x {result['columns']} {result['dtype']}, {result['sweeps']} sweeps, {result['sweeps_per_pass']} a pass, "
          f"{result['threads']} threads{of_each} ({where})")  # fmt: skip
-    _say(f"{result['updates_per_s'] / 1e9:.3f} Gupdate/s, {result['seconds_compute']:.3f} s; with taking the field in and out "
+    _say(f"{result['updates_per_s'] / 1e9:.3f} Gupdate/s, {result['seconds_compute']:.3f} s; including loading and storing the field "
          f"{result['seconds_total']:.3f} s")  # fmt: skip
     _say_copy(result)
     if options.until is not None:
-        _say(
-            f"the norm came down to {options.until:g}"
-            if result["converged"]
-            else f"the norm did not come down to {options.until:g}"
-        )
+        _say(f"the norm reached {options.until:g}" if result["converged"] else f"the norm did not reach {options.until:g}")
     if result["checkpoints"]:
         _say(f"checkpoint {options.checkpoint}: sweep {result['sweeps_done']}")
     if options.plot:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nanet.tune import Knob
     from nanet.tune_apply import Step
 
-COLUMNS = 100  # where the output is no terminal
+COLUMNS = 100  # where the output is not a terminal
 STATES = {"ok": ("ok", "green"), "change": ("set", "yellow"), "by hand": ("hand", "cyan")}
 
 Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="YAML file of an engine: its cores, links and memory.")]
@@ -36,7 +36,10 @@ def tune(
     ),
     unthrottled: Annotated[
         bool,
-        typer.Option("--allow-unthrottled-realtime", help="Real-time throttling off too. DANGER: a spinner may hang the machine."),
+        typer.Option(
+            "--allow-unthrottled-realtime",
+            help="Turn real-time throttling off too. DANGER: a spinning thread may hang the machine.",
+        ),
     ] = False,
     json_file: JsonFile = None,
 ) -> None:
@@ -117,7 +120,7 @@ def print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
         table.add_row(Text(word, style=style), Text(knob.name), Text(knob.now), wanted, Text(knob.why, style="dim"))
     console.print(table)
     if not interfaces:
-        console.print("\nno interface is named: IRQs, RX ring and IRQ delay need --interface IF", soft_wrap=True)
+        console.print("\nno interface given: IRQs, RX ring and IRQ delay need --interface IF", soft_wrap=True)
     changes = [knob for knob in knobs if knob.state == "change"]
     if changes:
         console.print("\n--apply does what these would:", style="bold")
@@ -145,7 +148,7 @@ def _print_steps(steps: Sequence[Step], none: str) -> None:
         if step.problem:
             print(f"NOT DONE {step.target}: still {step.now or '?'} ({step.problem})", flush=True)
         elif step.before == step.now:
-            print(f"{step.target}: is {step.now} already", flush=True)
+            print(f"{step.target}: already {step.now}", flush=True)
         else:
             print(f"{step.target}: {step.before} -> {step.now}", flush=True)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the L0 trigger processor can be told. Same rules as nanet/config.py; meaning of the terms in docs/design/l0tp.md.
+"""The L0 trigger processor's settings. Same rules as nanet/config.py; meaning of the terms in docs/design/l0tp.md.
 
-A mask gives, for each input it cares about, the primitive ID as 16 characters, bit 15 first: `0` and `1` must be so, `x` may be
-either, `_` only divides. An input without a match shows 16 zeros, which no primitive can be, so `"0000_0000_0000_0000"` is a veto.
+A mask gives, for each input it cares about, the primitive ID as 16 characters, bit 15 first: `0` and `1` must match, `x` may be
+either, `_` is a separator. An input without a match shows 16 zeros, which no primitive ID can be, so `"0000_0000_0000_0000"` is a veto.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def load(path: str | Path) -> L0tpConfig:
 def check_pattern(pattern: Any) -> str:
     """16 characters 0, 1 or x; underscores are taken out."""
     if not isinstance(pattern, str):
-        raise problem(f"pattern {pattern} is no text", "YAML reads digits alone as a number", "put it in quotes")
+        raise problem(f"pattern {pattern} is not text", "YAML reads digits alone as a number", "put it in quotes")
     bits = pattern.replace("_", "").lower()
     if len(bits) != 16:
         raise problem(f"pattern '{pattern}' has {len(bits)} bits", "a primitive ID has 16", "write one character for each bit")
@@ -63,30 +63,35 @@ class Mask(Model):
         dict, "Bit pattern of the primitive ID for each input that matters: 16 characters 0, 1 or x, bit 15 first"
     )
     downscaling: int = setting(
-        1, "Fire at every n-th match only", unit="matches", ge=1, lt=1 << 32, too_small="a trigger rate that nobody can read out"
+        1,
+        "Fire at every n-th match only",
+        unit="matches",
+        ge=1,
+        lt=1 << 32,
+        too_small="a trigger rate that the readout cannot follow",
     )
     enabled: bool = setting(True, "Whether it can fire at all")
 
 
 class NodeWaiting(Model):
-    """What the thread does when nothing comes."""
+    """What the thread does when nothing arrives."""
 
     spin: int = setting(
-        20000, "Empty polls before it sleeps; -1: spin for ever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
-        too_small="the wake-up time of the kernel (about 30 us) is added at every pause", too_big="a core that is never idle",
+        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
+        too_small="the kernel's wake-up time (about 30 us) is added at every pause", too_big="a core that is never idle",
     )  # fmt: skip
     sleep_us: int = setting(
         100, "Longest sleep, after which silence is noticed", unit="us", ge=1, le=1_000_000,
-        too_big="what waits at the end of a spill is decided late",
+        too_big="what is pending at the end of a spill is decided late",
     )  # fmt: skip
     gather_us: int = setting(
-        0, "Sleep after each turn that had work, so that many packets share one wake-up; 0: none, for a core of its own", unit="us",
-        ge=0, le=10_000, too_small="on a shared core, each packet interrupts the other thread", too_big="latency, all of it",
+        0, "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own", unit="us",
+        ge=0, le=10_000, too_small="on a shared core, each packet interrupts the other thread", too_big="all of it adds to the latency",
     )  # fmt: skip
 
 
 def default_inputs() -> tuple[Input, ...]:
-    """Seven detectors that say most about a decay within a millisecond; docs/design/l0tp.md says why these."""
+    """Seven detectors that say the most about a decay within a millisecond; docs/design/l0tp.md says why these."""
     source = wire.Source
     return tuple(
         Input(name=name, source_id=number)
@@ -104,35 +109,37 @@ class L0tpConfig(Model):
 
     version: Literal[1] = setting(1, "Version of this schema")
     inputs: tuple[Input, ...] = setting(default_inputs, "The detectors, in the order of the decision's bits")
-    reference: Name = setting("RICH", "Name of the input whose primitives are decided on; best the one that knows its time best")
+    reference: Name = setting(
+        "RICH", "Name of the input whose primitives are decided on; preferably the one with the best time resolution"
+    )
     fine_time_bits: int = setting(
         2, "Cells of the alignment memory are 25 ns divided by 2 to this power", unit="bits", ge=0, le=3,
         too_small="primitives close in time overwrite each other", too_big="the memory's 16384 cells hold less time",
     )  # fmt: skip
     read_lag_us: float = setting(
-        1.6, "Deciding waits until the newest time heard of is this far ahead; at most half of the memory", unit="us", ge=0.0, le=205.0,
-        too_small="what slower detectors send comes late", too_big="latency, all of it added to every decision",
+        1.6, "A decision waits until the newest time received is this far ahead; at most half of the memory", unit="us", ge=0.0, le=205.0,
+        too_small="primitives of slower detectors arrive late", too_big="all of it adds to the latency of every decision",
     )  # fmt: skip
     silence_us: int = setting(
-        500, "Without any packet for so long, all that waits is decided; 0: never", unit="us", ge=0, le=1_000_000,
+        500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1_000_000,
         too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
     )  # fmt: skip
     patience_ms: int = setting(
-        0, "How long a silent input is waited for: until then the primitives of the others are kept back, whenever they come; "
-        "0: nobody is waited for, as in hardware. With patience, silence_us is not used", unit="ms", ge=0, le=60_000,
+        0, "How long a silent input is waited for: until then the primitives of the others are held back, whenever they arrive; "
+        "0: no input is waited for, as in hardware. With patience, silence_us is not used", unit="ms", ge=0, le=60_000,
         too_small="primitives are late when the machine stops the process that sends them",
-        too_big="without one of the detectors, the first decisions come so much later",
+        too_big="if one of the detectors is missing, the first decisions are delayed by this much",
     )  # fmt: skip
     masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word")
     listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
     decisions: Endpoint | None = setting(None, "Where triggers are sent, in L0 decision packets; null: they are only counted")
     source_sub_id: Byte = setting(0, "Source sub-ID of the decision packets")
     socket_buffer_bytes: int = setting(
-        64 << 20, "What the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1 << 30,
-        too_small="primitives are lost while the thread is away", too_big="old primitives come late instead",
+        64 << 20, "How much the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1 << 30,
+        too_small="primitives are lost while the thread is not running", too_big="primitives that are late instead of lost",
     )  # fmt: skip
     cpu_core: Core | None = setting(None, "Core of the thread; null: not pinned")
-    waiting: NodeWaiting = setting(NodeWaiting, "What the thread does when nothing comes")
+    waiting: NodeWaiting = setting(NodeWaiting, "What the thread does when nothing arrives")
 
     @property
     def cell_ns(self) -> float:
@@ -145,7 +152,7 @@ class L0tpConfig(Model):
         self._check_times()
         self._check_masks()
         if self.decisions == self.listen:
-            raise problem(f"listen and decisions are both {self.listen}", "triggers are no primitives", "change one")
+            raise problem(f"listen and decisions are both {self.listen}", "triggers are not primitives", "change one")
         return self
 
     def _check_inputs(self) -> None:
@@ -166,7 +173,7 @@ class L0tpConfig(Model):
             if detector.time_cut_ns > self.cell_ns:
                 raise problem(
                     f"time_cut_ns {detector.time_cut_ns:g} of {detector.name} is more than a cell of {self.cell_ns:.4g} ns",
-                    "only the next cells are looked at, so that more would match or not by where in its cell it lies",
+                    "only the adjacent cells are searched, so a larger cut would depend on where in its cell a primitive lies",
                     "lower it, or fine_time_bits",
                 )
         memory_us = CELLS * self.cell_ns / 1000

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of the L0 trigger processor in plain Python, for tests: no memory, no addresses, no cleverness.
 
-Every stored primitive is kept in a list for ever, with its time as a whole number of ticks (97.46 ps) that never wraps; what a cell
+Every stored primitive is kept in a list forever, with its time as a whole number of ticks (97.46 ps) that never wraps; what a cell
 holds is found by searching the list. Slow on purpose (quadratic). The rules stand in docs/design/l0tp.md; the native
 processor (`nanet._core.L0TriggerProcessor`) has the same methods and must give the same decisions and counters.
 """

@@ -30,8 +30,8 @@ def acs_check(devices: Path, is_needed: bool) -> Check:
     if redirecting:
         text = f"{len(redirecting)} of {len(found)} bridges redirect requests between devices: {_some(redirecting)}"
         if not is_needed:
-            return Check("ACS", OK, f"{text} (there is no NIC and GPU that it would keep apart)")
-        mend = f"sudo setpci -s {redirecting[0]} ECAP_ACS+0x6.w=0000, for each; or switch ACS off in the firmware"
+            return Check("ACS", OK, f"{text} (there is no NIC and GPU that this would separate)")
+        mend = f"sudo setpci -s {redirecting[0]} ECAP_ACS+0x6.w=0000, for each; or turn ACS off in the firmware"
         return Check("ACS", WARN, f"{text}: a NIC reaches a GPU slowly or not at all", mend)
     if hidden:
         return Check("ACS", OK, f"not known: the configuration of {len(hidden)} of {len(found)} bridges may be read by root only")

@@ -56,7 +56,7 @@ def sweep(smallest: int, largest: int, factor: float) -> tuple[int, ...]:
     """From the smallest, each `factor` times the one before, to the largest; with those that goals are set for. Raises SetupError."""
     if not 1 <= smallest <= largest or not factor > 1.0:
         text = f"sizes from {smallest} to {largest} by {factor:g} cannot be measured"
-        raise SetupError(f"{text} (1 byte and more, up, by a factor above 1) give such")
+        raise SetupError(f"{text} (they start at 1 byte or more and rise by a factor above 1) give such sizes")
     found = {largest, *(size for size in ALWAYS if smallest <= size <= largest)}
     size = float(smallest)
     while size <= largest:
@@ -71,7 +71,7 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
     if not options.sizes or not tests:
         raise SetupError("nothing is measured (no size, or no test) give at least one of each")
     if options.peer and options.target is not None:
-        raise SetupError("ucx_perftest is not measured against another machine (its server is not there) leave --target out")
+        raise SetupError("ucx_perftest is not measured against another machine (its server does not run there) remove --target")
     native()  # before anything is started
     plan = machine.plan_cores()
     peer = None
@@ -155,7 +155,7 @@ def _point(
 
     for index in range(options.rounds):
         if stop.wait(0.0):
-            raise NotDone("stopped by a signal (the measurement was not over) start again")
+            raise NotDone("stopped by a signal (the measurement was not finished) start again")
         # The first has to be ours: it says how many transfers a run has.
         for one in (measure, measure_peer) if index % 2 == 0 else (measure_peer, measure):
             one()

@@ -59,7 +59,7 @@ class Control:
         try:
             self._socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError as error:
-            raise NotDone(f"the other side cannot be told anything ({error.strerror or error}) see whether it runs") from None
+            raise NotDone(f"the other side cannot be reached ({error.strerror or error}) see whether it runs") from None
 
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """The next message; None: none came within timeout_s."""
@@ -76,12 +76,12 @@ class Control:
                 raise NotDone("the other side is gone (it closed the connection) see why it ended")
             self._waiting += more
             if len(self._waiting) > LINE_BYTES_MAX:
-                raise NotDone("the other side is no nanet (its line is too long) give the place of nanet rdma bench --serve")
+                raise NotDone("the other side is not nanet (its line is too long) give the place of nanet rdma bench --serve")
         line, _, self._waiting = self._waiting.partition(b"\n")
         try:
             message = json.loads(line)
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            raise NotDone("the other side is no nanet (it says no JSON object) give the place of nanet rdma bench --serve")
+            raise NotDone("the other side is not nanet (it does not send a JSON object) give the place of nanet rdma bench --serve")
         return message

@@ -95,7 +95,7 @@ def _library(system: System) -> Check:
 def _build(system: System, nics: Sequence[str]) -> list[Check]:
     build = system.build
     if build is None:
-        return [Check("UCX build", OK, f"not known: ucx_info is not beside it ({system.ucx_version or 'no UCX'})")]
+        return [Check("UCX build", OK, f"not known: ucx_info is not next to it ({system.ucx_version or 'no UCX'})")]
     if build.problem:
         return [Check("UCX build", WARN, f"ucx_info fails: {build.problem}", "see whether the tools fit the library")]
     told = Check("UCX build", OK, f"{build.version}: {build.flags or 'it does not say'}")
@@ -119,7 +119,7 @@ def _verbs(build: UcxBuild, nics: Sequence[str]) -> Check:
         return Check("UCX over verbs", OK, text)
     if nics:
         text = f"no transport, though there is {', '.join(nics)}"
-        return Check("UCX over verbs", WARN, text, "ucx_info -d, and look at the lines below")
+        return Check("UCX over verbs", WARN, text, "run ucx_info -d, and see the lines below")
     return Check("UCX over verbs", OK, "no transport (no RDMA device)")
 
 
@@ -133,7 +133,7 @@ def _cuda(system: System, build: UcxBuild) -> Check:
             "UCX with CUDA", OK, f"no transport (no GPU: {system.driver.problem}; built {'with' if built else 'without'} CUDA)"
         )
     if built:
-        return Check("UCX with CUDA", WARN, "built with CUDA, but no transport here", "look at UCX_LOG_LEVEL=info ucx_info -d")
+        return Check("UCX with CUDA", WARN, "built with CUDA, but no transport here", "see UCX_LOG_LEVEL=info ucx_info -d")
     return Check("UCX with CUDA", WARN, "this UCX was built without CUDA: no memory of a GPU", "set UCX_ROOT to a UCX with CUDA")
 
 
@@ -195,7 +195,7 @@ def _nic(system: System, nic: str) -> Check:
         parts.append(part)
     text = f"{kind}; {'; '.join(parts) or 'no port'}"
     if problems or not parts:
-        mend = "ip addr add ADDRESS dev IF; ip link set IF up, or for InfiniBand: look at cable and subnet manager"
+        mend = "ip addr add ADDRESS dev IF; ip link set IF up, or for InfiniBand: check cable and subnet manager"
         return Check(nic, WARN, f"{text}: {'; '.join(problems) or 'it has no port'}", mend)
     return Check(nic, OK, text)
 
@@ -236,7 +236,7 @@ def _peer_memory(system: System) -> Check:
     why = _installed(system, "nvidia_peermem")
     if not system.driver.gpus:
         return Check("nvidia_peermem", OK, f"not loaded ({why}; no GPU: {system.driver.problem})")
-    return Check("nvidia_peermem", OK, f"not loaded ({why}; dma-bufs are the newer way)")
+    return Check("nvidia_peermem", OK, f"not loaded ({why}; dma-bufs are the newer method)")
 
 
 def _dma_buf(system: System) -> Check:
@@ -250,7 +250,7 @@ def _dma_buf(system: System) -> Check:
     elif not any(gpu.attributes.get("dma_buf") for gpu in system.driver.gpus):
         missing.append("no GPU here exports dma-bufs (its driver says so; the open kernel modules do)")
     if not any(system.names(f"sys/class/infiniband/{nic}/device") for nic in system.names("sys/class/infiniband")):
-        missing.append("no RDMA NIC of hardware")
+        missing.append("no hardware RDMA NIC")
     if missing:
         return Check("dma-buf", OK, f"not possible here: {'; '.join(missing)}")
     return Check("dma-buf", OK, f"kernel {release}, a GPU that exports them, and an RDMA NIC")

@@ -23,7 +23,7 @@ class Measurement(StrEnum):
 
     @property
     def is_bandwidth(self) -> bool:
-        """Whether many transfers are under way at once."""
+        """Whether many transfers are in flight at once."""
         return self.value.endswith("bandwidth")
 
     @property

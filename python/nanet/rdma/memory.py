@@ -55,7 +55,7 @@ def parse_memory(text: str) -> Memory:
     if found is None or (kind not in HOST_KINDS and kind not in CUDA_KINDS):
         raise SetupError(f"there is no memory '{text}' (there are shared, host, cuda and pinned) name one of these")
     if kind in HOST_KINDS and found[2] is not None:
-        raise SetupError(f"memory '{text}' cannot be used ({kind} memory is of no GPU) write {kind}")
+        raise SetupError(f"memory '{text}' cannot be used ({kind} memory does not belong to a GPU) write {kind}")
     return Memory(kind, int(found[2] or 0))
 
 
@@ -70,14 +70,14 @@ def allocate(memory: Memory, size: int) -> CudaMemory | None:
 
 
 class CudaMemory:
-    """`bytes` bytes of a GPU, or of the host and pinned, zeroed, at `address`. Freed when nobody refers to it any more.
+    """`bytes` bytes of a GPU, or of the host and pinned, zeroed, at `address`. Freed when nothing refers to it any more.
 
     Makes the GPU's primary context current in the thread that calls, which UCX needs of a thread that serves or uses such memory.
     """
 
     def __init__(self, memory: Memory, size: int) -> None:
         if size <= 0:
-            raise SetupError(f"{size} bytes of memory {memory} cannot be had (nothing to expose) give 1 or more")
+            raise SetupError(f"{size} bytes of memory {memory} cannot be allocated (nothing to expose) give 1 or more")
         self.memory, self.bytes = memory, size
         self._what = f"{size} bytes of memory {memory}"
         self._cuda = _load(self._what)
@@ -86,7 +86,7 @@ class CudaMemory:
         self._call("cuDeviceGetCount", ctypes.byref(count))
         if memory.device >= count.value:
             there = f"this machine has {count.value}, counted from 0" if count.value else "the driver sees no GPU"
-            raise SetupError(f"{self._what} cannot be had ({there}) name another GPU, or {OTHER}")
+            raise SetupError(f"{self._what} cannot be allocated ({there}) name another GPU, or {OTHER}")
         self._call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(memory.device))
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), device)
         self.make_current()
@@ -141,8 +141,8 @@ def _load(what: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError:
-        text = f"{what} cannot be had (no GPU: libcuda.so.1 is not there)"
-        raise SetupError(f"{text} install NVIDIA's driver where there is a GPU, or {OTHER}") from None
+        text = f"{what} cannot be allocated (no GPU: libcuda.so.1 is missing)"
+        raise SetupError(f"{text} install NVIDIA's driver if there is a GPU, or {OTHER}") from None
 
 
 def _free(cuda: ctypes.CDLL, context: ctypes.c_void_p, address: int, is_device: bool) -> None:

@@ -91,7 +91,7 @@ class Perftest:
 def find(transports: str, core: int | None, target_core: int | None, memory: Memory, target_memory: Memory) -> Perftest:
     """Raises NotDone where there is none, and SetupError for memory that it does not have."""
     if "pinned" in (memory.kind, target_memory.kind):
-        raise SetupError("ucx_perftest is not measured with pinned memory (it has none) leave --peer out, or use another memory")
+        raise SetupError("ucx_perftest is not measured with pinned memory (it has none) remove --peer, or use another memory")
     tools = find_tools()
     if tools is None or not (tools.folder / "ucx_perftest").exists():
         raise NotDone(f"there is no ucx_perftest (neither in the package libucx-cu13 nor in UCX_ROOT nor on the PATH) {INSTALL}")

@@ -190,6 +190,4 @@ def _bytes_of(data: Any) -> NDArray[np.uint8]:
     try:
         return np.frombuffer(memoryview(data).cast("B"), np.uint8)
     except (TypeError, ValueError):  # no buffer, or one with gaps
-        raise SetupError(
-            f"a {type(data).__name__} cannot be put (its bytes do not lie in one piece) pass bytes, or a copy"
-        ) from None
+        raise SetupError(f"a {type(data).__name__} cannot be put (its bytes are not contiguous) pass bytes, or a copy") from None

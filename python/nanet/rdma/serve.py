@@ -48,7 +48,7 @@ def make_target(exposure: Exposure) -> Any:
 
 
 def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.0) -> dict[str, Any]:
-    """Serves until SIGINT or SIGTERM, or for so long. Says `ready: ...` when connections can come."""
+    """Serves until SIGINT or SIGTERM, or for this long. Says `ready: ...` when it accepts connections."""
     with StopSignals() as stop:
         target = make_target(exposure)
         begin_s = time.monotonic()

@@ -25,7 +25,7 @@ def read_token(file: Path | None) -> int:
                 raise SetupError(f"token file {file} is not used (others than its owner may open it) chmod 600 {file}")
             return parse_token(opened.read(64), str(file))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SetupError(f"token file {file} cannot be read ({why}) make one with {MAKE}") from None
 
 

@@ -44,7 +44,7 @@ def parse_remote(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     if not colon or not bare or (":" in bare and bare == host) or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise SetupError(f"'{text}' is no place (HOST:PORT, or [ADDRESS]:PORT for IPv6) write 127.0.0.1:7300")
+        raise SetupError(f"'{text}' is not an address (HOST:PORT, or [ADDRESS]:PORT for IPv6) write 127.0.0.1:7300")
     return bare, int(port)
 
 
@@ -149,9 +149,7 @@ def _given(remote: Remote) -> CudaMemory | None:
 def _fail(connection: Any, status: str, remote: Remote) -> None:
     why = f"{status}: {connection.error}" if connection.error else status
     where = f"{remote.address} port {remote.port}"
-    raise NotDone(
-        f"the transfer was not done ({why}) see whether the target at {where} runs, and whether the region may be used so"
-    )
+    raise NotDone(f"the transfer was not done ({why}) see whether the target at {where} runs, and whether the region allows it")
 
 
 def _check_range(connection: Any, offset_bytes: int, size: int) -> None:
@@ -165,4 +163,4 @@ def _openable(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SetupError(f"{file} cannot be used ({error.strerror}) give another file, or mend it") from None
+        raise SetupError(f"{file} cannot be used ({error.strerror}) give another file, or fix its permissions") from None

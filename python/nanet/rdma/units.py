@@ -17,7 +17,7 @@ def parse_size(text: str) -> int:
     factor = (DECIMAL | BINARY).get(found[2]) if found else None
     size = float(found[1]) * factor if found and factor and "." in found[1] else int(found[1]) * factor if found and factor else -1
     if size < 0 or size != int(size) or size >= 2**63:
-        raise SetupError(f"size '{text}' is none (a number and B, kB, MB, GB, KiB, MiB or GiB) write 64KiB or 1GB")
+        raise SetupError(f"size '{text}' is not a size (a number and B, kB, MB, GB, KiB, MiB or GiB) write 64KiB or 1GB")
     return int(size)
 
 

@@ -15,7 +15,7 @@ from nanet.report.svg import Axis, Chart
 
 LIMITS = {
     "engine": "Above it the engine loses events.",
-    "sender": "Above it the sender itself no longer keeps the rate, so the engine may well stand more.",
+    "sender": "Above it the sender itself no longer keeps the rate, so the engine may well sustain more.",
     "search range": "It is the highest rate that was tried.",
 }
 
@@ -36,7 +36,7 @@ def make_rate(result: Mapping[str, Any]) -> Page:
     latency = (best[0]["latency_us"] if best else None) or {}
     page.figures = [
         Figure("critical rate", rate_text(critical), "Mevent/s" if critical else ""),
-        Figure("time an event", f"{1e9 / critical:.0f}" if critical else "\u2013", "ns"),
+        Figure("time per event", f"{1e9 / critical:.0f}" if critical else "\u2013", "ns"),
         Figure("p50 there", us(latency.get("p50")), "\u00b5s"),
         Figure("p99.9 there", us(latency.get("p99_9")), "\u00b5s"),
     ]
@@ -118,9 +118,9 @@ def make_latency(result: Mapping[str, Any]) -> Page:
         Section(
             "Side by side",
             table(columns, rows, numbers=[1, 2, 3, 4, 5]),
-            "Medians over the rounds; sockperf ran before and after each. sockperf has one message under way at a time, so a pause of the "
-            "machine meets one message; the boards of the first column send what is due, so a pause meets all of it. The third column "
-            "is measured as sockperf measures.",
+            "Medians over the rounds; sockperf ran before and after each. sockperf has one message in flight at a time, so a pause of the "
+            "machine hits one message; the boards of the first column send what is due, so a pause hits all of it. The third column "
+            "is measured the way sockperf measures.",
         ),
         Section(
             "Distribution",
@@ -159,9 +159,9 @@ def make_finders(result: Mapping[str, Any]) -> Page:
     ]
     page.sections = [
         Section(
-            "Nanoseconds an event",
+            "Nanoseconds per event",
             table(["finder", *samples], rows, numbers=range(1, len(samples) + 1)),
-            "Medians, all hits in cache, 1.2 noise hits besides; 12 hits a ring where nothing else is said.",
+            "Medians, all hits in cache, plus 1.2 noise hits; 12 hits per ring unless stated otherwise.",
         ),
         Section("Goals", table(["finder", "rings", "\u00b5s an event", "limit", ""], goals, numbers=[1, 2, 3])),
         facts_section(result, {}, []),
@@ -176,14 +176,14 @@ def make_rings(result: Mapping[str, Any]) -> Page:
     page = Page(
         title="nanet bench rings",
         over="nanet bench rings \u00b7 the MATH fit on one core",
-        headline=f"{math['events_per_s'] / 1e6:.1f} million rings a second with {math['hits']} hits",
+        headline=f"{math['events_per_s'] / 1e6:.1f} million rings per second with {math['hits']} hits",
         lead=f"{result['ratio_to_numpy']:.0f} times a vectorised numpy fit"
         + (f", {number(ratio)} times circle-fit." if ratio else "."),
         kept=True,
         footer=footer(result),
     )
     page.figures = [
-        Figure("rings a second", f"{math['events_per_s'] / 1e6:.1f}", "M"),
+        Figure("rings per second", f"{math['events_per_s'] / 1e6:.1f}", "M"),
         Figure("time a ring", f"{1e9 / math['events_per_s']:.1f}", "ns"),
         Figure("instruction set", math["simd"]),
     ]
@@ -198,11 +198,11 @@ def make_rings(result: Mapping[str, Any]) -> Page:
     columns = ["hits", "MATH", "MATH scalar", "numpy", "circle-fit", "radius rms mm", "bias mm"]
     body = table(columns, rows, numbers=range(len(columns)))
     page.sections = [
-        Section("Millions of rings a second", _rings_chart(result), "Logarithmic: each line up is ten times as fast."),
+        Section("Millions of rings per second", _rings_chart(result), "Logarithmic: each line up is ten times as fast."),
         Section(
             "All cases",
             body,
-            "Rates in millions of events a second, on the same events. The bias is that of every algebraic fit: about the square of the "
+            "Rates in millions of events per second, on the same events. The bias is that of every algebraic fit: about the square of the "
             "single-hit error over the radius.",
         ),
         facts_section(result, {}, []),
@@ -215,7 +215,7 @@ def _rings_chart(result: Mapping[str, Any]) -> str:
     hits = [float(case["hits"]) for case in cases]
     chart = Chart(
         Axis(min(hits) - 2, max(hits) + 2, "hits of an event"), Axis(0.001, 200.0, "million rings/s", log=True),
-        title="Rings a second against hits", height=320,
+        title="Rings per second against hits", height=320,
     )  # fmt: skip
     for key, style, name in (
         ("math", "s1", "MATH"),

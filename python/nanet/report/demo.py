@@ -73,7 +73,7 @@ def _lead(result: Mapping[str, Any]) -> str:
     if not judged["kept"]:
         return "Because: " + "; ".join(judged["reasons"]) + "."
     late = judged["events_over_budget"]
-    text = f"{number(result['sent'])} events went out and {number(result['answered'])} right answers came back; nothing was lost. The budget is {number(judged['budget_us'])} \u00b5s. "
+    text = f"{number(result['sent'])} events were sent and {number(result['answered'])} right answers came back; nothing was lost. The budget is {number(judged['budget_us'])} \u00b5s. "
     if late:
         return text + (
             f"{number(late)} of them took longer than {number(judged['budget_us'])} \u00b5s; in this run the machine kept "
@@ -83,7 +83,7 @@ def _lead(result: Mapping[str, Any]) -> str:
 
 
 def _short_section(result: Mapping[str, Any]) -> Section:
-    """What the loop did, what the host did, what `nanet tune` would mend."""
+    """What the loop did, what the host did, what `nanet tune` would fix."""
     rows = [line.rstrip(".").partition(": ")[::2] for line in demo_verdict.lines(result)]
     return Section("In short", table(["", ""], rows))
 
@@ -97,7 +97,7 @@ def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
             ("inside the engine", "s3", "engine", "latency"),
         )
     ]
-    text = "Share of events that took at least so long. Both axes are logarithmic, so the rare slow ones can be seen. "
+    text = "Share of events that took at least this long. Both axes are logarithmic, so the rare slow ones can be seen. "
     return Section("Latency", survival_chart(lines, budget_us), text + STALLS_TEXT)
 
 
@@ -122,7 +122,7 @@ def _books_section(result: Mapping[str, Any]) -> Section:
         body += "<br>" + hop_table(balance)
     clean = len(packets) == 1
     body += "<br>" + table(["packets at the engine", ""], packets, numbers=[1])
-    text = "Sent = answered + every named loss." + (" No packet was lost, late, doubled or refused." if clean else "")
+    text = "Sent = answered + every named loss." + (" No packet was lost, late, duplicated or refused." if clean else "")
     return Section("The books", body, text)
 
 
@@ -163,7 +163,7 @@ def _events_section(result: Mapping[str, Any]) -> Section:
         svg, caption = events.display(sample)
         figures += f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
     text = (
-        "Six events of this run: hit photomultipliers on the disk, both disks laid over one another, in the colour of the ring that was "
+        "Six events of this run: hit photomultipliers on the disk, both disks overlaid, in the colour of the ring that was "
         "found nearest; black: on no ring. Dashed: the true rings."
     )
     return Section("Events", f'<div class="events">{figures}</div>', text)

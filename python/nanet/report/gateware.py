@@ -30,7 +30,7 @@ def make_gateware(result: Mapping[str, Any]) -> Page:
         over="nanet bench gateware \u00b7 simulated cycle by cycle, 156.25 MHz",
         headline=f"In memory {bounds['min']} to {bounds['max']} cycles after a frame\u2019s last byte, spread {bounds['spread']}",
         lead=f"{met} of {len(goals)} goals are met. Cycles of {NS_PER_CYCLE} ns, counted in the RTL at 10 Gb/s without a pause between frames; "
-        "what a modelled host adds stands in sections of its own. Nothing here ran on a board.",
+        "what a modelled host adds is shown in separate sections. Nothing here ran on a board.",
         kept=met == len(goals),
         footer=footer(result).split(" All latencies")[0],
         figures=_figures(result),
@@ -45,11 +45,11 @@ def make_gateware(result: Mapping[str, Any]) -> Page:
         ),
         Section(
             "Distributions", _histograms(result["long_runs"], "last_byte_to_last_write"),
-            "Packets by whole cycles from the last byte to the last write, in the long runs, a chart for each frame size. RTL.",
+            "Packets by whole cycles from the last byte to the last write, in the long runs, one chart for each frame size. RTL.",
         ),
         Section("Cycles by frame size", _wide(tables.LATENCY_HEAD, tables.latency_rows(rtl)) + _many(result), "All buffers and lanes. RTL."),
         Section(
-            "By packets a buffer", _by_buffer(result["cases"]),
+            "By packets per buffer", _by_buffer(result["cases"]),
             "Cycles from the last byte to the last write: start lane 0 / start lane 4, a range where packets differ. RTL.",
         ),
         Section("Throughput", table(tables.RATE_HEAD, tables.rate_rows(rtl), numbers=range(5)), "Frames back to back; the lowest of all buffers. RTL."),
@@ -65,11 +65,11 @@ def make_gateware(result: Mapping[str, Any]) -> Page:
             "Four ports of 64 bit at 156.25 MHz, every input always with a packet to send. Full rate: of all outputs, or of the one that is asked for.",
         ),
         Section(
-            "Beside the papers", table(tables.PAPER_HEAD, tables.paper_rows(result["papers"]), numbers=(2, 3, 4)),
+            "Compared with the papers", table(tables.PAPER_HEAD, tables.paper_rows(result["papers"]), numbers=(2, 3, 4)),
             "Theirs: the hardware path of NaNet-1, a card with 1 Gb/s, as its own cycle counters saw it, and the router of the NaNet core. Ours: simulated, 10 Gb/s. "
             "At 1 Gb/s the 1472 B alone take 11.8 \u00b5s on the wire, so theirs cannot begin with the first byte.",
         ),
-        facts_section(result, {}, [f"modelled host: {timing}", f"simulation: {number(result['cycles_per_wall_second'])} cycles a second"]),
+        facts_section(result, {}, [f"modelled host: {timing}", f"simulation: {number(result['cycles_per_wall_second'])} cycles per second"]),
     ]  # fmt: skip
     return page
 

@@ -14,7 +14,7 @@ from nanet.report.svg import Axis, Chart
 LINES = (
     ("launch, synchronise", "s4", ("launch_sync", "copy_launch_copy_sync")),
     ("graph, synchronise", "s3", ("graph_sync", "graph_mapped_sync")),
-    ("launch or graph a buffer, event processor", "s2", ("launch_mapped", "launch_copied", "graph_mapped", "graph_copied")),
+    ("launch or graph per buffer, event processor", "s2", ("launch_mapped", "launch_copied", "graph_mapped", "graph_copied")),
     ("persistent", "s1", ("persistent",)),
 )
 STYLES = ("s1", "s2", "s3", "s4", "soft")
@@ -29,7 +29,7 @@ def make_gpu(result: Mapping[str, Any]) -> Page:
         title="nanet bench gpu",
         over=f"nanet bench gpu \u00b7 {result['gpu']} \u00b7 CUDA {result['cuda']}",
         headline=_headline(result),
-        lead=f"{number(wrong)} answers were wrong." if wrong else "Every answer that was looked at was the CPU\u2019s.",
+        lead=f"{number(wrong)} answers were wrong." if wrong else "Every answer that was checked matched the CPU\u2019s.",
         kept=not wrong,
         footer=footer(result),
         figures=_figures(result),
@@ -94,18 +94,18 @@ def _round_trip_sections(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Map
         + [number(row["wrong"])]
         for row in rows
     ]
-    heads = ["way", "events", "round trips", "fastest \u00b5s", *(f"{name} \u00b5s" for _, name in PERCENTILES), "wrong"]
+    heads = ["method", "events", "round trips", "fastest \u00b5s", *(f"{name} \u00b5s" for _, name in PERCENTILES), "wrong"]
     return [
         Section(
             "Round trips, median",
             _round_trip_chart(rows, "p50_us", "p50"),
-            "From the completion written by the host to all answers seen by the host. Both axes are logarithmic; of ways on one line the best counts.",
+            "From the completion written by the host to all answers seen by the host. Both axes are logarithmic; of the methods on one line the best counts.",
         ),
         Section("Round trips, 999 of 1000", _round_trip_chart(rows, "p999_us", "p99.9")),
         Section(
-            "Persistent over the best way that launches",
+            "Persistent over the best method that launches",
             table(columns, shares, numbers=[0, 1, 2, 4, 5, 6, 8, 9]) if shares else NOTHING,
-            "The ways that end in _sync do less: MATH fits of padded packets, no verdict, no packet of answers, nothing of the contract. The last column "
+            "The methods that end in _sync do less: MATH fits of padded packets, no verdict, no packet of answers, nothing of the contract. The last column "
             "compares with the event processor\u2019s own launches.",
         ),
         Section("All round trips", table(heads, every, numbers=range(1, len(heads)))),

@@ -104,14 +104,14 @@ def merge_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
          f"{row['rate_events_per_s'] * 1e-6:.2f}", number(row["incomplete"]), number(row["wrong"])]
         for row in rows
     ]  # fmt: skip
-    heads = ["way", "events", "round trips", *(f"{name} \u00b5s" for _, name in PERCENTILES), "Mevent/s", "incomplete", "wrong"]
+    heads = ["method", "events", "round trips", *(f"{name} \u00b5s" for _, name in PERCENTILES), "Mevent/s", "incomplete", "wrong"]
     styles = {n: "loss" for n, row in enumerate(rows) if row["wrong"]}
     return [
         Section(
             f"{title}: latency",
             _merge_chart(rows, "p50_us", 1.0, "p50 of a buffer [\u00b5s]", min, us),
             "A buffer holds all parts of its events: merged, rings found, answered. The core does the same but writes no packets of answers. "
-            "One buffer at a time; of ways on one line the best counts.",
+            "One buffer at a time; of the methods on one line the best counts.",
         ),
         Section(
             f"{title}: rate",

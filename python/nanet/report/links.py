@@ -38,18 +38,18 @@ def make_links(result: Mapping[str, Any]) -> Page:
     page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
     if any(link["long_run"] for link in ran):
         page.sections.append(
-            Section("Long runs", _long_runs(ran), "Each one run; what the machine did meanwhile stands beside what was lost.")
+            Section("Long runs", _long_runs(ran), "Each one run; what the machine did meanwhile is shown next to what was lost.")
         )
     if any(link["loads"] for link in ran):
         page.sections += [
             Section(
                 "Latency",
                 _latency_table(result),
-                "Microseconds. Load is the share of the link's own critical rate; 1 out: one packet under way, as sockperf measures.",
+                "Microseconds. Load is the share of the link's own critical rate; 1 out: one packet in flight, as sockperf measures.",
             ),
             Section("Distributions at half load", _distributions(ran, float(result["budget_us"])), "Both axes are logarithmic."),
             Section(
-                "One packet under way",
+                "One packet in flight",
                 _single_bars(result),
                 "Median in microseconds: packet sent to answer received, the next sent only then; what sockperf measures of two bare messages.",
             ),
@@ -138,7 +138,7 @@ def _latency_table(result: Mapping[str, Any]) -> str:
 
 
 def _single_bars(result: Mapping[str, Any]) -> str:
-    """Medians with one packet under way, beside sockperf's."""
+    """Medians with one packet in flight, beside sockperf's."""
     found = [
         (str(link["name"]), 1e3 * float(link["one_in_flight"]["latency_us"]["p50"]), "ours")
         for link in result["links"]

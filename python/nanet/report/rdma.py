@@ -12,7 +12,7 @@ from nanet.report.svg import Axis, Chart
 BANDWIDTHS = (
     ("put_bandwidth", "put", "s1"),
     ("get_bandwidth", "get", "s2"),
-    ("put_bidirectional_bandwidth", "put both ways", "soft"),
+    ("put_bidirectional_bandwidth", "put in both directions", "soft"),
 )
 LATENCIES = (("put_latency", "put", "s1"), ("get_latency", "get", "s2"), ("put_flush_latency", "put and flush", "soft"))
 NAMES = {test: name for test, name, _ in (*BANDWIDTHS, *LATENCIES)}
@@ -35,7 +35,7 @@ def make_rdma(result: Mapping[str, Any]) -> Page:
         footer=footer(result),
         figures=_figures(result),
     )
-    depth = f"At most {result['depth']} transfers under way, fewer for the largest"
+    depth = f"At most {result['depth']} transfers in flight, fewer for the largest"
     page.sections = [
         Section("Bandwidth against size", _bandwidth_chart(rows), f"{depth}. Both axes are logarithmic. 1 GB is 10\u2079 bytes."),
         Section(
@@ -122,7 +122,7 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
             NAMES[row["test"]], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
             _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
-    columns = ["", "size", "under way", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
+    columns = ["", "size", "in flight", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
     return table(columns, body, numbers=range(1, 9), styles=styles) if body else "<p>It was not measured.</p>"
 
 
