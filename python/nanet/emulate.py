@@ -83,6 +83,7 @@ def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str
         "config": config.model_dump(mode="json"),
         "sent": sent,
         "packets_sent": int(snapshot["packets_sent"]),
+        "markers_sent": int(snapshot["markers_sent"]),
         "answered": int(snapshot["answered"]) if checks else None,
         "lost": sent - int(snapshot["answered"]) if checks else None,
         "answer_packets": int(snapshot["answer_packets"]),
