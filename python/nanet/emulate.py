@@ -140,15 +140,15 @@ class _Watch:
         self._emulator, self._table = emulator, table
         self._checks = config.answers is not None
         self._engine, self._merged = engine, merged
-        self._shown = 0  # number of the engine's reading
+        self._shown = 0 if engine is None else engine().number  # of the engine's readings; this one is of before
+        self._painted = False
         self._state = LiveState(duration_s=config.duration_s or None)
         self._start = self._then = time.monotonic()
 
     def until_the_end(self, stop: StopSignals) -> None:
         """Paints once a second until all is sent and answered, or a signal comes."""
         while not self._emulator.wait(0.0):
-            soon = self._table is not None and self._engine is not None and time.monotonic() - self._then > 1.0 - LOOK_EVERY_S
-            if stop.wait(SOON_S if soon else LOOK_EVERY_S):
+            if stop.wait(SOON_S if self._is_due_soon() else LOOK_EVERY_S):
                 return
             reading, now = self._reading(), time.monotonic()
             if self._table is None or not self._is_due(reading, now):
@@ -156,6 +156,7 @@ class _Watch:
             state, before = self._look(now, reading), self._state.sent or 0
             state.rate, self._state, self._then = ((state.sent or 0) - before) / (now - self._then), state, now
             self._table.paint(state)
+            self._painted = True
 
     def last_frame(self) -> None:
         """What the result says: all rows of one moment, the mean rate."""
@@ -178,6 +179,11 @@ class _Watch:
 
     def _reading(self) -> Reading | None:
         return None if self._engine is None else self._engine()
+
+    def _is_due_soon(self) -> bool:
+        if self._table is None or self._engine is None:
+            return False
+        return not self._painted or time.monotonic() - self._then > 1.0 - LOOK_EVERY_S
 
     def _is_due(self, reading: Reading | None, now: float) -> bool:
         if reading is None:

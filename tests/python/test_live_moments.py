@@ -104,6 +104,14 @@ def test_the_rows_of_a_frame_are_of_one_moment(monkeypatch: pytest.MonkeyPatch, 
         assert state.rate == pytest.approx(RATE, rel=0.01)
 
 
+def test_what_the_engine_said_before_the_start_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(-3.7)  # the engine is older than the boards
+    monkeypatch.setattr(emulate.time, "monotonic", scene.monotonic)
+    watch = emulate._Watch(scene, CONFIG, Table(scene), scene.reading)
+    watch.until_the_end(Stop(scene))  # type: ignore[arg-type]
+    assert [round(state.elapsed_s, 1) for state in scene.frames] == [0.3, 1.3, 2.3, 3.3, 4.3, 5.3]
+
+
 def test_an_engine_that_says_nothing_is_shown_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(0.0)
     monkeypatch.setattr(emulate.time, "monotonic", scene.monotonic)
