@@ -11,26 +11,16 @@ import os
 import random
 import signal
 import sys
-import threading
+import time
 from typing import Any
 
 from loops import emulator_config, engine_config, free_ports
-from nanet import books, emulate
+from nanet import _core, books, emulate
 from nanet.engine_process import EngineProcess
 
 SOCKET_BYTES = 1 << 18  # a hundred packets
-STOPPED_FROM_S, STOPPED_TO_S = 0.3, 1.0
-SENDING_S = 0.4
+STOPPED_S = (0.3, 1.0)  # beyond the end of sending
 KINDS = ("stopped", "overload")
-
-
-def stand_still(pid: int, after_s: float, for_s: float) -> None:
-    """Stops a process from some time on, for some time."""
-    go_on = threading.Event()  # nobody sets it: a sleep that can be told from others in a traceback
-    go_on.wait(after_s)
-    os.kill(pid, signal.SIGSTOP)
-    go_on.wait(for_s)
-    os.kill(pid, signal.SIGCONT)
 
 
 def run(kind: str, boards: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -38,20 +28,29 @@ def run(kind: str, boards: int, seed: int) -> tuple[dict[str, Any], dict[str, An
     choose = random.Random(seed)
     port, answers = free_ports()
     engine = engine_config(port, answers, boards, link={"socket_buffer_bytes": SOCKET_BYTES})
-    paced = {"rate_events_per_s": 4e5, "duration_s": SENDING_S, "events_total": 0}
-    full = {"rate_events_per_s": 0.0, "burst_packets": 48, "events_total": 16 * choose.randrange(2_000, 20_000)}
-    emulator = emulator_config(port, answers, boards, **(paced if kind == "stopped" else full), drain_ms=500)
+    events = 16 * choose.randrange(2_000, 20_000)
+    speed = {"rate_events_per_s": 4e5} if kind == "stopped" else {"rate_events_per_s": 0.0, "burst_packets": 48}
+    config = emulator_config(port, answers, boards, **speed, events_total=events, drain_ms=500)
     with EngineProcess(engine) as process:
-        across = threading.Thread(
-            target=stand_still,
-            args=(process.pid, choose.uniform(0.5, 1.2) * SENDING_S, choose.uniform(STOPPED_FROM_S, STOPPED_TO_S)),
-        )
+        emulator = _core.Emulator(config.model_dump(mode="json"))
+        emulator.start()
         if kind == "stopped":
-            across.start()
-        emulated = emulate.run(emulator)
-        if kind == "stopped":
-            across.join()
-        return emulated, process.stop()
+            stand_still(process.pid, emulator, round(choose.uniform(0.1, 0.9) * events), choose.uniform(*STOPPED_S))
+        while not emulator.wait(0.1):
+            pass
+        emulator.stop()
+        return emulate.make_result(config, emulator.snapshot()), process.stop()
+
+
+def stand_still(pid: int, emulator: Any, events: int, for_s: float) -> None:
+    """Stops a process when so many events were sent, until some time after the last one."""
+    while emulator.snapshot()["sent"] < events:
+        time.sleep(0.001)
+    os.kill(pid, signal.SIGSTOP)
+    while emulator.snapshot()["phase"] in ("ready", "sending"):
+        time.sleep(0.001)
+    time.sleep(for_s)
+    os.kill(pid, signal.SIGCONT)
 
 
 def losses(emulated: dict[str, Any], engine: dict[str, Any]) -> dict[str, int]:
