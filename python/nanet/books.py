@@ -27,8 +27,14 @@ LINK_LOSSES = {
     "answers_refused": "packets of answers, or of events sent on, that the receiver's machine refused: no one listens there",
     "answers_dropped": "packets of answers, or of events sent on, that the kernel did not take",
     "kernel_dropped": "datagrams that the kernel dropped at a link without sequence numbers",
+    "kernel_dropped_unseen": "datagrams (of one packet or more) that the kernel dropped after the last packet that came: no sequence number tells of them",
+    "file_fragments": "packets of a recording that are fragments, and were passed over",
+    "file_cut": "packets of a recording that are not whole, and were passed over",
+    "file_bytes_damaged": "bytes at the end of a recording where no whole record is",
 }
-"""Losses that only a link knows of, in packets."""
+"""Losses that only a link knows of, in packets where nothing else is said."""
+
+_OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}
 
 PACKET_REFUSALS = (
     "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
@@ -63,8 +69,13 @@ def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> d
         if link["name"] in ("answers", "forward"):
             counters["answers_refused"] += int(stats["tx_refused"])
             counters["answers_dropped"] += int(stats["tx_dropped"])
-        elif link["name"] in raw_links:
+            continue
+        if link["name"] in raw_links:
             counters["kernel_dropped"] += int(stats["rx_kernel_dropped"])
+        else:
+            counters["kernel_dropped_unseen"] += int(stats["rx_dropped_unseen"])
+        for name, stat in _OF_FILES.items():
+            counters[name] += int(stats[stat])
     return counters
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,8 @@ def run_loop(
             emulated = emulate.run(
                 emulator_config,
                 title=title,
-                losses=_losses(engine),
-                hops=engine.hops,
+                engine=engine.reading,
+                merged=engine_config.processor.merge is not None,
                 settle=engine.stop,
                 namespace=pair.boards.namespace if pair else None,
             )
@@ -139,11 +139,6 @@ def run_loop(
         engine_result = engine.stop()
         l0tp_result = l0tp.stop() if l0tp is not None else None
     return joined(engine_config, emulated, engine_result, l0tp_result, stolen_s=stolen_s)
-
-
-def _losses(engine: EngineProcess) -> Callable[[], Mapping[str, int]]:
-    merged = engine.config.processor.merge is not None
-    return lambda: books.engine_losses(engine.counters(), merged=merged)
 
 
 def joined(

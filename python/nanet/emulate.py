@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nanet import books, results
 from nanet.emulator_config import EmulatorConfig
+from nanet.engine_process import Reading
 from nanet.histogram import Histogram
 from nanet.hops import Hop
 from nanet.live import LiveState, LiveTable
@@ -25,24 +26,26 @@ ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "sta
 LOOK_EVERY_S = 0.2
 TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
 
-LossReader = Callable[[], Mapping[str, int]]
-HopReader = Callable[[], Sequence[Mapping[str, Any]]]
+SOON_S = 0.01  # while a reading of the engine is due: the frame shows it and us as of one moment
+OLD_S = 2.0  # without a reading for so long, the newest one is shown
+
+EngineReader = Callable[[], Reading]
 
 
 def run(
     config: EmulatorConfig,
     *,
     title: str | None = None,
-    losses: LossReader | None = None,
-    hops: HopReader | None = None,
+    engine: EngineReader | None = None,
+    merged: bool = False,
     settle: Callable[[], object] | None = None,
     ready: str | None = None,
     namespace: Namespace | None = None,
 ) -> dict[str, Any]:
     """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
 
-    title: of the live table; None: quiet. losses: asked once a second for the losses by name that others know of. hops: likewise
-    for the hops between boards and answers.
+    title: of the live table; None: quiet. engine: asked for what the engine has counted; a frame is painted when that is new, so that all its
+    rows are of one moment. merged: the engine builds events from parts.
     settle: called when all is over and before the last frame of the table, so that the others' counts are final as ours are.
     ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
     Raises nanet._core.SetupError.
@@ -52,7 +55,7 @@ def run(
     with StopSignals() as stop:
         with namespace.entered() if namespace is not None else contextlib.nullcontext():
             emulator = _core.Emulator(config.model_dump(mode="json"))  # opens its sockets
-        watch = _Watch(emulator, config, LiveTable(title) if title else None, losses, hops)
+        watch = _Watch(emulator, config, LiveTable(title) if title else None, engine, merged=merged)
         gc.collect()
         gc.disable()  # a collection would take milliseconds from the emulator's core
         try:
@@ -83,6 +86,7 @@ def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str
         "config": config.model_dump(mode="json"),
         "sent": sent,
         "packets_sent": int(snapshot["packets_sent"]),
+        "markers_sent": int(snapshot["markers_sent"]),
         "answered": int(snapshot["answered"]) if checks else None,
         "lost": sent - int(snapshot["answered"]) if checks else None,
         "answer_packets": int(snapshot["answer_packets"]),
@@ -131,34 +135,40 @@ class _Watch:
     """The live table of a run."""
 
     def __init__(
-        self, emulator: Any, config: EmulatorConfig, table: LiveTable | None, losses: LossReader | None, hops: HopReader | None
+        self, emulator: Any, config: EmulatorConfig, table: LiveTable | None, engine: EngineReader | None = None, *, merged: bool = False
     ) -> None:  # fmt: skip
         self._emulator, self._table = emulator, table
         self._checks = config.answers is not None
-        self._losses, self._hops = losses, hops
+        self._engine, self._merged = engine, merged
+        self._shown = 0 if engine is None else engine().number  # of the engine's readings; this one is of before
+        self._painted = False
         self._state = LiveState(duration_s=config.duration_s or None)
         self._start = self._then = time.monotonic()
 
     def until_the_end(self, stop: StopSignals) -> None:
         """Paints once a second until all is sent and answered, or a signal comes."""
-        tick = self._start + 1.0
         while not self._emulator.wait(0.0):
-            if stop.wait(LOOK_EVERY_S):
+            if stop.wait(SOON_S if self._is_due_soon() else LOOK_EVERY_S):
                 return
-            now = time.monotonic()
-            if self._table is None or now < tick:
+            reading, now = self._reading(), time.monotonic()
+            if self._table is None or not self._is_due(reading, now):
                 continue
-            tick += 1.0
-            state, before = self._look(now), self._state.sent or 0
+            state, before = self._look(now, reading), self._state.sent or 0
             state.rate, self._state, self._then = ((state.sent or 0) - before) / (now - self._then), state, now
             self._table.paint(state)
+            self._painted = True
 
     def last_frame(self) -> None:
         """What the result says: all rows of one moment, the mean rate."""
         if self._table is None:
             return
         snapshot = self._emulator.snapshot()
-        state = self._look(self._start + float(snapshot["elapsed_s"]))
+        reading = self._reading()
+        state = self._look(self._start + float(snapshot["elapsed_s"]), reading)
+        if reading is not None:  # nothing is in flight: what has no answer is lost under a name
+            balance = books.balance(state.sent or 0, state.answered, reading.counters, merged=self._merged)
+            state.losses = {**state.losses, **{name: balance[name] for name in ("answers_lost", "unexplained")}}
+            state.in_flight = 0
         state.rate = (state.sent or 0) / state.elapsed_s if state.elapsed_s else 0.0
         self._table.close(state)
 
@@ -167,9 +177,23 @@ class _Watch:
         if self._table is not None:
             self._table.close()
 
-    def _look(self, now: float) -> LiveState:
+    def _reading(self) -> Reading | None:
+        return None if self._engine is None else self._engine()
+
+    def _is_due_soon(self) -> bool:
+        if self._table is None or self._engine is None:
+            return False
+        return not self._painted or time.monotonic() - self._then > 1.0 - LOOK_EVERY_S
+
+    def _is_due(self, reading: Reading | None, now: float) -> bool:
+        if reading is None:
+            return now - self._then >= 1.0
+        return reading.number != self._shown or now - self._then >= OLD_S
+
+    def _look(self, now: float, reading: Reading | None) -> LiveState:
         snapshot = self._emulator.snapshot()
-        named = dict(self._losses()) if self._losses else {}
+        named = {} if reading is None else books.engine_losses(reading.counters, merged=self._merged)
+        self._shown = 0 if reading is None else reading.number
         histogram = Histogram.from_native(snapshot["latency"])
         sent, answered = int(snapshot["sent"]), int(snapshot["answered"])
         return LiveState(
@@ -178,8 +202,8 @@ class _Watch:
             sent=sent,
             answered=answered,
             losses=named | {name: count for name, count in mistakes(snapshot).items() if count},
-            in_flight=max(0, sent - answered - sum(named.values())) if self._checks else 0,
-            hops=[] if self._hops is None else [_boards(snapshot), *self._hops(), _receiver(snapshot)],
+            in_flight=max(0, sent - answered - sum(named.get(name, 0) for name in books.EVENT_LOSSES)) if self._checks else 0,
+            hops=[] if reading is None else [_boards(snapshot), *reading.hops, _receiver(snapshot)],
             latency_us=histogram.summary_us() if histogram.count else {},
         )
 

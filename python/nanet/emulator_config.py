@@ -152,7 +152,7 @@ class EmulatorConfig(Decision):
     spill_s: float = setting(0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0)
     pause_s: float = setting(0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0)
     cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
-    drain_ms: int = setting(200, "How long to wait for answers after the last packet", unit="ms", ge=0, le=60000)
+    drain_ms: int = setting(200, "After the last packet, no answer for so long ends the run", unit="ms", ge=0, le=60000)
     quiet_ms: int = setting(
         20, "Once every event is answered, the run ends when nothing has arrived for this long", unit="ms", ge=0, le=60000,
         too_small="decisions of an L0 trigger processor with patience_ms do not come back", too_big="the run ends later",

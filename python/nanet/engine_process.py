@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -135,6 +137,15 @@ class _Process:
         """Our ends of these."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What an engine had counted at one moment."""
+
+    number: int  # of readings that it has published; another number is another moment
+    counters: Mapping[str, int]
+    hops: Sequence[Mapping[str, Any]]  # of nanet.hops.Balance.look
+
+
 def _at_rest(hop: dict[str, Any]) -> dict[str, Any]:
     return {"in_flight": 0} | hop
 
@@ -150,29 +161,28 @@ class EngineProcess(_Process):
         super().__init__(config, "run", "the engine", namespace)
         self.config = config
         self._injects_faults = injects_faults
-        self.status: dict[str, Any] = {}
+        self._reading = Reading(0, {}, ())
         self._status_fd = self._control_fd = -1
         self._status_rest = b""
 
     def counters(self) -> dict[str, int]:
         """The newest totals that the engine published (once a second); after stop() the final ones."""
-        return dict(self._newest().get("counters", {}))
+        return dict(self.reading().counters)
 
-    def hops(self) -> list[dict[str, Any]]:
-        """Its newest lines of nanet.hops.Balance.look; after stop() the final ones."""
-        return list(self._newest().get("hops", ()))
-
-    def _newest(self) -> dict[str, Any]:
+    def reading(self) -> Reading:
+        """The newest one (once a second); after stop() the final one."""
         if self._result is not None:
             final = self._result
-            return {"counters": final["counters"] | final["losses"], "hops": [_at_rest(hop) for hop in final["balance"]["hops"]]}
+            hops = [_at_rest(hop) for hop in final["balance"]["hops"]]
+            return Reading(self._reading.number + 1, final["counters"] | final["losses"], hops)
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._status_fd, 65536):
                 self._status_rest += data
         *lines, self._status_rest = self._status_rest.split(b"\n")
         if lines:
-            self.status = json.loads(lines[-1])
-        return self.status
+            newest = json.loads(lines[-1])
+            self._reading = Reading(self._reading.number + len(lines), newest["counters"], newest["hops"])
+        return self._reading
 
     def set_faults(self, link: str, faults: Faults) -> None:
         """Changes the faults of a link that was configured with some, within a quarter of a second; its seed stays. Does nothing once it has ended."""

@@ -213,8 +213,8 @@ def _injected(links: Iterable[Mapping[str, Any]], *names: str) -> int:
 
 
 def _link(links: Sequence[Mapping[str, Any]]) -> Hop:
-    """What the kernel, the XDP program or DPDK's driver says came to our links, and what they gave."""
-    names = ("kernel_dropped", "foreign", "malformed")
+    """What the kernel, the XDP program, DPDK's driver or the reader of a file says came to our links, and what they gave."""
+    names = ("kernel_dropped", "foreign", "malformed", "skipped_not_udp", "skipped_port", "skipped_fragment", "skipped_cut")
     named, given = {name: _sum(links, f"rx_{name}") for name in names}, _sum(links, "rx_packets")
     return Hop("link", given + sum(named.values()), given, named)
 

@@ -241,16 +241,29 @@ class Completion:
         """All packets as one structured array [packet_count], read-only, no copy.
 
         dtype: layout of a packet, at most as long as the packets are (the rest of each is skipped).
-        Raises ValueError when the packets differ in length (see `packets`) or are shorter than dtype.
+        Raises ValueError when the packets differ in length or in their distance (see `packets`), or are shorter than dtype.
         """
         layout = np.dtype(dtype)
         if self.packet_count == 0:
             return np.empty(0, dtype=layout)
-        if self.stride_bytes == 0:
-            raise ValueError("the packets do not lie at one stride (they differ in length) use packets()")
-        if layout.itemsize > self.stride_bytes:
-            raise ValueError(f"a packet has {self.stride_bytes} B (the dtype has {layout.itemsize}) use a dtype that fits")
-        return np.ndarray((self.packet_count,), dtype=layout, buffer=self.buffer, strides=(self.stride_bytes,))
+        first, distance, size = self._raster()
+        if layout.itemsize > size:
+            raise ValueError(f"a packet has {size} B (the dtype has {layout.itemsize}) use a dtype that fits")
+        return np.ndarray((self.packet_count,), dtype=layout, buffer=self.buffer, offset=first, strides=(distance,))
+
+    def _raster(self) -> tuple[int, int, int]:
+        """(place of the first packet, distance from one to the next, length of each); packets of odd lengths may lie 8 bytes and more apart."""
+        if self.stride_bytes != 0:
+            return 0, self.stride_bytes, self.stride_bytes
+        places, sizes = self.index["offset"].astype(np.int64), self.index["bytes"]
+        if sizes.min() != sizes.max():
+            raise ValueError(f"the packets differ in length ({sizes.min()} to {sizes.max()} B) use packets()")
+        distances = np.diff(places)
+        if distances.size and distances.min() != distances.max():
+            raise ValueError(
+                "the packets do not lie at equal distances (the kernel joined some, or one between them was refused) use packets()"
+            )
+        return int(places[0]), int(distances[0]) if distances.size else 0, int(sizes[0])
 
     def packets(self) -> Iterator[memoryview]:
         """Each packet's bytes, read-only, no copy, whatever their lengths."""

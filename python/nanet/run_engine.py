@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nanet import books, hops, privileges, results
 from nanet.config import EngineConfig, online_cores
@@ -67,11 +67,14 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         if metrics is not None:
             metrics.serve(engine)
         _say_ready(config, options)
-        _control_loop(engine, config, options, stop, parent, metrics, control, balance)
+        table = None if options.quiet else stack.enter_context(_Table(config))
+        _control_loop(engine, config, options, stop, parent, metrics, control, balance, table)
         if metrics is not None:
             metrics.end()
         engine.stop()
         result = make_result(config, engine, balance)
+        if table is not None:
+            table.last_frame(engine.snapshot(), result)
     _tell_notes(result["notes"], told, options)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
@@ -146,24 +149,11 @@ def verdict(
 
 def _control_loop(
     engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
-    control: Control | None, balance: hops.Balance,
+    control: Control | None, balance: hops.Balance, table: _Table | None,
 ) -> None:  # fmt: skip
-    start = time.monotonic()
-    end = start + config.run.duration_s if config.run.duration_s else float("inf")
-    title = f"nanet run · {config.name} · {config.topology}" + (
-        "" if config.processor.runtime == "cpu" else f" · {config.processor.place()}"
-    )
-    table = None if options.quiet else LiveTable(title, plain_every_s=10.0)
+    end = time.monotonic() + config.run.duration_s if config.run.duration_s else float("inf")
     status = None if options.status_fd is None else Status(options.status_fd)
-    merged, raw_links = config.processor.merge is not None, _raw_links(config)
-    counting = config.processor.kind == "count"
-    state = LiveState(duration_s=config.run.duration_s, latency_name="residence")
-    done = {"count": "packets_accepted", "forward": "events_forwarded"}.get(config.processor.kind, "events_answered")
-    if counting:
-        state.unit = "packet"
-    if done != "events_answered":
-        state.done_name = done.partition("_")[2]
-    events_before, then = 0, start
+    raw_links = _raw_links(config)
     while engine.running and time.monotonic() < end:
         if _wait(engine, stop, min(1.0, end - time.monotonic()), control) or engine.faults or engine.inputs_finished:
             break
@@ -178,18 +168,54 @@ def _control_loop(
         if status is not None:
             status.say({"counters": counters, "hops": lines})
         if table is not None:
-            now = time.monotonic()
-            events = counters["packets_accepted" if counting else "events_received"]
-            state.rate, events_before, then = (events - events_before) / (now - then), events, now
-            state.elapsed_s = now - start
-            state.answered = counters[done]
-            state.hops = lines
-            state.losses = books.engine_losses(counters, merged=merged)
-            histogram = _residence(snapshot)
-            state.latency_us = histogram.summary_us() if histogram.count else {}
-            table.paint(state)
-    if table is not None:
-        table.close()
+            table.paint(snapshot, counters, lines)
+
+
+class _Table:
+    """The live table of a run. A frame is made of one snapshot; the last one of what the result is made of."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        place = "" if config.processor.runtime == "cpu" else f" · {config.processor.place()}"
+        self._table = LiveTable(f"nanet run · {config.name} · {config.topology}{place}", plain_every_s=10.0)
+        self._merged = config.processor.merge is not None
+        counting = config.processor.kind == "count"
+        self._came = "packets_accepted" if counting else "events_received"
+        self._done = {"count": "packets_accepted", "forward": "events_forwarded"}.get(config.processor.kind, "events_answered")
+        self._state = LiveState(
+            duration_s=config.run.duration_s, latency_name="residence", unit="packet" if counting else "event",
+            done_name="answered" if self._done == "events_answered" else self._done.partition("_")[2],
+        )  # fmt: skip
+        self._events, self._at_s = 0, 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._table.close()
+
+    def paint(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
+        """counters, lines: made of the snapshot."""
+        events, at_s = counters[self._came], float(snapshot["elapsed_s"])
+        self._state.rate = (events - self._events) / (at_s - self._at_s) if at_s > self._at_s else 0.0
+        self._events, self._at_s = events, at_s
+        self._show(snapshot, counters, lines)
+        self._table.paint(self._state)
+
+    def last_frame(self, snapshot: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        """What the result says, with the mean rate. snapshot: of the engine that has stopped."""
+        at_s = float(snapshot["elapsed_s"])
+        self._state.rate = result["counters"][self._came] / at_s if at_s else 0.0
+        lines = [{"in_flight": 0} | hop for hop in result["balance"]["hops"]]
+        self._show(snapshot, result["counters"] | result["losses"], lines)
+        self._table.close(self._state)
+
+    def _show(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
+        state, histogram = self._state, _residence(snapshot)
+        state.elapsed_s = float(snapshot["elapsed_s"])
+        state.answered = counters[self._done]
+        state.hops = lines
+        state.losses = books.engine_losses(counters, merged=self._merged)
+        state.latency_us = histogram.summary_us() if histogram.count else {}
 
 
 def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | None) -> bool:

@@ -52,7 +52,6 @@ STALLED_SHARE_MAX = 0.2
 """Of the run: above, nothing was shown. A stall excuses what is lost within WINDOW_S of it, so with a fifth of the time stalled, in however
 short pieces, nearly every loss of the engine's own would have been put down to the machine."""
 DELAY_US = 300
-MARKERS_PER_BOARD = 6  # three at the start, three at the end
 LOSSES_OF_A_STALL = ("packets_lost_kernel", "packets_clop_full")
 DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
@@ -339,7 +338,7 @@ def packet_balance(emulated: Mapping[str, Any], engine: Mapping[str, Any]) -> di
     counters = engine["counters"]
     injected = {name: sum(int(link["faults"][name]) for link in inputs) for name in ("passed", *DONE.values(), "held")}
     at_socket = sum(int(link["stats"]["rx_packets"]) for link in inputs)
-    data, markers = int(emulated["packets_sent"]), boards * MARKERS_PER_BOARD
+    data, markers = int(emulated["packets_sent"]), int(emulated["markers_sent"])
     expected = [
         sum(source["counters"][name] for name in ("packets_accepted", *books.PACKET_LOSSES)) for source in engine["sources"]
     ]

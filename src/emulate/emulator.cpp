@@ -13,9 +13,12 @@ namespace nanet::emulate {
 namespace {
 
 constexpr int kMarkerRepeats = 3;
-constexpr std::uint64_t kSettleNs = 1'000'000;    // from the start markers to the start of the run
-constexpr std::uint64_t kGiveUpNs = 100'000'000;  // an answer that took longer is not waited for
-constexpr double kUnpacedRate = 10e6;             // event times of a run that goes as fast as it can
+constexpr std::uint64_t kMarkerEveryNs = 5'000'000;        // while events are unanswered
+constexpr std::uint64_t kSilenceNs = 5'000'000'000;        // a stopped engine is waited for
+constexpr std::uint64_t kDrainLongestNs = 30'000'000'000;  // and what never stops to answer is not
+constexpr std::uint64_t kSettleNs = 1'000'000;             // from the start markers to the start of the run
+constexpr std::uint64_t kGiveUpNs = 100'000'000;           // an answer that took longer is not waited for
+constexpr double kUnpacedRate = 10e6;                      // event times of a run that goes as fast as it can
 
 Schedule make_schedule(const EmulatorConfig& config) {
   const std::uint32_t per_packet = config.events_per_packet;
@@ -185,18 +188,34 @@ void Emulator::send_and_receive() {
 }
 
 void Emulator::drain() {
-  std::uint64_t quiet_since_ns = flow::clock_now_ns();
-  const std::uint64_t last_ns = quiet_since_ns + static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  if (config_.drain_ms == 0) return;
+  const std::uint64_t began_ns = flow::clock_now_ns();
+  std::uint64_t heard_ns = 0;
+  std::uint64_t quiet_since_ns = began_ns;
+  std::uint64_t next_marker_ns = began_ns + kMarkerEveryNs;
   const auto quiet_ns = static_cast<std::uint64_t>(config_.quiet_ms * 1e6);
   while (true) {
     const std::uint64_t now_ns = look();
-    if (now_ns >= last_ns) return;
-    if (receive_once()) quiet_since_ns = now_ns;
+    if (now_ns >= drained_ns(began_ns, heard_ns)) return;
+    if (receive_once()) quiet_since_ns = heard_ns = now_ns;
     if (detectors_ && !detectors_->finished(tel62_->packets_sent())) {
       if (detectors_->turn(boards_ns(now_ns), now_ns)) quiet_since_ns = now_ns;
     }
-    if (events_answered() == events_sent() && now_ns > quiet_since_ns + quiet_ns) return;
+    if (events_answered() == events_sent()) {
+      if (now_ns > quiet_since_ns + quiet_ns) return;
+    } else if (tel62_ && now_ns >= next_marker_ns) {
+      tel62_->send_markers(MarkerKind::end, now_ns);
+      next_marker_ns = now_ns + kMarkerEveryNs;
+    }
   }
+}
+
+// When events that are unanswered are given up. heard_ns: of the newest packet since sending ended; 0: none came.
+std::uint64_t Emulator::drained_ns(std::uint64_t began_ns, std::uint64_t heard_ns) const {
+  const auto drain_ns = static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  const bool may_be_stopped = heard_ns == 0 && events_answered() > 0;
+  const std::uint64_t since_ns = may_be_stopped ? began_ns + kSilenceNs : std::max(began_ns, heard_ns);
+  return std::min(since_ns, began_ns + kDrainLongestNs) + drain_ns;
 }
 
 void Emulator::send_once() {
@@ -276,6 +295,7 @@ EmulatorSnapshot Emulator::snapshot() const {
   if (tel62_) {
     snapshot.events_sent = std::max(events_sent(), snapshot.answers.answered);
     snapshot.packets_sent = tel62_->packets_sent() * config_.boards;
+    snapshot.markers_sent = tel62_->markers_sent();
     snapshot.send_lateness = tel62_->lateness();
   }
   const std::uint64_t start_ns = start_ns_.load();

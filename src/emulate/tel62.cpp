@@ -49,6 +49,7 @@ void Tel62::send_markers(MarkerKind kind, std::uint64_t now_ns) {
     const link::TxPacket packet{marker.data(), static_cast<std::uint32_t>(marker.size()), board};
     link_.send({&packet, 1}, now_ns);
   }
+  markers_sent_.store(markers_sent() + sample_.boards(), std::memory_order_relaxed);
 }
 
 bool Tel62::prepare(std::uint64_t now_ns) {

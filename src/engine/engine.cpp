@@ -13,7 +13,6 @@
 #include "nanet/flow/realtime.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/link/endpoint.hpp"
-#include "nanet/link/recorder.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -70,7 +69,9 @@ void Engine::add_input(std::size_t index) {
   if (config.record) {
     const link::RecorderConfig recorder{
         .path = config.record->file, .max_bytes = config.record->bytes_max, .local = input.link->local(), .destinations = sends_to};
-    input.link = std::make_unique<link::Recorder>(std::move(input.link), recorder);
+    auto recording = std::make_unique<link::Recorder>(std::move(input.link), recorder);
+    input.recorder = recording.get();
+    input.link = std::move(recording);
   }
   if (config.faults) {
     auto faults = std::make_unique<link::FaultInjector>(std::move(input.link), *config.faults);
@@ -79,7 +80,10 @@ void Engine::add_input(std::size_t index) {
   }
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
   flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
-  ReceiverConfig receiver{.batch_size = config.batch_size, .timeout_ns = config.timeout_ns, .senders = config.senders};
+  ReceiverConfig receiver{.batch_size = config.batch_size,
+                          .timeout_ns = config.timeout_ns,
+                          .senders = config.senders,
+                          .packet_bytes_max = config.packet_bytes_max};
   if (on_gpu()) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
     receiver.backlog_max = event_processor_config(config_, 0).gpu.buffers_in_flight + 1;  // one waits while the others are worked on
@@ -232,6 +236,9 @@ void Engine::stop() {
   if (!running()) return;
   stopping_.store(true, std::memory_order_release);
   for (std::thread& thread : threads_) thread.join();
+  for (const Input& input : inputs_) {
+    if (input.recorder != nullptr) input.recorder->flush();  // now, so that the result says whether the disk took the rest
+  }
   count_unseen();
   count_unjudged();
   stop_ns_.store(flow::clock_now_ns(), std::memory_order_release);

@@ -89,6 +89,7 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
     return std::make_unique<link::PcapLink>(pcap);
   }
   link::Endpoint listen = link::parse_endpoint(config.endpoint);
+  link::refuse_multicast(config.name, listen);
   const std::string scheme = listen.scheme;
   if (scheme == "udp") {
     link::UdpConfig udp = complete(udp_config(config), config, std::move(listen), std::move(destinations));

@@ -62,6 +62,13 @@ Endpoint parse_endpoint(std::string_view text) {
   return Endpoint{std::string(text.substr(0, scheme_end)), look_up(host, whole), port};
 }
 
+void refuse_multicast(const std::string& link, const Endpoint& listen) {
+  if (listen.address >> 28 != 0xE) return;
+  throw SetupError("link " + link + " cannot listen on " + to_string(listen),
+                   "it is a multicast group, and groups are not joined yet",
+                   "let the senders send to an address of this machine, and listen on that");
+}
+
 std::string to_string(const Endpoint& endpoint) {
   const std::uint32_t a = endpoint.address;
   return endpoint.scheme + "://" + std::to_string(a >> 24) + '.' + std::to_string((a >> 16) & 255) + '.' +

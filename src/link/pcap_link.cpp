@@ -94,6 +94,11 @@ LinkStats PcapLink::stats() const {
           .rx_calls = rx_calls_.value(),
           .rx_batches = rx_batches_.value(),
           .rx_truncated = rx_truncated_.value(),
+          .rx_skipped_not_udp = skipped_not_udp_.value(),
+          .rx_skipped_port = skipped_port_.value(),
+          .rx_skipped_fragment = skipped_fragment_.value(),
+          .rx_skipped_cut = skipped_cut_.value(),
+          .rx_bytes_damaged = bytes_damaged_.value(),
           .tx_dropped = tx_dropped_.value()};
 }
 

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <mutex>
 
+#include "nanet/link/tally.hpp"
 #include "nanet/link/udp_frame.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -31,6 +32,12 @@ void put_le(std::byte* out, std::uint64_t value, std::size_t bytes) {
   }
 }
 
+std::uint32_t get_le(const std::byte* in) {
+  std::uint32_t value = 0;
+  for (std::uint32_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(in[i]) << (8 * i);
+  return value;
+}
+
 }  // namespace
 
 struct Recorder::File {
@@ -38,16 +45,20 @@ struct Recorder::File {
   ~File();
   void record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
   void write_out();
+  void give_up(std::size_t written, int error);
+  std::vector<std::string> notes() const;
 
   RecorderConfig config;
   int fd;
-  mutable std::mutex mutex;  // guards all below
+  Tally recorded, unrecorded;  // as in stats, for those who must not wait for the mutex
+  mutable std::mutex mutex;    // guards all below
   std::vector<std::byte> buffer;
   std::size_t buffered = 0;
-  std::uint64_t packets_buffered = 0;
+  std::uint64_t file_bytes = 0;  // written, whole records only
   RecorderStats stats;
   std::uint16_t next_id = 0;
   bool stopped = false;
+  std::string note;  // why
 };
 
 Recorder::File::File(const RecorderConfig& c)
@@ -79,17 +90,16 @@ Recorder::File::~File() {
 
 void Recorder::File::record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
   const std::size_t record_bytes = kRecordHeaderBytes + kIpUdpHeaderBytes + bytes;
-  stopped = stopped || stats.bytes_recorded + record_bytes > config.max_bytes;
-  if (stopped || bytes > kUdpPayloadMax) {
-    ++stats.packets_unrecorded;
-    return;
+  if (!stopped && stats.bytes_recorded + record_bytes > config.max_bytes) {
+    stopped = true;
+    note = "the recording " + config.path +
+           " stopped before the end (a packet more would be over bytes_max = " + std::to_string(config.max_bytes) +
+           ") raise bytes_max; unrecorded counts the packets that are not in it";
   }
-  if (buffered + record_bytes > buffer.size()) {
-    write_out();
-    if (stopped) {
-      ++stats.packets_unrecorded;
-      return;
-    }
+  if (!stopped && buffered + record_bytes > buffer.size()) write_out();
+  if (stopped || bytes > kUdpPayloadMax) {
+    unrecorded.set(++stats.packets_unrecorded);
+    return;
   }
   std::byte* out = &buffer[buffered];
   put_le(out, static_cast<std::uint64_t>(time.tv_sec), 4);
@@ -101,8 +111,7 @@ void Recorder::File::record(const UdpFlow& flow, const std::byte* payload, std::
     std::memcpy(out + kRecordHeaderBytes + kIpUdpHeaderBytes, payload, bytes);
   }
   buffered += record_bytes;
-  ++packets_buffered;
-  ++stats.packets_recorded;
+  recorded.set(++stats.packets_recorded);
   stats.bytes_recorded += record_bytes;
 }
 
@@ -113,17 +122,44 @@ void Recorder::File::write_out() {
     if (written < 0 && errno == EINTR) {
       continue;
     }
-    if (written <= 0) {  // what was in the buffer is not in the file: the books must not say so
-      stopped = true;
-      stats.packets_recorded -= packets_buffered;
-      stats.packets_unrecorded += packets_buffered;
-      stats.bytes_recorded -= buffered - done;
-      break;
+    if (written <= 0) {
+      give_up(done, errno);
+      return;
     }
     done += static_cast<std::size_t>(written);
   }
+  file_bytes += buffered;
   buffered = 0;
-  packets_buffered = 0;
+}
+
+// So many bytes of the buffer are in the file. It ends behind the last whole record of them, and the books say no more than is there.
+void Recorder::File::give_up(std::size_t written, int error) {
+  std::size_t whole = 0;
+  std::uint64_t lost = 0;
+  for (std::size_t at = file_bytes == 0 ? kFileHeaderBytes : 0; at <= buffered;) {
+    if (at <= written) whole = at;
+    if (at == buffered) break;
+    const std::size_t next = at + kRecordHeaderBytes + get_le(&buffer[at + 8]);
+    lost += next > written ? 1 : 0;
+    at = next;
+  }
+  stopped = true;
+  file_bytes += whole;
+  const bool is_cut = ::ftruncate(fd, static_cast<off_t>(file_bytes)) != 0 && whole != written;  // into a pipe
+  note = "the recording " + config.path + " stopped before the end (" + std::strerror(error) +
+         (is_cut ? ", and its last packet is cut" : "") +
+         ") record to a disk with room; unrecorded counts the packets that are not in it";
+  stats.packets_recorded -= lost;
+  stats.packets_unrecorded += lost;
+  stats.bytes_recorded = file_bytes;
+  recorded.set(stats.packets_recorded);
+  unrecorded.set(stats.packets_unrecorded);
+  buffered = 0;
+}
+
+std::vector<std::string> Recorder::File::notes() const {
+  const std::lock_guard lock(mutex);
+  return stopped ? std::vector<std::string>{note} : std::vector<std::string>{};
 }
 
 namespace {
@@ -175,7 +211,12 @@ void Recorder::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
 
 void Recorder::wait(std::uint64_t timeout_ns) { inner_->wait(timeout_ns); }
 
-LinkStats Recorder::stats() const { return inner_->stats(); }
+LinkStats Recorder::stats() const {
+  LinkStats stats = inner_->stats();
+  stats.recorded = file_->recorded.value();
+  stats.unrecorded = file_->unrecorded.value();
+  return stats;
+}
 
 std::optional<NicTimes> Recorder::nic_times() const { return inner_->nic_times(); }
 
@@ -185,7 +226,11 @@ Endpoint Recorder::local() const { return inner_->local(); }
 
 std::string Recorder::path() const { return inner_->path() + ", recorded"; }
 
-std::vector<std::string> Recorder::notes() const { return inner_->notes(); }
+std::vector<std::string> Recorder::notes() const {
+  std::vector<std::string> notes = inner_->notes();
+  for (std::string& note : file_->notes()) notes.push_back(std::move(note));
+  return notes;
+}
 
 void Recorder::flush() {
   const std::lock_guard lock(file_->mutex);

@@ -31,6 +31,7 @@ void check(const UdpConfig& config) {
   }
   if (config.listen) {
     check_endpoint(config, *config.listen);
+    refuse_multicast(config.name, *config.listen);
   }
   for (const Endpoint& destination : config.destinations) {
     check_endpoint(config, destination);

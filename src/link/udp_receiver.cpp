@@ -372,7 +372,8 @@ void UdpReceiver::add_stats(LinkStats& stats) const {
   socklen_t length = sizeof info;
   if (::getsockopt(socket_.fd(), SOL_SOCKET, SO_MEMINFO, info.data(), &length) == 0 &&
       length > SK_MEMINFO_DROPS * sizeof(std::uint32_t)) {
-    stats.rx_kernel_dropped += info[SK_MEMINFO_DROPS] - static_cast<std::uint32_t>(stats.rx_kernel_dropped);
+    stats.rx_dropped_unseen = info[SK_MEMINFO_DROPS] - static_cast<std::uint32_t>(stats.rx_kernel_dropped);
+    stats.rx_kernel_dropped += stats.rx_dropped_unseen;
   }
 }
 

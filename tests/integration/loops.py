@@ -17,7 +17,6 @@ from nanet.emulator_config import EmulatorConfig
 from nanet.engine_process import EngineProcess
 
 ROOT = Path(__file__).parents[2]
-MARKERS_PER_BOARD = 6  # a run starts and ends with three markers of each board
 PATIENT = {"window_us": 900_000, "open_events_max": 1 << 18}  # a busy machine may stop the boards between two packets
 BAD_PACKETS = (
     "packets_bad_length",
@@ -128,7 +127,7 @@ def check_packet_books(emulated: dict[str, Any], engine: dict[str, Any], strange
         delivered += faults["duplicated"] - faults["lost"] - faults["held"]
     assert ended == delivered
     if not c["packets_lost_kernel"]:
-        assert link["stats"]["rx_packets"] == emulated["packets_sent"] + boards * MARKERS_PER_BOARD + strangers
+        assert link["stats"]["rx_packets"] == emulated["packets_sent"] + emulated["markers_sent"] + strangers
 
 
 def check_event_books(emulated: dict[str, Any], engine: dict[str, Any]) -> None:

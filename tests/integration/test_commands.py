@@ -16,8 +16,9 @@ import yaml
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from loops import ROOT, engine_config, free_pair, free_ports, nanet, sender
-from nanet import wire
+from nanet import _core, wire
 from nanet.histogram import HIGHEST_NS
+from nanet.port import open as open_port
 
 QUIET_BUDGET = ("--budget-us", "60000000")  # of time there are no promises here: the machine may be busy
 
@@ -248,3 +249,13 @@ def test_pinning_to_a_core_that_is_not_there(tmp_path: Path) -> None:
     line = nanet("run", path, expect=2).stderr
     assert "there is no CPU core 4095" in line
     assert line.count("\n") == 1
+
+
+def test_a_multicast_group_is_refused_until_groups_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    write_config(path, link={"endpoint": "udp://239.1.2.3:6200"})
+    line = nanet("run", path, expect=2).stderr
+    assert "cannot listen on udp://239.1.2.3:6200 (it is a multicast group" in line
+    assert line.count("\n") == 1
+    with pytest.raises(_core.SetupError, match="multicast"):
+        open_port("udp://239.1.2.3:6200")

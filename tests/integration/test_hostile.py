@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import pytest
 from loops import (
     BAD_PACKETS,
     check_event_books,
@@ -64,6 +66,25 @@ def test_garbage_between_good_packets() -> None:
     check_event_books(emulated, engine)
     assert emulated["lost"] == 0
     assert engine["exit_code"] == 0  # what strangers send is refused, not lost
+
+
+@pytest.mark.parametrize("gro", [True, False])
+@pytest.mark.parametrize("protocol", ["raw", "mgp"])
+def test_packet_bytes_max_is_held(protocol: str, gro: bool) -> None:
+    """The socket has room for more, the configuration has not: refused as too long, alone and among others."""
+    port, _ = free_ports()
+    link: dict[str, Any] = {"protocol": protocol, "packet_bytes_max": 100, "gro": gro} | (
+        {"sources": []} if protocol == "raw" else {}
+    )
+    with EngineProcess(engine_config(port, None, link=link, processor={"kind": "count"})) as process, sender(port) as out:
+        for size in (100, 101, 500, 1472, 9000, 24):
+            out.send(bytes(size))
+        wait_for(lambda: process.counters().get("packets_truncated") == 4, "the refusal of four long datagrams")
+        engine = process.stop()
+    c = engine["counters"]
+    assert (c["packets_truncated"], c["packets_accepted"]) == (4, 2 if protocol == "raw" else 0)
+    assert engine["refusals"]["packets_truncated"] == 4
+    assert engine["balance"]["unexplained_packets"] == 0
 
 
 def test_packets_that_are_too_long() -> None:

@@ -67,6 +67,34 @@ def test_packets_of_any_length(port_number: int, out: socket.socket) -> None:
         assert got == sent
 
 
+@pytest.mark.parametrize("gro", [True, False])
+@pytest.mark.parametrize("size", [17, 20, 23])
+def test_packets_of_any_one_length_are_an_array(port_number: int, out: socket.socket, size: int, gro: bool) -> None:
+    """Those that share a buffer lie at multiples of 8, whatever their length."""
+    with nanet.open(f"udp://127.0.0.1:{port_number}", gro=gro) as port:
+        for number in range(5):
+            out.send(payload(number)[:16].ljust(size, b"."))
+        numbers: list[int] = []
+        shared = 0
+        for completion in port.completions(timeout_s=0.5):
+            packets = completion.array(PAYLOAD)
+            assert np.shares_memory(packets, completion.buffer)
+            numbers += packets["number"].tolist()
+            shared = max(shared, completion.packet_count)
+        assert numbers == [0, 1, 2, 3, 4]
+        assert shared > 1
+
+
+def test_why_packets_are_no_array(port_number: int, out: socket.socket) -> None:
+    with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
+        for size in (8, 24):
+            out.send(bytes(size))
+        completion = port.poll(2.0)
+        assert completion is not None
+        with pytest.raises(ValueError, match=re.escape("the packets differ in length (8 to 24 B) use packets()")):
+            completion.array("u1")
+
+
 def test_a_dtype_that_is_too_long(port_number: int, out: socket.socket) -> None:
     with nanet.open(f"udp://127.0.0.1:{port_number}") as port:
         out.send(b"12345678")

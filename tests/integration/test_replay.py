@@ -207,6 +207,52 @@ def test_raw_data_becomes_packets(tmp_path: Path) -> None:
     assert engine["losses"] == {}
 
 
+def engine_on(file: Path, folder: Path, *, expect: int) -> dict[str, Any]:
+    """The result of `nanet run` on a recording of one board."""
+    config = engine_config(1, None, link={"endpoint": f"pcap://{file}"}, processor={"kind": "count"})
+    (folder / "play.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    nanet("run", folder / "play.yaml", "--quiet", "--json", folder / "play.json", expect=expect)
+    found: dict[str, Any] = json.loads((folder / "play.json").read_text())
+    return found
+
+
+def test_what_a_recording_link_passes_over_breaks_the_promise(tmp_path: Path) -> None:
+    """A fragment, a packet that the capture cut, rubbish at the end: none of them is passed over without a word."""
+    packet = wire.build_mgp(
+        [wire.EventRecord(timestamp=1000, fine_time=7, event_number=0, hits=[100])] * 16, source_id=0x1C, source_sub_id=0
+    )
+    whole = pcap([packet])
+    header, record = whole[:24], whole[24:]
+    fragment = record[:16] + record[16:22] + b"\x20\x00" + record[24:]
+    cut = record[:8] + (40).to_bytes(4, "little") + record[12 : 16 + 40]
+    file = tmp_path / "good.pcap"
+    file.write_bytes(whole)
+    assert engine_on(file, tmp_path, expect=0)["losses"] == {}
+
+    file = tmp_path / "bad.pcap"
+    file.write_bytes(header + record + fragment + cut + b"\xff" * 50_000)
+    result = engine_on(file, tmp_path, expect=1)
+    assert result["losses"] == {"file_fragments": 1, "file_cut": 1, "file_bytes_damaged": 50_000}
+    assert result["verdict"]["reasons"] == ["lost file_fragments 1, file_cut 1, file_bytes_damaged 50,000"]
+    assert result["balance"]["hops"][0]["named"] == {"skipped_fragment": 1, "skipped_cut": 1}
+    assert result["counters"]["packets_accepted"] == 1
+
+
+def test_a_recording_that_stopped_says_so(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    file = tmp_path / "short.pcap"
+    config = engine_config(port, None, link={"record": {"file": str(file), "bytes_max": 5000}}, processor={"kind": "count"})
+    with EngineProcess(config) as process:
+        emulate.run(emulator_config(port, None, events_total=160, drain_ms=1))
+        engine = process.stop()
+    stats = engine["links"][0]["stats"]
+    assert stats["recorded"] > 0
+    assert stats["recorded"] + stats["unrecorded"] == stats["rx_packets"]
+    assert stats["unrecorded"] > 0
+    (note,) = [note for note in engine["notes"] if str(file) in note]
+    assert "stopped before the end" in note
+
+
 def test_options_that_cannot_be() -> None:
     for changes in ({"pace": "-3"}, {"pace": "0"}, {"pace": "fast"}, {"to": "127.0.0.1:1"}, {"layout": "loose"}, {"laps": -1}):
         plain: dict[str, Any] = {"file": Path("x.pcap"), "to": "udp://127.0.0.1:1", "pace": "max"}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from loops import MARKERS_PER_BOARD, emulator_config, engine_config, free_ports, nanet, sender, wait_for
+from loops import emulator_config, engine_config, free_ports, nanet, sender, wait_for
 from nanet import _core, emulate, rdma
 from nanet.engine_process import EngineProcess
 from test_replay import Listener
@@ -77,7 +77,7 @@ def token_file(tmp_path: Path) -> Path:
 def packets_of_a_board() -> list[bytes]:
     with Listener() as board:
         emulated = emulate.run(emulator_config(int(board.url.rpartition(":")[2]), None, events_total=EVENTS, rate_events_per_s=1e5))
-    assert len(board.packets) == emulated["packets_sent"] + MARKERS_PER_BOARD
+    assert len(board.packets) == emulated["packets_sent"] + emulated["markers_sent"]
     return board.packets
 
 

@@ -42,7 +42,7 @@ def run(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     answers = {"tx_packets": ANSWERS, "tx_bytes": ANSWERS * ANSWER_BYTES, "tx_dropped": 0}
     emulator = {
-        "packets_sent": PACKETS, "answer_packets": ANSWERS, "tx_dropped": 0, "answers_kernel_dropped": 0,
+        "packets_sent": PACKETS, "markers_sent": 6, "answer_packets": ANSWERS, "tx_dropped": 0, "answers_kernel_dropped": 0,
         "config": {"boards": 1, "events_per_packet": EVENTS_PER_PACKET},
     }  # fmt: skip
     sent = PACKETS * EVENTS_PER_PACKET

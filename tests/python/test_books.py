@@ -6,6 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from nanet import books
+from nanet.metrics import STATS_HELP
 
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (
     "events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_bad_body", "events_answered"
@@ -76,7 +77,7 @@ def test_names_are_counters() -> None:
 
 
 def test_links_know_of_losses_too() -> None:
-    quiet = {"tx_refused": 0, "tx_dropped": 0, "rx_kernel_dropped": 9}
+    quiet = dict.fromkeys(STATS_HELP, 0) | {"rx_kernel_dropped": 9}
     snapshot = {
         "counters": {"events_lost": 1, "packets_accepted": 5},
         "links": [
@@ -88,4 +89,18 @@ def test_links_know_of_losses_too() -> None:
     assert totals["kernel_dropped"] == 9  # of b alone: a's are in packets_lost_kernel
     assert books.engine_losses(totals, merged=False) == {
         "events_lost": 1, "answers_refused": 3, "answers_dropped": 2, "kernel_dropped": 9,
+    }  # fmt: skip
+
+
+def test_what_only_a_link_can_say_breaks_the_promise() -> None:
+    """A tail that no sequence number reaches, and what a recording passes over: each under its own name, none of a raw link twice."""
+    stats = {
+        "rx_kernel_dropped": 4, "rx_dropped_unseen": 3, "rx_skipped_not_udp": 8, "rx_skipped_port": 9, "rx_skipped_fragment": 5,
+        "rx_skipped_cut": 6, "rx_bytes_damaged": 7,
+    }  # fmt: skip
+    clean = dict.fromkeys(stats, 0)
+    links = [{"name": "a", "stats": stats}, {"name": "b", "stats": clean | {"rx_kernel_dropped": 2, "rx_dropped_unseen": 2}}]
+    totals = books.totals({"counters": {}, "links": links}, raw_links={"b"})
+    assert books.engine_losses(totals, merged=False) == {
+        "kernel_dropped": 2, "kernel_dropped_unseen": 3, "file_fragments": 5, "file_cut": 6, "file_bytes_damaged": 7,
     }  # fmt: skip

@@ -97,8 +97,8 @@ struct EmulatorConfig {
   // real boards send. 1 is how ping-pong tools measure: a stall of the machine then meets one packet, not all that were due during it.
   std::uint32_t in_flight_packets_max = 0;
 
-  // Milliseconds after the last packet in which answers still count. Too small: late answers count as lost; too big: a run that lost events ends
-  // late (one that lost none ends when nothing has come for quiet_ms).
+  // Milliseconds without an answer after which unanswered events are given up, once sending has ended; 0: at once. Too small: late answers count
+  // as lost; too big: a run that lost events ends late (one that lost none ends when nothing has come for quiet_ms).
   double drain_ms = 200;
 
   // Milliseconds without a packet after which a run that is answered ends. Too small: decisions of an L0 trigger processor that waits for

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emulator: readout boards and trigger processor in one thread, with one clock. Start it, look at it, stop it; one run an object.
 //
-// The run: start markers of every board (three times), packets as the schedule says, end markers (three times), up to drain_ms for the last
-// answers (less when every event is answered and nothing comes any more), end.
+// The run: start markers of every board (three times), packets as the schedule says, end markers (three times), the last answers, end.
+// The last answers are waited for until every event is answered and nothing comes any more, or nothing has come for drain_ms. As long as events
+// are unanswered, end markers are sent again every 5 ms: a receiver that had no room for the last packets had none for the first markers either,
+// and only a marker tells it what it missed. An engine that did answer and has been silent since the end of sending may be stopped: it gets 5 s
+// more. 30 s beyond drain_ms it all ends.
 // Without boards it only checks what comes; without answers it only sends. With detectors and decisions the L0 trigger processor is in the
 // loop too: one packet of a detector a turn, so that the boards stay on time.
 //
@@ -38,6 +41,7 @@ struct EmulatorSnapshot {
   RunPhase phase = RunPhase::ready;
   std::uint64_t elapsed_ns = 0;    // since the start of the run; stands still when sending ends
   std::uint64_t packets_sent = 0;  // of all boards, without markers
+  std::uint64_t markers_sent = 0;  // of all boards
   std::uint64_t events_sent = 0;   // whole events, whatever the number of boards
   AnswerCounts answers;
   link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
@@ -92,6 +96,7 @@ class Emulator {
   void run_guarded();
   void send_and_receive();
   void drain();
+  std::uint64_t drained_ns(std::uint64_t began_ns, std::uint64_t heard_ns) const;
   void send_once();
   bool must_wait(std::uint64_t now_ns);
   bool receive_once();

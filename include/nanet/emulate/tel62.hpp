@@ -4,7 +4,7 @@
 // One batch is a run of packets due together, of every board in turn: prepare() and send() once a board. Time is an argument of both, so that the
 // caller reads the clock directly before the send call, and tests run in virtual time. An event's send time is that of its last part.
 //
-// Thread rules: one thread; packets_sent() and lateness() (a copy of it) may be read by any.
+// Thread rules: one thread; packets_sent(), markers_sent() and lateness() (a copy of it) may be read by any.
 #pragma once
 
 #include <array>
@@ -48,6 +48,8 @@ class Tel62 {
 
   // Of each board.
   std::uint64_t packets_sent() const { return packets_sent_.load(std::memory_order_relaxed); }
+  // Of all boards.
+  std::uint64_t markers_sent() const { return markers_sent_.load(std::memory_order_relaxed); }
 
   // How long after it could have left each packet did leave: the emulator's own overload. Empty for an unpaced run.
   const flow::LatencyHistogram& lateness() const { return lateness_; }
@@ -75,6 +77,7 @@ class Tel62 {
   std::array<Schedule::Packet, kBatchMax> batch_{};
   std::array<link::TxPacket, kBatchMax> tx_packets_{};
   std::atomic<std::uint64_t> packets_sent_{0};
+  std::atomic<std::uint64_t> markers_sent_{0};
   flow::LatencyHistogram lateness_;
 };
 

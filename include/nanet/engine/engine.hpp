@@ -25,6 +25,7 @@
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/fault_injector.hpp"
+#include "nanet/link/recorder.hpp"
 
 namespace nanet::engine {
 
@@ -34,6 +35,7 @@ struct Input {
   std::unique_ptr<gpu::DeviceMemory> gpu_memory;  // that the link's payloads lie in; null: they do not
   std::unique_ptr<link::Link> link;
   link::FaultInjector* faults = nullptr;  // inside `link`, if configured
+  link::Recorder* recorder = nullptr;     // likewise
   std::unique_ptr<flow::Clop> clop;
   std::unique_ptr<Receiver> receiver;
 };

@@ -32,6 +32,9 @@ struct ReceiverConfig {
   std::uint32_t backlog_max = 2;
 
   std::vector<SenderNetwork> senders;  // who may send; none: everybody
+
+  // Bytes of a packet, at most. A longer one counts as truncated, even where the link had room for all of it.
+  std::uint32_t packet_bytes_max = 65'535;
 };
 
 class Receiver {

@@ -34,7 +34,7 @@ namespace nanet::flow {
   X(packets_bad_length, "packets", "refused: length does not fit the format")                               \
   X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                  \
   X(packets_bad_checksum, "packets", "refused: checksum does not match")                                    \
-  X(packets_truncated, "packets", "refused: longer than the room for one packet")                           \
+  X(packets_truncated, "packets", "refused: longer than packet_bytes_max, or cut")                          \
   X(packets_unknown_source, "packets", "refused: source is not in the configuration")                       \
   X(packets_unknown_sender, "packets", "refused: from an address that is not in the configuration")         \
   /* event building */                                                                                      \

@@ -54,10 +54,22 @@ struct LinkStats {
   std::uint64_t rx_batches = 0;         // of them, those that returned packets; rx_packets / rx_batches is the coalescing factor
   std::uint64_t rx_copied_bytes = 0;    // bytes that had to be moved again after the NIC or kernel wrote them
   std::uint64_t rx_kernel_dropped = 0;  // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
+  // Of rx_kernel_dropped, what was dropped since the newest packet came: no later packet tells of a gap there, so no sequence number knows
+  // of them yet. Sockets say it; 0 where a link cannot know.
+  std::uint64_t rx_dropped_unseen = 0;
   std::uint64_t rx_truncated = 0;
   std::uint64_t rx_errors = 0;     // receive calls that failed for a reason other than "nothing there"
   std::uint64_t rx_foreign = 0;    // frames that reached the link but are not for its address and port
   std::uint64_t rx_malformed = 0;  // frames for its port whose lengths contradict each other
+  // Of a file that is played: records that it passed over, by reason, and bytes at its end where no whole record is.
+  std::uint64_t rx_skipped_not_udp = 0;
+  std::uint64_t rx_skipped_port = 0;
+  std::uint64_t rx_skipped_fragment = 0;
+  std::uint64_t rx_skipped_cut = 0;
+  std::uint64_t rx_bytes_damaged = 0;
+  // Of a link that is recorded: packets in the recording, and those that went through the link but not into it.
+  std::uint64_t recorded = 0;
+  std::uint64_t unrecorded = 0;
   std::uint64_t tx_packets = 0;
   std::uint64_t tx_bytes = 0;
   std::uint64_t tx_calls = 0;

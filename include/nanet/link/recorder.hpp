@@ -4,6 +4,8 @@
 // Nanosecond pcap, link type RAW (IPv4). The IPv4 and UDP headers are made here (a link only shows payloads), with right lengths and
 // checksums. Times are CLOCK_REALTIME, one reading for each batch, so all packets of a batch have the same time.
 //
+// Once a packet doesn't fit, or the disk takes no more, the recording has stopped: notes() says so, and the file ends with a whole record.
+//
 // Not for the hot path: it takes a lock, copies every byte and writes to a file. Everything else of Link's rules holds.
 // Thread rules: those of Link; receive and send may run at the same time. recorder_stats(): any thread.
 #pragma once
@@ -42,13 +44,13 @@ class Recorder : public Link {
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
-  LinkStats stats() const override;  // of the wrapped link
+  LinkStats stats() const override;  // of the wrapped link, with recorded and unrecorded
   std::optional<NicTimes> nic_times() const override;
   bool finished() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;
   std::string path() const override;
-  std::vector<std::string> notes() const override;
+  std::vector<std::string> notes() const override;  // of the wrapped link, and that the recording stopped
 
   void flush();  // everything recorded so far is in the file afterwards
   RecorderStats recorder_stats() const;

@@ -53,7 +53,7 @@ struct UdpConfig {
   std::uint32_t tx_socket_bytes = 4u << 20;
 
   // Bytes, 1..65507: largest single packet expected. Sets the first guess of the distance of packets in the room. Longer ones are
-  // received all the same, at the price of a copy.
+  // received all the same, at the price of a copy; it is the engine's receiver that refuses them.
   std::uint32_t packet_bytes_max = 1472;
 
   // Microseconds for which a blocking wait polls the device queue (SO_BUSY_POLL), 0: off. Costs a core's time, saves the interrupt. No effect on lo.

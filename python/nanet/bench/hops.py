@@ -18,7 +18,7 @@ from nanet.netns import InterfaceCounts
 
 HEADER_BYTES = 42  # Ethernet, IPv4, UDP
 ICMP_QUOTE_BYTES = 576 + 14 - HEADER_BYTES  # more than a UDP header, of an ICMP message at most
-MARKERS = 6  # of each board: three before, three after
+MARKERS = 6  # of each board, at least: three before, three after; more where the last answers were late
 SUPER_PACKETS_MAX = 64  # packets of one super-packet at most
 LOST_AT_AN_END = "lost_at_an_end"  # with the run marker, so that sequence numbers cannot tell
 
@@ -53,7 +53,7 @@ def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     """From the boards to the link."""
     emulator, engine = result["emulator"], result["engine"]
     link, counters = engine["links"][0]["stats"], engine["counters"]
-    given = int(emulator["packets_sent"]) + MARKERS * int(emulator["config"]["boards"])
+    given = int(emulator["packets_sent"]) + int(emulator["markers_sent"])
     data = link["rx_packets"] - counters["packets_marker"]
     packet_bytes = (link["rx_bytes"] - counters["packets_marker"] * wire.MGP_MARKER_BYTES) / data if data > 0 else 0.0
     all_bytes = emulator["packets_sent"] * packet_bytes + (given - emulator["packets_sent"]) * wire.MGP_MARKER_BYTES

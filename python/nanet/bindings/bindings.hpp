@@ -65,10 +65,18 @@ inline nb::dict stats_dict(const link::LinkStats& stats) {
   NANET_STAT(rx_batches);
   NANET_STAT(rx_copied_bytes);
   NANET_STAT(rx_kernel_dropped);
+  NANET_STAT(rx_dropped_unseen);
   NANET_STAT(rx_truncated);
   NANET_STAT(rx_errors);
   NANET_STAT(rx_foreign);
   NANET_STAT(rx_malformed);
+  NANET_STAT(rx_skipped_not_udp);
+  NANET_STAT(rx_skipped_port);
+  NANET_STAT(rx_skipped_fragment);
+  NANET_STAT(rx_skipped_cut);
+  NANET_STAT(rx_bytes_damaged);
+  NANET_STAT(recorded);
+  NANET_STAT(unrecorded);
   NANET_STAT(tx_packets);
   NANET_STAT(tx_bytes);
   NANET_STAT(tx_calls);

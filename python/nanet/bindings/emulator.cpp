@@ -81,6 +81,7 @@ nb::dict snapshot(const Emulator& emulator) {
   dict["phase"] = phase_name(now.phase);
   dict["elapsed_s"] = 1e-9 * static_cast<double>(now.elapsed_ns);
   dict["packets_sent"] = now.packets_sent;
+  dict["markers_sent"] = now.markers_sent;
   dict["sent"] = now.events_sent;
   dict["answered"] = now.answers.answered;
   dict["lost"] = now.events_unanswered();

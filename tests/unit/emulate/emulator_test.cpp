@@ -176,7 +176,8 @@ TEST_P(EmulatorLayouts, EveryEventIsAnsweredOnce) {
   EXPECT_GT(end.latency.min(), 0u);
   EXPECT_LE(end.latency_clean.count(), end.latency.count());
   EXPECT_EQ(end.send_lateness.count(), kPackets);
-  EXPECT_EQ(end.link.tx_packets, end.packets_sent + 6u * config.boards);
+  EXPECT_EQ(end.link.tx_packets, end.packets_sent + end.markers_sent);
+  EXPECT_GE(end.markers_sent, 6u * config.boards);  // more where answers were late
   EXPECT_GE(end.elapsed_ns, emulator.schedule()->packet(kPackets - 1).due_ns);
   std::uint64_t sent = 0;
   std::uint64_t answered = 0;
@@ -192,7 +193,7 @@ TEST_P(EmulatorLayouts, EveryEventIsAnsweredOnce) {
   for (const auto& [board, packets] : responder.packets) {
     EXPECT_EQ(packets, kPackets);
     EXPECT_EQ(responder.start_markers[board], 3);
-    EXPECT_EQ(responder.end_markers[board], 3);
+    EXPECT_EQ(3u + static_cast<std::uint64_t>(responder.end_markers[board]), end.markers_sent / config.boards);
     EXPECT_EQ(responder.announced_events[board], kEvents);
   }
 }

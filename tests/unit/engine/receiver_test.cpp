@@ -230,6 +230,16 @@ TEST_F(ReceiverTest, RawTakesAnyDatagram) {
   EXPECT_EQ(queue->peek()->stride_bytes, 0u);
 }
 
+TEST_F(ReceiverTest, RefusesWhatIsLongerThanThePacketsMayBe) {
+  make({.batch_size = 32, .timeout_ns = 0, .packet_bytes_max = 100}, 4, ProtocolKind::raw);
+  for (const std::size_t bytes : {100u, 101u, 500u}) give(Bytes(bytes));
+  receiver->poll(1000);
+  ASSERT_NE(queue->peek(), nullptr);
+  EXPECT_EQ(queue->peek()->packet_count, 1u);
+  EXPECT_EQ(source(Counter::packets_accepted), 1u);
+  EXPECT_EQ(refused(Counter::packets_truncated), 2u);
+}
+
 TEST_F(ReceiverTest, TakesPacketsOfConfiguredSendersOnly) {
   make({.batch_size = 32, .timeout_ns = 0, .senders = {{0x0A000100, 24}, {0xC0A80007, 32}}});  // 10.0.1.0/24 and 192.168.0.7
   std::uint32_t sequence = 0;

@@ -44,5 +44,14 @@ TEST(Endpoint, SaysWhatIsWrong) {
   EXPECT_NE(problem_of("udp://no-such-host.invalid:1").find("cannot find host 'no-such-host.invalid'"), std::string::npos);
 }
 
+TEST(Endpoint, RefusesToListenForAGroupThatItDoesNotJoin) {
+  for (const char* text : {"udp://224.0.0.1:6200", "xdp://239.255.255.255:6200"}) {
+    EXPECT_THROW(refuse_multicast("boards", parse_endpoint(text)), SetupError) << text;
+  }
+  for (const char* text : {"udp://223.255.255.255:6200", "udp://240.0.0.1:6200", "udp://0.0.0.0:6200"}) {
+    EXPECT_NO_THROW(refuse_multicast("boards", parse_endpoint(text))) << text;
+  }
+}
+
 }  // namespace
 }  // namespace nanet::link

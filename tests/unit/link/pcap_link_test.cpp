@@ -231,6 +231,10 @@ TEST_F(PcapLinkFile, PlaysOnePortAndCountsWhatItPassesOver) {
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[1].payload, payload(3, 50));
   EXPECT_TRUE(link.finished());
+  EXPECT_EQ(link.stats().rx_skipped_port, 2u);
+  EXPECT_EQ(link.stats().rx_skipped_not_udp, 1u);
+  EXPECT_EQ(link.stats().rx_skipped_fragment + link.stats().rx_skipped_cut, 0u);
+  EXPECT_EQ(link.stats().rx_bytes_damaged, 20u);
   auto counts = named(link);
   EXPECT_EQ(counts["records"], 5u);
   EXPECT_EQ(counts["skipped_port"], 2u);

@@ -2,8 +2,10 @@
 // The recorder's files, read by a reader of its own.
 #include "nanet/link/recorder.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -182,6 +184,10 @@ TEST_F(RecorderFile, StopsAtItsLimitAndCounts) {
     recorder.send(std::span(&small, 1), 0);
     EXPECT_EQ(recorder.recorder_stats().packets_recorded, 3u);
     EXPECT_EQ(recorder.recorder_stats().packets_unrecorded, 3u);
+    EXPECT_EQ(recorder.stats().recorded, 3u);
+    EXPECT_EQ(recorder.stats().unrecorded, 3u);
+    ASSERT_EQ(recorder.notes().size(), 1u);
+    EXPECT_NE(recorder.notes()[0].find("bytes_max = 506"), std::string::npos) << recorder.notes()[0];
   }
   EXPECT_EQ(read_pcap(path_).size(), 3u);
   EXPECT_LE(std::filesystem::file_size(path_), config.max_bytes);
@@ -210,6 +216,38 @@ TEST_F(RecorderFile, FullDiskIsCountedAndStopsNothing) {
   recorder.send(packets, 0);
   EXPECT_EQ(recorder.recorder_stats().packets_recorded, 0u);
   EXPECT_EQ(recorder.recorder_stats().packets_unrecorded, 100u);
+  EXPECT_EQ(recorder.stats().unrecorded, 100u);
+  ASSERT_EQ(recorder.notes().size(), 1u);
+  EXPECT_NE(recorder.notes()[0].find("No space left on device"), std::string::npos) << recorder.notes()[0];
+}
+
+// A disk that takes a part of the last packet: the file ends before that packet, and the books say what is in it.
+TEST_F(RecorderFile, EndsWithAWholeRecordWhereTheDiskIsFull) {
+  constexpr std::uint32_t kBytes = 60'000;
+  constexpr rlim_t kRoom = 2'345'678;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit full = before;
+  full.rlim_cur = kRoom;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  RecorderStats stats;
+  {
+    const Bytes data = payload(1, kBytes);
+    Recorder recorder(std::make_unique<Nowhere>(), config_of(path_, 1u << 30, Endpoint{"udp", 1, 1}, Endpoint{"udp", 2, 2}));
+    const std::vector<TxPacket> packets(100, TxPacket{data.data(), kBytes, 0});
+    recorder.send(packets, 0);
+    recorder.flush();
+    stats = recorder.recorder_stats();
+    EXPECT_EQ(recorder.notes().size(), 1u);
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+  const std::uint64_t fitting = (kRoom - 24) / (16 + 28 + kBytes);
+  EXPECT_EQ(read_pcap(path_).size(), fitting);
+  EXPECT_EQ(stats.packets_recorded, fitting);
+  EXPECT_EQ(stats.packets_unrecorded, 100 - fitting);
+  EXPECT_EQ(std::filesystem::file_size(path_), stats.bytes_recorded);
 }
 
 TEST_F(RecorderFile, RefusesAPathThatCannotBe) {
