@@ -32,7 +32,9 @@ def account(name: str) -> pwd.struct_passwd:
     if os.geteuid() != 0 and _held(_status("self")):
         why = "not started as root, and with capabilities, which threads that are there already would keep"
         raise ConfigError(
-            [f"run.user: '{name}' would not be all that this is ({why}) start as root, or without AmbientCapabilities, or leave run.user out"]
+            [
+                f"run.user: '{name}' would not be all that this is ({why}) start as root, or without AmbientCapabilities, or leave run.user out"
+            ]
         )
     return entry
 
@@ -68,7 +70,9 @@ def become(entry: pwd.struct_passwd) -> None:
         with contextlib.suppress(FileNotFoundError):  # it ended
             if _held(_status(f"self/task/{thread.name}")):
                 raise ConfigError(
-                    [f"run.user: a thread keeps capabilities as '{entry.pw_name}' (SecureBits are locked) take them out of the service"]
+                    [
+                        f"run.user: a thread keeps capabilities as '{entry.pw_name}' (SecureBits are locked) take them out of the service"
+                    ]
                 )
 
 

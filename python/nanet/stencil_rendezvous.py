@@ -131,7 +131,9 @@ class Rendezvous:
     def all(self, mine: Any) -> list[Any]:
         """What each rank gave, everywhere; anything that JSON can hold. Raises RankError."""
         found = self.gather(json.dumps(mine).encode())
-        every = self.share(json.dumps([_value(rank, one) for rank, one in enumerate(found)]).encode() if found is not None else None)
+        every = self.share(
+            json.dumps([_value(rank, one) for rank, one in enumerate(found)]).encode() if found is not None else None
+        )
         whole: list[Any] = read_json(every)
         return whole
 

@@ -371,7 +371,9 @@ def test_a_stranger_ends_and_blocks_no_bench(tmp_path: Path) -> None:
         for said in (b"[" * 4000 + b"\n", (4000).to_bytes(8, "little") + b"[" * 4000, *[b""] * 70):
             stranger = stack.enter_context(socket.create_connection(address, timeout=TIME_LIMIT_S))
             stranger.sendall(said)
-        done = nanet("bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path, NANET_RDMA_TOKEN="77")
+        done = nanet(
+            "bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path, NANET_RDMA_TOKEN="77"
+        )
         assert "every byte was right" in done.stdout
         assert other.end(signal.SIGINT) == 0
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up_rdma import rdma_result, row
-from nanet.channel import Channel
 from nanet import SetupError, rdma
+from nanet.channel import Channel
 from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
 from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
 from nanet.rdma.control import Control

@@ -209,7 +209,10 @@ def test_whoever_has_another_secret_is_turned_away(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_any_text(tmp_path: Path) -> None:
-    assert meet(2, lambda ranks: ranks.all(1) and None, place_of(str(tmp_path / "meet")), ["秘密 π \U0001f511 \udcff"] * 2) == [None] * 2
+    assert (
+        meet(2, lambda ranks: ranks.all(1) and None, place_of(str(tmp_path / "meet")), ["秘密 π \U0001f511 \udcff"] * 2)
+        == [None] * 2
+    )
 
 
 def test_a_rank_that_says_nothing_is_named(tmp_path: Path) -> None:
@@ -329,6 +332,8 @@ def test_a_message_that_drips_does_not_outlast_its_time() -> None:
         (lambda: run_rank("node1:7700"), "ranks do not meet without a secret"),
         (lambda: run_rank(""), "the ranks do not know where to meet"),
         (lambda: run_rank("127.0.0.1:7700", rows=4, count=5), "4 rows cannot be swept by 5 ranks"),
+        (lambda: run_rank("127.0.0.1:7700", rows=3, count=3), "3 rows cannot be swept by 3 ranks"),
+        (lambda: run_rank("127.0.0.1:7700", rows=5, count=3), "5 rows cannot be swept by 3 ranks"),
         (lambda: run_rank("127.0.0.1:7700", halo_rows=33, rows=99), "halos of 33 rows cannot be had"),
     ],
 )
