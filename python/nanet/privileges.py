@@ -16,7 +16,9 @@ from nanet.config_errors import ConfigError
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 28, 38, 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITIES = range(64)
-_SETS = ("CapEff", "CapPrm", "CapInh", "CapAmb")  # in /proc/PID/status; CapBnd bounds what can be had, and gives nothing
+# In /proc/PID/status, what a thread can use. CapInh of a thread that a library made before `prepare` may stay: it gives a capability only to
+# a program with file capabilities that this thread executes, and it executes none.
+_SETS = ("CapEff", "CapPrm", "CapAmb")
 
 
 def account(name: str) -> pwd.struct_passwd:
