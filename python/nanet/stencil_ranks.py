@@ -199,7 +199,9 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
 
 def _check_ranks(start: Start, count: int, halo_rows: int | None) -> None:
     rows_min = start.rows // count
-    needed_rows = max(halo_rows or 1, 2 if count > 1 else 1)  # with one row, of the boundary, there is nothing to measure a sweep with
+    needed_rows = max(
+        halo_rows or 1, 2 if count > 1 else 1
+    )  # with one row, of the boundary, there is nothing to measure a sweep with
     check(
         rows_min >= needed_rows,
         f"{start.rows} rows cannot be swept by {count} ranks",
