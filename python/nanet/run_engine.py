@@ -56,6 +56,8 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         _leave_cores(config)
         metrics = None if config.metrics is None else stack.enter_context(_metrics_server(config))
         balance = hops.Balance(config)
+        if user is not None:
+            privileges.prepare()
         engine = _core.Engine(native_config(config))
         told = _tell_notes(engine.notes, (), options)
         engine.start()

@@ -31,6 +31,7 @@ from nanet.stencil_field import (
     Checkpoint,
     check,
     check_memory,
+    check_place,
     crc_of_rows,
     made_rows,
     open_checkpoint,
@@ -161,6 +162,12 @@ def start_of(options: StencilOptions) -> Start:
     return start
 
 
+def check_places(options: StencilOptions) -> None:
+    """Raises SetupError where what is written at the end could not be."""
+    check_place(options.checkpoint, "checkpoint")
+    check_place(options.plot, "picture")
+
+
 class _OneProcess:
     """The native field, as the loop around the sweeps wants it."""
 
@@ -175,6 +182,7 @@ class _OneProcess:
 def measure(options: StencilOptions) -> dict[str, Any]:
     """Sweeps a field as `options` say, with STREAM copies by the same threads before and after; the keys are those of docs/json.md."""
     start = start_of(options)
+    check_places(options)
     cell_bytes = DTYPES[start.dtype].itemsize
     field_bytes = start.rows * start.columns * cell_bytes
     check_memory(

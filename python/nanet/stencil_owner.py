@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -39,9 +40,14 @@ class TileOwner:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nanet.stencil_owner", json.dumps(self._given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "nanet.stencil_owner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        assert self._process.stdin is not None
         assert self._process.stdout is not None
+        # Through the pipe: the token is in it, and a command line can be read by every process of the machine.
+        with contextlib.suppress(BrokenPipeError):  # then it says nothing either
+            self._process.stdin.write(json.dumps(self._given).encode() + b"\n")
+            self._process.stdin.flush()
         line = b""
         if select.select([self._process.stdout], [], [], READY_WITHIN_S)[0]:
             line = self._process.stdout.readline()
@@ -87,8 +93,13 @@ def _crcs(owner: Any, given: dict[str, Any]) -> bytes:
     return b"".join(row_crcs(owner.store(begin, end - begin)) for begin, end in bands(0, given["rows"], row_bytes))
 
 
-def _main(text: str) -> int:
+def _main() -> int:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    text = b""
+    while not text.endswith(b"\n"):  # nothing follows before this side has said where it listens
+        text += (more := os.read(0, 4096))
+        if not more:
+            return 0
     given = json.loads(text)
     try:
         owner = make_owner(given)
@@ -105,4 +116,4 @@ def _main(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1]))
+    sys.exit(_main())

@@ -33,6 +33,7 @@ from nanet.stencil import (
     Start,
     StencilOptions,
     cache_notes,
+    check_places,
     copy_bytes_per_s,
     native_field,
     start_of,
@@ -138,6 +139,8 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
     )
     start = start_of(options)
     _check_ranks(start, count, ranks_options.halo_rows)
+    if rank == 0:
+        check_places(options)
     begin_s = time.perf_counter()
     with Rendezvous(rank, count, place, ranks_options.address, ranks_options.timeout_s, secret) as ranks:
         cores = _cores_of_rank(ranks, options)
@@ -196,10 +199,13 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
 
 def _check_ranks(start: Start, count: int, halo_rows: int | None) -> None:
     rows_min = start.rows // count
+    needed_rows = max(
+        halo_rows or 1, 2 if count > 1 else 1
+    )  # with one row, of the boundary, there is nothing to measure a sweep with
     check(
-        rows_min >= max(halo_rows or 1, 1),
+        rows_min >= needed_rows,
         f"{start.rows} rows cannot be swept by {count} ranks",
-        f"each would have {rows_min}, and {halo_rows or 1} are needed",
+        f"each would have {rows_min}, and {needed_rows} are needed",
         "give fewer ranks, or thinner halos",
     )
     text = f"halos of {halo_rows} rows are not possible"
@@ -290,9 +296,9 @@ def _save(options: StencilOptions, start: Start, ranks: Rendezvous, native: Any,
     ranks.all(None)
     own = native.store()
     ranks.in_turn(lambda: fill_checkpoint(path, native.own[0], own), own.nbytes / DISK_BYTES_PER_S_MIN)
-    if ranks.rank == 0:
-        end_checkpoint(path)
-    ranks.all(None)
+    # Rank 0 reads all of it once more, for the digest; the others know how long that may take.
+    field_s = start.rows * start.columns * own.itemsize / DISK_BYTES_PER_S_MIN
+    ranks.in_turn(lambda: end_checkpoint(path) if ranks.rank == 0 else None, field_s)
 
 
 def _whole_field(ranks: Rendezvous, start: Start, own: NDArray[Any]) -> tuple[str, float]:
@@ -317,6 +323,7 @@ def run_ranks(options: StencilOptions, ranks_options: RankOptions, count: int) -
     """Starts `count` ranks on this machine and waits for them. Raises SetupError, RankError."""
     native_tiles()
     _check_ranks(start_of(options), count, ranks_options.halo_rows)
+    check_places(options)
     with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
         met = dataclasses.replace(ranks_options, rendezvous=str(Path(folder) / "meet"), address="127.0.0.1")
         given = json.dumps([dataclasses.asdict(options), dataclasses.asdict(met)], default=str)

@@ -2,16 +2,14 @@
 """Where ranks find each other: rank 0 listens at a place that all know, the others connect, and small messages go through it.
 
 Place: `HOST:PORT`, or the path of a file that all can read, into which rank 0 writes where it listens. The field's data never goes this way.
-Every message is 8 bytes of length, little-endian, and that many bytes; the first of a connection is the rank's greeting, with the secret of the run.
+Ranks prove to each other that they know the secret of the run (nanet.channel); strangers, however many and however slow, keep no rank out.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import os
-import select
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -20,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from nanet._core import SetupError
+from nanet.channel import Channel, ChannelError, Door, Refused, Visitor, introduce, read_json
 
+PURPOSE = "nanet stencil"
 SECRET = "NANET_STENCIL_SECRET"
 MESSAGE_BYTES_MAX = 2**30
-GREETING_BYTES_MAX = 4096
+GREET_S_MAX = 5.0  # for one try
 SEND_S_MAX = 60.0  # for a message, once it has begun
 TURN_S = 0.001  # the neighbours are served between two
 
@@ -87,7 +87,7 @@ class Rendezvous:
         """Where this rank is reached by the others; found out if it was empty."""
         self._place, self._timeout_s, self._secret = place, timeout_s, secret
         self._idle: Callable[[], None] = lambda: None
-        self._peers: dict[int, socket.socket] = {}  # rank 0: of every other; others: of rank 0
+        self._peers: dict[int, Channel] = {}  # rank 0: of every other; others: of rank 0
 
     def __enter__(self) -> Rendezvous:
         if self.count > 1:
@@ -131,8 +131,10 @@ class Rendezvous:
     def all(self, mine: Any) -> list[Any]:
         """What each rank gave, everywhere; anything that JSON can hold. Raises RankError."""
         found = self.gather(json.dumps(mine).encode())
-        every = self.share(json.dumps([json.loads(one) for one in found]).encode() if found is not None else None)
-        whole: list[Any] = json.loads(every)
+        every = self.share(
+            json.dumps([_value(rank, one) for rank, one in enumerate(found)]).encode() if found is not None else None
+        )
+        whole: list[Any] = read_json(every)
         return whole
 
     def in_turn(self, call: Callable[[], None], each_s: float) -> None:
@@ -152,7 +154,7 @@ class Rendezvous:
         host = self._place.host or self.address or "127.0.0.1"
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            server = socket.create_server((host, self._place.port), family=family, backlog=self.count)
+            server = socket.create_server((host, self._place.port), family=family, backlog=max(128, self.count))
         except OSError as error:
             raise SetupError(
                 f"rank 0 cannot listen at {host} port {self._place.port} ({error.strerror}) name an address of its machine, and a free port"
@@ -161,30 +163,32 @@ class Rendezvous:
             self.address = self.address or server.getsockname()[0]
             if self._place.file:
                 write_atomically(self._place.file, f"{self.address} {server.getsockname()[1]}\n")
-            deadline = time.monotonic() + self._timeout_s
-            while len(self._peers) < self.count - 1:
-                if not select.select([server], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    missing = sorted(set(range(1, self.count)) - set(self._peers))
-                    raise RankError(
-                        f"not all ranks arrived (missing after {self._timeout_s:g} s: {', '.join(map(str, missing))}) look at why they did not start"
-                    )
-                self._take(server.accept()[0])
+            self._await_ranks(Door(server, PURPOSE, self._secret))
 
-    def _take(self, peer: socket.socket) -> None:
-        """A connection becomes a rank if it greets as one; whatever else connects is turned away."""
-        peer.settimeout(min(self._timeout_s, 5.0))
-        try:
-            greeting = json.loads(_receive(peer, GREETING_BYTES_MAX))
-            rank = greeting["rank"]
-            fits = isinstance(rank, int) and 0 < rank < self.count and rank not in self._peers and greeting["count"] == self.count
-            if fits and hmac.compare_digest(str(greeting["secret"]), self._secret):
-                _send(peer, b"welcome")
-                _no_delay(peer)
-                self._peers[rank] = peer
-                return
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        peer.close()
+    def _await_ranks(self, door: Door) -> None:
+        deadline = time.monotonic() + self._timeout_s
+        with door:
+            while len(self._peers) < self.count - 1:
+                visitor = door.next(max(0.0, deadline - time.monotonic()))
+                if visitor is not None:
+                    self._take(visitor)
+                elif time.monotonic() >= deadline:
+                    missing = ", ".join(map(str, sorted(set(range(1, self.count)) - set(self._peers))))
+                    others = f"; turned away for another secret: {door.wrong}" if door.wrong else ""
+                    raise RankError(
+                        f"not all ranks arrived (missing after {self._timeout_s:g} s: {missing}{others}) look at why they did not start"
+                    )
+
+    def _take(self, visitor: Visitor) -> None:
+        """Who knows the secret becomes a rank, if it is one of this run."""
+        rank, count = visitor.about.get("rank"), visitor.about.get("count")
+        if count != self.count or not isinstance(rank, int) or not 0 < rank < self.count:
+            visitor.refuse(f"rank {str(rank)[:20]} of {str(count)[:20]} is none of {self.count} ranks")
+        elif rank in self._peers:
+            visitor.refuse(f"rank {rank} is there already")
+        else:
+            with contextlib.suppress(ChannelError):  # it is gone again, and may come again
+                self._peers[rank] = visitor.admit()
 
     def _connect(self) -> None:
         deadline = time.monotonic() + self._timeout_s
@@ -193,10 +197,13 @@ class Rendezvous:
             host, port = self._where()
             if host:
                 try:
-                    self._greet(socket.create_connection((host, port), timeout=5.0))
+                    self._greet(host, port, max(0.1, min(GREET_S_MAX, deadline - time.monotonic())))
                     return
+                except Refused as error:
+                    why = f"turned away: {error.strerror}"
+                    break
                 except OSError as error:
-                    why = error.strerror or str(error) or "turned away: another count of ranks, or another secret"
+                    why = error.strerror or str(error)
             time.sleep(0.05)
         where = str(self._place.file or f"{self._place.host}:{self._place.port}")
         raise RankError(f"rank {self.rank} does not meet rank 0 at {where} ({why}) check the place, rank 0, and {SECRET}")
@@ -206,44 +213,44 @@ class Rendezvous:
             return self._place.host, self._place.port
         try:
             host, port = self._place.file.read_text(encoding="ascii").split()
-            return host, int(port)
+            return (host, int(port)) if 0 < int(port) < 65536 else ("", 0)
         except (OSError, ValueError):
             return "", 0
 
-    def _greet(self, peer: socket.socket) -> None:
+    def _greet(self, host: str, port: int, within_s: float) -> None:
+        channel = Channel(socket.create_connection((host, port), timeout=within_s))
         try:
-            _send(peer, json.dumps({"rank": self.rank, "count": self.count, "secret": self._secret}).encode())
-            if _receive(peer, GREETING_BYTES_MAX) != b"welcome":
-                raise OSError(0, "it is not rank 0")
+            introduce(channel, PURPOSE, self._secret, {"rank": self.rank, "count": self.count}, within_s)
         except OSError:
-            peer.close()
+            channel.close()
             raise
-        _no_delay(peer)
-        self.address = self.address or peer.getsockname()[0]
-        self._peers[0] = peer
+        self.address = self.address or channel.own_address
+        self._peers[0] = channel
 
     # --- messages ---
 
     def _send(self, rank: int, data: bytes) -> None:
         try:
-            self._peers[rank].settimeout(min(self._timeout_s, SEND_S_MAX))
-            _send(self._peers[rank], data)
-        except OSError as error:
+            self._peers[rank].send(data, min(self._timeout_s, SEND_S_MAX))
+        except ChannelError as error:
             raise self._gone(rank, error) from None
 
     def _receive(self, rank: int) -> bytes:
+        """A message must begin within the time limit, and be whole within SEND_S_MAX of that, however its bytes are spread."""
         peer = self._peers[rank]
-        deadline = time.monotonic() + self._timeout_s
+        deadline, begun = time.monotonic() + self._timeout_s, False
         try:
-            while not select.select([peer], [], [], TURN_S)[0]:
+            while (message := peer.receive(TURN_S, MESSAGE_BYTES_MAX)) is None:
                 self._idle()
+                if peer.has_begun and not begun:
+                    begun, deadline = True, time.monotonic() + min(self._timeout_s, SEND_S_MAX)
                 if time.monotonic() > deadline:
-                    raise RankError(f"nothing came from rank {rank} within {self._timeout_s:g} s (it hangs, or is far slower)"
+                    what = "only a part of a message" if begun else "nothing"
+                    raise RankError(f"{what} came from rank {rank} within {self._timeout_s:g} s (it hangs, or is far slower)"
                                     " check that rank, or give a longer timeout")  # fmt: skip
-            peer.settimeout(min(self._timeout_s, SEND_S_MAX))
-            return _receive(peer, MESSAGE_BYTES_MAX)
-        except OSError as error:
+        except ChannelError as error:
             raise self._gone(rank, error) from None
+        return message
 
     def _gone(self, rank: int, error: OSError) -> RankError:
         return RankError(f"rank {rank} is gone ({error.strerror or error or 'it closed'}) see why it ended")
@@ -261,28 +268,8 @@ def write_atomically(path: Path, text: str) -> None:
     os.replace(partial, path)
 
 
-def _no_delay(peer: socket.socket) -> None:
-    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
-def _send(peer: socket.socket, data: bytes) -> None:
-    peer.sendall(len(data).to_bytes(8, "little") + data)
-
-
-def _receive(peer: socket.socket, bytes_max: int) -> bytes:
-    size = int.from_bytes(_exactly(peer, 8), "little")
-    if size > bytes_max:
-        raise OSError(0, f"a message of {size} bytes")
-    return _exactly(peer, size)
-
-
-def _exactly(peer: socket.socket, size: int) -> bytes:
-    pieces: list[bytes] = []
-    while size:
-        piece = peer.recv(min(size, 2**20))
-        if not piece:
-            raise ConnectionResetError(0, "it closed the connection")
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+def _value(rank: int, text: bytes) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise RankError(f"rank {rank} says what is no message ({error}) look at whether all ranks are of one nanet") from None

@@ -123,13 +123,20 @@ def _hint(target: str, error: OSError) -> str:
 
 @contextlib.contextmanager
 def _alone(undo_file: Path) -> Iterator[None]:
-    """One at a time: the folder is locked, since the file itself is replaced at each change."""
+    """One at a time: by a file beside the undo file that only its owner can open. A lock on the folder, which all may open, could be held by anyone.
+
+    The file stays: to remove one that another process is about to lock would let in two.
+    """
+    lock = undo_file.with_name(undo_file.name + ".lock")
     try:
-        descriptor = os.open(undo_file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise TuneError(f"cannot use {undo_file} ({why}) give --undo-file, in a folder that exists") from None
     try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o077:
+            raise TuneError(f"{lock} is not used (others could hold it) remove it, or give --undo-file")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

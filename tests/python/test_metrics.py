@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,10 +16,11 @@ from typing import Any
 
 import pytest
 from made_up_nic import nic_times
-from nanet import _core
+from nanet import _core, http_pages
 from nanet.config import ConfigError, EngineConfig, Metrics
 from nanet.config_errors import validated
 from nanet.histogram import Histogram
+from nanet.http_pages import CLIENTS_MAX
 from nanet.metrics import BOUNDS_NS, BOUNDS_US, FALLING, GROUPS, OF_LINKS, OF_SOURCES, STATS_HELP, counter_places, make_registry
 from nanet.metrics_health import EVENTS_DONE, STALL_S, Health
 from nanet.metrics_server import MetricsServer
@@ -341,15 +344,91 @@ def test_pages(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:
     assert json.loads(get(f"{endpoint}/health")[2])["reasons"] == ["the engine is about to stop"]
 
 
-def test_a_client_that_says_nothing_does_not_keep_others_out(
+def raw(endpoint: str, request: bytes) -> bytes:
+    """What is answered, to the end of the connection."""
+    with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2])), timeout=60) as one:
+        one.sendall(request)
+        found = b""
+        while more := one.recv(65536):
+            found += more
+    return found
+
+
+def test_the_head_of_a_page_is_the_pages_without_it(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:
+    endpoint, _, _ = served
+    asked = b" /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    head, whole = raw(endpoint, b"HEAD" + asked), raw(endpoint, b"GET" + asked)
+    assert head.endswith(b"\r\n\r\n")
+    assert whole.startswith(head)
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert f"Content-Length: {len(whole) - len(head)}\r\n".encode() in head
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"DELETE /metrics HTTP/1.0\r\n\r\n", 405),
+        (b"GET /metrics HTTP/1.1\n\n", 200),
+        (b"GET /nothing HTTP/1.1\r\n\r\n", 404),
+        (b"GET /metrics\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nX: " + b"a" * 9000, 431),
+        (b"GET /" + b"a" * 9000, 431),
+    ],
+)
+def test_requests(served: tuple[str, MadeUpEngine, MetricsServer], request_: bytes, status: int) -> None:
+    answer = raw(served[0], request_)
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert (b"\r\nAllow: GET, HEAD\r\n" in answer) == (status == 405)
+
+
+def test_slow_and_silent_clients_keep_no_one_waiting(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:
+    """One sends a byte every 0.3 s, 50 say nothing, more than there are places for; 10 ask for a page and do not read it."""
+    endpoint, _, _ = served
+    place = ("127.0.0.1", int(endpoint.rpartition(":")[2]))
+    stop = threading.Event()
+    with contextlib.ExitStack() as stack:
+        slow = stack.enter_context(socket.create_connection(place))
+        drip = threading.Thread(target=lambda: dripping(slow, stop))
+        drip.start()
+        stack.callback(drip.join)
+        stack.callback(stop.set)
+        crowd = [stack.enter_context(socket.create_connection(place)) for _ in range(60)]
+        for one in crowd[:10]:
+            one.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        for _ in range(5):
+            assert get(f"{endpoint}/health")[0] == 200
+            assert get(f"{endpoint}/metrics")[0] == 200
+        crowd += [stack.enter_context(socket.create_connection(place)) for _ in range(CLIENTS_MAX)]
+        assert get(f"{endpoint}/health")[0] == 200
+
+
+def dripping(one: socket.socket, stop: threading.Event) -> None:
+    with contextlib.suppress(OSError):
+        for letter in b"GET /health HTTP/1.1\r\nX: " + b"x" * 10_000:
+            one.sendall(bytes([letter]))
+            if stop.wait(0.3):
+                return
+
+
+def test_a_request_has_its_time_as_a_whole(
     served: tuple[str, MadeUpEngine, MetricsServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nanet import metrics_server
-
-    endpoint, _, _ = served
-    monkeypatch.setattr(metrics_server._Handler, "timeout", 0.2)
-    with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))):
-        assert get(f"{endpoint}/health")[0] == 200
+    """However often a byte comes."""
+    monkeypatch.setattr(http_pages, "WITHIN_S", 0.4)
+    stop = threading.Event()
+    with socket.create_connection(("127.0.0.1", int(served[0].rpartition(":")[2])), timeout=60) as slow:
+        drip = threading.Thread(target=lambda: dripping(slow, stop))
+        drip.start()
+        try:
+            answer = slow.recv(100)
+        except ConnectionResetError:
+            answer = b""
+        stop.set()
+        drip.join()
+    assert answer == b""
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_starts(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:

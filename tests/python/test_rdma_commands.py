@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +19,9 @@ from typing import Any, Self
 
 import pytest
 from nanet import SetupError, rdma
+from nanet.channel import Channel, ChannelError, introduce
 from nanet.rdma import bench, session, transfer
+from nanet.rdma.control import PURPOSE, secret_of
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import CudaMemory
 from nanet.rdma.require import Require
@@ -354,8 +358,38 @@ def test_bench_refuses_a_path_that_is_not_proved() -> None:
 def test_bench_against_another_process_with_a_token(tmp_path: Path) -> None:
     with Started("bench", "--serve", "127.0.0.1", NANET_RDMA_TOKEN="77") as other:
         bench_there = ("bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path)
-        assert "the other side refuses (wrong token)" in nanet(*bench_there, expect=2).stderr
+        assert "the other side refuses (another secret)" in nanet(*bench_there, expect=2).stderr
         for _ in range(2):  # one session after the other
+            assert "every byte was right" in nanet(*bench_there, NANET_RDMA_TOKEN="77").stdout
+        assert other.end(signal.SIGINT) == 0
+
+
+def test_a_stranger_ends_and_blocks_no_bench(tmp_path: Path) -> None:
+    """Nested JSON, as lines and as a frame; silence; and the token of another."""
+    with Started("bench", "--serve", "127.0.0.1", NANET_RDMA_TOKEN="77") as other, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(other.place.rpartition(":")[2]))
+        for said in (b"[" * 4000 + b"\n", (4000).to_bytes(8, "little") + b"[" * 4000, *[b""] * 70):
+            stranger = stack.enter_context(socket.create_connection(address, timeout=TIME_LIMIT_S))
+            stranger.sendall(said)
+        done = nanet(
+            "bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path, NANET_RDMA_TOKEN="77"
+        )
+        assert "every byte was right" in done.stdout
+        assert other.end(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("hello", [{}, {"silent_s": 1, "bytes": 1e400, "memory": "shared"}, {"silent_s": [1]},
+                                   {"silent_s": 1, "bytes": 8, "memory": "shared", "transports": 7}, {"silent_s": 0.2, "bytes": 8, "memory": "shared", "transports": "tcp"}])  # fmt: skip
+def test_a_session_that_says_nonsense_or_nothing_more_ends_alone(tmp_path: Path, hello: dict[str, Any]) -> None:
+    """The last one is silent once it began, while the next one waits."""
+    with Started("bench", "--serve", "127.0.0.1", NANET_RDMA_TOKEN="77") as other:
+        channel = Channel(socket.create_connection(("127.0.0.1", int(other.place.rpartition(":")[2]))))
+        with channel:
+            introduce(channel, PURPOSE, secret_of(0x77), {}, TIME_LIMIT_S)
+            channel.send_json(hello, TIME_LIMIT_S)
+            with contextlib.suppress(ChannelError):  # nonsense ends it
+                channel.receive(1.0, 4096)
+            bench_there = ("bench", "--target", other.place, "--size", "64", "--iterations", "5", "--out", tmp_path)
             assert "every byte was right" in nanet(*bench_there, NANET_RDMA_TOKEN="77").stdout
         assert other.end(signal.SIGINT) == 0
 

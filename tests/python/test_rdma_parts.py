@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from made_up_rdma import rdma_result, row
 from nanet import SetupError, rdma
+from nanet.channel import Channel
 from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
 from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
 from nanet.rdma.control import Control
@@ -310,23 +310,20 @@ def test_a_broken_chain_of_capabilities_ends(tmp_path: Path) -> None:
 
 
 def test_the_control_socket_refuses_what_is_no_nanet() -> None:
-    here, there = socket.socketpair()
-    with Control.__new__(Control) as control:
-        control._socket, control._waiting = here, b""
+    a, b = socket.socketpair()
+    with Control(Channel(a)) as control, Channel(b) as there:
         assert control.receive(0.0) is None
-        there.sendall(b'{"do": "rest"}\n{"do"')
+        there.send_json({"do": "rest"}, 5.0)
         assert control.receive(5.0) == {"do": "rest"}
-        assert control.receive(0.0) is None
-        there.sendall(b": 1}\nhello\n")
-        assert control.receive(5.0) == {"do": 1}
-        with pytest.raises(rdma.NotDone, match="it does not send a JSON object"):
+        there.send(b"hello", 5.0)
+        with pytest.raises(rdma.NotDone, match="it says no JSON object"):
             control.receive(5.0)
-        sender = threading.Thread(target=there.sendall, args=(b"x" * 5000,))
-        sender.start()
-        with pytest.raises(rdma.NotDone, match="its line is too long"):
+        there.send(b"[" * 4090, 5.0)
+        with pytest.raises(rdma.NotDone, match="it says no JSON object"):
             control.receive(5.0)
-        sender.join()
-        there.close()
+        there.socket.send(b"x" * 5000)
+        with pytest.raises(rdma.NotDone, match="4096 are the most"):
+            control.receive(5.0)
 
 
 def test_without_the_native_module_it_says_what_to_install(

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -70,6 +72,71 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -> None:
     assert done.returncode == 2
     assert "checkpoint" in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+FLIPS = int(os.environ.get("NANET_TEST_FLIPS", "200"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_bit_that_changed_anywhere_is_refused(tmp_path: Path, seed: int) -> None:
+    """Half of them each; 1,000 with NANET_TEST_FLIPS=1000."""
+    path = tmp_path / "field.h5"
+    stencil_field.write_checkpoint(path, np.linspace(1, 2, 35).reshape(5, 7), 9)
+    whole = path.read_bytes()
+    assert stencil_field.open_checkpoint(path).sweeps_done == 9
+    bits = np.random.default_rng(seed).choice(8 * len(whole), FLIPS // 2, replace=False).tolist()
+    for bit in [*range(8), 8 * stencil_field.HEAD_BYTES - 1, 8 * len(whole) - 1, *bits]:
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(SetupError, match=r"is not as it was written \(|is not taken \(it has no digest"):
+            stencil_field.open_checkpoint(path)
+    path.write_bytes(whole + b"x")
+    with pytest.raises(SetupError, match="is not as it was written"):
+        stencil_field.open_checkpoint(path)
+
+
+def test_a_checkpoint_without_a_digest_is_named_as_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "field.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "nanet stencil checkpoint 1"
+        file.attrs["sweeps_done"] = 5
+        file["field"] = np.ones((3, 3))
+    done = command("--restart", path)
+    assert done.returncode == 2
+    assert "is not taken (it has no digest: an older nanet or another program wrote it)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 1e31])
+def test_a_field_with_what_is_no_number_is_refused_before_the_work(tmp_path: Path, value: float) -> None:
+    path = tmp_path / "field.h5"
+    field = np.ones((9, 8))
+    field[4, 3] = value
+    stencil_field.write_checkpoint(path, field, 1)
+    with pytest.raises(SetupError, match=rf"cannot be swept \(row 4, column 3 is {re.escape(str(value))}"):
+        stencil_field.open_checkpoint(path).read(2, 9)
+    assert stencil_field.open_checkpoint(path).read(0, 4).shape == (4, 8)
+
+
+@pytest.mark.parametrize("option", ["--checkpoint", "--plot"])
+@pytest.mark.parametrize("kind", ["folder", "below a file"])
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, option: str, kind: str) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path if kind == "folder" else tmp_path / "file" / "field"
+    done = command("--size", "3x3", option, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{path} cannot be written (" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_checkpoint_is_never_written_through_a_link(tmp_path: Path) -> None:
+    path, other = tmp_path / "field.h5", tmp_path / "other"
+    other.write_text("of another")
+    stencil_field.partial_of(path).symlink_to(other)
+    stencil_field.write_checkpoint(path, np.ones((3, 3)), 1)
+    assert other.read_text() == "of another"
+    assert stencil_field.open_checkpoint(path).rows == 3
 
 
 def test_checkpoints_are_written_when_they_are_due(tmp_path: Path) -> None:

@@ -76,6 +76,17 @@ def test_an_owner_that_dies_ends_the_move(record_property: Record) -> None:
             stream_for_ever(mover)
 
 
+def test_no_process_shows_a_token_in_its_command_line(record_property: Record) -> None:
+    if not can_move_tiles(record_property):
+        return
+    token = 0x7E57AB1E0DDBA115
+    with TileOwner(8, 8, "fp32", "", token) as owner:
+        shown = Path(f"/proc/{owner.pid}/cmdline").read_text()
+        assert "nanet.stencil_owner" in shown
+        assert not any(text in shown for text in (str(token), f"{token:x}"))
+        assert len(owner.crcs()) == 8 * 4  # it serves
+
+
 def stream_for_ever(mover: Any) -> None:
     while True:
         mover.stream(1)

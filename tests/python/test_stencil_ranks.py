@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from nanet import SetupError, stencil_ranks
+from nanet.channel import Channel
 from nanet.stencil import StencilOptions
 from nanet.stencil_model import best, candidates, predict, table
 from nanet.stencil_rendezvous import SECRET, Place, RankError, Rendezvous, place_of, rank_of_environment
@@ -101,6 +103,9 @@ def test_a_rank_that_dies_or_stands_still_ends_the_run(
     until(checkpoint.exists)  # they sweep
     ranks = children(launcher.pid)
     assert len(ranks) == 3
+    for rank in ranks:  # what a rank shows to other accounts has no secret in it
+        environment = dict(one.split("=", 1) for one in Path(f"/proc/{rank}/environ").read_text().split("\0") if "=" in one)
+        assert environment[SECRET] not in Path(f"/proc/{rank}/cmdline").read_text()
     os.kill(ranks[1], blow)
     begin_s = time.monotonic()
     _, said = launcher.communicate(timeout=100)
@@ -198,8 +203,16 @@ def test_ranks_exchange_what_they_have(tmp_path: Path) -> None:
 def test_whoever_has_another_secret_is_turned_away(tmp_path: Path) -> None:
     raised = meet(3, lambda ranks: None, place_of(str(tmp_path / "meet")), ["a", "a", "b"])
     assert raised[1] is None
-    assert str(raised[0]).startswith("not all ranks arrived (missing after 3 s: 2)")
+    assert str(raised[0]).startswith("not all ranks arrived (missing after 3 s: 2; turned away for another secret: 1)")
     assert "does not meet rank 0" in str(raised[2])
+    assert "(turned away: another secret)" in str(raised[2])
+
+
+def test_a_secret_is_any_text(tmp_path: Path) -> None:
+    assert (
+        meet(2, lambda ranks: ranks.all(1) and None, place_of(str(tmp_path / "meet")), ["秘密 π \U0001f511 \udcff"] * 2)
+        == [None] * 2
+    )
 
 
 def test_a_rank_that_says_nothing_is_named(tmp_path: Path) -> None:
@@ -227,7 +240,10 @@ def test_a_turn_has_its_time_beside_the_limit_and_no_more(tmp_path: Path, each_s
         assert raised == [None] * 3
 
 
-def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "rubbish", [(2**40).to_bytes(8, "little"), (4090).to_bytes(8, "little") + b"[" * 4090, (2).to_bytes(8, "little") + b"[]"]
+)
+def test_what_is_no_rank_is_turned_away(rubbish: bytes) -> None:
     port = free_port()
     stop = threading.Event()
 
@@ -235,7 +251,7 @@ def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
         while not stop.is_set():
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=1) as other:
-                    other.sendall((2**40).to_bytes(8, "little"))
+                    other.sendall(rubbish)
             except OSError:
                 pass
             time.sleep(0.01)
@@ -246,6 +262,64 @@ def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
     stop.set()
     noise.join()
     assert raised == [None, None]
+
+
+def test_silent_strangers_take_no_ranks_place_and_no_time() -> None:
+    """Each would have kept rank 0 busy for 3 s, the whole time that the ranks have."""
+    port, strangers = free_port(), []
+
+    def body(ranks: Rendezvous) -> None:
+        ranks.all(1)
+
+    def crowd() -> None:
+        while len(strangers) < 20:
+            try:
+                strangers.append(socket.create_connection(("127.0.0.1", port), timeout=1))
+            except OSError:
+                time.sleep(0.001)
+
+    noise = threading.Thread(target=crowd)
+    noise.start()
+    rank0 = threading.Thread(target=lambda: found.extend(meet_as(0, port, body)))
+    found: list[BaseException | None] = []
+    rank0.start()
+    noise.join(60)  # all are there before the rank comes
+    found += meet_as(1, port, body)
+    rank0.join(60)
+    for one in strangers:
+        one.close()
+    assert found == [None, None]
+
+
+def meet_as(rank: int, port: int, body: Callable[[Rendezvous], None]) -> list[BaseException | None]:
+    try:
+        with Rendezvous(rank, 2, place_of(f"127.0.0.1:{port}"), "", 3.0, "s") as ranks:
+            body(ranks)
+    except (RankError, SetupError) as error:
+        return [error]
+    return [None]
+
+
+def test_a_message_that_drips_does_not_outlast_its_time() -> None:
+    a, b = socket.socketpair()
+    stop = threading.Event()
+
+    def drip() -> None:
+        with contextlib.suppress(OSError):
+            b.sendall((10**6).to_bytes(8, "little"))
+            while not stop.wait(0.1):
+                b.sendall(b"x")
+
+    ranks = Rendezvous(0, 2, Place(), "", 1.0, "s")
+    ranks._peers[1] = Channel(a)
+    thread = threading.Thread(target=drip)
+    thread.start()
+    with pytest.raises(RankError, match="only a part of a message came from rank 1 within 1 s"):
+        ranks.gather(b"")
+    stop.set()
+    thread.join()
+    b.close()
+    ranks.__exit__()
 
 
 @pytest.mark.parametrize(
@@ -261,6 +335,8 @@ def test_what_is_no_rank_is_turned_away(tmp_path: Path) -> None:
         (lambda: run_rank("node1:7700"), "ranks do not meet without a secret"),
         (lambda: run_rank(""), "the ranks do not know where to meet"),
         (lambda: run_rank("127.0.0.1:7700", rows=4, count=5), "4 rows cannot be swept by 5 ranks"),
+        (lambda: run_rank("127.0.0.1:7700", rows=3, count=3), "3 rows cannot be swept by 3 ranks"),
+        (lambda: run_rank("127.0.0.1:7700", rows=5, count=3), "5 rows cannot be swept by 3 ranks"),
         (lambda: run_rank("127.0.0.1:7700", halo_rows=33, rows=99), "halos of 33 rows are not possible"),
     ],
 )

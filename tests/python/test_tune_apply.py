@@ -148,15 +148,43 @@ def test_nothing_is_changed_without_an_undo_file(made: Made, tmp_path: Path) -> 
 
 
 def test_two_at_a_time_are_one_too_many(made: Made, tmp_path: Path) -> None:
-    folder, before = os.open(tmp_path, os.O_RDONLY), made.all()
+    lock, before = os.open(tmp_path / "undo.json.lock", os.O_RDWR | os.O_CREAT, 0o600), made.all()
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(tune.TuneError, match="another nanet tune is running"):
             tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     finally:
-        os.close(folder)
+        os.close(lock)
     assert made.all() == before
     assert tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+
+
+def test_a_lock_that_any_account_can_hold_stops_nothing(made: Made, tmp_path: Path) -> None:
+    """Whoever can open the folder can lock it: /run is open to all."""
+    file, folder = tmp_path / "undo.json", os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        assert tune_apply.apply(whole_plan(made), made.system, file)
+        assert tune_apply.undo(made.system, file)
+    finally:
+        os.close(folder)
+    assert (tmp_path / "undo.json.lock").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("kind", ["open to all", "link", "pipe"])
+def test_a_lock_file_that_is_not_to_be_trusted(made: Made, tmp_path: Path, kind: str) -> None:
+    before, lock = made.all(), tmp_path / "undo.json.lock"
+    if kind == "open to all":
+        lock.touch()
+        lock.chmod(0o644)
+    elif kind == "link":
+        (tmp_path / "elsewhere").touch(0o600)
+        lock.symlink_to(tmp_path / "elsewhere")
+    else:
+        os.mkfifo(lock, 0o600)
+    with pytest.raises(tune.TuneError, match=r"others could hold it|too many levels of symbolic links"):
+        tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+    assert made.all() == before
 
 
 def test_an_undo_file_that_cannot_be_written_stops_before_the_change(made: Made, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from nanet import machine, results
 from nanet._core import SetupError
 from nanet.rdma import NotDone, native, perftest
-from nanet.rdma.control import Control
+from nanet.rdma.control import SILENT_S_MAX, Control
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require
@@ -122,10 +122,11 @@ def _session(options: BenchOptions, target_core: int | None, open_ends: contextl
         port, token = open_ends.enter_context(own_responder())
     else:
         address, port = options.target
-    control = open_ends.enter_context(Control.connect(address, port, options.timeout_s))
+    control = open_ends.enter_context(Control.connect(address, port, token, options.timeout_s))
     return Session(
         control, address, token, size_max=max(options.sizes), memory=options.memory, target_memory=options.target_memory,
         transports=options.transports, depth=min(options.depth, SLOTS_MAX), timeout_s=options.timeout_s,
+        silent_s=min(SILENT_S_MAX, 2 * options.timeout_s + 20 * options.duration_s),
         target_core=target_core if options.target is None else None, own_address=control.own_address, require=options.require,
     )  # fmt: skip
 

@@ -6,17 +6,18 @@ As a program (python -m nanet.rdma.responder) it serves one session, for a bench
 
 from __future__ import annotations
 
-import hmac
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from nanet._core import SetupError
+from nanet.channel import Door
 from nanet.machine import keep_to
 from nanet.rdma import NotDone, native
-from nanet.rdma.control import Control
+from nanet.rdma.control import PURPOSE, SILENT_S_MAX, Control, secret_of
 from nanet.rdma.memory import parse_memory
 from nanet.rdma.serve import is_loopback
 from nanet.rdma.side import Side
@@ -24,7 +25,9 @@ from nanet.rdma.tokens import VARIABLE, read_token
 from nanet.signals import StopSignals
 
 TURN_MS = 20
-FIRST_WORD_S, CONNECT_S = 10.0, 30.0
+FIRST_WORD_S = 10.0
+LIMIT_NS_MAX = int(SILENT_S_MAX * 1e9)
+CLOSES_WITHIN_S = 10.0  # once it was told that the session ended
 
 
 def listen(address: str, port: int, token: int) -> socket.socket:
@@ -35,7 +38,7 @@ def listen(address: str, port: int, token: int) -> socket.socket:
         )
     try:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return socket.create_server((address, port), family=family, backlog=1)
+        return socket.create_server((address, port), family=family, backlog=128)
     except OSError as error:
         raise SetupError(
             f"cannot listen on {address} port {port} ({error.strerror}) choose an address of this machine and a free port"
@@ -48,26 +51,31 @@ def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, se
     address, port = listener.getsockname()[:2]
     with StopSignals() as stop:
         say(f"ready: bench at {address} port {port}")
-        listener.settimeout(TURN_MS / 1000)
         served = 0
-        while not stop.wait(0.0) and not 0 < sessions <= served:
-            try:
-                connected, _ = listener.accept()
-            except TimeoutError:
-                continue
-            served += 1
-            connected.settimeout(FIRST_WORD_S)
-            with Control(connected) as control:
+        with Door(listener, PURPOSE, secret_of(token)) as door:
+            while not stop.wait(0.0) and not 0 < sessions <= served:
+                visitor = door.next(TURN_MS / 1000)
+                if visitor is None:
+                    continue
+                served += 1
+                before = os.sched_getaffinity(0)
                 try:
-                    _session(control, address, token, stop)
-                except (NotDone, SetupError, ValueError, KeyError, TypeError) as error:
-                    say(f"session ended: {error}")
+                    with Control(visitor.admit()) as control:
+                        _session(control, door, address, token, stop)
+                # What may be raised by a message whose values are of another kind, or by what UCX makes of them.
+                except (NotDone, OSError, RuntimeError, ValueError, LookupError, TypeError, ArithmeticError) as error:
+                    say(f"session ended: {' '.join(str(error).split())}")
+                finally:
+                    keep_to(before)
 
 
-def _session(control: Control, address: str, token: int, stop: StopSignals) -> None:
+def _session(control: Control, door: Door, address: str, token: int, stop: StopSignals) -> None:
     hello = control.receive(FIRST_WORD_S)
-    if hello is None or not hmac.compare_digest(str(hello.get("token", "")), f"{token:016x}"):
-        control.send(error="wrong token")
+    if hello is None:
+        raise NotDone(f"the other side is silent (for {FIRST_WORD_S:g} s) see whether it runs")
+    silent_s = float(hello["silent_s"])
+    if not 0 < silent_s <= SILENT_S_MAX:
+        control.send(error=f"it may be silent for {SILENT_S_MAX:g} s at the most")
         return
     if hello.get("core") is not None:
         keep_to({int(hello["core"])})
@@ -78,16 +86,24 @@ def _session(control: Control, address: str, token: int, stop: StopSignals) -> N
         return
     rank = side.rank
     control.send(port=rank.port, ucx_version=native().ucx_version())
-    spin = True
+    _answer_all(control, side, silent_s, door, stop)
+
+
+def _answer_all(control: Control, side: Side, silent_s: float, door: Door, stop: StopSignals) -> None:
+    """Until the other side ends the session, or asks for nothing for longer than it said while others wait for their turn."""
+    rank, spin, asked_s = side.rank, True, time.monotonic()
     while not stop.wait(0.0):
         asked = control.receive(0.0)
         if asked is None:
             rank.serve(TURN_MS, spin)
+            if time.monotonic() - asked_s > silent_s and door.is_asked:
+                raise NotDone(f"the other side is silent (for {silent_s:g} s) see whether it runs")
             continue
         if asked["do"] == "end":
             rank.close()
             control.send(ended=True)
-            while control.is_open():  # the other side closes now
+            end_s = time.monotonic() + CLOSES_WITHIN_S
+            while control.is_open() and time.monotonic() < end_s:  # the other side closes now
                 rank.serve(1, True)
             return
         spin = asked["do"] != "rest"
@@ -95,6 +111,7 @@ def _session(control: Control, address: str, token: int, stop: StopSignals) -> N
             _do(asked, side, control)
         except SetupError as error:
             control.send(error=str(error))
+        asked_s = time.monotonic()
 
 
 def _do(asked: dict[str, Any], side: Side, control: Control) -> None:
@@ -110,7 +127,7 @@ def _do(asked: dict[str, Any], side: Side, control: Control) -> None:
     elif do == "pong":
         rank.clear_last(size)
         control.send(begins=True)
-        control.send(status=rank.pong(size, asked["count"], asked["time_limit_ns"]))
+        control.send(status=rank.pong(size, asked["count"], min(int(asked["time_limit_ns"]), LIMIT_NS_MAX)))
     elif do == "stream":  # puts, while the other side puts too
         control.send(begins=True)
         control.send(status=rank.stream(True, size, asked["count"], asked["depth"], asked["batch"])["status"])

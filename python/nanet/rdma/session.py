@@ -59,13 +59,13 @@ class Session:
 
     def __init__(
         self, control: Control, address: str, token: int, *, size_max: int, memory: Memory, target_memory: Memory, transports: str,
-        depth: int, timeout_s: float, target_core: int | None, own_address: str, require: Require | None,
+        depth: int, timeout_s: float, silent_s: float, target_core: int | None, own_address: str, require: Require | None,
     ) -> None:  # fmt: skip
         self._control = control
         self._timeout_s = timeout_s
         self._side = Side(own_address, size_max, memory, transports, token)
         self._rank = self._side.rank
-        control.send(token=f"{token:016x}", bytes=size_max, memory=str(target_memory), transports=transports, core=target_core)
+        control.send(silent_s=silent_s, bytes=size_max, memory=str(target_memory), transports=transports, core=target_core)
         try:
             hello = self._answer()
         except Refused as error:  # nothing was begun
