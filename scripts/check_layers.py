@@ -93,6 +93,7 @@ CLOCK_CALL = (
 PYTHON_LAYERS: dict[str, set[str]] = {
     "_core": set(),
     "conditions": set(),
+    "outputs": set(),
     "config_errors": set(),
     "config_base": set(),
     "config_finders": {"config_base"},
