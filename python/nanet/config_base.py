@@ -135,17 +135,28 @@ class Model(BaseModel):
         frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False, allow_inf_nan=False
     )
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _of_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
-        kinds = _kinds(cls, str(info.field_name))
-        for one in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(one, str) and "\0" in one:
-                raise problem(f"{one!r} is not allowed", "it has a NUL character", "remove it")
-            if kinds <= {bool, int, float} and type(one) in (bool, int, float, str) and not _may_be(type(one), kinds):
-                wanted = "true or false" if kinds == {bool} else "a number"
-                raise problem(f"{_as_yaml(one)} is not allowed", f"it is not {wanted}", f"write {wanted}, without quotes")
-        return value
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        # Not those that tell models of a union apart: Pydantic allows no validator there, and they have names to choose from.
+        names = [
+            name
+            for name, said in cls.__dict__.get("__annotations__", {}).items()
+            if not str(said).startswith(("Literal['", 'Literal["'))
+        ]
+        if names:  # by a name of its own, so that no subclass takes it away
+            checked = field_validator(*names, mode="before", check_fields=False)(classmethod(_of_its_kind))
+            setattr(cls, f"_of_its_kind_{cls.__name__}", checked)
+
+
+def _of_its_kind(model: type[BaseModel], value: Any, info: ValidationInfo) -> Any:
+    kinds = _kinds(model, str(info.field_name))
+    for one in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(one, str) and "\0" in one:
+            raise problem(f"{one!r} is not allowed", "it has a NUL character", "remove it")
+        if kinds <= {bool, int, float} and type(one) in (bool, int, float, str) and not _may_be(type(one), kinds):
+            wanted = "true or false" if kinds == {bool} else "a number"
+            raise problem(f"{_as_yaml(one)} is not allowed", f"it is not {wanted}", f"write {wanted}, without quotes")
+    return value
 
 
 @functools.cache

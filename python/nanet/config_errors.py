@@ -110,7 +110,7 @@ def validated(model: type[ModelT], document: Document | Any) -> ModelT:
         errors = error.errors(include_url=False)
         inner = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
         own = [e for e in errors if e["loc"] not in inner] or errors  # not what only follows from a mistake further in
-        problems = [document.where(tuple(e["loc"])) + _line(model, dict(e)) for e in own]
+        problems = [_printable(document.where(tuple(e["loc"])) + _line(model, dict(e))) for e in own]
         raise ConfigError(list(dict.fromkeys(problems))) from None
 
 

@@ -16,7 +16,7 @@ __all__ = ["BYTES_MAX", "Loader", "Refused"]
 BYTES_MAX = 1 << 20
 DEPTH_MAX = 50
 ALIASES_MAX = 100  # after expansion: an alias to what holds an alias counts twice
-VALUES_MAX = 100_000  # after expansion
+VALUES_MAX = 20_000  # after expansion
 
 CORE = "tag:yaml.org,2002:"
 FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
