@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import ipaddress
 import os
 import re
@@ -139,9 +140,7 @@ class Model(BaseModel):
         super().__init_subclass__(**arguments)
         # Not those that tell models of a union apart: Pydantic allows no validator there, and they have names to choose from.
         names = [
-            name
-            for name, said in cls.__dict__.get("__annotations__", {}).items()
-            if not str(said).startswith(("Literal['", 'Literal["'))
+            name for name, said in inspect.get_annotations(cls).items() if not str(said).startswith(("Literal['", 'Literal["'))
         ]
         if names:  # by a name of its own, so that no subclass takes it away
             checked = field_validator(*names, mode="before", check_fields=False)(classmethod(_of_its_kind))
