@@ -145,7 +145,7 @@ def test_braces_in_a_text_are_braces() -> None:
 @pytest.mark.parametrize("content", [b"a: \xff", b"x" * (config_yaml.BYTES_MAX + 1)])
 def test_files_that_are_no_configuration(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "f.yaml").write_bytes(content)
-    with pytest.raises(ConfigError, match="it is not UTF-8 text|it is larger than 1 MiB"):
+    with pytest.raises(ConfigError, match=r"it is not UTF-8 text|it is larger than 1 MiB"):
         load_document(tmp_path / "f.yaml")
 
 
