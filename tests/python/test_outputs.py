@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -39,13 +40,15 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return tmp_path
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def small_files() -> Iterator[None]:
-    """No file may grow beyond 100 bytes."""
+    """No file may grow beyond 100 bytes, nor that of the tests' own output: only around what is tested."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_written_whole_and_nothing_beside(folder: Path) -> None:
@@ -126,11 +129,11 @@ def test_csv_is_appended_to_and_never_through_a_link(tmp_path: Path) -> None:
     assert victim.read_text() == "mine"
 
 
-def test_csv_on_a_full_disk_is_as_it_was(tmp_path: Path, small_files: None) -> None:
+def test_csv_on_a_full_disk_is_as_it_was(tmp_path: Path) -> None:
     path, fresh = tmp_path / "f.csv", tmp_path / "fresh.csv"
     path.write_text("a line\n")
     for one in (path, fresh):
-        with pytest.raises(outputs.OutputError, match=r"\(file too large\) make room, or name a file elsewhere"):
+        with small_files(), pytest.raises(outputs.OutputError, match=r"\(file too large\) make room, or name a file elsewhere"):
             results.append_csv(one, "rate", [("one", "x", 1.0, "s")] * 10)
     assert path.read_text() == "a line\n"
     assert not fresh.exists()
@@ -143,10 +146,10 @@ def test_a_reserved_csv_that_is_not_written_is_gone(tmp_path: Path) -> None:
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_a_full_disk_leaves_the_file_of_before(folder: Path, small_files: None) -> None:
+def test_a_full_disk_leaves_the_file_of_before(folder: Path) -> None:
     path = folder / "r.json"
     path.write_text("before")
-    with pytest.raises(outputs.OutputError, match="file too large"):
+    with small_files(), pytest.raises(outputs.OutputError, match="file too large"):
         results.write_json(path, {"a": "x" * 200})
     assert path.read_text() == "before"
     assert os.listdir(folder) == ["r.json"]
@@ -154,9 +157,11 @@ def test_a_full_disk_leaves_the_file_of_before(folder: Path, small_files: None) 
 
 @pytest.mark.parametrize("where", ["/dev/full", "r.json"])
 def test_figures_are_printed_when_the_file_fails_at_the_end(
-    where: str, tmp_path: Path, small_files: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(monkeypatch, "version", "--json", tmp_path / where) == 2
+    with small_files():
+        code = main(monkeypatch, "version", "--json", tmp_path / where)
+    assert code == 2
     said = capsys.readouterr()
     assert said.out.startswith("nanet ")
     assert said.err.startswith(f"nanet: cannot write {tmp_path / where} (")
