@@ -37,7 +37,11 @@ def texts() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if path != Path(__file__):
             for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"^version: 1\n(?!version)", node.value, re.M):
+                if (
+                    isinstance(node, ast.Constant)
+                    and isinstance(node.value, str)
+                    and re.search(r"^version: 1\n(?!version)", node.value, re.M)
+                ):
                     yield f"{path.name}:{node.lineno}", node.value
 
 
@@ -88,7 +92,7 @@ def bomb(middle: str) -> str:
         ("a:\n " + "[" * 50 + "]" * 50, 2, "it is nested deeper than 50"),
         ("a:\n " + "[" * 5000, 2, "it is nested deeper than 50"),
         ("a: [" + "1, " * 20_001 + "]", 1, "it has more than 20,000 values, those of aliases counted each time"),
-        ("a: 1\n" * 200_000, 1, "it is larger than 1 MiB"),
+        ("a: 1\n" * 300_000, 1, "it is larger than 1 MiB"),
         ("a: 1\nb: !!python/name:os.system", 2, "could not determine a constructor for the tag"),
         ("a: !!int x", 1, "'x' is no int"),
         ("a: " + "9" * 5000, 1, "is no int"),

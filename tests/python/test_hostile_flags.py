@@ -73,7 +73,7 @@ def needed(command: Any) -> list[str]:
     return words
 
 
-@pytest.mark.parametrize("words", leaves(), ids=" ".join)
+@pytest.mark.parametrize("words", list(leaves()), ids=" ".join)
 def test_hostile_flags(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +112,7 @@ def test_every_path_is_known_to_be_read_or_written() -> None:
     assert found >= OUTPUTS | FOLDERS
 
 
-@pytest.mark.parametrize("words", leaves(), ids=" ".join)
+@pytest.mark.parametrize("words", list(leaves()), ids=" ".join)
 def test_ctrl_c_is_one_line_and_130(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,7 +35,7 @@ BY_NAME = {
     "duration": Limits(0, LONGEST_S, above=True),
     "rate": Limits(0, 1e9, above=True), "lowest": Limits(0, 1e9, above=True), "highest": Limits(0, 1e9, above=True),
     "spill": Limits(0, LONGEST_S), "pause": Limits(0, LONGEST_S), "timeout_s": Limits(0, LONGEST_S),
-    "factor": Limits(1, 1e12, above=True), "until": Limits(0, 1e300),
+    "factor": Limits(1, 1e12, above=True),
     "events": COUNTED, "seed": COUNTED, "host_seed": COUNTED, "laps": COUNTED, "sweeps": COUNTED,
     "threads": Limits(1, 4096), "core": Limits(0, 65535), "budget_us": Limits(1, 3_600_000_000),
     "steps": Limits(3, 1000), "repeats": Limits(1, 100_000), "rounds": Limits(1, 100_000), "timeout_ms": Limits(1, LONGEST_S * 1e3),
