@@ -163,6 +163,8 @@ def test_what_the_system_refuses_is_one_line(
     ("shell", "code", "line"),
     [
         ("exec {nanet} version >&-", 2, "nanet: cannot write to standard output (it is closed) "),
+        ("{ {nanet} schema; echo $? >code; } | true; exit $(cat code)", 2, "nanet: cannot write to standard output (broken pipe) "),
+        ("exec {nanet} version >/dev/full", 2, "nanet: cannot write to standard output (no space left on device) "),
         ("exec {nanet} schema >/dev/full", 2, "nanet: cannot write to standard output (no space left on device) "),
         ("ulimit -v 200000; exec {nanet} bench rings --short", 2, "nanet: there is not enough memory ("),
         ("exec {nanet} version", 130, "nanet: stopped (Ctrl-C)"),

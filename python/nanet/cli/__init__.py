@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import signal
 import sys
 from typing import NoReturn
@@ -89,13 +91,20 @@ def _check_streams() -> None:
 
 def _line_of(error: OSError) -> str:
     why = (error.strerror or str(error)).lower()
-    try:
-        sys.stdout.flush()
-    except OSError:  # it still holds what could not be written, and would try again at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.filename is None and _is_of_standard_output(error):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what it still holds goes there at the end
         return f"cannot write to standard output ({why}) send it elsewhere"
     what = f"{error.filename} cannot be used" if error.filename is not None else "the system refused something"
     return f"{what} ({why}) see nanet doctor, or name another file"
+
+
+def _is_of_standard_output(error: OSError) -> bool:
+    """A full disk is: files of ours that are full have errors of their own. A broken pipe is, if that pipe is broken."""
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return True
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def _lacks_memory(error: Exception) -> bool:
