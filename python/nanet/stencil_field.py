@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet import version
+from nanet import outputs, version
 from nanet._core import SetupError
 from nanet.machine import read_text
 
@@ -159,10 +159,12 @@ def _head(file: BinaryIO) -> bytes:
 
 def begin_checkpoint(path: Path, rows: int, columns: int, dtype: str, sweeps_done: int) -> None:
     """Makes the file beside `path` that is filled row by row and then renamed."""
-    with _writing(path):
+    partial = partial_of(path)
+    with _writing(path):  # other ranks open it by this name, so it cannot be a random one; what is there is of a run that was killed, or a trap
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial_of(path).unlink(missing_ok=True)
-    with _writing(path), _opened(partial_of(path), "x", userblock_size=HEAD_BYTES) as file:  # x: never through a link
+        partial.unlink(missing_ok=True)
+        os.close(outputs.begin_named(partial))
+    with _writing(path), _opened(partial, "w", userblock_size=HEAD_BYTES) as file:
         file.attrs["format"] = FORMAT
         file.attrs["nanet"] = version()
         file.attrs["sweeps_done"] = sweeps_done
@@ -186,6 +188,7 @@ def end_checkpoint(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial_of(path), path)
+        outputs.end_named(partial_of(path))
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -239,8 +242,12 @@ def _opened(path: Path, mode: str, **given: int) -> Iterator[Any]:
     except OSError as error:
         why = str(error).splitlines()[0]
         raise SetupError(f"checkpoint {path} cannot be opened ({why}) check its name, and whether it is complete") from None
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except OSError as error:  # a full disk
+        why = str(error).splitlines()[0]
+        raise SetupError(f"checkpoint {path} cannot be used ({why}) make room, or name another file") from None
 
 
 # --- a picture ---
@@ -260,8 +267,7 @@ def write_picture(path: Path, cells: NDArray[Any]) -> None:
     steps = np.linspace(0.0, 1.0, len(COLOURS))
     colours = np.stack([np.interp(share, steps, [colour[part] for colour in COLOURS]) for part in range(3)], axis=-1)
     colours[~finite] = 255
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_png(colours.round().astype(np.uint8)))
+    outputs.write(path, _png(colours.round().astype(np.uint8)))
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
