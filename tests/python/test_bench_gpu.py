@@ -186,7 +186,7 @@ def test_command_runs_the_programs(
         assert (out / f"gpu-{part}.csv").read_text() == files[part].read_text()
     make_program(folder, "trace", 'echo "error: no trace (no libcupti.so) install CUPTI" >&2; exit 2')
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--short") == 0
-    assert "trace: not measured (bench_gpu_trace broke (no trace (no libcupti.so) install CUPTI)" in capsys.readouterr().out
+    assert "trace: not measured (bench_gpu_trace failed (no trace (no libcupti.so) install CUPTI)" in capsys.readouterr().out
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "trace") == 2
     capsys.readouterr()
     (folder / "bench_gpu_trace").unlink()  # was not built: no CUPTI
@@ -196,7 +196,7 @@ def test_command_runs_the_programs(
     assert "bench_gpu_trace is not in" in capsys.readouterr().err
     make_program(folder, "loop", 'echo "error: waited for the answers (4 s went by) see nvidia-smi" >&2; exit 3')
     assert run_main(monkeypatch, "--programs", folder, "--out", out, "--part", "loop") == 2
-    assert "bench_gpu_loop broke (waited for the answers (4 s went by) see nvidia-smi) exit status 3" in capsys.readouterr().err
+    assert "bench_gpu_loop failed (waited for the answers (4 s went by) see nvidia-smi) exit status 3" in capsys.readouterr().err
 
 
 def make_page(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

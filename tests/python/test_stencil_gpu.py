@@ -127,7 +127,7 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
     [
         (lambda: stencil_gpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps cannot be done"),
+        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps are not possible"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps per pass are not possible on a GPU"),
         (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
         (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are not valid"),
