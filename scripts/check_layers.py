@@ -93,7 +93,9 @@ CLOCK_CALL = (
 PYTHON_LAYERS: dict[str, set[str]] = {
     "_core": set(),
     "conditions": set(),
-    "config_errors": set(),
+    "outputs": set(),
+    "config_yaml": set(),
+    "config_errors": {"config_yaml"},
     "config_base": set(),
     "config_finders": {"config_base"},
     "config_rich": {"config_base", "config_finders", "conditions"},

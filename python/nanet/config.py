@@ -213,7 +213,7 @@ class Waiting(Model):
 class Run(Model):
     """How long a run lasts and what it promises."""
 
-    duration_s: float | None = setting(None, "End of the run; null: until SIGTERM or SIGINT", unit="s", gt=0.0)
+    duration_s: float | None = setting(None, "End of the run; null: until SIGTERM or SIGINT", unit="s", gt=0.0, le=1e7)
     budget_us: int = setting(
         1000, "Promise: p99.9 of the latency stays below this, or the exit code is 1", unit="us", ge=1, le=3_600_000_000
     )

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import ipaddress
 import os
 import re
-from collections.abc import Sequence
+import typing
+from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 __all__ = [
@@ -33,8 +36,7 @@ __all__ = [
 
 def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
     """An error of ours inside a validator, in the project's grammar."""
-    text = f"{what} ({why}) {suggestion}"
-    return PydanticCustomError("nanet", text.replace("{", "{{").replace("}", "}}"))
+    return PydanticCustomError("nanet", "{text}", {"text": f"{what} ({why}) {suggestion}"})  # braces in a text are no fields
 
 
 def setting(
@@ -128,6 +130,56 @@ Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.
 
 
 class Model(BaseModel):
-    """Frozen, and no key that is not in the schema."""
+    """Frozen, no key that is not in the schema, and no text or true where a number stands."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=False, allow_inf_nan=False
+    )
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        # Not those that tell models of a union apart: Pydantic allows no validator there, and they have names to choose from.
+        names = [
+            name for name, said in inspect.get_annotations(cls).items() if not str(said).startswith(("Literal['", 'Literal["'))
+        ]
+        if names:  # by a name of its own, so that no subclass takes it away
+            checked = field_validator(*names, mode="before", check_fields=False)(classmethod(_of_its_kind))
+            setattr(cls, f"_of_its_kind_{cls.__name__}", checked)
+
+
+def _of_its_kind(model: type[BaseModel], value: Any, info: ValidationInfo) -> Any:
+    kinds = _kinds(model, str(info.field_name))
+    for one in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(one, str) and "\0" in one:
+            raise problem(f"{one!r} is not allowed", "it has a NUL character", "remove it")
+        if kinds <= {bool, int, float} and type(one) in (bool, int, float, str) and not _may_be(type(one), kinds):
+            wanted = "true or false" if kinds == {bool} else "a number"
+            raise problem(f"{_as_yaml(one)} is not allowed", f"it is not {wanted}", f"write {wanted}, without quotes")
+    return value
+
+
+@functools.cache
+def _kinds(model: type[BaseModel], name: str) -> frozenset[type]:
+    """Of the scalars that a field takes, in a list or not; `object` stands for whatever is none."""
+
+    def of(annotation: Any) -> Iterator[type]:
+        if typing.get_origin(annotation) is typing.Literal:
+            yield from map(type, typing.get_args(annotation))
+        elif typing.get_origin(annotation) is Annotated:
+            yield from of(typing.get_args(annotation)[0])
+        elif arguments := [one for one in typing.get_args(annotation) if one not in (type(None), ...)]:
+            for one in arguments:
+                yield from of(one)
+        else:
+            yield annotation if annotation in (bool, int, float) else object
+
+    return frozenset(of(model.model_fields[name].annotation))
+
+
+def _may_be(kind: type, kinds: frozenset[type]) -> bool:
+    """Numbers stand for each other, as far as the field's own check allows."""
+    return kind in kinds or (kind in (int, float) and bool(kinds & {int, float}))
+
+
+def _as_yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -7,13 +7,15 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+
+from nanet.config_yaml import BYTES_MAX, Loader, Refused
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Location = tuple[int | str, ...]
@@ -45,36 +47,52 @@ class Document:
 
 
 def load_document(path: Path) -> Document:
-    """Reads a YAML file. Raises ConfigError when it cannot be read, is no YAML, or has a key twice."""
+    """Reads a YAML file. Raises ConfigError when it cannot be read, is no YAML, or is more than a configuration can be."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise ConfigError([f"cannot read {path} ({why.lower()}) check the path"]) from None
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+        text = "" if len(data) > BYTES_MAX else data.decode("utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror.lower() if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        why = why if "\0" not in str(path) else "its name has a NUL character"
+        raise ConfigError([f"cannot read {_printable(str(path))} ({why}) check the path"]) from None
+    if len(data) > BYTES_MAX:
+        raise ConfigError([_too_large(path.name)])
     return parse_document(text, path.name)
 
 
 def parse_document(text: str, name: str = "") -> Document:
     """The same from text in memory."""
+    if len(text.encode("utf-8", "surrogatepass")) > BYTES_MAX:
+        raise ConfigError([_too_large(name)])
+    name = _printable(name)
     node = None
     try:
-        loader = _Loader(text)  # refuses control characters at once
+        loader = Loader(text)
         node = loader.get_single_node()
         data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        what = error.problem or "it cannot be parsed"
-        suggestion = "remove one of them" if "key" in what and "twice" in what else "check indentation, quotes and brackets"
-        raise ConfigError([f"{name}:{line}: not usable as YAML ({what}) {suggestion}"]) from None
-    except yaml.YAMLError as error:
-        what = " ".join(str(error).split())
-        raise ConfigError([f"{name}: not usable as YAML ({what}) check its characters"]) from None
-    except (ValueError, RecursionError) as error:  # such as a date that does not exist, or brackets without end
-        raise ConfigError([f"{name}: not usable as YAML ({_short(error)}) check its values"]) from None
+        mark = error.problem_mark or error.context_mark
+        what = " ".join((error.problem or "it cannot be parsed").split())
+        suggestion = error.suggestion if isinstance(error, Refused) else "check indentation, quotes and brackets"
+        raise ConfigError([f"{name}:{mark.line + 1 if mark else 1}: not usable as YAML ({what}) {suggestion}"]) from None
+    except yaml.reader.ReaderError as error:
+        what = f"the character {ord(error.character):#06x} is not allowed" if isinstance(error.character, str) else error.reason
+        what = f"the character {error.character:#06x} is not allowed" if isinstance(error.character, int) else what
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError([f"{name}:{line}: not usable as YAML ({what}) check its characters"]) from None
     lines: dict[Location, int] = {}
     if node is not None:
         _collect_lines(node, (), lines)
     return Document(name, data, lines)
+
+
+def _too_large(name: str) -> str:
+    return f"{_printable(name)}:1: not usable as YAML (it is larger than {BYTES_MAX >> 20} MiB) give a configuration"
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def validated(model: type[ModelT], document: Document | Any) -> ModelT:
@@ -92,7 +110,7 @@ def validated(model: type[ModelT], document: Document | Any) -> ModelT:
         errors = error.errors(include_url=False)
         inner = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
         own = [e for e in errors if e["loc"] not in inner] or errors  # not what only follows from a mistake further in
-        problems = [document.where(tuple(e["loc"])) + _line(model, dict(e)) for e in own]
+        problems = [_printable(document.where(tuple(e["loc"])) + _line(model, dict(e))) for e in own]
         raise ConfigError(list(dict.fromkeys(problems))) from None
 
 
@@ -177,22 +195,3 @@ def _collect_lines(node: yaml.Node, location: Location, lines: dict[Location, in
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _collect_lines(value, (*location, index), lines)
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML with two repairs: 1e6 is a number, and a key that is there twice is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' is there twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9][0-9_]*)(?:\.[0-9_]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
