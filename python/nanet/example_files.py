@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
 
+from nanet import outputs
 from nanet.config_errors import ConfigError, nearest
 
 __all__ = ["copy", "example", "examples", "summary"]
@@ -35,13 +36,13 @@ def example(name: str) -> Path:
 def copy(path: Path, folder: Path) -> Path:
     """Copies an example into a folder, which is made if need be; where it is then. Raises ConfigError, also where a file is there."""
     target = folder / path.name
-    if target.exists():
+    if os.path.lexists(target):
         raise ConfigError([f"{target} is not overwritten (a file of this name is there) name another folder"])
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    except OSError as error:
-        raise ConfigError([f"{target} cannot be written ({(error.strerror or 'unknown').lower()}) name another folder"]) from None
+        with outputs.Output(target) as output:
+            output.write(path.read_bytes())
+    except outputs.OutputError as error:
+        raise ConfigError([str(error)]) from None
     return target
 
 

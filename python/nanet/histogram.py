@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet import outputs
+
 HIGHEST_NS = 3600 * 10**9
 SIGNIFICANT_DIGITS = 3
 SUB_BUCKETS = 2048
@@ -157,8 +159,7 @@ def write_hlog(path: Path, intervals: Sequence[tuple[str, float, float, Histogra
     for tag, start_s, length_s, histogram in intervals:
         prefix = f"Tag={tag}," if tag else ""
         lines.append(f"{prefix}{start_s:.3f},{length_s:.3f},{histogram.max / 1e3:.3f},{histogram.encode()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    outputs.write(path, ("\n".join(lines) + "\n").encode("ascii"))
 
 
 def _zigzag_counts(counts: NDArray[np.int64]) -> bytes:

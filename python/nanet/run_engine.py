@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nanet import books, hops, privileges, results
+from nanet import books, hops, outputs, privileges, results
 from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
@@ -50,7 +50,6 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
 
     control = None if options.control_fd is None else Control(options.control_fd)
     parent = os.getppid()  # before it can know that we are ready, and end
-    out = results.JsonFile(options.json_path)
     user = privileges.account(config.run.user) if config.run.user else None
     with StopSignals() as stop, contextlib.ExitStack() as stack:
         _leave_cores(config)
@@ -60,7 +59,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         told = _tell_notes(engine.notes, (), options)
         engine.start()
         if user is not None:
-            out.open()
+            outputs.pin(options.json_path)
             privileges.become(user)
         gc.collect()
         gc.freeze()
@@ -75,7 +74,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
     _tell_notes(result["notes"], told, options)
     for fault in result["faults"]:
         print(f"nanet: {fault}", file=sys.stderr)
-    out.write(result)
+    results.write_json(options.json_path, result)
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet import version
+from nanet import outputs, version
 from nanet._core import SetupError
 from nanet.machine import read_text
 
@@ -115,8 +115,16 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def begin_checkpoint(path: Path, rows: int, columns: int, dtype: str, sweeps_done: int) -> None:
     """Makes the file beside `path` that is filled row by row and then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _opened(partial_of(path), "w") as file:
+    partial = partial_of(path)
+    try:  # other ranks open it by this name, so it cannot be a random one; what is there is of a run that was killed, or a trap
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+        os.close(outputs.begin_named(partial))
+    except OSError as error:
+        raise SetupError(
+            f"checkpoint {path} cannot be written ({(error.strerror or str(error)).lower()}) name another file"
+        ) from None
+    with _opened(partial, "w") as file:
         file.attrs["format"] = FORMAT
         file.attrs["nanet"] = version()
         file.attrs["sweeps_done"] = sweeps_done
@@ -135,6 +143,7 @@ def end_checkpoint(path: Path) -> None:
     for name, flags in ((partial_of(path), os.O_RDONLY), (None, 0), (path.parent, os.O_RDONLY)):
         if name is None:
             os.replace(partial_of(path), path)
+            outputs.end_named(partial_of(path))
             continue
         descriptor = os.open(name, flags)
         try:
@@ -165,8 +174,12 @@ def _opened(path: Path, mode: str) -> Iterator[Any]:
     except OSError as error:
         why = str(error).splitlines()[0]
         raise SetupError(f"checkpoint {path} cannot be opened ({why}) look at its name, and whether it is whole") from None
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except OSError as error:  # a full disk
+        why = str(error).splitlines()[0]
+        raise SetupError(f"checkpoint {path} cannot be used ({why}) make room, or name another file") from None
 
 
 # --- a picture ---
@@ -186,8 +199,7 @@ def write_picture(path: Path, cells: NDArray[Any]) -> None:
     steps = np.linspace(0.0, 1.0, len(COLOURS))
     colours = np.stack([np.interp(share, steps, [colour[part] for colour in COLOURS]) for part in range(3)], axis=-1)
     colours[~finite] = 255
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_png(colours.round().astype(np.uint8)))
+    outputs.write(path, _png(colours.round().astype(np.uint8)))
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:

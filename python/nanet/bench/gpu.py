@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nanet import results
+from nanet import outputs, results
 
 # Part -> columns that its CSV has at least. The program is bench_gpu_PART.
 COLUMNS = {
@@ -124,8 +125,15 @@ def check_gpu() -> None:
 
 def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Path, say: Callable[[str], None]) -> Measured:
     """Runs a program to its end and reads what it wrote; its lines go to `say`. Raises GpuBenchError."""
-    csv_file.parent.mkdir(parents=True, exist_ok=True)
-    command = [str(program), *arguments, "--csv", str(csv_file)]
+    with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
+        written = Path(folder) / csv_file.name  # by a program that follows links
+        _run_to_its_end([str(program), *arguments, "--csv", str(written)], program, say)
+        measured = read(written)
+        outputs.write(csv_file, written.read_bytes())
+        return measured
+
+
+def _run_to_its_end(command: Sequence[str], program: Path, say: Callable[[str], None]) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -139,7 +147,6 @@ def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Pa
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         problem = NotPossibleError if process.returncode == 2 else GpuBenchError
         raise problem(f"{program.name} broke ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
-    return read(csv_file)
 
 
 def result_of(measured: Sequence[Measured]) -> dict[str, Any]:

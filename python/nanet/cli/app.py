@@ -16,6 +16,7 @@ from nanet.cli.options import (
     Boards,
     Budget,
     Burst,
+    ControlFd,
     Duration,
     EventsPerPacket,
     FinderOption,
@@ -28,10 +29,12 @@ from nanet.cli.options import (
     Out,
     PortOption,
     Rate,
+    ReadyFd,
     Runtime,
     RuntimeOption,
     Sample,
     SampleOption,
+    StatusFd,
     Topology,
     TopologyOption,
 )
@@ -107,13 +110,14 @@ def demo(
     Ends with 0 when all was answered and decided; a broken budget is a warning that names its cause.
     """
     from nanet import demo as run_demo
-    from nanet import demo_l0, demo_verdict
+    from nanet import demo_l0, demo_verdict, outputs
 
     loop = run_demo.Loop(
         rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
         metrics=metrics,
     )  # fmt: skip
+    outputs.reserve_folder(out, "demo.json", "demo.hlog", "demo.html")
     result = run_demo.demo(loop, out, json_file)
     _say("")
     for line in (demo_verdict.sentence(result), *demo_verdict.lines(result)):
@@ -132,15 +136,9 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     json_file: JsonFile = None,
-    ready_fd: Annotated[
-        int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when the engine listens.")
-    ] = None,
-    status_fd: Annotated[
-        int | None, typer.Option("--status-fd", help="Write the counters to this descriptor once a second, as JSON.")
-    ] = None,
-    control_fd: Annotated[
-        int | None, typer.Option("--control-fd", help="Read orders from this descriptor: which faults to inject into a link.")
-    ] = None,
+    ready_fd: ReadyFd = None,
+    status_fd: StatusFd = None,
+    control_fd: ControlFd = None,
     metrics: MetricsOption = None,
 ) -> None:
     """Run the engine that CONFIG describes.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet import outputs
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.options import (
@@ -122,6 +123,7 @@ def bench_rate(
         budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
         metrics=metrics,
     )  # fmt: skip
+    outputs.reserve_folder(out, f"bench-rate{'' if link is None else '-links'}.html")
     first = lowest or (1e6 if link is None else 1e5)
     search = rate.RateSearch(loop, first, highest, steps, repeats, duration, lowest or rate.LOWEST)
     if short:
@@ -178,6 +180,7 @@ def bench_latency(
         sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
         metrics=metrics,
     )  # fmt: skip
+    outputs.reserve_folder(out, f"bench-latency{'' if link is None else '-links'}.html")
     if link is not None:
         from nanet.bench.rate import RateSearch
 
@@ -217,6 +220,7 @@ def bench_rings(
     from nanet.bench import finders, rings
     from nanet.machine import keep_to, plan_cores
 
+    outputs.reserve_folder(out, f"bench-{'finders' if finder else 'rings'}.html")
     chosen = core if core is not None else plan_cores().engine
     if chosen is not None:
         keep_to({chosen})

@@ -41,7 +41,7 @@ def bench_gateware(
 
     Latency and throughput for every frame size at 10 Gb/s and buffers of 1 to 64 packets.
     """
-    from nanet import results
+    from nanet import outputs, results
     from nanet.bench import gateware
     from nanet.report import write_report
 
@@ -51,6 +51,7 @@ def bench_gateware(
         for text in (f"--host-{name}", str(value))
     )
     options = gateware.Options(10_000, 1000, host) if short else gateware.Options(cycles, packets, host)
+    outputs.reserve_folder(out, "bench-gateware.html")
     result = gateware.run(program, options)
     results.write_json(json_file, result)
     results.append_csv(csv_file, "gateware", gateware.csv_rows(result))

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from nanet.cli.options import CsvFile, JsonFile, Out
+
 
 class Part(StrEnum):
     """Which benchmark."""
@@ -36,26 +38,26 @@ def bench_gpu(
         ),
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="Quick check.")] = False,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report and the CSV files go.")] = Path("out"),
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
 ) -> None:
     """Measure round trips to a GPU, the whole loop, and finders.
 
     Also the papers' driver path, event building, and what a loop asks of CUDA.
     """
-    from nanet import results
+    from nanet import outputs, results
     from nanet.bench import gpu
     from nanet.report import write_report
 
+    outputs.reserve_folder(out, "bench-gpu.html")
     if given:
         measured = [gpu.read(path) for path in given]
     else:
         gpu.check_gpu()
         found = gpu.find_programs(programs, [one.value for one in part or ()], _say)
         arguments = ["--short"] if short else []
+        outputs.reserve_folder(out, *(f"gpu-{name}.csv" for name in found))
         measured = []
         for name, program in found.items():
             try:

@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
+from nanet.cli.options import JsonFile, ReadyFd
+
 
 def l0tp(
     config: Annotated[Path, typer.Argument(help="YAML file of an L0 trigger processor, such as: nanet examples l0tp.")],
     duration: Annotated[
         float | None, typer.Option("--duration", metavar="S", help="How long to run; by default until it is stopped.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
+    json_file: JsonFile = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
-    ready_fd: Annotated[int | None, typer.Option("--ready-fd", help="Write a line to this descriptor when it listens.")] = None,
+    ready_fd: ReadyFd = None,
 ) -> None:
     """Run the L0 trigger processor that CONFIG describes.
 

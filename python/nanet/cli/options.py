@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from nanet import outputs
 from nanet.cli.free_port import free_port
 
 
@@ -43,11 +46,83 @@ class Runtime(StrEnum):
     PERSISTENT = "persistent"
 
 
+def _reserve(context: typer.Context, path: Path | None) -> Path | None:
+    if not context.resilient_parsing:
+        outputs.reserve(path)
+    return path
+
+
+def _reserve_to_append(context: typer.Context, path: Path | None) -> Path | None:
+    if not context.resilient_parsing:
+        outputs.reserve(path, appends=True)
+    return path
+
+
+def _check_file(context: typer.Context, path: Path | None) -> Path | None:
+    if path is not None and not context.resilient_parsing:
+        outputs.Output(path).discard()
+    return path
+
+
+def _check_folder(context: typer.Context, path: Path) -> Path:
+    if not context.resilient_parsing:
+        outputs.reserve_folder(path)
+    return path
+
+
+def _descriptor(access: int) -> Any:
+    """A callback that refuses a descriptor which is not open for this."""
+
+    def check(context: typer.Context, number: int | None) -> int | None:
+        if number is not None and not context.resilient_parsing:
+            try:
+                found = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+            except (OSError, OverflowError):
+                raise typer.BadParameter(f"descriptor {number} is not open") from None
+            if found not in (access, os.O_RDWR):
+                raise typer.BadParameter(f"descriptor {number} is not open for {'reading' if access == os.O_RDONLY else 'writing'}")
+        return number
+
+    return check
+
+
+# Files are opened when the command line is read, before any work. Descriptors of the caller's are looked at before: eager.
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
+    Path | None,
+    typer.Option("--json", metavar="FILE", callback=_reserve, help="Write the result there as JSON (its keys: docs/json.md)."),
 ]
-CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the HTML report goes.")]
+CsvFile = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", callback=_reserve_to_append, help="Append the figures there.")
+]
+HtmlFile = Annotated[Path, typer.Option("--html", metavar="FILE", callback=_reserve, help="Write the report with all plots there.")]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", callback=_reserve, help="Draw the field at the end (PNG).")
+]
+CheckpointFile = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", metavar="FILE", callback=_check_file, help="Write the field there (HDF5), at the end and ..."),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", callback=_check_folder, help="Where the report and its data go.")]
+ReadyFd = Annotated[
+    int | None,
+    typer.Option(
+        "--ready-fd", is_eager=True, callback=_descriptor(os.O_WRONLY), help="Write a line to this descriptor when it listens."
+    ),
+]
+StatusFd = Annotated[
+    int | None,
+    typer.Option(
+        "--status-fd", is_eager=True, callback=_descriptor(os.O_WRONLY),
+        help="Write the counters to this descriptor once a second, as JSON.",
+    ),
+]  # fmt: skip
+ControlFd = Annotated[
+    int | None,
+    typer.Option(
+        "--control-fd", is_eager=True, callback=_descriptor(os.O_RDONLY),
+        help="Read orders from this descriptor: which faults to inject into a link.",
+    ),
+]  # fmt: skip
 Boards = Annotated[int, typer.Option("--boards", help="1: whole events from one board; 4: parts from four, merged.")]
 LayoutOption = Annotated[Layout, typer.Option("--layout", help="Layout of the packets.")]
 TopologyOption = Annotated[Topology, typer.Option("--topology", help="Threads of the engine.")]

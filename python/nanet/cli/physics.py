@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.options import CsvFile, HtmlFile, JsonFile
+
 SHOWN = (
     ("single_ring", "efficiency", "1 ring %", 100, 2), ("single_ring", "fakes", "fakes", 1, 4),
     ("single_ring", "ratio_to_bound", "/bound", 1, 3), ("two_rings_apart", "all_found", "2 apart %", 100, 2),
@@ -30,13 +32,9 @@ def physics(
         Path | None, typer.Option("--gpu-csv", metavar="FILE", help="Rates measured on a GPU: columns finder, case, events_per_s.")
     ] = None,
     core: Annotated[int | None, typer.Option("--core", help="Run on this core.")] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Append the figures there.")] = None,
-    html_file: Annotated[Path, typer.Option("--html", metavar="FILE", help="Write the report with all plots there.")] = Path(
-        "out/physics.html"
-    ),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+    html_file: HtmlFile = Path("out/physics.html"),
 ) -> None:
     """Compare every ring finder with the truth of simulated events.
 

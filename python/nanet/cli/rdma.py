@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet import outputs
 from nanet.cli.options import CsvFile, JsonFile, Out
 from nanet.rdma import NotDone
 from nanet.rdma.measurement import Measurement
@@ -197,6 +198,7 @@ def bench(
         if serve_at is not None:
             responder.serve(responder.listen(*_listen_place(serve_at), token), token, say)
             return
+        outputs.reserve_folder(out, "rdma-bench.html")
         sizes = (
             tuple(map(units.parse_size, size))
             if size

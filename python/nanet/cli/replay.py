@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from nanet.cli.options import JsonFile
+
 
 def replay(
     file: Annotated[Path, typer.Argument(help="A pcap file, or raw data: MEPs one after the other.")],
@@ -19,9 +21,7 @@ def replay(
     only_port: Annotated[int, typer.Option("--only-port", help="From a pcap file, packets to this UDP port only; 0: all.")] = 0,
     layout: Annotated[str, typer.Option("--layout", help="Layout of packets made from raw data: padded or packed.")] = "padded",
     fine_time: Annotated[int, typer.Option("--fine-time", help="Fine time of every event made from raw data, 0 to 255.")] = 0,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Play a recording to an engine.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import PortOption
+from nanet.cli.options import JsonFile, Out, PortOption
 
 
 def soak(
@@ -29,19 +29,18 @@ def soak(
     growth_max_mib: Annotated[
         float, typer.Option("--growth-max-mib", min=0.0, help="How much each process may grow after the warm-up [MiB].")
     ] = 4.0,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where soak.json goes.")] = Path("out"),
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
 ) -> None:
     """Run boards against an engine for hours, with injected faults.
 
     Passes if the books balance and memory and file descriptors do not grow while faults are switched on and off.
     """
-    from nanet import results
+    from nanet import outputs, results
     from nanet import soak as soaking
 
     options = soaking.SoakOptions(soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20))
+    outputs.reserve_folder(out, "soak.json")
     result = soaking.run(options, _say)
     for path in {out / "soak.json", json_file or out / "soak.json"}:
         results.write_json(path, result)

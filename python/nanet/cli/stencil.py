@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from nanet.cli.options import CheckpointFile, JsonFile, PlotFile
+
 BROKEN = 1  # exit code: a rank or an owner is gone
 
 
@@ -105,22 +107,18 @@ def stencil(
     timeout_s: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.1, help="For a rank or an owner that does not answer.")
     ] = 30.0,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", metavar="FILE", help="Write the field there (HDF5), at the end and ...")
-    ] = None,
+    checkpoint: CheckpointFile = None,
     checkpoint_every: Annotated[
         int, typer.Option("--checkpoint-every", metavar="N", min=0, help="... after every N-th sweep.")
     ] = 0,
     restart: Annotated[
         Path | None, typer.Option("--restart", metavar="FILE", help="Go on from a checkpoint; --size and --dtype are its own.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the field at the end (PNG).")] = None,
+    plot: PlotFile = None,
     progress: Annotated[
         bool | None, typer.Option("--progress/--no-progress", help="A bar; by default where standard error is a terminal.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Five-point Jacobi sweeps on CPU cores or GPUs.
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nanet.cli.options import JsonFile
+
 if TYPE_CHECKING:
     from nanet.tune import Knob
     from nanet.tune_apply import Step
@@ -18,9 +20,6 @@ STATES = {"ok": ("ok", "green"), "change": ("set", "yellow"), "by hand": ("hand"
 
 Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="YAML file of an engine: its cores, links and memory.")]
 Interfaces = Annotated[list[str] | None, typer.Option("--interface", metavar="IF", help="Network interface of the data.")]
-JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result there as JSON (its keys: docs/json.md).")
-]
 
 
 def tune(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nanet import results
+from nanet import outputs, results
 from nanet._core import SetupError
 from nanet.rdma import NotDone, native
 from nanet.rdma.memory import CudaMemory, Memory, allocate
@@ -81,29 +81,24 @@ def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | Non
     """Reads the region, or a part of it, into `file`, which is written whole or not at all. Raises SetupError and NotDone."""
     with StopSignals() as stop:
         given = _given(remote)
-        connection = connect(remote, given)
-        size = max(connection.bytes - offset_bytes, 0) if size_bytes is None else size_bytes
-        _check_range(connection, offset_bytes, size)
-        partial = file.with_name(f"{file.name}.{os.getpid()}.part")
-        try:
-            with _openable(file), partial.open("wb") as sink:
+        with _openable(file), outputs.Output(file) as output:
+            connection = connect(remote, given)
+            size = max(connection.bytes - offset_bytes, 0) if size_bytes is None else size_bytes
+            _check_range(connection, offset_bytes, size)
 
-                def one(at: int, part: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
-                    if given is None:
-                        status = str(connection.get(offset_bytes + at, part))
-                    else:
-                        status = str(connection.get_given(offset_bytes + at, part.size))
-                    if status == "ok":
-                        if given is not None:
-                            given.read(0, part)
-                        sink.write(part.data)
-                    return status
+            def one(at: int, part: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
+                if given is None:
+                    status = str(connection.get(offset_bytes + at, part))
+                else:
+                    status = str(connection.get_given(offset_bytes + at, part.size))
+                if status == "ok":
+                    if given is not None:
+                        given.read(0, part)
+                    output.file.write(part.data)
+                return status
 
-                result = _moved("rdma get", remote, connection, stop, offset_bytes, size, one)
-            partial.replace(file)
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink()
+            result = _moved("rdma get", remote, connection, stop, offset_bytes, size, one)
+            output.commit()
         return result
 
 
@@ -164,5 +159,7 @@ def _check_range(connection: Any, offset_bytes: int, size: int) -> None:
 def _openable(file: Path) -> Iterator[None]:
     try:
         yield
+    except outputs.OutputError as error:
+        raise SetupError(str(error)) from None
     except OSError as error:
         raise SetupError(f"{file} cannot be used ({error.strerror}) give another file, or mend it") from None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nanet import outputs
 from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma
 
 _MAKERS = {
@@ -25,6 +26,5 @@ _MAKERS = {
 
 
 def write_report(result: Mapping[str, Any], path: Path) -> None:
-    """Writes the report of a result (what the command's --json holds) to `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page.render(_MAKERS[str(result["command"])](result)), encoding="utf-8")
+    """Writes the report of a result (what the command's --json holds) to `path`. Raises OutputError."""
+    outputs.write(path, page.render(_MAKERS[str(result["command"])](result)).encode())
