@@ -44,7 +44,7 @@ class Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.
     """Raises Refused, and yaml.YAMLError for what is no YAML at all."""
 
     yaml_constructors: ClassVar[dict[Any, Any]] = {}  # not those of PyYAML
-    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
 
     def __init__(self, text: str) -> None:
         yaml.reader.Reader.__init__(self, text)  # refuses control characters at once
@@ -60,7 +60,7 @@ class Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """As before, within the bounds."""
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         mark, is_alias = event.start_mark, isinstance(event, yaml.AliasEvent)
         if len(self._open) >= DEPTH_MAX:
             raise Refused(f"it is nested deeper than {DEPTH_MAX}", "flatten it", mark)
@@ -77,7 +77,7 @@ class Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.
         if self._open:
             around = self._open[-1][1]
             around[:] = [mine + one for mine, one in zip(around, counts, strict=True)]
-            _check_counts(*around, mark)
+            _check_counts(around[0], around[1], mark)
         return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

@@ -160,7 +160,9 @@ def _head(file: BinaryIO) -> bytes:
 def begin_checkpoint(path: Path, rows: int, columns: int, dtype: str, sweeps_done: int) -> None:
     """Makes the file beside `path` that is filled row by row and then renamed."""
     partial = partial_of(path)
-    with _writing(path):  # other ranks open it by this name, so it cannot be a random one; what is there is of a run that was killed, or a trap
+    with _writing(
+        path
+    ):  # other ranks open it by this name, so it cannot be a random one; what is there is of a run that was killed, or a trap
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         os.close(outputs.begin_named(partial))

@@ -68,7 +68,7 @@ class Panels(TyperGroup):
 
     def _main(self, *arguments: Any, **more: Any) -> int:
         try:
-            code = super().main(*arguments, standalone_mode=False, **more)
+            code = super().main(*arguments, **{**more, "standalone_mode": False})
         except ClickException as error:
             if not error.format_message() or type(error).__name__ == "NoArgsIsHelpError":
                 error.show()  # the help
