@@ -43,7 +43,8 @@ class StopSignals:
         elif not self.stopped:
             found = signal.sigtimedwait(SIGNALS, max(0.0, timeout_s))
             # CPython returns what is no signal at all where the process was stopped (SIGSTOP) until after the time-out.
-            self.stopped = found is not None and found.si_signo in SIGNALS
+            if found is not None and found.si_signo in SIGNALS:
+                self.stopped = True
         return self.stopped
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
