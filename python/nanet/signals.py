@@ -40,8 +40,11 @@ class StopSignals:
         """Waits at most timeout_s. True: a signal has come, now or before."""
         if not self._main:
             threading.Event().wait(timeout_s)
-        elif not self.stopped and signal.sigtimedwait(SIGNALS, max(0.0, timeout_s)) is not None:
-            self.stopped = True
+        elif not self.stopped:
+            found = signal.sigtimedwait(SIGNALS, max(0.0, timeout_s))
+            # CPython returns what is no signal at all where the process was stopped (SIGSTOP) until after the time-out.
+            if found is not None and found.si_signo in SIGNALS:
+                self.stopped = True
         return self.stopped
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

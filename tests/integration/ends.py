@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-from loops import emulator_config, engine_config, free_ports
+from loops import emulator_config, engine_config, free_ports, sender
 from nanet import _core, books, emulate
 from nanet.engine_process import EngineProcess
 
@@ -35,18 +35,24 @@ def run(kind: str, boards: int, seed: int) -> tuple[dict[str, Any], dict[str, An
         emulator = _core.Emulator(config.model_dump(mode="json"))
         emulator.start()
         if kind == "stopped":
-            stand_still(process.pid, emulator, round(choose.uniform(0.1, 0.9) * events), choose.uniform(*STOPPED_S))
+            stand_still(process.pid, port, emulator, round(choose.uniform(0.1, 0.9) * events), choose.uniform(*STOPPED_S))
         while not emulator.wait(0.1):
             pass
         emulator.stop()
         return emulate.make_result(config, emulator.snapshot()), process.stop()
 
 
-def stand_still(pid: int, emulator: Any, events: int, for_s: float) -> None:
-    """Stops a process when so many events were sent, until some time after the last one."""
+def stand_still(pid: int, port: int, emulator: Any, events: int, for_s: float) -> None:
+    """Stops a process when so many events were sent, until some time after the last one. Its socket is full then, even for markers.
+
+    Where there is less room than a packet needs, some kernels still take a marker, so strangers' datagrams of one byte fill it.
+    """
     while emulator.snapshot()["sent"] < events:
         time.sleep(0.001)
     os.kill(pid, signal.SIGSTOP)
+    with sender(port) as stranger:
+        for _ in range(1000):
+            stranger.send(b"?")
     while emulator.snapshot()["phase"] in ("ready", "sending"):
         time.sleep(0.001)
     time.sleep(for_s)
