@@ -23,7 +23,8 @@ echo "compiled after $((SECONDS - started)) s"
 not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SourcePorts.RefusalsOfTheListeningSocketStopNothing
   Setup.LimitedSocketBufferIsNoted 'Gro/Receive.OverflowIsCountedAndFlagged/*' 'Topologies/EngineTest.GoesOnWithoutAnL0tp/*')
 # A GPU's warp emulated under an emulator, and the longest statistics: minutes, and the code is the same on every machine.
-too_slow=('TeamFinders.*' 'MixtureTeam.*' 'Mixture.*Matter' 'Mixture.*Harmless' 'Mixture.RingsMove*')
+too_slow=('TeamFinders.*' 'MixtureTeam.*' 'Mixture.*' 'AllTargets/TripletsVectors.*' '*.RingsMove*' '*WithNoise'
+  'Hough.SameBits*' 'Tripls.SameBits*' 'Histogram.SameBits*' 'Pomh.SameBits*')
 printf 'NOT RUN: %s (qemu-user does not report dropped and refused packets) run it on an Arm machine\n' "${not_under_qemu[@]}"
 printf 'NOT RUN: %s (too slow under qemu) run it on an Arm machine\n' "${too_slow[@]}"
 not_run=("${not_under_qemu[@]}" "${too_slow[@]}")
