@@ -142,7 +142,6 @@ class HostBus {
   std::size_t found_ = 0;      // where the last access was
   std::deque<Landing> landing_;
   std::vector<Read> reads_;
-  std::size_t answering_ = 0;
   WriteRequest open_;
   bool open_gpu_ = false, in_write_ = false, open_bad_ = false;
   std::uint32_t open_bytes_ = 0;
