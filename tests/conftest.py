@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 
 import pytest
@@ -11,6 +12,9 @@ from nanet.gpu_driver import ask_driver
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's background job would ignore Ctrl-C, and so would all that it starts
     config.addinivalue_line("markers", "needs_ucx: counted as not run, aloud, where nanet was built without UCX")
     config.addinivalue_line("markers", "needs_gpus(count): counted as not run, aloud, where the driver sees fewer")
 

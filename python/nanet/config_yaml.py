@@ -90,7 +90,7 @@ class Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.
                 said = f"'{key.value}'" if isinstance(key, yaml.ScalarNode) else f"a {key.id}"
                 raise Refused(f"{said} is a key and no text", "write a name, or put it in quotes", key.start_mark)
             if key.value in seen:
-                raise Refused(f"key '{key.value}' is there twice", "remove one of them", key.start_mark)
+                raise Refused(f"key '{key.value}' appears twice", "remove one of them", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

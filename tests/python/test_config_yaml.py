@@ -84,7 +84,7 @@ def bomb(middle: str) -> str:
         ("a: 1\n[1, 2]: 3", 2, "a sequence is a key and no text"),
         ("a: {{b: 1}}", 1, "a mapping is a key and no text"),
         ("b: 1\n2: 1", 2, "'2' is a key and no text"),
-        ("a: 1\nb: {c: 1, c: 2}", 2, "key 'c' is there twice"),
+        ("a: 1\nb: {c: 1, c: 2}", 2, "key 'c' appears twice"),
         ("a: 1\nversion: &a [*a]", 2, "*a stands within what it stands for"),
         (bomb("[%s]"), 4, "it has more than 100 aliases, those within others counted each time"),
         (bomb("{<<: [%s]}"), 4, "it has more than 100 aliases, those within others counted each time"),

@@ -225,7 +225,7 @@ def test_what_cannot_be_begun_is_one_line_and_2(arguments: tuple[str, ...], line
 @pytest.mark.parametrize("memory", ["cuda", "pinned:0"])
 def test_without_a_gpu_its_memory_cannot_be_had(tmp_path: Path, file: Path, memory: str) -> None:
     """Where there is one, it is hidden from the driver."""
-    what = rf"memory {memory.partition(':')[0]}:0 cannot be (had|used) \(.+\) .+ use --memory shared or host"
+    what = rf"memory {memory.partition(':')[0]}:0 cannot be (allocated|used) \(.+\) .+ use --memory shared or host"
     with served() as target:
         for command in (
             ("serve", "--region", "r", "--size", "1MiB", "--read", "--memory", memory),

@@ -126,7 +126,7 @@ def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, option: 
     path = tmp_path if kind == "folder" else tmp_path / "file" / "field"
     done = command("--size", "3x3", option, path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{path} cannot be written (" in done.stderr
+    assert f"cannot write {path} (" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

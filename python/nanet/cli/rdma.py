@@ -225,7 +225,7 @@ def bench(
 
 @rdma_app.command("doctor")
 def doctor(json_file: JsonFile = None) -> None:
-    """Show what this machine can do with RDMA, and what keeps it from doing more.
+    """Show what this machine can do with RDMA, and what limits it.
 
     Looks at UCX, the kernel and the hardware.
     """
