@@ -29,6 +29,7 @@ has_cxx() {  # what CMake takes when nothing is said, or $CXX
 #error too old
 #endif' | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null
 }
+has_sanitizers() { has_program "$1" && echo 'int main() {}' | "$1" -x c++ -fsanitize=address,undefined - -o /dev/null 2>/dev/null; }
 has_fuzzer() {
   has_program clang++ && echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
     clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null
@@ -70,7 +71,7 @@ for task in "$@"; do
       ;;
     fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
     g++-*) need "$task" -- has_program "$task" ;;
-    clang++*) need "clang${task#clang++}" "libclang-rt${task#clang++}-dev" -- has_program "$task" ;;
+    clang++*) need "clang${task#clang++}" "libclang-rt${task#clang++}-dev" -- has_sanitizers "$task" ;;
     arm)
       need g++-aarch64-linux-gnu -- has_program aarch64-linux-gnu-g++
       need qemu-user-static -- has_program qemu-aarch64-static
