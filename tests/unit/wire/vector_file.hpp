@@ -52,7 +52,7 @@ inline void append_payload(Vector& vector, const std::string& key, const std::st
 
 // Throws when the file is missing or has no vector: a test that reads nothing must not pass.
 inline std::vector<Vector> read_vectors(const std::string& file_name) {
-  const std::string path = std::string(NANET_VECTORS) + "/" + file_name;
+  const std::string path = NANET_VECTORS "/" + file_name;
   std::ifstream file(path);
   std::vector<Vector> vectors;
   for (std::string line; std::getline(file, line);) {
