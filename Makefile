@@ -45,6 +45,8 @@ CONFIGURE = cmake --preset release -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDI
   -DNANET_CUDA=$(if $(WITH_CUDA),ON,OFF) -DNANET_LINKS=$(if $(WITH_LINKS),ON,OFF) -DNANET_TESTS=$(if $(WITH_TESTS),ON,OFF) -DNANET_BENCH=$(if $(WITH_TESTS),ON,OFF) \
   $(if $(CUDA_ARCHITECTURES),-DCMAKE_CUDA_ARCHITECTURES='$(CUDA_ARCHITECTURES)')
 ALL = -DNANET_LINKS=ON -DNANET_TESTS=ON -DNANET_BENCH=ON -DNANET_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DNANET_WERROR=$(WERROR)
+# The system's GoogleTest may not link with another compiler: then it is compiled along, from its package's sources.
+OTHER_CXX = -DCMAKE_CXX_COMPILER=% -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
 
 .PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware registers \
   compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz wheel clean
@@ -117,7 +119,7 @@ compilers: packages-run packages-links packages-test $(STAMPS)/native $(STAMPS)/
 	@scripts/system_packages.sh $(COMPILERS)
 	for compiler in $(COMPILERS); do \
 	  echo "--- $$compiler"; \
-	  $(BIN)/cmake --preset debug -B build/$$compiler -DCMAKE_CXX_COMPILER=$$compiler $(ALL) >build/configure.log || { cat build/configure.log >&2; exit 1; }; \
+	  $(BIN)/cmake --preset debug -B build/$$compiler $(subst %,$$compiler,$(OTHER_CXX)) $(ALL) >build/configure.log || { cat build/configure.log >&2; exit 1; }; \
 	  $(BIN)/cmake --build build/$$compiler; \
 	done
 
@@ -156,10 +158,10 @@ sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)  # the newest CMake: the oldes
 sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/links $(STAMPS)/compilers ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer; ASAN_CXX=clang++-19 TSAN_CXX=g++-13 to name compilers
 	@scripts/system_packages.sh $(ASAN_CXX) $(TSAN_CXX)
 	@echo "with CMake $$(cmake --version | sed -n '1s/.* //p')"
-	@$(call quietly,cmake --preset asan $(ALL) $(ASAN_CXX:%=-DCMAKE_CXX_COMPILER=%))
+	@$(call quietly,cmake --preset asan $(ALL) $(if $(ASAN_CXX),$(subst %,$(ASAN_CXX),$(OTHER_CXX))))
 	cmake --build --preset asan
 	ctest --preset asan
-	@$(call quietly,cmake --preset tsan $(ALL) $(TSAN_CXX:%=-DCMAKE_CXX_COMPILER=%))
+	@$(call quietly,cmake --preset tsan $(ALL) $(if $(TSAN_CXX),$(subst %,$(TSAN_CXX),$(OTHER_CXX))))
 	cmake --build --preset tsan
 	$(NO_ASLR) ctest --preset tsan
 
