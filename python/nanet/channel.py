@@ -70,6 +70,15 @@ def ready(sockets: Sequence[socket.socket], within_s: float, event: int = select
     return [of[descriptor] for descriptor, _ in poll.poll(max(0.0, 1000 * within_s))]
 
 
+def accepted(listener: socket.socket) -> socket.socket | None:
+    """The next client; None: it is gone again, or there is no descriptor left. Those who are here go in time."""
+    try:
+        return listener.accept()[0]
+    except OSError:
+        time.sleep(0.001)
+        return None
+
+
 def secret_bytes(secret: str) -> bytes:
     """Any text: UTF-8, and what was no UTF-8 in the environment as the bytes that it was."""
     return secret.encode("utf-8", "surrogateescape")
@@ -255,10 +264,8 @@ class Door:
         return bool(ready([self._listener], 0.0))
 
     def _let_in(self) -> None:
-        try:
-            connected, _ = self._listener.accept()
-        except OSError:  # it is gone again, or there is no descriptor left: those who are here go in time
-            time.sleep(0.001)
+        connected = accepted(self._listener)
+        if connected is None:
             return
         while len(self._strangers) >= STRANGERS_MAX:
             self._forget(next(iter(self._strangers.values()))).close()

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from nanet.channel import accepted
+
 WITHIN_S = 5.0
 CLIENTS_MAX = 64
 HEADER_BYTES_MAX = 8192
@@ -97,10 +99,8 @@ class PageServer:
         return True
 
     def _let_in(self) -> None:
-        try:
-            connected, _ = self._listener.accept()
-        except OSError:  # it is gone again, or there is no descriptor left: those who are here go in time
-            time.sleep(0.001)
+        connected = accepted(self._listener)
+        if connected is None:
             return
         if len(self._clients) >= CLIENTS_MAX:
             self._forget(next(iter(self._clients.values())))
