@@ -154,7 +154,8 @@ bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS
 	@$(build_all)
 	scripts/bench_smoke.sh $(BUILD)
 
-sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)  # the newest CMake: the oldest is Debian 12's
+# With the newest CMake: the oldest is Debian 12's.
+sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)
 sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/links $(STAMPS)/compilers ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer; ASAN_CXX=clang++-19 TSAN_CXX=g++-13 to name compilers
 	@scripts/system_packages.sh $(ASAN_CXX) $(TSAN_CXX)
 	@echo "with CMake $$(cmake --version | sed -n '1s/.* //p')"
