@@ -31,6 +31,7 @@ PACKAGES = (
     "busybox-static",
     "ibverbs-providers",
     "iproute2",
+    "libssl3t64",
     "libstdc++6",
     "libucx-dev",
     "libucx0",

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "nanet/flow/region.hpp"
+#include "rdma/messages.hpp"
 #include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {

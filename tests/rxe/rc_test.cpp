@@ -59,14 +59,14 @@ class Rc : public testing::TestWithParam<const char*> {
 
 TEST_P(Rc, is_the_only_lane_and_is_said_to_be_one_sided) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   const Connection connection(worker, to(target, region));
   EXPECT_EQ(connection.path().text(), "rc_verbs/rxe0:1 (one-sided)");
 }
 
 TEST_P(Rc, large_puts_and_gets_come_whole) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   std::uint64_t seed = 20;
   for (const std::size_t bytes : {MIB, REGION_BYTES}) {
@@ -84,7 +84,7 @@ TEST_P(Rc, large_puts_and_gets_come_whole) {
 
 TEST_P(Rc, a_stopped_target_is_written_and_read) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   target.stop();
   std::uint64_t seed = 40;
@@ -103,7 +103,7 @@ TEST_P(Rc, a_stopped_target_is_written_and_read) {
 
 TEST_P(Rc, an_atomic_needs_the_cpu_of_the_target) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region, 3000));
   EXPECT_EQ(connection.atomic_swap(8, 5).status, Status::ok) << connection.error();
   EXPECT_EQ(connection.atomic_add(8, 2).before, 5u);
@@ -113,7 +113,7 @@ TEST_P(Rc, an_atomic_needs_the_cpu_of_the_target) {
 
 TEST_P(Rc, a_target_that_dies_in_mid_transfer_is_an_error_within_the_time_limit) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   std::vector<std::byte> data(REGION_BYTES);
   std::thread killer([&] {
@@ -132,7 +132,7 @@ TEST_P(Rc, a_target_that_dies_in_mid_transfer_is_an_error_within_the_time_limit)
 
 TEST_P(Rc, wrong_tokens_unknown_names_and_what_is_out_of_bounds_are_refused) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   ConnectionConfig config = to(target, region);
   ++config.token;
   EXPECT_NE(refusal(worker, config).find("is refused (no such name, or another token)"), std::string::npos);
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Region, Rc, testing::Values("host", "shared"), [](const
 TEST(RcBesideTcp, is_not_said_to_be_one_sided_and_a_get_waits_for_a_stopped_target) {
   constexpr const char* BOTH = "rc_verbs,tcp";
   TargetProcess target(BOTH);
-  Worker worker({.transports = BOTH});
+  Worker worker(test::worker_config(BOTH));
   EXPECT_NE(refusal(worker, to(target, "host")).find("is not one-sided"), std::string::npos);
   ConnectionConfig config = to(target, "host", 3000);
   config.require = Require::anything;
@@ -241,7 +241,7 @@ TEST(Nic, refuses_a_put_across_the_end_of_a_region) {
 TEST(Nic, refuses_what_comes_after_a_region_was_revoked) {
   TargetProcess target(RC);
   ASSERT_EQ(target.ask(fill("host", MIB, 1)), "done");
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection writer(worker, to(target, "host")), reader(worker, to(target, "host"));
   std::vector<std::byte> data(MIB);
   EXPECT_EQ(reader.get(0, data), Status::ok);
@@ -259,7 +259,7 @@ TEST(Nic, refuses_what_comes_after_a_region_was_revoked) {
 // The last one: soft-RoCE carries nothing more on a link that was lost under load.
 TEST(Link, that_is_lost_in_mid_transfer_is_an_error_and_nothing_is_said_to_be_done) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, "host"));
   std::vector<std::byte> data(REGION_BYTES);
   std::atomic<int> down = -1;
