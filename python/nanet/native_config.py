@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,20 @@ def native_config(config: EngineConfig) -> dict[str, Any]:
     for link, native in zip(config.links, plain["links"], strict=True):
         if link.scheme == "ucx":
             ucx = link.ucx or Ucx()
+            _check_account(config, link, ucx)
             native["ucx"] = ucx.model_dump(mode="json") | {"token": _token(link, ucx)}
     return plain
+
+
+def _check_account(config: EngineConfig, link: LinkConfig, ucx: Ucx) -> None:
+    """Who writes into this process must not get root with it."""
+    from nanet._core import SetupError
+
+    if os.geteuid() == 0 and config.run.user is None and not ucx.allow_root:
+        raise SetupError(
+            f"link '{link.name}' is not opened as root (a sender could use what this process may do) start as another account,"
+            " or set run.user, or ucx.allow_root: true"
+        )
 
 
 def _token(link: LinkConfig, ucx: Ucx) -> int:
