@@ -270,7 +270,7 @@ class Ucx(Model):
         "shared", "shared: memory that writers on this machine map; host: locked memory of this process, for RDMA hardware"
     )
     transports: str = setting(
-        "", "As in UCX_TLS, such as posix,sysv or rc_verbs; senders need the same. Empty: shared memory at a loopback address, elsewhere RDMA"
+        "", "As in UCX_TLS, such as posix or rc_verbs; senders need the same. Empty: shared memory at a loopback address, elsewhere RDMA"
         " hardware (rc, dc) of the device that owns the address",
         max_length=255, pattern=r"^[!-~]*$",
     )  # fmt: skip

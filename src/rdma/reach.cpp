@@ -15,8 +15,9 @@
 namespace nanet::rdma::detail {
 namespace {
 
-constexpr const char* kOneMachine = "posix,sysv";
-constexpr std::array<std::string_view, 4> kShared{"posix", "sysv", "self", "shm"};
+// Its segments have no name and are this account's alone. UCX's sysv lets the account's whole group in (mode 660), cma needs leave to trace processes.
+constexpr const char* kOneMachine = "posix";
+constexpr std::array<std::string_view, 3> kShared{"posix", "self", "shm"};
 constexpr std::array<std::string_view, 4> kGpu{"cuda", "cuda_copy", "cuda_ipc", "gdr_copy"};
 
 template <std::size_t N>
@@ -115,7 +116,7 @@ Names named(const WorkerConfig& config, bool is_one_machine) {
   for (std::string& name : split(config.transports)) {
     const bool is_tcp = name == "tcp", is_hardware = is_rdma(name) || name.starts_with("ud");
     if (!is_tcp && !is_hardware && !is_one_of(name, kShared) && !is_one_of(name, kGpu))
-      throw SetupError("transport '" + name + "' is not used", "there are posix, sysv, shm, tcp, rc, dc, cuda and their longer names",
+      throw SetupError("transport '" + name + "' is not used", "there are posix, tcp, rc, dc, cuda and their longer names",
                        "name some of these, or none");
     if (is_hardware && is_one_machine)
       throw SetupError("transport '" + name + "' is not used at " + config.address, "RDMA hardware has no such address",
@@ -159,7 +160,7 @@ Reach reach_of(const WorkerConfig& config, bool is_one_machine, const std::strin
   } else if (names.has_rdma) {
     reach.text = "who proves the token, and no one else, gets a key, which the hardware checks (" + rdma_devices + ")";
   } else {
-    reach.text = "processes of this account on this machine, and no others, can map the region; no port of UCX is open";
+    reach.text = "processes of this account on this machine can map the region, and root, but no other account; no port of UCX is open";
   }
   return reach;
 }

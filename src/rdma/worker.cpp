@@ -61,9 +61,8 @@ ContextState::ContextState(const WorkerConfig& config)
     // one has the NIC do it, but can do nothing over TCP.
     modify(read, "PROTO_ENABLE", "n");
   } else {
-    // Without these two UCX gives up shared memory, without a word, as soon as a lost peer shall be reported.
+    // Without it UCX gives up shared memory, without a word, as soon as a lost peer shall be reported.
     modify(read, "POSIX_ERROR_HANDLING", "y");
-    modify(read, "SYSV_ERROR_HANDLING", "y");
   }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;

@@ -157,6 +157,7 @@ class RegionState {
 
  private:
   void check_kind() const;
+  void check_room(std::size_t bytes) const;
 
   std::string name_;
   RegionKind kind_;

@@ -82,7 +82,7 @@ def packets_of_a_board() -> list[bytes]:
 
 
 @pytest.mark.needs_ucx
-@pytest.mark.parametrize("transports", ["posix,sysv", "tcp"])
+@pytest.mark.parametrize("transports", ["posix", "tcp"])
 def test_rings_that_are_filled_are_answered_as_a_socket(token_file: Path, transports: str) -> None:
     packets = packets_of_a_board()
     (port,) = free_ports(1)

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.needs_ucx, pytest.mark.timeout(240)]
 ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 120
 BYTES = (5 << 20) + 3
-WAYS = {"shared": ("--transports", "posix,sysv"), "tcp": ("--transports", "tcp", "--trust-network")}
+WAYS = {"shared": ("--transports", "posix"), "tcp": ("--transports", "tcp", "--trust-network")}
 TCP = {"transports": "tcp", "trust_network": True}
 
 
@@ -154,7 +154,7 @@ def test_a_file_goes_in_and_comes_out(tmp_path: Path, file: Path, way: str) -> N
 
 
 def test_what_is_required_and_not_proved_is_1_and_nothing_is_sent(tmp_path: Path, file: Path) -> None:
-    with served("--transports", "posix,sysv,tcp", "--trust-network") as target:
+    with served("--transports", "posix,tcp", "--trust-network") as target:
         put = ("put", file, "--to", target.place, "--region", "r", "--trust-network")
         refusals = {
             ("tcp", "one-sided"): "one-sided", ("tcp", "rdma"): "RDMA", ("tcp", "zero-copy"): "without a copy",
@@ -250,8 +250,8 @@ def test_without_a_gpu_its_memory_cannot_be_had(tmp_path: Path, file: Path, memo
 
 def test_a_put_is_one_sided_over_shared_memory_and_not_over_tcp(file: Path) -> None:
     """The target's process is stopped, so nothing of it can run."""
-    with served("--transports", "posix,sysv,tcp", "--trust-network") as target:
-        for way, expect in (({"transports": "posix,sysv"}, 0), (TCP, 1)):
+    with served("--transports", "posix,tcp", "--trust-network") as target:
+        for way, expect in (({"transports": "posix"}, 0), (TCP, 1)):
             connection = transfer.connect(remote(target.place, **way, timeout_ms=2000))
             os.kill(target.process.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, target.process.pid, os.WSTOPPED | os.WNOWAIT)

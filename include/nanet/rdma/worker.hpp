@@ -18,7 +18,7 @@ class WorkerState;
 // Transports and network devices follow from the address: UCX opens no port that was not asked for. Whatever UCX_TLS and UCX_NET_DEVICES of the
 // environment say, these are set here.
 struct WorkerConfig {
-  // Empty: on one machine shared memory (posix, sysv), elsewhere RDMA hardware (rc, dc) on the device that owns the address. Else some of these,
+  // Empty: on one machine shared memory (posix), elsewhere RDMA hardware (rc, dc) on the device that owns the address. Else some of these,
   // as UCX_TLS has them. Over RDMA hardware a get is one-sided only if nothing else is named (docs/design/rdma.md).
   std::string transports;
   // How often a silent peer is asked for, ms. Shorter: a dead one is noticed sooner where the transport does not tell. More than 0.

@@ -189,7 +189,7 @@ def bench(
         typer.Option(
             "--transports",
             metavar="LIST",
-            help="As in UCX_TLS, for nanet and the peer; by default posix,sysv, and cuda if a GPU's memory is used; with --target as its address says.",
+            help="As in UCX_TLS, for nanet and the peer; by default posix, and cuda if a GPU's memory is used; with --target as its address says.",
         ),
     ] = None,
     trust_network: TrustNetwork = False,
@@ -233,7 +233,7 @@ def bench(
             else measuring.sweep(units.parse_size(smallest), units.parse_size(largest), factor)
         )
         own, other = memories.parse_memory(memory), memories.parse_memory(target_memory)
-        by_default = memories.transports_for("" if target else "posix,sysv", own, other)
+        by_default = memories.transports_for("" if target else "posix", own, other)
         options = measuring.BenchOptions(
             tuple(test) if test else None, sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), own, other,
             by_default if transports is None else transports, trust_network, require, transfer.parse_remote(target) if target else None, token,

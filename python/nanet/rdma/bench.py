@@ -44,7 +44,7 @@ class BenchOptions:
     rounds: int = 1
     memory: Memory = Memory()
     target_memory: Memory = Memory()
-    transports: str = "posix,sysv"
+    transports: str = "posix"
     trust_network: bool = False
     require: Require | None = None
     target: tuple[str, int] | None = None  # None: a process of this machine

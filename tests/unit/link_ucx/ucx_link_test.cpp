@@ -118,7 +118,7 @@ TEST_P(Ucx, an_engine_is_fed_by_puts_and_its_books_balance) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Ucx, testing::Values("posix,sysv", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Ways, Ucx, testing::Values("posix", "tcp"),
                          [](const auto& way) { return std::string(way.index == 0 ? "shm" : "tcp"); });
 
 TEST(UcxLink, a_full_ring_keeps_its_packets_and_stops_its_sender) {

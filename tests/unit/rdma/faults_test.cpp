@@ -18,7 +18,7 @@ using test::TARGET_REGION_BYTES;
 using test::TARGET_TOKEN;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 
 ConnectionConfig to(const TargetProcess& target, const std::string& region, std::uint32_t timeout_ms = 10000) {
   return {.address = "127.0.0.1", .port = target.port(), .region = region, .token = TARGET_TOKEN, .timeout_ms = timeout_ms};

@@ -12,7 +12,7 @@ using test::Forger;
 using test::TARGET_REGION_BYTES;
 using test::TARGET_TOKEN;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 
 Refusal refusal_of(Forger& forger, const FetchMessage& message) {
   const auto before = parse_before(forger.ask(to_bytes(message)));

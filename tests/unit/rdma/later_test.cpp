@@ -19,7 +19,7 @@ using test::first_difference;
 using test::TARGET_REGION_BYTES;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 constexpr std::uint32_t DEPTH = 5;
 
 // Transports, region.

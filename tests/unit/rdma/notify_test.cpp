@@ -22,7 +22,7 @@ namespace {
 using test::first_difference;
 using test::ring_payload_bytes;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 constexpr NotifyRingConfig RING{.slot_count = 7, .payload_bytes_max = test::RING_PAYLOAD_BYTES_MAX};
 constexpr auto PATIENCE = std::chrono::seconds(30);
 

@@ -22,12 +22,12 @@ void expect_in(const std::string& part, const std::string& text) { EXPECT_NE(tex
 TEST(Reach, on_one_machine_is_shared_memory_and_no_network_device) {
   for (const bool trust_network : {false, true}) {  // TCP has to be named
     const Reach reach = reach_of({.trust_network = trust_network}, true, "lo", "");
-    EXPECT_EQ(reach.transports.find("posix,sysv"), 0u);
+    EXPECT_EQ(reach.transports.find("posix"), 0u);
     EXPECT_EQ(reach.transports.find("tcp"), std::string::npos);
     EXPECT_EQ(reach.transports.find("cma"), std::string::npos);
     EXPECT_EQ(reach.net_devices, "");
   }
-  EXPECT_EQ(reach_of({.transports = "shm"}, true, "lo", "").transports, "posix,sysv");
+  EXPECT_EQ(reach_of({.transports = "shm"}, true, "lo", "").transports, "posix");
   EXPECT_EQ(reach_of({.transports = "posix,cuda"}, true, "lo", "").transports, "posix,cuda");
 }
 
@@ -55,7 +55,7 @@ TEST(Reach, what_is_not_allowed_is_refused_in_one_line) {
   expect_in("--trust-network", refusal({.address = "10.0.0.1"}, false));
   expect_in("no RDMA hardware is at 10.0.0.1 (no device", refusal({.transports = "rc", .address = "10.0.0.1"}, false));
   expect_in("transport 'rc' is not used at 127.0.0.1 (RDMA hardware has no such address)", refusal({.transports = "rc"}));
-  for (const char* name : {"cma", "all", "pigeon", "", "posix,", "^tcp", "xpmem"})
+  for (const char* name : {"cma", "sysv", "all", "pigeon", "", "posix,", "^tcp", "xpmem"})
     if (*name) expect_in("is not used", refusal({.transports = name}));
 }
 

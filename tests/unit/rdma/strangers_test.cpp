@@ -29,7 +29,7 @@ using test::fill_pattern;
 using test::TARGET_TOKEN;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 
 std::size_t stranger_count() {
   const char* given = std::getenv("NANET_STRANGERS");

@@ -17,7 +17,7 @@ using test::TARGET_REGION_BYTES;
 using test::TargetProcess;
 
 constexpr std::size_t SIZES_BYTES[] = {0, 1, 8, 4095, 64 << 10, 5 << 20};
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 
 std::string number(std::uint64_t value) { return std::string(" ").append(std::to_string(value)); }
 

@@ -17,7 +17,7 @@ using test::fill_pattern;
 using test::first_difference;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv";
+constexpr const char* SHARED_MEMORY = "posix";
 
 Way said(const std::string& text, std::uint64_t bytes = 1 << 20) {
   return {.operation = Way::Operation::get, .bytes = bytes, .text = text};
