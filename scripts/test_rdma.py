@@ -125,7 +125,7 @@ def loader(root: Path) -> list[str | Path]:
 def build(folder: Path, root: Path, jobs: int) -> list[Path]:
     out = folder / "build"
     # UCX was linked to a newer C library than the one here; in the guest it has its own.
-    settings = (f"UCX_ROOT={root}/usr", "CMAKE_BUILD_TYPE=Release", "NANET_TESTS=ON", "NANET_BENCH=OFF")
+    settings = (f"UCX_ROOT={root}/usr", "CMAKE_BUILD_TYPE=Release", "NANET_UCX=ON", "NANET_TESTS=ON", "NANET_BENCH=OFF")
     linker = "CMAKE_EXE_LINKER_FLAGS=-Wl,--allow-shlib-undefined"
     configure = ["cmake", "-S", SOURCES, "-B", out, "-G", "Ninja", *(f"-D{setting}" for setting in (*settings, linker))]
     run(configure, "cannot configure the tests", "the lines above say why")

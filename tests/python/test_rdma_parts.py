@@ -14,7 +14,7 @@ from made_up_rdma import rdma_result, row
 from nanet import SetupError, rdma
 from nanet.channel import Channel
 from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
-from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
+from nanet.rdma import acs, bench, doctor, perftest, serve, tokens, tools, transfer, units
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory, parse_memory, transports_for
@@ -354,6 +354,15 @@ def test_memory_by_name() -> None:
             parse_memory(bad)
     with pytest.raises(SetupError, match="the driver moves it"):
         parse_memory("managed")
+
+
+def test_root_serves_only_if_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.os, "geteuid", lambda: 0)
+    with pytest.raises(SetupError, match=r"region r is not served as root \(.+\) start as another account"):
+        serve.serve(serve.Exposure("r", 8, read=True, write=False), print)
+    serve.check_account("r", allow_root=True)
+    monkeypatch.setattr(serve.os, "geteuid", lambda: 1000)
+    serve.check_account("r", allow_root=False)
 
 
 def test_cudas_transports_come_with_a_gpus_memory() -> None:
