@@ -43,14 +43,12 @@ void Connection::State::open() {
 
 void Connection::State::take_in(const Answer& answer) {
   ucp_ep_params_t params{};
-  params.field_mask =
-      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(answer.worker_address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.arg = this;
   params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) { static_cast<State*>(self)->lost = status; };
-  detail::check(ucp_ep_create(worker->calling(), &params, &endpoint),
-                "region '" + config.region + "' cannot be reached from here",
+  detail::check(ucp_ep_create(worker->calling(), &params, &endpoint), "region '" + config.region + "' cannot be reached from here",
                 "give both sides the same transports, and run both as the same account");
   const AnswerMessage& said = answer.message;
   address = said.address;

@@ -24,7 +24,7 @@ void set(int descriptor, int level, int option, int value) { ::setsockopt(descri
 
 // A socket whose process is gone refuses connections.
 void remove_left_over(const SocketAddress& at, const std::string& path) {
-  struct stat found{};
+  struct stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
   const int probe = new_socket(AF_UNIX);
   if (probe < 0) return;

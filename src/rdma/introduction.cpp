@@ -25,7 +25,8 @@ class Try {
     const std::vector<std::byte> own = address_of(worker_.calling());
     if (!socket_.send(to_bytes(OpenMessage{}, own)) || !await(ANSWER_BYTES_MAX)) return std::nullopt;
     const auto answer = parse_answer(frame_);
-    if (!answer) throw SetupError("region '" + config_.region + "' at " + where_ + " cannot be used", "its answer is none", "use one nanet");
+    if (!answer)
+      throw SetupError("region '" + config_.region + "' at " + where_ + " cannot be used", "its answer is none", "use one nanet");
     check_refusal(answer->message.refusal);
     return Introduced{std::move(socket_), std::move(frame_)};
   }
@@ -73,8 +74,7 @@ class Try {
     if (greeting->version != MESSAGE_VERSION) check_refusal(Refusal::other_version);
     HelloMessage hello{.name_bytes = static_cast<std::uint16_t>(config_.region.size()), .challenge = new_challenge()};
     std::ranges::copy(config_.region, hello.name);
-    const Conversation said{
-        .of_target = greeting->challenge, .of_connection = hello.challenge, .region = config_.region};
+    const Conversation said{.of_target = greeting->challenge, .of_connection = hello.challenge, .region = config_.region};
     hello.proof = prove(Role::connects, config_.token, said);
     if (!socket_.send(to_bytes(hello)) || !await(sizeof(WelcomeMessage))) return false;
     const auto welcome = parse_welcome(frame_);

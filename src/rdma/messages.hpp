@@ -137,9 +137,13 @@ std::optional<Message> parse_of_this_version(std::span<const std::byte> data) {
   return message && message->version == MESSAGE_VERSION ? message : std::nullopt;
 }
 
-inline std::optional<GreetingMessage> parse_greeting(std::span<const std::byte> data) { return parse_message<GreetingMessage>(data); }
+inline std::optional<GreetingMessage> parse_greeting(std::span<const std::byte> data) {
+  return parse_message<GreetingMessage>(data);
+}
 inline std::optional<WelcomeMessage> parse_welcome(std::span<const std::byte> data) { return parse_message<WelcomeMessage>(data); }
-inline std::optional<FetchMessage> parse_fetch(std::span<const std::byte> data) { return parse_of_this_version<FetchMessage>(data); }
+inline std::optional<FetchMessage> parse_fetch(std::span<const std::byte> data) {
+  return parse_of_this_version<FetchMessage>(data);
+}
 inline std::optional<BeforeMessage> parse_before(std::span<const std::byte> data) {
   return parse_of_this_version<BeforeMessage>(data);
 }

@@ -69,10 +69,10 @@ SocketAddress own_address_towards(const SocketAddress& to, const std::string& na
     reinterpret_cast<sockaddr_in&>(there.storage).sin_port = htons(9);
   else
     reinterpret_cast<sockaddr_in6&>(there.storage).sin6_port = htons(9);
-  const bool is_known = probe >= 0 && ::connect(probe, there.get(), there.bytes) == 0 && ::getsockname(probe, own.get(), &own.bytes) == 0;
+  const bool is_known = probe >= 0 && ::connect(probe, there.get(), there.bytes) == 0 &&
+                        ::getsockname(probe, own.get(), &own.bytes) == 0;
   if (probe >= 0) ::close(probe);
-  if (!is_known)
-    throw SetupError("no path to " + name, "this machine has no route to it", "see ip route get " + name);
+  if (!is_known) throw SetupError("no path to " + name, "this machine has no route to it", "see ip route get " + name);
   return own;
 }
 
@@ -98,9 +98,7 @@ std::string interface_of(const SocketAddress& own, const std::string& name) {
   return found;
 }
 
-std::string refused_tcp(const std::string& where) {
-  return "UCX's TCP is not used at " + where;
-}
+std::string refused_tcp(const std::string& where) { return "UCX's TCP is not used at " + where; }
 
 constexpr const char* kNoKeys = "it checks no keys: whoever reaches the interface has full control over this process";
 constexpr const char* kTrustIt = "where that network is trusted, give --trust-network (trust_network: true)";
@@ -127,6 +125,9 @@ Names named(const WorkerConfig& config, bool is_one_machine) {
     names.has_rdma = names.has_rdma || is_hardware;
     if (!names.list.empty()) names.list += ',';
     names.list += name;
+    // UCX connects queue pairs of RC by messages over UD; its short names ("rc") say so themselves.
+    if (name == "rc_verbs") names.list += ",ud_verbs:aux";
+    if (name == "rc_mlx5") names.list += ",ud_mlx5:aux";
   }
   return names;
 }
@@ -137,8 +138,7 @@ Names chosen(const WorkerConfig& config, bool is_one_machine, const std::string&
   // RDMA hardware does gets by itself only where nothing else is named.
   if (!rdma_devices.empty()) return {.list = "rc,dc", .has_rdma = true};
   if (!config.trust_network)
-    throw SetupError("no RDMA hardware is at " + config.address,
-                     std::string("what is left is UCX's TCP, and ") + kNoKeys, kTrustIt);
+    throw SetupError("no RDMA hardware is at " + config.address, std::string("what is left is UCX's TCP, and ") + kNoKeys, kTrustIt);
   return {.list = std::string(kOneMachine) + ",tcp" + gpu, .has_tcp = true};
 }
 
@@ -160,7 +160,8 @@ Reach reach_of(const WorkerConfig& config, bool is_one_machine, const std::strin
   } else if (names.has_rdma) {
     reach.text = "who proves the token, and no one else, gets a key, which the hardware checks (" + rdma_devices + ")";
   } else {
-    reach.text = "processes of this account on this machine can map the region, and root, but no other account; no port of UCX is open";
+    reach.text =
+        "processes of this account on this machine can map the region, and root, but no other account; no port of UCX is open";
   }
   return reach;
 }
@@ -168,7 +169,8 @@ Reach reach_of(const WorkerConfig& config, bool is_one_machine, const std::strin
 Reach reach_of(const WorkerConfig& config) {
   const SocketAddress address = resolve(config.address, 0, 0);
   if (is_any(address))
-    throw SetupError("no worker is at " + config.address, "it stands for every interface of this machine", "give the address of one");
+    throw SetupError("no worker is at " + config.address, "it stands for every interface of this machine",
+                     "give the address of one");
   const bool here = is_one_machine(address);
   if (address.family() == AF_UNIX && config.trust_network && config.transports.find("tcp") != std::string::npos)
     throw SetupError(refused_tcp(config.address), "a path has no interface", "give 127.0.0.1, or other transports");

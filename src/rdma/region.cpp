@@ -112,7 +112,7 @@ RegionState::RegionState(const Worker& worker, const RegionConfig& config, std::
 void RegionState::check_room(std::size_t bytes) const {
   const char* given = std::getenv("UCX_POSIX_DIR");
   const std::string folder = given ? given : "/dev/shm";
-  struct statvfs found{};
+  struct statvfs found {};
   if (::statvfs(folder.c_str(), &found) != 0 || bytes / found.f_frsize < found.f_bavail) return;
   throw SetupError("region " + name_ + " of " + std::to_string(bytes) + " bytes cannot be made",
                    folder + " has " + std::to_string(found.f_bavail * found.f_frsize) + " bytes free",

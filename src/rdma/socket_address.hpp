@@ -66,8 +66,7 @@ inline std::uint16_t port_of(const SocketAddress& address) {
 // Whether only processes of this machine reach it.
 inline bool is_one_machine(const SocketAddress& address) {
   if (address.family() == AF_UNIX) return true;
-  if (address.family() == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr) >> 24 == 127;
+  if (address.family() == AF_INET) return ntohl(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr) >> 24 == 127;
   const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr;
   return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[12] == 127);
 }
@@ -75,8 +74,7 @@ inline bool is_one_machine(const SocketAddress& address) {
 // Whether it stands for every interface.
 inline bool is_any(const SocketAddress& address) {
   if (address.family() == AF_INET) return reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr == INADDR_ANY;
-  return address.family() == AF_INET6 &&
-         IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
+  return address.family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
 }
 
 }  // namespace nanet::rdma::detail

@@ -113,8 +113,7 @@ AnswerMessage Target::State::open(Guest& guest, std::span<const std::byte> worke
     return {.refusal = Refusal::taken};
   if (guests.size() >= connection_count_max) return {.refusal = Refusal::full};
   ucp_ep_params_t params{};
-  params.field_mask =
-      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.arg = worker.get();
@@ -199,9 +198,9 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
   if (config.permissions.write) protection |= UCP_MEM_MAP_PROT_REMOTE_WRITE, permissions |= PERMISSION_WRITE;
   auto mapping = region.state()->map(protection);
   auto key = mapping->remote_key();
-  state_->exposed.emplace(config.name, State::Exposed{region.state(), std::move(mapping), std::move(key), config.token,
-                                                      static_cast<std::uint16_t>(permissions), config.connection_count_max,
-                                                      ++state_->exposure_count});
+  state_->exposed.emplace(
+      config.name, State::Exposed{region.state(), std::move(mapping), std::move(key), config.token,
+                                  static_cast<std::uint16_t>(permissions), config.connection_count_max, ++state_->exposure_count});
 }
 
 bool Target::revoke(const std::string& name) { return state_->exposed.erase(name) != 0; }

@@ -42,8 +42,8 @@ bool is_rdma_only(std::string_view transports) {
   }
 }
 
-constexpr std::uint64_t kLookNs = 20'000;        // between two looks at the sockets while progress() is called without end
-constexpr std::uint32_t kSleepMsMax = 500;       // strangers' time limits are looked at that often
+constexpr std::uint64_t kLookNs = 20'000;   // between two looks at the sockets while progress() is called without end
+constexpr std::uint32_t kSleepMsMax = 500;  // strangers' time limits are looked at that often
 
 }  // namespace
 

@@ -305,7 +305,8 @@ def test_serve_ends_in_order(number: int) -> None:
 def test_serve_for_a_while() -> None:
     done = nanet("serve", "--region", "r", "--size", "1MiB", "--read", "--duration", "0.1", "--spin", "--memory", "host")
     assert re.match(
-        r"ready: region r, 1\.049 MB \(1 MiB\), read, at 127\.0\.0\.1 port \d+\nreach: processes of this account .+\nserved for .* s; 0 refused\n$", done.stdout
+        r"ready: region r, 1\.049 MB \(1 MiB\), read, at 127\.0\.0\.1 port \d+\nreach: processes of this account .+\nserved for .* s; 0 refused\n$",
+        done.stdout,
     )
 
 

@@ -169,7 +169,8 @@ TEST(RcBesideTcp, is_not_said_to_be_one_sided_and_a_get_waits_for_a_stopped_targ
 // A region's key, as the target gave it away, used without this library's checks.
 class Thief {
  public:
-  Thief(const TargetProcess& target, const std::string& region) : forger_(RC, target.port(), region), answer_(forger_.answer().message) {
+  Thief(const TargetProcess& target, const std::string& region)
+      : forger_(RC, target.port(), region), answer_(forger_.answer().message) {
     detail::check(ucp_ep_rkey_unpack(forger_.endpoint(), forger_.answer().key.data(), &key_), "no key", "");
   }
   ~Thief() { ucp_rkey_destroy(key_); }

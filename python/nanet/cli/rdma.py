@@ -46,9 +46,7 @@ Transports = Annotated[
 ]  # fmt: skip
 TrustNetwork = Annotated[
     bool,
-    typer.Option(
-        "--trust-network", help="Allow UCX's TCP: whoever reaches the interface then has full control over this process."
-    ),
+    typer.Option("--trust-network", help="Allow UCX's TCP: whoever reaches the interface then has full control over this process."),
 ]
 AllowRoot = Annotated[bool, typer.Option("--allow-root", help="Serve as root: whoever connects could use what root may do.")]
 Requirement = Annotated[Require | None, typer.Option("--require", help="Exit 1 unless the path proves it.")]
@@ -103,7 +101,9 @@ def serve(
 
         address, port = _listen_place(listen)
         token, of = tokens.read_token(token_file), memories.parse_memory(memory)
-        exposure = serving.Exposure(region, units.parse_size(size), read, write, address, port, token, of, transports, trust_network, spin, allow_root)
+        exposure = serving.Exposure(
+            region, units.parse_size(size), read, write, address, port, token, of, transports, trust_network, spin, allow_root
+        )
         result = serving.serve(exposure, say, duration)
         results.write_json(json_file, result)
         say(f"served for {result['elapsed_s']:.1f} s; {result['refused']} refused")

@@ -20,7 +20,9 @@ PIECE_BYTES = 16 << 20  # of a GPU's memory at a time, through memory of the hos
 class Side:
     """Region and source of `size` bytes each, of one memory. Raises SetupError."""
 
-    def __init__(self, address: str, size: int, memory: Memory, transports: str, token: int, *, trust_network: bool = False) -> None:
+    def __init__(
+        self, address: str, size: int, memory: Memory, transports: str, token: int, *, trust_network: bool = False
+    ) -> None:
         module = native()  # before memory is allocated
         problem = memory_problem(size, memory)
         if problem:

@@ -90,9 +90,7 @@ class UcxLink final : public Link {
 
 UcxLink::UcxLink(const UcxConfig& config)
     : config_(checked(config)),
-      worker_({.transports = config.transports,
-               .address = dotted(config.listen->address),
-               .trust_network = config.trust_network}),
+      worker_({.transports = config.transports, .address = dotted(config.listen->address), .trust_network = config.trust_network}),
       target_(worker_, {.address = dotted(config.listen->address), .port = config.listen->port}) {
   const rdma::NotifyRingConfig shape{.slot_count = config.slot_count, .payload_bytes_max = config.packet_bytes_max};
   for (std::uint32_t index = 0; index < config.ring_count; ++index) {

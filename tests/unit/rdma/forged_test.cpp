@@ -38,9 +38,9 @@ TEST(Forged, atomics_are_checked_by_the_target) {
 TEST(Forged, rubbish_is_counted_and_ends_its_connection_alone) {
   test::TargetProcess target(SHARED_MEMORY);
   Worker worker(test::worker_config(SHARED_MEMORY));
-  Connection connection(
-      worker, {.address = test::target_address(), .port = target.port(), .region = "host", .token = TARGET_TOKEN});
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{24}, std::size_t{25}, std::size_t{100'000}}) {
+  Connection connection(worker, {.address = test::target_address(), .port = target.port(), .region = "host", .token = TARGET_TOKEN});
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{24}, std::size_t{25}, std::size_t{100'000}}) {
     Forger forger(SHARED_MEMORY, target.port(), "host");
     EXPECT_TRUE(forger.ask(std::vector<std::byte>(bytes, std::byte{0xff})).empty()) << bytes;
   }

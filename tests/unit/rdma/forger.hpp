@@ -20,8 +20,7 @@ class Forger {
         state(), {.address = target_address(), .port = port, .region = region, .token = TARGET_TOKEN, .timeout_ms = 20000},
         rdma::detail::deadline_ns(20000));
     ucp_ep_params_t params{};
-    params.field_mask =
-        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.address = reinterpret_cast<const ucp_address_t*>(answer().worker_address.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb = [](void*, ucp_ep_h, ucs_status_t) {

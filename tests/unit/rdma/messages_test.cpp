@@ -56,9 +56,9 @@ TEST(Messages, open_is_an_address_of_bounded_length) {
 }
 
 TEST(Messages, answer_is_read_from_its_bytes) {
-  std::vector<std::byte> bytes = bytes_from({'N', 'R', 'D', 'A', 2, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0x70,
-                                             8,   0,   0,   0,   0, 0, 0, 0, 3, 0,    1, 0, 1, 0, 0, 0,
-                                             0xaa, 0xbb, 0xee}, 35);
+  std::vector<std::byte> bytes = bytes_from({'N', 'R', 'D', 'A', 2, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0,    0x70, 8,   0,
+                                             0,   0,   0,   0,   0, 0, 3, 0, 1, 0,    1, 0, 0, 0, 0xaa, 0xbb, 0xee},
+                                            35);
   const auto answer = parse_answer(bytes);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->message.address, 0x7000000000001000u);
@@ -115,11 +115,14 @@ TEST(Proof, is_hmac_sha256_of_role_challenges_and_name) {
   }
   const auto hex = [](const Proof& proof) {
     std::string text;
-    for (const std::byte byte : proof) text += "0123456789abcdef"[static_cast<int>(byte) >> 4], text += "0123456789abcdef"[static_cast<int>(byte) & 15];
+    for (const std::byte byte : proof)
+      text += "0123456789abcdef"[static_cast<int>(byte) >> 4], text += "0123456789abcdef"[static_cast<int>(byte) & 15];
     return text;
   };
-  EXPECT_EQ(hex(detail::prove(detail::Role::connects, 0x5eed, said)), "0eebab2ae250a087a026e1b33cbd08b2b71c328f419722ce30e2a6a4f7ed340d");
-  EXPECT_EQ(hex(detail::prove(detail::Role::listens, 0x5eed, said)), "ad46098f7578de331d46b2701ef1edb0f10ffc591931edfacf9adbcb26743fe0");
+  EXPECT_EQ(hex(detail::prove(detail::Role::connects, 0x5eed, said)),
+            "0eebab2ae250a087a026e1b33cbd08b2b71c328f419722ce30e2a6a4f7ed340d");
+  EXPECT_EQ(hex(detail::prove(detail::Role::listens, 0x5eed, said)),
+            "ad46098f7578de331d46b2701ef1edb0f10ffc591931edfacf9adbcb26743fe0");
 }
 
 TEST(Proof, differs_with_each_thing_that_is_signed) {

@@ -45,6 +45,7 @@ TEST(Reach, of_rdma_hardware_is_its_device_alone) {
   EXPECT_EQ(reach.transports, "rc,dc");
   EXPECT_EQ(reach.net_devices, "mlx5_0:1");
   EXPECT_EQ(reach_of({.transports = "rc_verbs"}, false, "eth0", "rxe0:1").net_devices, "rxe0:1");
+  EXPECT_EQ(reach_of({.transports = "rc_verbs"}, false, "eth0", "rxe0:1").transports, "rc_verbs,ud_verbs:aux");
   EXPECT_EQ(reach_of({.transports = "rc_verbs,tcp", .trust_network = true}, false, "eth0", "rxe0:1").net_devices, "rxe0:1,eth0");
 }
 

@@ -107,7 +107,7 @@ TEST(Strangers, are_kept_out_and_keep_no_one_out) {
     switch (number % 5) {
       case 0: stranger.send_raw(rubbish); break;
       case 1: stranger.send(rubbish); break;
-      case 2: {  // a hello with one bit changed
+      case 2: {                       // a hello with one bit changed
         if (number % 50 != 2) break;  // else it connects and leaves
         std::vector<std::byte> hello = to_bytes(stranger.hello("shared", TARGET_TOKEN));
         const std::size_t bit = random() % (8 * (72 + 6));  // of the name, what is in use
@@ -171,7 +171,8 @@ TEST(Strangers, who_waited_longest_makes_room) {
 TEST(Strangers, a_wrong_token_is_answered_like_an_unknown_name) {
   TargetProcess target(SHARED_MEMORY);
   std::vector<std::vector<std::byte>> answers;
-  for (const auto& [region, token] : {std::pair{"shared", TARGET_TOKEN + 1}, {"no such", TARGET_TOKEN}, {"shared", std::uint64_t{0}}}) {
+  for (const auto& [region, token] :
+       {std::pair{"shared", TARGET_TOKEN + 1}, {"no such", TARGET_TOKEN}, {"shared", std::uint64_t{0}}}) {
     Stranger stranger(target);
     ASSERT_TRUE(stranger.send(to_bytes(stranger.hello(region, token))));
     answers.push_back(stranger.receive());
@@ -234,7 +235,7 @@ TEST(UnixSocket, carries_the_set_up_and_is_this_accounts_alone) {
     Worker worker({.address = path});
     Region region(worker, {.bytes = 4096});
     Target target(worker, {.address = path});
-    struct stat found{};
+    struct stat found {};
     ASSERT_EQ(stat(path.c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777, 0600u);
     target.expose(region, {.name = "r", .permissions = {.read = true, .write = true}, .token = 3});
