@@ -36,7 +36,7 @@ bool is_rdma_only(std::string_view transports) {
   while (true) {
     const std::size_t comma = transports.find(',');
     const std::string_view name = transports.substr(0, comma);
-    if (!is_rdma(name) && !name.starts_with("ud")) return false;  // UD: to make connections with
+    if (!is_rdma(name) && !name.ends_with(":aux")) return false;  // auxiliary: to make connections with
     if (comma == std::string_view::npos) return true;
     transports.remove_prefix(comma + 1);
   }

@@ -45,13 +45,17 @@ def commands(tmp_path: Path) -> dict[str, list[str]]:
         "emulate l0tp": ["emulate", "l0tp", "--answers", f"udp://127.0.0.1:{mtp}"],
         "rdma bench --serve": ["rdma", "bench", "--serve", "127.0.0.1", "--allow-root"],
         "rdma serve": ["rdma", "serve", "--region", "r", "--size", "64KiB", "--read", "--allow-root"],
+        "rdma serve over TCP": [
+            "rdma", "serve", "--region", "r", "--size", "64KiB", "--read", "--allow-root", "--transports", "tcp", "--trust-network",
+        ],
         "stencil --ranks": ["stencil", "--ranks", "2", "--size", "64", "--sweeps", "1000000000", "--no-progress"],
         "stencil --mode paper": ["stencil", "--mode", "paper", "--tile", ",".join(["16M"] * 500), "--sweeps", "32"],
     }
 
 
 NAMES = (
-    "run", "run, ucx://", "l0tp", "emulate tel62", "emulate l0tp", "rdma bench --serve", "rdma serve", "stencil --ranks", "stencil --mode paper",
+    "run", "run, ucx://", "l0tp", "emulate tel62", "emulate l0tp", "rdma bench --serve", "rdma serve", "rdma serve over TCP",
+    "stencil --ranks", "stencil --mode paper",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import typer
 
 from nanet import outputs
 from nanet.cli.options import CsvFile, JsonFile, Out
-from nanet.rdma import NotDone
+from nanet.rdma import TRUSTED, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.require import Require
 
@@ -221,6 +221,7 @@ def bench(
         from nanet.rdma import responder, tokens, transfer, units
         from nanet.rdma import serve as serving
 
+        _say_trusted(trust_network=trust_network)
         token = tokens.read_token(token_file)
         if serve_at is not None:
             serving.check_account("bench", allow_root=allow_root)
@@ -275,6 +276,12 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def _say_trusted(*, trust_network: bool) -> None:
+    """A target says it by itself, of its interface."""
+    if trust_network:
+        print(f"nanet: {TRUSTED}", file=sys.stderr, flush=True)
+
+
 def _listen_place(text: str) -> tuple[str, int]:
     from nanet.rdma.transfer import parse_remote
 
@@ -299,6 +306,7 @@ def _remote(
     from nanet.rdma import memory as memories
     from nanet.rdma import tokens, transfer, units
 
+    _say_trusted(trust_network=trust_network)
     address, port = transfer.parse_remote(place)
     token = tokens.read_token(token_file)
     of = memories.parse_memory(memory)
