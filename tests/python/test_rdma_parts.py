@@ -332,7 +332,7 @@ def test_without_the_native_module_it_says_what_to_install(
     import nanet.cli
 
     monkeypatch.setitem(sys.modules, "nanet._rdma", None)
-    for command in (["serve", "--region", "r", "--size", "1", "--read"], ["put", __file__, "--to", "127.0.0.1:1", "--region", "r"],
+    for command in (["serve", "--region", "r", "--size", "1", "--read", "--allow-root"], ["put", __file__, "--to", "127.0.0.1:1", "--region", "r"],
                     ["bench", "--size", "8"]):  # fmt: skip
         monkeypatch.setattr(sys, "argv", ["nanet", "rdma", *command])
         with pytest.raises(SystemExit) as ended:
