@@ -17,7 +17,6 @@ namespace {
 
 // Its segments have no name and are this account's alone. UCX's sysv lets the account's whole group in (mode 660), cma needs leave to trace processes.
 constexpr const char* kOneMachine = "posix";
-constexpr const char* kBeside = ",posix:aux";  // two processes of one machine connect their queue pairs by shared memory
 constexpr std::array<std::string_view, 3> kShared{"posix", "self", "shm"};
 constexpr std::array<std::string_view, 4> kGpu{"cuda", "cuda_copy", "cuda_ipc", "gdr_copy"};
 
@@ -129,7 +128,6 @@ Names named(const WorkerConfig& config, bool is_one_machine) {
     // UCX connects queue pairs of RC by messages over UD; its short names ("rc") say so themselves.
     if (name == "rc_verbs") names.list += ",ud_verbs:aux";
     if (name == "rc_mlx5") names.list += ",ud_mlx5:aux";
-    if (is_rdma(name) && names.list.find(kBeside) == std::string::npos) names.list += kBeside;
   }
   return names;
 }
@@ -138,7 +136,7 @@ Names chosen(const WorkerConfig& config, bool is_one_machine, const std::string&
   const std::string gpu = ::access("/dev/nvidiactl", F_OK) == 0 ? ",cuda" : "";
   if (is_one_machine) return {.list = kOneMachine + gpu};
   // RDMA hardware does gets by itself only where nothing else is named.
-  if (!rdma_devices.empty()) return {.list = std::string("rc,dc") + kBeside, .has_rdma = true};
+  if (!rdma_devices.empty()) return {.list = "rc,dc", .has_rdma = true};
   if (!config.trust_network)
     throw SetupError("no RDMA hardware is at " + config.address, std::string("what is left is UCX's TCP, and ") + kNoKeys, kTrustIt);
   return {.list = std::string(kOneMachine) + ",tcp" + gpu, .has_tcp = true};

@@ -57,11 +57,12 @@ class Rc : public testing::TestWithParam<const char*> {
   std::string region = GetParam();
 };
 
-TEST_P(Rc, is_the_only_lane_and_is_said_to_be_one_sided) {
+TEST_P(Rc, is_the_only_lane_of_transfers_and_is_said_to_be_one_sided) {
   TargetProcess target(RC);
   Worker worker(test::worker_config(RC));
   const Connection connection(worker, to(target, region));
-  EXPECT_EQ(connection.path().text(), "rc_verbs/rxe0:1 (one-sided)");
+  // UD connects the queue pairs, and watches the peer.
+  EXPECT_EQ(connection.path().text(), "rc_verbs/rxe0:1 ud_verbs/rxe0:1 (one-sided)");
 }
 
 TEST_P(Rc, large_puts_and_gets_come_whole) {

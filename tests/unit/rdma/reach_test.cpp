@@ -42,10 +42,10 @@ TEST(Reach, of_trusted_tcp_is_the_interface_of_the_address) {
 
 TEST(Reach, of_rdma_hardware_is_its_device_alone) {
   const Reach reach = reach_of({.address = "10.0.0.1", .trust_network = true}, false, "eth0", "mlx5_0:1");
-  EXPECT_EQ(reach.transports, "rc,dc,posix:aux");
+  EXPECT_EQ(reach.transports, "rc,dc");
   EXPECT_EQ(reach.net_devices, "mlx5_0:1");
   EXPECT_EQ(reach_of({.transports = "rc_verbs"}, false, "eth0", "rxe0:1").net_devices, "rxe0:1");
-  EXPECT_EQ(reach_of({.transports = "rc_verbs"}, false, "eth0", "rxe0:1").transports, "rc_verbs,ud_verbs:aux,posix:aux");
+  EXPECT_EQ(reach_of({.transports = "rc_verbs"}, false, "eth0", "rxe0:1").transports, "rc_verbs,ud_verbs:aux");
   EXPECT_EQ(reach_of({.transports = "rc_verbs,tcp", .trust_network = true}, false, "eth0", "rxe0:1").net_devices, "rxe0:1,eth0");
 }
 
