@@ -85,7 +85,7 @@ def make_page(file: Path) -> str | None:
     page = INTRO.format(first=dates[0], last=dates[-1], packets=figures.get("mixed", "packets") or 0)
     return (
         page
-        + goal_section(figures)
+        + short_section(figures)
         + latency_section(figures)
         + rate_section(figures)
         + host_section(figures)
@@ -93,22 +93,21 @@ def make_page(file: Path) -> str | None:
     )
 
 
-def goal_section(figures: Figures) -> str:
+def short_section(figures: Figures) -> str:
     lines = [
         [
             "last byte to last write, any size",
-            f"{figures.number('all', 'last_byte_to_last_write_max')} cycles",
-            "at most 64 cycles",
+            f"at most {figures.number('all', 'last_byte_to_last_write_max')} cycles",
         ],
-        ["its spread for one size and lane", f"{figures.number('all', 'last_byte_to_last_write_spread')} cycles", "0 cycles"],
-        ["packets lost at line rate", figures.number("all", "lost_packets"), "0"],
-        ["part of line rate, lowest of all sizes", f"{lowest_rate(figures):.6f}", "1"],
+        ["its spread for one size and lane", f"{figures.number('all', 'last_byte_to_last_write_spread')} cycles"],
+        ["packets lost at line rate", figures.number("all", "lost_packets")],
+        ["part of line rate, lowest of all sizes", f"{lowest_rate(figures):.6f}"],
     ]
     speed = figures.get("all", "cycles_per_wall_second")
     if speed is not None:
         machine = next(row["machine"] for row in reversed(figures.rows) if row["name"] == "cycles_per_wall_second")
-        lines.append([f"speed of the simulation on {machine}", f"{speed:.0f} cycles/s", "at least 300000 cycles/s"])
-    text = "\n## Goals\n\n" + table(["", "measured", "goal"], lines)
+        lines.append([f"speed of the simulation on {machine}", f"{speed:.0f} cycles/s"])
+    text = "\n## In short\n\n" + table(["", "measured"], lines)
     for case, what in (
         ("long runs", "runs of one size each"),
         ("mixed", "one run with every size from 64 to 1518 B in random order"),
