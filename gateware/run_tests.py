@@ -232,7 +232,7 @@ def lint(module: str) -> None:
 
 
 def lint_result(module: str, files: list[Path], arguments: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-    # A constant of a package that this module has no use for is no fault, and `.port()` says that nobody listens.
+    # A constant of a package that this module has no use for is no fault, and `.port()` says that no one listens.
     settings = ["--lint-only", "-Wall", "-Wno-UNUSEDPARAM", "-Wno-PINCONNECTEMPTY", "--assert", "--top-module", module]
     command = ["verilator_bin", *settings, *(arguments or []), *map(str, files)]
     return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)

@@ -173,7 +173,7 @@ def last_sections(figures: Figures) -> str:
         lines.append([case.removeprefix("router, "), *values, figures.number(case, "packets_apart")])
     text = (
         "\n## Router\n\n`gateware/rtl/router.sv`, 4 ports of 64 bit at 156.25 MHz, every input always with a packet to send. Turns are by packet: with unequal "
-        "packets the shares of bytes are unequal. With random destinations packets wait behind others of their input, as the inputs have one queue each.\n\n"
+        "packets the shares of bytes are unequal. With random destinations packets wait for others of their input, as the inputs have one queue each.\n\n"
     )
     text += table(["load", "GB/s", "of full rate", "inputs differ by [packets]"], lines)
     return text + paper_section(figures)

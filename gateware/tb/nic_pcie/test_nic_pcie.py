@@ -88,7 +88,7 @@ class Card(PcieBench):
         self.on_write = self.look
         await self.set_up_clop()
         await self.set_up_ring()
-        assert await self.read(0x400) == 1  # behind all those writes, which nobody waited for
+        assert await self.read(0x400) == 1  # after all those writes, which no one waited for
 
     async def set_up_clop(self) -> None:
         await self.write(0x080, self.completions.address)
