@@ -126,7 +126,7 @@ class NicDriver {
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
   double cycle_ns() const { return cycle_ns_; }                                                 // of its clock
-  std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
+  std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_counts.hpp names them
   std::uint64_t tx_count(unsigned counter) const { return device_.read(0x900 + 8 * counter); }
 
  private:
