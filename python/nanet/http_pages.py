@@ -123,7 +123,7 @@ class PageServer:
             return
         if not heard:
             self._forget(client)
-        elif client.answer is None:  # else it talks on after its answer: nobody listens
+        elif client.answer is None:  # else it talks on after its answer: no one listens
             client.heard += heard
             self._answer_if_whole(client)
 

@@ -232,7 +232,7 @@ def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | N
 
 
 class Status:
-    """Lines for who started this process, as JSON. Nobody has to read them: what does not fit any more is left out, never waited for."""
+    """Lines for who started this process, as JSON. No one has to read them: what does not fit any more is left out, never waited for."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)

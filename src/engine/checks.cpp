@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLinksMax = 256;
 
-// What a NIC has put into the memory of a GPU nobody else can read.
+// What a NIC has put into the memory of a GPU no one else can read.
 void check_payloads(const EngineConfig& config) {
   if (config.processor.gpu.runtime != gpu::Runtime::cpu) return;
   for (const LinkConfig& link : config.links) {
@@ -54,7 +54,7 @@ void check_sends(const EngineConfig& config) {
     const std::size_t destinations = 1 + config.answers->copies.size();
     if (destinations > Transmitter::kDestinationsMax) {
       throw SetupError(std::to_string(destinations) + " destinations of answers",
-                       "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
+                       "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at most", "list fewer copies");
     }
     const std::string& via = config.answers->via;
     const bool known = std::any_of(config.links.begin(), config.links.end(),

@@ -55,7 +55,7 @@ struct EventProcessorConfig {
   std::uint8_t answer_source_sub_id = 0;
 };
 
-// The contract's memory, which must outlive the processor. Nobody else consumes these completions or fills that ring.
+// The contract's memory, which must outlive the processor. No one else consumes these completions or fills that ring.
 struct ContractMemory {
   flow::CompletionQueue& completions;
   std::vector<flow::Clop*> clops;   // by Completion::clop; at most kClopsMax

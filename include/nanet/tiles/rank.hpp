@@ -3,7 +3,7 @@
 //
 // Rank r of n owns rows [rows * r / n, rows * (r + 1) / n) and holds up to halo_rows_max rows more on either side, its halos. A pass is up to
 // halo_rows sweeps: the edges that the neighbours need are swept first, then the rest in the threads of the team, while the caller puts the edges,
-// flushes, writes the number of the pass behind them, and waits for the neighbours' edges of the same pass. The bits are those of Jacobi over the
+// flushes, writes the number of the pass after them, and waits for the neighbours' edges of the same pass. The bits are those of Jacobi over the
 // whole field. docs/design/stencil.md has the protocol.
 // Thread rules: one caller, which is the thread of the worker of nanet::rdma. After connect() nothing here allocates (UCX may).
 #pragma once

@@ -324,8 +324,6 @@ def _finish_bench(
     results.write_json(json_file, result)
     results.append_csv(csv_file, "rdma", rows)
     write_report(result, out / "rdma-bench.html")
-    for goal in result["goals"]:
-        say(f"{goal['goal']}: {goal['value']:.3f} ({goal['bound']} {goal['limit']:g}): {'met' if goal['met'] else 'not met'}")
     if result["ratio_to_peer"] is not None:
         say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {result['peer']['version']}): {result['ratio_to_peer']:.3f}")
     for note in result["notes"]:

@@ -75,7 +75,7 @@ def _session(control: Control, door: Door, address: str, token: int, stop: StopS
         raise NotDone(f"the other side is silent (for {FIRST_WORD_S:g} s) see whether it runs")
     silent_s = float(hello["silent_s"])
     if not 0 < silent_s <= SILENT_S_MAX:
-        control.send(error=f"it may be silent for {SILENT_S_MAX:g} s at the most")
+        control.send(error=f"it may be silent for {SILENT_S_MAX:g} s at most")
         return
     if hello.get("core") is not None:
         keep_to({int(hello["core"])})

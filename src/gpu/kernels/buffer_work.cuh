@@ -308,7 +308,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
   const std::uint64_t slot = (number & work.tx_mask) * work.slot_stride_bytes;
   uint4* const to = reinterpret_cast<uint4*>(work.slots + slot);
   for (std::uint32_t v = lane; v * 16 < bytes; v += 32) to[v] = reinterpret_cast<const uint4*>(m.words)[v];
-  // The descriptor at once: over PCIe each store would be a packet of its own. Nobody looks before the doorbell.
+  // The descriptor at once: over PCIe each store would be a packet of its own. No one looks before the doorbell.
   static_assert(sizeof(TxDescriptor) == 4 * sizeof(uint4) && offsetof(TxDescriptor, destination) == 12);
   if (lane < 4) {
     const std::uint64_t low = lane == 0 ? work.slots_host + slot : lane == 1 ? arrival_ns : 0;
@@ -393,7 +393,7 @@ __device__ inline void arrive(const Work& work, const Item& item, Group& group, 
   if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item<in_place>(work, item, group);
 }
 
-// The block's books go to the GPU's, when the answers have left: nobody waits for that.
+// The block's books go to the GPU's, when the answers have left: no one waits for that.
 template <std::uint32_t threads, bool in_place>
 __device__ inline void give_books(const Work& work, ChunkMemory& m) {
   __syncthreads();

@@ -5,7 +5,7 @@
 // All threads of a block call these functions together, except where one warp or one thread is said to. A function that returns bool says
 // false when the host wants an end at once; then the block returns from the kernel.
 //
-// What other blocks wrote is read behind a barrier of the round (meet), or with loads that go to the second-level cache: before the round's first barrier
+// What other blocks wrote is read after a barrier of the round (meet), or with loads that go to the second-level cache: before the round's first barrier
 // there are only such.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace nanet::gpu {
 inline constexpr unsigned kPartLanes = 4;  // that copy a part's hits; one of them finds the place
 
 struct RoundMemory {
-  event::PartTableState near;  // the table's state behind the barrier passed last
+  event::PartTableState near;  // the table's state after the barrier passed last
   Round round;
   std::uint64_t tx_first;    // number of the next descriptor, likewise
   std::uint64_t arrival_ns;  // of the buffer's newest packet; the answers' tag
@@ -438,7 +438,7 @@ __device__ inline bool begin_round(const Member& me, const Item& item, ChunkMemo
   std::uint64_t clock_ns = 0;
   std::uint32_t sources = 0;
   std::uint32_t samples_taken = 0;
-  if (threadIdx.x < 32) {  // all under way together, and with the packets
+  if (threadIdx.x < 32) {  // all in flight together, and with the packets
     if (round.kind == RoundKind::buffer && !round.is_told && me.rank == 0 && lane < 2) {
       head = load_relaxed_sys16(lane == 0 ? static_cast<const void*>(&completion.first_packet_ns) : &completion.packets_lost);
     }

@@ -122,7 +122,7 @@ class FakeGpu final : public gpu::EventProcessor {
     return true;
   }
 
-  // An answer packet for each packet of the buffer, or nothing to send; then the doorbell, by which nobody is woken.
+  // An answer packet for each packet of the buffer, or nothing to send; then the doorbell, by which no one is woken.
   void judge(const Completion& completion) {
     const flow::Clop& clop = *memory_.clops[completion.clop];
     for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {

@@ -47,7 +47,7 @@ ParseError by_lanes(std::span<const std::byte> payload, std::uint32_t lanes) {
   return checksum_matches(payload.data(), sum) ? ParseError::none : ParseError::bad_checksum;
 }
 
-// Returns what both say. Payloads lie alone in their memory, so that a sanitizer sees each read behind them.
+// Returns what both say. Payloads lie alone in their memory, so that a sanitizer sees each read after them.
 ParseError expect_same(std::span<const std::byte> payload, const std::string& what) {
   const test::ExactCopy copy(payload);
   const ParseError expected = by_view(copy.span());
