@@ -26,6 +26,8 @@ from pathlib import Path
 
 import yaml
 from loops import ROOT, engine_config, free_ports, wait_for
+from nanet import rdma
+from nanet._core import SetupError
 from nanet.channel import VERSION, Channel, Refused, introduce
 from nanet.http_pages import WITHIN_S
 from nanet.rdma.control import PURPOSE as BENCH
@@ -98,15 +100,36 @@ def is_heard(purpose: str, secret: str) -> Callable[[Address], None]:
     return come
 
 
+def remote_hello(region: str) -> bytes:
+    """The first message to a target of remote memory, with a proof of nothing: src/rdma/messages.hpp."""
+    name = region.encode()
+    said = struct.pack("<4sHH32s32s64s", b"NRDH", 2, len(name), bytes(32), bytes(32), name)
+    return len(said).to_bytes(4, "little") + said
+
+
+def read_zeros(region: str, offset_bytes: int = 0) -> Callable[[Address], None]:
+    """A connection with the token, a get of bytes that no one writes, and its end."""
+
+    def come(address: Address) -> None:
+        with rdma.connect(f"{address[0]}:{address[1]}", region, token=TOKEN, timeout_s=20.0) as connection:
+            assert not connection.get(offset_bytes, 8).any()
+
+    return come
+
+
 def ports(folder: Path) -> dict[str, Port]:
-    """Every command that listens on TCP by nanet's own code."""
+    """Every command that listens on TCP."""
     port, answers = free_ports()
-    metrics, bench, ranks = free_tcp_ports(3)
+    metrics, bench, ranks, region, rings = free_tcp_ports(5)
     engine = engine_config(port, answers).model_dump(mode="json") | {"metrics": {"endpoint": f"http://127.0.0.1:{metrics}"}}
     (folder / "engine.yaml").write_text(yaml.safe_dump(engine))
     first = {"version": VERSION, "challenge": "0" * 64, "about": "{}", "proof": "0" * 64}
     told = json.dumps(first).encode()
     greeting = len(told).to_bytes(8, "little") + told
+    over_ucx = engine_config(port, answers).model_dump(mode="json")
+    over_ucx["links"][0] |= {"endpoint": f"ucx://127.0.0.1:{rings}", "ucx": {"allow_root": True}}
+    (folder / "ucx.yaml").write_text(yaml.safe_dump(over_ucx))
+    token = {"NANET_RDMA_TOKEN": f"{TOKEN:x}"}
     rank = {"NANET_RANK": "0", "NANET_RANKS": "2", SECRET: "s"}
     return {
         "metrics": Port(
@@ -116,11 +139,21 @@ def ports(folder: Path) -> dict[str, Port]:
             get_metrics,
         ),
         "rdma bench --serve": Port(
-            ["rdma", "bench", "--serve", f"127.0.0.1:{bench}"],
+            ["rdma", "bench", "--serve", f"127.0.0.1:{bench}", "--allow-root"],
             ("127.0.0.1", bench),
             greeting,
             meet(BENCH, secret_of(TOKEN)),
-            {"NANET_RDMA_TOKEN": f"{TOKEN:x}"},
+            token,
+        ),
+        "rdma serve": Port(
+            ["rdma", "serve", "--region", "r", "--size", "64KiB", "--read", "--allow-root", "--listen", f"127.0.0.1:{region}"],
+            ("127.0.0.1", region),
+            remote_hello("r"),
+            read_zeros("r"),
+            token,
+        ),
+        "run, ucx://": Port(
+            ["run", f"{folder}/ucx.yaml"], ("127.0.0.1", rings), remote_hello("ring-0"), read_zeros("ring-0", 56), token
         ),
         "stencil --ranks env": Port(
             ["stencil", "--ranks", "env", "--rendezvous", f"127.0.0.1:{ranks}", "--size", "64", "--timeout", "3600"],
@@ -169,7 +202,7 @@ def come_and_go(port: Port, over: threading.Event, took: list[float], failed: li
         began = time.monotonic()
         try:
             port.good(port.address)
-        except (OSError, AssertionError) as error:
+        except (OSError, AssertionError, rdma.NotDone, SetupError) as error:
             failed.append(repr(error))
         took.append(time.monotonic() - began)
 

@@ -14,7 +14,7 @@ from made_up_rdma import rdma_result
 from nanet import SetupError, rdma
 from nanet.channel import Channel
 from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
-from nanet.rdma import acs, bench, doctor, perftest, tokens, tools, transfer, units
+from nanet.rdma import acs, bench, doctor, perftest, serve, tokens, tools, transfer, units
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory, parse_memory, transports_for
@@ -332,7 +332,7 @@ def test_without_the_native_module_it_says_what_to_install(
     import nanet.cli
 
     monkeypatch.setitem(sys.modules, "nanet._rdma", None)
-    for command in (["serve", "--region", "r", "--size", "1", "--read"], ["put", __file__, "--to", "127.0.0.1:1", "--region", "r"],
+    for command in (["serve", "--region", "r", "--size", "1", "--read", "--allow-root"], ["put", __file__, "--to", "127.0.0.1:1", "--region", "r"],
                     ["bench", "--size", "8"]):  # fmt: skip
         monkeypatch.setattr(sys, "argv", ["nanet", "rdma", *command])
         with pytest.raises(SystemExit) as ended:
@@ -356,10 +356,19 @@ def test_memory_by_name() -> None:
         parse_memory("managed")
 
 
+def test_root_serves_only_if_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.os, "geteuid", lambda: 0)
+    with pytest.raises(SetupError, match=r"region r is not served as root \(.+\) start as another account"):
+        serve.serve(serve.Exposure("r", 8, read=True, write=False), print)
+    serve.check_account("r", allow_root=True)
+    monkeypatch.setattr(serve.os, "geteuid", lambda: 1000)
+    serve.check_account("r", allow_root=False)
+
+
 def test_cudas_transports_come_with_a_gpus_memory() -> None:
     cuda, shared, pinned = Memory("cuda"), Memory("shared"), Memory("pinned")
-    assert transports_for("shm,tcp", shared, cuda) == "shm,tcp,cuda"
-    assert transports_for("shm,tcp", shared, pinned) == "shm,tcp"
+    assert transports_for("posix", shared, cuda) == "posix,cuda"
+    assert transports_for("posix", shared, pinned) == "posix"
     assert transports_for("", cuda, cuda) == ""
 
 

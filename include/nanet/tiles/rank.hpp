@@ -34,6 +34,7 @@ struct RankConfig {
   std::uint32_t halo_rows_max = 8;    // 1 to 32, and not more than a rank has rows
   std::string address = "127.0.0.1";  // where the neighbours reach this rank
   std::string transports;             // as rdma::WorkerConfig
+  bool trust_network = false;         // likewise
   std::uint64_t token = 0;            // the same for all ranks of a run
   std::uint32_t timeout_ms = 30000;   // for a neighbour to connect, or to send its edge; too short: a slow neighbour ends the run
   std::size_t tile_bytes = 1 << 20;   // as stencil::JacobiConfig

@@ -148,6 +148,7 @@ link::UcxConfig ucx_config(const nb::dict& dict) {
   config.slot_count = get<std::uint32_t>(dict, "slot_count");
   config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/native_config.py
   config.transports = get<std::string>(dict, "transports");
+  config.trust_network = get<bool>(dict, "trust_network");
   config.memory = choice<UcxMemory>(dict, "memory", {{"shared", UcxMemory::shared}, {"host", UcxMemory::host}});
   return config;
 }

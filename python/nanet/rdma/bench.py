@@ -42,7 +42,8 @@ class BenchOptions:
     rounds: int = 1
     memory: Memory = Memory()
     target_memory: Memory = Memory()
-    transports: str = "shm,tcp"
+    transports: str = "posix"
+    trust_network: bool = False
     require: Require | None = None
     target: tuple[str, int] | None = None  # None: a process of this machine
     token: int = 0
@@ -117,7 +118,7 @@ def csv_rows(result: dict[str, Any]) -> list[tuple[str, str, float, str]]:
 def _session(options: BenchOptions, target_core: int | None, open_ends: contextlib.ExitStack) -> Session:
     address, port, token = "127.0.0.1", 0, options.token
     if options.target is None:
-        port, token = open_ends.enter_context(own_responder())
+        port, token = open_ends.enter_context(own_responder(trust_network=options.trust_network))
     else:
         address, port = options.target
     control = open_ends.enter_context(Control.connect(address, port, token, options.timeout_s))
@@ -126,6 +127,7 @@ def _session(options: BenchOptions, target_core: int | None, open_ends: contextl
         transports=options.transports, depth=min(options.depth, SLOTS_MAX), timeout_s=options.timeout_s,
         silent_s=min(SILENT_S_MAX, 2 * options.timeout_s + 20 * options.duration_s),
         target_core=target_core if options.target is None else None, own_address=control.own_address, require=options.require,
+        trust_network=options.trust_network,
     )  # fmt: skip
 
 
