@@ -7,9 +7,7 @@
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 void set_destinations(NicDriver& driver, const GatewareConfig& config, std::uint64_t mac, std::uint16_t from_port) {
   if (config.destinations.size() > kDestinations) {

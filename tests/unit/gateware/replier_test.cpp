@@ -102,7 +102,8 @@ TEST_F(ReplierTest, RequestsAmongPayloadsAtLineRateCostNone) {
   EXPECT_TRUE(seen == sent) << seen.size() << " packets sent, not " << sent.size();
   EXPECT_EQ(sent.size(), kSent);
   EXPECT_EQ(others, reply_count(reply::replied));
-  EXPECT_EQ(reply_count(reply::answered_arp) + reply_count(reply::answered_echo) + reply_count(reply::busy), kPayloads / 3 + kPayloads / 5);
+  EXPECT_EQ(reply_count(reply::answered_arp) + reply_count(reply::answered_echo) + reply_count(reply::busy),
+            kPayloads / 3 + kPayloads / 5);
   EXPECT_GT(reply_count(reply::answered_echo), 100u);
   EXPECT_EQ(tx_count(tx::underrun), 0u);
   expect_balanced(kSent);
