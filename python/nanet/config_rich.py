@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator, model_validator
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import StrictInt, field_validator, model_validator
 
 from nanet import conditions
 from nanet.conditions import Row
 from nanet.config_base import Model, Name, problem, setting
 from nanet.config_finders import Finder, MathFinder
 
-__all__ = ["Condition", "Cuts", "Decision"]
+__all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
 
 ELECTRON_RADIUS_MM = 189.65
+CHANNEL_COUNT = 2048
 
 
 class Cuts(Model):
@@ -82,9 +88,60 @@ class Condition(Model):
         return text
 
 
+def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:
+    """The channels that numbers and ranges such as 100-107 name, in order, each once. Raises a problem."""
+    channels: set[int] = set()
+    for item in items:
+        match = re.fullmatch(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", str(item).strip(), re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if last >= CHANNEL_COUNT or first > last:
+            raise problem(
+                f"channel {item!r} is none", f"channels are 0 to {CHANNEL_COUNT - 1}", "write numbers and ranges such as 100-107"
+            )
+        channels.update(range(first, last + 1))
+    return tuple(sorted(channels))
+
+
+class Mask(Model):
+    """Photomultipliers whose hits are left out before rings are looked for; they are counted as hits_masked."""
+
+    channels: tuple[StrictInt | str, ...] = setting(
+        (), "Channels that are left out: numbers, and ranges such as 100-107",
+        too_big="rings through these photomultipliers lose hits",
+    )  # fmt: skip
+    file: str | None = setting(
+        None, "File of more of them, a number or a range a line, with comments after #; null: none", min_length=1
+    )
+    hot: bool = setting(
+        False,
+        "Mask hot channels too when they are found during the run: those that fire more than 4 times as often as their neighbours, by more"
+        " than chance explains. Not on a GPU",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, said: Any) -> Any:
+        """With the file's channels among the others: results, and whoever reads them, then know what was left out."""
+        if not isinstance(said, dict) or not isinstance(name := said.get("file"), str):
+            return said
+        try:
+            lines = Path(name).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise problem(f"mask file {name} cannot be read", str(why).lower(), "give the path of a file of channels") from None
+        listed = [text for line in lines if (text := line.partition("#")[0].strip())]
+        return said | {"channels": [*said.get("channels", ()), *listed]}
+
+    @field_validator("channels")
+    @classmethod
+    def _numbers(cls, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        return channel_numbers(items)
+
+
 class Decision(Model):
     """How an event's hits become an answer."""
 
+    mask: Mask = setting(Mask, "Photomultipliers whose hits are left out")
     finder: Finder = setting(MathFinder, "Which ring finder, and its cuts")
     cuts: Cuts = setting(Cuts, "When a found ring counts, and as what")
     conditions: tuple[Condition, ...] = setting(

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/channels.hpp"
 #include "nanet/rich/optics.hpp"
 #include "nanet/rich/ring.hpp"
 
@@ -209,10 +210,11 @@ NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const Conditi
   return primitive_id(verdict, table.count == 0 ? radius_class(verdict) : conditions_of(verdict, table));
 }
 
-// Everything that makes an answer of rings.
+// Everything that makes an answer of an event, beside its finder.
 struct Decision {
   RingCuts cuts;
   ConditionTable conditions;
+  ChannelSet mask;  // hits of these channels are left out before rings are looked for
 };
 
 inline std::uint16_t primitive_id(const EventRings& event, const Decision& decision) {

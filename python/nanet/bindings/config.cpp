@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <cstring>
@@ -68,6 +69,7 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? engine::HotChannels::mask : engine::HotChannels::keep;
   using gpu::Runtime;
   const auto settings = get<nb::dict>(dict, "gpu");
   config.gpu = gpu_config(settings);
@@ -303,6 +305,9 @@ rich::FinderConfig finder_config(const nb::dict& dict) {
 
 rich::Decision decision_config(const nb::dict& dict) {
   rich::Decision decision{.cuts = ring_cuts(get<nb::dict>(dict, "cuts"))};
+  if (dict.contains("mask")) {
+    for (const std::uint16_t channel : get<std::vector<std::uint16_t>>(get<nb::dict>(dict, "mask"), "channels")) decision.mask.add(channel);
+  }
   nb::list texts;
   for (const nb::handle condition : get<nb::list>(dict, "conditions")) texts.append(nb::cast<nb::dict>(condition)["when"]);
   const auto table = nb::cast<nb::bytes>(nb::module_::import_("nanet.conditions").attr("pack")(texts));
@@ -336,6 +341,9 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   config.jura_share = get<double>(dict, "jura_share");
   config.both_disks_share = get<double>(dict, "both_disks_share");
   config.inefficiency = get<double>(dict, "inefficiency");
+  config.hot_channels = get<std::vector<std::uint16_t>>(dict, "hot_channels");
+  config.hot_share = get<double>(dict, "hot_share");
+  config.dead_channels = get<std::vector<std::uint16_t>>(dict, "dead_channels");
   config.hits_max = get<std::uint32_t>(dict, "hits_max");
   return config;
 }

@@ -38,7 +38,7 @@ class RichProcessorTest : public ::testing::Test {
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
     receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
     processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0}, source_count,
-                                                &writer, counters, monitor);
+                                                &writer, counters, monitor, *channels);
   }
 
   // Moves everything from the link through the processor to the answer link.
@@ -84,6 +84,7 @@ class RichProcessorTest : public ::testing::Test {
   Transmitter transmitter{ring, link, sent_queue};
   AnswerWriter writer{ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter};
   RingMonitor monitor;
+  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
   std::unique_ptr<Receiver> receiver;
   std::unique_ptr<RichProcessor> processor;
 };
@@ -206,7 +207,8 @@ TEST_F(RichProcessorTest, ANewRunMayStartItsTimestampsAgain) {
 TEST(RichProcessorSetUp, RefusesSeveralSourcesWithoutMerging) {
   flow::Counters counters;
   RingMonitor monitor;
-  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor), SetupError);
+  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
+  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor, *channels), SetupError);
 }
 
 }  // namespace
