@@ -105,6 +105,24 @@ TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
   EXPECT_EQ(monitor.samples()[5].hit_count, events[5].hits.size());
 }
 
+TEST_F(RichProcessorTest, MaskedHitsAreNotLookedAt) {
+  const auto events = test::make_events(16 * 20, 3);
+  rich::ChannelSet mask;
+  for (const std::uint16_t hit : events[0].hits) mask.add(hit);
+  channels = std::make_unique<ChannelMonitor>(mask);
+  make(1, std::nullopt);
+  for (std::uint32_t p = 0; p < 20; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+  run(1000);
+  auto left = events;
+  std::uint64_t masked = 0;
+  for (TestEvent& event : left) masked += std::erase_if(event.hits, [&](std::uint16_t hit) { return mask.has(hit); });
+  EXPECT_TRUE(left[0].hits.empty());
+  EXPECT_EQ(answers(), expected_answers(left));
+  EXPECT_EQ(counters.value(Counter::hits_masked), masked);
+  EXPECT_EQ(counters.value(Counter::hits_unmapped), 0u);
+  EXPECT_EQ(counters.value(Counter::rings_over_answer), 0u);
+}
+
 TEST_F(RichProcessorTest, AnswersEveryEventOfPackedPackets) {
   make(1, std::nullopt);
   auto events = test::make_events(3000, 4);
