@@ -19,6 +19,8 @@ __all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
 
 ELECTRON_RADIUS_MM = 189.65
 CHANNEL_COUNT = 2048
+RANGE = ("radius_min_mm", "radius_max_mm", "center_max_mm")  # of rings; in old configurations of a finder
+UNUSED = ("triplet_radius_min_mm", "triplet_radius_max_mm")
 
 
 class Cuts(Model):
@@ -29,12 +31,16 @@ class Cuts(Model):
         too_small="rings through noise: any three hits lie on a circle", too_big="rings with few photons are not found",
     )  # fmt: skip
     radius_min_mm: float = setting(
-        70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
+        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another", unit="mm", ge=0.0, le=1000.0,
         too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
     )  # fmt: skip
     radius_max_mm: float = setting(
         210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
         too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )  # fmt: skip
+    center_max_mm: float = setting(
+        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", gt=0.0, le=1000.0,
+        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
     )  # fmt: skip
     rms_max_mm: float = setting(
         10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
@@ -164,6 +170,25 @@ class Decision(Model):
                         "set cuts.momentum_gev",
                     )
         return self
+
+    @model_validator(mode="after")
+    def _range(self) -> Decision:
+        """A limit that an old configuration gives to the finder is one of the cuts, unless they say it themselves."""
+        said = {name: value for name in RANGE if (value := getattr(self.finder, name, None)) is not None}
+        moved = {name: value for name, value in said.items() if name not in self.cuts.model_fields_set}
+        if moved:
+            whole = self.cuts.model_dump() | moved
+            object.__setattr__(self, "cuts", Cuts.model_validate(whole))  # frozen, and not given to anyone yet
+        return self
+
+    def old_names(self) -> list[str]:
+        """A line for each setting that has another name now."""
+        lines = []
+        for name in (*RANGE, *UNUSED):
+            if getattr(self.finder, name, None) is not None:
+                new = name.removeprefix("triplet_")
+                lines.append(f"finder.{name} is an old name (one range holds for every finder) write cuts.{new}")
+        return lines
 
     def truth_table(self) -> list[Row]:
         """The answers of all conditions for every possible event."""

@@ -58,7 +58,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         if user is not None:
             privileges.prepare()
         engine = _core.Engine(native_config(config))
-        told = _tell_notes(engine.notes, [], options)
+        told = _tell_notes([*config.processor.old_names(), *engine.notes], [], options)
         engine.start()
         if user is not None:
             outputs.pin(options.json_path)
@@ -110,7 +110,7 @@ def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dic
     pms = channels.plain(snapshot.get("channels") if config.processor.kind == "rich" else None)
     result = results.base("run") | {
         "config": config.model_dump(mode="json"),
-        "notes": [*engine.notes, *channels.masked_notes(pms), *channels.notes(pms)],
+        "notes": [*config.processor.old_names(), *engine.notes, *channels.masked_notes(pms), *channels.notes(pms)],
         "processor": {
             "runtime": config.processor.runtime,
             "devices": [

@@ -90,6 +90,7 @@ void GpuConsumer::count() {
   counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
   counters_.set(Counter::hits_masked, totals.hits_masked);
   counters_.set(Counter::rings_over_answer, totals.rings_over_answer);
+  counters_.set(Counter::rings_outside, totals.rings_outside);
   counters_.set(Counter::packets_bad_body, totals.packets_bad_body);
   counters_.set(Counter::events_bad_body, totals.events_bad_body);
   if (!merges_) return;

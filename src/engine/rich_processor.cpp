@@ -43,12 +43,14 @@ void RichProcessor::judge_batch(std::span<const rich::EventHits> all_hits, std::
   std::uint64_t electrons = 0;
   std::uint64_t unmapped = 0;
   std::uint64_t over = 0;
+  std::uint64_t outside = 0;
   for (std::size_t e = 0; e < events.size(); ++e) {
     const rich::Verdict verdict = rich::judge(rings[e], config_.decision.cuts);
     found += verdict.rings;
     electrons += verdict.electrons;
     unmapped += std::min(events[e].count, rich::kMaxHits) - rings[e].mapped_hits;
     over += rings[e].more_rings;
+    outside += verdict.outside;
     answers[e].id = rich::primitive_id(verdict, config_.decision.conditions);
     monitor_.record(events[e], rings[e], verdict, answers[e]);
   }
@@ -56,6 +58,7 @@ void RichProcessor::judge_batch(std::span<const rich::EventHits> all_hits, std::
   counters_.add(Counter::rings_found, found);
   counters_.add(Counter::rings_electron, electrons);
   counters_.add(Counter::rings_over_answer, over);
+  counters_.add(Counter::rings_outside, outside);
   counters_.add(Counter::hits_unmapped, unmapped);
   counters_.add(Counter::hits_masked, channels_.masked_hits());
   counters_.add(Counter::events_answered, events.size());

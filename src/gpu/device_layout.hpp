@@ -67,6 +67,7 @@ struct RingTotals {
   std::uint64_t hits_unmapped;
   std::uint64_t hits_masked;
   std::uint64_t rings_over_answer;
+  std::uint64_t rings_outside;
 };
 
 // As in Totals, of packets in place.

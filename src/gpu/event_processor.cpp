@@ -315,6 +315,7 @@ Totals ProcessorBase::totals() const {
           .hits_unmapped = load(shared.totals.hits_unmapped),
           .hits_masked = load(shared.totals.hits_masked),
           .rings_over_answer = load(shared.totals.rings_over_answer),
+          .rings_outside = load(shared.totals.rings_outside),
           .merger = event::merger_stats(merger),
           .events_discarded = load(shared.discarded),
           .packets_bad_body = load(shared.bodies.packets_bad),

@@ -72,6 +72,7 @@ struct Totals {
   std::uint64_t hits_unmapped = 0;
   std::uint64_t hits_masked = 0;
   std::uint64_t rings_over_answer = 0;  // events
+  std::uint64_t rings_outside = 0;
   // Of event building. Each event that was closed is in `events` or in events_discarded.
   event::MergerStats merger{};
   std::uint64_t events_discarded = 0;

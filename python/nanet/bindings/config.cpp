@@ -69,6 +69,7 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  rich::set_search_range(config.finder, config.decision.cuts);
   config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? engine::HotChannels::mask : engine::HotChannels::keep;
   using gpu::Runtime;
   const auto settings = get<nb::dict>(dict, "gpu");
@@ -286,6 +287,7 @@ rich::RingCuts ring_cuts(const nb::dict& dict) {
       .min_hits = get<std::uint32_t>(dict, "min_hits"),
       .radius_min_mm = get<float>(dict, "radius_min_mm"),
       .radius_max_mm = get<float>(dict, "radius_max_mm"),
+      .center_max_mm = get<float>(dict, "center_max_mm"),
       .rms_max_mm = get<float>(dict, "rms_max_mm"),
       .electron_radius_mm = get<float>(dict, "electron_radius_mm"),
       .electron_window_mm = get<float>(dict, "electron_window_mm"),
@@ -298,7 +300,7 @@ rich::RingCuts ring_cuts(const nb::dict& dict) {
 rich::FinderConfig finder_config(const nb::dict& dict) {
   nb::dict cuts;
   for (const auto& [key, value] : dict) {
-    if (nb::cast<std::string>(key) != "name") cuts[key] = value;
+    if (nb::cast<std::string>(key) != "name" && !value.is_none()) cuts[key] = value;
   }
   return finder_config(get<std::string>(dict, "name"), cuts);
 }
@@ -392,6 +394,7 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.quiet_ms = get<double>(dict, "quiet_ms");
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  rich::set_search_range(config.finder, config.decision.cuts);
   config.cpu_core = core(dict, "cpu_core");
   if (has(dict, "xdp")) {
     const auto xdp = get<nb::dict>(dict, "xdp");

@@ -42,13 +42,14 @@ struct EventTally {
   std::uint8_t multiplicity;
   std::uint16_t hits_unmapped;
   std::uint16_t hits_masked;
-  std::uint32_t more_rings;
+  std::uint16_t more_rings;
+  std::uint16_t outside;
 };
 static_assert(sizeof(EventTally) == 20);
 
 // Sums over events, of a thread or a block.
 struct Sums {
-  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0, hits_masked = 0, rings_over_answer = 0;
+  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0, hits_masked = 0, rings_over_answer = 0, rings_outside = 0;
 };
 
 struct ChunkMemory {
@@ -262,6 +263,7 @@ __device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::E
   tally.hits_unmapped = static_cast<std::uint16_t>((hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits);
   tally.hits_masked = static_cast<std::uint16_t>(masked);
   tally.more_rings = rings.more_rings;
+  tally.outside = verdict.outside;
 #pragma unroll
   for (std::uint32_t k = 0; k < rich::kMaxRings; ++k) {
     const float radius_mm = rings.rings[k].radius_mm;
@@ -318,6 +320,7 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
     sums.hits_unmapped += tally.hits_unmapped;
     sums.hits_masked += tally.hits_masked;
     sums.rings_over_answer += tally.more_rings;
+    sums.rings_outside += tally.outside;
   }
   const auto add = [](std::uint32_t* to, std::uint32_t n) {
     n = __reduce_add_sync(0xffffffffu, n);
@@ -329,6 +332,7 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
   add(&m.sums.hits_unmapped, sums.hits_unmapped);
   add(&m.sums.hits_masked, sums.hits_masked);
   add(&m.sums.rings_over_answer, sums.rings_over_answer);
+  add(&m.sums.rings_outside, sums.rings_outside);
 }
 
 // The chunk's answers as one MTP packet in the slot of descriptor `number`; without an event (all packets refused) the descriptor says that nothing is
@@ -424,7 +428,8 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   const std::uint64_t released = ++order.released[item.word.clop];
   work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
                          load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped),
-                         load_relaxed_gpu(&work.totals->hits_masked), load_relaxed_gpu(&work.totals->rings_over_answer)};
+                         load_relaxed_gpu(&work.totals->hits_masked), load_relaxed_gpu(&work.totals->rings_over_answer),
+                         load_relaxed_gpu(&work.totals->rings_outside)};
   if (in_place && work.bodies != nullptr)
     work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};
   group.arrived = 0;
@@ -462,6 +467,7 @@ __device__ inline void give_books(const Work& work, ChunkMemory& m) {
     add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
     add(&work.totals->hits_masked, m.sums.hits_masked);
     add(&work.totals->rings_over_answer, m.sums.rings_over_answer);
+    add(&work.totals->rings_outside, m.sums.rings_outside);
     m.sums = {};
     if (in_place && work.bodies != nullptr) {
       add(&work.bodies->packets_bad, m.placed.bad_packets);
