@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "nanet/emulate/monte_carlo.hpp"
@@ -52,7 +55,7 @@ double fakes_an_event(ChannelMonitor& monitor, std::span<const emulate::McEvent>
   return static_cast<double>(fakes) / static_cast<double>(events.size());
 }
 
-constexpr std::array<std::uint16_t, 5> kHot{100, 233, 311, 702, 860};  // on the disk of the rings
+constexpr std::array<std::uint16_t, 5> kHot{164, 228, 542, 675, 738};  // on a circle of 130 mm, on the disk of the rings: the worst case
 
 TEST(ChannelMonitor, CountsEveryHitOfEveryChannel) {
   const auto events = made_events(500, {});
@@ -92,11 +95,14 @@ TEST(ChannelMonitor, HotChannelsAreMaskedWhenTheyAreFound) {
   ChannelMonitor monitor({}, HotChannels::mask);
   admit_all(monitor, events, 16, [](auto, std::size_t) {});
   ASSERT_EQ(monitor.found().size(), kHot.size());
-  for (std::size_t k = 0; k < kHot.size(); ++k) {
-    EXPECT_EQ(monitor.found()[k].channel, kHot[k]);
-    EXPECT_EQ(monitor.found()[k].events, 32u);
-    EXPECT_EQ(monitor.found()[k].at_ns, 32'000u);
+  std::vector<std::uint16_t> found;
+  for (const MaskedChannel& one : monitor.found()) {
+    found.push_back(one.channel);
+    EXPECT_TRUE(one.events == 32 || one.events == 96) << one.events;  // the ends of the first two periods
+    EXPECT_EQ(one.at_ns, 1000 * one.events);
   }
+  std::sort(found.begin(), found.end());
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), kHot.begin(), kHot.end()));
   ChannelMonitor idle;
   admit_all(idle, events, 16, [&](auto, std::size_t) { EXPECT_EQ(idle.masked_hits(), 0u); });
   EXPECT_TRUE(idle.found().empty());
@@ -115,11 +121,11 @@ TEST(ChannelMonitor, AChannelThatBecomesHotLateIsFoundWithinAPeriod) {
 }
 
 TEST(ChannelMonitor, FiveHotChannelsMakeNoFakeRingsOnceMasked) {
-  const auto events = made_events(4000, {kHot.begin(), kHot.end()});
+  const auto events = made_events(20'000, {kHot.begin(), kHot.end()});
   ChannelMonitor blind;
-  EXPECT_GT(fakes_an_event(blind, events), 0.3);
+  EXPECT_GT(fakes_an_event(blind, std::span(events).first(500)), 0.7);
   ChannelMonitor masking({}, HotChannels::mask);
-  EXPECT_LE(fakes_an_event(masking, events), 0.012);  // 0.0059 without hot channels; and a batch of 16 before they are known
+  EXPECT_LE(fakes_an_event(masking, events), 0.01);  // 0.005 without hot channels, and some from before they are known
 }
 
 TEST(ChannelMonitor, DeadChannelsAreFoundInWhatWasCounted) {
