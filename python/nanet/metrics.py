@@ -258,7 +258,9 @@ def _channels(channels: Mapping[str, Any]) -> Iterator[Metric]:
         counts.add_metric([state], len(lists[state]))
     yield counts
     hits = GaugeMetricFamily(
-        "nanet_channel_hits", "hits of a photomultiplier since the start: 0 the fewest, 0.5 the median, 1 the most", labels=["quantile"]
+        "nanet_channel_hits",
+        "hits of a photomultiplier since the start: 0 the fewest, 0.5 the median, 1 the most",
+        labels=["quantile"],
     )
     ordered = sorted(int(n) for n in hits_of_pms(channels))
     for text, share in (("0", 0.0), ("0.01", 0.01), ("0.5", 0.5), ("0.99", 0.99), ("1", 1.0)):

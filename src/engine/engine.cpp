@@ -30,7 +30,8 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 }  // namespace
 
-Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_(config), channels_(config.processor.decision.mask, config.processor.hot_channels) {
+Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu)
+    : config_(config), channels_(config.processor.decision.mask, config.processor.hot_channels) {
   check(config);
   if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();

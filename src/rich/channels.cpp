@@ -11,9 +11,24 @@ namespace {
 constexpr std::size_t kChannelsPerDisk = kChannelCount / 2;
 
 // Within 36 mm.
-constexpr std::array<std::array<int, 2>, 18> kNeighbours{{{2, 0},  {-2, 0},  {1, 1},  {1, -1},  {-1, 1},  {-1, -1},
-                                                          {4, 0},  {-4, 0},  {3, 1},  {3, -1},  {-3, 1},  {-3, -1},
-                                                          {0, 2},  {0, -2},  {2, 2},  {2, -2},  {-2, 2},  {-2, -2}}};
+constexpr std::array<std::array<int, 2>, 18> kNeighbours{{{2, 0},
+                                                          {-2, 0},
+                                                          {1, 1},
+                                                          {1, -1},
+                                                          {-1, 1},
+                                                          {-1, -1},
+                                                          {4, 0},
+                                                          {-4, 0},
+                                                          {3, 1},
+                                                          {3, -1},
+                                                          {-3, 1},
+                                                          {-3, -1},
+                                                          {0, 2},
+                                                          {0, -2},
+                                                          {2, 2},
+                                                          {2, -2},
+                                                          {-2, 2},
+                                                          {-2, -2}}};
 
 // Median of the hits of the neighbours; false where there are too few of them.
 bool median_of_neighbours(ChannelHits hits, std::size_t channel, std::uint64_t& median) {
@@ -25,7 +40,8 @@ bool median_of_neighbours(ChannelHits hits, std::size_t channel, std::uint64_t& 
     if (other != kNoChannel) near[count++] = hits[other];
   }
   if (count < kNeighboursMin) return false;
-  std::nth_element(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count / 2), near.begin() + static_cast<std::ptrdiff_t>(count));
+  std::nth_element(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count / 2),
+                   near.begin() + static_cast<std::ptrdiff_t>(count));
   median = near[count / 2];
   return true;
 }

@@ -51,8 +51,9 @@ void look_for_more(const FinderConfig& config, EventHits event, EventRings& foun
   std::copy_n(event.hits, count, room.begin());
   const std::uint32_t far = far_hits_first(room.data(), count, kPmPoints.data(), found);
   if (far < kMoreHitsMin) return;
-  const EventRings more = with_finder(
-      config.kind, [&](auto kind) { return find_event<kind()>(config, {room.data(), far}, kPmPoints.data()); });
+  const EventRings more = with_finder(config.kind, [&](auto kind) {
+    return find_event<kind()>(config, {room.data(), far}, kPmPoints.data());
+  });
   found.more_rings = more.count > 0 ? 1 : 0;
 }
 

@@ -25,14 +25,14 @@ enum class HotChannels : std::uint8_t { keep, mask };
 // A channel that was masked during the run.
 struct MaskedChannel {
   std::uint16_t channel = 0;
-  std::uint64_t at_ns = 0;  // as now_ns of admit
+  std::uint64_t at_ns = 0;   // as now_ns of admit
   std::uint64_t events = 0;  // that had come by then
 };
 
 class ChannelMonitor {
  public:
-  static constexpr std::size_t kBatchMax = 256;                       // events of an admit
-  static constexpr std::uint32_t kFoundMax = rich::kPmCount / 20;     // more than these are not some hot channels but something else
+  static constexpr std::size_t kBatchMax = 256;                    // events of an admit
+  static constexpr std::uint32_t kFoundMax = rich::kPmCount / 20;  // more than these are not some hot channels but something else
   static constexpr std::uint64_t kFirstPeriod = 32;
   static constexpr std::uint64_t kLongestPeriod = 65'536;
 
@@ -52,9 +52,7 @@ class ChannelMonitor {
   // Channels masked by the configuration.
   const rich::ChannelSet& configured() const { return configured_; }
   // Channels masked since, in order of time.
-  std::span<const MaskedChannel> found() const {
-    return std::span(found_).first(found_count_.load(std::memory_order_acquire));
-  }
+  std::span<const MaskedChannel> found() const { return std::span(found_).first(found_count_.load(std::memory_order_acquire)); }
 
  private:
   void count(std::span<const rich::EventHits> events);

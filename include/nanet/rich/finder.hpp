@@ -81,7 +81,8 @@ NANET_HD inline bool is_far_from_rings(const PmPoint& point, const EventRings& f
 }
 
 // Brings the hits on PMs that are far from all rings of `found` to the front, and returns how many they are.
-NANET_HD inline std::uint32_t far_hits_first(std::uint16_t* hits, std::uint32_t count, const PmPoint* points, const EventRings& found) {
+NANET_HD inline std::uint32_t far_hits_first(std::uint16_t* hits, std::uint32_t count, const PmPoint* points,
+                                             const EventRings& found) {
   std::uint32_t far = 0;
   for (std::uint32_t k = 0; k < count; ++k) {
     const std::uint16_t hit = hits[k];

@@ -109,9 +109,7 @@ NANET_HD constexpr std::uint16_t mixture_order(const MixtureSetup& setup, std::u
 }
 NANET_HD constexpr std::uint32_t row_of_key(std::uint16_t key) { return key >> 5 & 1023u; }
 NANET_HD constexpr int time_code_of_key(std::uint16_t key) { return static_cast<int>((key & 31) ^ 16) - 16; }
-NANET_HD constexpr float time_of_key(std::uint16_t key) {
-  return static_cast<float>(time_code_of_key(key)) * kHitTimeUnitNs;
-}
+NANET_HD constexpr float time_of_key(std::uint16_t key) { return static_cast<float>(time_code_of_key(key)) * kHitTimeUnitNs; }
 
 NANET_HD constexpr std::uint32_t padded_count(std::uint32_t count) { return (count + (kMixtureLanes - 1)) & ~(kMixtureLanes - 1); }
 

@@ -139,7 +139,8 @@ class MixtureTeam {
       codes += inside ? other : 0;
     }
     const std::int32_t best = Warp::max(time_window_rank(code, hits));
-    return event_time_ns(Warp::from_lane(codes, static_cast<std::uint32_t>(code_of_time_window(best) + 16)), hits_of_time_window(best));
+    return event_time_ns(Warp::from_lane(codes, static_cast<std::uint32_t>(code_of_time_window(best) + 16)),
+                         hits_of_time_window(best));
   }
 
   // The hits on PMs, in the order in which they came.

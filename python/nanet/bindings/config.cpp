@@ -308,7 +308,8 @@ rich::FinderConfig finder_config(const nb::dict& dict) {
 rich::Decision decision_config(const nb::dict& dict) {
   rich::Decision decision{.cuts = ring_cuts(get<nb::dict>(dict, "cuts"))};
   if (dict.contains("mask")) {
-    for (const std::uint16_t channel : get<std::vector<std::uint16_t>>(get<nb::dict>(dict, "mask"), "channels")) decision.mask.add(channel);
+    for (const std::uint16_t channel : get<std::vector<std::uint16_t>>(get<nb::dict>(dict, "mask"), "channels"))
+      decision.mask.add(channel);
   }
   nb::list texts;
   for (const nb::handle condition : get<nb::list>(dict, "conditions")) texts.append(nb::cast<nb::dict>(condition)["when"]);

@@ -50,9 +50,9 @@ Array event_ring_records(const std::vector<rich::EventRings>& events) {
   for (const char* name : {"count", "mapped_hits", "truncated", "more_rings", "rings"}) names.append(name);
   for (int k = 0; k < 4; ++k) formats.append("<u2");
   formats.append(nb::make_tuple(ring, nb::make_tuple(rich::kMaxRings)));
-  for (const std::size_t offset : {offsetof(rich::EventRings, count), offsetof(rich::EventRings, mapped_hits),
-                                   offsetof(rich::EventRings, truncated), offsetof(rich::EventRings, more_rings),
-                                   offsetof(rich::EventRings, rings)}) {
+  for (const std::size_t offset :
+       {offsetof(rich::EventRings, count), offsetof(rich::EventRings, mapped_hits), offsetof(rich::EventRings, truncated),
+        offsetof(rich::EventRings, more_rings), offsetof(rich::EventRings, rings)}) {
     offsets.append(offset);
   }
   nb::dict spec;
@@ -180,7 +180,8 @@ void bind_finders(nb::module_& module) {
   module.def(
       "find_rings", &find_rings, nb::arg("finder"), nb::arg("cuts"), nb::arg("hits"), nb::arg("counts"),
       "Rings of each event. hits: uint16 [events, width], counts: uint32 [events]; cuts: {cut: number}, the others keep their "
-      "default. Returns a structured array [events]: count, mapped_hits, truncated, more_rings, rings [4] of x_mm, y_mm, radius_mm, rms_mm, "
+      "default. Returns a structured array [events]: count, mapped_hits, truncated, more_rings, rings [4] of x_mm, y_mm, "
+      "radius_mm, rms_mm, "
       "time_ns, hits, status.");
   module.def("judge", &judge, nb::arg("decision"), nb::arg("rings"),
              "decision: a dictionary with `cuts` and `conditions`; rings: find_rings' answer as uint8. Returns a structured array "

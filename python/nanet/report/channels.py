@@ -81,7 +81,9 @@ def _legend(full: int, lists: Mapping[str, list[int]]) -> str:
         picture = f'<svg class="event" viewBox="-34 -17 68 34" aria-hidden="true">{drawn}</svg>'
         return f"<span>{picture}{escape(text)}</span>"
 
-    scale = "".join(f'<g class="q q{n}"><rect x="{-34 + 8.5 * (n - 1):.1f}" y="-8" width="8.5" height="16"/></g>' for n in range(1, LEVELS + 1))
+    scale = "".join(
+        f'<g class="q q{n}"><rect x="{-34 + 8.5 * (n - 1):.1f}" y="-8" width="8.5" height="16"/></g>' for n in range(1, LEVELS + 1)
+    )
     parts = [
         sample('<g class="q q0"><circle r="8.5"/></g>', "no hit"),
         sample(scale, f"1 to {number(full)} hits and more"),

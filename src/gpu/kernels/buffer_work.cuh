@@ -426,9 +426,9 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   // Each block's answers are in the host's memory (arrive), so nothing has to be waited for.
   if (work.descriptors != nullptr) store_relaxed_sys(&work.tx_indexes->produced, item.tx_first + plan_chunks(item.word).chunks);
   const std::uint64_t released = ++order.released[item.word.clop];
-  work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
-                         load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped),
-                         load_relaxed_gpu(&work.totals->hits_masked), load_relaxed_gpu(&work.totals->rings_over_answer),
+  work.report->totals = {load_relaxed_gpu(&work.totals->events),       load_relaxed_gpu(&work.totals->rings),
+                         load_relaxed_gpu(&work.totals->electrons),    load_relaxed_gpu(&work.totals->hits_unmapped),
+                         load_relaxed_gpu(&work.totals->hits_masked),  load_relaxed_gpu(&work.totals->rings_over_answer),
                          load_relaxed_gpu(&work.totals->rings_outside)};
   if (in_place && work.bodies != nullptr)
     work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};

@@ -119,14 +119,16 @@ TEST(Mixture, TheEventsTimeIsThatOfMostHits) {
   EXPECT_EQ(setup.time_reach, 3);
   const auto time_ns = [&](std::initializer_list<int> codes) {
     std::vector<std::uint16_t> keys;
-    for (const int code : codes) keys.push_back(static_cast<std::uint16_t>(40 * keys.size() << 5 | static_cast<unsigned>(code & 31)));
+    for (const int code : codes)
+      keys.push_back(static_cast<std::uint16_t>(40 * keys.size() << 5 | static_cast<unsigned>(code & 31)));
     return event_time_ns(setup, keys.data(), static_cast<std::uint32_t>(keys.size()));
   };
   EXPECT_FLOAT_EQ(time_ns({}), 0.0F);
   EXPECT_FLOAT_EQ(time_ns({0}), 0.0F);
   EXPECT_FLOAT_EQ(time_ns({-16, 9, 10, 12, 2}), 31.0F / 3.0F * kHitTimeUnitNs);
   EXPECT_FLOAT_EQ(time_ns({-16, -15, 15}), -15.5F * kHitTimeUnitNs);
-  EXPECT_FLOAT_EQ(time_ns({-10, 10}), -10.0F * kHitTimeUnitNs);  // the window about -7 is nearer than the one about 7 by the rule of order
+  EXPECT_FLOAT_EQ(time_ns({-10, 10}),
+                  -10.0F * kHitTimeUnitNs);  // the window about -7 is nearer than the one about 7 by the rule of order
 }
 
 // Two rings with one centre nearly: one on each disk. Hits of both disks together are one band of hits; the disk tells them apart.
