@@ -380,6 +380,17 @@ class EngineConfig(Model):
             if self.processor.merge is not None:
                 raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
             return
+        mask = self.processor.mask
+        if self.processor.kind != "rich" and (mask.channels or mask.hot):
+            raise problem(
+                "mask is configured", f"processor {self.processor.kind} looks at no hits", "remove it, or set kind to rich"
+            )
+        if mask.hot and self.processor.runtime != "cpu":
+            raise problem(
+                "mask.hot is true",
+                "a GPU counts the hits of channels but does not judge them during the run",
+                "list them in mask.channels, or set runtime: cpu",
+            )
         if self.processor.kind == "forward" and self.answers is not None:
             raise problem("answers are configured", "processor forward finds no rings", "set answers to null, or kind to rich")
         raw = [link.name for link in self.links if link.protocol == "raw"]

@@ -10,6 +10,7 @@ import made_up
 import numpy as np
 import pytest
 from nanet import channels, rich_map
+from nanet.config import EngineConfig
 from nanet.config_errors import ConfigError, validated
 from nanet.config_rich import Decision, Mask
 from nanet.emulator_config import EmulatorConfig, MonteCarlo
@@ -48,6 +49,22 @@ def test_the_emulator_takes_a_fixed_mask_only() -> None:
     made = MonteCarlo(hot_channels=("3-5",), dead_channels=(9,))
     assert made.hot_channels == (3, 4, 5)
     assert made.dead_channels == (9,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"kind": "count", "mask": {"channels": [3]}}, r"mask is configured \(processor count looks at no hits\) remove it"),
+        ({"runtime": "launch", "mask": {"hot": True}}, r"mask\.hot is true \(a GPU counts the hits of channels but does not judge"),
+    ],
+)
+def test_a_mask_where_it_would_do_nothing_is_refused(changes: dict[str, Any], problem: str) -> None:
+    plain = {
+        "version": 1, "memory_regions": [{"name": "m"}], "processor": changes,
+        "links": [{"name": "in", "endpoint": "udp://127.0.0.1:6200", "memory_region": "m", "sources": [{"name": "a"}]}],
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match=problem):
+        validated(EngineConfig, plain)
 
 
 def test_limits_of_an_old_configuration_become_cuts() -> None:

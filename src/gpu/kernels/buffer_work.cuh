@@ -224,7 +224,10 @@ __device__ inline rich::EventHits admit_hits(const Work& work, const rich::Event
   if constexpr (lanes > 1) __syncwarp(team_mask<lanes>());
   std::uint32_t kept = 0;
   if (lane == 0) kept = rich::without_masked(event, *work.mask, const_cast<std::uint16_t*>(event.hits)).count;
-  if constexpr (lanes > 1) kept = __shfl_sync(team_mask<lanes>(), kept, 0, static_cast<int>(lanes));
+  if constexpr (lanes > 1) {
+    kept = __shfl_sync(team_mask<lanes>(), kept, 0, static_cast<int>(lanes));
+    __syncwarp(team_mask<lanes>());  // all see what the first lane wrote
+  }
   return {event.hits, kept};
 }
 
@@ -246,8 +249,10 @@ __device__ inline rich::EventRings rings_of(const rich::FinderConfig& config, co
     std::uint32_t far = 0;
     if (lane == 0 && rings.count == rich::kMaxRings)
       far = rich::far_hits_first(const_cast<std::uint16_t*>(event.hits), min(event.count, rich::kMaxHits), tables.points, rings);
-    if constexpr (Finder::kLanes > 1)
-      far = __shfl_sync(team_mask<Finder::kLanes>(), far, 0, static_cast<int>(Finder::kLanes));  // and what lane 0 wrote is seen
+    if constexpr (Finder::kLanes > 1) {
+      far = __shfl_sync(team_mask<Finder::kLanes>(), far, 0, static_cast<int>(Finder::kLanes));
+      __syncwarp(team_mask<Finder::kLanes>());
+    }
     if (far < rich::kMoreHitsMin) return rings;
     event.count = far;
   }
