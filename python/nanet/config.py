@@ -371,15 +371,7 @@ class EngineConfig(Model):
                     "set forward.endpoint to a link of the next node",
                 )  # fmt: skip
 
-    def _check_processor(self) -> None:
-        source_count = sum(len(link.sources) for link in self.links)
-        self._check_forward()
-        if self.processor.kind == "count":
-            if self.answers is not None:
-                raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")
-            if self.processor.merge is not None:
-                raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
-            return
+    def _check_mask(self) -> None:
         mask = self.processor.mask
         if self.processor.kind != "rich" and (mask.channels or mask.hot):
             raise problem(
@@ -391,6 +383,17 @@ class EngineConfig(Model):
                 "a GPU counts the hits of channels but does not judge them during the run",
                 "list them in mask.channels, or set runtime: cpu",
             )
+
+    def _check_processor(self) -> None:
+        source_count = sum(len(link.sources) for link in self.links)
+        self._check_forward()
+        self._check_mask()
+        if self.processor.kind == "count":
+            if self.answers is not None:
+                raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")
+            if self.processor.merge is not None:
+                raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
+            return
         if self.processor.kind == "forward" and self.answers is not None:
             raise problem("answers are configured", "processor forward finds no rings", "set answers to null, or kind to rich")
         raw = [link.name for link in self.links if link.protocol == "raw"]
