@@ -60,7 +60,7 @@ def notes(channels: Mapping[str, Any] | None) -> Iterator[str]:
     if hot := [channel for channel in lists["hot"] if channel not in lists["masked"]]:
         yield f"hot: {_named(hot)} (more than 4 times the hits of the neighbours) list them in mask.channels, or set mask.hot"
     if dead := lists["dead"]:
-        yield f"dead: {_named(dead)} (at most a tenth of the hits of the neighbours) see their supply and cables"
+        yield f"dead: {_named(dead)} (at most a fiftieth of the hits of the neighbours) see their supply and cables"
 
 
 def numbers_text(numbers: Iterable[int], most: int = LISTED) -> str:

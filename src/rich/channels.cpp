@@ -46,6 +46,13 @@ bool median_of_neighbours(ChannelHits hits, std::size_t channel, std::uint64_t& 
   return true;
 }
 
+// Hits of a PM of the disk whose channels begin at `first`.
+double mean_of_disk(ChannelHits hits, std::size_t first) {
+  std::uint64_t sum = 0;
+  for (std::size_t c = first; c < first + kChannelsPerDisk; ++c) sum += kPmMap[c].mapped ? hits[c] : 0;
+  return static_cast<double>(sum) / kPmsPerDisk;
+}
+
 bool is_hot(std::uint64_t hits, std::uint64_t median) {
   const double expected = kHotFactor * static_cast<double>(median);
   return static_cast<double>(hits) > expected + kSigmas * std::sqrt(expected) + static_cast<double>(kHotHits);
@@ -55,13 +62,11 @@ bool is_hot(std::uint64_t hits, std::uint64_t median) {
 
 ChannelSet hot_channels(ChannelHits hits) {
   ChannelSet hot;
-  for (std::size_t disk = 0; disk < 2; ++disk) {
-    std::uint64_t sum = 0;
-    const std::size_t first = disk * kChannelsPerDisk;
-    for (std::size_t c = first; c < first + kChannelsPerDisk; ++c) sum += kPmMap[c].mapped ? hits[c] : 0;
-    const std::uint64_t least = std::max(kHotHits, 2 * sum / kPmsPerDisk);  // few get past this, so the neighbours of few are looked at
+  for (std::size_t first = 0; first < kChannelCount; first += kChannelsPerDisk) {
+    // Few get past this, so the neighbours of few are looked at.
+    const auto least = std::max(static_cast<double>(kHotHits), 2.0 * mean_of_disk(hits, first));
     for (std::size_t c = first; c < first + kChannelsPerDisk; ++c) {
-      if (hits[c] <= least || !kPmMap[c].mapped) continue;
+      if (static_cast<double>(hits[c]) <= least || !kPmMap[c].mapped) continue;
       std::uint64_t median = 0;
       if (median_of_neighbours(hits, c, median) && is_hot(hits[c], median)) hot.add(static_cast<std::uint32_t>(c));
     }
@@ -71,10 +76,14 @@ ChannelSet hot_channels(ChannelHits hits) {
 
 ChannelSet dead_channels(ChannelHits hits) {
   ChannelSet dead;
-  for (std::size_t c = 0; c < kChannelCount; ++c) {
-    std::uint64_t median = 0;
-    if (!kPmMap[c].mapped || !median_of_neighbours(hits, c, median) || median < kDeadHits) continue;
-    if (static_cast<double>(hits[c]) <= kDeadShare * static_cast<double>(median)) dead.add(static_cast<std::uint32_t>(c));
+  for (std::size_t first = 0; first < kChannelCount; first += kChannelsPerDisk) {
+    const double least = std::max(static_cast<double>(kDeadHits), kLitShare * mean_of_disk(hits, first));
+    for (std::size_t c = first; c < first + kChannelsPerDisk; ++c) {
+      std::uint64_t median = 0;
+      if (!kPmMap[c].mapped || !median_of_neighbours(hits, c, median)) continue;
+      const auto expected = static_cast<double>(median);
+      if (expected >= least && static_cast<double>(hits[c]) <= kDeadShare * expected) dead.add(static_cast<std::uint32_t>(c));
+    }
   }
   return dead;
 }

@@ -89,7 +89,7 @@ def test_lines() -> None:
     ]
     assert list(channels.notes(told)) == [
         "hot: 1 channel, 300 (more than 4 times the hits of the neighbours) list them in mask.channels, or set mask.hot",
-        "dead: 8 channels, 640-647 (at most a tenth of the hits of the neighbours) see their supply and cables",
+        "dead: 8 channels, 640-647 (at most a fiftieth of the hits of the neighbours) see their supply and cables",
     ]
     assert list(channels.notes(None)) == list(channels.masked_notes(None)) == []
     quiet: dict[str, Any] = told | {"hot": [], "dead": [], "masked_in_run": []}

@@ -7,8 +7,9 @@
 //                      median of their hits is what it should have; a median, because a neighbour may be as bad.
 //   hot                fires more than kHotFactor times as often as the median of its neighbours, and twice as often as the mean of its disk;
 //                      by more than chance can explain: kSigmas of a Poisson distribution and kHotHits more.
-//   dead               has at most kDeadShare of the median of its neighbours, which have at least kDeadHits. A PM with fewer than
-//                      kNeighboursMin neighbours is not judged, a channel without a PM neither.
+//   dead               has at most kDeadShare of the median of its neighbours, which is at least kDeadHits and kLitShare of the mean of the
+//                      disk: where there is hardly any light, at the edge, two neighbours may differ much.
+// A PM with fewer than kNeighboursMin neighbours is not judged, a channel without a PM neither.
 // Thread rules: pure functions; no allocation, no exception.
 #pragma once
 
@@ -57,8 +58,9 @@ NANET_HD inline EventHits without_masked(EventHits event, const ChannelSet& mask
 inline constexpr double kHotFactor = 4.0;
 inline constexpr double kSigmas = 6.0;
 inline constexpr std::uint64_t kHotHits = 25;
-inline constexpr double kDeadShare = 0.1;
-inline constexpr std::uint64_t kDeadHits = 40;
+inline constexpr double kDeadShare = 0.02;
+inline constexpr std::uint64_t kDeadHits = 100;
+inline constexpr double kLitShare = 0.1;
 inline constexpr std::uint32_t kNeighboursMin = 5;
 
 using ChannelHits = std::span<const std::uint64_t, kChannelCount>;

@@ -51,7 +51,8 @@ TEST(Finder, NoFinderSaysMoreOfFewRings) {
     config.kind = static_cast<FinderKind>(k);
     for (std::size_t e = 0; e < 60; ++e) {
       const EventRings found = found_in(config, classic::any_events()[e]);
-      if (found.count < kMaxRings) EXPECT_EQ(found.more_rings, 0) << finder_name(config.kind) << " " << e;
+      if (found.count == kMaxRings) continue;
+      EXPECT_EQ(found.more_rings, 0) << finder_name(config.kind) << " " << e;
     }
   }
 }
