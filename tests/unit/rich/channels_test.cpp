@@ -14,11 +14,11 @@ namespace {
 using AllHits = std::array<std::uint64_t, kChannelCount>;
 
 // Of `events` events with a ring and noise, on both disks.
-AllHits hits_of(std::size_t events, std::uint64_t seed = 41) {
+AllHits hits_of(std::size_t events, double noise_hits = 1.2) {
   AllHits hits{};
-  classic::Source source(seed);
+  classic::Source source(41);
   for (std::size_t e = 0; e < events; ++e) {
-    for (const std::uint16_t hit : source.next(1, 1.2).hits) ++hits[hit & kChannelMask];
+    for (const std::uint16_t hit : source.next(1, noise_hits).hits) ++hits[hit & kChannelMask];
   }
   return hits;
 }
@@ -72,6 +72,9 @@ TEST(Channels, AHealthyDetectorHasNoneThatIsHotOrDead) {
     const AllHits hits = hits_of(events);
     EXPECT_TRUE(hot_channels(hits).empty()) << events;
     EXPECT_TRUE(dead_channels(hits).empty()) << events;
+    const AllHits dark = hits_of(events, 0);  // hardly any light at the edge, and some tenfold differences
+    EXPECT_TRUE(hot_channels(dark).empty()) << events;
+    EXPECT_TRUE(dead_channels(dark).empty()) << events;
   }
 }
 
