@@ -169,7 +169,9 @@ def _control_loop(
         if table is None and status is None and not config.processor.mask.hot:
             continue
         snapshot = engine.snapshot()
-        _tell_notes(channels.masked_notes(snapshot.get("channels")), told, options)
+        known = len(told)
+        if len(_tell_notes(channels.masked_notes(snapshot.get("channels")), told, options)) > known and table is not None:
+            table.let_stand()
         counters, lines = books.totals(snapshot, raw_links=raw_links), balance.look(snapshot)
         if status is not None:
             status.say({"counters": counters, "hops": lines})
@@ -197,6 +199,10 @@ class _Table:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._table.close()
+
+    def let_stand(self) -> None:
+        """Something was written below the frame: the next one comes below that."""
         self._table.close()
 
     def paint(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
