@@ -72,7 +72,9 @@ class MonteCarlo(Model):
         too_big="most rings have fewer hits than a fit needs",
     )  # fmt: skip
     hot_channels: tuple[StrictInt | str, ...] = setting(
-        (), "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107", too_big="fake rings through them"
+        (),
+        "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
+        too_big="fake rings through them",
     )
     hot_share: float = setting(1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0)
     dead_channels: tuple[StrictInt | str, ...] = setting(
