@@ -10,6 +10,7 @@
 
 #include "finders.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/rich/search_range.hpp"
 
 namespace nanet::bindings {
 namespace {
