@@ -76,6 +76,10 @@ void check_sends(const EngineConfig& config) {
 }
 
 void check_gpu_links(const EngineConfig& config) {
+  if (config.processor.hot_channels == HotChannels::mask) {
+    throw SetupError("mask.hot is true, but a GPU processes", "it counts channels and does not judge them during the run",
+                     "list them in mask.channels, or set runtime: cpu");
+  }
   for (const LinkConfig& link : config.links) {
     if (link.packet_bytes_max > gpu::kPacketBytesMax) {
       throw SetupError("link " + link.name + ": packet_bytes_max is " + std::to_string(link.packet_bytes_max),
