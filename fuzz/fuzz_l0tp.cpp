@@ -2,7 +2,7 @@
 // Any sequence of packets and calls: the trigger processor's books balance after each, decisions come in order of time and
 // each once, and what becomes of them as L0 decision packets reads the same.
 //
-// Input: 4 bytes of configuration, then one byte an operation with its arguments behind it.
+// Input: 4 bytes of configuration, then one byte an operation with its arguments after it.
 #include <array>
 #include <vector>
 
@@ -14,24 +14,8 @@
 namespace {
 
 using namespace nanet;
+using nanet::fuzz::Bytes;
 using nanet::fuzz::require;
-
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-  std::span<const std::byte> take(std::size_t count) {
-    const std::span<const std::byte> taken(reinterpret_cast<const std::byte*>(next_),
-                                           std::min(count, static_cast<std::size_t>(end_ - next_)));
-    next_ += taken.size();
-    return taken;
-  }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
 
 l0tp::Config config_from(Bytes& bytes) {
   l0tp::Config config;

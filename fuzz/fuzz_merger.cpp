@@ -2,29 +2,18 @@
 // Any sequence of calls: the merger must do what its model does, call by call.
 //
 // Input: 4 bytes of configuration, then one byte an operation with up to 4 bytes of arguments.
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "../tests/unit/event/merger_model.hpp"
+#include "fuzz_common.hpp"
 
 namespace {
 
 using namespace nanet::event;
-
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
+using nanet::fuzz::Bytes;
 
 void require(bool holds, const std::string& what) {
   if (holds) return;

@@ -3,28 +3,17 @@
 // parts were, and the books must balance.
 //
 // Input: 4 bytes of configuration, then one byte an operation with up to 4 bytes of arguments.
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "../tests/unit/event/part_table_watch.hpp"
+#include "fuzz_common.hpp"
 
 namespace {
 
 using namespace nanet::event;
-
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
+using nanet::fuzz::Bytes;
 
 void require_good(const PartTableWatch& watch) {
   if (watch.failure().empty()) return;
