@@ -5,6 +5,7 @@
 // Input: 2 bytes of configuration, then one byte an operation with its arguments after it.
 #include <map>
 #include <new>
+#include <set>
 #include <vector>
 
 #include "fuzz_common.hpp"
@@ -46,6 +47,7 @@ class Watched {
     const auto payload = reader_.take();
     bool expected = false;
     std::uint64_t bytes = 0;
+    const std::uint64_t before = given_back_;
     while (next_ - given_back_ < config_.slot_count) {
       const std::uint64_t word = memory_.word(128 + 8 * (next_ % config_.slot_count));
       if (word >> 16 != next_ + 1) break;  // no test runs for 2^48 payloads
@@ -56,6 +58,7 @@ class Watched {
       ++malformed_;
       end(next_ - 1);
     }
+    require_told(before);
     require(payload.has_value() == expected, "a payload comes exactly when there is a right notice");
     require(reader_.taken_count() == next_ && reader_.malformed_count() == malformed_, "the counts");
     if (!payload) return;
@@ -72,8 +75,10 @@ class Watched {
     if (lent_.empty()) return;
     auto chosen = lent_.begin();
     std::advance(chosen, which % lent_.size());
+    const std::uint64_t before = given_back_;
     reader_.give_back(chosen->second);
     end(chosen->first);
+    require_told(before);
     lent_.erase(chosen);
   }
 
@@ -81,10 +86,11 @@ class Watched {
 
  private:
   void end(std::uint64_t number) {
-    ended_[number] = true;
-    bool moved = false;
-    for (; ended_.contains(given_back_); moved = true) ended_.erase(given_back_++);
-    if (moved) require(memory_.word(64) == given_back_, "the writer is told");
+    ended_.insert(number);
+    while (ended_.erase(given_back_) != 0) ++given_back_;
+  }
+  void require_told(std::uint64_t before) {
+    if (given_back_ != before) require(memory_.word(64) == given_back_, "the writer is told");
   }
 
   Memory& memory_;
@@ -94,7 +100,7 @@ class Watched {
   std::uint64_t given_back_ = 0;
   std::uint64_t malformed_ = 0;
   std::map<std::uint64_t, std::span<std::byte>> lent_;
-  std::map<std::uint64_t, bool> ended_;
+  std::set<std::uint64_t> ended_;
 };
 
 void check_head(Bytes& bytes) {

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   UdpView view;
   const FrameError error = read_udp_frame(frame, view);
   require((error == FrameError::none) == expected.has_value(), "taken exactly where the second reader takes it");
-  for (const auto [type_offset, header_bytes] : {std::pair<std::size_t, std::size_t>{14, 16}, {0, 20}}) {  // of a cooked capture
+  for (const auto& [type_offset, header_bytes] : {std::pair<std::size_t, std::size_t>{14, 16}, {0, 20}}) {  // of a cooked capture
     const auto ip = find_ipv4(frame, type_offset, header_bytes);
     require(ip.empty() || ip.data() + ip.size() == frame.data() + frame.size(), "an IPv4 packet is the end of its frame");
   }
