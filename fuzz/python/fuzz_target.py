@@ -94,10 +94,25 @@ def in_virtual_time(*modules: Any) -> None:
             module.ready = lambda sockets, within_s, *event, wait=wait: wait(sockets, 0.0, *event)
 
 
+class Loopback(socket.socket):
+    """One end of a socket pair that takes itself for a TCP socket: no port is used up, however many there are."""
+
+    @property
+    def family(self) -> int:  # type: ignore[override]
+        return socket.AF_INET
+
+    def getsockname(self) -> tuple[str, int]:
+        return "127.0.0.1", 7
+
+    def setsockopt(self, *_: Any) -> None:  # type: ignore[override]
+        """A Unix socket has none of TCP's."""
+
+
 @contextlib.contextmanager
 def spoken_to(said: bytes, *, goes_on: bool = False) -> Iterator[tuple[socket.socket, socket.socket]]:
     """(our end, the other end) of a connection where the other one has said so much; then it closed its side, or goes on."""
-    ours, other = socket.socketpair()
+    end, other = socket.socketpair()
+    ours = Loopback(fileno=end.detach())
     try:
         other.setblocking(False)
         with contextlib.suppress(BlockingIOError):
