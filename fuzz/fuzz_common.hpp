@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 
@@ -32,6 +33,18 @@ class Input {
   std::size_t size_;
   std::unique_ptr<std::byte[]> bytes_;
 };
+
+// Whether set-up is refused: throws, with a reason.
+template <typename Call>
+bool is_refused(Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    require(std::strlen(error.what()) != 0, "a refusal says why");
+    return true;
+  }
+  return false;
+}
 
 // Numbers and pieces from the front of an input; zeros after its end.
 class Bytes {

@@ -105,7 +105,9 @@ std::span<const std::byte> packet_from(Bytes& bytes, const l0tp::Config& config,
   return writer.finish();
 }
 
-void check_decision_packet(std::span<const std::byte> payload) {
+void check_decision_packet(std::span<std::byte> payload) {
+  if (payload.size() < wire::kL0DecisionHeaderBytes)
+    require(nanet::fuzz::is_refused([&] { wire::L0DecisionWriter writer(payload); }), "no room for a packet");
   wire::L0DecisionView view;
   if (wire::L0DecisionView::parse(payload, view) != wire::ParseError::none) return;
   std::vector<std::byte> room(payload.size());
@@ -145,6 +147,17 @@ struct Bench {
     finish([&] { return processor.flush(decisions); });
     judge.new_times();
   }
+  // As the aligner does it.
+  void take_in_parts(std::span<const std::byte> datagram) {
+    l0tp::TriggerProcessor::Packet packet;
+    if (!processor.open(datagram, packet)) return;
+    processor.hear(wire::ticks(packet.view.first_timestamp(), 0));
+    std::vector<l0tp::TriggerProcessor::Found> found;
+    wire::for_each_primitive(packet.view, [&](const wire::Primitive& primitive) {
+      found.push_back({wire::ticks(primitive.timestamp, primitive.fine_time), primitive.id});
+    });
+    processor.store(packet.input, found, now_ns);
+  }
   void do_next(Bytes& bytes);
 
   l0tp::Config config;
@@ -165,7 +178,10 @@ void Bench::do_next(Bytes& bytes) {
       break;
     }
     case 1: finish([&] { return processor.decide(now_ns, decisions); }); break;
-    case 2: now_ns += std::uint64_t{operation} * 8; break;
+    case 2:
+      now_ns += std::uint64_t{operation} * 8;
+      if (operation >> 3 == 31) take_in_parts(packet_from(bytes, config, room));
+      break;
     case 3: {  // the same packet often: a jump in time
       const auto packet = packet_from(bytes, config, room);
       for (int i = 0; i < 40; ++i) processor.take(packet, now_ns);

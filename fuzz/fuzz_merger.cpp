@@ -41,6 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config.open_events_max = 1u << (bytes.take() % 6);
   config.hits_max = bytes.take() % kHitsMax + 1;
   Merger merger(config);
+  require(merger.memory_events() >= 1024, "the memory's least size");
   MergerModel model(config);
   std::uint64_t now_ns = 0;
   std::uint64_t parts_added = 0;
@@ -49,7 +50,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const auto add = [&](std::uint32_t source, std::uint64_t key, std::size_t hit_count) {
     const std::vector<std::uint16_t> hits(hit_count, static_cast<std::uint16_t>(parts_added));
-    const PartResult is = merger.add_part(source, key, hits.data(), static_cast<std::uint32_t>(hit_count), now_ns);
+    std::vector<std::uint16_t> padded((hit_count / kHitsPad + 1) * kHitsPad, static_cast<std::uint16_t>(parts_added));
+    const auto count = static_cast<std::uint32_t>(hit_count);
+    const PartResult is = parts_added % 2 == 0 ? merger.add_part(source, key, hits.data(), count, now_ns)
+                                               : merger.add_padded_part(source, key, padded.data(), count, now_ns);
     require(is == model.add_part(source, key, hits, now_ns), "result of part " + std::to_string(parts_added));
     ++parts_added;
   };

@@ -114,12 +114,7 @@ void check_head(Bytes& bytes) {
 }
 
 bool is_refused(const NotifyRingConfig& config, std::span<std::byte> memory) {
-  try {
-    NotifyReader reader(memory, config);
-  } catch (const std::exception&) {
-    return true;
-  }
-  return false;
+  return nanet::fuzz::is_refused([&] { NotifyReader(memory, config); });
 }
 
 }  // namespace
@@ -149,7 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 4: honest = ring.next() + more; break;                                                                // ahead, or from the start
       case 5: memory.set_word(64, bytes.take_as<std::uint64_t>()); break;                                         // the reader's own counter
       default:  // a right notice, of up to 255 bytes: more than some slots have
-        memory.set_word(128 + 8 * (honest % config.slot_count), (honest + 1) << 16 | bytes.take());
+        memory.set_word(128 + 8 * (honest % config.slot_count), notice(honest, bytes.take()));
         ++honest;
         break;
     }

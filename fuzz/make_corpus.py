@@ -209,7 +209,8 @@ def notify_ring() -> Inputs:
     words = struct.pack("<Q", 0xFFFF_FFFF_FFFF_FFFF)
     yield "orderly", bytes([4, 100] + [right, 50, right, 100, take, take, give, give] * 5)
     yield "turned-round", bytes([4, 100] + [right, 1, right, 2, right, 3, take, take, take, give | 2 << 3, give | 1 << 3, give] * 4)
-    yield "full", bytes([3, 64] + [right, 9] * 5 + [take] * 5 + [give] * 3 + [take] * 3)
+    yield "full", bytes([3, 64] + [right, 9] * 3 + [take] * 5 + [give] * 3 + [take] * 3)
+    yield "overrun", bytes([3, 64] + [right, 9] * 5 + [take] * 5 + [give] * 3 + [take] * 3)
     yield "too-long", bytes([2, 10] + [right, 200, take, right, 5, take, give] * 3)
     yield "empty-payloads", bytes([2, 1] + [right, 0, take, give] * 4)
     yield "anywhere", bytes([5, 20]) + b"".join(bytes([anywhere | k << 3]) + words + bytes([take, right, 7, take, give]) for k in range(8))
@@ -225,6 +226,37 @@ def notify_ring() -> Inputs:
     yield "head-bytes", struct.pack("<Q", 2**63) + head[:16] + struct.pack("<II", 65536, 65536)
     yield "head-slot-bytes", struct.pack("<Q", 2**63) + head[:20] + struct.pack("<I", 64)
     yield "head-version", struct.pack("<Q", 2**63) + head[:8] + struct.pack("<I", 2) + head[12:]
+
+
+# --- event building and triggers ---
+
+
+def merger() -> Inputs:
+    """Memories that fill and forget: operation 9 is a run of 24 events, of one source or (bit 7) complete."""
+    for name, run in (("complete", 0x89), ("one-source", 0x09), ("both", 0)):
+        runs = bytes([run] * 55) if run else bytes([0x89] * 25 + [0x09] * 30)
+        for sources in (1, 2):
+            yield f"forgets-{name}-{sources}", bytes([sources - 1, 10, 3, 20]) + runs + bytes([0, 0, 5, 0, 1, 7])
+            yield f"forgets-{name}-{sources}-late", bytes([sources - 1, 10, 5, 20]) + bytes([12, 255]) + runs + bytes([10, 0, 0, 9, 9, 0, 3, 5])
+    yield "forgets-jumps", bytes([1, 10, 3, 20]) + bytes([10, 3, 9, 9, 10, 2, 8, 9, 0x89] * 8)
+
+
+def part_table() -> Inputs:
+    """Tables whose ring has no room left: runs of complete events, released but never expired."""
+    for name, shape, turns in (("unlisted", 0, 14), ("unlisted-expires", 3, 15)):
+        yield name, bytes([0, 10, shape, 20]) + bytes([0x89, 15] * turns + [0, 0, 1, 13, 15, 9, 14, 15])
+        yield f"{name}-open", bytes([1, 10, shape, 20]) + bytes([0x89, 15] * turns + [0x09, 0, 0, 1, 13, 15, 0x89, 15])
+
+
+def l0tp() -> Inputs:
+    """Packets of sources that are none of the inputs', and taken in parts."""
+    config = bytes([2, 0, 0, 10, 10, 10])
+    empty = struct.pack("<IHBB", 0, 8, 0, 200)
+    for source in (0, 200):
+        for layout in ("<IHBB", "<HHBBH"):
+            yield f"source-{source}-{len(layout)}", config + bytes([8 << 3]) + struct.pack(layout, 0, 8, 0, source, *([0] if len(layout) == 6 else []))
+    yield "unknown", config + bytes([8 << 3]) + empty
+    yield "in-parts", config + bytes([0xFA, 0x0C, 1, 2, 3, 4, 5, 6, 1, 0xFA, 0x10, 0, 1, 2, 3, 4])
 
 
 # --- Python's readers ---
@@ -311,6 +343,7 @@ def control() -> Inputs:
         ("good", 5, objects), ("closes", 1, objects), ("gone", 1 | 4 | 16, objects), ("silent", 5, b""), ("no-object", 5, message(b"[]")), ("one", 7, b'{"a": 1}'),
         ("no-json", 5, message(b"{")), ("too-long", 5, (4097).to_bytes(8, "little")), ("nobody", 8, b""), ("greets-wrongly", 0, message(b"{}")),
         ("refuses", 2, b'{"error": "no"}'), ("wrong-proof", 2, b'{"proof": "0"}'), ("says-nothing", 4, b""), ("more", 5, objects * 3),
+        ("closes-after-three", 1, objects + message({})),
     ):  # fmt: skip
         yield name, bytes([how]) + text
 
@@ -382,15 +415,19 @@ def checkpoint() -> Inputs:
     yield "changed-head", b"\2\5\0\x80"
     yield "changed-by-nothing", b"\2\0\0\0"
     yield "folder", b"\0\xff"
-    for index in range(12):
-        yield f"field-{index}", bytes([3, 0, 0, index])
+    yield "sealed-nonsense", b"\3\xff text"
+    for index in range(14):
+        yield f"field-{index}", bytes([3, 0, 0, 0, index])
     for index in range(1, 7):
-        yield f"sweeps-{index}", bytes([3, 0, index, 0])
+        yield f"sweeps-{index}", bytes([3, 0, 0, index, 0])
     for index in range(1, 6):
-        yield f"format-{index}", bytes([3, index, 0, 0])
+        yield f"format-{index}", bytes([3, 0, index, 0, 0])
 
 
 MADE = {
+    "fuzz_merger": merger,
+    "fuzz_part_table": part_table,
+    "fuzz_l0tp": l0tp,
     "fuzz_channel": channel,
     "fuzz_rendezvous": rendezvous,
     "fuzz_control": control,

@@ -17,7 +17,7 @@ with instrumented("nanet.http_pages"):
 
 in_virtual_time(http_pages)
 arrivals: list[socket.socket | None] = []
-http_pages.accepted = lambda _: arrivals.pop(0)  # type: ignore[assignment]
+http_pages.accepted = lambda _: arrivals.pop(0) if arrivals else None  # type: ignore[assignment]
 
 
 def broken(accept: str) -> http_pages.Answer:
@@ -71,18 +71,16 @@ def check(data: bytes) -> None:
     try:
         server.listen()
         server._selector.register(server._listener, 1)
-        server._selector.register(server._woken, 1)
         if how & 0x80:
             too_many(server, how)
         else:
             one_client(server, sizes, how, said)
-        server.end()
-        assert not server._turn(), "it ends when it is told to"
     finally:
-        for client in list(server._clients.values()):
-            server._forget(client)
-        server._selector.close()
+        server._selector.unregister(server._listener)
+        server.end()
+        server.serve()  # until it is told to end: at once
         server.close()
+    assert not server._clients, "nobody is left"
 
 
 def one_client(server: http_pages.PageServer, sizes: Bytes, how: int, said: bytes) -> None:
@@ -93,6 +91,7 @@ def one_client(server: http_pages.PageServer, sizes: Bytes, how: int, said: byte
         arrivals[:] = [ours]
         server._let_in()
         client = server._clients[ours]
+        server._go_on(client)  # nothing is there yet
         sent = b""
         answer = b""
         while len(sent) < len(said) and client.answer is None and ours in server._clients:
@@ -136,6 +135,14 @@ def too_many(server: http_pages.PageServer, how: int) -> None:
     for _ in range(len(arrivals)):
         server._let_in()
     assert len(server._clients) == http_pages.CLIENTS_MAX
+    arrivals[:] = [None]
+    with socket.create_connection(server._listener.getsockname()) as other:
+        server._turn()
+        assert not arrivals, "who comes is let in"
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # no port waits for late packets
+    with contextlib.suppress(OSError):
+        http_pages.PageServer(("256.0.0.1", 0))
+        raise AssertionError("no machine has that address")
     for client in list(server._clients.values()):
         client.end_s = -1.0
     pairs[-1][1].send(b"GET")

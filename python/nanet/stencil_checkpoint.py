@@ -62,11 +62,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _described(path: Path, file: Any) -> Checkpoint | None:
-    """None: it is an HDF5 file of something else."""
-    field, sweeps_done = file["field"], file.attrs["sweeps_done"]
+    """None: it is an HDF5 file of something else, or the field lies in another file, of which the digest says nothing."""
+    import h5py
+
+    field, said, sweeps_done = file["field"], file.attrs["format"], file.attrs["sweeps_done"]
+    is_ours = isinstance(said, str) and said == FORMAT and isinstance(sweeps_done, np.integer) and sweeps_done >= 0
+    is_here = isinstance(file.get("field", getlink=True), h5py.HardLink) and not field.external and not field.is_virtual
     dtype = next((name for name, one in DTYPES.items() if one == field.dtype), None)
-    is_ours = isinstance(said := file.attrs["format"], str) and said == FORMAT and isinstance(sweeps_done, np.integer) and sweeps_done >= 0
-    if not is_ours or dtype is None or field.ndim != 2:
+    if not is_ours or not is_here or dtype is None or field.ndim != 2:
         return None
     return Checkpoint(path, int(field.shape[0]), int(field.shape[1]), dtype, int(sweeps_done))
 
