@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -85,13 +86,19 @@ class Clock:
 
 
 def in_virtual_time(*modules: Any) -> None:
-    """These modules look at a clock of ours, and `nanet.channel`, if it is among them, finds at once that nothing more comes."""
+    """These modules look at a clock of ours, and `nanet.channel`, if it is among them, finds at once that nothing more comes in the time it has."""
     clock = Clock()
+
+    def ready(wait: Any, sockets: Any, within_s: float, *event: int) -> Any:
+        found = wait(sockets, 0.0, *event)
+        if not found:
+            clock.sleep(max(0.0, within_s))
+        return found
+
     for module in modules:
         module.time = SimpleNamespace(monotonic=clock.monotonic, sleep=clock.sleep)
         if hasattr(module, "ready"):
-            wait = module.ready
-            module.ready = lambda sockets, within_s, *event, wait=wait: wait(sockets, 0.0, *event)
+            module.ready = functools.partial(ready, module.ready)
 
 
 class Loopback(socket.socket):
