@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 CXX_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r ls -d 2>/dev/null)
-PYTHON_DIRS := $(wildcard python tests scripts examples bench docs gateware)
+PYTHON_DIRS := $(wildcard python tests scripts fuzz examples bench docs gateware)
 GATEWARE_VENV := .venv-gateware
 GATEWARE_TESTS := $(GATEWARE_VENV)/bin/python gateware/run_tests.py
 # ThreadSanitizer of older compilers cannot place its memory where the kernel randomises addresses widely.
@@ -49,7 +49,7 @@ ALL = -DNANET_LINKS=ON -DNANET_TESTS=ON -DNANET_BENCH=ON -DNANET_PYTHON=ON -DPyt
 OTHER_CXX = -DCMAKE_CXX_COMPILER=% -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
 
 .PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware registers \
-  compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz wheel clean
+  compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz coverage wheel clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
@@ -166,10 +166,13 @@ sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/
 	cmake --build --preset tsan
 	$(NO_ASLR) ctest --preset tsan
 
-fuzz: packages-run packages-fuzz ## each fuzz target for FUZZ_SECONDS (60)
-	@$(call quietly,cmake --preset fuzz -DNANET_WERROR=$(WERROR))
-	cmake --build --preset fuzz --target fuzz_targets
-	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+fuzz: packages-run packages-fuzz $(STAMPS)/native $(STAMPS)/fuzz ## each fuzz target for FUZZ_SECONDS (60), JOBS at a time
+	@$(build_fuzz)
+	$(BIN)/python scripts/fuzz.py build/fuzz $(FUZZ_SECONDS) --jobs $(JOBS)
+
+coverage: packages-run packages-fuzz $(STAMPS)/native $(STAMPS)/fuzz ## how many lines of each parser the fuzz corpus reaches; fails below 95 %
+	@$(build_fuzz)
+	$(BIN)/python scripts/fuzz_coverage.py build/fuzz
 
 clean: ## remove what was built (the system packages stay)
 	rm -rf build out dist .setup.lock $(VENV) $(GATEWARE_VENV) python/nanet/*.so python/nanet/_core.pyi
@@ -177,6 +180,7 @@ clean: ## remove what was built (the system packages stay)
 # --- set-up, step by step; what is there already is left alone ---
 # A command whose output is shown only if it fails.
 quietly = mkdir -p build && { $(1) >build/configure.log 2>&1 || { cat build/configure.log >&2; exit 1; }; }
+build_fuzz = $(in_turn) $(call quietly,cmake --preset fuzz -DNANET_WERROR=$(WERROR)) && cmake --build --preset fuzz --target fuzz_targets || $(build_failed)
 build_all = $(in_turn) $(call quietly,$(CONFIGURE)) && cmake --build --preset release || $(build_failed)
 # Two makes in one folder take turns: what comes after this in a recipe line is done by one of them at a time.
 in_turn = exec 9>.setup.lock; flock --nonblock 9 || { echo "waiting for another make in this folder"; flock 9; };
@@ -242,6 +246,6 @@ $(STAMPS)/cuda: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
 $(STAMPS)/cpp-tests: | $(STAMPS)/venv packages-test
 	@touch $@
 
-$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/peers $(STAMPS)/compilers: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
+$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/peers $(STAMPS)/compilers $(STAMPS)/fuzz: $(STAMPS)/%: $(STAMPS)/venv requirements/constraints.txt pyproject.toml
 	@$(PIP) --group $* || $(pip_failed)
 	@touch $@

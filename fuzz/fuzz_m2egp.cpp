@@ -10,6 +10,7 @@
 namespace {
 
 using namespace nanet::wire;
+using nanet::fuzz::is_refused;
 using nanet::fuzz::require;
 
 struct Event {
@@ -54,6 +55,7 @@ void check(std::span<const std::byte> payload) {
   MgpView mgp;
   require(MgpView::parse(payload, mgp) != ParseError::none, "no packet is of both formats");
   const std::vector<Event> events = events_of(view);
+  require(std::ranges::equal(events_of(M2egpView::from_checked(payload)), events, same), "so does the view of a packet that was checked");
   require(events.size() == view.header().event_count, "the walk finds as many events as the header says");
   require(std::ranges::equal(walked_events(payload.data()), events, same), "a GPU lane's walk finds the same events");
   std::vector<std::byte> room(kM2egpBytesMax);
@@ -76,6 +78,10 @@ void check(std::span<const std::byte> payload) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   nanet::fuzz::Input input(data, size);
+  if (size < kMgpMarkerBytes) {
+    nanet::fuzz::Input room(data, size);
+    require(is_refused([&] { M2egpBuilder builder(room.bytes()); }), "no room for a packet");
+  }
   check(input.bytes());
   if (size >= kMgpHeaderBytes) {
     seal(input.bytes());

@@ -2,29 +2,20 @@
 // Any sequence of calls: the merger must do what its model does, call by call.
 //
 // Input: 4 bytes of configuration, then one byte an operation with up to 4 bytes of arguments.
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "../tests/unit/event/merger_model.hpp"
+#include "fuzz_common.hpp"
 
 namespace {
 
 using namespace nanet::event;
+using nanet::fuzz::Bytes;
 
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
+constexpr std::size_t kInputBytesMax = 96;  // enough to fill the smallest memory and to make it forget; longer ones are only slower
 
 void require(bool holds, const std::string& what) {
   if (holds) return;
@@ -42,6 +33,7 @@ std::uint64_t key_from(Bytes& bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > kInputBytesMax) return 0;
   Bytes bytes(data, size);
   MergerConfig config;
   config.source_count = bytes.take() % 8 + 1;
@@ -49,6 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config.open_events_max = 1u << (bytes.take() % 6);
   config.hits_max = bytes.take() % kHitsMax + 1;
   Merger merger(config);
+  require(merger.memory_events() >= 1024, "the memory's least size");
   MergerModel model(config);
   std::uint64_t now_ns = 0;
   std::uint64_t parts_added = 0;
@@ -57,9 +50,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const auto add = [&](std::uint32_t source, std::uint64_t key, std::size_t hit_count) {
     const std::vector<std::uint16_t> hits(hit_count, static_cast<std::uint16_t>(parts_added));
-    const PartResult is = merger.add_part(source, key, hits.data(), static_cast<std::uint32_t>(hit_count), now_ns);
+    std::vector<std::uint16_t> padded((hit_count / kHitsPad + 1) * kHitsPad, static_cast<std::uint16_t>(parts_added));
+    const auto count = static_cast<std::uint32_t>(hit_count);
+    const PartResult is = parts_added % 2 == 0 ? merger.add_part(source, key, hits.data(), count, now_ns)
+                                               : merger.add_padded_part(source, key, padded.data(), count, now_ns);
     require(is == model.add_part(source, key, hits, now_ns), "result of part " + std::to_string(parts_added));
     ++parts_added;
+  };
+  const auto clear_ready = [&] {  // each event is looked at once, when it is taken
+    const std::string difference = model.difference(merger);
+    require(difference.empty(), difference);
+    events_delivered += merger.ready().size();
+    merger.clear_ready();
+    model.ready.clear();
   };
   while (!bytes.empty()) {
     const std::uint8_t operation = bytes.take();
@@ -67,17 +70,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     switch (operation & 15) {
       default: add(source, key_from(bytes), operation >> 6); break;
       case 8: add(source, key_from(bytes), bytes.take()); break;
-      case 9:  // a run of events, complete or of one source, that fills the memory
-        for (int i = 0; i < 200; ++i) {
+      case 9:  // a run of events, complete or of one source; many of them fill the memory
+        for (int i = 0; i < 24; ++i) {
           run_key = (run_key + 3) & kKeyMask;
           for (std::uint32_t s = 0; s < config.source_count; ++s) {
             if ((operation & 0x80) != 0 || s == source) add(s, run_key, 1);
           }
-          if (i % 8 != 0) continue;
-          events_delivered += merger.ready().size();
-          merger.clear_ready();
-          model.ready.clear();
         }
+        clear_ready();
         break;
       case 10: run_key = key_from(bytes); break;
       case 11: now_ns += std::uint64_t{bytes.take()} * 1'000; break;
@@ -97,15 +97,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           model.flush();
         }
         break;
-      case 15:
-        events_delivered += merger.ready().size();
-        merger.clear_ready();
-        model.ready.clear();
-        break;
+      case 15: clear_ready(); break;
     }
-    const std::string difference = model.difference(merger);
+    const std::string difference = model.difference_of_counts(merger);
     require(difference.empty(), difference);
   }
+  clear_ready();
   merger.flush();
   events_delivered += merger.ready().size();
   const MergerStats& s = merger.stats();

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace nanet::wire;
+using nanet::fuzz::is_refused;
 using nanet::fuzz::require;
 
 struct Event {
@@ -37,12 +38,27 @@ std::vector<Event> walked_events(const std::byte* payload) {
   std::vector<Event> events;
   EventWalk walk(payload, head);
   EventPlace place;
+  std::uint32_t offset = kFirstEventOffset;
   while (walk.next(place)) {
+    require(event_at(payload, offset).offset == place.offset, "each event begins where the one before ends");
+    offset = next_event_offset(payload, head.format, offset);
+    if (head.format == PacketFormat::padded) {
+      require(padded_event(payload, static_cast<std::uint32_t>(events.size())).offset == place.offset, "or at its slot");
+    }
     events.push_back({place.event, {}});
     for (std::uint32_t k = 0; k < place.event.hit_count; ++k)
       events.back().hits.push_back(load_hit(payload, head, place.offset, k));
   }
   return events;
+}
+
+// A packet built in too little room would be written after its end.
+void check_room(std::span<std::byte> room) {
+  if (room.size() < kMgpMarkerBytes) require(is_refused([&] { MgpBuilder builder(room); }), "no room for a packet");
+  if (room.size() < kMgpMarkerBytes) require(is_refused([&] { make_marker(room, {.run_start = true}, 1); }), "nor for a marker");
+  require(is_refused([&] { make_marker(room, {}, 1); }), "a marker of nothing");
+  if (room.size() < kMgpMarkerBytes || room.size() >= kMgpPaddedBytes) return;
+  require(is_refused([&] { MgpBuilder(room).begin(MgpLayout::padded); }), "no room for a padded packet");
 }
 
 void check(std::span<const std::byte> payload) {
@@ -54,6 +70,7 @@ void check(std::span<const std::byte> payload) {
   if (MgpView::parse(payload, view) != ParseError::none) return;
   require(head_error == ParseError::none, "the head of an accepted packet is accepted");
   const std::vector<Event> events = events_of(view);
+  require(std::ranges::equal(events_of(MgpView::from_checked(payload)), events, same), "so does the view of a packet that was checked");
   require(events.size() == view.header().event_count, "the walk finds as many events as the header says");
   require(std::ranges::equal(walked_events(payload.data()), events, same), "a GPU lane's walk finds the same events");
   std::vector<std::byte> room(kMgpPackedBytesMax);
@@ -79,6 +96,7 @@ void check(std::span<const std::byte> payload) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   nanet::fuzz::Input input(data, size);
+  check_room(nanet::fuzz::Input(data, size).bytes());
   check(input.bytes());
   if (size >= kMgpHeaderBytes) {
     seal(input.bytes());

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace nanet::wire;
+using nanet::fuzz::is_refused;
 using nanet::fuzz::require;
 
 std::vector<Primitive> primitives_of(const MtpView& view) {
@@ -38,6 +39,7 @@ bool check(std::span<const std::byte> payload) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   nanet::fuzz::Input input(data, size);
+  if (size < kMtpHeaderBytes) require(is_refused([&] { MtpWriter writer(input.bytes()); }), "no room for a packet");
   check(input.bytes());
   if (size >= kMtpHeaderBytes && size <= kMtpBytesMax && size % kMtpWordBytes == 0) {
     std::size_t primitive_count = 0;

@@ -35,6 +35,13 @@ has_fuzzer() {
     clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null
 }
 
+has_llvm_cov() {  # of the same version as the compiler
+  local tool
+  for tool in llvm-cov llvm-profdata; do
+    [[ $(clang++ -print-prog-name=$tool 2>/dev/null) == /* ]] || return 1
+  done
+}
+
 missing=()
 need() {  # package..., --, test that passes when they are not needed
   local packages=()
@@ -70,7 +77,10 @@ for task in "$@"; do
       need sockperf -- has_program sockperf
       need iproute2 -- has_program ip
       ;;
-    fuzz) need clang libclang-rt-dev -- has_fuzzer ;;
+    fuzz)
+      need clang libclang-rt-dev -- has_fuzzer
+      need llvm -- has_llvm_cov
+      ;;
     g++-*) need "$task" -- has_program "$task" ;;
     clang++*) need "clang${task#clang++}" "libclang-rt${task#clang++}-dev" -- has_sanitizers "$task" ;;
     arm)

@@ -25,20 +25,18 @@ from nanet import _core, results
 from nanet._core import SetupError
 from nanet.config import online_cores
 from nanet.machine import read_text
+from nanet.stencil_checkpoint import Checkpoint, open_checkpoint, write_checkpoint
 from nanet.stencil_drive import Norm, Plan, at_once, drive
 from nanet.stencil_field import (
     DTYPES,
-    Checkpoint,
     check,
     check_memory,
     check_place,
     crc_of_rows,
     made_rows,
-    open_checkpoint,
     row_crcs,
     sampled,
     shape_of,
-    write_checkpoint,
     write_picture,
 )
 

@@ -40,15 +40,13 @@ from nanet.stencil import (
     tile_bytes,
     usable_cores,
 )
+from nanet.stencil_checkpoint import begin_checkpoint, end_checkpoint, fill_checkpoint
 from nanet.stencil_drive import Norm, at_once, drive
 from nanet.stencil_field import (
     DTYPES,
-    begin_checkpoint,
     check,
     check_memory,
     crc_of_rows,
-    end_checkpoint,
-    fill_checkpoint,
     row_crcs,
     sampled,
     write_picture,

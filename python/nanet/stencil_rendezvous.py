@@ -90,13 +90,17 @@ class Rendezvous:
         self._peers: dict[int, Channel] = {}  # rank 0: of every other; others: of rank 0
 
     def __enter__(self) -> Rendezvous:
-        if self.count > 1:
+        if self.count == 1:
+            self.address = self.address or "127.0.0.1"
+            return self
+        try:
             if self.rank == 0:
                 self._listen()
             else:
                 self._connect()
-        elif not self.address:
-            self.address = "127.0.0.1"
+        except BaseException:  # else the file would send ranks that come later to a port that is another's by then
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -161,7 +161,7 @@ void TriggerProcessor::start(std::uint64_t wire_time) {
 }
 
 // What the cells hold is of an earlier turn of the memory, and never matches.
-void TriggerProcessor::skip_to(std::uint64_t wire_time) {
+void TriggerProcessor::skip_to(std::uint64_t wire_time) {  // not covered: its precondition is the aligner's to keep
   newest_ = continued(wire_time, newest_);
   next_cell_ = (newest_ - read_lag_ticks_) >> cell_shift_;
 }

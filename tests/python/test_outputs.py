@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nanet import cli, example_files, histogram, outputs, results, stencil_field
+from nanet import cli, example_files, histogram, outputs, results, stencil_checkpoint, stencil_field
 from nanet.report import write_report
 
 
@@ -110,10 +110,10 @@ def test_reports_logs_pictures_and_examples_follow_no_link(tmp_path: Path) -> No
 def test_a_checkpoint_follows_no_link_and_replaces_what_a_killed_run_left(tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "c.h5"
     victim.write_text("mine")
-    stencil_field.partial_of(path).symlink_to(victim)
-    stencil_field.write_checkpoint(path, stencil_field.made_rows(0, 4, 4, "fp64"), 3)
+    stencil_checkpoint.partial_of(path).symlink_to(victim)
+    stencil_checkpoint.write_checkpoint(path, stencil_field.made_rows(0, 4, 4, "fp64"), 3)
     assert victim.read_text() == "mine"
-    assert stencil_field.open_checkpoint(path).sweeps_done == 3
+    assert stencil_checkpoint.open_checkpoint(path).sweeps_done == 3
 
 
 def test_csv_is_appended_to_and_never_through_a_link(tmp_path: Path) -> None:

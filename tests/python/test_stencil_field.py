@@ -13,7 +13,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from nanet import SetupError, stencil_field
+from nanet import SetupError, stencil_checkpoint, stencil_field
 from nanet.stencil_drive import Norm, Plan, drive
 from numpy.typing import NDArray
 from stencil_reference import can_move_tiles, command, crc32, reference, reference_crc32
@@ -29,7 +29,7 @@ def test_after_a_restart_the_bits_are_those_of_one_run(
     checkpoint, file = tmp_path / "field.h5", tmp_path / "result.json"
     first = command("--size", "50x64", "--dtype", dtype, "--sweeps", 33, "--ranks", first_ranks, "--checkpoint", checkpoint)
     assert first.returncode == 0, first.stderr
-    assert stencil_field.open_checkpoint(checkpoint).sweeps_done == 33
+    assert stencil_checkpoint.open_checkpoint(checkpoint).sweeps_done == 33
     with h5py.File(checkpoint) as written:
         assert crc32(written["field"][:]) == reference_crc32(50, 64, dtype, 33)
     then = command("--restart", checkpoint, "--sweeps", 40, "--ranks", then_ranks, "--norm-every", 10, "--json", file)
@@ -41,20 +41,20 @@ def test_after_a_restart_the_bits_are_those_of_one_run(
     field = stencil_field.made_rows(0, 50, 64, dtype)
     change = np.abs(reference(field, 40).astype(np.float64) - reference(field, 39).astype(np.float64))
     assert found["norms"][0]["max"] == change.max()
-    assert not stencil_field.partial_of(checkpoint).exists()
+    assert not stencil_checkpoint.partial_of(checkpoint).exists()
 
 
 def test_a_checkpoint_that_does_not_come_to_its_end_leaves_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "field.h5"
     old = np.arange(12.0).reshape(3, 4)
-    stencil_field.write_checkpoint(path, old, 7)
-    stencil_field.begin_checkpoint(path, 3, 4, "fp64", 8)
-    stencil_field.fill_checkpoint(path, 0, old[:2] + 1)
-    found = stencil_field.open_checkpoint(path)
+    stencil_checkpoint.write_checkpoint(path, old, 7)
+    stencil_checkpoint.begin_checkpoint(path, 3, 4, "fp64", 8)
+    stencil_checkpoint.fill_checkpoint(path, 0, old[:2] + 1)
+    found = stencil_checkpoint.open_checkpoint(path)
     assert (found.rows, found.columns, found.dtype, found.sweeps_done) == (3, 4, "fp64", 7)
     assert found.read(0, 3).tobytes() == old.tobytes()
-    stencil_field.write_checkpoint(path, old + 1, 8)  # what was left is no hindrance
-    assert stencil_field.open_checkpoint(path).read(1, 3).tobytes() == (old + 1)[1:].tobytes()
+    stencil_checkpoint.write_checkpoint(path, old + 1, 8)  # what was left is no hindrance
+    assert stencil_checkpoint.open_checkpoint(path).read(1, 3).tobytes() == (old + 1)[1:].tobytes()
 
 
 @pytest.mark.parametrize("content", ["nothing", "text", "other", "cut"])
@@ -66,7 +66,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -> None:
         with h5py.File(path, "w") as file:
             file["field"] = np.ones((3, 3))
     elif content == "cut":
-        stencil_field.write_checkpoint(path, np.ones((300, 300)), 1)
+        stencil_checkpoint.write_checkpoint(path, np.ones((300, 300)), 1)
         path.write_bytes(path.read_bytes()[:5000])
     done = command("--restart", path)
     assert done.returncode == 2
@@ -81,19 +81,19 @@ FLIPS = int(os.environ.get("NANET_TEST_FLIPS", "200"))
 def test_a_bit_that_changed_anywhere_is_refused(tmp_path: Path, seed: int) -> None:
     """Half of them each; 1,000 with NANET_TEST_FLIPS=1000."""
     path = tmp_path / "field.h5"
-    stencil_field.write_checkpoint(path, np.linspace(1, 2, 35).reshape(5, 7), 9)
+    stencil_checkpoint.write_checkpoint(path, np.linspace(1, 2, 35).reshape(5, 7), 9)
     whole = path.read_bytes()
-    assert stencil_field.open_checkpoint(path).sweeps_done == 9
+    assert stencil_checkpoint.open_checkpoint(path).sweeps_done == 9
     bits = np.random.default_rng(seed).choice(8 * len(whole), FLIPS // 2, replace=False).tolist()
-    for bit in [*range(8), 8 * stencil_field.HEAD_BYTES - 1, 8 * len(whole) - 1, *bits]:
+    for bit in [*range(8), 8 * stencil_checkpoint.HEAD_BYTES - 1, 8 * len(whole) - 1, *bits]:
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
         with pytest.raises(SetupError, match=r"is not as it was written \(|is not taken \(it has no digest"):
-            stencil_field.open_checkpoint(path)
+            stencil_checkpoint.open_checkpoint(path)
     path.write_bytes(whole + b"x")
     with pytest.raises(SetupError, match="is not as it was written"):
-        stencil_field.open_checkpoint(path)
+        stencil_checkpoint.open_checkpoint(path)
 
 
 def test_a_checkpoint_without_a_digest_is_named_as_what_it_is(tmp_path: Path) -> None:
@@ -113,10 +113,10 @@ def test_a_field_with_what_is_no_number_is_refused_before_the_work(tmp_path: Pat
     path = tmp_path / "field.h5"
     field = np.ones((9, 8))
     field[4, 3] = value
-    stencil_field.write_checkpoint(path, field, 1)
+    stencil_checkpoint.write_checkpoint(path, field, 1)
     with pytest.raises(SetupError, match=rf"cannot be swept \(row 4, column 3 is {re.escape(str(value))}"):
-        stencil_field.open_checkpoint(path).read(2, 9)
-    assert stencil_field.open_checkpoint(path).read(0, 4).shape == (4, 8)
+        stencil_checkpoint.open_checkpoint(path).read(2, 9)
+    assert stencil_checkpoint.open_checkpoint(path).read(0, 4).shape == (4, 8)
 
 
 @pytest.mark.parametrize("option", ["--checkpoint", "--plot"])
@@ -133,10 +133,10 @@ def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, option: 
 def test_a_checkpoint_is_never_written_through_a_link(tmp_path: Path) -> None:
     path, other = tmp_path / "field.h5", tmp_path / "other"
     other.write_text("of another")
-    stencil_field.partial_of(path).symlink_to(other)
-    stencil_field.write_checkpoint(path, np.ones((3, 3)), 1)
+    stencil_checkpoint.partial_of(path).symlink_to(other)
+    stencil_checkpoint.write_checkpoint(path, np.ones((3, 3)), 1)
     assert other.read_text() == "of another"
-    assert stencil_field.open_checkpoint(path).rows == 3
+    assert stencil_checkpoint.open_checkpoint(path).rows == 3
 
 
 def test_checkpoints_are_written_when_they_are_due(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ def test_whoever_has_another_secret_is_turned_away(tmp_path: Path) -> None:
     assert str(raised[0]).startswith("not all ranks arrived (missing after 3 s: 2; turned away for another secret: 1)")
     assert "does not meet rank 0" in str(raised[2])
     assert "(turned away: another secret)" in str(raised[2])
+    assert not (tmp_path / "meet").exists()  # also where the run ends before it began
 
 
 def test_a_secret_is_any_text(tmp_path: Path) -> None:

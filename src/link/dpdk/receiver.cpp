@@ -23,12 +23,6 @@ bool has_bad_checksum(const rte_mbuf& buffer) {
          (buffer.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
-std::uint32_t be(std::span<const std::byte> from, std::size_t offset, std::size_t bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | std::to_integer<std::uint32_t>(from[offset + i]);
-  return value;
-}
-
 }  // namespace
 
 Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads)
@@ -110,7 +104,7 @@ bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part) {
   PlacedPacket placed{};
   placed.handle = std::bit_cast<std::uint64_t>(frame);
   std::uint16_t flags = 0;
-  if (!place(*frame, part, placed)) {
+  if (!place_payload(*frame, part, payloads_, placed)) {
     flags = RxPacket::truncated;
     truncated_.add(1);
   }
@@ -120,33 +114,6 @@ bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part) {
   out.used = offset + static_cast<std::uint32_t>(sizeof placed);
   out.payload_bytes += placed.bytes;
   frame = nullptr;
-  return true;
-}
-
-// False, with nothing changed: the payload (behind its head, of a split frame) is not in one piece, or not in the memory where payloads stay.
-bool Receiver::place(const rte_mbuf& frame, const UdpPart& part, PlacedPacket& placed) const {
-  const std::size_t head_bytes = on_device() ? PlacedPacket::head_bytes_max : 0;
-  const std::size_t in_head = std::min(head_bytes, part.bytes);
-  const std::size_t rest = part.bytes - in_head;
-  const std::size_t head_end = part.offset + in_head;
-  if (head_end > frame.data_len) return false;
-  const std::byte* const data = rte_pktmbuf_mtod(&frame, const std::byte*);
-  const std::byte* address = data + head_end;
-  if (on_device()) {
-    address = payloads_.memory.data();  // of no byte
-    if (rest != 0) {
-      if (head_end != frame.data_len || frame.next == nullptr || frame.next->data_len < rest) return false;
-      address = rte_pktmbuf_mtod(frame.next, const std::byte*);
-    }
-  } else if (head_end + rest > frame.data_len) {
-    return false;
-  }
-  const std::byte* const first = payloads_.memory.data();
-  if (address < first || address + rest > first + payloads_.memory.size()) return false;
-  std::memcpy(placed.head, data + part.offset, in_head);
-  placed.address = std::bit_cast<std::uint64_t>(address);
-  placed.bytes = static_cast<std::uint16_t>(part.bytes);
-  placed.head_bytes = static_cast<std::uint16_t>(head_bytes);
   return true;
 }
 
@@ -169,17 +136,7 @@ void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
     copy_part(joined_.data(), buffers, 0, frame.size());
   }
   if (error == FrameError::not_udp && !is_cut && station_.handle(frame)) return;
-  (is_for_port(frame) ? malformed_ : foreign_).add(1);
-}
-
-// A frame that was not delivered is malformed if its headers, as far as they are there, name our address and port: its lengths contradict
-// each other, it is a fragment, or the NIC found a checksum to be wrong.
-bool Receiver::is_for_port(std::span<const std::byte> frame) const {
-  const std::span<const std::byte> ip = first_header_ == FirstHeader::ethernet ? find_ipv4(frame) : frame;
-  if (ip.size() < 20 || be(ip, 9, 1) != 17 || be(ip, 16, 4) != address_) return false;
-  const std::size_t header_bytes = 4 * (be(ip, 0, 1) & 0xFu);
-  const bool is_first_fragment = (be(ip, 6, 2) & 0x1FFFu) == 0;
-  return !is_first_fragment || header_bytes < 20 || ip.size() < header_bytes + 4 || be(ip, header_bytes + 2, 2) == port_;
+  (is_for_port(frame, first_header_, address_, port_) ? malformed_ : foreign_).add(1);
 }
 
 void Receiver::wait(std::uint64_t timeout_ns) {

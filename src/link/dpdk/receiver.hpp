@@ -44,10 +44,8 @@ class Receiver {
   FrameError find(const rte_mbuf& frame, UdpPart& part) const;
   bool put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part);
   bool lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part);
-  bool place(const rte_mbuf& frame, const UdpPart& part, PlacedPacket& placed) const;
   bool on_device() const { return payloads_.kind == MemoryKind::device; }
   void refuse(const rte_mbuf& buffers, FrameError error);
-  bool is_for_port(std::span<const std::byte> frame) const;
   bool is_empty() const { return begin_ == end_; }
 
   Device& device_;

@@ -12,11 +12,16 @@
 namespace nanet::link {
 namespace {
 
-constexpr std::size_t kHeadersMax = kEthernetHeaderBytes + 8 + 60 + 8;  // two tags, IPv4 with options, UDP
 constexpr std::uint32_t kAhead = 2;                                     // frames are fetched into the cache before their turn ...
 constexpr std::size_t kLinesAhead = 8;  // ... by their first lines; what follows the processor guesses. Worth a quarter of a packet's time
 constexpr std::size_t kLine = 64;
 constexpr unsigned kSourceShift = 48;  // PlacedPacket::handle: number of the queue, then an address in its frames
+
+// The data of the frame that a descriptor of the ring names.
+std::span<const std::byte> frame_at(const Queue& queue, std::uint32_t index) {
+  const xdp_desc& descriptor = *xsk_ring_cons__rx_desc(&queue.rx, index);
+  return {queue.frames() + descriptor.addr, descriptor.len};
+}
 
 }  // namespace
 
@@ -104,7 +109,7 @@ bool XdpReceiver::deliver(Source& source, const Frames& frames, Out& out) {
     source.drop_marks -= mark;
     mark = 0;
   }
-  Payload payload;
+  XdpPayload payload;
   if (!find(queue, frames, payload, out)) return true;
   std::uint16_t flags = source.follows_drop ? RxPacket::after_drop : std::uint16_t{0};
   const std::uint32_t offset = out.next_offset();
@@ -124,27 +129,15 @@ bool XdpReceiver::deliver(Source& source, const Frames& frames, Out& out) {
 }
 
 // False: it is not for this link, and counted.
-bool XdpReceiver::find(const Queue& queue, const Frames& frames, Payload& payload, Out& out) const {
-  const xdp_desc& first = *xsk_ring_cons__rx_desc(&queue.rx, frames.first);
-  const std::span<const std::byte> frame(queue.frames() + first.addr, first.len);
-  const std::span<const std::byte> head = find_ipv4(frame.first(std::min(frame.size(), kHeadersMax)));
-  const std::size_t ip_offset = head.empty() ? 0 : static_cast<std::size_t>(head.data() - frame.data());
-  UdpPlace place;
-  const FrameError error = locate_ipv4_udp(head, frames.bytes - ip_offset, place);
-  if (error != FrameError::none) {
-    ++(error == FrameError::cut ? out.malformed : out.foreign);
-    return false;
-  }
-  if (place.flow.to_port != port_ || (address_ != 0 && place.flow.to_address != address_)) {
-    ++out.foreign;
-    return false;
-  }
-  payload = {place.flow, ip_offset + place.payload_offset, static_cast<std::uint32_t>(place.payload_bytes)};
-  return true;
+bool XdpReceiver::find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out) const {
+  const XdpVerdict verdict = find_payload(frame_at(queue, frames.first), frames.bytes, address_, port_, payload);
+  if (verdict == XdpVerdict::ours) return true;
+  ++(verdict == XdpVerdict::malformed ? out.malformed : out.foreign);
+  return false;
 }
 
 // Copies the payload into the room. False: there is none; but a packet alone is cut to what there is.
-bool XdpReceiver::put(const Queue& queue, const Frames& frames, Payload& payload, std::uint16_t& flags, Out& out) const {
+bool XdpReceiver::put(const Queue& queue, const Frames& frames, XdpPayload& payload, std::uint16_t& flags, Out& out) const {
   const std::uint32_t offset = out.next_offset();
   const std::uint32_t bytes = std::min(payload.bytes, out.room_left());
   if (bytes < payload.bytes) {
@@ -153,14 +146,15 @@ bool XdpReceiver::put(const Queue& queue, const Frames& frames, Payload& payload
     ++out.truncated;
     payload.bytes = bytes;
   }
-  copy(queue, frames, payload.offset, out.room + offset, bytes);
+  const auto frame = [&](std::uint32_t index) { return frame_at(queue, frames.first + index); };
+  copy_payload(frame, frames.count, payload.offset, out.room + offset, bytes);
   out.used = offset + bytes;
   out.copied_bytes += bytes;
   return true;
 }
 
 // Writes where the payload is. False: there is no room for that.
-bool XdpReceiver::lend(const Source& source, const Frames& frames, const Payload& payload, Out& out) const {
+bool XdpReceiver::lend(const Source& source, const Frames& frames, const XdpPayload& payload, Out& out) const {
   if (out.room_left() < sizeof(PlacedPacket)) return false;
   const Queue& queue = *source.queue;
   const std::uint64_t address = xsk_ring_cons__rx_desc(&queue.rx, frames.first)->addr;
@@ -171,18 +165,6 @@ bool XdpReceiver::lend(const Source& source, const Frames& frames, const Payload
   std::memcpy(out.room + out.next_offset(), &placed, sizeof placed);
   out.used = out.next_offset() + static_cast<std::uint32_t>(sizeof placed);
   return true;
-}
-
-void XdpReceiver::copy(const Queue& queue, const Frames& frames, std::size_t offset, std::byte* to, std::uint32_t bytes) const {
-  for (std::uint32_t i = 0; i < frames.count && bytes != 0; ++i) {
-    const xdp_desc& descriptor = *xsk_ring_cons__rx_desc(&queue.rx, frames.first + i);
-    const auto part = static_cast<std::uint32_t>(
-        std::min<std::size_t>(bytes, descriptor.len - std::min<std::size_t>(offset, descriptor.len)));
-    std::memcpy(to, queue.frames() + descriptor.addr + offset, part);
-    to += part;
-    bytes -= part;
-    offset = offset > descriptor.len ? offset - descriptor.len : 0;
-  }
 }
 
 void XdpReceiver::give_back(std::span<const PlacedPacket> packets) {

@@ -13,9 +13,9 @@
 
 #include "link/rx_room.hpp"
 #include "link/socket.hpp"
+#include "link/xdp/packet.hpp"
 #include "link/xdp/queue.hpp"
 #include "nanet/link/link.hpp"
-#include "nanet/link/udp_frame.hpp"
 
 namespace nanet::link {
 
@@ -58,20 +58,12 @@ class XdpReceiver {
     std::uint32_t bytes = 0;
   };
 
-  // A UDP payload in its frames.
-  struct Payload {
-    UdpFlow flow;
-    std::size_t offset = 0;  // from the beginning of the first frame's data
-    std::uint32_t bytes = 0;
-  };
-
   void take(Source& source, Out& out);
   Frames frames_of(const Queue& queue, std::uint32_t index, std::uint32_t available) const;
   bool deliver(Source& source, const Frames& frames, Out& out);
-  bool find(const Queue& queue, const Frames& frames, Payload& payload, Out& out) const;
-  bool put(const Queue& queue, const Frames& frames, Payload& payload, std::uint16_t& flags, Out& out) const;
-  bool lend(const Source& source, const Frames& frames, const Payload& payload, Out& out) const;
-  void copy(const Queue& queue, const Frames& frames, std::size_t offset, std::byte* to, std::uint32_t bytes) const;
+  bool find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out) const;
+  bool put(const Queue& queue, const Frames& frames, XdpPayload& payload, std::uint16_t& flags, Out& out) const;
+  bool lend(const Source& source, const Frames& frames, const XdpPayload& payload, Out& out) const;
   void refill(Source& source, std::span<const std::uint64_t> frames);
   void note_drops(Source& source);
   void wake(const Queue& queue);

@@ -9,29 +9,14 @@
 #include <string_view>
 
 #include "exact_copy.hpp"
+#include "packet_check_reference.hpp"
 #include "vector_file.hpp"
 
 namespace nanet::wire {
 namespace {
 
-// The definition, one word at a time, modulo at every step.
-std::uint32_t slow_fletcher32(std::span<const std::byte> bytes) {
-  unsigned first = 0;
-  unsigned second = 0;
-  for (std::size_t i = 0; i < bytes.size(); i += 2) {
-    const unsigned low = static_cast<unsigned>(bytes[i]);
-    const unsigned high = i + 1 < bytes.size() ? static_cast<unsigned>(bytes[i + 1]) : 0;
-    first = (first + low + 256 * high) % 65535;
-    second = (second + first) % 65535;
-  }
-  return second * 65536 + first;
-}
-
-std::uint32_t slow_mgp_checksum(std::span<const std::byte> payload) {
-  std::vector<std::byte> rest(payload.begin(), payload.begin() + 12);
-  rest.insert(rest.end(), payload.begin() + 16, payload.end());
-  return slow_fletcher32(rest);
-}
+using test::slow_fletcher32;
+using test::slow_mgp_checksum;
 
 std::vector<std::byte> random_bytes(std::size_t count, unsigned seed) {
   std::mt19937 generator(seed);

@@ -10,42 +10,15 @@
 #include <vector>
 
 #include "exact_copy.hpp"
+#include "packet_check_reference.hpp"
 #include "vector_file.hpp"
 
 namespace nanet::wire {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// As a view that is made for the format says. A marker is no data packet.
-ParseError by_view(std::span<const std::byte> payload) {
-  MgpView mgp;
-  M2egpView merged;
-  ParseError error = MgpView::parse(payload, mgp);
-  if (error == ParseError::none) return mgp.is_marker() ? ParseError::bad_format : error;
-  if (payload.size() < kMgpHeaderBytes || payload.size() > kMgpPackedBytesMax || !is_m2egp(payload)) return error;
-  error = M2egpView::parse(payload, merged);
-  return error == ParseError::none && merged.is_marker() ? ParseError::bad_format : error;
-}
-
-// As so many lanes of a GPU do it.
-ParseError by_lanes(std::span<const std::byte> payload, std::uint32_t lanes) {
-  const auto bytes = static_cast<std::uint32_t>(payload.size());
-  if (const ParseError error = check_data_header(payload.data(), bytes); error != ParseError::none) return error;
-  ParseError events = ParseError::none;
-  ChecksumShare sum;
-  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-    const ParseError error = check_events(payload.data(), bytes, {lane, lanes});
-    if (error != ParseError::none) events = error;
-    const ChecksumShare share = checksum_share(payload.data(), bytes, {lane, lanes});
-    EXPECT_LT(share.first, 1u << 17);
-    EXPECT_LT(share.second, 1u << 17);
-    sum.first += share.first;
-    sum.second += share.second;
-  }
-  if (events != ParseError::none) return events;
-  return checksum_matches(payload.data(), sum) ? ParseError::none : ParseError::bad_checksum;
-}
+using test::by_lanes;
+using test::by_view;
 
 // Returns what both say. Payloads lie alone in their memory, so that a sanitizer sees each read after them.
 ParseError expect_same(std::span<const std::byte> payload, const std::string& what) {
