@@ -179,28 +179,40 @@ def packet_check() -> Inputs:
 
 def rdma_messages() -> Inputs:
     """Each message right, and each number of it wrong."""
-    name = b"region".ljust(64, b"\0")
+    name, secrets = b"region".ljust(64, b"\0"), bytes(range(32))
 
-    def head(magic: bytes, *, version: int = 1, number: int = 6) -> bytes:
-        return magic + struct.pack("<HHQ", version, number, 77)
+    def head(magic: bytes, *, version: int = 2, number: int = 0) -> bytes:
+        return magic + struct.pack("<HH", version, number)
+
+    def answer(address: int, size: int, key_bytes: int) -> bytes:
+        return struct.pack("<QQHHI", address, size, 3, 0, key_bytes)
 
     right = {
-        "open": head(b"NRDO") + struct.pack("<Q", 5) + name,
-        "fetch": head(b"NRDF") + struct.pack("<Q", 5) + name + struct.pack("<QQQ", 1, 16, 3),
-        "before": head(b"NRDB", number=0) + struct.pack("<Q", 9),
-        "answer": head(b"NRDA", number=0) + struct.pack("<QQHHI", 1 << 40, 4096, 3, 0, 5) + b"a key",
+        "greeting": head(b"NRDG") + secrets,
+        "hello": head(b"NRDH", number=6) + secrets + secrets + name,
+        "welcome": head(b"NRDW") + secrets,
+        "open": head(b"NRDO") + b"an address",
+        "fetch": head(b"NRDF") + struct.pack("<QQ", 16, 3),
+        "before": head(b"NRDB") + struct.pack("<Q", 9),
+        "answer": head(b"NRDA") + answer(1 << 40, 4096, 5) + b"an address" + b"a key",
     }
     for kind, message in right.items():
         yield kind, message
-        yield f"{kind}-longer", message + b"\0"
-        yield f"{kind}-shorter", message[:-1]
-        yield f"{kind}-version", message[:4] + b"\2\0" + message[6:]
         yield f"{kind}-magic", b"X" + message[1:]
-        yield f"{kind}-no-name", message[:6] + b"\0\0" + message[8:]
-        yield f"{kind}-long-name", message[:6] + b"\x41\0" + message[8:]
-    yield "answer-wraps", head(b"NRDA", number=0) + struct.pack("<QQHHI", 2**64 - 8, 9, 3, 0, 0)
-    yield "answer-ends-last", head(b"NRDA", number=0) + struct.pack("<QQHHI", 2**64 - 8, 7, 3, 0, 0)
-    yield "answer-key-too-long", head(b"NRDA", number=0) + struct.pack("<QQHHI", 0, 8, 3, 0, 4001) + bytes(4001)
+        yield f"{kind}-short", message[:-1]
+        yield f"{kind}-long", message + b"\0"
+        yield f"{kind}-version", message[:4] + b"\x07\0" + message[6:]
+    for name_bytes in (0, 64, 65):
+        yield f"hello-name-{name_bytes}", head(b"NRDH", number=name_bytes) + secrets + secrets + name
+    yield "open-empty", head(b"NRDO")
+    yield "open-longest", head(b"NRDO") + bytes(16384)
+    yield "open-too-long", head(b"NRDO") + bytes(16385)
+    yield "answer-refused", head(b"NRDA", number=1) + answer(0, 0, 0)
+    yield "answer-no-address", head(b"NRDA") + answer(0, 8, 5) + b"a key"
+    yield "answer-wraps", head(b"NRDA") + answer(2**64 - 8, 9, 0) + b"x"
+    yield "answer-ends-last", head(b"NRDA") + answer(2**64 - 8, 7, 0) + b"x"
+    yield "answer-key-longer-than-it", head(b"NRDA") + answer(0, 8, 9) + b"a key"
+    yield "answer-key-too-long", head(b"NRDA") + answer(0, 8, 4001) + bytes(4002)
 
 
 def notify_ring() -> Inputs:
