@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanet import books
-from nanet.soak_plan import KINDS, PACKETS
+from nanet.soak_plan import KINDS
 
 WITH_ENGINE = "lost_with_the_engine"
 RATE_SHARE = 0.1
@@ -115,25 +115,23 @@ def judged(faults: Sequence[Fault], rows: Sequence[Mapping[str, Any]], recover_w
     return found
 
 
-def table_rows(found: Sequence[Mapping[str, Any]], not_run: Mapping[str, str], packets: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """A row a kind. packets: the row of the fault injector's faults; None: it was not asked for."""
-    rows = [] if packets is None else [dict(packets)]
+def table_rows(found: Sequence[Mapping[str, Any]], not_run: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row a kind of fault, those that could not be made included."""
+    rows = []
     for kind in KINDS:
         of_kind = [one for one in found if one["fault"] == kind]
-        if of_kind:
-            losses: dict[str, int] = {}
-            for one in of_kind:
-                for name, count in one["losses"].items():
-                    losses[name] = losses.get(name, 0) + count
-            recovered = [one["recover_s"] for one in of_kind]
-            rows.append({
-                "fault": kind, "times": len(of_kind), "survived": sum(bool(one["survived"]) for one in of_kind), "losses": losses,
-                "recover_longest_s": None if None in recovered else max(recovered), "not_run": None,
-            })  # fmt: skip
-        elif kind in not_run and kind != PACKETS:
-            rows.append({
-                "fault": kind, "times": 0, "survived": 0, "losses": {}, "recover_longest_s": None, "not_run": not_run[kind],
-            })  # fmt: skip
+        if not of_kind and kind not in not_run:
+            continue
+        losses: dict[str, int] = {}
+        for one in of_kind:
+            for name, count in one["losses"].items():
+                losses[name] = losses.get(name, 0) + count
+        recovered = [one["recover_s"] for one in of_kind]
+        rows.append({
+            "fault": kind, "times": len(of_kind), "survived": sum(bool(one["survived"]) for one in of_kind), "losses": losses,
+            "recover_longest_s": None if None in recovered or not recovered else max(recovered),
+            "not_run": None if of_kind else not_run[kind],
+        })  # fmt: skip
     return rows
 
 

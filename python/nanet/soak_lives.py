@@ -40,7 +40,12 @@ class Life:
 
 def expected_packets(counters: Mapping[str, int]) -> int:
     """Packets that the sources sent, as far as an engine knows."""
-    return sum(int(counters.get(name, 0)) for name in ("packets_accepted", *books.PACKET_LOSSES))
+    return int(counters.get("packets_accepted", 0)) + packets_lost(counters)
+
+
+def packets_lost(counters: Mapping[str, int]) -> int:
+    """Of these, those that did not come."""
+    return sum(int(counters.get(name, 0)) for name in books.PACKET_LOSSES)
 
 
 @dataclass
@@ -71,6 +76,7 @@ class Lives:
         self._gap_unsure = 0
         self._sight = Sight()
         self._core_wait_ns = 0
+        self.gone = False  # there is no engine now
         self.process = self._begin((), None)
 
     def _begin(self, prefix: Sequence[str], record: str | None) -> EngineProcess:
@@ -85,14 +91,16 @@ class Lives:
 
     def counters(self) -> dict[str, int]:
         """Of all lives together, as of the newest reading."""
-        return add_up([*(life.counters for life in self.ended), self.process.counters()])
+        return add_up([*(life.counters for life in self.ended), *([] if self.gone else [self.process.counters()])])
 
     def core_wait_ns(self) -> int:
         """Of all lives together."""
-        return self._core_wait_ns + core_wait_ns(self.process.pid)
+        return self._core_wait_ns + (0 if self.gone else core_wait_ns(self.process.pid))
 
     def look(self, packets_sent: int) -> tuple[int, int]:
         """Looks for a new reading; (life, number) of the newest one. packets_sent: by all boards so far."""
+        if self.gone:
+            return len(self.ended), -1
         reading = self.process.reading()
         self._sight.look(reading, packets_sent, lambda: queued_bytes(self.process.pid, self._ports))
         known = expected_packets(reading.counters)
@@ -112,16 +120,16 @@ class Lives:
         self.look(packets_sent)
         self._core_wait_ns += core_wait_ns(self.process.pid)
         self.process.kill()
-        reading = self.process.reading()  # what lay in the pipe
-        self.bury(reading)
+        self.bury()
 
-    def bury(self, reading: Reading) -> None:
-        """Keeps what a killed engine said last."""
+    def bury(self) -> None:
+        """Keeps what an engine that is dead said last."""
+        reading = self.process.reading()  # what lay in the pipe
         if self._gap_from is None:
             self._gap_from = self._sight.sent_before
             self._gap_unsure = self._sight.queued_bytes // DATAGRAM_BYTES_MIN + HELD_PACKETS
         self.ended.append(Life(reading.counters, reading.hops, None))
-        self.process.__exit__()
+        self._end()
 
     def stop(self, packets_sent: int) -> Mapping[str, Any]:
         """The engine ends in order; its result. Raises EngineError."""
@@ -132,7 +140,7 @@ class Lives:
         if self._gap_from is None:
             self._gap_from, self._gap_unsure = packets_sent, 0
         self.ended.append(Life(reading.counters, reading.hops, result))
-        self.process.__exit__()
+        self._end()
         return result
 
     def begin(self, packets_sent: int, prefix: Sequence[str] = (), record: str | None = None) -> None:
@@ -143,7 +151,12 @@ class Lives:
             self.process = self._begin(prefix, record)
         finally:
             keep_to(affinity)
+        self.gone = False
         self._sight = Sight(last_sent=packets_sent, sent_before=packets_sent)
+
+    def _end(self) -> None:
+        self.gone = True
+        self.process.__exit__()
 
     def close(self) -> None:
         """Ends whatever still runs."""

@@ -34,6 +34,7 @@ KINDS: dict[str, str] = {
 PAUSE_S = 3.0  # the engine tells twice what it has counted, once a second
 EVERY_MIN_S = 8.0
 LENGTH_MAX_S = 3.0
+PACKETS_SHARE = (0.05, 0.85)  # start and length of the faults of packets, all of them one after another
 START_SHARE, LENGTH_SHARE = (0.1, 0.25), 0.25  # of the sending of a period; what is left is for the recovery
 
 
@@ -55,12 +56,20 @@ class Plan:
     duration_s: float
     planned: tuple[Planned, ...] = ()
     not_run: Mapping[str, str] = field(default_factory=dict)
-    packets: bool = True  # the fault injector is at work
+    always: bool = False  # faults of packets come and go all the time, and the machine has none
 
     @property
     def spill_s(self) -> float:
         """How long the boards send in a period; 0: without pause."""
         return self.every_s - PAUSE_S if self.planned else 0.0
+
+    def packets_at(self, time_s: float) -> float | None:
+        """How much of the faults of packets of this time's period is over, as a share; None: there are none now."""
+        period = self.period(time_s)
+        if not self.planned or period >= len(self.planned) or self.planned[period].kind != PACKETS:
+            return None
+        share = (time_s - self.planned[period].start_s) / self.planned[period].length_s
+        return share if 0.0 <= share < 1.0 else None
 
     def period(self, time_s: float) -> int:
         """The number of the period at this time."""
@@ -89,23 +98,29 @@ def make(kinds: Sequence[str], missing: Mapping[str, str], duration_s: float, ev
     """
     if every_s < EVERY_MIN_S:
         raise ConfigError([f"no fault every {every_s:g} s (the engine must recover, and the books be read) use {EVERY_MIN_S:g}s or more"])
-    machine = [kind for kind in kinds if kind != PACKETS]
-    not_run = {kind: missing[kind] for kind in machine if kind in missing}
-    possible = [kind for kind in machine if kind not in missing]
+    not_run = {kind: missing[kind] for kind in kinds if kind in missing}
+    possible = [kind for kind in kinds if kind not in missing]
     periods = int((duration_s - end_s) / every_s)
-    if possible and periods < len(possible):
-        short = f"no time: {periods} of the {len(possible)} faults fit"
-        possible, left = possible[:periods], possible[periods:]
-        not_run |= dict.fromkeys(left, short)
+    if periods < len(possible) and possible != [PACKETS]:
+        short = f"no time: {periods} of {len(possible)} faults fit"
+        not_run |= {kind: short for kind in possible[periods:] if kind != PACKETS}
+        possible = possible[: max(periods, int(PACKETS in possible))]
+    if possible in ([], [PACKETS]):
+        return Plan(every_s, duration_s, (), not_run, always=bool(possible))
     draw = random.Random(seed)
     planned: list[Planned] = []
-    spill_s = every_s - PAUSE_S
-    while possible and len(planned) < periods:
+    while len(planned) < periods:
         for kind in draw.sample(possible, len(possible))[: periods - len(planned)]:
-            start_s = len(planned) * every_s + spill_s * draw.uniform(*START_SHARE)
-            length_s = min(LENGTH_MAX_S, LENGTH_SHARE * spill_s) * draw.uniform(0.5, 1.0)
-            planned.append(Planned(len(planned), kind, start_s, length_s))
-    return Plan(every_s, duration_s, tuple(planned), not_run, PACKETS in kinds)
+            planned.append(_planned(kind, len(planned), every_s, draw))
+    return Plan(every_s, duration_s, tuple(planned), not_run)
+
+
+def _planned(kind: str, period: int, every_s: float, draw: random.Random) -> Planned:
+    spill_s = every_s - PAUSE_S
+    start_s, length_s = spill_s * draw.uniform(*START_SHARE), min(LENGTH_MAX_S, LENGTH_SHARE * spill_s) * draw.uniform(0.5, 1.0)
+    if kind == PACKETS:
+        start_s, length_s = (share * spill_s for share in PACKETS_SHARE)
+    return Planned(period, kind, period * every_s + start_s, length_s)
 
 
 def missing_here(*, with_config: bool, records: bool) -> dict[str, str]:
