@@ -196,7 +196,8 @@ class _Watch:
         self._queue = deque(self._plan.planned)
         self._fault: tuple[Planned, Fault] | None = None
         self._recovered_before_s = 0.0  # from the beginning of a fault that must not disturb
-        self._measure(0.0)
+        self._rate, self._rate_since_s = Rate(), 0.0
+        self._recovered_s: float | None = None
         self._excused_until_s = -1.0
         self._phase, self._phases_of_life, self._life_count = "off", dict[str, int](), 0
         self._quiet: tuple[int, float, tuple[int, int] | None] = (-1, 0.0, None)  # packets sent, since when, reading then
@@ -334,7 +335,8 @@ class _Watch:
         self._measure(now_s)
 
     def _measure(self, since_s: float) -> None:
-        self._rate, self._rate_since_s, self._recovered_s = Rate(), since_s, None
+        self._rate, self._rate_since_s = Rate(), since_s
+        self._recovered_s = None
 
     def _close_fault(self) -> None:
         """Its part of the period is over."""
