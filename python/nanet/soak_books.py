@@ -94,24 +94,26 @@ def periods(looks: Sequence[Look], *, merged: bool) -> list[dict[str, Any]]:
 
 
 def judged(faults: Sequence[Fault], rows: Sequence[Mapping[str, Any]], recover_within_s: float) -> list[dict[str, Any]]:
-    """Each fault with the books of its period. A period without a look of its own is judged with the next."""
-    found = []
+    """Each fault with the books of its period. A period whose books could not be read is judged with the next; the losses of both stand at
+    the first fault then."""
+    found, taken = [], set[int]()
     for fault in faults:
-        row = next((row for row in rows if row["period"] >= fault.period), None)
-        unexplained = None if row is None else int(row["unexplained"])
+        index = next((number for number, row in enumerate(rows) if row["period"] >= fault.period), None)
+        row: Mapping[str, Any] = {"losses": {}, "unexplained": None} if index is None else rows[index]
         problems = list(fault.problems)
-        if unexplained is None:
+        if index is None:
             problems.append("its books were never read")
-        elif unexplained:
-            problems.append(f"{unexplained:,} events are not in any counter")
+        elif row["unexplained"]:
+            problems.append(f"{row['unexplained']:,} events are not in any counter")
         late = fault.recover_s is None or fault.recover_s > recover_within_s
         found.append({
             "fault": fault.kind, "at_s": round(fault.begin_s, 2),
             "lasted_s": None if fault.end_s is None else round(fault.end_s - fault.begin_s, 2),
             "recover_s": None if fault.recover_s is None else round(fault.recover_s, 2),
-            "losses": {} if row is None else {name: count for name, count in row["losses"].items() if count},
-            "unexplained": unexplained, "late": late, "problems": problems, "survived": not problems and not late,
+            "losses": {} if index in taken else {name: count for name, count in row["losses"].items() if count},
+            "unexplained": row["unexplained"], "late": late, "problems": problems, "survived": not problems and not late,
         })  # fmt: skip
+        taken |= {index} if index is not None else set()
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from loops import engine_config, free_pair, free_ports, nanet
-from nanet import soak
+from nanet import soak, soak_verdict
 from nanet.config import Faults
 from nanet.engine_process import EngineError, EngineProcess
 from test_commands import check_keys
@@ -29,8 +29,8 @@ def check(result: dict[str, Any]) -> None:
     assert verdict["outcome"] in ("passed", "inconclusive")  # the latter where something else has the cores
     assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
     injected = result["packets"]["injected"]
-    assert all(injected[name] > 20 for name in soak.DONE.values()), injected
-    assert all(result["phases"][fault] for fault in ("off", "all", *soak.FAULTS))
+    assert all(injected[name] > 20 for name in soak_verdict.DONE.values()), injected
+    assert all(result["phases"][fault] for fault in ("off", "all", *soak_verdict.FAULTS))
     assert result["sent"] > result["answered"] > 0.9 * result["sent"]
     assert injected["passed"] > 0.98 * result["packets"]["at_socket"]  # faults were off most of the time
 
@@ -45,7 +45,7 @@ def test_ten_seconds(tmp_path: Path) -> None:
     check(result)
     check_keys(result, "soak")
     outcome = result["verdict"]["outcome"]
-    assert done.returncode == {"passed": 0, "inconclusive": 2}[outcome]
+    assert done.returncode == soak_verdict.EXIT_CODES[outcome]
     assert f"Soak {outcome}" in done.stdout
     assert json.loads((tmp_path / "out" / "soak.json").read_text()) == result
 
