@@ -50,6 +50,32 @@ def test_ten_seconds(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "soak.json").read_text()) == result
 
 
+def test_faults_of_the_machine_are_survived(tmp_path: Path) -> None:
+    """The interface goes down only where there is root to make one."""
+    done = nanet(
+        "soak", "--duration", "40s", "--rate", RATE / 4, "--faults", "stop,kill,slow,link,gpu", "--fault-every", "9s", "--seed", 2,
+        "--port", free_pair(), "--out", tmp_path, expect=None,
+    )  # fmt: skip
+    assert (tmp_path / "soak.json").exists(), done.stdout + done.stderr
+    result = json.loads((tmp_path / "soak.json").read_text())
+    outcome = result["verdict"]["outcome"]
+    assert done.returncode == soak_verdict.EXIT_CODES[outcome]
+    assert f"Soak {outcome}" in done.stdout
+    rows = {row["fault"]: row for row in result["table"]}
+    tried = {"stop", "kill", "slow"} | ({"link"} if os.geteuid() == 0 else set())
+    assert set(rows) == {"stop", "kill", "slow", "link", "gpu"}
+    assert {name for name, row in rows.items() if row["not_run"]} == set(rows) - tried
+    late = [one["fault"] for one in result["machine_faults"] if one["late"]]  # a busy machine may be slow to recover
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert all(row["survived"] == row["times"] > 0 for name, row in rows.items() if name in tried - set(late))
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+    assert result["engine_lives"] == 2
+    lost = rows["kill"]["losses"]["lost_with_the_engine"]
+    assert 0 < lost <= result["lost_with_the_engine_max"]
+    if "link" in tried:
+        assert rows["link"]["losses"]["events_lost"] > 0
+
+
 def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
     port, answers = free_ports()
     config = engine_config(port, answers, 4)
@@ -57,6 +83,17 @@ def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
     result = soak.run(soak.SoakOptions(6.0, RATE / 4, tmp_path / "e.yaml"), lambda _: None)
     check(result)
     assert result["boards"] == 4
+
+
+def test_four_boards_and_a_killed_engine(tmp_path: Path) -> None:
+    """Merging: what a killed engine saw no part of is within the bound too."""
+    port, answers = free_ports()
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump(engine_config(port, answers, 4).model_dump(mode="json")))
+    options = soak.SoakOptions(18.0, RATE / 8, tmp_path / "e.yaml", faults=("kill", "stop"), fault_every_s=8.0, host_share_max=1.0)
+    result = soak.run(options, lambda _: None)
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+    assert {row["fault"]: row["times"] for row in result["table"]} == {"kill": 1, "stop": 1}
 
 
 def test_a_leak_is_found() -> None:
