@@ -32,6 +32,7 @@ from nanet.soak_verdict import (
     late_reasons,
     outcome_of,
     packet_balance,
+    packets_row,
     stall_note,
     verdict_reasons,
 )
@@ -96,9 +97,7 @@ def configs(options: SoakOptions, cores: CorePlan, pair: VethPair | None = None)
     ), emulator.model_copy(update=update)
 
 
-def _at_ends(
-    engine: EngineConfig, emulator: EmulatorConfig, pair: VethPair, port: int
-) -> tuple[EngineConfig, EmulatorConfig]:
+def _at_ends(engine: EngineConfig, emulator: EmulatorConfig, pair: VethPair, port: int) -> tuple[EngineConfig, EmulatorConfig]:
     receive, answers = f"udp://{pair.engine.address}:{port}", f"udp://{pair.boards.address}:{port + 100}"
     links = tuple(link.model_copy(update={"endpoint": receive}) for link in engine.links)
     assert engine.answers is not None
@@ -207,7 +206,12 @@ def plan_of(options: SoakOptions, missing: Mapping[str, str] | None = None) -> P
     records = engine is not None and any(link.record is not None for link in engine.links)
     here = soak_plan.missing_here(with_config=engine is not None, records=records) if options.faults else {}
     return soak_plan.make(
-        options.faults, here | dict(missing or {}), options.duration_s, options.fault_every_s, Schedule(options.duration_s).end_s, options.seed
+        options.faults,
+        here | dict(missing or {}),
+        options.duration_s,
+        options.fault_every_s,
+        Schedule(options.duration_s).end_s,
+        options.seed,
     )
 
 
@@ -260,7 +264,7 @@ def summary(
         "faults": [fault for life in lives if life.result is not None for fault in life.result["faults"]],
         "config": {"engine": engine["config"], "emulator": emulated["config"]},
     }
-    result["table"] = soak_books.table_rows(faults, plan.not_run)
+    result["table"] = ([packets_row(result)] if plan.always else []) + soak_books.table_rows(faults, plan.not_run)
     incomplete = engine_config.processor.merge is not None and engine_config.processor.merge.incomplete == "process"
     reasons, late = verdict_reasons(result, may_be_incomplete=incomplete), late_reasons(result)
     outcome = outcome_of(result, reasons, late)

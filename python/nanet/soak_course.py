@@ -150,7 +150,9 @@ class Course:
         watched, affinity = self._watched, os.sched_getaffinity(0)
         with contextlib.ExitStack() as stack:
             stop = stack.enter_context(StopSignals())
-            lives = Lives(self._life, [int(link.endpoint.rpartition(":")[2]) for link in self._engine.links if link.scheme == "udp"])
+            lives = Lives(
+                self._life, [int(link.endpoint.rpartition(":")[2]) for link in self._engine.links if link.scheme == "udp"]
+            )
             stack.callback(lives.close)
             keep_to(self._cores.others)
             stack.callback(keep_to, affinity)
@@ -248,9 +250,17 @@ class _Watch:
 
     def final_look(self, emulated: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """The books after the end of all."""
-        end = Look(self._plan.period(float(emulated["elapsed_s"])), int(emulated["sent"]), int(emulated["answered"]), counters, self._gap_events())
+        end = Look(
+            self._plan.period(float(emulated["elapsed_s"])),
+            int(emulated["sent"]),
+            int(emulated["answered"]),
+            counters,
+            self._gap_events(),
+        )
         self._watched.looks.append(end)
-        self._watched.stalls.end(float(emulated["elapsed_s"]), overflows(counters, emulated), in_fault=self._now_s() < self._excused_until_s)
+        self._watched.stalls.end(
+            float(emulated["elapsed_s"]), overflows(counters, emulated), in_fault=self._now_s() < self._excused_until_s
+        )
 
     def _revived(self) -> bool:
         """Whether there is an engine, or none because of a fault. One that dies in a fault that should not kill it is started again."""
@@ -301,7 +311,9 @@ class _Watch:
         if fault.end_s is not None:
             if again or over:
                 self._close_fault()
-        elif over or (now_s >= fault.begin_s + planned.length_s and (self._recovered_s is not None or not self._undisturbed(fault))):
+        elif over or (
+            now_s >= fault.begin_s + planned.length_s and (self._recovered_s is not None or not self._undisturbed(fault))
+        ):
             self._end_fault(now_s)
 
     @staticmethod

@@ -97,7 +97,9 @@ def make(kinds: Sequence[str], missing: Mapping[str, str], duration_s: float, ev
     missing: kinds that cannot be made here, and why. Raises ConfigError.
     """
     if every_s < EVERY_MIN_S:
-        raise ConfigError([f"no fault every {every_s:g} s (the engine must recover, and the books be read) use {EVERY_MIN_S:g}s or more"])
+        raise ConfigError(
+            [f"no fault every {every_s:g} s (the engine must recover, and the books be read) use {EVERY_MIN_S:g}s or more"]
+        )
     not_run = {kind: missing[kind] for kind in kinds if kind in missing}
     possible = [kind for kind in kinds if kind not in missing]
     periods = int((duration_s - end_s) / every_s)

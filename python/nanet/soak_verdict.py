@@ -82,6 +82,16 @@ def _of_hops(life: Life) -> dict[str, Any]:
     }
 
 
+def packets_row(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of the table for faults of packets that come and go all the time: a time is a phase."""
+    times = sum(count for phase, count in result["phases"].items() if phase != "off")
+    balanced = not result["unexplained_events"] and not result["unexplained_packets"]
+    losses = {name: count for name, count in result["losses"].items() if count and name != "unexplained"}
+    return {
+        "fault": "packets", "times": times, "survived": times if balanced else 0, "losses": losses, "recover_longest_s": None, "not_run": None,
+    }  # fmt: skip
+
+
 def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> list[str]:
     """Why the soak was not passed, a sentence each."""
     reasons = list(result["faults"])
@@ -89,7 +99,9 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
         reasons.append(f"{result['unexplained_events']:,} events are not in any counter")
     if result["unexplained_packets"]:
         reasons.append(f"the books of packets do not balance: {books.lost_text(result['packets']['residues'])}")
-    reasons += [f"{one['fault']} at {one['at_s']:.0f} s: {problem}" for one in result["machine_faults"] for problem in one["problems"]]
+    reasons += [
+        f"{one['fault']} at {one['at_s']:.0f} s: {problem}" for one in result["machine_faults"] for problem in one["problems"]
+    ]
     if result["lost_outside_stalls"]:
         reasons.append(f"lost although the machine did not stall: {books.lost_text(result['lost_outside_stalls'])}")
     reasons += _answers_lost(result)
@@ -122,7 +134,11 @@ def late_reasons(result: Mapping[str, Any]) -> list[str]:
     """Faults after which the loop did not reach its rate in time. A machine that had no time for the loop explains them."""
     return [
         f"{one['fault']} at {one['at_s']:.0f} s: "
-        + ("the rate was not reached again" if one["recover_s"] is None else f"the rate was reached again after {one['recover_s']:.1f} s")
+        + (
+            "the rate was not reached again"
+            if one["recover_s"] is None
+            else f"the rate was reached again after {one['recover_s']:.1f} s"
+        )
         + f", not within {result['recover_within_s']:g} s"
         for one in result["machine_faults"]
         if one["late"]

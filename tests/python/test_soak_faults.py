@@ -28,7 +28,9 @@ from nanet.soak_watch import Stalls, queued_bytes
 ALL = tuple(soak_plan.KINDS)
 
 
-def plan(kinds: Sequence[str] = ALL, missing: Mapping[str, str] | None = None, duration_s: float = 1200.0, seed: int = 1) -> soak_plan.Plan:
+def plan(
+    kinds: Sequence[str] = ALL, missing: Mapping[str, str] | None = None, duration_s: float = 1200.0, seed: int = 1
+) -> soak_plan.Plan:
     return soak_plan.make(kinds, missing or {}, duration_s, 60.0, 10.0, seed)
 
 
@@ -159,7 +161,13 @@ def rows_of(*unexplained: int, losses: Mapping[str, int] | None = None) -> list[
 
 
 def test_survived_means_books_and_rate() -> None:
-    faults = [fault(), fault(period=1), fault(period=2, recover_s=11.0), fault(period=3, recover_s=None), fault(period=4, problems=["x"])]
+    faults = [
+        fault(),
+        fault(period=1),
+        fault(period=2, recover_s=11.0),
+        fault(period=3, recover_s=None),
+        fault(period=4, problems=["x"]),
+    ]
     found = soak_books.judged(faults, rows_of(0, 7, 0, 0, 0), 10.0)
     assert [one["survived"] for one in found] == [True, False, False, False, False]
     assert [one["late"] for one in found] == [False, False, True, True, False]
@@ -176,7 +184,8 @@ def test_periods_that_were_read_together_lose_once() -> None:
 def test_table() -> None:
     faults = [fault(), fault(period=1, recover_s=2.5), fault("kill", period=2, recover_s=None)]
     rows = soak_books.table_rows(
-        soak_books.judged(faults, rows_of(0, 3, 0, losses={"events_lost": 4, "answers_lost": 0}), 10.0), {"gpu": "no GPU", "stop": "never"}
+        soak_books.judged(faults, rows_of(0, 3, 0, losses={"events_lost": 4, "answers_lost": 0}), 10.0),
+        {"gpu": "no GPU", "stop": "never"},
     )
     assert [(row["fault"], row["times"], row["survived"], row["recover_longest_s"]) for row in rows] == [
         ("stop", 2, 1, 2.5), ("kill", 1, 0, None), ("gpu", 0, 0, None),
@@ -184,6 +193,15 @@ def test_table() -> None:
     assert rows[0]["losses"] == {"events_lost": 8}
     assert soak_books.row_text(rows[0]).split() == ["stop", "2", "1", "2.5", "s", "events_lost", "8"]
     assert soak_books.row_text(rows[2]) == "gpu       not run (no GPU)"
+
+
+def test_faults_of_packets_that_come_all_the_time_have_a_row() -> None:
+    result: dict[str, Any] = {
+        "phases": {"off": 3, "loss": 2, "all": 1}, "unexplained_events": 0, "unexplained_packets": 0, "losses": {"events_lost": 9, "unexplained": 0},
+    }  # fmt: skip
+    row = soak_verdict.packets_row(result)
+    assert (row["times"], row["survived"], row["losses"]) == (3, 3, {"events_lost": 9})
+    assert soak_verdict.packets_row(result | {"unexplained_packets": 1})["survived"] == 0
 
 
 def outcome(faults: Sequence[Fault], holes: Sequence[int], stolen_s: float = 0.0, share_max: float = 0.2) -> tuple[str, list[str]]:
@@ -330,7 +348,11 @@ def test_an_engine_that_stopped_in_order_misses_only_what_comes_between(lives: t
 
 
 def test_packets_of_several_lives_balance_within_the_bound() -> None:
-    killed = Life({"packets_accepted": 500, "packets_lost_network": 20}, [{"hop": "link", "in": 500, "out": 500, "named": {}, "unexplained": 0}], None)
+    killed = Life(
+        {"packets_accepted": 500, "packets_lost_network": 20},
+        [{"hop": "link", "in": 500, "out": 500, "named": {}, "unexplained": 0}],
+        None,
+    )
     emulated = {"config": {"boards": 1}, "packets_sent": 1000, "markers_sent": 6}
     last = Life({"packets_accepted": 400}, [{"hop": "link", "in": 400, "out": 400, "named": {}, "unexplained": 0}], None)
     for gap, residue in ((80, 0), (79, 1), (0, 80)):
@@ -363,7 +385,9 @@ def wait_for_state(pid: int, letter: str) -> None:
 
 def test_nothing_stays_stopped_or_limited(sleeper: subprocess.Popen[bytes]) -> None:
     def limit() -> str:
-        return next(line for line in Path(f"/proc/{sleeper.pid}/limits").read_text().splitlines() if line.startswith("Max address space"))
+        return next(
+            line for line in Path(f"/proc/{sleeper.pid}/limits").read_text().splitlines() if line.startswith("Max address space")
+        )
 
     before = limit()
     with FaultMaker(cast(Lives, SimpleNamespace(process=sleeper)), None, 1, lambda: 0) as maker:

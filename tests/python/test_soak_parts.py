@@ -344,8 +344,16 @@ def test_each_link_gets_an_injector_that_does_nothing() -> None:
 
 
 def test_a_soak_that_was_stopped_says_how_far_it_got() -> None:
-    result = {"stopped_early": True, "elapsed_s": 105.0, "duration_s": 600.0, "phases": {"off": 3, "loss": 1}, "machine_faults_missed": ["kill"]}
+    result = {
+        "stopped_early": True,
+        "elapsed_s": 105.0,
+        "duration_s": 600.0,
+        "phases": {"off": 3, "loss": 1},
+        "machine_faults_missed": ["kill"],
+    }
     note = soak_verdict.early_note(result)
     assert note is not None
-    assert "stopped after 105 of 600 s (a signal arrived, and duplicate, reorder, corrupt, truncate, delay, kill never came)" in note
+    assert (
+        "stopped after 105 of 600 s (a signal arrived, and duplicate, reorder, corrupt, truncate, delay, kill never came)" in note
+    )
     assert soak_verdict.early_note(result | {"stopped_early": False}) is None

@@ -32,7 +32,8 @@ def soak(
     faults: Annotated[
         str,
         typer.Option(
-            "--faults", metavar="NAMES",
+            "--faults",
+            metavar="NAMES",
             help="packets, stop, kill, link, disk, clock, memory, slow, gpu, with commas between them; all; none.",
         ),
     ] = "all",
@@ -46,7 +47,9 @@ def soak(
     host_share_max: Annotated[
         float,
         typer.Option(
-            "--host-share-max", min=0.0, max=1.0,
+            "--host-share-max",
+            min=0.0,
+            max=1.0,
             help="Above this share of the time taken by the machine (stalls, steal) the soak is inconclusive.",
         ),
     ] = 0.2,
