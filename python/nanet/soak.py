@@ -30,15 +30,17 @@ from nanet.soak_verdict import (
     HOST_SHARE_MAX,
     early_note,
     late_reasons,
+    lives_note,
     outcome_of,
     packet_balance,
     packets_row,
     stall_note,
     verdict_reasons,
 )
-from nanet.soak_watch import DESCRIPTORS_MORE_MAX, GROWTH_MAX_BYTES, SERIES, flatness
+from nanet.soak_watch import DESCRIPTORS_MORE_MAX, GROWTH_MAX_BYTES, SERIES, Samples, flatness
 
 SHARE = 0.8  # of the critical rate
+LIFE_WARM_UP_SHARE = 0.25  # of a short life of the engine, in which memory is not judged
 DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
 
@@ -196,7 +198,9 @@ def _run(options: SoakOptions, plan: Plan, pair: VethPair | None, say: Callable[
         "host_share_max": options.host_share_max, "over": "veth pair" if pair is not None else "loopback",
     }  # fmt: skip
     result |= summary(watched, engine_config, plan, result, options.growth_max_bytes)
-    result["notes"] = [note for note in (cores.note, early_note(result), stall_note(result), *watched.engine["notes"]) if note]
+    result["notes"] = [
+        note for note in (cores.note, early_note(result), stall_note(result), lives_note(result), *watched.engine["notes"]) if note
+    ]
     return result
 
 
@@ -215,6 +219,18 @@ def plan_of(options: SoakOptions, missing: Mapping[str, str] | None = None) -> P
     )
 
 
+def _flat(samples: Samples, life_s: tuple[float, float], warm_up_s: float, growth_max_bytes: int) -> dict[str, Any]:
+    """Of each series; the engine's in the longest life alone, the boards' in the whole run."""
+    found = {}
+    for name in SERIES:
+        from_s, until_s = life_s if name.startswith("engine") else (0.0, float("inf"))
+        inside = samples.times_s < until_s
+        warm_s = from_s + min(warm_up_s, LIFE_WARM_UP_SHARE * (until_s - from_s))
+        more_max = growth_max_bytes if name.endswith("bytes") else DESCRIPTORS_MORE_MAX
+        found[name] = flatness(samples.times_s[inside], samples.of(name)[inside], warm_s, more_max)
+    return found
+
+
 def summary(
     watched: Watched, engine_config: EngineConfig, plan: Plan, settings: Mapping[str, Any], growth_max_bytes: int
 ) -> dict[str, Any]:
@@ -226,13 +242,7 @@ def summary(
     faults = soak_books.judged(watched.faults, rows, float(settings["recover_within_s"]))
     losses = add_up([row["losses"] for row in rows]) | {"unexplained": sum(row["unexplained"] for row in rows)}
     from_s, until_s = watched.longest_life_s
-    flat = {
-        name: flatness(
-            samples.times_s[samples.times_s < until_s], samples.of(name)[samples.times_s < until_s],
-            from_s + float(settings["warm_up_s"]), growth_max_bytes if name.endswith("bytes") else DESCRIPTORS_MORE_MAX,
-        )
-        for name in SERIES
-    }  # fmt: skip
+    flat = _flat(samples, (from_s, until_s), float(settings["warm_up_s"]), growth_max_bytes)
     result = dict(settings) | {
         "elapsed_s": emulated["elapsed_s"],
         "stopped_early": watched.stopped_early,
@@ -255,7 +265,7 @@ def summary(
         "machine_faults": faults,
         "machine_faults_missed": sorted({one.kind for one in plan.planned} - {one["fault"] for one in faults}),
         "engine_lives": len(lives),
-        "judged_life_s": [round(from_s, 1), round(until_s, 1)],
+        "judged_life_s": [round(from_s, 1), round(min(until_s, float(emulated["elapsed_s"])), 1)],
         "flat": flat,
         "samples": {"time_s": [round(float(t), 2) for t in samples.times_s]} | {name: samples.of(name).tolist() for name in SERIES},
         "latency_us": emulated["latency_us"],

@@ -311,14 +311,12 @@ class _Watch:
         if fault.end_s is not None:
             if again or over:
                 self._close_fault()
-        elif over or (
-            now_s >= fault.begin_s + planned.length_s and (self._recovered_s is not None or not self._undisturbed(fault))
-        ):
+        elif over or (now_s >= fault.begin_s + planned.length_s and self._may_end(fault)):
             self._end_fault(now_s)
 
-    @staticmethod
-    def _undisturbed(fault: Fault) -> bool:
-        return fault.kind in UNDISTURBED
+    def _may_end(self, fault: Fault) -> bool:
+        """A fault that must not disturb lasts until the rate is reached, and every fault until it has happened."""
+        return self._maker.has_happened(fault.kind) and (self._recovered_s is not None or fault.kind not in UNDISTURBED)
 
     def _begin_fault(self, now_s: float) -> None:
         planned = self._queue.popleft()
@@ -337,7 +335,7 @@ class _Watch:
         planned, fault = self._fault
         if fault.end_s is not None:
             return
-        if self._undisturbed(fault):
+        if fault.kind in UNDISTURBED:
             self._recovered_before_s = self._recovered_s if self._recovered_s is not None else float("inf")
         else:
             self._recovered_before_s = 0.0

@@ -24,7 +24,9 @@ from nanet.netns import VethPair
 from nanet.soak_lives import Lives
 from nanet.soak_watch import PAGE_BYTES
 
-DISK_BYTES = 4 << 20
+DISK_BYTES = 1 << 20
+DISK_FULL_BYTES = DISK_BYTES - (64 << 10)  # the recorder gives back what is no whole packet
+DISK_OPTIONS = f"size={DISK_BYTES},mode=0755"
 HEADROOM_BYTES = 4 << 20  # of address space: what the soak lets a process grow by
 SLOW_STOPPED_S, SLOW_RUNS_S = 0.03, 0.01
 CLOCK_STEP_MAX_S = 10_000_000  # four months
@@ -60,6 +62,10 @@ class FaultMaker:
             return getattr(self, f"_begin_{kind}")() or []
         except EngineError as error:
             return [f"the engine did not start again: {error}"]
+
+    def has_happened(self, kind: str) -> bool:
+        """Whether it has done already what it is for."""
+        return kind != "disk" or self._disk is None or self._disk.is_full()
 
     def end(self, kind: str) -> list[str]:
         """Undoes it; what was wrong about it."""
@@ -181,15 +187,17 @@ class _SmallDisk:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="nanet-disk-")
-        options = ["-o", f"size={DISK_BYTES},mode=0755"]
-        done = subprocess.run(["mount", "-t", "tmpfs", *options, "nanet", self._folder.name], capture_output=True, check=False)
-        self.mounted = done.returncode == 0
+        command = ["mount", "-t", "tmpfs", "-o", DISK_OPTIONS, "nanet", self._folder.name]
+        self.mounted = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
         self.path = Path(self._folder.name) / "soak.pcap"
 
     def limit(self, pid: int) -> None:
         """Where there is no small disk: no file of this process grows beyond its size."""
         if not self.mounted:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (DISK_BYTES, DISK_BYTES))
+
+    def is_full(self) -> bool:
+        return self.path.exists() and self.path.stat().st_size > DISK_FULL_BYTES
 
     def close(self) -> None:
         if self.mounted:

@@ -110,7 +110,9 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     }
     if wrong:
         reasons.append(f"wrong answers: {books.lost_text(wrong)}")
-    reasons += [_growth_text(name, flat) for name, flat in result["flat"].items() if not flat["flat"]]
+    reasons += [
+        _growth_text(name, flat) for name, flat in result["flat"].items() if not flat["flat"] and not _too_short(name, result)
+    ]
     done = result["packets"]["injected"]
     idle = [fault for fault in FAULTS if result["phases_counted"].get(fault) and not done[DONE[fault]]]
     if idle:
@@ -200,6 +202,18 @@ def stall_note(result: Mapping[str, Any]) -> str | None:
         f"something else had the cores for {longest_s:.1f} of {result['elapsed_s']:.1f} s (losses in that time are attributed to the machine) "
         "run it on a quiet machine"
     )
+
+
+def _too_short(name: str, result: Mapping[str, Any]) -> bool:
+    """Whether a series of the engine has too few samples because engines came and went."""
+    return name.startswith("engine") and result["flat"][name]["growth"] is None and result["engine_lives"] > 1
+
+
+def lives_note(result: Mapping[str, Any]) -> str | None:
+    """Says when no engine lived for long enough to judge its memory."""
+    if not any(_too_short(name, result) for name in result["flat"]):
+        return None
+    return "the engine's memory was not judged (none lived for long enough) use --faults packets to look for leaks, or a longer --fault-every"
 
 
 def _growth_text(name: str, flat: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from loops import engine_config, free_pair, free_ports, nanet
-from nanet import soak, soak_verdict
+from nanet import soak, soak_faults, soak_verdict
 from nanet.config import Faults
 from nanet.engine_process import EngineError, EngineProcess
 from test_commands import check_keys
@@ -83,6 +83,19 @@ def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
     result = soak.run(soak.SoakOptions(6.0, RATE / 4, tmp_path / "e.yaml"), lambda _: None)
     check(result)
     assert result["boards"] == 4
+
+
+@pytest.mark.parametrize("may_mount", [True, False])
+def test_a_full_disk(may_mount: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tmpfs where there is root, else a limit on the size of a file."""
+    if not may_mount:
+        monkeypatch.setattr(soak_faults, "DISK_OPTIONS", "size=none")
+    options = soak.SoakOptions(14.0, RATE / 4, port=free_pair(), faults=("disk",), fault_every_s=12.0, host_share_max=1.0)
+    result = soak.run(options, lambda _: None)
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert [(row["fault"], row["times"]) for row in result["table"]] == [("disk", 1)]
+    assert result["engine_lives"] == 3
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
 
 
 def test_four_boards_and_a_killed_engine(tmp_path: Path) -> None:

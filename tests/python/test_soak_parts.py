@@ -240,7 +240,7 @@ def passed() -> dict[str, Any]:
     return {
         "faults": [], "unexplained_events": 0, "unexplained_packets": 0, "lost_in_stalls": {}, "lost_outside_stalls": {}, "lost_in_faults": {}, "sent": 1000,
         "losses": {"answers_lost": 0, "events_lost": 5}, "mistakes": {"wrong_answers": 0, "duplicate_answers": 0},
-        "flat": {name: dict(nothing) for name in SERIES}, "phases": {"off": 2, "loss": 1, "corrupt": 1}, "phases_counted": {"loss": 1, "corrupt": 1}, "machine_faults": [], "table": [],
+        "flat": {name: dict(nothing) for name in SERIES}, "phases": {"off": 2, "loss": 1, "corrupt": 1}, "phases_counted": {"loss": 1, "corrupt": 1}, "machine_faults": [], "table": [], "engine_lives": 1,
         "host_share_max": 0.2, "recover_within_s": 10.0,
         "packets": {"injected": {"lost": 3, "corrupted": 1, "delayed": 0}, "residues": {"link": 0}},
         "stalls_s": {"steal": 0.1}, "elapsed_s": 10.0,
@@ -282,6 +282,26 @@ def test_what_is_explained_is_no_reason() -> None:
     result["losses"]["answers_lost"] = 16
     result["mistakes"]["wrong_answers"] = 3
     assert soak_verdict.verdict_reasons(result, may_be_incomplete=True) == []
+
+
+def test_memory_of_engines_that_came_and_went_is_not_judged_but_said() -> None:
+    result = passed() | {"engine_lives": 3}
+    assert soak_verdict.lives_note(result) is None
+    result["flat"]["engine_rss_bytes"] |= {"flat": False, "growth": None}
+    assert soak_verdict.verdict_reasons(result, may_be_incomplete=False) == []
+    assert "not judged (none lived for long enough)" in str(soak_verdict.lives_note(result))
+    result["flat"]["emulator_rss_bytes"] |= {"flat": False, "growth": None}
+    assert len(soak_verdict.verdict_reasons(result, may_be_incomplete=False)) == 1
+
+
+def test_memory_is_judged_in_the_longest_life() -> None:
+    samples = Samples(1000.0, 200)
+    for second in range(1000):
+        engine = (50 + (second if second > 400 else 0)) * MIB  # grows in the second life
+        samples.add(float(second), [engine, 100 * MIB, 7, 9])
+    first = soak._flat(samples, (0.0, 390.0), 60.0, 4 * MIB)
+    assert all(one["flat"] for one in first.values())
+    assert not soak._flat(samples, (400.0, 1000.0), 60.0, 4 * MIB)["engine_rss_bytes"]["flat"]
 
 
 def test_a_busy_machine_is_said() -> None:
