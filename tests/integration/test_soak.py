@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -96,6 +97,18 @@ def test_a_full_disk(may_mount: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(row["fault"], row["times"]) for row in result["table"]] == [("disk", 1)]
     assert result["engine_lives"] == 3
     assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+
+
+def test_an_engine_that_dies_of_a_fault_fails_the_soak_which_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak_faults.FaultMaker, "_begin_stop", lambda self: os.kill(self._lives.process.pid, signal.SIGKILL))
+    options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("stop",), fault_every_s=8.0)
+    result = soak.run(options, lambda _: None)
+    assert result["verdict"]["outcome"] == "failed"
+    assert any("the engine ended by itself" in reason for reason in result["verdict"]["reasons"])
+    assert [(row["fault"], row["times"], row["survived"]) for row in result["table"]] == [("stop", 1, 0)]
+    assert result["engine_lives"] == 2
+    assert result["unexplained_events"] == 0
+    assert result["answered"] > 0
 
 
 def test_four_boards_and_a_killed_engine(tmp_path: Path) -> None:
