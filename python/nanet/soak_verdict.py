@@ -228,24 +228,24 @@ def table(result: Mapping[str, Any]) -> list[str]:
     packets, latency = result["packets"], result["latency_us"] or {}
     injected = {name: count for name, count in packets["injected"].items() if name not in ("passed", "held")}
     lines = [
-        f"{'sent':18}{result['sent']:>18,} events in {packets['sent']:,} packets, {result['elapsed_s']:.0f} s",
-        f"{'answered':18}{result['answered']:>18,}",
-        *(f"{name:18}{count:>18,}" for name, count in result["losses"].items() if count),
-        f"{'faults injected':18}{sum(injected.values()):>18,} packets: {books.lost_text(injected)}",
-        f"{'unexplained':18}{result['unexplained_events']:>18,} events, {result['unexplained_packets']:,} packets",
-        f"{'overflow':18}  in stalls {books.lost_text(result['lost_in_stalls'])};  in faults {books.lost_text(result['lost_in_faults'])}"
+        f"{'sent':22}{result['sent']:>18,} events in {packets['sent']:,} packets, {result['elapsed_s']:.0f} s",
+        f"{'answered':22}{result['answered']:>18,}",
+        *(f"{name:22}{count:>18,}" for name, count in result["losses"].items() if count),
+        f"{'faults injected':22}{sum(injected.values()):>18,} packets: {books.lost_text(injected)}",
+        f"{'unexplained':22}{result['unexplained_events']:>18,} events, {result['unexplained_packets']:,} packets",
+        f"{'overflow':22}  in stalls {books.lost_text(result['lost_in_stalls'])};  in faults {books.lost_text(result['lost_in_faults'])}"
         f";  outside {books.lost_text(result['lost_outside_stalls'])}",
-        f"{'stalls':18}  " + ", ".join(f"{who} {seconds:.3f} s" for who, seconds in result["stalls_s"].items()),
+        f"{'stalls':22}  " + ", ".join(f"{who} {seconds:.3f} s" for who, seconds in result["stalls_s"].items()),
     ]
     for name, flat in result["flat"].items():
         unit, scale = ("MiB", 2.0**20) if name.endswith("bytes") else ("", 1.0)
         if flat["growth"] is not None:
             lines.append(
-                f"{name.removesuffix('_bytes'):22}{flat['start'] / scale:>10,.1f} -> {flat['end'] / scale:,.1f} {unit}"
+                f"{name.removesuffix('_bytes'):22}{flat['start'] / scale:>18,.1f} -> {flat['end'] / scale:,.1f} {unit}"
                 f"{'' if flat['flat'] else '  GREW'}"
             )
     if latency:
         lines.append(
-            f"{'latency':18}  p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.0f} us"
+            f"{'latency':22}  p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.0f} us"
         )
     return lines + (["", HEAD, *map(row_text, result["table"])] if result["table"] else [])
