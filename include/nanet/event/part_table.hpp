@@ -384,7 +384,7 @@ NANET_HD inline PartPlace PartTable<Atomics>::join(std::uint32_t slot, std::uint
     if (Atomics::compare_exchange(memory_.words[slot], word, after)) return merged(slot, before, after, part, tally);
   }
   ++tally[PartCount::parts_no_room];  // not covered: among eight sources the ninth try succeeds
-  return {};  // not covered: the same
+  return {};                          // not covered: the same
 }
 
 template <class Atomics>
