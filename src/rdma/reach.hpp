@@ -14,6 +14,8 @@ struct Reach {
   std::string net_devices;  // as UCX_NET_DEVICES; empty: none of the transports has any
   bool is_one_machine = true;
   std::string text;  // who can do what through it, one sentence
+
+  bool has_tcp() const { return transports.find("tcp") != std::string::npos; }
 };
 
 // Throws SetupError for what the address and the options do not allow.

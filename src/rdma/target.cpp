@@ -11,6 +11,12 @@
 #include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {
+namespace {
+
+constexpr std::uint64_t kDrainTcpNs = 1'000'000'000;  // UCX sees the end of a connection after all that came through it
+constexpr std::uint64_t kDrainNs = 1'000'000;  // else it looks now and then only; what lies in shared memory is taken by the next turns
+
+}  // namespace
 
 // Behind the door are guests: connections that have proved a token.
 struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Door::Host {
@@ -28,6 +34,7 @@ struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Doo
     ucp_ep_h endpoint;  // null: it failed
     std::string region;
     std::uint64_t exposure;
+    std::uint64_t leaves_ns = 0;  // its channel has ended: when its endpoint is closed at the latest; 0: it has not
   };
 
   State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config);
@@ -37,11 +44,12 @@ struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Doo
   std::optional<std::uint64_t> token_of(std::string_view region) const override;
   void enter(detail::FrameSocket socket, const std::string& region, std::span<const std::byte> worker_address) override;
   void ready(int descriptor) override;
-  void tick(std::uint64_t now_ns) override { door.tick(now_ns); }
+  void tick(std::uint64_t now_ns) override;
   void endpoint_failed(ucp_ep_h endpoint) override;
   AnswerMessage open(Guest& guest, std::span<const std::byte> worker_address);
   BeforeMessage answer_fetch(const Guest& guest, const FetchMessage& fetch);
   bool answer(Guest& guest, std::span<const std::byte> message);
+  void leave(Guest& guest);
   void show_out(std::list<Guest>::iterator guest);
 
   std::shared_ptr<detail::WorkerState> worker;
@@ -136,7 +144,7 @@ void Target::State::ready(int descriptor) {
     const auto got = guest->socket.receive(sizeof(FetchMessage), frame);
     if (got == detail::FrameSocket::Got::nothing) return;
     if (got != detail::FrameSocket::Got::frame || !answer(*guest, frame)) {
-      show_out(guest);
+      leave(*guest);
       return;
     }
   }
@@ -168,8 +176,25 @@ BeforeMessage Target::State::answer_fetch(const Guest& guest, const FetchMessage
   return {.before = fetch.operation == FetchOperation::add ? word.fetch_add(fetch.value) : word.exchange(fetch.value)};
 }
 
+// What a guest has sent through UCX may still be on its way: over TCP, this CPU carries it out and answers, and UCX ends the process when it has to
+// answer at an endpoint that was closed by force. So the endpoint stays, and with it the guest's place, until UCX has seen its end.
+void Target::State::leave(Guest& guest) {
+  worker->unwatch(guest.socket.descriptor());
+  guest.socket = detail::FrameSocket();
+  guest.leaves_ns = flow::clock_now_ns() + (worker->context()->reach().has_tcp() ? kDrainTcpNs : kDrainNs);
+}
+
+void Target::State::tick(std::uint64_t now_ns) {
+  door.tick(now_ns);
+  for (auto guest = guests.begin(); guest != guests.end();) {
+    const auto next = std::next(guest);
+    if (guest->leaves_ns != 0 && guest->leaves_ns <= now_ns) show_out(guest);
+    guest = next;
+  }
+}
+
 void Target::State::show_out(std::list<Guest>::iterator guest) {
-  worker->unwatch(guest->socket.descriptor());
+  if (guest->leaves_ns == 0) worker->unwatch(guest->socket.descriptor());
   if (guest->endpoint) worker->close(guest->endpoint, UCP_EP_CLOSE_FLAG_FORCE);
   guests.erase(guest);
 }
