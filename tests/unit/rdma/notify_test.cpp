@@ -170,7 +170,9 @@ TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes
   EXPECT_FALSE(owner.reader.take());
 }
 
-TEST_P(Notify, a_writer_that_is_killed_leaves_nothing_half_written) {
+// Over TCP UCX 1.22 may end the process that owns the ring (docs/design/rdma.md, Time limits and faults): there is no promise to test.
+class KilledWriter : public Notify {};
+TEST_P(KilledWriter, leaves_nothing_half_written) {
   for (int turn = 0; turn < 3; ++turn) {
     const std::uint64_t before = owner.reader.taken_count();
     std::uint64_t number = 0;
@@ -197,6 +199,13 @@ TEST_P(Notify, a_writer_that_is_killed_leaves_nothing_half_written) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, Notify,
                          testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp"})),
+                                          testing::Values(RegionKind::host_shared, RegionKind::host)),
+                         [](const auto& way) {
+                           return test::way_name(std::get<0>(way.param)) +
+                                  (std::get<1>(way.param) == RegionKind::host ? "_host" : "_shared");
+                         });
+INSTANTIATE_TEST_SUITE_P(Ways, KilledWriter,
+                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY})),
                                           testing::Values(RegionKind::host_shared, RegionKind::host)),
                          [](const auto& way) {
                            return test::way_name(std::get<0>(way.param)) +
