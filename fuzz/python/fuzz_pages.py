@@ -17,7 +17,7 @@ with instrumented("nanet.http_pages"):
 
 in_virtual_time(http_pages)
 arrivals: list[socket.socket | None] = []
-http_pages.accepted = lambda _: arrivals.pop(0) if arrivals else None  # type: ignore[assignment]
+http_pages.accepted = lambda _: filter(None, [arrivals.pop(0)] if arrivals else [])  # type: ignore[assignment]
 
 
 def broken(accept: str) -> http_pages.Answer:
