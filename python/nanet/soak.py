@@ -199,7 +199,9 @@ def _run(options: SoakOptions, plan: Plan, pair: VethPair | None, say: Callable[
     }  # fmt: skip
     result |= summary(watched, engine_config, plan, result, options.growth_max_bytes)
     result["notes"] = [
-        note for note in (cores.note, early_note(result), stall_note(result), lives_note(result), *watched.engine["notes"]) if note
+        note
+        for note in (cores.note, early_note(result), stall_note(result), lives_note(result), *watched.engine.get("notes", ()))
+        if note
     ]
     return result
 
@@ -270,9 +272,9 @@ def summary(
         "samples": {"time_s": [round(float(t), 2) for t in samples.times_s]} | {name: samples.of(name).tolist() for name in SERIES},
         "latency_us": emulated["latency_us"],
         "latency_clean_us": emulated["latency_clean_us"],
-        "residence_us": engine["latency_us"],
+        "residence_us": engine.get("latency_us"),
         "faults": [fault for life in lives if life.result is not None for fault in life.result["faults"]],
-        "config": {"engine": engine["config"], "emulator": emulated["config"]},
+        "config": {"engine": engine_config.model_dump(mode="json"), "emulator": emulated["config"]},
     }
     result["table"] = ([packets_row(result)] if plan.always else []) + soak_books.table_rows(faults, plan.not_run)
     incomplete = engine_config.processor.merge is not None and engine_config.processor.merge.incomplete == "process"

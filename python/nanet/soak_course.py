@@ -20,7 +20,7 @@ from nanet.config import EngineConfig, Faults
 from nanet.config_errors import validated
 from nanet.config_link import Record
 from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import EngineProcess
+from nanet.engine_process import EngineError, EngineProcess
 from nanet.machine import CorePlan, keep_to
 from nanet.netns import VethPair
 from nanet.signals import StopSignals
@@ -113,7 +113,7 @@ class Watched:
     samples: Samples
     stalls: Stalls
     emulated: dict[str, Any] = field(default_factory=dict)
-    engine: Mapping[str, Any] = field(default_factory=dict)  # the result of the last life
+    engine: Mapping[str, Any] = field(default_factory=dict)  # the result of the last life; empty: it did not start
     lives: list[Life] = field(default_factory=list)
     gap_packets: int = 0
     life_starts_s: list[float] = field(default_factory=lambda: [0.0])
@@ -169,7 +169,7 @@ class Course:
             sent = self._packets_sent()
             lives.look(sent)
             lives.settle_gap(sent)
-            watched.engine = lives.stop(sent)
+            watched.engine = {} if lives.gone else lives.stop(sent)
             watch.final_look(watched.emulated, add_up([life.counters for life in lives.ended]))
         watched.lives, watched.gap_packets, watched.stopped_early = lives.ended, lives.gap_packets, stop.stopped
         return watched
@@ -273,7 +273,11 @@ class _Watch:
             fault.problems.append("the engine ended by itself")
             self._maker.end(planned.kind)
             self._lives.bury()
-        self._lives.begin(int(self._emulator.snapshot()["packets_sent"]))
+        try:
+            self._lives.begin(int(self._emulator.snapshot()["packets_sent"]))
+        except EngineError as error:
+            fault.problems.append(f"the engine did not start again: {error}")
+            return False
         return True
 
     def _inject(self, now_s: float) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from loops import engine_config, free_pair, free_ports, nanet
-from nanet import soak, soak_faults, soak_verdict
+from nanet import soak, soak_faults, soak_lives, soak_verdict
 from nanet.config import Faults
 from nanet.engine_process import EngineError, EngineProcess
 from test_commands import check_keys
@@ -109,6 +109,19 @@ def test_an_engine_that_dies_of_a_fault_fails_the_soak_which_goes_on(monkeypatch
     assert result["engine_lives"] == 2
     assert result["unexplained_events"] == 0
     assert result["answered"] > 0
+
+
+def test_an_engine_that_does_not_start_again_fails_the_soak(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: soak_lives.Lives, *_: object) -> None:
+        raise EngineError("made up")
+
+    monkeypatch.setattr(soak_lives.Lives, "begin", refuse)
+    options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("kill",), fault_every_s=8.0)
+    result = soak.run(options, lambda _: None)
+    assert result["verdict"]["outcome"] == "failed"
+    assert any("the engine did not start again: made up" in reason for reason in result["verdict"]["reasons"])
+    assert result["stopped_early"] is False
+    assert result["engine_lives"] == 1
 
 
 def test_four_boards_and_a_killed_engine(tmp_path: Path) -> None:
