@@ -14,6 +14,8 @@ from nanet import books
 from nanet.soak_plan import KINDS
 
 WITH_ENGINE = "lost_with_the_engine"
+STALE = "answers_stale"
+"""Answers that came when the boards had forgotten their event: an engine that stood still answers what is in its socket first."""
 RATE_SHARE = 0.1
 """The rate is reached again when answers come as fast as events are sent, to this share."""
 RATE_OVER_S = 0.3
@@ -33,13 +35,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Look:
-    """Totals when nothing was in flight. gap_events: the most that no engine could have counted, so far."""
+    """Totals when nothing was in flight. gap_events: the most that no engine could have counted, so far. stale: answers too old to be checked."""
 
     period: int
     sent: int
     answered: int
     counters: Mapping[str, int]
     gap_events: int
+    stale: int = 0
 
 
 class Rate:
@@ -71,6 +74,8 @@ def remainders(looks: Sequence[Look], *, merged: bool) -> tuple[list[dict[str, i
         more = {name: int(count) - int(before.counters.get(name, 0)) for name, count in look.counters.items()}
         balance = books.balance(look.sent - before.sent, look.answered - before.answered, more, merged=merged)
         open_now.append((open_now[-1] if open_now else 0) + balance.pop("unexplained"))
+        balance[STALE] = min(look.stale - before.stale, balance["answers_lost"])
+        balance["answers_lost"] -= balance[STALE]
         named.append(balance)
         before = look
     for index in reversed(range(len(open_now) - 1)):

@@ -250,14 +250,7 @@ class _Watch:
 
     def final_look(self, emulated: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """The books after the end of all."""
-        end = Look(
-            self._plan.period(float(emulated["elapsed_s"])),
-            int(emulated["sent"]),
-            int(emulated["answered"]),
-            counters,
-            self._gap_events(),
-        )
-        self._watched.looks.append(end)
+        self._look(self._plan.period(float(emulated["elapsed_s"])), emulated, counters, int(emulated["mistakes"]["stale_answers"]))
         self._watched.stalls.end(
             float(emulated["elapsed_s"]), overflows(counters, emulated), in_fault=self._now_s() < self._excused_until_s
         )
@@ -376,8 +369,11 @@ class _Watch:
         elif then is not None and reading[1] >= then[1] + 2 and self._looked_at != period:
             self._looked_at = period
             self._lives.settle_gap(sent)
-            counters = self._lives.counters()
-            self._watched.looks.append(Look(period, int(snapshot["sent"]), int(snapshot["answered"]), counters, self._gap_events()))
+            self._look(period, snapshot, self._lives.counters(), int(snapshot["stale_answers"]))
+
+    def _look(self, period: int, boards: Mapping[str, Any], counters: Mapping[str, int], stale: int) -> None:
+        look = Look(period, int(boards["sent"]), int(boards["answered"]), counters, self._gap_events(), stale)
+        self._watched.looks.append(look)
 
     def _gap_events(self) -> int:
         """The bound of what no engine counted, in events. Merged, those of which a killed engine saw no part are in it."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nanet import books, hops
-from nanet.soak_books import HEAD, row_text
+from nanet.soak_books import HEAD, STALE, row_text
 from nanet.soak_lives import Life, add_up, expected_packets
 
 FAULTS = ("loss", "duplicate", "reorder", "corrupt", "truncate", "delay")
@@ -106,7 +106,7 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
         reasons.append(f"lost although the machine did not stall: {books.lost_text(result['lost_outside_stalls'])}")
     reasons += _answers_lost(result)
     wrong = {
-        name: count for name, count in result["mistakes"].items() if count and not (may_be_incomplete and name == "wrong_answers")
+        name: count for name, count in _mistakes(result).items() if count and not (may_be_incomplete and name == "wrong_answers")
     }
     if wrong:
         reasons.append(f"wrong answers: {books.lost_text(wrong)}")
@@ -120,6 +120,13 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     if not result["sent"]:
         reasons.append("nothing was sent")
     return reasons
+
+
+def _mistakes(result: Mapping[str, Any]) -> dict[str, int]:
+    """Without answers that were old because of a fault."""
+    stale = sum(int(one["losses"].get(STALE, 0)) for one in result["machine_faults"])
+    found = {name: int(count) for name, count in result["mistakes"].items()}
+    return found | ({"stale_answers": found["stale_answers"] - stale} if stale else {})
 
 
 def _answers_lost(result: Mapping[str, Any]) -> list[str]:

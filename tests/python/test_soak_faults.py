@@ -227,6 +227,16 @@ def test_all_survived_is_passed_and_says_what_was_not_run() -> None:
     assert said == ["Soak passed: stop, kill survived; not run: gpu."]
 
 
+@pytest.mark.parametrize(("stale", "reasons"), [(30, []), (31, ["wrong answers: stale_answers 1"])])
+def test_answers_that_a_fault_made_old_are_its_loss_and_no_mistake(stale: int, reasons: list[str]) -> None:
+    looks = [look(0, 1000, 1000), Look(1, 2000, 1950, {"events_answered": 2000}, 0, 30)]
+    rows = soak_books.periods(looks, merged=False)
+    assert (rows[1]["losses"]["answers_stale"], rows[1]["losses"]["answers_lost"], rows[1]["unexplained"]) == (30, 20, 0)
+    result = {"machine_faults": soak_books.judged([fault(period=1)], rows, 10.0), "mistakes": {"stale_answers": stale}}
+    found = soak_verdict._mistakes(result)
+    assert [f"wrong answers: {name} {count}" for name, count in found.items() if count] == reasons
+
+
 @pytest.mark.parametrize("stolen_s", [0.0, 90.0])
 def test_a_hole_in_the_books_is_failed_however_busy_the_machine(stolen_s: float) -> None:
     judged, said = outcome([fault(), fault("kill", 1)], [0, 5], stolen_s)
