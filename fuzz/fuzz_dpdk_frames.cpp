@@ -49,7 +49,8 @@ void check_places(const Buffer& frame, const UdpPart& part, Pieces& pieces, std:
   placed = {};
   if (!place_payload(frame, part, PayloadMemory{pieces[1], MemoryKind::device}, placed)) return;
   const std::size_t in_head = std::min<std::size_t>(payload.size(), PlacedPacket::head_bytes_max);
-  require(placed.bytes == payload.size() && std::ranges::equal(std::span(placed.head).first(in_head), payload.first(in_head)), "its head");
+  require(placed.bytes == payload.size() && std::ranges::equal(std::span(placed.head).first(in_head), payload.first(in_head)),
+          "its head");
   const auto* const rest = reinterpret_cast<const std::byte*>(placed.address);
   require(std::ranges::equal(std::span(rest, payload.size() - in_head), payload.subspan(in_head)), "what follows its head");
 }
@@ -70,7 +71,8 @@ void check_udp(std::span<const std::byte> frame, Pieces& pieces, FirstHeader fir
     return;
   }
   require(expected.has_value(), "what is found is a datagram");
-  require(flow_of(part.flow) == expected->flow && part.offset + before == expected->offset && part.bytes == expected->bytes, "the same one");
+  require(flow_of(part.flow) == expected->flow && part.offset + before == expected->offset && part.bytes == expected->bytes,
+          "the same one");
   std::vector<std::byte> copy(part.bytes);
   copy_part(copy.data(), buffers[0], part.offset, part.bytes);
   const auto payload = frame.subspan(part.offset, part.bytes);
@@ -84,13 +86,16 @@ void check_udp(std::span<const std::byte> frame, Pieces& pieces, FirstHeader fir
 void check_arp(std::span<const std::byte> frame) {
   Arp arp;
   if (!read_arp(frame, arp)) return;
-  require(frame.size() >= 42 && big_endian(frame, 12, 4) == 0x0806'0001 && big_endian(frame, 16, 4) == 0x0800'0604, "ARP for IPv4 over Ethernet");
-  require(big_endian(frame, 20, 2) == static_cast<std::uint64_t>(arp.kind) && big_endian(frame, 28, 4) == arp.from_address, "its fields");
+  require(frame.size() >= 42 && big_endian(frame, 12, 4) == 0x0806'0001 && big_endian(frame, 16, 4) == 0x0800'0604,
+          "ARP for IPv4 over Ethernet");
+  require(big_endian(frame, 20, 2) == static_cast<std::uint64_t>(arp.kind) && big_endian(frame, 28, 4) == arp.from_address,
+          "its fields");
   std::vector<std::byte> written(kArpFrameBytes);
   write_arp(written.data(), arp, {9, 8, 7, 6, 5, 4});
   Arp again;
   require(read_arp(written, again), "what is written is read");
-  require(again.kind == arp.kind && again.from_mac == arp.from_mac && again.from_address == arp.from_address && again.to_address == arp.to_address,
+  require(again.kind == arp.kind && again.from_mac == arp.from_mac && again.from_address == arp.from_address &&
+              again.to_address == arp.to_address,
           "and says the same");
   require((arp.kind == ArpKind::request) == (written[0] == std::byte{0xFF}), "a request goes to everybody");
 }
@@ -103,7 +108,8 @@ void check_echo(std::span<const std::byte> frame) {
   Input answer(frame);
   answer_echo(answer.bytes());
   const std::span<const std::byte> bytes = answer.bytes();
-  require(ones_complement({bytes.subspan(14, 20)}) == ones_complement({frame.subspan(14, 20)}), "the IPv4 checksum is as right as before");
+  require(ones_complement({bytes.subspan(14, 20)}) == ones_complement({frame.subspan(14, 20)}),
+          "the IPv4 checksum is as right as before");
   require(ones_complement({bytes.subspan(34)}) == ones_complement({frame.subspan(34)}), "the ICMP checksum too");
   require(!is_echo_request(bytes, static_cast<std::uint32_t>(big_endian(bytes, 30, 4))), "an answer is no request");
   require(std::ranges::equal(bytes.subspan(38), frame.subspan(38)), "and carries what it was asked with");

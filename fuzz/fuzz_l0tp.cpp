@@ -69,7 +69,9 @@ class Judge {
     }
   }
   void new_times() { has_last_ = false; }
-  void require_all_handed_out(const l0tp::Stats& stats) const { require(physics_ == stats.decided, "each decision is handed out once"); }
+  void require_all_handed_out(const l0tp::Stats& stats) const {
+    require(physics_ == stats.decided, "each decision is handed out once");
+  }
 
  private:
   void check_packet(const l0tp::Decision& d) {

@@ -55,7 +55,8 @@ void check(std::span<const std::byte> payload) {
   MgpView mgp;
   require(MgpView::parse(payload, mgp) != ParseError::none, "no packet is of both formats");
   const std::vector<Event> events = events_of(view);
-  require(std::ranges::equal(events_of(M2egpView::from_checked(payload)), events, same), "so does the view of a packet that was checked");
+  require(std::ranges::equal(events_of(M2egpView::from_checked(payload)), events, same),
+          "so does the view of a packet that was checked");
   require(events.size() == view.header().event_count, "the walk finds as many events as the header says");
   require(std::ranges::equal(walked_events(payload.data()), events, same), "a GPU lane's walk finds the same events");
   std::vector<std::byte> room(kM2egpBytesMax);

@@ -70,7 +70,8 @@ void check(std::span<const std::byte> payload) {
   if (MgpView::parse(payload, view) != ParseError::none) return;
   require(head_error == ParseError::none, "the head of an accepted packet is accepted");
   const std::vector<Event> events = events_of(view);
-  require(std::ranges::equal(events_of(MgpView::from_checked(payload)), events, same), "so does the view of a packet that was checked");
+  require(std::ranges::equal(events_of(MgpView::from_checked(payload)), events, same),
+          "so does the view of a packet that was checked");
   require(events.size() == view.header().event_count, "the walk finds as many events as the header says");
   require(std::ranges::equal(walked_events(payload.data()), events, same), "a GPU lane's walk finds the same events");
   std::vector<std::byte> room(kMgpPackedBytesMax);

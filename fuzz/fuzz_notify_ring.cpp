@@ -65,7 +65,8 @@ class Watched {
     const std::size_t slots = (128 + 8 * std::size_t{config_.slot_count} + 63) / 64 * 64;
     const std::size_t slot_bytes = (std::size_t{config_.payload_bytes_max} + 63) / 64 * 64;
     const std::uint64_t slot = (next_ - 1) % config_.slot_count;
-    require(payload->data() == memory_.span().data() + slots + slot * slot_bytes && payload->size() == bytes, "it lies in its slot");
+    require(payload->data() == memory_.span().data() + slots + slot * slot_bytes && payload->size() == bytes,
+            "it lies in its slot");
     if (!payload->empty()) payload->back() = payload->front();
     require(lent_.emplace(next_ - 1, *payload).second, "lent once");
     require(lent_.size() <= config_.slot_count, "no more are lent than there are slots");
@@ -139,10 +140,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     switch (operation & 7) {
       case 0: ring.give_back(more); break;
       case 1: ring.take(); break;
-      case 2: memory.set_word(memory.span().size() / 8 * more / 32 * 8, bytes.take_as<std::uint64_t>()); break;   // anywhere
-      case 3: memory.set_word(128 + 8 * (more % config.slot_count), bytes.take_as<std::uint64_t>()); break;       // any notice
-      case 4: honest = ring.next() + more; break;                                                                // ahead, or from the start
-      case 5: memory.set_word(64, bytes.take_as<std::uint64_t>()); break;                                         // the reader's own counter
+      case 2: memory.set_word(memory.span().size() / 8 * more / 32 * 8, bytes.take_as<std::uint64_t>()); break;  // anywhere
+      case 3: memory.set_word(128 + 8 * (more % config.slot_count), bytes.take_as<std::uint64_t>()); break;      // any notice
+      case 4: honest = ring.next() + more; break;                          // ahead, or from the start
+      case 5: memory.set_word(64, bytes.take_as<std::uint64_t>()); break;  // the reader's own counter
       default:  // a right notice, of up to 255 bytes: more than some slots have
         memory.set_word(128 + 8 * (honest % config.slot_count), notice(honest, bytes.take()));
         ++honest;

@@ -18,7 +18,8 @@ void require_checksums(std::span<const std::byte> frame, UdpChecksum checksum) {
   require(ones_complement({ip}) == 0, "the checksum of the IPv4 header");
   const std::uint64_t said = big_endian(udp, 6, 2);
   require((said == 0) == (checksum == UdpChecksum::absent), "a UDP checksum is there exactly where it shall be");
-  if (checksum == UdpChecksum::present) require(ones_complement({ip.subspan(12, 8), udp}, 17 + udp.size()) == 0, "the UDP checksum");
+  if (checksum == UdpChecksum::present)
+    require(ones_complement({ip.subspan(12, 8), udp}, 17 + udp.size()) == 0, "the UDP checksum");
 }
 
 void require_writes(const UdpFlow& flow, std::span<const std::byte> payload) {

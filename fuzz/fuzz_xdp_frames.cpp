@@ -15,7 +15,8 @@ using namespace nanet::fuzz;
 
 void check_copies(Pieces& frames, std::span<const std::byte> packet, const XdpPayload& payload) {
   const auto frame_at = [&](std::uint32_t index) -> std::span<const std::byte> { return frames[index]; };
-  for (const std::size_t bytes : {std::size_t{payload.bytes}, std::size_t{payload.bytes} / 2}) {  // also what is cut to the room there is
+  for (const std::size_t bytes :
+       {std::size_t{payload.bytes}, std::size_t{payload.bytes} / 2}) {  // also what is cut to the room there is
     Input room(packet.first(bytes));
     copy_payload(frame_at, static_cast<std::uint32_t>(frames.size()), payload.offset, room.bytes().data(), bytes);
     require(std::ranges::equal(room.bytes(), packet.subspan(payload.offset, bytes)), "its payload is copied from all frames");
@@ -44,11 +45,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   require(expected.has_value(), "what is found is a datagram");
-  require(flow_of(payload.flow) == expected->flow && payload.offset == expected->offset && payload.bytes == expected->bytes, "the same one");
+  require(flow_of(payload.flow) == expected->flow && payload.offset == expected->offset && payload.bytes == expected->bytes,
+          "the same one");
   check_copies(frames, packet, payload);
   XdpPayload other;
   require(find_payload(frames[0], packet.size(), address, port, other) == XdpVerdict::ours, "for its address");
-  require(find_payload(frames[0], packet.size(), address ^ 1u, port, other) == (address == 1 ? XdpVerdict::ours : XdpVerdict::foreign), "and no other");
-  require(find_payload(frames[0], packet.size(), 0, static_cast<std::uint16_t>(port ^ 1), other) == XdpVerdict::foreign, "nor for another port");
+  require(
+      find_payload(frames[0], packet.size(), address ^ 1u, port, other) == (address == 1 ? XdpVerdict::ours : XdpVerdict::foreign),
+      "and no other");
+  require(find_payload(frames[0], packet.size(), 0, static_cast<std::uint16_t>(port ^ 1), other) == XdpVerdict::foreign,
+          "nor for another port");
   return 0;
 }

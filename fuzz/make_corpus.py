@@ -43,12 +43,16 @@ def payloads(path: Path) -> dict[str, bytes]:
 # --- frames ---
 
 
-def ip_packet(payload: bytes, *, options: bytes = b"", fragment: int = 0x4000, protocol: int = 17, ip_bytes: int = -1, udp_bytes: int = -1) -> bytes:
+def ip_packet(
+    payload: bytes, *, options: bytes = b"", fragment: int = 0x4000, protocol: int = 17, ip_bytes: int = -1, udp_bytes: int = -1
+) -> bytes:
     """IPv4 and UDP, or what says so; checksums are 0, since no reader looks at them. Lengths: -1 the right one."""
     header_bytes = 20 + len(options)
     udp = struct.pack(">HHHH", 300, 400, len(payload) + 8 if udp_bytes < 0 else udp_bytes, 0) + payload
     total = header_bytes + len(udp) if ip_bytes < 0 else ip_bytes
-    head = struct.pack(">BBHHHBBH4s4s", 0x40 | header_bytes // 4, 0, total, 7, fragment, 64, protocol, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+    head = struct.pack(
+        ">BBHHHBBH4s4s", 0x40 | header_bytes // 4, 0, total, 7, fragment, 64, protocol, 0, b"\x0a\0\0\1", b"\x0a\0\0\2"
+    )
     return head + options + udp
 
 
@@ -106,7 +110,13 @@ def dpdk_frames() -> Inputs:
         yield name, b"\0\0\0\0\0\1" + bytes_
     whole = frame(ip_packet(bytes(range(100))))
     options = frame(ip_packet(bytes(range(100)), options=bytes([1] * 40)), tags=b"\x81\0\0\5")
-    for name, sizes in (("two", (1, 66)), ("three", (2, 50, 30)), ("five", (4, 50, 0, 20, 60)), ("early", (1, 20)), ("no-head", (1, 0))):
+    for name, sizes in (
+        ("two", (1, 66)),
+        ("three", (2, 50, 30)),
+        ("five", (4, 50, 0, 20, 60)),
+        ("early", (1, 20)),
+        ("no-head", (1, 0)),
+    ):
         cut = bytes(sizes).ljust(5, b"\0") + b"\1"
         yield f"pieces-{name}", cut + whole
         yield f"pieces-{name}-options", cut + options
@@ -114,7 +124,13 @@ def dpdk_frames() -> Inputs:
     yield "split-headers-only", b"\1\x2a\0\0\0\1" + frame(ip_packet(bytes(10)))
     yield "raw-ip", b"\0\0\0\0\0\0" + ip_packet(b"hello")
     yield "raw-ip-pieces", b"\1\x30\0\0\0\0" + ip_packet(bytes(60))
-    for name, bytes_ in (("request", arp(1)), ("reply", arp(2)), ("other", arp(3)), ("ipv6", arp(1, length=16)), ("cut", arp(1)[:41])):
+    for name, bytes_ in (
+        ("request", arp(1)),
+        ("reply", arp(2)),
+        ("other", arp(3)),
+        ("ipv6", arp(1, length=16)),
+        ("cut", arp(1)[:41]),
+    ):
         yield f"arp-{name}", b"\0\0\0\0\0\1" + bytes_
     for name, checksum in (("echo", 0x1234), ("echo-carry", 0xF900)):
         yield name, b"\0\0\0\0\0\1" + echo(checksum)
@@ -140,7 +156,12 @@ def pcap() -> Inputs:
         head = struct.pack(order + "IHHIIII", magic, 2, 4, 0, 0, 65535, kind)
         return head + b"".join(struct.pack(order + "IIII", 1, 2, len(one), len(one)) + one for one in records)
 
-    for name, order, magic in (("le-us", "<", 0xA1B2C3D4), ("be-us", ">", 0xA1B2C3D4), ("le-ns", "<", 0xA1B23C4D), ("be-ns", ">", 0xA1B23C4D)):
+    for name, order, magic in (
+        ("le-us", "<", 0xA1B2C3D4),
+        ("be-us", ">", 0xA1B2C3D4),
+        ("le-ns", "<", 0xA1B23C4D),
+        ("be-ns", ">", 0xA1B23C4D),
+    ):
         yield f"made-{name}", file(order, magic, 1, everything)
     yield "made-cooked", file("<", 0xA1B2C3D4, 113, [cooked, cooked[:10]])
     yield "made-cooked2", file("<", 0xA1B2C3D4, 276, [cooked2, cooked2[:10]])
@@ -166,7 +187,13 @@ def packet_check() -> Inputs:
     for size in (0, 1, 2, 15, 16, 17, 31, 33, 63, 64, 66):
         yield f"bytes-{size}", b"\2" + bytes(range(size))
     yield "bytes-5000", b"\3" + bytes(i * 7 % 251 for i in range(5000))
-    for name, format_, events, size in (("padded", 1, 16, 1168), ("packed", 2, 3, 40), ("merged", 3, 3, 40), ("other", 9, 1, 40), ("flags", 0xC1, 1, 1168)):
+    for name, format_, events, size in (
+        ("padded", 1, 16, 1168),
+        ("packed", 2, 3, 40),
+        ("merged", 3, 3, 40),
+        ("other", 9, 1, 40),
+        ("flags", 0xC1, 1, 1168),
+    ):
         yield f"no-hits-{name}", b"\1" + bytes([0x10, 0, format_, events]) + bytes(size - 4)
     yield "too-many-events", b"\1" + bytes([0x10, 0, 1, 200]) + bytes(1164)
     yield "no-such-board", b"\1" + bytes([0x10, 200, 2, 1]) + bytes(36)
@@ -179,28 +206,40 @@ def packet_check() -> Inputs:
 
 def rdma_messages() -> Inputs:
     """Each message right, and each number of it wrong."""
-    name = b"region".ljust(64, b"\0")
+    name, secrets = b"region".ljust(64, b"\0"), bytes(range(32))
 
-    def head(magic: bytes, *, version: int = 1, number: int = 6) -> bytes:
-        return magic + struct.pack("<HHQ", version, number, 77)
+    def head(magic: bytes, *, version: int = 2, number: int = 0) -> bytes:
+        return magic + struct.pack("<HH", version, number)
+
+    def answer(address: int, size: int, key_bytes: int) -> bytes:
+        return struct.pack("<QQHHI", address, size, 3, 0, key_bytes)
 
     right = {
-        "open": head(b"NRDO") + struct.pack("<Q", 5) + name,
-        "fetch": head(b"NRDF") + struct.pack("<Q", 5) + name + struct.pack("<QQQ", 1, 16, 3),
-        "before": head(b"NRDB", number=0) + struct.pack("<Q", 9),
-        "answer": head(b"NRDA", number=0) + struct.pack("<QQHHI", 1 << 40, 4096, 3, 0, 5) + b"a key",
+        "greeting": head(b"NRDG") + secrets,
+        "hello": head(b"NRDH", number=6) + secrets + secrets + name,
+        "welcome": head(b"NRDW") + secrets,
+        "open": head(b"NRDO") + b"an address",
+        "fetch": head(b"NRDF") + struct.pack("<QQ", 16, 3),
+        "before": head(b"NRDB") + struct.pack("<Q", 9),
+        "answer": head(b"NRDA") + answer(1 << 40, 4096, 5) + b"an address" + b"a key",
     }
     for kind, message in right.items():
         yield kind, message
-        yield f"{kind}-longer", message + b"\0"
-        yield f"{kind}-shorter", message[:-1]
-        yield f"{kind}-version", message[:4] + b"\2\0" + message[6:]
         yield f"{kind}-magic", b"X" + message[1:]
-        yield f"{kind}-no-name", message[:6] + b"\0\0" + message[8:]
-        yield f"{kind}-long-name", message[:6] + b"\x41\0" + message[8:]
-    yield "answer-wraps", head(b"NRDA", number=0) + struct.pack("<QQHHI", 2**64 - 8, 9, 3, 0, 0)
-    yield "answer-ends-last", head(b"NRDA", number=0) + struct.pack("<QQHHI", 2**64 - 8, 7, 3, 0, 0)
-    yield "answer-key-too-long", head(b"NRDA", number=0) + struct.pack("<QQHHI", 0, 8, 3, 0, 4001) + bytes(4001)
+        yield f"{kind}-short", message[:-1]
+        yield f"{kind}-long", message + b"\0"
+        yield f"{kind}-version", message[:4] + b"\x07\0" + message[6:]
+    for name_bytes in (0, 64, 65):
+        yield f"hello-name-{name_bytes}", head(b"NRDH", number=name_bytes) + secrets + secrets + name
+    yield "open-empty", head(b"NRDO")
+    yield "open-longest", head(b"NRDO") + bytes(16384)
+    yield "open-too-long", head(b"NRDO") + bytes(16385)
+    yield "answer-refused", head(b"NRDA", number=1) + answer(0, 0, 0)
+    yield "answer-no-address", head(b"NRDA") + answer(0, 8, 5) + b"a key"
+    yield "answer-wraps", head(b"NRDA") + answer(2**64 - 8, 9, 0) + b"x"
+    yield "answer-ends-last", head(b"NRDA") + answer(2**64 - 8, 7, 0) + b"x"
+    yield "answer-key-longer-than-it", head(b"NRDA") + answer(0, 8, 9) + b"a key"
+    yield "answer-key-too-long", head(b"NRDA") + answer(0, 8, 4001) + bytes(4002)
 
 
 def notify_ring() -> Inputs:
@@ -213,8 +252,15 @@ def notify_ring() -> Inputs:
     yield "overrun", bytes([3, 64] + [right, 9] * 5 + [take] * 5 + [give] * 3 + [take] * 3)
     yield "too-long", bytes([2, 10] + [right, 200, take, right, 5, take, give] * 3)
     yield "empty-payloads", bytes([2, 1] + [right, 0, take, give] * 4)
-    yield "anywhere", bytes([5, 20]) + b"".join(bytes([anywhere | k << 3]) + words + bytes([take, right, 7, take, give]) for k in range(8))
-    yield "notices", bytes([5, 20]) + b"".join(bytes([notice | k << 3]) + struct.pack("<Q", (k + 1) << 16 | 9) + bytes([take]) for k in range(5))
+    yield (
+        "anywhere",
+        bytes([5, 20]) + b"".join(bytes([anywhere | k << 3]) + words + bytes([take, right, 7, take, give]) for k in range(8)),
+    )
+    yield (
+        "notices",
+        bytes([5, 20])
+        + b"".join(bytes([notice | k << 3]) + struct.pack("<Q", (k + 1) << 16 | 9) + bytes([take]) for k in range(5)),
+    )
     yield "ahead", bytes([5, 20, ahead | 3 << 3, right, 7, take, ahead, right, 7, take, give])
     yield "counter", bytes([5, 20, right, 7, take, counter]) + words + bytes([give, right, 7, take])
     yield "no-slots", bytes([0, 20, 1, 2, 3])
@@ -237,7 +283,10 @@ def merger() -> Inputs:
         runs = bytes([run] * 55) if run else bytes([0x89] * 25 + [0x09] * 30)
         for sources in (1, 2):
             yield f"forgets-{name}-{sources}", bytes([sources - 1, 10, 3, 20]) + runs + bytes([0, 0, 5, 0, 1, 7])
-            yield f"forgets-{name}-{sources}-late", bytes([sources - 1, 10, 5, 20]) + bytes([12, 255]) + runs + bytes([10, 0, 0, 9, 9, 0, 3, 5])
+            yield (
+                f"forgets-{name}-{sources}-late",
+                bytes([sources - 1, 10, 5, 20]) + bytes([12, 255]) + runs + bytes([10, 0, 0, 9, 9, 0, 3, 5]),
+            )
     yield "forgets-jumps", bytes([1, 10, 3, 20]) + bytes([10, 3, 9, 9, 10, 2, 8, 9, 0x89] * 8)
 
 
@@ -254,7 +303,10 @@ def l0tp() -> Inputs:
     empty = struct.pack("<IHBB", 0, 8, 0, 200)
     for source in (0, 200):
         for layout in ("<IHBB", "<HHBBH"):
-            yield f"source-{source}-{len(layout)}", config + bytes([8 << 3]) + struct.pack(layout, 0, 8, 0, source, *([0] if len(layout) == 6 else []))
+            yield (
+                f"source-{source}-{len(layout)}",
+                config + bytes([8 << 3]) + struct.pack(layout, 0, 8, 0, source, *([0] if len(layout) == 6 else [])),
+            )
     yield "unknown", config + bytes([8 << 3]) + empty
     yield "in-parts", config + bytes([0xFA, 0x0C, 1, 2, 3, 4, 5, 6, 1, 0xFA, 0x10, 0, 1, 2, 3, 4])
 
@@ -271,7 +323,14 @@ def message(value: object) -> bytes:
 def channel() -> Inputs:
     """By the target's number of what is tried: JSON 0, frames 1, objects 2, introduce 3, door 4; 255 a door that is full."""
     deep, good = "[" * 17 + "]" * 17, '{"a": [1, 2.5, null, true, "\u00e9\\" ["]}'
-    for name, text in (("good", good), ("deep", deep), ("deep-enough", deep[1:-1]), ("none", "{"), ("number", "5"), ("very-deep", "[" * 1500)):
+    for name, text in (
+        ("good", good),
+        ("deep", deep),
+        ("deep-enough", deep[1:-1]),
+        ("none", "{"),
+        ("number", "5"),
+        ("very-deep", "[" * 1500),
+    ):
         yield f"json-{name}", b"\0" + text.encode()
         yield f"object-{name}", b"\2" + text.encode()
     frames_ = message(b"one") + message(b"") + message(b"three" * 20)
@@ -303,9 +362,22 @@ def channel() -> Inputs:
 
 def rendezvous() -> Inputs:
     """By the target's number: place 0, environment 1, file 2, rank 0 3, rank 1 4; 255 a run of one."""
-    for name, text in (("port", "node1:7700"), ("ipv6", "[::1]:7"), ("path", "./meet"), ("no-port", "node1:"), ("large", "h:65536"), ("none", "")):
+    for name, text in (
+        ("port", "node1:7700"),
+        ("ipv6", "[::1]:7"),
+        ("path", "./meet"),
+        ("no-port", "node1:"),
+        ("large", "h:65536"),
+        ("none", ""),
+    ):
         yield f"place-{name}", b"\0" + text.encode()
-    for name, text in (("own", "1\x002"), ("mpi", "-\0-\x000\x004"), ("slurm", "\0".join("------") + "\x003\x003\x002\x004"), ("bad", "2\x002"), ("none", "-")):
+    for name, text in (
+        ("own", "1\x002"),
+        ("mpi", "-\0-\x000\x004"),
+        ("slurm", "\0".join("------") + "\x003\x003\x002\x004"),
+        ("bad", "2\x002"),
+        ("none", "-"),
+    ):
         yield f"environment-{name}", b"\1" + text.encode()
     for name, text in (("good", b"127.0.0.1 700\n"), ("port", b"h 0\n"), ("word", b"h\n"), ("bytes", b"\xff \xff")):
         yield f"file-{name}", b"\2" + text
@@ -316,7 +388,12 @@ def rendezvous() -> Inputs:
         ("nobody", 64 + 48, b"x"), ("too-large", 0, (2**40).to_bytes(8, "little")), ("framed", 2, b"theirs"),
     ):  # fmt: skip
         yield f"rank0-{name}", bytes([3, how]) + text
-    for name, about in (("rank", '{"rank": 2, "count": 2}'), ("count", '{"rank": 1, "count": 3}'), ("text", '{"rank": "1", "count": 2}'), ("none", "{}")):
+    for name, about in (
+        ("rank", '{"rank": 2, "count": 2}'),
+        ("count", '{"rank": 1, "count": 3}'),
+        ("text", '{"rank": "1", "count": 2}'),
+        ("none", "{}"),
+    ):
         yield f"rank0-about-{name}", b"\3\1" + about.encode() + b"\n"
     yield "rank0-twice", b"\3\x10" + twice()
     every = message(b"[1, 2]")

@@ -46,9 +46,10 @@ inline std::optional<Datagram> datagram_in(std::span<const std::byte> frame) {
   if (end > frame.size() || udp + 8 > end) return std::nullopt;
   const std::size_t bytes = big_endian(frame, udp + 4, 2);
   if (bytes < 8 || udp + bytes > end) return std::nullopt;
-  return Datagram{{big_endian(frame, ip + 12, 4), big_endian(frame, ip + 16, 4), big_endian(frame, udp, 2), big_endian(frame, udp + 2, 2)},
-                  udp + 8,
-                  bytes - 8};
+  return Datagram{
+      {big_endian(frame, ip + 12, 4), big_endian(frame, ip + 16, 4), big_endian(frame, udp, 2), big_endian(frame, udp + 2, 2)},
+      udp + 8,
+      bytes - 8};
 }
 
 // RFC 1071: 0 where a checksum among the bytes is right. An odd byte counts as the upper one of a word.

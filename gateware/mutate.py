@@ -11,8 +11,8 @@ the bench runs once for each until its first failure:
   failed     a test of the bench failed
   assertion  the simulation stopped: an assertion of the RTL
   hung       it took more than four times the CPU time of the sound module
-  survived   nobody saw it
-  equivalent nobody can see it: tb/equivalent_mutants.toml says why
+  survived   no one saw it
+  equivalent no one can see it: tb/equivalent_mutants.toml says why
 
 The kill rate is (failed + assertion + hung) / (those + survived). Exit status: 0; 1 a rate below --floor, or a module that
 fails without a fault; 2 usage.

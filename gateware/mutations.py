@@ -215,7 +215,7 @@ class Scanner:
             while self._now() != "endcase":
                 label = self._skip_case_label()
                 inside = list(self._statement())
-                # Behind labels for every state nobody comes to the default: what it does is all the same.
+                # After labels for every state no one comes to the default: what it does is all the same.
                 if label != ["default"] or not any(labels >= set(self.states.get(name, "?")) for name in labels):
                     yield from inside
                 labels.update(label)
@@ -363,7 +363,7 @@ class Scanner:
         return self.tokens[index].end
 
     def _to(self, mark: str) -> None:
-        """Behind the next `mark` that is not in brackets."""
+        """After the next `mark` that is not in brackets."""
         depth = 0
         while True:
             text = self._now()

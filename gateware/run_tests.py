@@ -107,7 +107,6 @@ def main(arguments: list[str]) -> int:
     if options.unless_passed and has_passed(files, short=options.short):
         print(f"gateware: not run again, all of it passed with the same files (delete {PASSED.relative_to(HERE.parent)} to run it)")
         return 0
-    PASSED.unlink(missing_ok=True)
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"gateware: seed {seed}", flush=True)
     started = time.monotonic()
@@ -119,10 +118,12 @@ def main(arguments: list[str]) -> int:
         chosen = benches(declared, [bench_of[module] for module in options.modules], short=options.short)
         counts = run_checks(list(checks(options, chosen, seed)), options.jobs)
     except CheckFailed as problem:
+        PASSED.unlink(missing_ok=True)
         print(f"error: {problem}", file=sys.stderr)
         return 1
     print(f"gateware: {counts.passed} tests passed, {counts.failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
     if counts.failed or not counts.passed:
+        PASSED.unlink(missing_ok=True)
         return 1
     if not options.modules:
         PASSED.write_text(f"{'short' if options.short else 'full'} {files}", encoding="utf-8")
@@ -232,7 +233,7 @@ def lint(module: str) -> None:
 
 
 def lint_result(module: str, files: list[Path], arguments: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-    # A constant of a package that this module has no use for is no fault, and `.port()` says that nobody listens.
+    # A constant of a package that this module has no use for is no fault, and `.port()` says that no one listens.
     settings = ["--lint-only", "-Wall", "-Wno-UNUSEDPARAM", "-Wno-PINCONNECTEMPTY", "--assert", "--top-module", module]
     command = ["verilator_bin", *settings, *(arguments or []), *map(str, files)]
     return subprocess.run(command, cwd=HERE, check=False, capture_output=True, text=True)

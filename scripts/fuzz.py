@@ -78,7 +78,9 @@ def fuzz(target: Target, seconds: int) -> Outcome:
     # What is found goes to the first folder.
     command = [*target.command, *arguments, str(found / "corpus"), str(target.corpus)]
     with (found / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"LLVM_PROFILE_FILE": "/dev/null"})
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"LLVM_PROFILE_FILE": "/dev/null"}
+        )
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     text = (found / "log").read_text(errors="replace")

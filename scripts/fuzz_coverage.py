@@ -92,7 +92,9 @@ def replay(target: Target, folder: Path) -> None:
         environment = dict(os.environ)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        raise FuzzError(f"{target.name} does not take its own corpus ({(done.stderr or done.stdout).strip()[-2000:]}) run {' '.join(command)}")
+        raise FuzzError(
+            f"{target.name} does not take its own corpus ({(done.stderr or done.stdout).strip()[-2000:]}) run {' '.join(command)}"
+        )
 
 
 def native_lines(targets: list[Target], folder: Path) -> dict[str, Lines]:
@@ -169,7 +171,10 @@ def print_table(found: dict[str, Lines]) -> int:
         if share < SHARE_MIN:
             low.append(name)
     if low:
-        print(f"error: the corpus reaches less than {SHARE_MIN:.0%} of {', '.join(low)} (see above for the lines) add inputs in fuzz/make_corpus.py", file=sys.stderr)
+        print(
+            f"error: the corpus reaches less than {SHARE_MIN:.0%} of {', '.join(low)} (see above for the lines) add inputs in fuzz/make_corpus.py",
+            file=sys.stderr,
+        )
     return 1 if low else 0
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says which of the authors' goals a result reaches: of `nanet physics --json FILE` or of `nanet bench gpu --json FILE`.
+"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench rings --finder` and
+`rdma bench` write with `--json FILE`.
 
     scripts/goals.py RESULT.json ...
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,11 @@ def main(arguments: Sequence[str]) -> int:
         result = json.loads(Path(path).read_text(encoding="utf-8"))
         if result.get("command") == "physics":
             judged = [(physics_line(goal), goal["verdict"]) for goal in physics_goals(result["cases"])]
-        elif result.get("command") == "bench gpu":
-            judged = [(gpu_line(goal), MET if goal["met"] else MISSED) for goal in gpu_goals(result, result["ratios"])]
+        elif result.get("command") in OF_COMMAND:
+            judged = [(line_of(goal), MET if goal["met"] else MISSED) for goal in OF_COMMAND[result["command"]](result)]
         else:
-            print(f"error: no goals for {path} (it is no result of nanet physics or nanet bench gpu) name another", file=sys.stderr)
+            known = ", ".join(["physics", *OF_COMMAND])
+            print(f"error: no goals for {path} (it is a result of none of: {known}) name another", file=sys.stderr)
             return 2
         for line, verdict in judged:
             print(f"{verdict:11}  {line}")
@@ -110,7 +112,7 @@ def physics_line(goal: Row) -> str:
     return f"{goal['title']}: {wanted}, {goal['finder']} reaches {show(goal['found'], figure)}{error}"
 
 
-def gpu_line(goal: Row) -> str:
+def line_of(goal: Row) -> str:
     note = f"; {goal['note']}" if goal["note"] else ""
     return f"{goal['goal']}: {goal['value']:.4g} {goal['unit']}".strip() + f" ({goal['bound']} {goal['limit']:g}{note})"
 
@@ -197,6 +199,57 @@ def _trace_goals(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         _at_least("control: calls of CUDA a buffer that the trace sees", min(control.values(), default=0.0), 1.0, note=seen),
     ]
 
+
+def gateware_goals(result: Mapping[str, Any]) -> list[Row]:
+    """Of the NIC, its router and its model."""
+    latency, loads = result["last_byte_to_last_write_cycles"], result["router"]["loads"]
+    full = [load["full_rate_fraction"] for load in loads if load["pattern"] == "permutation"]
+    apart = [max(load["packets"]) - min(load["packets"]) for load in loads if load["pattern"] == "one_output"]
+    lowest = min(result["line_rate_fraction"].values())
+    return [
+        _at_most("last byte at the MAC to last write", latency["max"], 64, "cycles"),
+        _at_most("spread of that for one frame size", latency["spread"], 0, "cycles"),
+        _at_least("part of line rate that is stored, lowest of all frame sizes", lowest, 1),
+        _at_most("packets lost", result["lost_packets"], 0, "packets"),
+        _at_least("speed of the simulation", result["cycles_per_wall_second"], 300_000, "cycles/s"),
+        _at_least("router: part of full rate of all ports, on permutations", min(full), 1),
+        _at_most("router: inputs that want one output differ by", max(apart), 1, "packets"),
+    ]
+
+
+def finder_goals(result: Mapping[str, Any]) -> list[Row]:
+    """Microseconds an event, of rings with 12 hits in the mean."""
+    times = {
+        (found["name"], case["rings"]): case["ns_per_event"] / 1e3
+        for found in result["finders"]
+        for case in found["cases"]
+        if case["mean_hits"] == 12
+    }
+    limits = {("almagest", 2): 1.0, ("triplets", 1): 2.0, ("mixture", 1): 10.0}
+    return [_at_most(f"{of[0]}, rings: {of[1]}", times[of], limit, "us") for of, limit in limits.items() if of in times]
+
+
+def rdma_goals(result: Mapping[str, Any]) -> list[Row]:
+    """The worst ratio to ucx_perftest of each bandwidth from 64 KiB on, and of each latency at 8 B."""
+    goals: list[Row] = []
+    for test in dict.fromkeys(row["test"] for row in result["measurements"]):
+        is_bandwidth = test.endswith("bandwidth")
+        low, high = (64 << 10, 1 << 62) if is_bandwidth else (8, 8)
+        rows = [row for row in result["measurements"] if row["test"] == test and low <= row["message_bytes"] <= high]
+        ratios = [row["ratio_to_peer"] for row in rows if row["ratio_to_peer"] is not None]
+        if ratios and is_bandwidth:
+            goals.append(_at_least(f"{test}, 64 KiB and above, worst, over ucx_perftest's", min(ratios), 0.95))
+        elif ratios:
+            goals.append(_at_most(f"{test}, 8 B, p50, over ucx_perftest's", max(ratios), 1.1))
+    return goals
+
+
+OF_COMMAND: dict[str, Callable[[Mapping[str, Any]], list[Row]]] = {
+    "bench gpu": lambda result: gpu_goals(result, result["ratios"]),
+    "bench gateware": gateware_goals,
+    "bench rings --finder": finder_goals,
+    "rdma bench": rdma_goals,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -27,6 +27,15 @@ FINDERS = {
         "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, but slow.",
     ),
 }
+# Limits of a finder's search: the engine sets them from the cuts on rings (include/nanet/rich/search_range.hpp). What an old configuration says of
+# them is read still.
+OLD = {
+    "radius_min_mm": "Old name of cuts.radius_min_mm, which holds for every finder",
+    "radius_max_mm": "Old name of cuts.radius_max_mm, which holds for every finder",
+    "center_max_mm": "Old name of cuts.center_max_mm, which holds for every finder",
+    "triplet_radius_min_mm": "Not used any more: it follows from cuts.radius_min_mm",
+    "triplet_radius_max_mm": "Not used any more: it follows from cuts.radius_max_mm",
+}
 TYPES = {"float": "float", "std::uint32_t": "int"}
 UNITS = {"mm": "mm", "mm2": "mm^2", "ns": "ns"}
 LINE_MAX = 118
@@ -77,6 +86,8 @@ def cuts_of(header: str) -> list[Cut]:
 
 def field(cut: Cut) -> str:
     """The field's line of source."""
+    if cut.name in OLD:
+        return f'    {cut.name}: {cut.type} | None = setting(None, "{OLD[cut.name]}", unit="mm", ge=0)\n'
     suffix = cut.name.rpartition("_")[2]
     unit = UNITS.get(suffix)
     what, small, big = described(cut, unit)

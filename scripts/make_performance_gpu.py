@@ -57,7 +57,7 @@ def make_page(folder: Path) -> str | None:
     ratios = gpu.ratios_of(rows["round_trip"])
     files = " ".join(f"--from docs/gpu-h200-{part}.csv" for part in measured)
     page = INTRO.format(files=files, **{name: facts.get(name, "not known") for name in ("gpu", "cuda", "cpu")})
-    page += goal_section(gpu_goals(rows, ratios))
+    page += short_section(gpu_goals(rows, ratios))
     page += round_trip_section(rows["round_trip"], ratios)
     page += driver_section(rows["driver_path"])
     page += loop_section(rows["loop"])
@@ -90,16 +90,11 @@ def mega(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.1f}" if rate >= 10 else f"{rate:#.3g}"
 
 
-def goal_section(goals: Sequence[Mapping[str, Any]]) -> str:
-    if not goals:
+def short_section(figures: Sequence[Mapping[str, Any]]) -> str:
+    if not figures:
         return ""
-    lines = [
-        [goal["goal"], f"{goal['value']:.4g} {goal['unit']}".strip(), f"{goal['bound']} {goal['limit']:g}",
-         "met" if goal["met"] else "**not met**", goal["note"]]
-        for goal in goals
-    ]  # fmt: skip
-    text = "\n## Goals\n\nFor an H200; ratios are of one run. The last column is for information: no goal.\n\n"
-    return text + table(["", "measured", "goal", "", ""], lines)
+    lines = [[one["goal"], f"{one['value']:.4g} {one['unit']}".strip(), one["note"]] for one in figures]
+    return "\n## In short\n\nOn an H200; ratios are of one run.\n\n" + table(["", "measured", ""], lines)
 
 
 Section = Callable[..., str]

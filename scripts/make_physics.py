@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from goals import MISSED, physics_goals
+from goals import physics_goals
 from nanet.report.labels import text_width
 from nanet.report.physics import frontier_chart, scan_chart, separation_chart
 from nanet.report.series import FINDERS, SeriesChart, classes, marker
@@ -59,7 +59,7 @@ def page(result: Mapping[str, Any]) -> str:
     names = list(next(iter(result["cases"].values()))["finders"])
     where = f"{result['machine']['cpu']}, {result['machine']['cores']} cores"
     text = f"\n{result['events']:,} events a sample, seed {result['seed']}, {where}, {result['simd']}, {result['date']}.\n"
-    text += "\n### Goals\n\n" + goal_table(physics_goals(result["cases"]))
+    text += "\n### The best finder of a sample\n\n" + best_table(physics_goals(result["cases"]))
     text += "\n### The frontier\n\n" + images(("frontier-single", "one ring"), ("frontier-two", "two rings over 60 mm apart"))
     text += "\n### Against hits, noise and distance\n\n" + images(
         ("hits", "efficiency against hits"), ("noise", "efficiency against noise"), ("rings", "all rings found against rings"),
@@ -82,15 +82,13 @@ def page(result: Mapping[str, Any]) -> str:
     return text
 
 
-def goal_table(judged: Iterable[Mapping[str, Any]]) -> str:
+def best_table(figures: Iterable[Mapping[str, Any]]) -> str:
     lines = []
-    for goal in judged:
-        share = goal["figure"] in ("efficiency", "all_found")
-        limit, found, error = (show(goal[key], share) for key in ("limit", "found", "error"))
-        verdict = f"**{MISSED}**" if goal["verdict"] == MISSED else goal["verdict"]
-        figure = goal["figure"].replace("_", " ")
-        lines.append([goal["title"], figure, f"{goal['sense']} {limit}", f"{found} ± {error}", verdict, goal["finder"]])
-    return table(["sample", "figure", "goal", "found", "", "best finder"], lines)
+    for one in figures:
+        share = one["figure"] in ("efficiency", "all_found")
+        found, error = (show(one[key], share) for key in ("found", "error"))
+        lines.append([one["title"], one["finder"], one["figure"].replace("_", " "), f"{found} ± {error}"])
+    return table(["sample", "best finder", "figure", ""], lines)
 
 
 def window(case: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], list[list[str]]]:

@@ -38,7 +38,7 @@ def cuts_table(model: type[Model]) -> str:
     """The keys of a model as a Markdown table: cut, default, what it does."""
     lines = ["| key | default | |", "|---|---|---|"]
     for name, field in model.model_fields.items():
-        if name == "name":
+        if name == "name" or str(field.description).startswith(("Old name", "Not used")):
             continue
         default = "none" if field.default is None else f"{field.default:g}"
         lines.append(f"| `{name}` | {default} | {field.description} |")

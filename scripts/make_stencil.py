@@ -57,9 +57,8 @@ def measured(tile: str) -> list[dict[str, Any]]:
     for transports, most in (("", 2**63), ("tcp", TCP_BYTES_MAX)):
         for mode in ("paper", "stream"):
             print(f"{mode} {transports or 'shared memory'}", flush=True)
-            options = stencil_modes.ModeOptions(
-                mode, tuple(size for size in stencil_modes.sizes_of(tile) if size <= most), transports=transports
-            )
+            sizes = tuple(size for size in stencil_modes.sizes_of(tile) if size <= most)
+            options = stencil_modes.ModeOptions(mode, sizes, transports=transports, trust_network=bool(transports))
             found = stencil_modes.measure_modes(options, lambda line: print(line, flush=True))
             for note in found["notes"]:
                 print(f"note: {note}", flush=True)

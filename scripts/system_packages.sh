@@ -62,6 +62,7 @@ for task in "$@"; do
     links)
       need pkg-config -- has_program pkg-config
       need clang libxdp-dev libbpf-dev -- eval "has_header xdp/xsk.h && has_header bpf/bpf.h && has_program clang"
+      need libssl-dev -- has_header openssl/hmac.h
       need libdpdk-dev -- eval "has_program pkg-config && pkg-config --exists libdpdk"
       ;;
     peers) need dpdk-dev -- has_program dpdk-testpmd ;;

@@ -23,7 +23,7 @@ using link::gateware::NicDriver;
 
 constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
 constexpr std::uint16_t kPort = 6200;
-constexpr std::uint64_t kTailCycles = 4000;  // behind the last frame
+constexpr std::uint64_t kTailCycles = 4000;  // after the last frame
 constexpr std::uint64_t kTurnCycles = 16;    // between two looks of the consumer
 constexpr int kTurnsToSettle = 1000;
 constexpr std::size_t kFramesAhead = 8;

@@ -36,7 +36,7 @@ struct RouterMeasured {
   double jain_index() const;    // of packets by input: 1 is equal shares, 1 / kRouterPorts one input alone
 };
 
-// Each load of the benchmark for so many cycles behind the first hundred. Throws std::runtime_error when a packet is lost, mixed or goes astray.
+// Each load of the benchmark for so many cycles after the first hundred. Throws std::runtime_error when a packet is lost, mixed or goes astray.
 std::vector<RouterMeasured> measure_router(std::uint64_t cycles);
 
 }  // namespace nanet::bench

@@ -5,7 +5,7 @@
 //   --ways persistent,launch_mapped,launch_copied,graph_mapped,graph_copied,cpu   cpu: the same work by event::Merger and the finder on one core
 //   --lost 0             share of packets that never came, for the rate: their events are closed by the window and answered incomplete
 //   --window-us 200, --open 8192, --finder math, --blocks 0
-//   --repeat 20000       round trips a row at the most, --seconds 1 for them and again for the rate
+//   --repeat 20000       round trips a row at most, --seconds 1 for them and again for the rate
 //   --core -1, --limit-s 140, --short: a smoke of it, --csv FILE
 //
 // Packets are packed ones of 16 events (of up to 64 in buffers of more than 64 events), as they lie in a buffer behind one another. Latency is from the write of the

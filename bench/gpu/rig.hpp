@@ -69,7 +69,7 @@ inline PacketPool make_pool(const rich::FinderConfig& finder, const rich::Decisi
 
 enum class Placing { in_buffers, host, device };  // where payloads are: in the CLOP's buffers, or in place (contract.hpp)
 
-// Payloads as a NIC leaves them: each in a frame of its own, behind the headers of its network or, in the GPU's memory, split from them.
+// Payloads as a NIC leaves them: each in a frame of its own, after the headers of its network or, in the GPU's memory, split from them.
 class PlacedPayloads {
  public:
   PlacedPayloads(Placing placing, std::size_t packet_count) : placing_(placing), bytes_(packet_count * kFrameBytes) {

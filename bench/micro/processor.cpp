@@ -85,11 +85,12 @@ Cost measure(double mean_hits, double seconds) {
   flow::CompletionQueue sent(128);
   flow::Counters counters;
   engine::RingMonitor monitor;
+  engine::ChannelMonitor channels;
   engine::Transmitter transmitter(ring, link, sent);
   engine::AnswerWriter answers(ring, sent, {}, counters, &transmitter);
   auto receiver = engine::make_receiver(engine::ProtocolKind::mgp, {.batch_size = 64}, link, clop, queue,
                                         flow::Router({{0x1C, 0, 0, 0}}), 1);
-  engine::RichProcessor processor({}, {0}, 1, &answers, counters, monitor);
+  engine::RichProcessor processor({}, {0}, 1, &answers, counters, monitor, channels);
   using Clock = std::chrono::steady_clock;
   std::vector<double> receive_ns;
   std::vector<double> process_ns;

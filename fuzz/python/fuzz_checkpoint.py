@@ -77,7 +77,10 @@ def other_content(bytes_: Bytes) -> None:
 
 def require_no_file() -> None:
     """A folder is none, and below a file there is no room for one."""
-    for call in (lambda: stencil_checkpoint.open_checkpoint(FOLDER), lambda: stencil_checkpoint.write_checkpoint(PATH / "below", FIELD, 1)):
+    for call in (
+        lambda: stencil_checkpoint.open_checkpoint(FOLDER),
+        lambda: stencil_checkpoint.write_checkpoint(PATH / "below", FIELD, 1),
+    ):
         try:
             call()
         except SetupError as error:
@@ -101,7 +104,9 @@ def require(content: bytes, expected: object) -> None:
         assert isinstance(expected, np.ndarray), "only what was written is taken"
         rows = found.read(0, found.rows)
     except SetupError as error:
-        assert expected is None or not np.all(np.abs(np.asarray(expected)) <= stencil_checkpoint.VALUE_MAX), f"a good one is taken: {error}"
+        assert expected is None or not np.all(np.abs(np.asarray(expected)) <= stencil_checkpoint.VALUE_MAX), (
+            f"a good one is taken: {error}"
+        )
         assert "(" in str(error) and "\n" not in str(error), "problem (why) suggestion"
         return
     assert found.sweeps_done >= 0 and np.array_equal(rows, expected), "the same field"

@@ -56,7 +56,7 @@ def check(data: bytes) -> None:
                 assert how & 1, "the other end knew the token"
                 session(end, other, how)
         except (NotDone, SetupError) as error:
-            assert "(" in str(error) and "\n" not in str(error) or not str(error).isprintable(), "problem (why) suggestion"
+            assert ("(" in str(error) and "\n" not in str(error)) or not str(error).isprintable(), "problem (why) suggestion"
         finally:
             control.socket.create_connection = create_connection
 

@@ -17,7 +17,7 @@ with instrumented("nanet.http_pages"):
 
 in_virtual_time(http_pages)
 arrivals: list[socket.socket | None] = []
-http_pages.accepted = lambda _: arrivals.pop(0) if arrivals else None  # type: ignore[assignment]
+http_pages.accepted = lambda _: filter(None, [arrivals.pop(0)] if arrivals else [])  # type: ignore[assignment]
 
 
 def broken(accept: str) -> http_pages.Answer:
@@ -54,7 +54,7 @@ def require_answer(answer: bytes, said: bytes) -> None:
     lines = head.decode("latin-1").split("\r\n")
     found = int(lines[0].split(" ")[1])
     # A field that Python's reader refuses is refused here too.
-    assert end and lines[0].startswith("HTTP/1.1 ") and (found == status or found == 400 and status != 431), (lines[0], status)
+    assert end and lines[0].startswith("HTTP/1.1 ") and (found == status or (found == 400 and status != 431)), (lines[0], status)
     fields = dict(line.split(": ", 1) for line in lines[1:])
     assert fields["Connection"] == "close"
     is_head = found in (200, 404, 500) and said.startswith(b"HEAD ")

@@ -177,7 +177,15 @@ def check_alone(data: bytes) -> None:
         raise AssertionError("no machine has that address")
 
 
-CHECKS: list[Callable[[bytes], None]] = [check_place, check_environment, check_file, check_rank_0, check_rank_1, check_rank_0, check_rank_1]
+CHECKS: list[Callable[[bytes], None]] = [
+    check_place,
+    check_environment,
+    check_file,
+    check_rank_0,
+    check_rank_1,
+    check_rank_0,
+    check_rank_1,
+]
 
 
 def check(data: bytes) -> None:

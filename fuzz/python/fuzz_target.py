@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every Python fuzz target needs: coverage-guided fuzzing by Atheris with libFuzzer's arguments, replay without it, and virtual time.
 
-    python fuzz/python/fuzz_NAME.py [libFuzzer's arguments] FOUND CORPUS    fuzzes
-    python fuzz/python/fuzz_NAME.py --replay CORPUS                         gives every input to the target once (`make coverage`)
+python fuzz/python/fuzz_NAME.py [libFuzzer's arguments] FOUND CORPUS    fuzzes
+python fuzz/python/fuzz_NAME.py --replay CORPUS                         gives every input to the target once (`make coverage`)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // write_arbiter under any two writers: the words of a write are one writer's alone, who waits keeps what he offers, and the second, once he has waited
-// PATIENCE_CYCLES, is next as soon as no write is under way.
+// PATIENCE_CYCLES, is next as soon as no write is in flight.
 module write_arbiter_formal (
     input logic clk,
     input logic rst,

@@ -90,7 +90,7 @@ class HostBus {
   void land(std::uint64_t cycle);  // writes whose time has come
   void take_interrupt(bool level);
 
-  // Each time that the level rises a message goes to the host, behind the writes that were asked for before, as over PCIe. Takes one that has come.
+  // Each time that the level rises a message goes to the host, after the writes that were asked for before, as over PCIe. Takes one that has come.
   bool take_message();
 
   // A reset of the NIC: what it has asked for is not answered any more, and a write that it had begun does not happen.

@@ -29,7 +29,7 @@ class Model {
   void write(std::uint32_t offset, std::uint64_t value);
 
   void step(std::uint64_t cycles = 1);
-  void reset();  // of the NIC: what is under way in it and on its bus is gone, and so are its settings
+  void reset();  // of the NIC: what is in flight in it and on its bus is gone, and so are its settings
 
   std::uint64_t cycle() const { return cycle_; }  // since this object was made
   XgmiiSource& wire_in() { return in_; }

@@ -43,7 +43,7 @@ class XgmiiSource {
   // The word of this cycle.
   XgmiiWord next(std::uint64_t cycle);
 
-  std::size_t waiting() const { return queue_.size(); }  // frames whose last byte is not sent, the one under way included
+  std::size_t waiting() const { return queue_.size(); }  // frames whose last byte is not sent, the one in flight included
   std::uint64_t sent() const { return sent_; }           // frames
 
   // Keeps of each frame that was sent when and how, for sent_frames().
@@ -60,11 +60,11 @@ class XgmiiSource {
   void end_frame(unsigned lane);
 
   std::deque<Frame> queue_;
-  std::size_t at_ = 0;    // byte of preamble and frame that comes next; 0: none under way
+  std::size_t at_ = 0;    // byte of preamble and frame that comes next; 0: none in flight
   unsigned gap_ = 0;      // bytes until a start is allowed
   unsigned deficit_ = 0;  // bytes of gaps that were left out, less than 4
   std::uint64_t sent_ = 0;
-  SentFrame now_{};  // under way
+  SentFrame now_{};  // in flight
   bool keep_sent_ = false;
   std::vector<SentFrame> sent_frames_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Round robin: of those who ask, the first behind the one who was served last. Combinational but for the memory of who that was.
 //
-// Contract: `grant` is one-hot, and zero only if nobody asks. `taken` says that the grant of this cycle is used; the one granted is then last in
+// Contract: `grant` is one-hot, and zero only if no one asks. `taken` says that the grant of this cycle is used; the one granted is then last in
 // line. Whoever keeps asking is served after at most PORTS - 1 others.
 module arbiter_rr #(
     parameter int PORTS = 4

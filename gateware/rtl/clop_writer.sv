@@ -3,7 +3,7 @@
 // (include/nanet/contract.hpp), in logic.
 //
 // A packet goes behind the one before in its CLOP's buffer, at a multiple of 16 bytes; when all of it is on its way its PacketRef follows, and when
-// the buffer is handed over its completion. All leave through one port in this order, so nobody sees a completion before its data.
+// the buffer is handed over its completion. All leave through one port in this order, so no one sees a completion before its data.
 //
 // A buffer is handed over
 //   full     when less than cfg_room_bytes are left behind a packet, when a packet does not fit, or when the packet index is full;
@@ -11,7 +11,7 @@
 //   flush    when the driver sets cfg_flush; clop_holds falls when it is done.
 //
 // Contract
-//   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is under way. With m_ready a packet occupies this module for
+//   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is in flight. With m_ready a packet occupies this module for
 //     4 cycles and one for each of its words, hand-over included 8.
 //   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES; one CLOP's after the other's.
 //   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next; one that
@@ -36,7 +36,7 @@ module clop_writer #(
     // Each CLOP. They stand still while it is enabled, but for consumed and flush.
     input logic [CLOPS-1:0]                   cfg_enable,
     input logic [CLOPS-1:0]                   cfg_flush,            // a pulse
-    input logic [CLOPS-1:0]                   cfg_footer,           // four cycle stamps behind each payload
+    input logic [CLOPS-1:0]                   cfg_footer,           // four cycle stamps after each payload
     input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_buffers,          // first buffer
     input logic [CLOPS-1:0][ADDRESS_BITS-1:0] cfg_index,            // packet index of the first buffer
     input logic [CLOPS-1:0][31:0]             cfg_buffer_bytes,     // multiple of 4096
@@ -85,7 +85,7 @@ module clop_writer #(
     output logic [63:0]            end_cycle,
     output logic [63:0]            completion_cycle,   // the completion's last word went out
     output logic                   count_handed_over,  // a buffer was
-    output logic                   idle,  // nothing is under way, nothing waits to be handed over
+    output logic                   idle,  // nothing is in flight, nothing waits to be handed over
 
     output logic count_stored,
     output logic drop_disabled,  // its CLOP is not enabled, or has met a fault
@@ -129,7 +129,7 @@ module clop_writer #(
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
   logic [1:0] step;  // word of a footer or completion
-  logic [BYTES_BITS-5:0] words_left;  // of the payload, behind this one
+  logic [BYTES_BITS-5:0] words_left;  // of the payload, after this one
 
   for (genvar c = 0; c < CLOPS; c++) begin : g_clop
     assign clops[c] = clop == CLOP_BITS'(c) ? at : stored[c];

@@ -330,7 +330,7 @@ package crc32_pkg;
     32'h00000002,
     32'h00000001
   };
-  // The register after a good frame whose last word has n bytes (0..7) and zeros behind them.
+  // The register after a good frame whose last word has n bytes (0..7) and zeros after them.
   localparam logic [256-1:0] RESIDUE = {
     32'h39DD08E2,
     32'h4E3D5E5C,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads of registered memory: a device address and a length in, the bytes out in order, however the bus answers.
 //
-// A read is cut at every multiple of REQUEST_BYTES_MAX; each piece is one request with a tag of its own, and up to TAGS are under way, of one read or
+// A read is cut at every multiple of REQUEST_BYTES_MAX; each piece is one request with a tag of its own, and up to TAGS are in flight, of one read or
 // of several. Answers of one request come in order, those of different ones in any. They wait in a slot for each tag until it is their turn.
 //
 // Contract

@@ -30,7 +30,7 @@ module eth_rx (
 
     output logic count_good,
     output logic drop_address,  // not for this station
-    output logic drop_short     // nothing behind the header
+    output logic drop_short     // nothing after the header
 );
   localparam int LATENCY_CYCLES = 1;
   localparam logic [7:0] FIRST_PART_UNTAGGED = 8'h3F;  // lanes that go with the word before

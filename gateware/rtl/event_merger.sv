@@ -16,7 +16,7 @@
 //     is good.
 //   * With cfg_complete_only only complete events leave; parts of the others are read and thrown away (drop_incomplete, a pulse an event).
 //   * At most HITS_MAX hits of an event are sent; the last ones are cut (count_cut, a pulse an event).
-//   * From the last word of the last part in to the first word out LATENCY_CYCLES, if nothing else is under way: always. An event takes 4 cycles and one for each
+//   * From the last word of the last part in to the first word out LATENCY_CYCLES, if nothing else is in flight: always. An event takes 4 cycles and one for each
 //     word of hits of its parts.
 //
 // Books
@@ -131,7 +131,7 @@ module event_merger #(
 
   // --- which event is next, and whether it is time. What event_select says of the heads of one cycle stands beside what else was seen in it. ---
   state_t state;
-  logic [SELECT_CYCLES-1:0] looked;  // in that cycle no word was under way
+  logic [SELECT_CYCLES-1:0] looked;  // in that cycle no word was in flight
   logic [LINKS-1:0] links[SELECT_CYCLES], present[SELECT_CYCLES];
   logic [LINKS*32-1:0] ages_seen;
   logic [LINKS-1:0] late, stray, earliest, old, filled;

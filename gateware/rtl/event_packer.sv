@@ -5,7 +5,7 @@
 //   * An event is a packet as event_merger sends it: header, then up to 128 hits of 16 bits. Its event number is replaced by the running number of events since
 //     reset; packets are numbered from reset on, too. Run markers are not made.
 //   * A packet leaves when the next event does not fit into PACKET_BYTES_MAX, when it has 255 events, or cfg_flush_cycles after its first event's last word.
-//   * Behind the last event there is nothing; with cfg_parts, in the place of a filling, s_meta_parts of each event, a byte each, and a zero to make them even.
+//   * After the last event there is nothing; with cfg_parts, in the place of a filling, s_meta_parts of each event, a byte each, and a zero to make them even.
 //   * Packets leave without gaps but for m_axis_tready. DEPTH_WORDS of them wait; then the input does. Nothing is dropped.
 //   * now_ns is the time in the header: when the packet's turn to leave came.
 //   * Sideband holds from a packet's first word to its last.
@@ -51,7 +51,7 @@ module event_packer #(
     $fatal(1, "DEPTH_WORDS must be more than the words of a packet by 32 (instance %m)");
   end
 
-  // --- events, one behind the other ---
+  // --- events, one after another ---
   logic in_event;                   // an event's header was taken, its last word was not
   logic [7:0] events;             // in the packet that is open
   logic [BYTES_BITS-1:0] bytes;   // of it, header included
@@ -66,7 +66,7 @@ module event_packer #(
   wire takes = s_axis_tvalid && !closes && gather_ready;
   assign s_axis_tready = gather_ready && !closes;
 
-  // --- the parts of each event, eight events a word; they go behind the last event ---
+  // --- the parts of each event, eight events a word; they go after the last event ---
   logic [63:0] parts[32];
   logic [63:0] parts_open;   // the word that is not full yet
   logic [5:0] parts_sent;    // words

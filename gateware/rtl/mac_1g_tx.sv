@@ -38,7 +38,7 @@ module mac_1g_tx (
   } state_t;
 
   state_t state;
-  logic [3:0] left;  // cycles of PREAMBLE, FCS and GAP behind this one
+  logic [3:0] left;  // cycles of PREAMBLE, FCS and GAP after this one
   logic [5:0] bytes;  // of the frame before this byte, up to FILLED_BYTES - 1
   logic [31:0] crc, crc_next;
   wire takes = state == DATA && s_axis_tvalid;

@@ -7,7 +7,7 @@
 //            the other two are when the payload's first word came in.
 //
 // Contract
-//   * The input never waits, as behind udp_rx; between two packets lie at least GAP_CYCLES without a word. m_axis_tready there is none.
+//   * The input never waits, as after udp_rx; between two packets lie at least GAP_CYCLES without a word. m_axis_tready there is none.
 //   * The header's first word leaves one cycle after the payload's first word came in, each word of the payload LATENCY_CYCLES after it came in: always. A
 //     packet that comes without gaps leaves without gaps.
 //   * A packet that came in bad, or is not as long as s_meta_payload_bytes says, ends with m_axis_tuser. Its number is given to the next: so the numbers that
@@ -108,7 +108,7 @@ module nanet_encap #(
     valids <= rst ? '0 : {valids[HEADER_WORDS-2:0], s_axis_tvalid};
   end
 
-  logic [HEADER_WORDS-2:0] header_place;  // one-hot: which word of the header behind the first is next
+  logic [HEADER_WORDS-2:0] header_place;  // one-hot: which word of the header after the first is next
   logic [63:0] header_cycle, header_ns;
 
   always_ff @(posedge clk) begin

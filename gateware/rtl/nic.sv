@@ -84,9 +84,6 @@ module nic #(
   localparam int CLOP_BITS = $clog2(CLOPS);
   localparam int STAGES = 5;
   localparam int STAGE_BINS = 64;
-  localparam int RX_COUNTS = 26;
-  localparam int TX_COUNTS = 10;
-  localparam int REPLY_COUNTS = 10;
   localparam int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000;
 
   if (ADDRESS_BITS > 48) begin : g_check_address
@@ -178,16 +175,16 @@ module nic #(
   end
 
   // --- counters ---
-  logic [RX_COUNTS-1:0] rx_counts;
-  logic [TX_COUNTS-1:0] tx_counts;
-  logic [REPLY_COUNTS-1:0] reply_counts;
-  for (genvar k = 0; k < RX_COUNTS; k++) begin : g_rx_count
+  nic_counts_pkg::rx_counts_t rx_counts;
+  nic_counts_pkg::tx_counts_t tx_counts;
+  nic_counts_pkg::reply_counts_t reply_counts;
+  for (genvar k = 0; k < nic_counts_pkg::RX_COUNTS; k++) begin : g_rx_count
     assign status.rx_count[k].count.incr = rx_counts[k];
   end
-  for (genvar k = 0; k < TX_COUNTS; k++) begin : g_tx_count
+  for (genvar k = 0; k < nic_counts_pkg::TX_COUNTS; k++) begin : g_tx_count
     assign status.tx_count[k].count.incr = tx_counts[k];
   end
-  for (genvar k = 0; k < REPLY_COUNTS; k++) begin : g_reply_count
+  for (genvar k = 0; k < nic_counts_pkg::REPLY_COUNTS; k++) begin : g_reply_count
     assign status.reply_count[k].count.incr = reply_counts[k];
   end
 

@@ -157,28 +157,16 @@ module nic_core #(
     input  logic                                         mem_answer_last,
     input  logic                                         mem_answer_error,
 
-    // --- a pulse for each frame or packet; below are the bits' names ---
-    output logic [25:0] rx_counts,
-    output logic [ 9:0] tx_counts,
-    output logic [ 9:0] reply_counts
+    // --- a pulse for each frame or packet; registers/counts.toml says what they add up to ---
+    output nic_counts_pkg::rx_counts_t    rx_counts,
+    output nic_counts_pkg::tx_counts_t    tx_counts,
+    output nic_counts_pkg::reply_counts_t reply_counts
 );
-  // Bits of rx_counts, from 0: frames that began = rx_parsed + every drop up to udp_checksum + reply_counts up to busy; rx_parsed = rx_stored +
-  // the drops behind.
-  //   parsed preamble control oversize runt fcs mac_address ethertype short version options header_checksum fragment protocol address
-  //   length empty no_match truncated udp_checksum | stored overflow disabled too_long no_buffer | bad
-  // bad: of the frames counted as dropped at their end (control, oversize, runt, fcs, truncated, udp_checksum) those whose payload had begun to
-  // be written.
-  // Bits of tx_counts, from 0: descriptors = sent + refused + unreadable; sent + replied = framed + aborted + destination, of which underrun.
-  //   sent refused unreadable read_fault read_error | framed aborted destination underrun | completion_fault
-  // Bits of reply_counts, from 0: requests = answered + the drops; answered = replied when none waits.
-  //   answered_arp answered_echo | arp_malformed arp_other icmp_length icmp_checksum icmp_other echo_large busy | replied
-
   logic [63:0] parsed_tdata;
   logic parsed_tvalid, parsed_tlast, parsed_tuser;
   logic [MATCH_BITS-1:0] parsed_match;
   logic [15:0] parsed_bytes;
   logic [63:0] parsed_start_cycle;
-  logic [19:0] path_counts;
   logic [63:0] reply_tdata;
   logic [7:0] reply_tkeep;
   logic reply_tvalid, reply_tready, reply_tlast;
@@ -217,30 +205,30 @@ module nic_core #(
       .m_reply_tvalid(reply_tvalid),
       .m_reply_tready(reply_tready),
       .m_reply_tlast(reply_tlast),
-      .count_good(path_counts[0]),
-      .drop_mac_address(path_counts[6]),
-      .drop_ethertype(path_counts[7]),
-      .drop_short(path_counts[8]),
-      .drop_version(path_counts[9]),
-      .drop_options(path_counts[10]),
-      .drop_header_checksum(path_counts[11]),
-      .drop_fragment(path_counts[12]),
-      .drop_protocol(path_counts[13]),
-      .drop_address(path_counts[14]),
-      .drop_length(path_counts[15]),
-      .drop_empty(path_counts[16]),
-      .drop_no_match(path_counts[17]),
-      .drop_truncated(path_counts[18]),
-      .drop_udp_checksum(path_counts[19]),
-      .answered_arp(reply_counts[0]),
-      .answered_echo(reply_counts[1]),
-      .drop_arp_malformed(reply_counts[2]),
-      .drop_arp_other(reply_counts[3]),
-      .drop_icmp_length(reply_counts[4]),
-      .drop_icmp_checksum(reply_counts[5]),
-      .drop_icmp_other(reply_counts[6]),
-      .drop_echo_large(reply_counts[7]),
-      .drop_busy(reply_counts[8])
+      .count_good(rx_counts.parsed),
+      .drop_mac_address(rx_counts.mac_address),
+      .drop_ethertype(rx_counts.ethertype),
+      .drop_short(rx_counts.no_header),
+      .drop_version(rx_counts.version),
+      .drop_options(rx_counts.options),
+      .drop_header_checksum(rx_counts.header_checksum),
+      .drop_fragment(rx_counts.fragment),
+      .drop_protocol(rx_counts.protocol),
+      .drop_address(rx_counts.address),
+      .drop_length(rx_counts.length),
+      .drop_empty(rx_counts.empty),
+      .drop_no_match(rx_counts.no_match),
+      .drop_truncated(rx_counts.truncated),
+      .drop_udp_checksum(rx_counts.udp_checksum),
+      .answered_arp(reply_counts.answered_arp),
+      .answered_echo(reply_counts.answered_echo),
+      .drop_arp_malformed(reply_counts.arp_malformed),
+      .drop_arp_other(reply_counts.arp_other),
+      .drop_icmp_length(reply_counts.icmp_length),
+      .drop_icmp_checksum(reply_counts.icmp_checksum),
+      .drop_icmp_other(reply_counts.icmp_other),
+      .drop_echo_large(reply_counts.echo_large),
+      .drop_busy(reply_counts.busy)
   );
 
   // --- what the match table's index means here ---
@@ -334,16 +322,15 @@ module nic_core #(
       .stage,
       .stage_cycles,
       .stage_last,
-      .count_stored(rx_counts[20]),
-      .drop_overflow(rx_counts[21]),
-      .drop_disabled(rx_counts[22]),
-      .drop_too_long(rx_counts[23]),
-      .drop_no_buffer(rx_counts[24]),
-      .drop_bad(rx_counts[25]),
-      .other_fault(tx_counts[9])
+      .count_stored(rx_counts.stored),
+      .drop_overflow(rx_counts.overflow),
+      .drop_disabled(rx_counts.disabled),
+      .drop_too_long(rx_counts.too_long),
+      .drop_no_buffer(rx_counts.no_buffer),
+      .drop_bad(rx_counts.bad),
+      .other_fault(tx_counts.completion_fault)
   );
-  assign rx_counts[19:0] = path_counts;
-  assign path_counts[5:1] = mac_drops;
+  assign {rx_counts.fcs, rx_counts.runt, rx_counts.oversize, rx_counts.control, rx_counts.preamble} = mac_drops;
 
   stage_stats #(
       .STAGES(STAGES),
@@ -440,11 +427,11 @@ module nic_core #(
       .busy(tx_busy),
       .ring_fault(tx_fault),
       .read_stuck(tx_stuck),
-      .count_sent(tx_counts[0]),
-      .count_refused(tx_counts[1]),
-      .count_unreadable(tx_counts[2]),
-      .count_read_fault(tx_counts[3]),
-      .count_read_error(tx_counts[4])
+      .count_sent(tx_counts.sent),
+      .count_refused(tx_counts.refused),
+      .count_unreadable(tx_counts.unreadable),
+      .count_read_fault(tx_counts.read_fault),
+      .count_read_error(tx_counts.read_error)
   );
 
   // --- the encapsulation wants to know of a packet once, before its payload ---
@@ -491,8 +478,8 @@ module nic_core #(
       .m_axis_tready,
       .m_axis_tlast,
       .m_axis_tuser,
-      .count_reply(reply_counts[9]),
-      .drop_destination(tx_counts[7])
+      .count_reply(reply_counts.replied),
+      .drop_destination(tx_counts.destination)
   );
-  assign {tx_counts[8], tx_counts[6], tx_counts[5]} = mac_ends;
+  assign {tx_counts.underrun, tx_counts.aborted, tx_counts.framed} = mac_ends;
 endmodule

@@ -9,7 +9,7 @@
 //     Each of them that did not come in bad gives one pulse of one counter: it is answered, or dropped for one reason.
 //   * A request that finds no room in the buffer is dropped (drop_busy).
 //   * The answer goes to the Ethernet address that the request came from. Of an echo's IPv4 header identification, flags and type of service stay
-//     as they came; time to live is new. Bytes behind the packet are cut off.
+//     as they came; time to live is new. Bytes after the packet are cut off.
 //   * Once the first word of an answer is taken the others come in every cycle.
 //   * With local_address 0, that is before it is set, nothing is answered.
 module replier #(

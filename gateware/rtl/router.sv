@@ -57,7 +57,7 @@ module router #(
 
   for (genvar o = 0; o < PORTS; o++) begin : g_output
     logic [PORTS-1:0] request, grant, holder, chosen;
-    logic holds;  // a packet of `holder` is under way
+    logic holds;  // a packet of `holder` is in flight
     logic [DATA_BITS-1:0] tdata;
     logic [KEEP_BITS-1:0] tkeep;
     logic [7:0] source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several links in, one stream of merged events out: a NaNet-10 in logic. On each link rx_path_10g, event_check, frame_fifo and decompressor, behind them
+// Several links in, one stream of merged events out: a NaNet-10 in logic. On each link rx_path_10g, event_check, frame_fifo and decompressor, after them
 // event_merger and event_packer.
 //
 // Contract

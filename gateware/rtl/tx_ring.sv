@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors of the TX ring into packets and sent completions: the sending half of the NIC contract (include/nanet/contract.hpp), in logic.
 //
-// After the doorbell up to eight descriptors are read at once; each one's payload is read next, many under way, and goes on as a packet in the
+// After the doorbell up to eight descriptors are read at once; each one's payload is read next, many in flight, and goes on as a packet in the
 // order of the ring. When a packet has left, or could not be sent, its completion is written: kind packet_sent with the time, or error.
 //
 // Contract
@@ -11,7 +11,7 @@
 //   * consumed goes up with the completion, so a descriptor and its payload are the driver's again when it reads either.
 //   * The queue of completions has room for the ring's: that is the driver's duty.
 //   * The ring stops (ring_fault) if a descriptor cannot be read, or if more are rung than there is room for, until cfg_enable is taken away.
-//     Whatever is disabled begins anew at 0; the driver leaves it so until nothing is under way (busy).
+//     Whatever is disabled begins again at 0; the driver leaves it so until nothing is in flight (busy).
 module tx_ring #(
     parameter int ADDRESS_BITS = 43,  // of a device address
     parameter int BYTES_MAX = 9000,   // of a packet [B]
@@ -71,7 +71,7 @@ module tx_ring #(
     output logic        count_refused,
     output logic        count_unreadable
 );
-  localparam int QUEUE = 32;  // descriptors that wait, and reads under way
+  localparam int QUEUE = 32;  // descriptors that wait, and reads in flight
   localparam int QUEUE_BITS = $clog2(QUEUE);
   localparam int BATCH = 8;  // descriptors of one read
   localparam logic [7:0] KIND_PACKET_SENT = 8'd2, KIND_ERROR = 8'd3;
@@ -93,7 +93,7 @@ module tx_ring #(
 
   // --- descriptors that were read and wait for their payload to be asked for ---
   descriptor_t queue[QUEUE];
-  logic [QUEUE_BITS:0] queue_in, queue_out, queue_asked;  // asked: places taken, those of descriptors under way included
+  logic [QUEUE_BITS:0] queue_in, queue_out, queue_asked;  // asked: places taken, those of descriptors in flight included
   logic [31:0] asked, received;  // descriptors
 
   // --- what comes next, in order ---
@@ -106,7 +106,7 @@ module tx_ring #(
   logic [QUEUE_BITS:0] steps_in, steps_out;
   wire steps_free = steps_in - steps_out != (QUEUE_BITS + 1)'(QUEUE);
 
-  // What is disabled begins anew when everything that was begun is ended.
+  // What is disabled begins again when everything that was begun is ended.
   wire restart = !cfg_enable && !busy;
 
   // --- ask: a payload first, its packet is older ---

@@ -3,15 +3,15 @@
 //
 // Contract
 //   * Cut through: the payload leaves while the frame still comes in. A packet whose header is refused makes no output; one that proves bad
-//     later ends with m_axis_tuser, discard it then. Bytes behind the payload (filling of short frames) are cut off.
+//     later ends with m_axis_tuser, discard it then. Bytes after the payload (filling of short frames) are cut off.
 //   * A payload word leaves two cycles after the word that completes the next one came in. The last payload word waits for the end of the
-//     frame, which may lie behind the payload, and leaves LAST_CYCLES after it. Nothing else makes a word wait: for a given size the latency
+//     frame, which may lie after the payload, and leaves LAST_CYCLES after it. Nothing else makes a word wait: for a given size the latency
 //     is one number.
 //   * Sideband holds from a packet's first word to its last.
 //   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
 //   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
 //   * With REPLIER, ARP and ICMP to this station (its IPv4 header good) are not counted here: they are replier's, who looks at for_replier from
-//     the third cycle behind the packet's last word on, before the next packet begins.
+//     the third cycle after the packet's last word on, before the next packet begins.
 //   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
 module udp_rx #(
     parameter int MATCH_ENTRIES = 16,
@@ -205,7 +205,7 @@ module udp_rx #(
   wire accepted = !(refused || header_wrong || bad_length || empty || !hit);
 
   // --- payload words from lane 0 on, trimmed to the UDP length, until the frame ends ---
-  logic [16:0] left;  // of the payload, from the next word on; below zero behind its end
+  logic [16:0] left;  // of the payload, from the next word on; below zero after its end
   logic [7:0] keep;   // of the next word
   logic [63:0] word;
   logic [7:0] word_keep;

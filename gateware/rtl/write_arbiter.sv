@@ -3,8 +3,8 @@
 //
 // Contract
 //   * `clear` says that the first writer will not begin within this cycle and the next few: the second may begin. If it has waited
-//     PATIENCE_CYCLES it begins as soon as no write is under way.
-//   * Words of a write come one behind the other from the same writer; s_last marks the last.
+//     PATIENCE_CYCLES it begins as soon as no write is in flight.
+//   * Words of a write come one after another from the same writer; s_last marks the last.
 module write_arbiter #(
     parameter int ADDRESS_BITS = 43,
     parameter int BYTES_BITS = 14,
@@ -39,7 +39,7 @@ module write_arbiter #(
     output logic [    TAG_BITS-1:0] m_tag,
     output logic                    m_second  // this word is the second writer's
 );
-  logic open, open_second;  // a write is under way; whose
+  logic open, open_second;  // a write is in flight; whose
   logic [$clog2(PATIENCE_CYCLES+1)-1:0] waited;
   wire impatient = int'(waited) == PATIENCE_CYCLES;
   wire second = open ? open_second : s1_valid && (impatient || (clear && !s0_valid));

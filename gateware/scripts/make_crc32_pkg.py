@@ -85,9 +85,7 @@ def text() -> str:
             "Bit i of the register after one byte is the parity of (data ^ register) & BYTE[8*i +: 8], and bit i + 8 of the register.",
         )
         + table("UNDO", 32, undo, "Bit i of the register before z zero bytes is the parity of register & UNDO[32*(32*z+i) +: 32].")
-        + table(
-            "RESIDUE", 32, residues, "The register after a good frame whose last word has n bytes (0..7) and zeros behind them."
-        )
+        + table("RESIDUE", 32, residues, "The register after a good frame whose last word has n bytes (0..7) and zeros after them.")
         + f"  // The register after any good frame and its check sequence.\n  localparam logic [31:0] GOOD = 32'h{GOOD:08X};\n"
         + "endpackage\n"
     )

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes everything that knows the NIC's registers from registers/nic.rdl, by PeakRDL.
+"""Makes everything that knows the NIC's registers from registers/nic.rdl, by PeakRDL, and its counters from registers/counts.toml.
 
-make_registers.py           rtl/nic_regs_pkg.sv, rtl/nic_regs.sv, model/nic_registers.h and docs/gateware-registers.md, which are kept under version
-                            control
+make_registers.py           rtl/nic_regs_pkg.sv, rtl/nic_regs.sv, model/nic_registers.h and docs/gateware-registers.md; of the counters
+                            registers/counts.rdl, rtl/nic_counts_pkg.sv and the driver's nic_counts.hpp; all kept under version control
 make_registers.py --check   says whether these are current, and changes nothing
 make_registers.py --docs FOLDER   the register reference as HTML, and a Python package that knows the registers
 """
@@ -11,15 +11,21 @@ make_registers.py --docs FOLDER   the register reference as HTML, and a Python p
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from systemrdl import RDLCompiler
 from systemrdl.node import AddressableNode, FieldNode, RegNode
 
 HERE = Path(__file__).resolve().parent.parent
 SOURCE = HERE / "registers" / "nic.rdl"
+COUNTS = HERE / "registers" / "counts.toml"
 PLACES = {
+    "counts.rdl": "registers",
+    "nic_counts_pkg.sv": "rtl",
+    "nic_counts.hpp": "../src/link/gateware",
     "nic_regs_pkg.sv": "rtl",
     "nic_regs.sv": "rtl",
     "nic_registers.h": "model",
@@ -33,6 +39,7 @@ Made from `gateware/registers/nic.rdl` by `gateware/scripts/make_registers.py`; 
 [design/gateware-nic.md](design/gateware-nic.md) says in which order a driver sets them.
 
 """
+COUNTS_HEADER = "// SPDX-License-Identifier: Apache-2.0\n// Made from gateware/registers/counts.toml by scripts/make_registers.py; do not edit.\n"
 PEAKRDL = Path(sys.executable).with_name("peakrdl")
 
 
@@ -40,12 +47,47 @@ def peakrdl(*arguments: str | Path) -> None:
     subprocess.run([PEAKRDL, *map(str, arguments)], check=True)
 
 
+def make_counts() -> dict[str, str]:
+    """What knows the counters, by name."""
+    rows = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
+    return {"counts.rdl": counts_rdl(rows), "nic_counts_pkg.sv": counts_package(rows), "nic_counts.hpp": counts_header(rows)}
+
+
+def counts_rdl(rows: dict[str, Any]) -> str:
+    """How many counters nic.rdl has in each row, and what it says of them."""
+    lines = []
+    for row, entry in rows.items():
+        lines.append(f"`define {row.upper()}_COUNTS {len(entry['names'])}")
+        lines.append(f'`define {row.upper()}_TEXT "From 0: {", ".join(entry["names"])}. {entry["text"]}"')
+    return COUNTS_HEADER + "\n".join(lines) + "\n"
+
+
+def counts_package(rows: dict[str, Any]) -> str:
+    """Packed structs: the first counter is bit 0, so it is the last field."""
+    text = COUNTS_HEADER + "package nic_counts_pkg;\n"
+    for row, entry in rows.items():
+        text += f"  localparam int {row.upper()}_COUNTS = {len(entry['names'])};\n  typedef struct packed {{\n"
+        text += "".join(f"    logic {name};\n" for name in reversed(entry["names"])) + f"  }} {row}_counts_t;\n"
+    return text + "endpackage\n"
+
+
+def counts_header(rows: dict[str, Any]) -> str:
+    """Numbers by name, and which of them a link adds up."""
+    text = COUNTS_HEADER + "// clang-format off\n#pragma once\n\nnamespace nanet::link::gateware {\n"
+    for row, entry in rows.items():
+        text += f"\nnamespace {row} {{\nenum : unsigned {{ {', '.join(entry['names'])}, count }};\n"
+        for name, members in entry["sums"].items():
+            text += f"inline constexpr unsigned k{name.title().replace('_', '')}[] = {{{', '.join(members)}}};\n"
+        text += f"}}  // namespace {row}\n"
+    return text + "\n}  // namespace nanet::link::gateware\n"
+
+
 def make(folder: Path) -> dict[str, str]:
-    """The files by name."""
+    """What PeakRDL makes, by name."""
     peakrdl("regblock", SOURCE, "-o", folder, "--cpuif", "axi4-lite-flat", "--default-reset", "rst", "--err-if-bad-addr")
     peakrdl("c-header", SOURCE, "-o", folder / "nic_registers.h")
     files = {"gateware-registers.md": REFERENCE + reference()}
-    for name in PLACES.keys() - files.keys():
+    for name in ("nic_regs_pkg.sv", "nic_regs.sv", "nic_registers.h"):
         text = (folder / name).read_text(encoding="utf-8")
         files[name] = HEADER + (LINT if name.endswith(".sv") else "") + text
     return files
@@ -104,6 +146,17 @@ def field_row(field: FieldNode) -> str:
     return f"| {bits} | `{field.inst_name}` | {access} | {value} | {field.get_property('desc')} |"
 
 
+def keep(files: dict[str, str], *, check: bool) -> list[Path]:
+    """Writes those that are not as they should be; with check it only says which."""
+    places = {(HERE / PLACES[name] / name).resolve(): text for name, text in files.items()}
+    old = [place for place, text in places.items() if not place.exists() or place.read_text(encoding="utf-8") != text]
+    if check:
+        return [place.relative_to(HERE.parent) for place in old]
+    for place in old:
+        place.write_text(places[place], encoding="utf-8")
+    return []
+
+
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--docs"] and len(arguments) == 2:
         folder = Path(arguments[1])
@@ -114,18 +167,11 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
+    old = keep(make_counts(), check=bool(arguments))  # before the others: nic.rdl includes one
     with tempfile.TemporaryDirectory() as folder:
-        files = make(Path(folder))
-    old = []
-    for name, text in files.items():
-        place = HERE / PLACES[name] / name
-        if not arguments:
-            place.parent.mkdir(exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-        elif not place.exists() or place.read_text(encoding="utf-8") != text:
-            old.append(place.resolve().relative_to(HERE.parent))
+        old += keep(make(Path(folder)), check=bool(arguments))
     for place in old:
-        print(f"error: {place} is old (registers/nic.rdl has changed) run scripts/make_registers.py", file=sys.stderr)
+        print(f"error: {place} is old (a file in registers/ has changed) run scripts/make_registers.py", file=sys.stderr)
     return 1 if old else 0
 
 

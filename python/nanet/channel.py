@@ -23,7 +23,7 @@ import secrets
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ DEPTH_MAX = 16  # of JSON: nothing that nanet says is deeper than 4
 PIECE_BYTES = 2**20  # that are taken from the socket at once
 STRANGERS_MAX = 64  # that are at a door at once; the one that waited longest makes room
 PROVES_WITHIN_S = 5.0
+LET_IN_AT_ONCE = 8
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
@@ -70,13 +71,19 @@ def ready(sockets: Sequence[socket.socket], within_s: float, event: int = select
     return [of[descriptor] for descriptor, _ in poll.poll(max(0.0, 1000 * within_s))]
 
 
-def accepted(listener: socket.socket) -> socket.socket | None:
-    """The next client; None: it is gone again, or there is no descriptor left. Those who are here go in time."""
-    try:
-        return listener.accept()[0]
-    except OSError:
-        time.sleep(0.001)
-        return None
+def accepted(listener: socket.socket) -> Iterator[socket.socket]:
+    """Clients that wait, some of them at once: the kernel keeps 128, and whom it turns away tries again a second later.
+
+    None where they are gone again, or where there is no descriptor left: those who are here go in time.
+    """
+    for _ in range(LET_IN_AT_ONCE):
+        try:
+            yield listener.accept()[0]
+        except BlockingIOError:
+            return
+        except OSError:
+            time.sleep(0.001)
+            return
 
 
 def secret_bytes(secret: str) -> bytes:
@@ -264,18 +271,16 @@ class Door:
         return bool(ready([self._listener], 0.0))
 
     def _let_in(self) -> None:
-        connected = accepted(self._listener)
-        if connected is None:
-            return
-        while len(self._strangers) >= STRANGERS_MAX:
-            self._forget(next(iter(self._strangers.values()))).close()
-        stranger = _Stranger(Channel(connected), secrets.token_hex(32), time.monotonic() + PROVES_WITHIN_S)
-        try:
-            stranger.channel.send_json({"nanet": self._purpose, "version": VERSION, "challenge": stranger.challenge}, 0.0)
-        except ChannelError:
-            stranger.channel.close()
-            return
-        self._strangers[connected] = stranger
+        for connected in accepted(self._listener):
+            while len(self._strangers) >= STRANGERS_MAX:
+                self._forget(next(iter(self._strangers.values()))).close()
+            stranger = _Stranger(Channel(connected), secrets.token_hex(32), time.monotonic() + PROVES_WITHIN_S)
+            try:
+                stranger.channel.send_json({"nanet": self._purpose, "version": VERSION, "challenge": stranger.challenge}, 0.0)
+            except ChannelError:
+                stranger.channel.close()
+            else:
+                self._strangers[connected] = stranger
 
     def _hear(self, stranger: _Stranger) -> Visitor | None:
         channel = stranger.channel

@@ -371,9 +371,23 @@ class EngineConfig(Model):
                     "set forward.endpoint to a link of the next node",
                 )  # fmt: skip
 
+    def _check_mask(self) -> None:
+        mask = self.processor.mask
+        if self.processor.kind != "rich" and (mask.channels or mask.hot):
+            raise problem(
+                "mask is configured", f"processor {self.processor.kind} looks at no hits", "remove it, or set kind to rich"
+            )
+        if mask.hot and self.processor.runtime != "cpu":
+            raise problem(
+                "mask.hot is true",
+                "a GPU counts the hits of channels but does not judge them during the run",
+                "list them in mask.channels, or set runtime: cpu",
+            )
+
     def _check_processor(self) -> None:
         source_count = sum(len(link.sources) for link in self.links)
         self._check_forward()
+        self._check_mask()
         if self.processor.kind == "count":
             if self.answers is not None:
                 raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")

@@ -56,14 +56,8 @@ class CenterScanCuts(Model):
         4, "Fewest hits of a ring; at least 4", too_small="any noise makes rings", too_big="faint rings are lost", ge=4,
         le=128,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        65.0, "Smallest radius of a ring", unit="mm", too_small="clusters of noise make rings",
-        too_big="slow pions and muons are lost", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        215.0, "Largest radius of a ring", unit="mm", too_small="electron rings with few hits are lost",
-        too_big="hits nearly on a line make rings", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", too_small="good rings are lost",
         too_big="noise makes rings", ge=0,
@@ -112,14 +106,8 @@ class HoughCuts(Model):
         4, "Fewest hits of a ring; at least 4", too_small="any noise makes rings", too_big="faint rings are lost", ge=4,
         le=128,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        65.0, "Smallest radius of a ring", unit="mm", too_small="clusters of noise make rings",
-        too_big="slow pions and muons are lost", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        215.0, "Largest radius of a ring", unit="mm", too_small="electron rings with few hits are lost",
-        too_big="hits nearly on a line make rings", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", too_small="good rings are lost",
         too_big="noise makes rings", ge=0,
@@ -173,14 +161,8 @@ class TriplsCuts(Model):
         4, "Fewest hits of a ring; at least 4", too_small="any noise makes rings", too_big="faint rings are lost", ge=4,
         le=128,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        65.0, "Also of a triplet's circle", unit="mm", too_small="clusters of noise make rings",
-        too_big="slow pions and muons are lost", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        215.0, "At most 1000, also of a triplet's circle", unit="mm", too_small="electron rings with few hits are lost",
-        too_big="hits nearly on a line make rings", ge=0, le=1000,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", too_small="good rings are lost",
         too_big="noise makes rings", ge=0,
@@ -235,14 +217,8 @@ class HistogramCuts(Model):
         2.0, "Smallest significance (n - b) / sqrt(b + 1)", too_small="chance makes rings in crowded events",
         too_big="faint rings are lost", ge=0,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        65.0, "Smallest radius of a ring", unit="mm", too_small="clusters of noise make rings",
-        too_big="slow pions and muons are lost", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        215.0, "Largest radius of a ring", unit="mm", too_small="electron rings with few hits are lost",
-        too_big="hits nearly on a line make rings", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         11.0, "Largest rms, corrected for the three fitted parameters", unit="mm", too_small="good rings are lost",
         too_big="noise makes rings", ge=0,
@@ -303,14 +279,8 @@ class AlmagestCuts(Model):
         14.0, "Distance from the first fit's circle within which hits are kept. Ours", unit="mm",
         too_small="the ring's own hits are lost (5.4 mm a hit)", too_big="as take_in_mm", ge=0,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        50.0, "Smallest radius of a ring", unit="mm", too_small="clusters of noise pass",
-        too_big="slow pions and kaons are lost", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        230.0, "Largest radius of a ring", unit="mm", too_small="electron rings (190 mm) are lost",
-        too_big="poorly determined rings pass", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         10.0, "Largest rms of the distances, corrected for the three fitted parameters: rms sqrt(N / (N - 3))", unit="mm",
         too_small="good rings are lost", too_big="fakes", ge=0,
@@ -344,18 +314,9 @@ class TripletsCuts(Model):
         35.0, "Smallest distance between any two hits of a triplet", unit="mm", too_small="poor circles, more time",
         too_big="small rings with few hits are lost", ge=0,
     )  # fmt: skip
-    triplet_radius_min_mm: float = setting(
-        72.0, "Limit on the radius of a triplet's circle", unit="mm", too_small="true rings at the edge are lost",
-        too_big="more time and more chance circles", ge=0,
-    )  # fmt: skip
-    triplet_radius_max_mm: float = setting(
-        205.0, "Limit on the radius of a triplet's circle", unit="mm", too_small="true rings at the edge are lost",
-        too_big="more time and more chance circles", ge=0,
-    )  # fmt: skip
-    center_max_mm: float = setting(
-        200.0, "Largest distance of a circle's centre from the disk's", unit="mm", too_small="particles at an angle are lost",
-        too_big="chance arcs", ge=0,
-    )  # fmt: skip
+    triplet_radius_min_mm: float | None = setting(None, "Not used any more: it follows from cuts.radius_min_mm", unit="mm", ge=0)
+    triplet_radius_max_mm: float | None = setting(None, "Not used any more: it follows from cuts.radius_max_mm", unit="mm", ge=0)
+    center_max_mm: float | None = setting(None, "Old name of cuts.center_max_mm, which holds for every finder", unit="mm", ge=0)
     score_width_mm: float = setting(
         16.0, "A hit farther from a circle adds nothing to its score", unit="mm",
         too_small="a circle must be exact to be found", too_big="other rings' hits count", ge=0,
@@ -417,12 +378,8 @@ class TripletsCuts(Model):
     hits_min: int = setting(
         4, "Fewest hits of a ring; at least 4", too_small="fakes", too_big="lost rings", ge=4, le=128,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        75.0, "Smallest radius of a ring", unit="mm", too_small="fakes", too_big="lost rings", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        205.0, "Largest radius of a ring", unit="mm", too_small="lost rings", too_big="fakes", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     rms_max_mm: float = setting(
         10.0, "Largest rms of a ring: sqrt(hits / (hits - 3)) times that of the distances", unit="mm", too_small="lost rings",
         too_big="fakes", ge=0,
@@ -477,12 +434,8 @@ class MixtureCuts(Model):
         50.0, "Expected spread of the centres about the disk's middle in x and y", unit="mm",
         too_small="rings far out are lost", too_big="slightly less is known", ge=0,
     )  # fmt: skip
-    radius_min_mm: float = setting(
-        70.0, "Rings outside these limits are not found; too wide: more fakes", unit="mm", ge=0,
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        200.0, "Rings outside these limits are not found; too wide: more fakes", unit="mm", ge=0,
-    )  # fmt: skip
+    radius_min_mm: float | None = setting(None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0)
+    radius_max_mm: float | None = setting(None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0)
     pair_distance_min_mm: float = setting(
         60.0, "Smallest distance between the hits of a start triplet", unit="mm", too_small="poor starts",
         too_big="small rings have none", ge=0,

@@ -270,13 +270,20 @@ class Ucx(Model):
         "shared", "shared: memory that writers on this machine map; host: locked memory of this process, for RDMA hardware"
     )
     transports: str = setting(
-        "", "As in UCX_TLS, such as posix,sysv,tcp; senders need the same. Empty: UCX chooses. Without tcp there is no connection,"
-        " except with RDMA hardware named alone",
+        "", "As in UCX_TLS, such as posix or rc_verbs; senders need the same. Empty: shared memory at a loopback address, elsewhere RDMA"
+        " hardware (rc, dc) of the device that owns the address",
         max_length=255, pattern=r"^[!-~]*$",
+    )  # fmt: skip
+    trust_network: bool = setting(
+        False, "UCX's TCP may be used, where it is named in transports, or where the address is of no RDMA hardware. It checks no keys: whoever"
+        " reaches that interface has full control over this process",
+    )  # fmt: skip
+    allow_root: bool = setting(
+        False, "Receive as root. Otherwise root is refused unless run.user gives it up: a sender could use what this process may do",
     )  # fmt: skip
     token_file: str | None = setting(
         None,
-        "File with the token that a sender must know, 1 to 16 hexadecimal digits, readable by its owner only; null: NANET_RDMA_TOKEN of the"
+        "File with the token that a sender must prove to know, 1 to 16 hexadecimal digits, readable by its owner only; null: NANET_RDMA_TOKEN of the"
         " environment, else none, and then the endpoint must be on loopback",
         min_length=1,
     )

@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator, model_validator
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import StrictInt, field_validator, model_validator
 
 from nanet import conditions
 from nanet.conditions import Row
 from nanet.config_base import Model, Name, problem, setting
 from nanet.config_finders import Finder, MathFinder
 
-__all__ = ["Condition", "Cuts", "Decision"]
+__all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
 
 ELECTRON_RADIUS_MM = 189.65
+CHANNEL_COUNT = 2048
+RANGE = ("radius_min_mm", "radius_max_mm", "center_max_mm")  # of rings; in old configurations of a finder
+UNUSED = ("triplet_radius_min_mm", "triplet_radius_max_mm")
 
 
 class Cuts(Model):
@@ -23,12 +31,16 @@ class Cuts(Model):
         too_small="rings through noise: any three hits lie on a circle", too_big="rings with few photons are not found",
     )  # fmt: skip
     radius_min_mm: float = setting(
-        70.0, "Smallest radius", unit="mm", ge=0.0, le=1000.0,
+        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another", unit="mm", ge=0.0, le=1000.0,
         too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
     )  # fmt: skip
     radius_max_mm: float = setting(
         210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
         too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )  # fmt: skip
+    center_max_mm: float = setting(
+        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", gt=0.0, le=1000.0,
+        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
     )  # fmt: skip
     rms_max_mm: float = setting(
         10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
@@ -82,9 +94,60 @@ class Condition(Model):
         return text
 
 
+def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:
+    """The channels that numbers and ranges such as 100-107 name, in order, each once. Raises a problem."""
+    channels: set[int] = set()
+    for item in items:
+        match = re.fullmatch(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", str(item).strip(), re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if last >= CHANNEL_COUNT or first > last:
+            raise problem(
+                f"channel {item!r} is none", f"channels are 0 to {CHANNEL_COUNT - 1}", "write numbers and ranges such as 100-107"
+            )
+        channels.update(range(first, last + 1))
+    return tuple(sorted(channels))
+
+
+class Mask(Model):
+    """Photomultipliers whose hits are left out before rings are looked for; they are counted as hits_masked."""
+
+    channels: tuple[StrictInt | str, ...] = setting(
+        (), "Channels that are left out: numbers, and ranges such as 100-107",
+        too_big="rings through these photomultipliers lose hits",
+    )  # fmt: skip
+    file: str | None = setting(
+        None, "File of more of them, a number or a range a line, with comments after #; null: none", min_length=1
+    )
+    hot: bool = setting(
+        False,
+        "Mask hot channels too when they are found during the run: those that fire more than 4 times as often as their neighbours, by more"
+        " than chance explains. Not on a GPU",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, said: Any) -> Any:
+        """With the file's channels among the others: results, and whoever reads them, then know what was left out."""
+        if not isinstance(said, dict) or not isinstance(name := said.get("file"), str):
+            return said
+        try:
+            lines = Path(name).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise problem(f"mask file {name} cannot be read", str(why).lower(), "give the path of a file of channels") from None
+        listed = [text for line in lines if (text := line.partition("#")[0].strip())]
+        return said | {"channels": [*said.get("channels", ()), *listed]}
+
+    @field_validator("channels")
+    @classmethod
+    def _numbers(cls, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        return channel_numbers(items)
+
+
 class Decision(Model):
     """How an event's hits become an answer."""
 
+    mask: Mask = setting(Mask, "Photomultipliers whose hits are left out")
     finder: Finder = setting(MathFinder, "Which ring finder, and its cuts")
     cuts: Cuts = setting(Cuts, "When a found ring counts, and as what")
     conditions: tuple[Condition, ...] = setting(
@@ -107,6 +170,25 @@ class Decision(Model):
                         "set cuts.momentum_gev",
                     )
         return self
+
+    @model_validator(mode="after")
+    def _range(self) -> Decision:
+        """A limit that an old configuration gives to the finder is one of the cuts, unless they say it themselves."""
+        said = {name: value for name in RANGE if (value := getattr(self.finder, name, None)) is not None}
+        moved = {name: value for name, value in said.items() if name not in self.cuts.model_fields_set}
+        if moved:
+            whole = self.cuts.model_dump() | moved
+            object.__setattr__(self, "cuts", Cuts.model_validate(whole))  # frozen, and not given to anyone yet
+        return self
+
+    def old_names(self) -> list[str]:
+        """A line for each setting that has another name now."""
+        lines = []
+        for name in (*RANGE, *UNUSED):
+            if getattr(self.finder, name, None) is not None:
+                new = name.removeprefix("triplet_")
+                lines.append(f"finder.{name} is an old name (one range holds for every finder) write cuts.{new}")
+        return lines
 
     def truth_table(self) -> list[Row]:
         """The answers of all conditions for every possible event."""

@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StrictInt, field_validator, model_validator
 
 from nanet.config_base import Byte, Core, Endpoint, Model, check_power_of_two, problem, setting
 from nanet.config_errors import load_document, validated
-from nanet.config_rich import Decision
+from nanet.config_rich import Decision, channel_numbers
 from nanet.emulator_detectors import Detectors
 
 __all__ = ["EmulatorConfig", "Fractions", "MonteCarlo", "load"]
@@ -71,10 +71,24 @@ class MonteCarlo(Model):
         0.0, "Probability that a photomultiplier that should fire does not; mean_hits is before this loss", ge=0.0, le=0.9,
         too_big="most rings have fewer hits than a fit needs",
     )  # fmt: skip
+    hot_channels: tuple[StrictInt | str, ...] = setting(
+        (),
+        "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
+        too_big="fake rings through them",
+    )
+    hot_share: float = setting(1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0)
+    dead_channels: tuple[StrictInt | str, ...] = setting(
+        (), "Channels that never fire: numbers, and ranges such as 100-107", too_big="rings lose hits"
+    )
     hits_max: int = setting(
         32, "Most hits of an event, of which a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
         too_small="rings lose hits", too_big="packed events no longer fit a packet",
     )  # fmt: skip
+
+    @field_validator("hot_channels", "dead_channels")
+    @classmethod
+    def _numbers(cls, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        return channel_numbers(items)
 
     @model_validator(mode="after")
     def _order(self) -> MonteCarlo:
@@ -184,6 +198,8 @@ class EmulatorConfig(Decision):
         if self.pause_s > 0.0 and self.spill_s == 0.0:
             raise problem("pause_s is set but spill_s is 0", "a pause separates spills", "set spill_s, or pause_s to 0")
         self._check_l0()
+        if self.mask.hot:
+            raise problem("mask.hot is true", "answers are checked against one mask", "remove it, and set mask.channels")
         if self.xdp is not None and self.answers is None:
             raise problem("xdp without answers", "answers are what it receives", "give answers, or remove xdp")
         if self.answers in self.destinations:

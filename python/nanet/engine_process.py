@@ -37,9 +37,11 @@ class EngineError(RuntimeError):
 class _Process:
     """`with ...Process(config) as process: ...; result = process.stop()`. It listens when `__enter__` returns."""
 
-    def __init__(self, config: Model, command: str, what: str, namespace: Namespace | None = None) -> None:
+    def __init__(
+        self, config: Model, command: str, what: str, namespace: Namespace | None = None, prefix: Sequence[str] = ()
+    ) -> None:
         self._model = config
-        self._prefix = namespace.prefix() if namespace is not None else []
+        self._prefix = [*(namespace.prefix() if namespace is not None else ()), *prefix]
         self._command = command
         self._what = what
         self._folder = tempfile.TemporaryDirectory(prefix="nanet-")
@@ -97,6 +99,12 @@ class _Process:
         """Whether it still runs."""
         return self._process is not None and self._process.poll() is None
 
+    def kill(self) -> None:
+        """Ends it at once, as a crash would (SIGKILL). It leaves no result."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> dict[str, Any]:
         """Lets it drain and end; its result as `nanet run --json` writes it, with the exit code under `exit_code`."""
         if self._result is not None:
@@ -153,12 +161,20 @@ def _at_rest(hop: dict[str, Any]) -> dict[str, Any]:
 class EngineProcess(_Process):
     """An engine, which reports once a second what it has counted, and can be told to inject faults into what it receives."""
 
-    def __init__(self, config: EngineConfig, namespace: Namespace | None = None, *, injects_faults: bool = False) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        namespace: Namespace | None = None,
+        *,
+        injects_faults: bool = False,
+        prefix: Sequence[str] = (),
+    ) -> None:
         """namespace: the network namespace to run in; None: the caller's.
 
         injects_faults: set_faults will be called. It makes the control thread check for commands ten times a second.
+        prefix: a program, and its arguments, that becomes the engine (exec), such as `unshare`.
         """
-        super().__init__(config, "run", "the engine", namespace)
+        super().__init__(config, "run", "the engine", namespace, prefix)
         self.config = config
         self._injects_faults = injects_faults
         self._reading = Reading(0, {}, ())

@@ -99,15 +99,13 @@ class PageServer:
         return True
 
     def _let_in(self) -> None:
-        connected = accepted(self._listener)
-        if connected is None:
-            return
-        if len(self._clients) >= CLIENTS_MAX:
-            self._forget(next(iter(self._clients.values())))
-        connected.setblocking(False)
-        client = _Client(connected, time.monotonic() + WITHIN_S)
-        self._clients[connected] = client
-        self._selector.register(connected, selectors.EVENT_READ, client)
+        for connected in accepted(self._listener):
+            if len(self._clients) >= CLIENTS_MAX:
+                self._forget(next(iter(self._clients.values())))
+            connected.setblocking(False)
+            client = _Client(connected, time.monotonic() + WITHIN_S)
+            self._clients[connected] = client
+            self._selector.register(connected, selectors.EVENT_READ, client)
 
     def _go_on(self, client: _Client) -> None:
         """Reads what came, or sends what can be sent: never waits."""
@@ -123,7 +121,7 @@ class PageServer:
             return
         if not heard:
             self._forget(client)
-        elif client.answer is None:  # else it talks on after its answer: nobody listens
+        elif client.answer is None:  # else it talks on after its answer: no one listens
             client.heard += heard
             self._answer_if_whole(client)
 

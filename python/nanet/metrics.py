@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from nanet.channels import STATES, hits_of_pms, state_lists
 from nanet.config import EngineConfig
 from nanet.hops import Balance
 
@@ -95,6 +96,10 @@ STATS_HELP = {
 }
 
 
+ODD_CHANNELS_MAX = 32
+"""Most series of channels of one state."""
+
+
 class Readable(Protocol):
     """The part of nanet._core.Engine that is read here."""
 
@@ -127,6 +132,8 @@ class EngineCollector(Collector):
         yield from _counters(now)
         yield from _links(now["links"])
         yield from _nics(now["links"])
+        if self._config.processor.kind == "rich":
+            yield from _channels(now["channels"])
         yield from _hops(self._balance.look(now))
         yield _residence(now["latency_ns"])
 
@@ -238,6 +245,35 @@ def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
             )
     yield cycle
     yield stages
+
+
+def _channels(channels: Mapping[str, Any]) -> Iterator[Metric]:
+    """A summary, and a series only for each channel with something wrong: /channels has all of them."""
+    lists = state_lists(channels)
+    counts = GaugeMetricFamily(
+        "nanet_channels", "photomultipliers that fire too often (hot) or hardly ever (dead), and those whose hits are left out (masked)",
+        labels=["state"],
+    )  # fmt: skip
+    for state in STATES:
+        counts.add_metric([state], len(lists[state]))
+    yield counts
+    hits = GaugeMetricFamily(
+        "nanet_channel_hits",
+        "hits of a photomultiplier since the start: 0 the fewest, 0.5 the median, 1 the most",
+        labels=["quantile"],
+    )
+    ordered = sorted(int(n) for n in hits_of_pms(channels))
+    for text, share in (("0", 0.0), ("0.01", 0.01), ("0.5", 0.5), ("0.99", 0.99), ("1", 1.0)):
+        hits.add_metric([text], ordered[round(share * (len(ordered) - 1))])
+    yield hits
+    odd = GaugeMetricFamily(
+        "nanet_odd_channel_hits", f"hits since the start of the first {ODD_CHANNELS_MAX} channels of each state of nanet_channels",
+        labels=["channel", "state"],
+    )  # fmt: skip
+    for state in STATES:
+        for channel in lists[state][:ODD_CHANNELS_MAX]:
+            odd.add_metric([str(channel), state], int(channels["hits"][channel]))
+    yield odd
 
 
 def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves /metrics (Prometheus) and /health over HTTP, from one thread and on one address.
+"""Serves /metrics (Prometheus), /health and /channels over HTTP, from one thread and on one address.
 
 What a client may cost, in time and memory, is bounded by nanet.http_pages.
 """
@@ -14,6 +14,7 @@ from typing import Self
 
 from prometheus_client.exposition import choose_encoder
 
+from nanet.channels import plain
 from nanet.config import EngineConfig
 from nanet.config_errors import ConfigError
 from nanet.http_pages import Answer, PageServer
@@ -59,7 +60,11 @@ class MetricsServer:
             status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
             return status, "application/json", json.dumps(body).encode() + b"\n"
 
-        self._server.pages = {"/metrics": metrics, "/health": health}
+        def channels(_: str) -> Answer:
+            now = plain(engine.metrics(BOUNDS_NS).get("channels") if self._config.processor.kind == "rich" else None)
+            return HTTPStatus.OK, "application/json", json.dumps(now).encode() + b"\n"
+
+        self._server.pages = {"/metrics": metrics, "/health": health, "/channels": channels}
         self._server.listen()
         self._thread = threading.Thread(target=self._server.serve, name="nanet-metrics", daemon=True)
         self._thread.start()

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from nanet.signals import SIGNALS
 
@@ -97,6 +97,16 @@ class End:
         stats = json.loads(text)[0]["stats64"]
         rx, tx = stats["rx"], stats["tx"]
         return InterfaceCounts(rx["packets"], rx["bytes"], rx["dropped"], tx["packets"], tx["bytes"], tx["dropped"])
+
+    def set_up(self, state: Literal["up", "down"], peer: End) -> None:
+        """Takes the interface down, or brings it up again. Its address stays; the peer's MAC is told again, since the kernel forgets it.
+
+        Raises NamespaceError.
+        """
+        name = self.namespace.name
+        _ip("-n", name, "link", "set", self.interface, state)
+        if state == "up":
+            _ip("-n", name, "neigh", "replace", peer.address, "lladdr", peer.mac, "dev", self.interface, "nud", "permanent")
 
     def kernel_counts(self) -> tuple[int, int]:
         """(ICMP messages sent, UDP packets for a port where no one listens) since the pair was made."""

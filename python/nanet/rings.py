@@ -62,7 +62,8 @@ def find_rings(
 
     hits, counts: as for fit_rings. finder: math, almagest, triplets, mixture and others (docs/physics.md compares them).
     cuts: of that finder, such as {"hits_min": 5} of almagest; what is not named keeps its default (nanet schema shows all).
-    Returns a structured array [events]: count, mapped_hits, truncated, rings [4] of x_mm, y_mm, radius_mm, rms_mm, time_ns, hits, status.
+    Returns a structured array [events]: count, mapped_hits, truncated (1: only the first 128 hits were used), more_rings (1: four were found,
+    and there were more), rings [4] of x_mm, y_mm, radius_mm, rms_mm, time_ns, hits, status.
     Raises SetupError for a finder or a cut that there is not, and where hits and counts do not fit together.
     """
     from nanet import _core
@@ -83,7 +84,7 @@ def judge(rings: NDArray[np.void], decision: Decision | None = None) -> NDArray[
     from nanet.config_rich import Decision
 
     plain = np.ascontiguousarray(rings)
-    if plain.ndim != 1 or plain.dtype.names != ("count", "mapped_hits", "truncated", "rings"):
+    if plain.ndim != 1 or plain.dtype.names != ("count", "mapped_hits", "truncated", "more_rings", "rings"):
         raise _core.SetupError(
             f"these are not rings of events ({plain.dtype}, {plain.ndim} dimensions) pass what find_rings returned"
         )

@@ -12,12 +12,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nanet import books, hops, outputs, privileges, results
+from nanet import books, channels, hops, outputs, privileges, results
 from nanet.config import EngineConfig, online_cores
 from nanet.histogram import Histogram
 from nanet.live import LiveState, LiveTable
@@ -58,7 +58,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         if user is not None:
             privileges.prepare()
         engine = _core.Engine(native_config(config))
-        told = _tell_notes(engine.notes, (), options)
+        told = _tell_notes([*config.processor.old_names(), *engine.notes], [], options)
         engine.start()
         if user is not None:
             outputs.pin(options.json_path)
@@ -69,7 +69,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
             metrics.serve(engine)
         _say_ready(config, options)
         table = None if options.quiet else stack.enter_context(_Table(config))
-        _control_loop(engine, config, options, stop, parent, metrics, control, balance, table)
+        _control_loop(engine, config, options, stop, parent, metrics, control, balance, table, told)
         if metrics is not None:
             metrics.end()
         engine.stop()
@@ -83,13 +83,15 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
     return (OK if result["verdict"]["kept"] else BROKEN), result
 
 
-def _tell_notes(notes: Sequence[str], told: Sequence[str], options: RunOptions) -> list[str]:
-    """Prints what was not told yet; returns all of them."""
-    if not options.quiet:
-        for note in notes:
-            if note not in told:
-                print(f"note: {note}", file=sys.stderr)
-    return list(notes)
+def _tell_notes(notes: Iterable[str], told: list[str], options: RunOptions) -> list[str]:
+    """Prints what was not told yet, and adds it to what was told; returns that."""
+    for note in notes:
+        if note in told:
+            continue
+        told.append(note)
+        if not options.quiet:
+            print(f"note: {note}", file=sys.stderr, flush=True)
+    return told
 
 
 def _metrics_server(config: EngineConfig) -> MetricsServer:
@@ -105,9 +107,10 @@ def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dic
     merged = config.processor.merge is not None
     histogram = _residence(snapshot)
     losses = books.engine_losses(counters, merged=merged)
+    pms = channels.plain(snapshot.get("channels") if config.processor.kind == "rich" else None)
     result = results.base("run") | {
         "config": config.model_dump(mode="json"),
-        "notes": list(engine.notes),
+        "notes": [*config.processor.old_names(), *engine.notes, *channels.masked_notes(pms), *channels.notes(pms)],
         "processor": {
             "runtime": config.processor.runtime,
             "devices": [
@@ -125,6 +128,7 @@ def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dic
         "sources": snapshot["sources"],
         "links": snapshot["links"],
         "rings": {name: [int(n) for n in values] for name, values in (snapshot.get("rings") or {}).items()},
+        "channels": pms,
         "latency_us": histogram.summary_us() if histogram.count else None,
         "latency_histogram": histogram.encode() if histogram.count else None,
         "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
@@ -150,7 +154,7 @@ def verdict(
 
 def _control_loop(
     engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
-    control: Control | None, balance: hops.Balance, table: _Table | None,
+    control: Control | None, balance: hops.Balance, table: _Table | None, told: list[str],
 ) -> None:  # fmt: skip
     end = time.monotonic() + config.run.duration_s if config.run.duration_s else float("inf")
     status = None if options.status_fd is None else Status(options.status_fd)
@@ -162,9 +166,12 @@ def _control_loop(
             break  # who started us is gone
         if metrics is not None:
             metrics.look()
-        if table is None and status is None:
+        if table is None and status is None and not config.processor.mask.hot:
             continue
         snapshot = engine.snapshot()
+        known = len(told)
+        if len(_tell_notes(channels.masked_notes(snapshot.get("channels")), told, options)) > known and table is not None:
+            table.let_stand()
         counters, lines = books.totals(snapshot, raw_links=raw_links), balance.look(snapshot)
         if status is not None:
             status.say({"counters": counters, "hops": lines})
@@ -192,6 +199,10 @@ class _Table:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._table.close()
+
+    def let_stand(self) -> None:
+        """Something was written below the frame: the next one comes below that."""
         self._table.close()
 
     def paint(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
@@ -232,7 +243,7 @@ def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | N
 
 
 class Status:
-    """Lines for who started this process, as JSON. Nobody has to read them: what does not fit any more is left out, never waited for."""
+    """Lines for who started this process, as JSON. No one has to read them: what does not fit any more is left out, never waited for."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)

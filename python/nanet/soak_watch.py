@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,16 @@ def core_wait_ns(pid: int) -> int:
         except (OSError, IndexError):
             continue
     return total
+
+
+def queued_bytes(pid: int, ports: Collection[int]) -> int:
+    """What waits in the UDP sockets at these ports, in the network namespace of a process; 0 when it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]
+    except OSError:
+        return 0
+    rows = [line.split() for line in lines]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if int(row[1].rpartition(":")[2], 16) in ports)
 
 
 def steal_ns(cores: Sequence[int]) -> int:
@@ -144,12 +154,13 @@ class Stalls:
     lost: dict[str, int] = field(default_factory=dict)  # as of the last look
     in_stalls: dict[str, int] = field(default_factory=dict)
     outside: dict[str, int] = field(default_factory=dict)
+    in_faults: dict[str, int] = field(default_factory=dict)  # that the soak made itself
     stalled_ns: dict[str, int] = field(default_factory=dict)  # in all, by whom
     _first: dict[str, int] | None = None
     _looks: deque[tuple[float, dict[str, int]]] = field(default_factory=deque)
 
-    def look(self, now_s: float, stalled_ns: Mapping[str, int], lost: Mapping[str, int]) -> None:
-        """Totals so far, both since any moment before the first look."""
+    def look(self, now_s: float, stalled_ns: Mapping[str, int], lost: Mapping[str, int], *, in_fault: bool = False) -> None:
+        """Totals so far, both since any moment before the first look. in_fault: a fault of the soak's own explains a loss."""
         if self._first is None:
             self._first = dict(stalled_ns)
         while len(self._looks) > 1 and self._looks[1][0] < now_s - self.window_s:
@@ -161,11 +172,11 @@ class Stalls:
         for name, total in lost.items():
             more = total - self.lost.get(name, 0)
             if more > 0:
-                side = self.in_stalls if stalled else self.outside
+                side = self.in_faults if in_fault else self.in_stalls if stalled else self.outside
                 side[name] = side.get(name, 0) + more
             self.lost[name] = max(total, self.lost.get(name, 0))
 
-    def end(self, now_s: float, lost: Mapping[str, int]) -> None:
+    def end(self, now_s: float, lost: Mapping[str, int], *, in_fault: bool = False) -> None:
         """What was counted after the last look belongs to the stalls just before it."""
         if self._looks:
-            self.look(now_s, self._looks[-1][1], lost)
+            self.look(now_s, self._looks[-1][1], lost, in_fault=in_fault)

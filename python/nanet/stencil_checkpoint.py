@@ -54,7 +54,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
     with _opened(path, "r") as file:
         try:
             found = _described(path, file)
-        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):  # another kind of object than we write, or none that h5py knows
+        except (
+            AttributeError,
+            KeyError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ):  # another kind of object than we write, or none that h5py knows
             found = None
     if found is None:
         raise SetupError(f"{path} is not a checkpoint (it does not say '{FORMAT}') give a file that --checkpoint wrote")

@@ -46,6 +46,7 @@ class ModeOptions:
     chunk_bytes: int = 4 * MIB
     repeats: int = 3  # the quickest counts
     timeout_s: float = 60.0
+    trust_network: bool = False
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
@@ -143,7 +144,7 @@ def _mover(options: ModeOptions, rows: int, columns: int) -> Iterator[tuple[Any,
     tiles = native_tiles()
     token = secrets.randbits(64)
     kind = tiles.MoverF32 if options.dtype == "fp32" else tiles.MoverF64
-    with TileOwner(rows, columns, options.dtype, options.transports, token) as owner:
+    with TileOwner(rows, columns, options.dtype, options.transports, token, trust_network=options.trust_network) as owner:
         yield (
             kind(
                 {
@@ -152,6 +153,7 @@ def _mover(options: ModeOptions, rows: int, columns: int) -> Iterator[tuple[Any,
                     "address": "127.0.0.1",
                     "port": owner.port,
                     "transports": options.transports,
+                    "trust_network": options.trust_network,
                     "token": token,
                     "timeout_ms": int(1000 * options.timeout_s),
                     "chunk_bytes": options.chunk_bytes,

@@ -27,12 +27,13 @@ TURN_MS = 1
 class TileOwner:
     """A tile in a process of its own. `port` is where it listens on loopback; it ends with this process."""
 
-    def __init__(self, rows: int, columns: int, dtype: str, transports: str, token: int) -> None:
+    def __init__(self, rows: int, columns: int, dtype: str, transports: str, token: int, *, trust_network: bool = False) -> None:
         self._given = {
             "rows": rows,
             "columns": columns,
             "dtype": dtype,
             "transports": transports,
+            "trust_network": trust_network,
             "token": token,
             "address": "127.0.0.1",
         }

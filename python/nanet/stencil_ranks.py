@@ -67,7 +67,9 @@ class RankOptions:
     address: str = ""
     """Where this rank is reached; empty: from where it reached rank 0."""
     transports: str = ""
-    """As UCX_TLS; empty: UCX chooses."""
+    """As UCX_TLS; empty: shared memory on one machine, elsewhere RDMA hardware."""
+    trust_network: bool = False
+    """UCX's TCP may be used: whoever reaches the interface has full control over a rank."""
     halo_rows: int | None = None
     """None: the model chooses."""
     timeout_s: float = 30.0
@@ -252,6 +254,7 @@ def _make_native(ranks: Rendezvous, start: Start, given: RankOptions, cores: lis
             "halo_rows_max": deepest,
             "address": ranks.address,
             "transports": given.transports,
+            "trust_network": given.trust_network,
             "token": token,
             "timeout_ms": int(1000 * given.timeout_s),
             "threads": _thread_count(cores, options),

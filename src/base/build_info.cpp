@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that is compiled anew for another commit: version_text.hpp is made by cmake/VersionText.cmake.
+// The only source that is compiled again for another commit: version_text.hpp is made by cmake/VersionText.cmake.
 #include "nanet/base/build_info.hpp"
 
 #include "version_text.hpp"

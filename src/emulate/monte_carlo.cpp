@@ -40,6 +40,14 @@ void validate(const MonteCarloConfig& config) {
   require_range("pileup_share", config.pileup_share, 0.0, 1.0);
   require_range("both_disks_share", config.both_disks_share, 0.0, 1.0);
   require_range("inefficiency", config.inefficiency, 0.0, 0.9);
+  require_range("hot_share", config.hot_share, 0.0, 1.0);
+  for (const auto* channels : {&config.hot_channels, &config.dead_channels}) {
+    for (const std::uint16_t channel : *channels) {
+      if (channel < rich::kChannelCount && rich::kPmMap[channel].mapped) continue;
+      throw SetupError("Monte Carlo: channel " + std::to_string(channel) + " is hot or dead", "there is no photomultiplier",
+                       "name channels with one: 0 to 487, 512 to 999, 1024 to 1511, 1536 to 2023");
+    }
+  }
   double ring_share_sum = 0.0;
   for (const double share : config.ring_count_shares) {
     require_range("a share of ring_count_shares", share, 0.0, 1e6);
@@ -146,6 +154,7 @@ void MonteCarlo::next(McEvent& event) {
   truth.noise_hits = static_cast<std::uint16_t>(count_ - truth.ring_hits);
 
   if (config_.inefficiency > 0.0) lose_hits(truth);
+  break_channels(truth);
   if (count_ > config_.hits_max) {
     truth.cut_hits = static_cast<std::uint16_t>(count_ - config_.hits_max);
     keep_at_most(config_.hits_max);
@@ -262,11 +271,34 @@ void MonteCarlo::lose_hits(McTruth& truth) {
       channels_[kept++] = channel;
       continue;
     }
-    --(owners_[channel] != 0 ? truth.ring_hits : truth.noise_hits);
-    for (std::uint32_t r = 0; r < truth.ring_count; ++r)
-      truth.rings[r].hits = static_cast<std::uint16_t>(truth.rings[r].hits - (owners_[channel] >> r & 1));
+    forget(channel, truth);
   }
   count_ = kept;
+}
+
+// What is known of a hit that is lost.
+void MonteCarlo::forget(std::uint16_t channel, McTruth& truth) const {
+  --(owners_[channel] != 0 ? truth.ring_hits : truth.noise_hits);
+  for (std::uint32_t r = 0; r < truth.ring_count; ++r)
+    truth.rings[r].hits = static_cast<std::uint16_t>(truth.rings[r].hits - (owners_[channel] >> r & 1));
+}
+
+// Dead channels lose their hits, hot ones get one; to the truth it is noise.
+void MonteCarlo::break_channels(McTruth& truth) {
+  for (const std::uint16_t channel : config_.dead_channels) {
+    std::uint16_t* const end = channels_.begin() + count_;
+    std::uint16_t* const at = std::find(channels_.begin(), end, channel);
+    if (at == end) continue;
+    forget(channel, truth);
+    *at = channels_[--count_];
+    seen_in_[channel] = 0;
+  }
+  const std::uint32_t before = count_;
+  for (const std::uint16_t channel : config_.hot_channels) {
+    if (config_.hot_share < 1.0 && uniform() >= config_.hot_share) continue;
+    add_hit(channel, static_cast<int>(uniform() * 32.0) - 16, 0);
+  }
+  truth.noise_hits = static_cast<std::uint16_t>(truth.noise_hits + (count_ - before));
 }
 
 // Keeps a random choice of the hits (the first steps of a Fisher-Yates shuffle).

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLinksMax = 256;
 
-// What a NIC has put into the memory of a GPU nobody else can read.
+// What a NIC has put into the memory of a GPU no one else can read.
 void check_payloads(const EngineConfig& config) {
   if (config.processor.gpu.runtime != gpu::Runtime::cpu) return;
   for (const LinkConfig& link : config.links) {
@@ -54,7 +54,7 @@ void check_sends(const EngineConfig& config) {
     const std::size_t destinations = 1 + config.answers->copies.size();
     if (destinations > Transmitter::kDestinationsMax) {
       throw SetupError(std::to_string(destinations) + " destinations of answers",
-                       "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at the most", "list fewer copies");
+                       "a packet goes to " + std::to_string(Transmitter::kDestinationsMax) + " at most", "list fewer copies");
     }
     const std::string& via = config.answers->via;
     const bool known = std::any_of(config.links.begin(), config.links.end(),
@@ -76,6 +76,10 @@ void check_sends(const EngineConfig& config) {
 }
 
 void check_gpu_links(const EngineConfig& config) {
+  if (config.processor.hot_channels == HotChannels::mask) {
+    throw SetupError("mask.hot is true, but a GPU processes", "it counts channels and does not judge them during the run",
+                     "list them in mask.channels, or set runtime: cpu");
+  }
   for (const LinkConfig& link : config.links) {
     if (link.packet_bytes_max > gpu::kPacketBytesMax) {
       throw SetupError("link " + link.name + ": packet_bytes_max is " + std::to_string(link.packet_bytes_max),

@@ -30,7 +30,8 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 }  // namespace
 
-Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu) : config_(config) {
+Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu)
+    : config_(config), channels_(config.processor.decision.mask, config.processor.hot_channels) {
   check(config);
   if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
@@ -163,7 +164,7 @@ void Engine::add_host_consumer(Lane& lane) {
                                                       inline_transmitter);
       }
       processor = std::make_unique<RichProcessor>(config, std::move(first_source), source_total, lane.answers.get(), lane.counters,
-                                                  monitor_);
+                                                  monitor_, channels_);
     }
   }
   lane.consumer = std::make_unique<HostConsumer>(*lane.completions, lane.clops, std::move(processor));
@@ -173,7 +174,8 @@ void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu
   add_transmitter(lane, kTxSlotBytes);
   auto processor = make_gpu(event_processor_config(config_, device),
                             {*lane.completions, lane.clops, lane.tx_ring.get(), lane.payloads});
-  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_);
+  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_,
+                                                channels_);
 }
 
 void Engine::start() {

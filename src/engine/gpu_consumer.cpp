@@ -75,6 +75,7 @@ void GpuConsumer::finish() {
   processor_->finish();
   count();
   monitor_.take(processor_->spectra(), processor_->samples());
+  channels_.take(processor_->channel_hits());
 }
 
 void GpuConsumer::count() {
@@ -87,6 +88,9 @@ void GpuConsumer::count() {
   counters_.set(Counter::rings_found, totals.rings);
   counters_.set(Counter::rings_electron, totals.electrons);
   counters_.set(Counter::hits_unmapped, totals.hits_unmapped);
+  counters_.set(Counter::hits_masked, totals.hits_masked);
+  counters_.set(Counter::rings_over_answer, totals.rings_over_answer);
+  counters_.set(Counter::rings_outside, totals.rings_outside);
   counters_.set(Counter::packets_bad_body, totals.packets_bad_body);
   counters_.set(Counter::events_bad_body, totals.events_bad_body);
   if (!merges_) return;

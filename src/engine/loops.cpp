@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of an engine: one loop for run to completion, one a stage when pipelined, and the order in which they end.
 //
-// No thread sleeps while something is in_flight(): what a GPU finishes wakes nobody.
+// No thread sleeps while something is in_flight(): what a GPU finishes wakes no one.
 #include <algorithm>
 
 #include "nanet/engine/engine.hpp"

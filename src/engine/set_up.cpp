@@ -58,7 +58,7 @@ link::DpdkConfig dpdk_config(const LinkConfig& config) {
   link::DpdkConfig dpdk = config.dpdk;
   dpdk.packet_bytes_max = config.packet_bytes_max;
   dpdk.lent_max = lent_max(config);
-  if (dpdk.payload_memory == link::DpdkMemory::gpu) dpdk.payloads = link::Payloads::in_place;  // nobody here could copy them
+  if (dpdk.payload_memory == link::DpdkMemory::gpu) dpdk.payloads = link::Payloads::in_place;  // no one here could copy them
   return dpdk;
 }
 

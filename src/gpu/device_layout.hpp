@@ -65,6 +65,9 @@ struct RingTotals {
   std::uint64_t rings;
   std::uint64_t electrons;
   std::uint64_t hits_unmapped;
+  std::uint64_t hits_masked;
+  std::uint64_t rings_over_answer;
+  std::uint64_t rings_outside;
 };
 
 // As in Totals, of packets in place.
@@ -121,6 +124,8 @@ struct Work {
   RingTotals* totals;
   BodyTotals* bodies;  // null: no CLOP is in place
   rich::Spectra* spectra;
+  std::uint64_t* channel_hits;   // kChannelCount
+  const rich::ChannelSet* mask;  // null: it is empty
   DeviceSamples* samples;
   rich::RingCuts cuts;
   const rich::ConditionTable* conditions;  // null: there are none

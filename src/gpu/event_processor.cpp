@@ -74,7 +74,7 @@ std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig&
 }
 
 ProcessorBase::State::State(std::uint32_t group_count, const rich::Decision& host_decision)
-    : groups(group_count), samples(1), conditions(&host_decision.conditions, 1) {
+    : groups(group_count), samples(1), conditions(&host_decision.conditions, 1), mask(&host_decision.mask, 1) {
   const DeviceSamples none{0, sample_events.device()};
   check(cudaMemcpy(samples.get(), &none, sizeof none, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
@@ -150,6 +150,8 @@ void ProcessorBase::register_memory() {
   work_.order = state_->order.get();
   work_.totals = state_->totals.get();
   work_.spectra = state_->spectra.get();
+  work_.channel_hits = state_->channel_hits.get();
+  work_.mask = config_.decision.mask.empty() ? nullptr : state_->mask.get();
   work_.samples = state_->samples.get();
   work_.cuts = config_.decision.cuts;
   work_.conditions = config_.decision.conditions.count != 0 ? state_->conditions.get() : nullptr;
@@ -287,6 +289,7 @@ void ProcessorBase::finish() {
 void ProcessorBase::collect() {
   if (query() != cudaSuccess) return;  // after an error nothing can be read any more
   check(cudaMemcpy(&spectra_, state_->spectra.get(), sizeof spectra_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check(cudaMemcpy(channel_hits_.data(), state_->channel_hits.get(), sizeof channel_hits_, cudaMemcpyDeviceToHost), "cudaMemcpy");
   Report& report = *state_->report.host();
   check(cudaMemcpy(&report.totals, state_->totals.get(), sizeof report.totals, cudaMemcpyDeviceToHost), "cudaMemcpy");
   check(cudaMemcpy(&report.bodies, state_->bodies.get(), sizeof report.bodies, cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -310,6 +313,9 @@ Totals ProcessorBase::totals() const {
           .rings = load(shared.totals.rings),
           .electrons = load(shared.totals.electrons),
           .hits_unmapped = load(shared.totals.hits_unmapped),
+          .hits_masked = load(shared.totals.hits_masked),
+          .rings_over_answer = load(shared.totals.rings_over_answer),
+          .rings_outside = load(shared.totals.rings_outside),
           .merger = event::merger_stats(merger),
           .events_discarded = load(shared.discarded),
           .packets_bad_body = load(shared.bodies.packets_bad),

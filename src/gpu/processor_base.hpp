@@ -2,9 +2,11 @@
 // What the ways to run on a GPU have in common: the contract's memory as the GPU sees it, the state on the device, progress and faults.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ class ProcessorBase : public EventProcessor {
   const std::string& fault() const final { return fault_; }
   std::uint64_t events_unjudged() const final { return events_unjudged_; }
   rich::Spectra spectra() const final { return spectra_; }
+  std::span<const std::uint64_t, rich::kChannelCount> channel_hits() const final { return channel_hits_; }
   std::span<const rich::EventSample> samples() const final { return samples_; }
   const char* device_name() const final { return properties_.name; }
 
@@ -67,8 +70,10 @@ class ProcessorBase : public EventProcessor {
     DeviceArray<RingTotals> totals{1};
     DeviceArray<BodyTotals> bodies{1};
     DeviceArray<rich::Spectra> spectra{1};
+    DeviceArray<std::uint64_t> channel_hits{rich::kChannelCount};
     DeviceArray<DeviceSamples> samples;
     DeviceArray<rich::ConditionTable> conditions;
+    DeviceArray<rich::ChannelSet> mask;
     Tables tables;
     std::optional<Merging> merging;
   };
@@ -104,6 +109,7 @@ class ProcessorBase : public EventProcessor {
   bool ended_ = false;
   std::string fault_;
   rich::Spectra spectra_{};
+  std::array<std::uint64_t, rich::kChannelCount> channel_hits_{};
   std::vector<rich::EventSample> samples_;
 };
 

@@ -22,7 +22,7 @@
 namespace nanet::gpu {
 namespace {
 
-// Norms under way: the GPU goes on while the host adds up the rows of one.
+// Norms in flight: the GPU goes on while the host adds up the rows of one.
 constexpr std::size_t kNormsUnderWay = 2;
 
 // GPU a reaches the memory of GPU b.

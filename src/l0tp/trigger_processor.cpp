@@ -339,7 +339,7 @@ inline void TriggerProcessor::match(std::uint64_t cell, std::uint64_t time, std:
       const Cell held = row->of_input[i];
       const auto difference = static_cast<std::int64_t>((held & ~std::uint64_t{0xFFFF}) - reference) >> 16;
       const auto distance = static_cast<std::uint64_t>(difference < 0 ? -difference : difference);
-      const std::uint64_t closer = 0 - std::uint64_t{distance < closest};  // all ones or none: which it is nobody can predict
+      const std::uint64_t closer = 0 - std::uint64_t{distance < closest};  // all ones or none: which it is no one can predict
       closest ^= (closest ^ distance) & closer;
       id ^= (id ^ held) & closer;
     }

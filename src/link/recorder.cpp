@@ -132,7 +132,7 @@ void Recorder::File::write_out() {
   buffered = 0;
 }
 
-// So many bytes of the buffer are in the file. It ends behind the last whole record of them, and the books say no more than is there.
+// So many bytes of the buffer are in the file. It ends after the last whole record of them, and the books say no more than is there.
 void Recorder::File::give_up(std::size_t written, int error) {
   std::size_t whole = 0;
   std::uint64_t lost = 0;

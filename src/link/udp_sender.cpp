@@ -19,7 +19,7 @@
 namespace nanet::link {
 namespace {
 
-// What a peer might send back to a socket that nobody reads must not fill kernel memory.
+// What a peer might send back to a socket that no one reads must not fill kernel memory.
 void refuse_input(const Socket& socket) {
   sock_filter drop_all{};
   drop_all.code = BPF_RET | BPF_K;
@@ -162,7 +162,7 @@ void UdpSender::write_message(std::span<const TxPacket> packets, const Group& gr
   }
 }
 
-// Sends the messages. Returns the number of packets that are settled: sent or dropped; the rest has to be grouped anew.
+// Sends the messages. Returns the number of packets that are settled: sent or dropped; the rest has to be grouped again.
 std::size_t UdpSender::flush(Destination& destination) {
   std::size_t settled = 0;
   for (std::uint32_t m = 0; m < message_count_;) {

@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "rdma/connection_state.hpp"
-#include "rdma/socket_address.hpp"
+#include "rdma/introduction.hpp"
 
 namespace nanet::rdma {
 Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given)
@@ -16,7 +16,6 @@ Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const Conn
   if (config.timeout_ms == 0 || config.chunk_bytes == 0 || config.depth == 0)
     throw SetupError("timeout_ms, chunk_bytes or depth is 0", "nothing could be transferred", "give 1 or more");
   from_device = config.local && config.local->kind() == RegionKind::cuda_device;
-  connect();
   try {
     open();
     config.local = nullptr;  // it need not live longer
@@ -26,43 +25,13 @@ Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const Conn
   }
 }
 
-void Connection::State::connect() {
-  const detail::SocketAddress to = detail::resolve(config.address, config.port, 0);
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-  params.sockaddr = {reinterpret_cast<const sockaddr*>(&to.storage), to.bytes};
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler.arg = this;
-  params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) { static_cast<State*>(self)->lost = status; };
-  detail::check(ucp_ep_create(worker->get(), &params, &endpoint),
-                "cannot connect to " + config.address + " port " + std::to_string(config.port),
-                "see whether the target runs and listens there");
-}
-
-// Sends a question and waits for its answer, until the deadline; empty if none came.
-std::vector<std::byte> Connection::State::ask(std::vector<std::byte> message, std::uint64_t id) {
-  std::vector<std::byte> answer;
-  worker->answers.emplace(id, &answer);
-  worker->send(endpoint, detail::QUESTION_ID, std::move(message), UCP_AM_SEND_FLAG_REPLY);
-  worker->run_until([&] { return !answer.empty() || lost != UCS_OK; }, deadline);
-  worker->answers.erase(id);
-  return answer;
-}
-
 void Connection::State::open() {
-  const std::string where = config.address + " port " + std::to_string(config.port);
-  OpenMessage message{.name_bytes = static_cast<std::uint16_t>(config.region.size()), .id = worker->next_id++, .token = config.token};
-  std::copy(config.region.begin(), config.region.end(), message.name);
   deadline = detail::deadline_ns(config.timeout_ms);
-  const std::vector<std::byte> answer = ask(to_bytes(message), message.id);
-  detail::check(lost, "cannot connect to " + where,
-                "see whether the target runs and listens there, takes more connections and has the same transports");
-  if (answer.empty())
-    throw SetupError("no answer from " + where, "nothing within " + std::to_string(config.timeout_ms) + " ms",
-                     "see whether it is a nanet target, and whether its thread serves its worker");
-  take_in(where, answer);
+  detail::Introduced introduced = detail::introduce(*worker, config, deadline);
+  channel = std::move(introduced.socket);
+  worker->watch(channel.descriptor(), this);
+  take_in(*parse_answer(introduced.answer));
+  const std::string where = detail::place_text(config.address, config.port);
   // Lanes are opened when they are first used, with the target's help: all are, before a transfer counts on them.
   if (flush_lanes() != Status::ok)
     throw SetupError("cannot open all lanes to " + where, error, "see whether the transports work on both sides");
@@ -72,22 +41,42 @@ void Connection::State::open() {
     throw SetupError("the way to " + where + " is not " + missing, way.text(), "name other transports, or do not require it");
 }
 
-void Connection::State::take_in(const std::string& where, std::span<const std::byte> answer_bytes) {
-  const auto answer = parse_answer(answer_bytes);
-  if (answer && answer->refusal == Refusal::taken)
-    throw SetupError("region '" + config.region + "' at " + where + " is taken", "it has as many connections as it takes",
-                     "close one of them, or connect to another region");
-  if (!answer || answer->refusal != Refusal::none)
-    throw SetupError("region '" + config.region + "' at " + where + " is refused", "no such name, or another token",
-                     "give the name and token of the target's exposure");
-  address = answer->address;
-  bytes = answer->bytes;
-  permissions = {.read = (answer->permissions & PERMISSION_READ) != 0, .write = (answer->permissions & PERMISSION_WRITE) != 0};
-  detail::check(ucp_ep_rkey_unpack(endpoint, answer_bytes.data() + sizeof *answer, &key),
-                "cannot use the key of region '" + config.region + "'", "use the same transports on both sides");
-  is_device = answer->memory != Memory::host;
+void Connection::State::take_in(const Answer& answer) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(answer.worker_address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.arg = this;
+  params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) { static_cast<State*>(self)->lost = status; };
+  detail::check(ucp_ep_create(worker->calling(), &params, &endpoint), "region '" + config.region + "' cannot be reached from here",
+                "give both sides the same transports, and run both as the same account");
+  const AnswerMessage& said = answer.message;
+  address = said.address;
+  bytes = said.bytes;
+  permissions = {.read = (said.permissions & PERMISSION_READ) != 0, .write = (said.permissions & PERMISSION_WRITE) != 0};
+  detail::check(ucp_ep_rkey_unpack(endpoint, answer.key.data(), &key), "cannot use the key of region '" + config.region + "'",
+                "use the same transports on both sides");
+  is_device = said.memory != Memory::host;
   void* place = nullptr;
   if (!is_device && ucp_rkey_ptr(key, address, &place) == UCS_OK) mapped = static_cast<std::byte*>(place);
+}
+
+// An answer to an atomic, or the end of the target.
+void Connection::State::ready(int) {
+  const auto got = channel.receive(sizeof(BeforeMessage), frame);
+  if (got == detail::FrameSocket::Got::nothing) return;
+  if (got == detail::FrameSocket::Got::frame && !has_frame) {
+    has_frame = true;
+    return;
+  }
+  hang_up();
+  if (lost == UCS_OK) lost = UCS_ERR_CONNECTION_RESET;
+}
+
+void Connection::State::hang_up() {
+  if (!channel.is_open()) return;
+  worker->unwatch(channel.descriptor());
+  channel.close();
 }
 
 // UCX has no atomics on a connection whose peer may be lost (1.22: "cannot find remote protocol"). So a region that is mapped here is changed
@@ -106,15 +95,15 @@ Connection::Fetched Connection::State::fetch(FetchOperation operation, std::uint
 }
 
 Connection::Fetched Connection::State::fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value) {
-  FetchMessage message{.operation = operation, .offset = offset_bytes, .value = value};
-  message.region.name_bytes = static_cast<std::uint16_t>(config.region.size());
-  message.region.id = worker->next_id++;
-  message.region.token = config.token;
-  std::copy(config.region.begin(), config.region.end(), message.region.name);
-  const std::vector<std::byte> answer = ask(to_bytes(message), message.region.id);
+  has_frame = false;
+  if (is_over() || !channel.send(to_bytes(FetchMessage{.operation = operation, .offset = offset_bytes, .value = value})))
+    return {end(Status::peer_lost, UCS_ERR_CONNECTION_RESET)};
+  worker->run_until([&] { return has_frame || lost != UCS_OK; }, deadline);
   if (lost != UCS_OK) return {end(Status::peer_lost, lost)};
-  const auto before_it = parse_before(answer);
-  if (!before_it) return {end(Status::time_out, UCS_ERR_TIMED_OUT)};
+  if (!has_frame) return {end(Status::time_out, UCS_ERR_TIMED_OUT)};
+  has_frame = false;
+  const auto before_it = parse_before(frame);
+  if (!before_it) return {end(Status::failed, UCS_ERR_INVALID_PARAM)};
   if (before_it->refusal != Refusal::none) return {Status::not_permitted};  // revoked meanwhile
   return {Status::ok, before_it->before};
 }
@@ -131,6 +120,7 @@ Connection& Connection::operator=(Connection&& other) noexcept {
 Connection::~Connection() {
   if (!state_) return;
   state_->leave();
+  state_->hang_up();
   if (state_->slots.under_way_count() == 0) return;
   // UCX did not give back a transfer and will call into the state: it lives as long as the worker.
   const auto worker = std::move(state_->worker);

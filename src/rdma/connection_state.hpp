@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "nanet/rdma/connection.hpp"
+#include "rdma/frame_socket.hpp"
+#include "rdma/messages.hpp"
 #include "rdma/slots.hpp"
 #include "rdma/worker_state.hpp"
 
@@ -40,16 +42,15 @@ const char* not_given(const Path& path, Require require);  // empty: it is
 // What probe, or else mapping, memory and lanes say. has_one_sided_get: of the worker, over RDMA hardware.
 Path::Sided sided_by(const Path& path, bool has_one_sided_get);
 
-struct Connection::State {
+struct Connection::State final : detail::Watcher {
   State(std::shared_ptr<detail::WorkerState> shared, const ConnectionConfig& given);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+  ~State() override { hang_up(); }
 
   // Set-up
-  void connect();
   void open();
-  std::vector<std::byte> ask(std::vector<std::byte> message, std::uint64_t id);
-  void take_in(const std::string& where, std::span<const std::byte> answer_bytes);
+  void take_in(const Answer& answer);
   Path path() const;
 
   // Transfers
@@ -88,12 +89,17 @@ struct Connection::State {
   void drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms);
   void leave();
 
+  void ready(int descriptor) override;  // of the set-up channel
+  void hang_up();
   Fetched fetch(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
   Fetched fetch_by_message(FetchOperation operation, std::uint64_t offset_bytes, std::uint64_t value);
 
   std::shared_ptr<detail::WorkerState> worker;
   ConnectionConfig config;
   detail::Slots slots;
+  detail::FrameSocket channel;   // its end is the end of the connection
+  std::vector<std::byte> frame;  // what came last on it
+  bool has_frame = false;
   ucp_ep_h endpoint = nullptr;
   ucp_rkey_h key = nullptr;
   std::uint64_t address = 0;
@@ -111,7 +117,7 @@ struct Connection::State {
   std::vector<FirstOfClass> firsts = std::vector<FirstOfClass>(FIRST_COUNT);
   std::optional<Way> probed;
   ucs_status_t first_error = UCS_OK;  // of what was under way
-  ucs_status_t lost = UCS_OK;         // said by UCX's error handler
+  ucs_status_t lost = UCS_OK;         // said by UCX's error handler, or by the end of the channel
   Status ended = Status::ok;          // what the connection ended with
   std::string error;
 };

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: a connection asks for a region by name and token, the target answers with its address, size, permissions and remote key. Where
-// nothing but the target's CPU can do an atomic, it is asked for by a message too. Little-endian, of bounded size; what comes is from an
-// unknown sender and is checked here, once.
+// Messages of the set-up channel, little-endian, each in a frame of its own: its length in 4 bytes, then the message. The first two that the
+// target reads are of an unknown sender: whatever comes is checked here, once.
 //
-//   open   "NRDO" u32 | version u16 | name bytes u16 | id u64 | token u64 | name, padded with zeros to 64          88 bytes
-//   answer "NRDA" u32 | version u16 | refusal u16 | id u64 | address u64 | bytes u64 | permissions u16 | memory u16 | key bytes u32 | key    40 + key
-//   fetch  "NRDF" u32 | version u16 | name bytes u16 | id u64 | token u64 | name, 64 | operation u64 | offset u64 | value u64  112 bytes
-//   before "NRDB" u32 | version u16 | refusal u16 | id u64 | before u64                                            24 bytes
+//   greeting "NRDG" u32 | version u16 | 0 u16 | challenge 32                                                  target ->       40 bytes
+//   hello    "NRDH" u32 | version u16 | name bytes u16 | challenge 32 | proof 32 | name, zeros to 64          -> target      136
+//   welcome  "NRDW" u32 | version u16 | refusal u16 | proof 32                                                target ->       40
+//   open     "NRDO" u32 | version u16 | 0 u16 | UCX's address of the connection's worker                      -> target        8 + address
+//   answer   "NRDA" u32 | version u16 | refusal u16 | address u64 | bytes u64 | permissions u16 | memory u16
+//            | key bytes u32 | UCX's address of the target's worker | key                                     target ->       32 + both
+//   fetch    "NRDF" u32 | version u16 | operation u16 | offset u64 | value u64                                -> target       24
+//   before   "NRDB" u32 | version u16 | refusal u16 | before u64                                              target ->       16
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -25,108 +29,160 @@ static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::size_t NAME_BYTES_MAX = 64;
 inline constexpr std::size_t KEY_BYTES_MAX = 4000;
-inline constexpr std::uint16_t MESSAGE_VERSION = 1;
-inline constexpr std::uint32_t OPEN_MAGIC = 0x4f44524e, ANSWER_MAGIC = 0x4144524e;
-inline constexpr std::uint32_t FETCH_MAGIC = 0x4644524e, BEFORE_MAGIC = 0x4244524e;
+inline constexpr std::size_t WORKER_ADDRESS_BYTES_MAX = 16384;
+inline constexpr std::uint16_t MESSAGE_VERSION = 2;
 inline constexpr std::uint16_t PERMISSION_READ = 1, PERMISSION_WRITE = 2;
+
+constexpr std::uint32_t magic_of(char last) { return 0x0044524eu | static_cast<std::uint32_t>(last) << 24; }
+
+using Challenge = std::array<std::byte, 32>;
+using Proof = std::array<std::byte, 32>;
 
 // What a region is made of; unknown numbers are treated as device: no CPU touches it.
 enum class Memory : std::uint16_t { host, device };
 
 enum class Refusal : std::uint16_t {
   none,
-  not_exposed,  // no such name, or another token: which of the two is not told
-  not_allowed,  // of an atomic: permissions, bounds, alignment or operation
-  taken,        // it has as many connections as it takes
+  not_exposed,   // no such name, or another token: which of the two is not told
+  not_allowed,   // of an atomic: permissions, bounds, alignment or operation
+  taken,         // it has as many connections as it takes
+  full,          // the target has
+  unreachable,   // UCX finds no transport from there to here
+  other_version  // of these messages
 };
 
-struct OpenMessage {
-  std::uint32_t magic = OPEN_MAGIC;
+struct GreetingMessage {
+  std::uint32_t magic = magic_of('G');
+  std::uint16_t version = MESSAGE_VERSION;
+  std::uint16_t zero = 0;
+  Challenge challenge{};
+};
+static_assert(sizeof(GreetingMessage) == 40);
+
+struct HelloMessage {
+  std::uint32_t magic = magic_of('H');
   std::uint16_t version = MESSAGE_VERSION;
   std::uint16_t name_bytes = 0;
-  std::uint64_t id = 0;
-  std::uint64_t token = 0;
+  Challenge challenge{};
+  Proof proof{};
   char name[NAME_BYTES_MAX] = {};
 
   std::string_view region() const { return {name, name_bytes}; }
 };
-static_assert(sizeof(OpenMessage) == 88);
+static_assert(sizeof(HelloMessage) == 136);
 
-struct AnswerMessage {
-  std::uint32_t magic = ANSWER_MAGIC;
+struct WelcomeMessage {
+  std::uint32_t magic = magic_of('W');
   std::uint16_t version = MESSAGE_VERSION;
   Refusal refusal = Refusal::none;
-  std::uint64_t id = 0;
+  Proof proof{};
+};
+static_assert(sizeof(WelcomeMessage) == 40);
+
+struct OpenMessage {
+  std::uint32_t magic = magic_of('O');
+  std::uint16_t version = MESSAGE_VERSION;
+  std::uint16_t zero = 0;
+};
+static_assert(sizeof(OpenMessage) == 8);
+
+struct AnswerMessage {
+  std::uint32_t magic = magic_of('A');
+  std::uint16_t version = MESSAGE_VERSION;
+  Refusal refusal = Refusal::none;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint16_t permissions = 0;
   Memory memory = Memory::host;
   std::uint32_t key_bytes = 0;
 };
-static_assert(sizeof(AnswerMessage) == 40);
+static_assert(sizeof(AnswerMessage) == 32);
 
-enum class FetchOperation : std::uint64_t { add, swap };
+enum class FetchOperation : std::uint16_t { add, swap };
 
 struct FetchMessage {
-  OpenMessage region{.magic = FETCH_MAGIC};
+  std::uint32_t magic = magic_of('F');
+  std::uint16_t version = MESSAGE_VERSION;
   FetchOperation operation = FetchOperation::add;
   std::uint64_t offset = 0;
   std::uint64_t value = 0;
 };
-static_assert(sizeof(FetchMessage) == 112);
+static_assert(sizeof(FetchMessage) == 24);
 
 struct BeforeMessage {
-  std::uint32_t magic = BEFORE_MAGIC;
+  std::uint32_t magic = magic_of('B');
   std::uint16_t version = MESSAGE_VERSION;
   Refusal refusal = Refusal::none;
-  std::uint64_t id = 0;
   std::uint64_t before = 0;
 };
-static_assert(sizeof(BeforeMessage) == 24);
+static_assert(sizeof(BeforeMessage) == 16);
 
-inline bool is_right(const OpenMessage& message, std::uint32_t magic) {
-  return message.magic == magic && message.version == MESSAGE_VERSION && message.name_bytes >= 1 &&
-         message.name_bytes <= NAME_BYTES_MAX;
-}
+// The longest frame of each direction.
+inline constexpr std::size_t OPEN_BYTES_MAX = sizeof(OpenMessage) + WORKER_ADDRESS_BYTES_MAX;
+inline constexpr std::size_t ANSWER_BYTES_MAX = sizeof(AnswerMessage) + WORKER_ADDRESS_BYTES_MAX + KEY_BYTES_MAX;
 
-inline std::optional<OpenMessage> parse_open(std::span<const std::byte> data) {
-  OpenMessage message;
+// A message of one size with its magic; the version is the caller's to look at.
+template <typename Message>
+std::optional<Message> parse_message(std::span<const std::byte> data) {
+  Message message;
+  const std::uint32_t magic = message.magic;
   if (data.size() != sizeof message) return std::nullopt;
   std::memcpy(&message, data.data(), sizeof message);
-  return is_right(message, OPEN_MAGIC) ? std::optional(message) : std::nullopt;
+  return message.magic == magic ? std::optional(message) : std::nullopt;
 }
 
+template <typename Message>
+std::optional<Message> parse_of_this_version(std::span<const std::byte> data) {
+  const auto message = parse_message<Message>(data);
+  return message && message->version == MESSAGE_VERSION ? message : std::nullopt;
+}
+
+inline std::optional<GreetingMessage> parse_greeting(std::span<const std::byte> data) {
+  return parse_message<GreetingMessage>(data);
+}
+inline std::optional<WelcomeMessage> parse_welcome(std::span<const std::byte> data) { return parse_message<WelcomeMessage>(data); }
 inline std::optional<FetchMessage> parse_fetch(std::span<const std::byte> data) {
-  FetchMessage message;
-  if (data.size() != sizeof message) return std::nullopt;
-  std::memcpy(&message, data.data(), sizeof message);
-  return is_right(message.region, FETCH_MAGIC) ? std::optional(message) : std::nullopt;
+  return parse_of_this_version<FetchMessage>(data);
 }
-
 inline std::optional<BeforeMessage> parse_before(std::span<const std::byte> data) {
-  BeforeMessage message;
-  if (data.size() != sizeof message) return std::nullopt;
-  std::memcpy(&message, data.data(), sizeof message);
-  return message.magic == BEFORE_MAGIC && message.version == MESSAGE_VERSION ? std::optional(message) : std::nullopt;
+  return parse_of_this_version<BeforeMessage>(data);
 }
 
-// The key is what follows the message.
-inline std::optional<AnswerMessage> parse_answer(std::span<const std::byte> data) {
+inline std::optional<HelloMessage> parse_hello(std::span<const std::byte> data) {
+  const auto hello = parse_message<HelloMessage>(data);
+  return hello && hello->name_bytes >= 1 && hello->name_bytes <= NAME_BYTES_MAX ? hello : std::nullopt;
+}
+
+// The address of a worker of UCX; empty: it is none.
+inline std::span<const std::byte> parse_open(std::span<const std::byte> data) {
+  if (data.size() <= sizeof(OpenMessage) || data.size() > OPEN_BYTES_MAX) return {};
+  if (!parse_of_this_version<OpenMessage>(data.first(sizeof(OpenMessage)))) return {};
+  return data.subspan(sizeof(OpenMessage));
+}
+
+struct Answer {
   AnswerMessage message;
-  if (data.size() < sizeof message) return std::nullopt;
-  std::memcpy(&message, data.data(), sizeof message);
-  const bool is_whole = message.magic == ANSWER_MAGIC && message.version == MESSAGE_VERSION && message.key_bytes <= KEY_BYTES_MAX &&
-                        data.size() == sizeof message + message.key_bytes &&
-                        message.bytes <= UINT64_MAX - message.address;  // no offset inside may wrap round
-  return is_whole ? std::optional(message) : std::nullopt;
+  std::span<const std::byte> worker_address, key;  // of what was parsed
+};
+
+inline std::optional<Answer> parse_answer(std::span<const std::byte> data) {
+  if (data.size() < sizeof(AnswerMessage) || data.size() > ANSWER_BYTES_MAX) return std::nullopt;
+  const auto message = parse_of_this_version<AnswerMessage>(data.first(sizeof(AnswerMessage)));
+  const std::span<const std::byte> more = data.subspan(sizeof(AnswerMessage));
+  if (!message || message->key_bytes > KEY_BYTES_MAX || message->key_bytes > more.size()) return std::nullopt;
+  if (message->bytes > UINT64_MAX - message->address) return std::nullopt;  // no offset inside may wrap round
+  const std::size_t address_bytes = more.size() - message->key_bytes;
+  if (message->refusal == Refusal::none && address_bytes == 0) return std::nullopt;
+  return Answer{*message, more.first(address_bytes), more.subspan(address_bytes)};
 }
 
 // The bytes of a message, and what follows it.
 template <typename Message>
-std::vector<std::byte> to_bytes(const Message& message, std::span<const std::byte> more = {}) {
-  std::vector<std::byte> bytes(sizeof message + more.size());
+std::vector<std::byte> to_bytes(const Message& message, std::span<const std::byte> more = {}, std::span<const std::byte> last = {}) {
+  std::vector<std::byte> bytes(sizeof message + more.size() + last.size());
   std::memcpy(bytes.data(), &message, sizeof message);
   if (!more.empty()) std::memcpy(bytes.data() + sizeof message, more.data(), more.size());
+  if (!last.empty()) std::memcpy(bytes.data() + sizeof message + more.size(), last.data(), last.size());
   return bytes;
 }
 

@@ -36,8 +36,8 @@ NotifyReader::NotifyReader(std::span<std::byte> memory, const NotifyRingConfig& 
                      "it needs " + std::to_string(wanted) + ", from a multiple of 64 on", "give it a region of notify_ring_bytes()");
   std::memset(memory.data(), 0, slots_at_);
   const RingHead head{.slot_count = config.slot_count,
-                  .payload_bytes_max = config.payload_bytes_max,
-                  .slot_bytes = static_cast<std::uint32_t>(slot_bytes_)};
+                      .payload_bytes_max = config.payload_bytes_max,
+                      .slot_bytes = static_cast<std::uint32_t>(slot_bytes_)};
   std::memcpy(memory.data(), &head, sizeof head);
 }
 

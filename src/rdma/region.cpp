@@ -3,9 +3,13 @@
 
 #include <ucm/api/ucm.h>
 
+#include <sys/statvfs.h>
+
+#include <cstdlib>
 #include <cstring>
 
 #include "nanet/flow/region.hpp"
+#include "rdma/messages.hpp"
 #include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {
@@ -72,6 +76,7 @@ RegionState::RegionState(const Worker& worker, const RegionConfig& config)
     memory_ = std::move(memory);
     return;
   }
+  check_room(config.bytes);
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
   params.length = config.bytes;
@@ -101,6 +106,17 @@ RegionState::RegionState(const Worker& worker, const RegionConfig& config, std::
   const ucs_memory_type_t seen = local_->type();
   if (seen != expected)
     throw SetupError(problem + " is none", std::string("UCX sees memory of type ") + ucs_memory_type_names[seen], "say what it is");
+}
+
+// UCX would fill it to the last byte before it says so, or take memory that no one can map.
+void RegionState::check_room(std::size_t bytes) const {
+  const char* given = std::getenv("UCX_POSIX_DIR");
+  const std::string folder = given ? given : "/dev/shm";
+  struct statvfs found {};
+  if (::statvfs(folder.c_str(), &found) != 0 || bytes / found.f_frsize < found.f_bavail) return;
+  throw SetupError("region " + name_ + " of " + std::to_string(bytes) + " bytes cannot be made",
+                   folder + " has " + std::to_string(found.f_bavail * found.f_frsize) + " bytes free",
+                   "make it smaller, or give the folder more (mount -o remount,size=...)");
 }
 
 void RegionState::check_kind() const {

@@ -3,15 +3,23 @@
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <map>
 #include <vector>
 
-#include "rdma/socket_address.hpp"
+#include "rdma/door.hpp"
 #include "rdma/worker_state.hpp"
 
 namespace nanet::rdma {
+namespace {
 
-struct Target::State final : detail::Opener {
+constexpr std::uint64_t kDrainTcpNs = 1'000'000'000;  // UCX sees the end of a connection after all that came through it
+constexpr std::uint64_t kDrainNs = 1'000'000;  // else it looks now and then only; what lies in shared memory is taken by the next turns
+
+}  // namespace
+
+// Behind the door are guests: connections that have proved a token.
+struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Door::Host {
   struct Exposed {
     std::shared_ptr<detail::RegionState> region;
     std::shared_ptr<detail::Mapping> mapping;
@@ -19,145 +27,181 @@ struct Target::State final : detail::Opener {
     std::uint64_t token;
     std::uint16_t permissions;
     std::uint32_t connection_count_max;
-    std::vector<ucp_ep_h> opened_by;
+    std::uint64_t number;  // of this exposure: its name may be given to another later
+  };
+  struct Guest {
+    detail::FrameSocket socket;
+    ucp_ep_h endpoint;  // null: it failed
+    std::string region;
+    std::uint64_t exposure;
+    std::uint64_t leaves_ns = 0;  // its channel has ended: when its endpoint is closed at the latest; 0: it has not
   };
 
   State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config);
   ~State() override;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  void connection_asked(ucp_conn_request_h request) override;
-  std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) override;
-  AnswerMessage answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key);
-  BeforeMessage answer_fetch(const FetchMessage& fetch);
-  Exposed* find(const OpenMessage& open);
+  std::optional<std::uint64_t> token_of(std::string_view region) const override;
+  void enter(detail::FrameSocket socket, const std::string& region, std::span<const std::byte> worker_address) override;
+  void ready(int descriptor) override;
+  void tick(std::uint64_t now_ns) override;
   void endpoint_failed(ucp_ep_h endpoint) override;
+  AnswerMessage open(Guest& guest, std::span<const std::byte> worker_address);
+  BeforeMessage answer_fetch(const Guest& guest, const FetchMessage& fetch);
+  bool answer(Guest& guest, std::span<const std::byte> message);
+  void leave(Guest& guest);
+  void show_out(std::list<Guest>::iterator guest);
 
   std::shared_ptr<detail::WorkerState> worker;
   std::uint32_t connection_count_max;
-  ucp_listener_h listener = nullptr;
-  std::uint16_t port = 0;
   std::map<std::string, Exposed, std::less<>> exposed;
-  std::vector<ucp_ep_h> endpoints;
+  std::uint64_t exposure_count = 0;
+  std::list<Guest> guests;
+  std::vector<std::byte> frame;
   std::uint64_t refused_count = 0;
+  detail::Door door;
 };
 
-Target::State::State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config)
-    : worker(std::move(shared)), connection_count_max(config.connection_count_max) {
-  if (worker->opener) throw SetupError("a second target on one worker", "it has one already", "expose both regions on one target");
+namespace {
+
+std::shared_ptr<detail::WorkerState> checked(std::shared_ptr<detail::WorkerState> worker, const TargetConfig& config) {
+  if (worker->owner) throw SetupError("a second target on one worker", "it has one already", "expose both regions on one target");
   const detail::SocketAddress address = detail::resolve(config.address, config.port, AI_PASSIVE | AI_NUMERICHOST);
-  ucp_listener_params_t params{};
-  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-  params.sockaddr = {reinterpret_cast<const sockaddr*>(&address.storage), address.bytes};
-  params.conn_handler.arg = worker.get();
-  params.conn_handler.cb = [](ucp_conn_request_h request, void* self) {
-    static_cast<detail::WorkerState*>(self)->asked.push_back(request);
-  };
-  detail::check(ucp_listener_create(worker->get(), &params, &listener),
-                "cannot listen on " + config.address + " port " + std::to_string(config.port),
-                "choose an address of this machine and a free port");
-  ucp_listener_attr_t attributes{};
-  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
-  const ucs_status_t status = ucp_listener_query(listener, &attributes);
-  if (status != UCS_OK) ucp_listener_destroy(listener);
-  detail::check(status, "cannot ask for the port", "use UCX 1.18 or newer");
-  port = detail::port_of(attributes.sockaddr);
-  worker->opener = this;
+  if (detail::is_one_machine(address) != worker->context()->reach().is_one_machine)
+    throw SetupError("a target cannot listen on " + config.address, "its worker has the transports of another address",
+                     "give both the same");
+  return worker;
+}
+
+}  // namespace
+
+Target::State::State(std::shared_ptr<detail::WorkerState> shared, const TargetConfig& config)
+    : worker(checked(std::move(shared), config)),
+      connection_count_max(config.connection_count_max),
+      door(*worker, *this, config.address, config.port) {
+  worker->serving();  // so that what it cannot have is said now
+  worker->owner = this;
+  worker->ticked = this;
 }
 
 Target::State::~State() {
-  for (ucp_conn_request_h request : worker->asked) ucp_listener_reject(listener, request);
-  worker->asked.clear();
-  ucp_listener_destroy(listener);
-  worker->opener = nullptr;
+  worker->owner = nullptr;
+  worker->ticked = nullptr;
   worker->failed.clear();
-  for (ucp_ep_h endpoint : endpoints) worker->close(endpoint, UCP_EP_CLOSE_FLAG_FORCE);
+  while (!guests.empty()) show_out(guests.begin());
   worker->run_until([this] { return !worker->is_closing(); }, detail::deadline_ns(1000));
 }
 
-void Target::State::connection_asked(ucp_conn_request_h request) {
-  if (endpoints.size() >= connection_count_max) {
+std::optional<std::uint64_t> Target::State::token_of(std::string_view region) const {
+  const auto found = exposed.find(region);
+  return found != exposed.end() ? std::optional(found->second.token) : std::nullopt;
+}
+
+void Target::State::enter(detail::FrameSocket socket, const std::string& region, std::span<const std::byte> worker_address) {
+  Guest guest{std::move(socket), nullptr, region, 0};
+  const AnswerMessage answer = open(guest, worker_address);
+  if (answer.refusal != Refusal::none) {
     ++refused_count;
-    ucp_listener_reject(listener, request);
+    guest.socket.send(to_bytes(answer));
     return;
   }
+  const auto place = guests.insert(guests.end(), std::move(guest));
+  worker->watch(place->socket.descriptor(), this);
+  const auto own_address = detail::address_of(worker->serving());
+  if (!place->socket.send(to_bytes(answer, own_address, exposed.find(region)->second.key))) show_out(place);
+}
+
+AnswerMessage Target::State::open(Guest& guest, std::span<const std::byte> worker_address) {
+  const auto found = exposed.find(guest.region);
+  if (found == exposed.end()) return {.refusal = Refusal::not_exposed};  // revoked meanwhile
+  const Exposed& region = found->second;
+  guest.exposure = region.number;
+  const auto count = std::ranges::count(guests, region.number, &Guest::exposure);
+  if (region.connection_count_max != 0 && count >= static_cast<std::ptrdiff_t>(region.connection_count_max))
+    return {.refusal = Refusal::taken};
+  if (guests.size() >= connection_count_max) return {.refusal = Refusal::full};
   ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.conn_request = request;
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.arg = worker.get();
   params.err_handler.cb = [](void* self, ucp_ep_h endpoint, ucs_status_t) {
     static_cast<detail::WorkerState*>(self)->failed.push_back(endpoint);
   };
-  ucp_ep_h endpoint = nullptr;
-  if (ucp_ep_create(worker->get(), &params, &endpoint) == UCS_OK) {
-    endpoints.push_back(endpoint);
-  } else {
-    ++refused_count;  // the peer is told by UCX
+  if (ucp_ep_create(worker->serving(), &params, &guest.endpoint) != UCS_OK) return {.refusal = Refusal::unreachable};
+  return {.address = reinterpret_cast<std::uint64_t>(region.region->span().data()),
+          .bytes = region.region->span().size(),
+          .permissions = region.permissions,
+          .memory = region.region->kind() == RegionKind::cuda_device ? Memory::device : Memory::host,
+          .key_bytes = static_cast<std::uint32_t>(region.key.size())};
+}
+
+// A guest asks for an atomic, or is gone.
+void Target::State::ready(int descriptor) {
+  const auto guest = std::ranges::find(guests, descriptor, [](const Guest& one) { return one.socket.descriptor(); });
+  if (guest == guests.end()) return;
+  for (;;) {
+    const auto got = guest->socket.receive(sizeof(FetchMessage), frame);
+    if (got == detail::FrameSocket::Got::nothing) return;
+    if (got != detail::FrameSocket::Got::frame || !answer(*guest, frame)) {
+      leave(*guest);
+      return;
+    }
   }
 }
 
-std::vector<std::byte> Target::State::answer(ucp_ep_h from, std::span<const std::byte> message) {
-  if (const auto open = parse_open(message)) {
-    std::span<const std::byte> key;
-    const AnswerMessage answer = answer_open(from, *open, key);
-    if (answer.refusal != Refusal::none) ++refused_count;
-    return to_bytes(answer, key);
+// Whether it stays.
+bool Target::State::answer(Guest& guest, std::span<const std::byte> message) {
+  const auto fetch = parse_fetch(message);
+  if (!fetch) {
+    ++refused_count;
+    return false;
   }
-  if (const auto fetch = parse_fetch(message)) {
-    const BeforeMessage answer = answer_fetch(*fetch);
-    if (answer.refusal != Refusal::none) ++refused_count;
-    return to_bytes(answer);
-  }
-  ++refused_count;
-  return {};
-}
-
-Target::State::Exposed* Target::State::find(const OpenMessage& open) {
-  const auto found = exposed.find(open.region());
-  return found != exposed.end() && found->second.token == open.token ? &found->second : nullptr;
-}
-
-AnswerMessage Target::State::answer_open(ucp_ep_h from, const OpenMessage& open, std::span<const std::byte>& key) {
-  Exposed* region = find(open);
-  if (!region) return {.refusal = Refusal::not_exposed, .id = open.id};
-  if (region->connection_count_max != 0) {
-    if (region->opened_by.size() >= region->connection_count_max) return {.refusal = Refusal::taken, .id = open.id};
-    region->opened_by.push_back(from);
-  }
-  key = region->key;
-  return {.id = open.id,
-          .address = reinterpret_cast<std::uint64_t>(region->region->span().data()),
-          .bytes = region->region->span().size(),
-          .permissions = region->permissions,
-          .memory = region->region->kind() == RegionKind::cuda_device ? Memory::device : Memory::host,
-          .key_bytes = static_cast<std::uint32_t>(key.size())};
+  const BeforeMessage before = answer_fetch(guest, *fetch);
+  if (before.refusal != Refusal::none) ++refused_count;
+  return guest.socket.send(to_bytes(before));
 }
 
 // An atomic done by this CPU: everything is checked here.
-BeforeMessage Target::State::answer_fetch(const FetchMessage& fetch) {
-  BeforeMessage answer{.id = fetch.region.id};
-  const Exposed* region = find(fetch.region);
-  if (!region) {
-    answer.refusal = Refusal::not_exposed;
-    return answer;
-  }
-  const std::span<std::byte> data = region->region->span();
+BeforeMessage Target::State::answer_fetch(const Guest& guest, const FetchMessage& fetch) {
+  const auto found = exposed.find(guest.region);
+  if (found == exposed.end() || found->second.number != guest.exposure) return {.refusal = Refusal::not_exposed};
+  const Exposed& region = found->second;
+  const std::span<std::byte> data = region.region->span();
   const bool is_inside = data.size() >= 8 && fetch.offset <= data.size() - 8 && fetch.offset % 8 == 0;  // a region begins at a page
-  const bool is_host = region->region->kind() != RegionKind::cuda_device;
-  if (!is_inside || !is_host || region->permissions != (PERMISSION_READ | PERMISSION_WRITE) ||
-      fetch.operation > FetchOperation::swap) {
-    answer.refusal = Refusal::not_allowed;
-    return answer;
-  }
+  const bool is_host = region.region->kind() != RegionKind::cuda_device;
+  if (!is_inside || !is_host || region.permissions != (PERMISSION_READ | PERMISSION_WRITE) || fetch.operation > FetchOperation::swap)
+    return {.refusal = Refusal::not_allowed};
   const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(data.data() + fetch.offset));
-  answer.before = fetch.operation == FetchOperation::add ? word.fetch_add(fetch.value) : word.exchange(fetch.value);
-  return answer;
+  return {.before = fetch.operation == FetchOperation::add ? word.fetch_add(fetch.value) : word.exchange(fetch.value)};
+}
+
+// What a guest has sent through UCX may still be on its way: over TCP, this CPU carries it out and answers, and UCX ends the process when it has to
+// answer at an endpoint that was closed by force. So the endpoint stays, and with it the guest's place, until UCX has seen its end.
+void Target::State::leave(Guest& guest) {
+  worker->unwatch(guest.socket.descriptor());
+  guest.socket = detail::FrameSocket();
+  guest.leaves_ns = flow::clock_now_ns() + (worker->context()->reach().has_tcp() ? kDrainTcpNs : kDrainNs);
+}
+
+void Target::State::tick(std::uint64_t now_ns) {
+  door.tick(now_ns);
+  for (auto guest = guests.begin(); guest != guests.end();) {
+    const auto next = std::next(guest);
+    if (guest->leaves_ns != 0 && guest->leaves_ns <= now_ns) show_out(guest);
+    guest = next;
+  }
+}
+
+void Target::State::show_out(std::list<Guest>::iterator guest) {
+  if (guest->leaves_ns == 0) worker->unwatch(guest->socket.descriptor());
+  if (guest->endpoint) worker->close(guest->endpoint, UCP_EP_CLOSE_FLAG_FORCE);
+  guests.erase(guest);
 }
 
 void Target::State::endpoint_failed(ucp_ep_h endpoint) {
-  for (auto& [name, region] : exposed) std::erase(region.opened_by, endpoint);
-  if (std::erase(endpoints, endpoint) != 0) worker->close(endpoint, UCP_EP_CLOSE_FLAG_FORCE);
+  const auto guest = std::ranges::find(guests, endpoint, &Guest::endpoint);
+  if (guest != guests.end()) show_out(guest);
 }
 
 Target::Target(const Worker& worker, const TargetConfig& config) : state_(std::make_unique<State>(worker.state(), config)) {}
@@ -179,18 +223,14 @@ void Target::expose(const Region& region, const ExposureConfig& config) {
   if (config.permissions.write) protection |= UCP_MEM_MAP_PROT_REMOTE_WRITE, permissions |= PERMISSION_WRITE;
   auto mapping = region.state()->map(protection);
   auto key = mapping->remote_key();
-  state_->exposed.emplace(config.name, State::Exposed{region.state(),
-                                                      std::move(mapping),
-                                                      std::move(key),
-                                                      config.token,
-                                                      static_cast<std::uint16_t>(permissions),
-                                                      config.connection_count_max,
-                                                      {}});
+  state_->exposed.emplace(
+      config.name, State::Exposed{region.state(), std::move(mapping), std::move(key), config.token,
+                                  static_cast<std::uint16_t>(permissions), config.connection_count_max, ++state_->exposure_count});
 }
 
 bool Target::revoke(const std::string& name) { return state_->exposed.erase(name) != 0; }
-std::uint16_t Target::port() const { return state_->port; }
-std::size_t Target::connection_count() const { return state_->endpoints.size(); }
-std::uint64_t Target::refused_count() const { return state_->refused_count; }
+std::uint16_t Target::port() const { return state_->door.port(); }
+std::size_t Target::connection_count() const { return state_->guests.size(); }
+std::uint64_t Target::refused_count() const { return state_->refused_count + state_->door.refused_count(); }
 
 }  // namespace nanet::rdma

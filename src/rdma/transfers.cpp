@@ -274,8 +274,9 @@ Status Connection::State::end(Status status, ucs_status_t why) {
   return status;
 }
 
+// The channel goes last: the target takes the connection for lost when it ends.
 void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout_ms) {
-  if (!endpoint) return;
+  if (!endpoint) return hang_up();
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = flags;
@@ -291,6 +292,7 @@ void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout
     ucp_rkey_destroy(key);
     key = nullptr;
   }
+  hang_up();
 }
 
 // The owner goes: what is under way may still end by itself, then it is taken back.

@@ -5,7 +5,6 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -17,7 +16,7 @@
 #include "nanet/rdma/region.hpp"
 #include "nanet/rdma/worker.hpp"
 #include "nanet/setup_error.hpp"
-#include "rdma/messages.hpp"
+#include "rdma/reach.hpp"
 
 namespace nanet::rdma::detail {
 
@@ -25,8 +24,6 @@ inline std::uint64_t deadline_ns(std::uint32_t timeout_ms) { return flow::clock_
 
 // Throws SetupError unless ok.
 void check(ucs_status_t status, const std::string& problem, const std::string& suggestion);
-
-bool is_rdma(std::string_view transport);  // as UCX calls them: rc_verbs, dc_mlx5, ...
 
 class ContextState {
  public:
@@ -38,8 +35,10 @@ class ContextState {
   bool has_cuda() const;                                         // whether this UCX, on this machine, can use a GPU's memory
   bool tells_ways() const;                                       // whether UCX can be asked for the way of a transfer
   bool has_one_sided_get() const { return has_one_sided_get_; }  // over RDMA hardware
+  const Reach& reach() const { return reach_; }
 
  private:
+  Reach reach_;
   ucp_context_h context_ = nullptr;
   bool has_one_sided_get_;
 };
@@ -62,12 +61,18 @@ class Mapping {
   std::span<std::byte> registered_;  // empty if UCX allocated it
 };
 
-// What answers messages: the target.
-class Opener {
+// Has sockets of its own that are to be served. Called in progress() and wait(), outside of UCX's callbacks.
+class Watcher {
  public:
-  virtual ~Opener() = default;
-  virtual void connection_asked(ucp_conn_request_h request) = 0;
-  virtual std::vector<std::byte> answer(ucp_ep_h from, std::span<const std::byte> message) = 0;  // empty: no answer
+  virtual ~Watcher() = default;
+  virtual void ready(int descriptor) = 0;
+  virtual void tick(std::uint64_t /*now_ns*/) {}  // each time that the sockets were looked at: of WorkerState::ticked
+};
+
+// Whose endpoints of UCX fail by themselves: the target's.
+class EndpointOwner {
+ public:
+  virtual ~EndpointOwner() = default;
   virtual void endpoint_failed(ucp_ep_h endpoint) = 0;
 };
 
@@ -85,43 +90,44 @@ class WorkerState {
   bool run_until(const Done& done, std::uint64_t deadline);
   static void pause(unsigned turn);
 
-  ucp_worker_h get() const { return worker_; }
+  // A worker of UCX each for the connections and for the target, made when first asked for. UCX pairs endpoints of two workers by the order in
+  // which they were made: two ranks that connect to each other at the same time would else have their own connections paired.
+  ucp_worker_h calling() { return made(calling_); }
+  ucp_worker_h serving() { return made(serving_); }
   const std::shared_ptr<ContextState>& context() const { return context_; }
 
-  void send(ucp_ep_h endpoint, unsigned id, std::vector<std::byte> message, std::uint32_t flags);
   void close(ucp_ep_h endpoint, std::uint32_t flags);  // goes on in progress()
   bool is_closing() const { return !closing_.empty(); }
 
-  // Set by the target, called in progress() outside of UCX's own callbacks but for answer().
-  Opener* opener = nullptr;
-  std::vector<ucp_conn_request_h> asked;
+  void watch(int descriptor, Watcher* watcher);  // throws SetupError
+  void unwatch(int descriptor);                  // before it is closed
+
+  // Set by the target, called in progress() outside of UCX's own callbacks.
+  EndpointOwner* owner = nullptr;
+  Watcher* ticked = nullptr;
   std::vector<ucp_ep_h> failed;
-  // Where a connection waits for an answer, by id.
-  std::map<std::uint64_t, std::vector<std::byte>*> answers;
-  std::uint64_t next_id = 1;
   // State of connections that UCX still writes to (it did not give a transfer back in time): freed after the worker.
   std::vector<std::shared_ptr<void>> kept;
 
  private:
-  static ucs_status_t question_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
-                                    const ucp_am_recv_param_t* param);
-  static ucs_status_t answer_came(void* self, const void*, std::size_t, void* data, std::size_t bytes,
-                                  const ucp_am_recv_param_t* param);
-  void set_handler(unsigned id, ucp_am_recv_callback_t callback);
+  struct Made {
+    ucp_worker_h worker = nullptr;
+    int event_descriptor = -1;
+  };
+  ucp_worker_h made(Made& one);
+  bool look(std::uint64_t now_ns);
   void reap();
 
-  struct Sent {
-    void* request;
-    std::vector<std::byte> message;
-  };
   std::shared_ptr<ContextState> context_;
-  ucp_worker_h worker_ = nullptr;
-  int event_descriptor_ = -1;
-  std::vector<Sent> sent_;
+  Made calling_, serving_;
+  int epoll_;
+  std::map<int, Watcher*> watched_;
+  std::uint64_t looked_ns_ = 0;
   std::vector<void*> closing_;
 };
 
-inline constexpr unsigned QUESTION_ID = 1, ANSWER_ID = 2;
+// The bytes of the address of a worker of UCX.
+std::vector<std::byte> address_of(ucp_worker_h worker);
 
 template <typename Done>
 bool WorkerState::run_until(const Done& done, std::uint64_t deadline) {
@@ -151,6 +157,7 @@ class RegionState {
 
  private:
   void check_kind() const;
+  void check_room(std::size_t bytes) const;
 
   std::string name_;
   RegionKind kind_;

@@ -41,7 +41,23 @@ const char* finder_name(FinderKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
+namespace {
+
+// Full answers are rare, and the finders that give them slow: one event at a time is good enough.
+void look_for_more(const FinderConfig& config, EventHits event, EventRings& found) {
+  if (found.count < kMaxRings) return;
+  std::array<std::uint16_t, kMaxHits> room;
+  const std::uint32_t count = std::min(event.count, kMaxHits);
+  std::copy_n(event.hits, count, room.begin());
+  const std::uint32_t far = far_hits_first(room.data(), count, kPmPoints.data(), found);
+  if (far < kMoreHitsMin) return;
+  const EventRings more = with_finder(config.kind, [&](auto kind) {
+    return find_event<kind()>(config, {room.data(), far}, kPmPoints.data());
+  });
+  found.more_rings = more.count > 0 ? 1 : 0;
+}
+
+void find_batch(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
   switch (config.kind) {
     case FinderKind::pomh: return find_pomh(events, rings, config.pomh);
     case FinderKind::domh: return find_domh(events, rings, config.domh);
@@ -55,8 +71,18 @@ void find_rings(const FinderConfig& config, std::span<const EventHits> events, s
   }
 }
 
+}  // namespace
+
+void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
+  find_batch(config, events, rings);
+  if (!finds_several(config.kind)) return;
+  for (std::size_t e = 0; e < events.size(); ++e) look_for_more(config, events[e], rings[e]);
+}
+
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
-  return with_finder(config.kind, [&](auto kind) { return find_event<kind()>(config, event, kPmPoints.data()); });
+  EventRings found = with_finder(config.kind, [&](auto kind) { return find_event<kind()>(config, event, kPmPoints.data()); });
+  look_for_more(config, event, found);
+  return found;
 }
 
 }  // namespace nanet::rich

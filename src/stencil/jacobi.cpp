@@ -130,7 +130,7 @@ void Jacobi<T>::sweep_share(int worker, int from, const Pass& pass, std::size_t 
   }
 }
 
-// Two norms may be under way at the same time.
+// Two norms may be in flight at the same time.
 template <class T>
 double* Jacobi<T>::changes_of(std::size_t norm) {
   return row_changes_.data() + 2 * static_cast<Index>(norm % 2) * rows_;

@@ -22,7 +22,7 @@ const char* name(Side side) { return side == Side::up ? "before" : "after"; }
 Mailbox::Mailbox(const MailboxConfig& config)
     : config_(config),
       layout_{config.halo_bytes},
-      worker_({.transports = config.transports}),
+      worker_({.transports = config.transports, .address = config.address, .trust_network = config.trust_network}),
       region_(worker_, {.name = kName, .bytes = layout_.bytes()}),
       target_(worker_, {.address = config.address, .connection_count_max = 4}) {
   target_.expose(region_, {.name = kName, .permissions = {.read = true, .write = true}, .token = config.token});

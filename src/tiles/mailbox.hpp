@@ -37,6 +37,7 @@ struct MailboxConfig {
   std::size_t halo_bytes = 0;  // of the largest halo
   std::string address;
   std::string transports;
+  bool trust_network = false;
   std::uint64_t token = 0;
   std::uint32_t timeout_ms = 0;
 };

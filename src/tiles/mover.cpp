@@ -107,7 +107,7 @@ template <class T>
 Mover<T>::State::State(const MoverConfig& given)
     : config(given),
       stride(stencil::stride_of<T>(config.columns)),
-      worker({.transports = config.transports}),
+      worker({.transports = config.transports, .address = config.owner.address, .trust_network = config.trust_network}),
       connection(worker, {.address = config.owner.address,
                           .port = config.owner.port,
                           .region = "tile",

@@ -12,7 +12,7 @@ template <class T>
 struct Owner<T>::State {
   explicit State(const OwnerConfig& given)
       : config(given),
-        worker({.transports = config.transports}),
+        worker({.transports = config.transports, .address = config.address, .trust_network = config.trust_network}),
         region(worker, {.name = "tile", .bytes = stencil::field_bytes<T>(config.rows, config.columns)}),
         target(worker, {.address = config.address, .connection_count_max = 4}) {
     target.expose(region, {.name = "tile", .permissions = {.read = true, .write = true}, .token = config.token});

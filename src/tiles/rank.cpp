@@ -85,6 +85,7 @@ Rank<T>::State::State(const RankConfig& given)
       mailbox({.halo_bytes = config.halo_rows_max * stride * sizeof(T),
                .address = config.address,
                .transports = config.transports,
+               .trust_network = config.trust_network,
                .token = config.token,
                .timeout_ms = config.timeout_ms}),
       changes(2 * (held.end - held.begin)) {

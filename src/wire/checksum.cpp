@@ -47,7 +47,7 @@ HWY_INLINE LaneSums<D> split(D d, V all, V high) {
   return {fold(hn::Sub(all, hn::ShiftLeft<16>(high))), fold(high)};
 }
 
-// Takes `vectors` (1 .. 256) whole vectors and the tail_words behind them, fewer than a vector.
+// Takes `vectors` (1 .. 256) whole vectors and the tail_words after them, fewer than a vector.
 HWY_INLINE void add_vectors(FletcherSums& sums, const std::byte* data, std::size_t vectors, std::size_t tail_words) {
   const hn::ScalableTag<std::uint32_t> d;
   const hn::Repartition<std::uint16_t, decltype(d)> d16;
@@ -69,7 +69,7 @@ HWY_INLINE void add_vectors(FletcherSums& sums, const std::byte* data, std::size
   }
   const auto before = split(d, all_before, high_before);
   const auto whole = split(d, all, high);
-  // Each whole vector's words weigh one more for each tail word behind them.
+  // Each whole vector's words weigh one more for each tail word after them.
   V behind = hn::Mul(hn::Add(whole.low, whole.high), hn::Set(d, static_cast<std::uint32_t>(tail_words)));
   if (tail_words != 0) {
     // The last vector of the data, less what is counted already: words at its end weigh as in any last vector.

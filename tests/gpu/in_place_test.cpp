@@ -200,7 +200,7 @@ TEST(InPlace, what_a_view_refuses_is_refused) {
   }
 }
 
-// Lengths of events that do not add up, with a good checksum, in each format: the last event ends behind the packet.
+// Lengths of events that do not add up, with a good checksum, in each format: the last event ends after the packet.
 TEST(InPlace, lengths_that_do_not_add_up_are_refused) {
   for (const Way& way : ways()) {
     const EventProcessorConfig config = config_of(way);

@@ -103,7 +103,7 @@ void run(const Way& way, const Loop& loop, const std::string& what) {
   EXPECT_EQ(sent.answers.wrong, 0u) << what;
   EXPECT_EQ(sent.answers.unknown + sent.answers.duplicate + sent.answers.bad_primitives, 0u) << what;
   EXPECT_GT(sent.answers.answered, 0u) << what;
-  // What is open when the boards end is closed by stop(), which nobody listens to any more.
+  // What is open when the boards end is closed by stop(), which no one listens to any more.
   EXPECT_LE(sent.answers.answered, engine.total(Counter::events_answered)) << what;
   if (loop.faults) {
     EXPECT_GT(engine.total(Counter::events_missing_parts), 0u) << what;

@@ -222,7 +222,7 @@ TEST(Merge, too_many_open_events_are_closed_and_counted) {
   }
 }
 
-// Nobody takes answers: a round waits for a descriptor until the watchdog gives the GPU up; then kernels end and the host gives the buffers back.
+// No one takes answers: a round waits for a descriptor until the watchdog gives the GPU up; then kernels end and the host gives the buffers back.
 TEST(Merge, a_stall_is_noticed_and_ended) {
   for (const Way& way : ways()) {
     EventProcessorConfig config = config_of(way);

@@ -62,7 +62,7 @@ TEST(Runtime, waits_for_room_in_the_tx_ring_and_overwrites_nothing) {
     Primitives expected;
     std::uint32_t fed = 0;
     const std::uint64_t begin_ns = now_ns();
-    // Two descriptors a buffer: two buffers fill the ring, four more the CLOP; nobody takes the answers.
+    // Two descriptors a buffer: two buffers fill the ring, four more the CLOP; no one takes the answers.
     while (now_ns() - begin_ns < 50'000'000) {
       const std::vector<Payload> payloads{source.next(Format::padded, 16), source.next(Format::padded, 16),
                                           source.next(Format::padded, 16), source.next(Format::padded, 16),
@@ -122,7 +122,7 @@ TEST(Runtime, finish_judges_what_is_there) {
   }
 }
 
-// Nobody takes answers, so no buffer comes back: the watchdog gives the GPU up within its time, the kernels end, and the host gives the buffers back.
+// No one takes answers, so no buffer comes back: the watchdog gives the GPU up within its time, the kernels end, and the host gives the buffers back.
 TEST(Runtime, a_stall_is_noticed_and_ended) {
   for (const Way& way : ways()) {
     EventProcessorConfig config = config_of(way);

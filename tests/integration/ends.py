@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that lose their ends: the engine stands still across the end of sending, or its socket is full then. What nobody accounts for must be 0.
+"""Runs that lose their ends: the engine stands still across the end of sending, or its socket is full then. What no one accounts for must be 0.
 
 PYTHONPATH=python python tests/integration/ends.py --runs 100
 """

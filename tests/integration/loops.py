@@ -29,7 +29,7 @@ BAD_PACKETS = (
 
 
 def free_ports(count: int = 2) -> list[int]:
-    """UDP ports of 127.0.0.1 that nobody uses just now."""
+    """UDP ports of 127.0.0.1 that no one uses just now."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))

@@ -71,7 +71,7 @@ def test_demo(tmp_path: Path, boards: str) -> None:
     assert json.loads((tmp_path / "out" / "demo.json").read_text()) == result
     page = (tmp_path / "out" / "demo.html").read_text()
     assert "Every event answered" in page
-    assert page.count("<figure>") == 6
+    assert page.count("<figure>") == 8  # two of them maps of photomultipliers
     log = HistogramLogReader(str(tmp_path / "out" / "demo.hlog"), HdrHistogram(1, HIGHEST_NS, 3))
     first = log.get_next_interval_histogram()
     assert first.get_total_count() == result["answered"]

@@ -127,7 +127,7 @@ def test_counting_only(protocol: str) -> None:
     emulated, engine = run(config, emulator_config(port, None))
     c = engine["counters"]
     markers = emulated["markers_sent"] if protocol == "raw" else 0  # to raw, a marker is a datagram like any other
-    assert emulated["markers_sent"] > 6  # nobody answers, so the end is said again and again
+    assert emulated["markers_sent"] > 6  # no one answers, so the end is said again and again
     assert c["packets_accepted"] == emulated["packets_sent"] + markers
     assert c["bytes_accepted"] == 1168 * emulated["packets_sent"] + 24 * markers
     assert c["events_answered"] == 0

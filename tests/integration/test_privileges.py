@@ -23,7 +23,7 @@ def identity(pid: int) -> dict[str, str]:
 
 
 def me() -> str:
-    """The account to become: nobody for root, itself for anybody else, who can become no other."""
+    """The account to become: nobody for root, itself for anyone else, who can become no other."""
     return "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 
 

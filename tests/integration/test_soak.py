@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from loops import engine_config, free_pair, free_ports, nanet
-from nanet import soak
+from nanet import soak, soak_faults, soak_lives, soak_verdict
 from nanet.config import Faults
 from nanet.engine_process import EngineError, EngineProcess
 from test_commands import check_keys
@@ -29,8 +30,8 @@ def check(result: dict[str, Any]) -> None:
     assert verdict["outcome"] in ("passed", "inconclusive")  # the latter where something else has the cores
     assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
     injected = result["packets"]["injected"]
-    assert all(injected[name] > 20 for name in soak.DONE.values()), injected
-    assert all(result["phases"][fault] for fault in ("off", "all", *soak.FAULTS))
+    assert all(injected[name] > 20 for name in soak_verdict.DONE.values()), injected
+    assert all(result["phases"][fault] for fault in ("off", "all", *soak_verdict.FAULTS))
     assert result["sent"] > result["answered"] > 0.9 * result["sent"]
     assert injected["passed"] > 0.98 * result["packets"]["at_socket"]  # faults were off most of the time
 
@@ -45,9 +46,35 @@ def test_ten_seconds(tmp_path: Path) -> None:
     check(result)
     check_keys(result, "soak")
     outcome = result["verdict"]["outcome"]
-    assert done.returncode == {"passed": 0, "inconclusive": 2}[outcome]
+    assert done.returncode == soak_verdict.EXIT_CODES[outcome]
     assert f"Soak {outcome}" in done.stdout
     assert json.loads((tmp_path / "out" / "soak.json").read_text()) == result
+
+
+def test_faults_of_the_machine_are_survived(tmp_path: Path) -> None:
+    """The interface goes down only where there is root to make one."""
+    done = nanet(
+        "soak", "--duration", "40s", "--rate", RATE / 4, "--faults", "stop,kill,slow,link,gpu", "--fault-every", "9s", "--seed", 2,
+        "--port", free_pair(), "--out", tmp_path, expect=None,
+    )  # fmt: skip
+    assert (tmp_path / "soak.json").exists(), done.stdout + done.stderr
+    result = json.loads((tmp_path / "soak.json").read_text())
+    outcome = result["verdict"]["outcome"]
+    assert done.returncode == soak_verdict.EXIT_CODES[outcome]
+    assert f"Soak {outcome}" in done.stdout
+    rows = {row["fault"]: row for row in result["table"]}
+    tried = {"stop", "kill", "slow"} | ({"link"} if os.geteuid() == 0 else set())
+    assert set(rows) == {"stop", "kill", "slow", "link", "gpu"}
+    assert {name for name, row in rows.items() if row["not_run"]} == set(rows) - tried
+    late = [one["fault"] for one in result["machine_faults"] if one["late"]]  # a busy machine may be slow to recover
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert all(row["survived"] == row["times"] > 0 for name, row in rows.items() if name in tried - set(late))
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+    assert result["engine_lives"] == 2
+    lost = rows["kill"]["losses"]["lost_with_the_engine"]
+    assert 0 < lost <= result["lost_with_the_engine_max"]
+    if "link" in tried:
+        assert rows["link"]["losses"]["events_lost"] > 0
 
 
 def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
@@ -57,6 +84,55 @@ def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
     result = soak.run(soak.SoakOptions(6.0, RATE / 4, tmp_path / "e.yaml"), lambda _: None)
     check(result)
     assert result["boards"] == 4
+
+
+@pytest.mark.parametrize("may_mount", [True, False])
+def test_a_full_disk(may_mount: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tmpfs where there is root, else a limit on the size of a file."""
+    if not may_mount:
+        monkeypatch.setattr(soak_faults, "DISK_OPTIONS", "size=none")
+    options = soak.SoakOptions(14.0, RATE / 4, port=free_pair(), faults=("disk",), fault_every_s=12.0, host_share_max=1.0)
+    result = soak.run(options, lambda _: None)
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert [(row["fault"], row["times"]) for row in result["table"]] == [("disk", 1)]
+    assert result["engine_lives"] == 3
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+
+
+def test_an_engine_that_dies_of_a_fault_fails_the_soak_which_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak_faults.FaultMaker, "_begin_stop", lambda self: os.kill(self._lives.process.pid, signal.SIGKILL))
+    options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("stop",), fault_every_s=8.0)
+    result = soak.run(options, lambda _: None)
+    assert result["verdict"]["outcome"] == "failed"
+    assert any("the engine ended by itself" in reason for reason in result["verdict"]["reasons"])
+    assert [(row["fault"], row["times"], row["survived"]) for row in result["table"]] == [("stop", 1, 0)]
+    assert result["engine_lives"] == 2
+    assert result["unexplained_events"] == 0
+    assert result["answered"] > 0
+
+
+def test_an_engine_that_does_not_start_again_fails_the_soak(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: soak_lives.Lives, *_: object) -> None:
+        raise EngineError("made up")
+
+    monkeypatch.setattr(soak_lives.Lives, "begin", refuse)
+    options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("kill",), fault_every_s=8.0)
+    result = soak.run(options, lambda _: None)
+    assert result["verdict"]["outcome"] == "failed"
+    assert any("the engine did not start again: made up" in reason for reason in result["verdict"]["reasons"])
+    assert result["stopped_early"] is False
+    assert result["engine_lives"] == 1
+
+
+def test_four_boards_and_a_killed_engine(tmp_path: Path) -> None:
+    """Merging: what a killed engine saw no part of is within the bound too."""
+    port, answers = free_ports()
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump(engine_config(port, answers, 4).model_dump(mode="json")))
+    options = soak.SoakOptions(18.0, RATE / 8, tmp_path / "e.yaml", faults=("kill", "stop"), fault_every_s=8.0, host_share_max=1.0)
+    result = soak.run(options, lambda _: None)
+    assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
+    assert (result["unexplained_events"], result["unexplained_packets"]) == (0, 0)
+    assert {row["fault"]: row["times"] for row in result["table"]} == {"kill": 1, "stop": 1}
 
 
 def test_a_leak_is_found() -> None:

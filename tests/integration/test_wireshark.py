@@ -307,7 +307,7 @@ def damaged(rng: random.Random, payload: bytes) -> bytes:
 
 
 def test_whatever_comes_is_judged_as_the_reader_judges_it(tmp_path: Path) -> None:
-    """Damaged packets, random bytes, and random bytes behind a header that looks good: no Lua error, and the reader's verdict."""
+    """Damaged packets, random bytes, and random bytes after a header that looks good: no Lua error, and the reader's verdict."""
     rng = random.Random(5)
     datagrams, expected = [], []
     small = [vector for vector in GOOD if len(vector.payload) < 1500]

@@ -37,6 +37,18 @@ def histogram_of(median_us: float, count: int = 200_000, seed: int = 1) -> Histo
     return Histogram.from_values((generator.lognormal(np.log(median_us * 1e3), 0.25, count)).astype(np.int64))
 
 
+def channels() -> dict[str, Any]:
+    """`channels` of a result: light about a ring of 150 mm, two hot channels of which one is masked, a dead supercell."""
+    distance = np.hypot(*np.nan_to_num(rich_map.positions_mm(), nan=1e9).T)
+    hits = (120_000 * np.exp(-(((distance - 150) / 60) ** 2) / 2)).astype(int)
+    hits[[300, 1500]] = 10_000_000
+    hits[640:648] = 0
+    return {
+        "hits": hits.tolist(), "hot": [300, 1500], "dead": list(range(640, 648)), "masked": [],
+        "masked_in_run": [{"channel": 1500, "at_s": 0.012, "events": 256}],
+    }  # fmt: skip
+
+
 def whole_demo() -> dict[str, Any]:
     """A whole demo result: 10,000,000 events, none lost. The numbers are made up."""
     loop = demo.Loop()
@@ -63,6 +75,7 @@ def whole_demo() -> dict[str, Any]:
     engine = {
         "config": engine_config.model_dump(mode="json"), "counters": counters, "latency_us": inside.summary_us(),
         "latency_histogram": inside.encode(), "rings": {"radius_mm": radius.tolist()}, "event_samples": samples(), "notes": [],
+        "channels": channels(),
     }  # fmt: skip
     result = demo.joined(engine_config, emulated, engine)
     assert result["losses"] == dict.fromkeys(books.EVENT_LOSSES, 0)

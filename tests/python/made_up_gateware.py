@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from nanet.bench import gateware
@@ -50,3 +51,14 @@ MEASURED: dict[str, Any] = {
         "loads": [load("permutation, 64 B", "permutation", [9, 9, 9, 9]), load("all to one", "one_output", [3, 2, 2, 2])],
     },
 }  # fmt: skip
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """MEASURED with one value changed; `path`: keys and indexes, joined by dots."""
+    measured = copy.deepcopy(MEASURED)
+    here: Any = measured
+    *parts, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    for part in parts:
+        here = here[part]
+    here[last] = value
+    return measured

@@ -73,6 +73,8 @@ def judged_by_the_page(event: np.void, cuts: Cuts, momentum: dict[str, float], c
         is_ring = ring["status"] & 1 == 1 and hits >= max(4, cuts.min_hits)
         if not is_ring or not cuts.radius_min_mm <= ring["radius_mm"] <= cuts.radius_max_mm:
             continue
+        if np.hypot(ring["x_mm"], ring["y_mm"]) > cuts.center_max_mm:
+            continue
         if float(ring["rms_mm"]) * np.sqrt(hits / (hits - 3)) > cuts.rms_max_mm:
             continue
         found["rings"] += 1

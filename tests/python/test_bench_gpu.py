@@ -221,9 +221,9 @@ def test_page_of_performance(files: dict[str, Path], tmp_path: Path) -> None:
     for line in (
         "Machine: NVIDIA Made Up, CUDA 13.0 of the driver, Some CPU.",
         "--from docs/gpu-h200-merge.csv --from docs/gpu-h200-trace.csv`.",
-        "| round trip of 1024 events, p50 | 8.5 us | at most 9 | met |  |",
-        "| almagest, case two_rings_apart | 300 Mevent/s | at least 200 | met | 600 single_ring, 150 three_rings_apart |",
-        "| persistent, steady state: calls of CUDA | 0 | at most 0 | met | in 1000 buffers |",
+        "| round trip of 1024 events, p50 | 8.5 us |  |",
+        "| almagest, case two_rings_apart | 300 Mevent/s | 600 single_ring, 150 three_rings_apart |",
+        "| persistent, steady state: calls of CUDA | 0 | in 1000 buffers |",
         "| persistent | 5.50 | 8.50 | 30.00 |",
         "| 1024 | 0.50 | launch_mapped | 0.50 | launch_mapped | 0.50 | 120 |",
         "| dummy, 200 us | driver | 1 | 215.0 | 26.88 | 215.0 | 258.0 | 430.0 | 645.0 | 1935 | 4800 |",

@@ -52,7 +52,7 @@ def test_packets_that_a_gpu_refused() -> None:
 
 
 def test_parts_that_a_gpu_refused_are_no_events() -> None:
-    """Their events lack a part: they are answered or dropped as such, or nobody saw them."""
+    """Their events lack a part: they are answered or dropped as such, or no one saw them."""
     counters = {"events_answered": 980, "events_discarded": 18, "events_unseen": 2, "events_bad_body": 40, "packets_bad_body": 3}
     losses = books.balance(1000, 980, counters, merged=True)
     assert (losses["events_bad_body"], losses["unexplained"]) == (0, 0)

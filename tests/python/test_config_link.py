@@ -195,6 +195,12 @@ def test_answers_cannot_leave_by_a_link_that_only_receives(endpoint: str, why: s
 UCX = {"endpoint": "ucx://127.0.0.1:6200"}
 
 
+@pytest.fixture
+def not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+
+
+@pytest.mark.usefixtures("not_root")
 def test_the_engine_is_given_the_token_and_the_configuration_only_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(tokens.VARIABLE, raising=False)
     file = tmp_path / "token"
@@ -209,6 +215,22 @@ def test_the_engine_is_given_the_token_and_the_configuration_only_names_it(tmp_p
         native_config(whole)
 
 
+def test_root_receives_over_ucx_only_if_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv(tokens.VARIABLE, "17")
+    refused = {
+        r"is not opened as root \(.+\) start as another account": with_link(**UCX),
+        r"cannot be used with run.user \(its shared memory would be root's": with_link(**UCX) | {"run": {"user": "nobody"}},
+    }
+    for why, data in refused.items():
+        with pytest.raises(_core.SetupError, match=why):
+            native_config(validated(config.EngineConfig, data))
+    native_config(validated(config.EngineConfig, with_link(**UCX, ucx={"allow_root": True})))
+    elsewhere = with_link(endpoint="ucx://10.0.0.1:6200", ucx={"trust_network": True}) | {"run": {"user": "nobody"}}
+    native_config(validated(config.EngineConfig, elsewhere))
+
+
+@pytest.mark.usefixtures("not_root")
 def test_without_a_token_a_link_is_on_loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(tokens.VARIABLE, raising=False)
     (here,) = native_config(validated(config.EngineConfig, with_link(**UCX)))["links"]

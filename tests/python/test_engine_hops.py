@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hops of an engine from made-up readings: what is named, what is in flight, and what nobody accounts for."""
+"""The hops of an engine from made-up readings: what is named, what is in flight, and what no one accounts for."""
 
 from __future__ import annotations
 

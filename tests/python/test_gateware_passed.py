@@ -59,3 +59,19 @@ def test_what_python_leaves_behind_is_no_change(tree: Path) -> None:
     (tree / "gateware" / "__pycache__").mkdir()
     (tree / "gateware" / "__pycache__" / "run_tests.pyc").write_text("")
     assert passed(short=True)
+
+
+@pytest.mark.parametrize(("failed", "stays"), [(0, True), (1, False)])
+def test_one_bench_that_passes_leaves_the_record_and_one_that_fails_does_not(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, failed: int, stays: bool
+) -> None:
+    (tree / "gateware" / "tb").mkdir()
+    (tree / "gateware" / "tb" / "benches.toml").write_text("[fifo]\n")
+    for name in ("use_tools_of_this_python", "check_generated", "start_tools"):
+        monkeypatch.setattr(run_tests, name, lambda: None)
+    for name in ("benches", "checks"):
+        monkeypatch.setattr(run_tests, name, lambda *_, **__: [])
+    monkeypatch.setattr(run_tests, "run_checks", lambda *_: run_tests.Counts(1, failed))
+    (tree / "passed").write_text(f"full {run_tests.fingerprint()}")
+    assert run_tests.main(["fifo"]) == failed
+    assert passed(short=False) is stays

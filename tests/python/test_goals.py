@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_bench import finders_result
+from made_up_gateware import changed
 from made_up_gpu import finders_csv, loop_csv, trace_csv, write_files
 from nanet.bench import gpu
 
@@ -137,3 +139,36 @@ def test_goals_of_the_trace(files: dict[str, Path]) -> None:
     assert not goals_with(files, "trace", alone)[control]["met"]
     nothing_came = trace_csv().replace(",1000\n", ",0\n")  # no buffer: quiet, but of no use
     assert calls not in goals_with(files, "trace", nothing_came)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "which"),
+    [
+        ("last_byte_to_last_write_cycles", {"min": 15, "max": 65, "spread": 0}, 0),
+        ("last_byte_to_last_write_cycles", {"min": 15, "max": 31, "spread": 1}, 1),
+        ("line_rate_fraction", {"64": 0.999, "1518": 1.0}, 2),
+        ("lost_packets", 1, 3),
+        ("cycles_per_wall_second", 299_999, 4),
+        ("router.loads.0.full_rate_fraction", 0.999, 5),
+        ("router.loads.1.packets", [4, 2, 2, 2], 6),
+    ],
+)
+def test_a_goal_that_is_missed_is_said(path: str, value: Any, which: int) -> None:
+    assert [goal["met"] for goal in goals.gateware_goals(changed(path, value))] == [k != which for k in range(7)]
+
+
+def test_goals_of_remote_memory_are_of_the_worst_ratio() -> None:
+    def row(test: str, size: int, ratio: float | None) -> dict[str, Any]:
+        return {"test": test, "message_bytes": size, "ratio_to_peer": ratio}
+
+    rows = [row("put_bandwidth", 8, 0.1), row("put_bandwidth", 1 << 20, 1.2), row("put_bandwidth", 64 << 10, 0.94)]
+    rows += [row("put_latency", 8, 1.05), row("put_latency", 64, 9.0), row("get_latency", 8, None)]
+    found = goals.rdma_goals({"measurements": rows})
+    assert [(goal["value"], goal["bound"], goal["limit"], goal["met"]) for goal in found] == [
+        (0.94, "at least", 0.95, False), (1.05, "at most", 1.1, True),
+    ]  # fmt: skip
+
+
+def test_goals_of_finders_on_a_cpu() -> None:
+    found = goals.finder_goals(finders_result())
+    assert {goal["goal"]: goal["met"] for goal in found} == {"almagest, rings: 2": False, "mixture, rings: 1": False}

@@ -121,7 +121,7 @@ def test_an_engine_that_says_nothing_is_shown_all_the_same(monkeypatch: pytest.M
 
 
 def test_the_last_frame_is_what_the_result_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers that were written and did not come, and events that nobody accounts for, are lost in the last frame too."""
+    """Answers that were written and did not come, and events that no one accounts for, are lost in the last frame too."""
     scene = Scene(0.0, lost=7)
     monkeypatch.setattr(emulate.time, "monotonic", scene.monotonic)
     final = Reading(9, {"events_answered": 1995, "events_lost": 3}, ())

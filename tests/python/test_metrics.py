@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import made_up
 import pytest
 from made_up_nic import nic_times
 from nanet import _core, http_pages
@@ -82,7 +83,7 @@ class MadeUpEngine:
         }  # fmt: skip
         return {
             "elapsed_s": 12.5, "running": self.running, "faults": self.faults, "links": self.links, "counters": self.counters,
-            "latency_ns": latency,
+            "latency_ns": latency, "channels": made_up.channels(),
         }  # fmt: skip
 
 
@@ -175,6 +176,16 @@ def test_groups_are_counters_and_exclude_each_other() -> None:
     assert set(grouped) | OF_SOURCES | OF_LINKS | set(EVENTS_DONE) <= set(COUNTERS)
     for group in GROUPS:
         assert len(set(group.reasons.values())) == len(group.reasons)
+
+
+def test_channels_are_a_summary_and_what_is_wrong() -> None:
+    found = samples(scrape(MadeUpEngine()))
+    assert [total(found, "nanet_channels", state=state) for state in ("hot", "dead", "masked")] == [2, 8, 1]
+    assert total(found, "nanet_channel_hits", quantile="1") == 10_000_000
+    assert total(found, "nanet_channel_hits", quantile="0") == 0
+    assert total(found, "nanet_odd_channel_hits", channel="300", state="hot") == 10_000_000
+    assert sum(name.startswith("nanet_odd_channel") for name, _ in found) == 11
+    assert not any("channel" in name for name, _ in samples(scrape(MadeUpEngine(), config(processor={"kind": "count"}))))
 
 
 def test_label_values_are_escaped() -> None:
@@ -331,6 +342,7 @@ def test_pages(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:
     status, kind, text = get(f"{endpoint}/health")
     assert (status, kind) == (200, "application/json")
     assert json.loads(text) == {"status": "ok", "reasons": [], "uptime_s": 12.5}
+    assert json.loads(get(f"{endpoint}/channels")[2])["masked_in_run"] == [{"channel": 1500, "at_s": 0.012, "events": 256}]
     assert get(f"{endpoint}/")[0] == 404
     engine.faults = ["GPU made-up was given up (the test says so) see the test"]
     server.look()

@@ -210,7 +210,9 @@ def test_nothing_is_left_of_a_process_that_was_ended(number: signal.Signals, tmp
     )
     kind = "unnamed" if number == signal.SIGKILL else "named"
     command = [sys.executable, "-c", program, str(tmp_path), kind]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)

@@ -136,7 +136,7 @@ def test_the_memory_goes_back() -> None:
 
 def test_a_gpus_memory_has_no_view() -> None:
     target = native().Target({
-        "region": "r", "bytes": 4096, "read": True, "write": True, "address": "127.0.0.1", "port": 0, "token": 0, "transports": "",
+        "region": "r", "bytes": 4096, "read": True, "write": True, "address": "127.0.0.1", "port": 0, "token": 0, "transports": "", "trust_network": False,
         "memory": "cuda", "given": CudaMemory(Memory("cuda"), 4096),
     })  # fmt: skip
     with pytest.raises(SetupError, match="no CPU may touch it"):

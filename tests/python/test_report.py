@@ -35,7 +35,7 @@ def test_demo(demo_result: dict[str, Any], tmp_path: Path) -> None:
     text = page_of(demo_result, tmp_path)
     assert "Every event answered" in text
     assert [f"<td>{name}</td>" in text for name in ("loop", "host", "tune")] == [True, True, True]
-    assert text.count("<figure>") == 6
+    assert text.count("<figure>") == 6 + 2  # events, and a map of each disk
     assert text.count('class="ring') == 5  # one of the six has no ring
     assert "budget 1\u2009000 \u00b5s" in text
     for name in ("events_lost", "answers_lost", "unexplained"):

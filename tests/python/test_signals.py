@@ -26,7 +26,7 @@ def state_of(pid: int) -> str:
 
 
 def test_a_process_that_stood_still_goes_on() -> None:
-    """CPython's sigtimedwait, interrupted by a stop that outlasts its time-out, returns a signal that nobody sent."""
+    """CPython's sigtimedwait, interrupted by a stop that outlasts its time-out, returns a signal that no one sent."""
     with subprocess.Popen([sys.executable, "-c", WAITS], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"

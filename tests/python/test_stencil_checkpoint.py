@@ -56,7 +56,9 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "a field of three dimensions": replaced(lambda file: file.__setitem__("field", FIELD[None])),
     # What the digest of this file says nothing about.
     "a link": replaced(lambda file: file.__setitem__("field", h5py.ExternalLink("other.h5", "field"))),
-    "in another file": replaced(lambda file: file.create_dataset("field", (3, 4), "<f8", external=[("other.h5", 0, h5py.h5f.UNLIMITED)])),
+    "in another file": replaced(
+        lambda file: file.create_dataset("field", (3, 4), "<f8", external=[("other.h5", 0, h5py.h5f.UNLIMITED)])
+    ),
     "of parts elsewhere": replaced(lambda file: file.create_virtual_dataset("field", layout_elsewhere())),
 }
 
@@ -68,7 +70,9 @@ def layout_elsewhere() -> Any:
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_what_is_none_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
+def test_what_is_none_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]
+) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "other.h5", lambda file: None)
     write(tmp_path / "field.h5", change)

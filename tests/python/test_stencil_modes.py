@@ -30,7 +30,7 @@ def test_a_moved_tile_has_the_bits_of_the_formula(
         return
     file = tmp_path / "moved.json"
     done = command("--mode", mode, "--tile", "1M,512K", "--chunk", "128K", "--dtype", dtype, "--sweeps", sweeps, "--json", file,
-                   *(["--transports", transports] if transports else []))  # fmt: skip
+                   *(["--transports", transports, "--trust-network"] if transports else []))  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     assert [line["bytes"] for line in found["sizes"]] == [2**20, 2**19]
@@ -67,7 +67,7 @@ def test_an_owner_that_dies_ends_the_move(record_property: Record) -> None:
     tiles = native_tiles()
     with TileOwner(64, 1000, "fp32", "", 3) as owner:
         mover = tiles.MoverF32(
-            {"rows": 64, "columns": 1000, "address": "127.0.0.1", "port": owner.port, "transports": "", "token": 3, "timeout_ms": 5000,
+            {"rows": 64, "columns": 1000, "address": "127.0.0.1", "port": owner.port, "transports": "", "trust_network": False, "token": 3, "timeout_ms": 5000,
              "chunk_bytes": 65536, "sweeps_per_pass": 1, "threads": 1, "cores": []}
         )  # fmt: skip
         mover.stream(1)

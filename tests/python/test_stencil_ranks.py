@@ -71,7 +71,7 @@ def test_ranks_that_a_launcher_starts_meet_at_a_port_or_by_a_file(
     processes = [
         subprocess.Popen(
             words("--ranks", "env", "--rendezvous", place, "--size", "80x70", "--sweeps", 60, "--json", file, "--no-progress",
-                  *(["--transports", transports] if transports else [])),
+                  *(["--transports", transports, "--trust-network"] if transports else [])),
             env=environment | {names[0]: str(rank), names[1]: "3", SECRET: "of this test"},
             stdout=subprocess.PIPE,
             text=True,
@@ -97,7 +97,7 @@ def test_a_rank_that_dies_or_stands_still_ends_the_run(
     checkpoint = tmp_path / "field.h5"
     launcher = subprocess.Popen(
         words("--ranks", 3, "--size", "90x64", "--sweeps", 10**9, "--checkpoint", checkpoint, "--checkpoint-every", 500,
-              "--timeout", 4, "--no-progress", *(["--transports", transports] if transports else [])),
+              "--timeout", 4, "--no-progress", *(["--transports", transports, "--trust-network"] if transports else [])),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     until(checkpoint.exists)  # they sweep

@@ -98,7 +98,7 @@ def test_a_configuration_with_real_time_priority_wants_the_guard(made: Made) -> 
     throttling = knobs(made, wanted)["real-time throttling"]
     assert [(change.now, change.wanted) for change in throttling.changes] == [("-1", "950000")]
     assert "sysctl -w kernel.sched_rt_runtime_us=950000" in throttling.command
-    assert knobs(made)["real-time priority"].state == tune.OK  # nobody asks for it
+    assert knobs(made)["real-time priority"].state == tune.OK  # no one asks for it
     for limit, root, state in ((0, True, tune.OK), (50, False, tune.OK), (49, False, tune.BY_HAND), (0, False, tune.BY_HAND)):
         made.system = replace(made.system, rtprio_max=limit, privileged=root)
         assert knobs(made, wanted)["real-time priority"].state == state

@@ -57,16 +57,17 @@ class Rc : public testing::TestWithParam<const char*> {
   std::string region = GetParam();
 };
 
-TEST_P(Rc, is_the_only_lane_and_is_said_to_be_one_sided) {
+TEST_P(Rc, is_the_only_lane_of_transfers_and_is_said_to_be_one_sided) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   const Connection connection(worker, to(target, region));
-  EXPECT_EQ(connection.path().text(), "rc_verbs/rxe0:1 (one-sided)");
+  // UD connects the queue pairs, and watches the peer.
+  EXPECT_EQ(connection.path().text(), "rc_verbs/rxe0:1 ud_verbs/rxe0:1 (one-sided)");
 }
 
 TEST_P(Rc, large_puts_and_gets_come_whole) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   std::uint64_t seed = 20;
   for (const std::size_t bytes : {MIB, REGION_BYTES}) {
@@ -84,7 +85,7 @@ TEST_P(Rc, large_puts_and_gets_come_whole) {
 
 TEST_P(Rc, a_stopped_target_is_written_and_read) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   target.stop();
   std::uint64_t seed = 40;
@@ -103,7 +104,7 @@ TEST_P(Rc, a_stopped_target_is_written_and_read) {
 
 TEST_P(Rc, an_atomic_needs_the_cpu_of_the_target) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region, 3000));
   EXPECT_EQ(connection.atomic_swap(8, 5).status, Status::ok) << connection.error();
   EXPECT_EQ(connection.atomic_add(8, 2).before, 5u);
@@ -113,7 +114,7 @@ TEST_P(Rc, an_atomic_needs_the_cpu_of_the_target) {
 
 TEST_P(Rc, a_target_that_dies_in_mid_transfer_is_an_error_within_the_time_limit) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, region));
   std::vector<std::byte> data(REGION_BYTES);
   std::thread killer([&] {
@@ -132,7 +133,7 @@ TEST_P(Rc, a_target_that_dies_in_mid_transfer_is_an_error_within_the_time_limit)
 
 TEST_P(Rc, wrong_tokens_unknown_names_and_what_is_out_of_bounds_are_refused) {
   TargetProcess target(RC);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   ConnectionConfig config = to(target, region);
   ++config.token;
   EXPECT_NE(refusal(worker, config).find("is refused (no such name, or another token)"), std::string::npos);
@@ -149,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Region, Rc, testing::Values("host", "shared"), [](const
 TEST(RcBesideTcp, is_not_said_to_be_one_sided_and_a_get_waits_for_a_stopped_target) {
   constexpr const char* BOTH = "rc_verbs,tcp";
   TargetProcess target(BOTH);
-  Worker worker({.transports = BOTH});
+  Worker worker(test::worker_config(BOTH));
   EXPECT_NE(refusal(worker, to(target, "host")).find("is not one-sided"), std::string::npos);
   ConnectionConfig config = to(target, "host", 3000);
   config.require = Require::anything;
@@ -169,14 +170,9 @@ TEST(RcBesideTcp, is_not_said_to_be_one_sided_and_a_get_waits_for_a_stopped_targ
 // A region's key, as the target gave it away, used without this library's checks.
 class Thief {
  public:
-  Thief(const TargetProcess& target, const std::string& region) : forger_(RC, target.port()) {
-    OpenMessage open{.name_bytes = static_cast<std::uint16_t>(region.size()), .id = 9, .token = TARGET_TOKEN};
-    std::copy(region.begin(), region.end(), open.name);
-    const std::vector<std::byte> bytes = forger_.ask(to_bytes(open), open.id, 20000);
-    const auto answer = parse_answer(bytes);
-    if (!answer) throw std::runtime_error("no answer");
-    answer_ = *answer;
-    detail::check(ucp_ep_rkey_unpack(forger_.endpoint(), bytes.data() + sizeof *answer, &key_), "no key", "");
+  Thief(const TargetProcess& target, const std::string& region)
+      : forger_(RC, target.port(), region), answer_(forger_.answer().message) {
+    detail::check(ucp_ep_rkey_unpack(forger_.endpoint(), forger_.answer().key.data(), &key_), "no key", "");
   }
   ~Thief() { ucp_rkey_destroy(key_); }
   Thief(const Thief&) = delete;
@@ -241,7 +237,7 @@ TEST(Nic, refuses_a_put_across_the_end_of_a_region) {
 TEST(Nic, refuses_what_comes_after_a_region_was_revoked) {
   TargetProcess target(RC);
   ASSERT_EQ(target.ask(fill("host", MIB, 1)), "done");
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection writer(worker, to(target, "host")), reader(worker, to(target, "host"));
   std::vector<std::byte> data(MIB);
   EXPECT_EQ(reader.get(0, data), Status::ok);
@@ -259,7 +255,7 @@ TEST(Nic, refuses_what_comes_after_a_region_was_revoked) {
 // The last one: soft-RoCE carries nothing more on a link that was lost under load.
 TEST(Link, that_is_lost_in_mid_transfer_is_an_error_and_nothing_is_said_to_be_done) {
   TargetProcess target(RC, REGION_BYTES);
-  Worker worker({.transports = RC});
+  Worker worker(test::worker_config(RC));
   Connection connection(worker, to(target, "host"));
   std::vector<std::byte> data(REGION_BYTES);
   std::atomic<int> down = -1;

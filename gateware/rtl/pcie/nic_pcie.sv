@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NIC on PCIe: nic with the adapter pcie_us. XGMII or GMII on one side, the interfaces of the UltraScale+ PCIe block on the other, one clock.
 //
-// Reads have at most 128 bytes, which every host allows; 32 of them under way, 4 KiB, bridge 3 us at 10 Gb/s.
+// Reads have at most 128 bytes, which every host allows; 32 of them in flight, 4 KiB, bridge 3 us at 10 Gb/s.
 module nic_pcie #(
     parameter int LINE_GBPS = 10  // as of nic
 ) (

@@ -70,7 +70,7 @@ module pcie_us_cq_cc #(
 
   // --- CQ: a descriptor, then the data of a write, if any ---
   logic in_packet;
-  logic writes;          // the packet under way is a write to a register
+  logic writes;          // the packet in flight is a write to a register
   logic [7:0] strobes;
   logic [ADDRESS_BITS-1:0] write_address;
   logic write_high;

@@ -41,7 +41,7 @@ module pcie_us_rc #(
   logic [READ_TAGS-1:0] bad;
   logic [ANSWER_BITS-1:0] words_left[READ_TAGS];  // 0: no read is open
 
-  // --- the packet under way ---
+  // --- the packet in flight ---
   typedef enum logic [1:0] {HEAD, DATA, REST, FILL} state_t;
   state_t state;
   logic [TAG_BITS-1:0] tag_held;

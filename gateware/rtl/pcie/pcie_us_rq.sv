@@ -84,7 +84,7 @@ module pcie_us_rq #(
   logic [WORD_BITS:0] words_in, words_out;
   logic [PIECE_BITS:0] pieces_in, pieces_out;
 
-  logic [63:0] base;               // of the request under way
+  logic [63:0] base;               // of the request in flight
   logic [CUT_BITS-1:0] next_low;   // of the address of its next word
   logic [WRITE_BITS-1:0] next_left;
   logic in_piece;
@@ -132,7 +132,7 @@ module pcie_us_rq #(
   assign piece = pieces[pieces_out[PIECE_BITS-1:0]];
   wire [127:0] word = words[words_out[WORD_BITS-1:0]];
   wire whole_there = pieces_in != pieces_out;
-  logic [6:0] beats_left;   // of the packet under way, its descriptor not counted
+  logic [6:0] beats_left;   // of the packet in flight, its descriptor not counted
   logic [1:0] last_dwords;  // in its last beat; 0: four
   logic moved;
   logic [63:0] held;        // of the word before

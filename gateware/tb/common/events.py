@@ -75,7 +75,7 @@ def marker(which: int, layout: int = PACKED, number: int = 0, **fields: int) -> 
 
 
 def merged_packet(events: list[Event], filling: bytes = b"", **fields: int) -> bytes:
-    """filling: behind the last event."""
+    """filling: after the last event."""
     return sealed(header(MERGED, len(events), **fields) + b"".join(map(event_bytes, events)) + filling)
 
 
@@ -84,7 +84,7 @@ def parts_filling(masks: list[int]) -> bytes:
 
 
 def merged_events(payload: bytes) -> tuple[list[Event], bytes]:
-    """Of a packet of M2EGP: its events and what is behind them; checked as the page says."""
+    """Of a packet of M2EGP: its events and what is after them; checked as the page says."""
     assert payload == sealed(payload), "checksum"
     assert payload[2] == MERGED
     events, at = [], HEADER_BYTES

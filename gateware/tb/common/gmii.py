@@ -40,7 +40,7 @@ class QuickGmiiSource:
         self.called.set()
 
     async def wait(self) -> None:
-        """Until the gap behind the last frame is over."""
+        """Until the gap after the last frame is over."""
         await self.idle.wait()
 
     async def _run(self) -> None:

@@ -203,7 +203,7 @@ async def rate(dut: Any) -> None:
 
 @cocotb.test
 async def a_missing_link_is_waited_for_by_the_window(dut: Any) -> None:
-    """To the cycle; what comes behind a closed event is late; the events behind the first need not wait again."""
+    """To the cycle; what comes behind a closed event is late; the events after the first need not wait again."""
     rng = random_numbers()
     bench = await started(dut)
     window = 200

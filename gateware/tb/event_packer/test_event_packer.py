@@ -158,7 +158,7 @@ async def random_events(dut: Any, parts: bool) -> None:
 
 @cocotb.test
 async def a_packet_is_full_to_the_byte(dut: Any) -> None:
-    """The next event fits exactly, or is two bytes too long; with the parts behind the events, too. No packet has more than 255 events."""
+    """The next event fits exactly, or is two bytes too long; with the parts after the events, too. No packet has more than 255 events."""
     rng = random_numbers()
     bench = await started(dut)
     for too_long in (0, 1):

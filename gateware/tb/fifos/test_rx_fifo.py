@@ -31,7 +31,7 @@ class RxFifoBench(Bench):
         cocotb.start_soon(self._sink())
 
     async def send(self, size: int, user: int = 0, missing: int = 0, fits: bool | None = True) -> None:
-        """missing: words that a bad packet ends early. fits: None if nobody knows before."""
+        """missing: words that a bad packet ends early. fits: None if no one knows before."""
         dut, edge = self.dut, RisingEdge(self.dut.clk)
         data, meta = self.rng.randbytes(-(-size // 8) * 8 - 8 * missing), self.rng.getrandbits(20)
         before = self.counts["drop_overflow"]

@@ -236,7 +236,7 @@ async def reset_in_mid_frame(dut: Any) -> None:
                     before = dict(bench.counts)
             after = random_frame(rng, rng.randint(60, 120))
             await bench.send(preamble(with_fcs(after)))
-            expected = [frame, after] if last < 2 else [after]  # with last < 2 the frame began behind the reset
+            expected = [frame, after] if last < 2 else [after]  # with last < 2 the frame began after the reset
             assert [packet.data for packet in bench.packets if not packet.user] == expected, (lane4, first, last)
             assert len(bench.packets) == len(expected), (lane4, first, last)
             assert bench.counts == before | {"count_good": before["count_good"] + len(expected)}, (lane4, first, last)

@@ -105,7 +105,7 @@ async def every_size(dut: Any) -> None:
         (seen,) = await bench.frames(1)
         check(frame, seen)
         assert seen.start_lane == 0, "after a pause a frame begins on lane 0"
-        # The first word of the frame stands behind the preamble's.
+        # The first word of the frame stands after the preamble's.
         assert bench.cycle_at(seen.sim_time_start) + 1 - packet.first_cycle == LATENCY_CYCLES, size
         await bench.wait(rng.randint(2, 9))
     bench.expect_counts(count_good=len(sizes))
@@ -191,7 +191,7 @@ async def cut_frames_are_marked_and_the_next_is_good(dut: Any) -> None:
 
 @cocotb.test
 async def reset_in_mid_frame(dut: Any) -> None:
-    """At any word, and at any cycle behind the last one: idle at once, no count, and all is as if nothing had ever been sent. The next
+    """At any word, and at any cycle after the last one: idle at once, no count, and all is as if nothing had ever been sent. The next
     frame begins in the first cycle behind the reset, on lane 0, and what its gap lacks is the first that is lacking."""
     rng = random_numbers()
     bench = await started(dut)

@@ -124,7 +124,7 @@ async def reads_come_in_order_whatever_the_bus_does(dut: Any) -> None:
         if bench.rng.random() < 0.1:
             await bench.wait(100)
     await bench.finish()
-    assert bench.most == TAGS, "not all tags were under way"
+    assert bench.most == TAGS, "not all tags were in flight"
     assert bench.refused > 10
     assert bench.bad > 10
 

@@ -73,7 +73,7 @@ async def regions_and_entries_change_and_reset_takes_all_away(dut: Any) -> None:
         await pages.fill([7])
         part.s_valid.value = part.enable.value = 1
         await bench.wait(3)
-        await bench.reset(1)  # with look-ups under way
+        await bench.reset(1)  # with look-ups in flight
         part.s_valid.value = 1
         await bench.wait(LATENCY_CYCLES + 2)
         pages.regions.clear()

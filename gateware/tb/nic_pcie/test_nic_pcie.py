@@ -9,6 +9,7 @@ from typing import Any
 import cocotb
 from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
 from common.bench import PARAMETERS, SHORT, random_numbers
+from common.counts import numbers_of
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, sent_frame, udp_frame, with_fcs
 from common.pcie import PcieBench
 from common.requests import answer_to, arp_request, echo_request
@@ -25,9 +26,9 @@ BUFFER_FILLED, PACKET_SENT, ERROR = 1, 2, 3
 GBPS = PARAMETERS["LINE_GBPS"]
 WORD_CYCLES = 1 if GBPS == 10 else 8  # of eight bytes on the wire
 WireFrame = XgmiiFrame if GBPS == 10 else GmiiFrame
-RX = {"parsed": 0, "fcs": 5, "no_match": 17, "stored": 20, "overflow": 21, "no_buffer": 24}
-REPLY = {"answered_arp": 0, "answered_echo": 1, "busy": 8, "replied": 9}
-TX = {"sent": 0, "refused": 1, "unreadable": 2, "read_fault": 3, "read_error": 4, "framed": 5}
+RX = numbers_of("rx", "parsed", "fcs", "no_match", "stored", "overflow", "no_buffer")
+REPLY = numbers_of("reply", "answered_arp", "answered_echo", "busy", "replied")
+TX = numbers_of("tx", "sent", "refused", "unreadable", "read_fault", "read_error", "framed")
 
 
 @dataclass
@@ -88,7 +89,7 @@ class Card(PcieBench):
         self.on_write = self.look
         await self.set_up_clop()
         await self.set_up_ring()
-        assert await self.read(0x400) == 1  # behind all those writes, which nobody waited for
+        assert await self.read(0x400) == 1  # after all those writes, which no one waited for
 
     async def set_up_clop(self) -> None:
         await self.write(0x080, self.completions.address)

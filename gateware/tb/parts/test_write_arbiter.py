@@ -34,7 +34,7 @@ async def run(dut: Any, shares: tuple[float, float], cycles: int) -> tuple[int, 
     rng = random_numbers()
     part = Part(dut, "g_write_arbiter")
     bench = Bench(part)
-    # A write of either may be under way, and the second waits.
+    # A write of either may be in flight, and the second waits.
     part.clear.value, part.m_ready.value = 0, 1
     part.s0_valid.value, part.s0_last.value = rng.choice([(0, 0), (1, 0)])
     part.s1_valid.value, part.s1_last.value = 1, 0

@@ -301,7 +301,7 @@ async def completions_that_nobody_asked_for_are_counted(dut: Any) -> None:
     bench = await started(dut)
     bench.latency_ns = (4000, 4000)
     bench.random_read()
-    await bench.wait_until(lambda: bench.under_way == 1, 1000, "a read under way")
+    await bench.wait_until(lambda: bench.under_way == 1, 1000, "a read in flight")
     (tag_in_use,) = bench.asked
     for tag, size in (((tag_in_use + 3) % 32, 128), ((tag_in_use + 31) % 32, 4), (tag_in_use + 64, 64)):
         stray = Tlp()
@@ -374,7 +374,7 @@ async def two_writes_that_are_refused_at_once_are_counted_twice(dut: Any) -> Non
         await bench.write(NO_REGISTER, 1)
         await bench.wait(gap)
         await bench.rc.mem_write(bench.bar + 0x1000, bytes(8))
-        assert await bench.ask(TlpType.MEM_READ, bench.bar, 8) == CplStatus.SC  # behind both
+        assert await bench.ask(TlpType.MEM_READ, bench.bar, 8) == CplStatus.SC  # after both
         await bench.wait(4)
         bench.expect_counts(count_refused=2 * (gap + 1))
 

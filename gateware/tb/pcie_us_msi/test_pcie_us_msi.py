@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pcie_us_msi: a message for each pulse, behind the writes that were taken before it, and again when the block could not send it."""
+"""pcie_us_msi: a message for each pulse, after the writes that were taken before it, and again when the block could not send it."""
 
 from typing import Any
 

@@ -37,7 +37,7 @@ class RouterBench(Bench):
         self.in_pause: list[Callable[[], bool]] = [never] * PORTS
         self.out_pause: list[Callable[[], bool]] = [never] * PORTS
         self.place, self.offered = [0] * PORTS, [False] * PORTS  # of the word that each input offers
-        self.packets: list[list[int]] = [[] for _ in range(PORTS)]  # under way at each output
+        self.packets: list[list[int]] = [[] for _ in range(PORTS)]  # in flight at each output
         self.good, self.lost = [0] * PORTS, [0] * PORTS
         dut.s_axis_tvalid.value = dut.m_axis_tready.value = 0
         cocotb.start_soon(self._drive())

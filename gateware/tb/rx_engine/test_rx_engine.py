@@ -104,7 +104,7 @@ async def every_packet_in_its_place_or_counted(dut: Any) -> None:
         for completion in completions:
             for packet, told_ns in ((completion.packets[0], completion.first_ns), (completion.packets[-1], completion.last_ns)):
                 assert told_ns == arrivals_ns.get(packet[0], told_ns)
-        # What is dropped behind the last packet is in no completion.
+        # What is dropped after the last packet is in no completion.
         assert sum(c.lost for c in completions) <= counts["drop_no_buffer"]
         assert all((c.lost > 0) == bool(c.status & GAP) for c in completions)
     assert counts["count_stored"] == sum(len(bench.packets_of(clop)) for clop in range(3))
@@ -282,7 +282,7 @@ async def stamps_in_the_footer_are_those_of_the_bench(dut: Any) -> None:
 
 
 async def write_besides(bench: NicBench, address: int, gap: int) -> None:
-    """The other writer: completions of 64 bytes, one behind the other with `gap` cycles between."""
+    """The other writer: completions of 64 bytes, one after another with `gap` cycles between."""
     dut, edge = bench.dut, RisingEdge(bench.dut.clk)
     while True:
         for word in range(4):
@@ -352,7 +352,7 @@ async def the_other_writer_goes_at_once_and_hears_of_its_faults(dut: Any) -> Non
     for address, faults in ((scratch.address(), 0), (scratch.address() + (1 << 39), 1)):
         begun = bench.cycle
         writing = cocotb.start_soon(write_besides(bench, address, 100))
-        await bench.wait_until(lambda: bench.dut.other_ready.value == 1, 6, "nobody else wants to write")
+        await bench.wait_until(lambda: bench.dut.other_ready.value == 1, 6, "no one else wants to write")
         await bench.wait(8)
         writing.cancel()
         dut.other_valid.value = 0
@@ -424,7 +424,7 @@ async def stages_are_those_of_footers_and_completions(dut: Any) -> None:
 
 @cocotb.test
 async def reset_at_any_cycle_of_a_packet(dut: Any) -> None:
-    """Behind it nothing is written that came before it, and an engine set up anew delivers as from the beginning."""
+    """Behind it nothing is written that came before it, and an engine set up again delivers as from the beginning."""
     bench = NicBench(dut, [ClopSettings(buffer_bytes=4096, room_bytes=3700)])  # the second packet fills a buffer
     await bench.begin()
     for cycle in range(0, 80, 4 if SHORT else 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stage_stats against numbers kept in Python: samples in any cycle of any stage, changes-over at any time, also one behind the other."""
+"""stage_stats against numbers kept in Python: samples in any cycle of any stage, changes-over at any time, also one after another."""
 
 import random
 from typing import Any
@@ -129,7 +129,7 @@ async def each_sample_is_in_the_period_in_which_it_came(dut: Any) -> None:
         most = bench.rng.choice([1, EXACT, 3 * FLOORS[-1], 2**CYCLES_BITS])
         for _ in range(bench.rng.randrange(1000)):
             await bench.one(share, most, take=bench.rng.random() < 0.02)
-        for _ in range(bench.rng.choice([0, 0, 1, 2, 3])):  # some that nobody reads, close before
+        for _ in range(bench.rng.choice([0, 0, 1, 2, 3])):  # some that no one reads, close before
             await bench.one(share, most, take=True)
             for _ in range(bench.rng.choice([0, 0, 1, 2])):
                 await bench.one(share, most)

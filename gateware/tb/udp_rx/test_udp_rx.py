@@ -214,7 +214,7 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
 
 @cocotb.test
 async def arp_and_icmp_are_the_repliers_if_there_is_one(dut: Any) -> None:
-    """`for_replier` says so in the third cycle behind the last word, and nothing is counted. Without REPLIER, or with a fault in the IPv4
+    """`for_replier` says so in the third cycle after the last word, and nothing is counted. Without REPLIER, or with a fault in the IPv4
     header, they are dropped here."""
     rng = random_numbers()
     bench = await started(dut)

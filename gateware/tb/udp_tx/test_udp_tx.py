@@ -169,7 +169,7 @@ async def every_fault_has_its_counter_and_the_next_packet_is_good(dut: Any) -> N
 
 @cocotb.test
 async def reset_forgets_headers_and_disables_all_destinations(dut: Any) -> None:
-    """At any cycle of a packet, with its payload there or not: no word of it behind the reset, and the next packet meets an empty table."""
+    """At any cycle of a packet, with its payload there or not: no word of it after the reset, and the next packet meets an empty table."""
     rng = random_numbers()
     bench = await started(dut, rng)
     for cycles, there, reset_cycles in product(range(16), (False, True), (1, 2)):

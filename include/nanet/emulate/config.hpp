@@ -93,7 +93,7 @@ struct EmulatorConfig {
   // due and sends them as one message; cheaper, burstier.
   std::uint32_t burst_packets = 1;
 
-  // Packets of each board sent and not answered, at the most: then the boards wait (100 ms at the longest, then those count as lost). 0: no limit, as
+  // Packets of each board sent and not answered, at most: then the boards wait (100 ms at the longest, then those count as lost). 0: no limit, as
   // real boards send. 1 is how ping-pong tools measure: a stall of the machine then meets one packet, not all that were due during it.
   std::uint32_t in_flight_packets_max = 0;
 
@@ -113,7 +113,7 @@ struct EmulatorConfig {
   rich::FinderConfig finder;
   rich::Decision decision;
 
-  // Events whose answer is still awaited, at the most; older ones are forgotten (their answers are stale). Rounded up. Too small: at 20 Mevent/s, 2^23
+  // Events whose answer is still awaited, at most; older ones are forgotten (their answers are stale). Rounded up. Too small: at 20 Mevent/s, 2^23
   // last 0.4 s; too big: memory, 2 B an event.
   std::uint64_t outstanding_events = std::uint64_t{1} << 23;
 

@@ -4,7 +4,7 @@
 //
 // A frame (see detectors.hpp) is sent when its end has come on the boards' own time: that of the clock, or, when the boards are behind, that of
 // the next packet that they have to send. And the boards wait when the bank is more than a frame behind (must_catch_up). So what reaches
-// the trigger processor from both is about a frame apart at the most, even after the machine has stopped this thread for long.
+// the trigger processor from both is about a frame apart at most, even after the machine has stopped this thread for long.
 //
 // The packets of a frame leave in one call. They are made equally long by timestamp words at their ends, which say nothing in MTP, so that
 // the kernel takes them as one message instead of one each.

@@ -47,7 +47,7 @@ struct EmulatorSnapshot {
   link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
   StallTotals stalls;
   flow::LatencyHistogram latency;         // [ns], one record an answered event
-  flow::LatencyHistogram latency_clean;   // the same without answers under way while this thread stalled
+  flow::LatencyHistogram latency_clean;   // the same without answers in flight while this thread stalled
   flow::LatencyHistogram send_lateness;   // [ns], one record a packet of a board: the emulator's own overload
   std::vector<CoursePoint> course;        // steps of 0.1 s, oldest first
   std::vector<DetectorCounts> detectors;  // in the order of the configuration
@@ -55,7 +55,7 @@ struct EmulatorSnapshot {
   std::uint64_t decisions_kernel_dropped = 0;
   flow::LatencyHistogram decision_latency;  // [ns], one record a trigger of an event
 
-  // Sent and not answered: under way while the run lasts, lost when it is finished.
+  // Sent and not answered: in flight while the run lasts, lost when it is finished.
   std::uint64_t events_unanswered() const { return events_sent - answers.answered; }
 };
 

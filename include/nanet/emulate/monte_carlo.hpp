@@ -68,6 +68,11 @@ struct MonteCarloConfig {
   double both_disks_share = 0.0;  // probability that a ring's light is shared by both disks, each photon on either, 0 to 1
   double inefficiency = 0.0;  // probability that a PM that should fire does not, 0 to 0.9. mean_hits is then that of the light before this loss
 
+  // Channels that are broken: hot ones fire in every event with probability hot_share, at any time; dead ones never do. Each once.
+  std::vector<std::uint16_t> hot_channels;
+  double hot_share = 1.0;  // 0 to 1
+  std::vector<std::uint16_t> dead_channels;
+
   // Largest number of hits an event may have, 1 to 128; a random choice is kept. The padded packet format holds 32 from each board.
   std::uint32_t hits_max = 32;
 };
@@ -127,6 +132,8 @@ class MonteCarlo {
   void add_noise(const McTruth& truth);
   void add_hit(std::uint16_t channel, int time_code, std::uint8_t owner);
   void lose_hits(McTruth& truth);
+  void break_channels(McTruth& truth);
+  void forget(std::uint16_t channel, McTruth& truth) const;
   void keep_at_most(std::uint32_t hits_max);
   int time_code(double time_ns) const;
 

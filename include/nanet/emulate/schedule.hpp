@@ -9,7 +9,7 @@
 //   lap       one pass over the pool. Lap l starts at floor(l * period) units: the fraction is carried over, so the mean rate never drifts.
 //   shift     units to add to the pool's time of every event of a packet. Whole units, so fine times never change.
 //   spill     the sender is on for spill_s, off for pause_s, on again... A packet belongs to the spill of its first event, so no packet
-//             waits through a pause; its last events may lie a little behind the end of the spill.
+//             waits through a pause; its last events may lie a little after the end of the spill.
 //
 // Thread rules: immutable after construction.
 #pragma once

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/engine/channel_monitor.hpp"
 #include "nanet/engine/sender_filter.hpp"
 #include "nanet/gpu/config.hpp"
 #include "nanet/link/dpdk.hpp"
@@ -87,6 +88,7 @@ struct ProcessorConfig {
   std::optional<ForwardConfig> forward;  // exactly with kind forward
   rich::FinderConfig finder;
   rich::Decision decision;
+  HotChannels hot_channels = HotChannels::keep;
   gpu::GpuConfig gpu;               // its runtime cpu: no GPU. In place of its device:
   std::vector<int> gpu_devices{0};  // the links go to these in turn, and each is a consumer by itself
 };

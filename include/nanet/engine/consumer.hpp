@@ -2,7 +2,7 @@
 // Consumer: whoever takes the completions of a queue, judges what is in the buffers, and gives them back. There is one for each queue: the
 // engine's own thread with a Processor (HostConsumer), or a GPU (GpuConsumer).
 //
-// A consumer that works alone does so while nobody calls it: it takes completions, fills the TX ring, rings the doorbell and gives buffers
+// A consumer that works alone does so while no one calls it: it takes completions, fills the TX ring, rings the doorbell and gives buffers
 // back by writing into memory, and cannot wake a thread that sleeps. Hence no thread sleeps while it is busy.
 //
 // Thread rules: one thread calls poll, finish and fault; busy from any thread.

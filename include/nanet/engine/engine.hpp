@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "nanet/engine/channel_monitor.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/gpu_consumer.hpp"
 #include "nanet/engine/lane.hpp"
@@ -72,6 +73,9 @@ class Engine {
   bool forwards() const { return config_.processor.kind == ProcessorKind::forward; }
   // With a GPU empty until the end of the run.
   const RingMonitor& monitor() const { return monitor_; }
+  // Likewise. A channel's at_ns is of the clock of start_ns().
+  const ChannelMonitor& channels() const { return channels_; }
+  std::uint64_t start_ns() const { return start_ns_; }
   // A snapshot; empty when nothing is sent.
   flow::LatencyHistogram residence_ns() const;
 
@@ -122,6 +126,7 @@ class Engine {
   link::Link* answer_link_ = nullptr;
   std::uint32_t destination_count_ = 0;  // of answer_link_
   RingMonitor monitor_;
+  ChannelMonitor channels_;
   std::deque<Lane> lanes_;  // after the memory that their consumers use
 
   std::vector<std::thread> threads_;

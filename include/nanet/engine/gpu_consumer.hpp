@@ -33,9 +33,10 @@ gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int
 
 class GpuConsumer final : public Consumer {
  public:
-  // merges: it builds events. counters and monitor: of the thread that calls poll.
-  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, bool merges, flow::Counters& counters, RingMonitor& monitor)
-      : processor_(std::move(processor)), merges_(merges), counters_(counters), monitor_(monitor) {}
+  // merges: it builds events. counters, monitor and channels: of the thread that calls poll.
+  GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, bool merges, flow::Counters& counters, RingMonitor& monitor,
+              ChannelMonitor& channels)
+      : processor_(std::move(processor)), merges_(merges), counters_(counters), monitor_(monitor), channels_(channels) {}
 
   std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
   void finish() override;
@@ -53,6 +54,7 @@ class GpuConsumer final : public Consumer {
   gpu::Totals seen_;  // what the GPU said last
   flow::Counters& counters_;
   RingMonitor& monitor_;
+  ChannelMonitor& channels_;
 };
 
 }  // namespace nanet::engine

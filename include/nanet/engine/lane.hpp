@@ -39,7 +39,7 @@ struct Lane {
     engine::collect_sent(*sent_completions, counters, forward ? flow::Counter::packets_forwarded : flow::Counter::answers_sent);
   }
 
-  // Something is under way that will not wake a thread: a consumer that works alone has buffers, or has rung the doorbell.
+  // Something is in flight that will not wake a thread: a consumer that works alone has buffers, or has rung the doorbell.
   bool in_flight() const { return consumer->works_alone() && (consumer->busy() || (tx_ring && tx_ring->in_use() > 0)); }
 };
 

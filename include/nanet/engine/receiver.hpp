@@ -2,8 +2,8 @@
 // Receiver: fills the buffers of one CLOP from one link, checks and accounts for every packet, and writes a completion for
 // each buffer it hands over. This is the software NIC of the contract.
 //
-// A link whose payloads stay where they are (Link::payload_memory) gets back what a buffer holds when the buffer is filled anew, what is not kept at
-// once, and the rest when the receiver is destroyed; nobody may read a buffer then. docs/design/payloads-in-place.md.
+// A link whose payloads stay where they are (Link::payload_memory) gets back what a buffer holds when the buffer is filled again, what is not kept at
+// once, and the rest when the receiver is destroyed; no one may read a buffer then. docs/design/payloads-in-place.md.
 //
 // Thread rules: one thread calls poll and flush; counters may be read from any thread.
 #pragma once

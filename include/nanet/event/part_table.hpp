@@ -325,7 +325,7 @@ NANET_HD inline PartPlace PartTable<Atomics>::place_part(std::uint32_t source, s
   return {};
 }
 
-// Words are read eight at a time before any is judged, so that their loads are under way together.
+// Words are read eight at a time before any is judged, so that their loads are in flight together.
 template <class Atomics>
 NANET_HD inline typename PartTable<Atomics>::Found PartTable<Atomics>::find(std::uint64_t key) const {
   constexpr std::uint32_t kAtOnce = 8;
@@ -384,7 +384,7 @@ NANET_HD inline PartPlace PartTable<Atomics>::join(std::uint32_t slot, std::uint
     if (Atomics::compare_exchange(memory_.words[slot], word, after)) return merged(slot, before, after, part, tally);
   }
   ++tally[PartCount::parts_no_room];  // not covered: among eight sources the ninth try succeeds
-  return {};  // not covered: the same
+  return {};                          // not covered: the same
 }
 
 template <class Atomics>
@@ -395,7 +395,7 @@ NANET_HD inline std::uint64_t PartTable<Atomics>::with_part(std::uint64_t word, 
   return word_of(State::open, field_of(word) + (part.hit_count < room ? part.hit_count : room), mask, part.key);
 }
 
-// What only the worker does that opened the event. Nobody reads it before the next barrier.
+// What only the worker does that opened the event. No one reads it before the next barrier.
 template <class Atomics>
 NANET_HD inline void PartTable<Atomics>::open(std::uint32_t slot, const Part& part, PartTally& tally) const {
   PartTableState& state = *memory_.state;
@@ -444,7 +444,7 @@ NANET_HD inline void PartTable<Atomics>::make_ready(std::uint32_t slot, std::uin
   memory_.ready[Atomics::fetch_add(memory_.state->ready_count, 1u)] = slot;
 }
 
-// In a close phase: nobody else touches this word.
+// In a close phase: no one else touches this word.
 template <class Atomics>
 NANET_HD inline void PartTable<Atomics>::close(std::uint32_t slot, std::uint64_t word, CloseReason reason, PartTally& tally) const {
   make_ready(slot, mask_of(word), field_of(word), reason);

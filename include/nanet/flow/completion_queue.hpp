@@ -30,7 +30,7 @@ class CompletionQueue {
   const std::vector<std::string>& notes() const { return region_.notes(); }
   std::span<const Completion> memory() const { return {entries_, capacity()}; }
 
-  // Entries and the indexes behind them: what a processor on another device registers.
+  // Entries and the indexes after them: what a processor on another device registers.
   std::span<std::byte> region() const { return region_.span(); }
   Indexes& indexes() const { return *indexes_; }
 

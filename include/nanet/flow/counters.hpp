@@ -57,6 +57,9 @@ namespace nanet::flow {
   X(rings_found, "events", "answered with a ring")                                                          \
   X(rings_electron, "events", "answered with an electron-like ring")                                        \
   X(events_unjudged, "events", "not answered: a GPU was given up with them")                                \
+  X(hits_masked, "hits", "ignored: the mask has their channel")                                             \
+  X(rings_over_answer, "events", "answered with four rings, and there were more")                           \
+  X(rings_outside, "rings", "refused: a radius or a centre outside the range of the cuts")                  \
   /* answers */                                                                                             \
   X(answers_sent, "packets", "answer packets given to the link")                                            \
   X(answers_waited, "packets", "had to wait for a free TX descriptor")                                      \

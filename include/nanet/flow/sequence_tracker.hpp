@@ -3,7 +3,7 @@
 //
 // Terms
 //   window   the 1024 sequence numbers before the next one that is expected. Inside it every packet is known by itself.
-//   run      what a source sends between a start and an end marker. Sequence and event numbers start anew with it.
+//   run      what a source sends between a start and an end marker. Sequence and event numbers start again with it.
 //   assumed  a run that began with its first packet because no start marker had come.
 //
 // Promises, at any time:

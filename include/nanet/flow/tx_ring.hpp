@@ -39,8 +39,8 @@ class TxRing {
   const std::vector<std::string>& notes() const { return region_.notes(); }
   std::span<const TxDescriptor> memory() const { return {descriptors_, capacity()}; }
 
-  // Descriptors, slots and the indexes behind them: what a producer on another device registers. It writes what post() and ring_doorbell()
-  // write, and then nobody calls those.
+  // Descriptors, slots and the indexes after them: what a producer on another device registers. It writes what post() and ring_doorbell()
+  // write, and then no one calls those.
   std::span<std::byte> region() const { return region_.span(); }
   Indexes& indexes() const { return *indexes_; }
   std::span<std::byte> slots() const { return {slots_, std::size_t{capacity()} * slot_stride_bytes_}; }

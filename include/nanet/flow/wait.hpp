@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting of one consumer for one producer: a bounded spin, then a futex sleep. Reads no clock.
 //
-// Thread rules: one thread waits; any thread may wake it. wake() costs one atomic exchange while nobody sleeps, and a
+// Thread rules: one thread waits; any thread may wake it. wake() costs one atomic exchange while no one sleeps, and a
 // system call only when somebody does.
 #pragma once
 

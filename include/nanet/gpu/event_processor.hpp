@@ -55,7 +55,7 @@ struct EventProcessorConfig {
   std::uint8_t answer_source_sub_id = 0;
 };
 
-// The contract's memory, which must outlive the processor. Nobody else consumes these completions or fills that ring.
+// The contract's memory, which must outlive the processor. No one else consumes these completions or fills that ring.
 struct ContractMemory {
   flow::CompletionQueue& completions;
   std::vector<flow::Clop*> clops;   // by Completion::clop; at most kClopsMax
@@ -70,6 +70,9 @@ struct Totals {
   std::uint64_t rings = 0;
   std::uint64_t electrons = 0;
   std::uint64_t hits_unmapped = 0;
+  std::uint64_t hits_masked = 0;
+  std::uint64_t rings_over_answer = 0;  // events
+  std::uint64_t rings_outside = 0;
   // Of event building. Each event that was closed is in `events` or in events_discarded.
   event::MergerStats merger{};
   std::uint64_t events_discarded = 0;
@@ -104,6 +107,7 @@ class EventProcessor {
 
   // After finish().
   virtual rich::Spectra spectra() const = 0;
+  virtual std::span<const std::uint64_t, rich::kChannelCount> channel_hits() const = 0;
   virtual std::span<const rich::EventSample> samples() const = 0;
 
   virtual const char* device_name() const = 0;

@@ -14,7 +14,7 @@
 //
 // What does not wait: a primitive before `released` (its input was given up, or it is late in its own stream) and one more than
 // kAheadTicksMax after it (a wild clock) go to the processor at once, which counts them. Such headers vote there; when a jump in time is
-// decided, all that waits is handed over and the aligner begins anew.
+// decided, all that waits is handed over and the aligner begins again.
 //
 // An input has room for kHeldMax primitives; from seven eighths on it is not waited for what is missing: time goes on to its oldest one.
 //
@@ -48,7 +48,7 @@ class Aligner {
   // Nothing more has arrived up to now: who was silent for longer than the patience is not waited for.
   void give_up_on_silent(std::uint64_t now_ns);
 
-  // Something was heard since the start or the last flush, and nobody is waited for: the end of a run.
+  // Something was heard since the start or the last flush, and no one is waited for: the end of a run.
   bool all_silent() const { return started_ && waited_ == 0; }
 
   // End of run: hands over all that waits; then as TriggerProcessor::flush.

@@ -27,7 +27,7 @@
 // When times jump: a packet whose header lies outside (neither in the window nor up to 16384 cells before it) votes for its
 // time. Majority vote: a packet that agrees with the candidate within one length of the memory adds a vote, any other takes one, and at
 // none the next packet outside is the candidate. At kJumpVotes the next decide() reads all that waits, forgets what is
-// stored and begins anew at the candidate's time. So a lost second costs some packets, one wild clock among good ones nothing.
+// stored and begins again at the candidate's time. So a lost second costs some packets, one wild clock among good ones nothing.
 //
 // Books, for each input and at all times
 //   primitives = stored + calibrations + late + out_of_range + duplicates + calibrations_no_room
@@ -84,7 +84,7 @@ struct Stats {
   std::uint64_t decided = 0;           // reference primitives read
   std::uint64_t triggers_physics = 0;  // of these, with a trigger word that is not 0
   std::uint64_t triggers_calibration = 0;
-  std::uint64_t time_jumps = 0;  // times that the clock was set anew because packets voted so
+  std::uint64_t time_jumps = 0;  // times that the clock was set again because packets voted so
 };
 
 struct MaskStats {

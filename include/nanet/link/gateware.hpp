@@ -22,7 +22,7 @@
 
 namespace nanet::link {
 
-// Which card, given to programs by vfio-pci, and the Ethernet addresses that nobody else can tell it.
+// Which card, given to programs by vfio-pci, and the Ethernet addresses that no one else can tell it.
 struct GatewareCard {
   std::string pci_address;     // as lspci -D writes it, "0000:65:00.0"
   std::uint64_t mac = 0;       // its own, as one writes it: 02:00:00:00:00:01 is 0x02'00'00'00'00'01

@@ -28,7 +28,7 @@ class Pace {
   // When the next packet is due, which was recorded at time_ns on any clock and holds event_count events. maximum: 0.
   std::uint64_t due_ns(std::uint64_t time_ns, std::uint32_t event_count);
 
-  // The recording begins anew: with the original pace, a mean gap after its last packet.
+  // The recording begins again: with the original pace, a mean gap after its last packet.
   void next_lap();
 
   std::uint64_t lap_packets() const { return lap_packets_; }  // asked for in this lap

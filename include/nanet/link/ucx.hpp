@@ -4,7 +4,7 @@
 //
 // Optional: built where UCX is found. It only receives. A sender is an rdma::NotifyWriter with a connection to region "ring-0", "ring-1", ...
 // of this link's address, one sender a ring. Where the way is one-sided (shared memory, RDMA hardware) no system call and no message is in
-// it; over TCP this process's CPU writes the payloads, inside receive().
+// it; over TCP (trust_network) this process's CPU writes the payloads, inside receive().
 //
 // Nothing is lost here: what is not received stays in its ring, and a full ring stops its sender (keeps_packets()).
 //
@@ -32,7 +32,7 @@ struct UcxConfig {
   // Name of the link in messages and reports.
   std::string name = "ucx";
 
-  // ucx://ADDRESS:PORT to take connections on (TCP). Whoever reaches it may reach this process's memory: docs/design/rdma.md.
+  // ucx://ADDRESS:PORT to take connections on: nanet's own set-up channel. Loopback: shared memory of this machine; else RDMA hardware.
   std::optional<Endpoint> listen;
 
   // None: this link only receives.
@@ -47,11 +47,14 @@ struct UcxConfig {
   // Bytes, 1..65507: longest payload. A sender that has a longer one is told so by its own side.
   std::uint32_t packet_bytes_max = 1472;
 
-  // What a sender must know. It keeps mistakes out, not attackers.
+  // What a sender must prove to know; it is never sent.
   std::uint64_t token = 0;
 
-  // As UCX_TLS, such as "posix,sysv,tcp"; empty: UCX chooses. Without tcp there is no connection.
+  // As UCX_TLS, such as "posix"; empty: as the address says (nanet/rdma/worker.hpp).
   std::string transports;
+
+  // UCX's TCP may be used: whoever reaches the interface has full control over this process.
+  bool trust_network = false;
 
   UcxMemory memory = UcxMemory::shared;
 };

@@ -43,10 +43,10 @@ enum class Require : std::uint8_t {
 };
 
 struct ConnectionConfig {
-  std::string address;  // of the target, or its host name
+  std::string address;  // of the target, its host name, or the path of its Unix socket; the worker's is on the same machine or network
   std::uint16_t port = 0;
   std::string region;                 // name it is exposed under
-  std::uint64_t token = 0;            // of the exposure
+  std::uint64_t token = 0;            // of the exposure: proved to the target, and by it; never sent
   std::uint32_t timeout_ms = 10000;   // of set-up and of each operation; too short: a slow, large transfer is given up
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
   std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire

@@ -15,12 +15,19 @@ namespace detail {
 class WorkerState;
 }
 
+// Transports and network devices follow from the address: UCX opens no port that was not asked for. Whatever UCX_TLS and UCX_NET_DEVICES of the
+// environment say, these are set here.
 struct WorkerConfig {
-  // As UCX_TLS, such as "tcp", "posix,sysv,cma,tcp" or "rc"; empty: what the environment says, else UCX chooses. Shared memory needs tcp
-  // beside it, to begin with. Over RDMA hardware a get is one-sided only if nothing else is named (docs/design/rdma.md).
+  // Empty: on one machine shared memory (posix), elsewhere RDMA hardware (rc, dc) on the device that owns the address. Else some of these,
+  // as UCX_TLS has them. Over RDMA hardware a get is one-sided only if nothing else is named (docs/design/rdma.md).
   std::string transports;
   // How often a silent peer is asked for, ms. Shorter: a dead one is noticed sooner where the transport does not tell. More than 0.
   std::uint32_t keepalive_ms = 1000;
+  // Where its target listens, or its connections go: IPv4, IPv6, a host name, or the path of a Unix socket. Loopback or a path is one machine.
+  std::string address = "127.0.0.1";
+  // UCX's TCP may be used: where it is named, and elsewhere than on one machine where there is no RDMA hardware. It checks no keys: whoever
+  // reaches the interface has full control over this process.
+  bool trust_network = false;
 };
 
 class Worker {
@@ -34,6 +41,8 @@ class Worker {
   bool progress();
   // As progress, but sleeps until something comes, at most that long.
   void wait(std::uint32_t timeout_ms);
+
+  const std::string& reach() const;  // who can do what through its transports: one sentence
 
   const std::shared_ptr<detail::WorkerState>& state() const { return state_; }
 

@@ -447,7 +447,7 @@ NANET_HD inline EventRings find_almagest(EventHits event, const PmPoint* points,
   choose_hits(plane, points, limits, hits);
   EventRings rings;
   rings.mapped_hits = static_cast<std::uint16_t>(plane.count);
-  rings.truncated = plane.truncated;
+  rings.truncated = static_cast<std::uint16_t>(plane.truncated);
   bool chosen[kMaxHits];
   Ring ring;
   while (rings.count < kMaxRings && hits.count >= limits.hits_min && find_ring(hits, limits, chosen, ring)) {

@@ -162,7 +162,7 @@ NANET_HD inline void take_lattice(const HitPlane& plane, const PmPoint* points, 
 NANET_HD inline EventRings no_rings(const HitPlane& plane) {
   EventRings event;
   event.mapped_hits = static_cast<std::uint16_t>(plane.count);
-  event.truncated = plane.truncated;
+  event.truncated = static_cast<std::uint16_t>(plane.truncated);
   return event;
 }
 

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/channels.hpp"
 #include "nanet/rich/optics.hpp"
 #include "nanet/rich/ring.hpp"
 
@@ -28,10 +29,14 @@ namespace nanet::rich {
 struct RingCuts {
   // Hits with a PM. Too small: three random hits make a ring, since any three do; too big: faint rings are lost.
   std::uint32_t min_hits = 4;
+  // The range of rings, the same for every finder, which looks somewhat further (search_range.hpp): a ring outside is fitted as what it is and
+  // refused by name (Verdict::outside), and not answered as another one that is inside.
   // mm. Too small: clusters of noise make rings; too big: slow pions and muons are lost.
   float radius_min_mm = 70.0F;
   // mm. Too small: electron rings with few hits are lost; too big: hits nearly on a line make rings.
   float radius_max_mm = 210.0F;
+  // mm, distance of the centre from the disk's middle. Too small: rings far off the axis are lost; too big: circles of noise pass.
+  float center_max_mm = 200.0F;
   // mm, of one hit about the circle, corrected for the three fitted parameters: rms sqrt(hits / (hits - 3)). A PM alone gives 4.8 mm, with the
   // optics 5.4 mm. Too small: good rings are lost; too big: rings spoiled by noise pass with a wrong radius.
   float rms_max_mm = 10.0F;
@@ -64,6 +69,7 @@ struct Verdict {
   std::uint8_t kaons = 0;
   std::uint8_t multiplicity = 0;  // hits with a PM, saturating at kMultiplicityMax
   std::uint8_t good_rings = 0;    // bit k: rings[k] of the event is good
+  std::uint8_t outside = 0;       // rings that pass every cut but those of the range
   float radius_mm = 0;            // of the good ring with most hits; 0 without
 };
 inline constexpr std::uint8_t kMultiplicityMax = 63;
@@ -71,12 +77,22 @@ inline constexpr std::uint8_t kMultiplicityMax = 63;
 // Conditions are combined without branches here: what an event holds is random, so a processor guesses each branch wrongly and
 // pays more for it than for the arithmetic.
 
-NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
+// Whether it is a ring at all, wherever and however large it is.
+NANET_HD inline bool is_clear_ring(const Ring& ring, const RingCuts& cuts) {
   const float hits = ring.hits;
   const bool enough = has_ring(ring.status) & (ring.hits >= cuts.min_hits) & (ring.hits >= 4);
-  const bool sized = (ring.radius_mm >= cuts.radius_min_mm) & (ring.radius_mm <= cuts.radius_max_mm);
   const bool round = ring.rms_mm * ring.rms_mm * hits <= cuts.rms_max_mm * cuts.rms_max_mm * (hits - 3.0F);
-  return enough & sized & round;
+  return enough & round;
+}
+
+NANET_HD inline bool is_in_range(const Ring& ring, const RingCuts& cuts) {
+  const float center2 = ring.x_mm * ring.x_mm + ring.y_mm * ring.y_mm;
+  return (ring.radius_mm >= cuts.radius_min_mm) & (ring.radius_mm <= cuts.radius_max_mm) &
+         (center2 <= cuts.center_max_mm * cuts.center_max_mm);
+}
+
+NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
+  return is_clear_ring(ring, cuts) & is_in_range(ring, cuts);
 }
 
 // Of a ring of this radius, good or not.
@@ -107,11 +123,13 @@ NANET_HD inline Verdict judge(const EventRings& event, const RingCuts& cuts) {
   for (std::uint32_t k = 0; k < kMaxRings; ++k) {
     if (k >= event.count) break;  // and not in the condition above: so a GPU unrolls the loop and keeps the rings in registers
     const Ring& ring = event.rings[k];
-    const std::uint32_t good = is_good_ring(ring, cuts) ? 1u : 0u;
+    const std::uint32_t clear = is_clear_ring(ring, cuts) ? 1u : 0u;
+    const std::uint32_t good = is_in_range(ring, cuts) ? clear : 0u;
     kinds += good << 4 * static_cast<std::uint32_t>(ring_kind(ring.radius_mm, cuts));
     verdict.radius_mm = ((good != 0) & (verdict.rings == 0)) ? ring.radius_mm : verdict.radius_mm;
     verdict.rings = static_cast<std::uint8_t>(verdict.rings + good);
     verdict.good_rings = static_cast<std::uint8_t>(verdict.good_rings | good << k);
+    verdict.outside = static_cast<std::uint8_t>(verdict.outside + (clear - good));
   }
   verdict.electrons = kinds >> 4 & 15;
   verdict.muons = kinds >> 8 & 15;
@@ -209,10 +227,11 @@ NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const Conditi
   return primitive_id(verdict, table.count == 0 ? radius_class(verdict) : conditions_of(verdict, table));
 }
 
-// Everything that makes an answer of rings.
+// Everything that makes an answer of an event, beside its finder.
 struct Decision {
   RingCuts cuts;
   ConditionTable conditions;
+  ChannelSet mask;  // hits of these channels are left out before rings are looked for
 };
 
 inline std::uint16_t primitive_id(const EventRings& event, const Decision& decision) {

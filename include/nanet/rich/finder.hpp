@@ -54,11 +54,50 @@ struct FinderConfig {
   }
 };
 
-// rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`.
+// rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`. Where an answer is full, the hits far from its rings are
+// searched once more: a ring there was left out (more_rings).
 void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings);
 
 // The same rings, bit for bit, by the function on one event.
 EventRings find_rings_scalar(const FinderConfig& config, EventHits event);
+
+// ---- more rings than an answer holds
+
+// A ring's hit is hardly ever further from it.
+inline constexpr float kFarFromRingMm = 16.0F;
+inline constexpr std::uint32_t kMoreHitsMin = 5;  // of hits far from all rings, fewer are noise
+
+NANET_HD inline bool is_far_from_rings(const PmPoint& point, const EventRings& found) {
+  for (std::uint32_t r = 0; r < found.count; ++r) {
+    const Ring& ring = found.rings[r];
+    const float x = point.x_mm - ring.x_mm;
+    const float y = point.y_mm - ring.y_mm;
+    const float square = x * x + y * y;
+    const float inner = ring.radius_mm > kFarFromRingMm ? ring.radius_mm - kFarFromRingMm : 0.0F;
+    const float outer = ring.radius_mm + kFarFromRingMm;
+    if (square >= inner * inner && square <= outer * outer) return false;
+  }
+  return true;
+}
+
+// Brings the hits on PMs that are far from all rings of `found` to the front, and returns how many they are.
+NANET_HD inline std::uint32_t far_hits_first(std::uint16_t* hits, std::uint32_t count, const PmPoint* points,
+                                             const EventRings& found) {
+  std::uint32_t far = 0;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const std::uint16_t hit = hits[k];
+    const PmPoint& point = points[hit & (kPmPointRows - 1)];
+    if (point.mapped == 0 || !is_far_from_rings(point, found)) continue;
+    hits[k] = hits[far];
+    hits[far++] = hit;
+  }
+  return far;
+}
+
+// Whether a finder may answer as many rings as an answer holds.
+constexpr bool finds_several(FinderKind kind) {
+  return kind == FinderKind::histogram || kind == FinderKind::almagest || kind == FinderKind::triplets || kind == FinderKind::mixture;
+}
 
 // ---- one event, host and device. `points`: kPmPoints, or its copy in the GPU's memory.
 

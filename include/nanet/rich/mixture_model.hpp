@@ -50,6 +50,7 @@ struct MixtureSetup {
   float noise = 0, noise_shape = 0;
   float radius_min_mm = 0, radius_max_mm = 0, pair_distance2_min = 0;
   float time_peak = 0, time_two_sigma2 = 0;
+  std::int32_t time_reach = 0;  // codes on either side of the window for the event's time
   float ring_penalty = 0, start_gap = 0, first_gap = 0, start_distance_min_mm = 0;
   std::uint32_t starts = 0, em_steps = 0, rounds = 0, deep_rings = 0, hits_min = 0, disk_use = 0, time_use = 0;
 };
@@ -84,6 +85,7 @@ NANET_HD inline MixtureSetup prepare_mixture(const MixtureCuts& cuts) {
   const float sigma2 = time_ns * time_ns + kHitTimeUnitNs * kHitTimeUnitNs / 12.0F;
   setup.time_peak = ordinary_quotient(32.0F * kHitTimeUnitNs * 0.39894228F, ordinary_root(sigma2));
   setup.time_two_sigma2 = 2.0F * sigma2;
+  setup.time_reach = static_cast<std::int32_t>(clamp_cut(2.0F * time_ns * (1.0F / kHitTimeUnitNs) + 0.5F, 1.0F, 15.0F));
   setup.ring_penalty = cuts.ring_penalty;
   setup.start_gap = cuts.start_gap;
   setup.first_gap = cuts.first_gap;
@@ -106,9 +108,8 @@ NANET_HD constexpr std::uint16_t mixture_order(const MixtureSetup& setup, std::u
   return static_cast<std::uint16_t>(disk << 15 | (hit & 1023u) << 5 | hit >> 11);
 }
 NANET_HD constexpr std::uint32_t row_of_key(std::uint16_t key) { return key >> 5 & 1023u; }
-NANET_HD constexpr float time_of_key(std::uint16_t key) {
-  return static_cast<float>(static_cast<int>((key & 31) ^ 16) - 16) * kHitTimeUnitNs;
-}
+NANET_HD constexpr int time_code_of_key(std::uint16_t key) { return static_cast<int>((key & 31) ^ 16) - 16; }
+NANET_HD constexpr float time_of_key(std::uint16_t key) { return static_cast<float>(time_code_of_key(key)) * kHitTimeUnitNs; }
 
 NANET_HD constexpr std::uint32_t padded_count(std::uint32_t count) { return (count + (kMixtureLanes - 1)) & ~(kMixtureLanes - 1); }
 
@@ -151,7 +152,46 @@ NANET_HD inline float share_on_disk(float x_mm, float y_mm, float radius_mm) {
   return c < 0.0F ? arc : 1.0F - arc;
 }
 
-// Density of a hit's time on a ring over that of the noise; 1 where time is not used.
+// The event's time: the mean of its hits' times where they are densest, in a window of setup.time_reach codes on either side (two sigma). What comes
+// with the event is the time of its trigger, which may be off.
+//
+// How good the window about `code` is that holds `hits`: the larger the better. Of windows with as many hits the one nearest to the trigger's time.
+inline constexpr std::uint32_t kTimeCodes = 32;
+NANET_HD constexpr std::int32_t time_window_rank(int code, std::uint32_t hits) {
+  return static_cast<std::int32_t>(hits << 5) | (31 - (code < 0 ? -2 * code - 1 : 2 * code));
+}
+NANET_HD constexpr std::uint32_t hits_of_time_window(std::int32_t rank) { return static_cast<std::uint32_t>(rank) >> 5; }
+NANET_HD constexpr int code_of_time_window(std::int32_t rank) {
+  const int turn = 31 - (rank & 31);
+  return (turn & 1) != 0 ? -(turn + 1) / 2 : turn / 2;
+}
+
+// From the sum of the codes of the hits in the best window.
+NANET_HD inline float event_time_ns(int codes, std::uint32_t hits) {
+  return hits == 0 ? 0.0F : ordinary_quotient(static_cast<float>(codes), static_cast<float>(hits)) * kHitTimeUnitNs;
+}
+
+// Of the hits with these keys.
+NANET_HD inline float event_time_ns(const MixtureSetup& setup, const std::uint16_t* keys, std::uint32_t count) {
+  const int reach = setup.time_reach;
+  std::uint8_t of_code[kTimeCodes] = {};
+  for (std::uint32_t k = 0; k < count; ++k) ++of_code[(keys[k] & 31u) ^ 16u];
+  const auto hits_at = [&](int code) { return code >= -16 && code < 16 ? of_code[code + 16] : 0; };
+  int hits = 0;
+  for (int code = -16; code < -16 + reach; ++code) hits += hits_at(code);
+  std::int32_t best = -1;
+  for (int code = -16; code < 16; ++code) {
+    hits += hits_at(code + reach) - hits_at(code - reach - 1);
+    const std::int32_t rank = time_window_rank(code, static_cast<std::uint32_t>(hits));
+    best = rank > best ? rank : best;
+  }
+  int codes = 0;
+  const int middle = code_of_time_window(best);
+  for (int code = middle - reach; code <= middle + reach; ++code) codes += code * hits_at(code);
+  return event_time_ns(codes, hits_of_time_window(best));
+}
+
+// Density of a hit's time on a ring over that of the noise; 1 where time is not used. time_ns: from the event's time.
 NANET_HD inline float time_weight(const MixtureSetup& setup, float time_ns) {
   if (setup.time_use == 0) return 1.0F;
   const float p = ordinary_quotient(time_ns * time_ns, setup.time_two_sigma2);

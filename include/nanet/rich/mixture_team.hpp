@@ -47,6 +47,7 @@ class MixtureTeam {
       m.keys[before] = key;
     }
     Warp::sync();
+    const float event_ns = m.setup.time_use != 0 ? event_time_together(m, count) : 0.0F;
     NANET_UNROLL(1)
     for (std::uint32_t h = Warp::lane(); h < padded_count(count); h += kWarpLanes) {
       const bool real = h < count;
@@ -55,7 +56,7 @@ class MixtureTeam {
       const float x = real ? point.x_mm : kFarMm;
       const float y = real ? point.y_mm : kFarMm;
       m.hits[h] = {x, y, x * x + y * y, 0.0F};
-      m.weight[h] = real ? time_weight(m.setup, time_of_key(key)) : 0.0F;
+      m.weight[h] = real ? time_weight(m.setup, time_of_key(key) - event_ns) : 0.0F;
     }
     if (Warp::lane() == 0) {
       found = EventRings{};
@@ -123,6 +124,24 @@ class MixtureTeam {
   static constexpr std::uint32_t kRingWords = sizeof(MixtureRing) / 4;
   static constexpr std::uint32_t kModelWords = sizeof(MixtureModel) / 4;
   static_assert(kModelWords <= kWarpLanes && sizeof(MixtureModel) == 4 * (kMaxRings * kRingWords + 3));
+
+  // As event_time_ns: each lane looks at the window about one code.
+  NANET_HD static float event_time_together(const MixtureTeamMemory& m, std::uint32_t count) {
+    static_assert(kTimeCodes == kWarpLanes);
+    const int code = static_cast<int>(Warp::lane()) - 16;
+    std::uint32_t hits = 0;
+    int codes = 0;
+    NANET_UNROLL(1)
+    for (std::uint32_t h = 0; h < count; ++h) {
+      const int other = time_code_of_key(m.keys[h]);
+      const bool inside = other >= code - m.setup.time_reach && other <= code + m.setup.time_reach;
+      hits += inside ? 1u : 0u;
+      codes += inside ? other : 0;
+    }
+    const std::int32_t best = Warp::max(time_window_rank(code, hits));
+    return event_time_ns(Warp::from_lane(codes, static_cast<std::uint32_t>(code_of_time_window(best) + 16)),
+                         hits_of_time_window(best));
+  }
 
   // The hits on PMs, in the order in which they came.
   NANET_HD static std::uint32_t take_keys(MixtureTeamMemory& m, EventHits event, const PmPoint* points) {

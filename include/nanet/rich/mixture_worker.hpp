@@ -35,6 +35,7 @@ class MixtureWorker {
       for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
       keys[at] = key;
     }
+    const float event_ns = setup_.time_use != 0 ? event_time_ns(setup_, keys, count) : 0.0F;
     for (std::uint32_t k = 0; k < count; ++k) {
       const PmPoint& point = points[row_of_key(keys[k])];
       hits_.x_mm[k] = point.x_mm;
@@ -42,7 +43,7 @@ class MixtureWorker {
       hits_.z_mm2[k] = point.x_mm * point.x_mm + point.y_mm * point.y_mm;
       hits_.disk[k] = static_cast<float>(keys[k] >> 15);
       time_ns_[k] = time_of_key(keys[k]);
-      hits_.weight[k] = time_weight(setup_, time_ns_[k]);
+      hits_.weight[k] = time_weight(setup_, time_ns_[k] - event_ns);
     }
     for (std::uint32_t k = count; k < padded_count(count) + kMixtureLanes; ++k) {
       hits_.x_mm[k] = kFarMm;

@@ -43,7 +43,8 @@ NANET_HD constexpr float chi2(const Ring& ring, float sigma_mm = 4.7F) {
 struct EventRings {
   std::uint16_t count = 0;
   std::uint16_t mapped_hits = 0;  // of the event (at most kMaxHits are looked at), with a PM
-  std::uint32_t truncated = 0;    // 1: more than kMaxHits hits
+  std::uint16_t truncated = 0;    // 1: more than kMaxHits hits
+  std::uint16_t more_rings = 0;   // 1: kMaxRings were found, and the hits far from them make another one; only find_rings says so
   Ring rings[kMaxRings];
 };
 static_assert(sizeof(EventRings) == 104 && std::is_trivially_copyable_v<EventRings>);

@@ -547,7 +547,7 @@ NANET_HD inline EventRings find_in(Work<Kernels>& work, const TripletsCuts& cuts
   const std::uint32_t hits = work.hits.plane.count;
   EventRings out;
   out.mapped_hits = static_cast<std::uint16_t>(hits);
-  out.truncated = work.hits.plane.truncated;
+  out.truncated = static_cast<std::uint16_t>(work.hits.plane.truncated);
   if (hits < 4 || hits < cuts.hits_min) return out;
   work.inverse_time2 = cuts.time_use != 0 ? inverse_square(kTimeWidthSigmas * cuts.time_sigma_ns) : 0.0F;
 

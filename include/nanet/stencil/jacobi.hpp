@@ -86,7 +86,7 @@ class Jacobi {
   std::unique_ptr<Strips<T>> strips_;
   std::vector<flow::Region> regions_;
   std::array<T*, 2> origins_{};
-  std::vector<double> row_changes_;  // [2][rows][max, square sum]: two norms may be under way
+  std::vector<double> row_changes_;  // [2][rows][max, square sum]: two norms may be in flight
   int current_ = 0;
   std::uint64_t sweeps_done_ = 0;
 };

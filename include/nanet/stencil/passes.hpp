@@ -41,7 +41,7 @@ class Passes {
   explicit Passes(const PassesConfig& config);  // throws SetupError
   ~Passes();
 
-  void begin(const Part<T>& part);  // none is under way
+  void begin(const Part<T>& part);  // none is in flight
   bool is_done() const;
   void finish();  // sleeps until it is done
   void run(const Part<T>& part) {

@@ -36,7 +36,7 @@ class Team {
     finish();
   }
 
-  // The same in two halves: begin() returns at once, and the caller may look whether all have returned. Nothing is under way before.
+  // The same in two halves: begin() returns at once, and the caller may look whether all have returned. Nothing is in flight before.
   using Call = void (*)(void* context, int worker);
   void begin(Call call, void* context);
   bool is_done() const { return running_.load(std::memory_order_acquire) == 0; }

@@ -22,6 +22,7 @@ struct OwnerConfig {
   std::size_t columns = 0;
   std::string address = "127.0.0.1";
   std::string transports;  // as rdma::WorkerConfig
+  bool trust_network = false;
   std::uint64_t token = 0;
 };
 
@@ -47,6 +48,7 @@ struct MoverConfig {
   std::size_t columns = 0;
   Neighbour owner;
   std::string transports;
+  bool trust_network = false;
   std::uint64_t token = 0;
   std::uint32_t timeout_ms = 30000;  // of each transfer of a chunk, or of a whole tile
   std::size_t chunk_bytes = 4 << 20;  // of stream(): too large: it leaves the cache, and the first and last wait longer; too small: more waiting

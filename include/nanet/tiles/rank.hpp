@@ -3,7 +3,7 @@
 //
 // Rank r of n owns rows [rows * r / n, rows * (r + 1) / n) and holds up to halo_rows_max rows more on either side, its halos. A pass is up to
 // halo_rows sweeps: the edges that the neighbours need are swept first, then the rest in the threads of the team, while the caller puts the edges,
-// flushes, writes the number of the pass behind them, and waits for the neighbours' edges of the same pass. The bits are those of Jacobi over the
+// flushes, writes the number of the pass after them, and waits for the neighbours' edges of the same pass. The bits are those of Jacobi over the
 // whole field. docs/design/stencil.md has the protocol.
 // Thread rules: one caller, which is the thread of the worker of nanet::rdma. After connect() nothing here allocates (UCX may).
 #pragma once
@@ -34,6 +34,7 @@ struct RankConfig {
   std::uint32_t halo_rows_max = 8;    // 1 to 32, and not more than a rank has rows
   std::string address = "127.0.0.1";  // where the neighbours reach this rank
   std::string transports;             // as rdma::WorkerConfig
+  bool trust_network = false;         // likewise
   std::uint64_t token = 0;            // the same for all ranks of a run
   std::uint32_t timeout_ms = 30000;   // for a neighbour to connect, or to send its edge; too short: a slow neighbour ends the run
   std::size_t tile_bytes = 1 << 20;   // as stencil::JacobiConfig

@@ -60,7 +60,7 @@ struct NodeConfig {
   // big: added to every latency.
   std::uint64_t gather_ns = 0;
 
-  // Nanoseconds for which an input that is silent is waited for; 0: nobody is waited for. Too small: primitives are late while the
+  // Nanoseconds for which an input that is silent is waited for; 0: no one is waited for. Too small: primitives are late while the
   // machine stops who sends them. Too big: without a detector, so long until the first decision.
   std::uint64_t patience_ns = 0;
 };

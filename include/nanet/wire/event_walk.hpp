@@ -12,7 +12,7 @@
 // of it, is for any lane to read.
 //
 // On the host nothing is read outside the payload, and it may lie at any even address. A GPU reads the head and event headers in aligned
-// 4-byte words: there the payload starts at a multiple of 8, and memory is readable up to the multiple of 4 behind its end.
+// 4-byte words: there the payload starts at a multiple of 8, and memory is readable up to the multiple of 4 after its end.
 //
 // Thread rules: pure functions; an EventWalk belongs to one thread.
 #pragma once

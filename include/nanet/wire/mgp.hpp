@@ -79,7 +79,7 @@ NANET_HD constexpr MgpEvent event_from_word(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word), static_cast<std::uint8_t>(word >> 32), static_cast<std::uint8_t>(word >> 40),
           static_cast<std::uint16_t>(word >> 48)};
 }
-// The event header at any address. A GPU reads whole aligned words of 4 bytes: up to the next multiple of 4 behind the header.
+// The event header at any address. A GPU reads whole aligned words of 4 bytes: up to the next multiple of 4 after the header.
 NANET_HD inline MgpEvent load_event(const std::byte* from) {
 #ifdef __CUDA_ARCH__
   return event_from_word(load_le64_by_words(from));

@@ -82,7 +82,7 @@ NANET_HD inline ParseError check_data_header(const std::byte* payload, std::size
   return payload[3] == std::byte{0} ? ParseError::bad_format : ParseError::none;
 }
 
-// A lane's share of the events of a packet whose header is good. Events that lie one behind the other are all the first lane's.
+// A lane's share of the events of a packet whose header is good. Events that lie one after another are all the first lane's.
 NANET_HD inline ParseError check_events(const std::byte* payload, std::size_t bytes, LaneShare share = {}) {
   const auto format = static_cast<PacketFormat>(static_cast<unsigned>(payload[2]) & 0x0Fu);
   const auto event_count = static_cast<std::size_t>(payload[3]);

@@ -18,8 +18,6 @@ from nanet.physics.cases import FLAT, MIX, rings
 HITS = (8, 12, 20, 32)
 RINGS = (1, 2, 3, 4)
 MEAN_HITS = 12
-# Most microseconds an event: finder -> (rings, limit).
-GOALS_US = {"almagest": (2, 1.0), "triplets": (1, 2.0), "mixture": (1, 10.0)}
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,9 @@ def run(bench: FinderBench, say: Callable[[str], None]) -> dict[str, Any]:
                 f"  scalar x{case['scalar_ratio']:.1f}  {'same bits' if case['same_bits'] else 'OTHER RINGS THAN THE SCALAR PATH'}"
             )
         finders.append({"name": name, "cases": cases})
-    result = results.base("bench rings --finder") | {
+    return results.base("bench rings --finder") | {
         "finders": finders, "simd": _core.build_info()["simd"], "same_bits": all(c["same_bits"] for f in finders for c in f["cases"]),
     }  # fmt: skip
-    result["goals"] = _goals(finders)
-    for goal in result["goals"]:
-        say(f"{goal['finder']}: {goal['us_per_event']:.2f} us an event of {goal['rings']} ring(s), goal {goal['limit_us']:g} us: "
-            f"{'met' if goal['met'] else 'not met'}")  # fmt: skip
-    return result
 
 
 def _times(sample: Any, finder: str, repeats: int) -> dict[str, Any]:
@@ -85,18 +78,6 @@ def _times(sample: Any, finder: str, repeats: int) -> dict[str, Any]:
 
 def _same(a: Any, b: Any) -> bool:
     return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-
-
-def _goals(finders: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    goals = []
-    for of_finder in finders:
-        name = of_finder["name"]
-        count, limit_us = GOALS_US.get(name, (-1, 0.0))
-        for case in of_finder["cases"]:
-            if case["rings"] == count and case["mean_hits"] == MEAN_HITS:
-                us = case["ns_per_event"] / 1e3
-                goals.append({"finder": name, "rings": count, "us_per_event": us, "limit_us": limit_us, "met": us < limit_us})
-    return goals
 
 
 def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:

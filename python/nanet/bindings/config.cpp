@@ -3,12 +3,14 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <cstring>
 
 #include "finders.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/rich/search_range.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -68,6 +70,8 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  rich::set_search_range(config.finder, config.decision.cuts);
+  config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? engine::HotChannels::mask : engine::HotChannels::keep;
   using gpu::Runtime;
   const auto settings = get<nb::dict>(dict, "gpu");
   config.gpu = gpu_config(settings);
@@ -148,6 +152,7 @@ link::UcxConfig ucx_config(const nb::dict& dict) {
   config.slot_count = get<std::uint32_t>(dict, "slot_count");
   config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/native_config.py
   config.transports = get<std::string>(dict, "transports");
+  config.trust_network = get<bool>(dict, "trust_network");
   config.memory = choice<UcxMemory>(dict, "memory", {{"shared", UcxMemory::shared}, {"host", UcxMemory::host}});
   return config;
 }
@@ -284,6 +289,7 @@ rich::RingCuts ring_cuts(const nb::dict& dict) {
       .min_hits = get<std::uint32_t>(dict, "min_hits"),
       .radius_min_mm = get<float>(dict, "radius_min_mm"),
       .radius_max_mm = get<float>(dict, "radius_max_mm"),
+      .center_max_mm = get<float>(dict, "center_max_mm"),
       .rms_max_mm = get<float>(dict, "rms_max_mm"),
       .electron_radius_mm = get<float>(dict, "electron_radius_mm"),
       .electron_window_mm = get<float>(dict, "electron_window_mm"),
@@ -296,13 +302,17 @@ rich::RingCuts ring_cuts(const nb::dict& dict) {
 rich::FinderConfig finder_config(const nb::dict& dict) {
   nb::dict cuts;
   for (const auto& [key, value] : dict) {
-    if (nb::cast<std::string>(key) != "name") cuts[key] = value;
+    if (nb::cast<std::string>(key) != "name" && !value.is_none()) cuts[key] = value;
   }
   return finder_config(get<std::string>(dict, "name"), cuts);
 }
 
 rich::Decision decision_config(const nb::dict& dict) {
   rich::Decision decision{.cuts = ring_cuts(get<nb::dict>(dict, "cuts"))};
+  if (dict.contains("mask")) {
+    for (const std::uint16_t channel : get<std::vector<std::uint16_t>>(get<nb::dict>(dict, "mask"), "channels"))
+      decision.mask.add(channel);
+  }
   nb::list texts;
   for (const nb::handle condition : get<nb::list>(dict, "conditions")) texts.append(nb::cast<nb::dict>(condition)["when"]);
   const auto table = nb::cast<nb::bytes>(nb::module_::import_("nanet.conditions").attr("pack")(texts));
@@ -336,6 +346,9 @@ emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
   config.jura_share = get<double>(dict, "jura_share");
   config.both_disks_share = get<double>(dict, "both_disks_share");
   config.inefficiency = get<double>(dict, "inefficiency");
+  config.hot_channels = get<std::vector<std::uint16_t>>(dict, "hot_channels");
+  config.hot_share = get<double>(dict, "hot_share");
+  config.dead_channels = get<std::vector<std::uint16_t>>(dict, "dead_channels");
   config.hits_max = get<std::uint32_t>(dict, "hits_max");
   return config;
 }
@@ -384,6 +397,7 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   config.quiet_ms = get<double>(dict, "quiet_ms");
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
+  rich::set_search_range(config.finder, config.decision.cuts);
   config.cpu_core = core(dict, "cpu_core");
   if (has(dict, "xdp")) {
     const auto xdp = get<nb::dict>(dict, "xdp");

@@ -63,6 +63,34 @@ nb::object nic_times(const link::Link& link) {
 
 nb::object bins(std::span<const std::uint64_t> from) { return to_array(std::vector<std::uint64_t>(from.begin(), from.end())); }
 
+nb::list numbers_of(const rich::ChannelSet& channels) {
+  nb::list numbers;
+  for (std::uint32_t c = 0; c < rich::kChannelCount; ++c) {
+    if (channels.has(c)) numbers.append(c);
+  }
+  return numbers;
+}
+
+// Hits of every channel, and what follows from them.
+nb::dict channels_dict(const engine::Engine& engine) {
+  const auto hits = engine.channels().hits();
+  nb::list found;
+  for (const engine::MaskedChannel& one : engine.channels().found()) {
+    nb::dict masked;
+    masked["channel"] = one.channel;
+    masked["at_s"] = one.at_ns > engine.start_ns() ? 1e-9 * static_cast<double>(one.at_ns - engine.start_ns()) : 0.0;
+    masked["events"] = one.events;
+    found.append(masked);
+  }
+  nb::dict dict;
+  dict["hits"] = bins(hits);
+  dict["hot"] = numbers_of(rich::hot_channels(hits));
+  dict["dead"] = numbers_of(rich::dead_channels(hits));
+  dict["masked"] = numbers_of(engine.channels().configured());
+  dict["masked_in_run"] = found;
+  return dict;
+}
+
 nb::dict snapshot(const engine::Engine& engine) {
   nb::list sources;
   nb::list links;
@@ -107,6 +135,7 @@ nb::dict snapshot(const engine::Engine& engine) {
   dict["sources"] = sources;
   dict["links"] = links;
   dict["rings"] = rings;
+  dict["channels"] = channels_dict(engine);
   dict["latency_ns"] = nb::cast(engine.residence_ns());
   return dict;
 }
@@ -163,6 +192,7 @@ nb::dict metrics(const engine::Engine& engine, const std::vector<std::uint64_t>&
   dict["running"] = engine.running();
   dict["faults"] = engine.faults();
   dict["links"] = link_metrics(engine);
+  dict["channels"] = channels_dict(engine);
   dict["counters"] = counters_dict([&](flow::Counter counter) { return engine.total(counter); });
   dict["latency_ns"] = latency;
   return dict;

@@ -25,7 +25,7 @@ std::size_t set_cuts(const nb::dict& dict, Cuts& cuts) {
   return used;
 }
 
-// EventRings as numpy sees it: count, mapped_hits, truncated and rings [kMaxRings].
+// EventRings as numpy sees it: count, mapped_hits, truncated, more_rings and rings [kMaxRings].
 Array event_ring_records(const std::vector<rich::EventRings>& events) {
   const nb::object numpy = nb::module_::import_("numpy");
   const auto dtype_of = [&](std::initializer_list<Field> fields, std::size_t bytes) {
@@ -47,13 +47,12 @@ Array event_ring_records(const std::vector<rich::EventRings>& events) {
                                     {"status", "<u2", offsetof(rich::Ring, status)}},
                                    sizeof(rich::Ring));
   nb::list names, formats, offsets;
-  for (const char* name : {"count", "mapped_hits", "truncated", "rings"}) names.append(name);
-  formats.append("<u2");
-  formats.append("<u2");
-  formats.append("<u4");
+  for (const char* name : {"count", "mapped_hits", "truncated", "more_rings", "rings"}) names.append(name);
+  for (int k = 0; k < 4; ++k) formats.append("<u2");
   formats.append(nb::make_tuple(ring, nb::make_tuple(rich::kMaxRings)));
-  for (const std::size_t offset : {offsetof(rich::EventRings, count), offsetof(rich::EventRings, mapped_hits),
-                                   offsetof(rich::EventRings, truncated), offsetof(rich::EventRings, rings)}) {
+  for (const std::size_t offset :
+       {offsetof(rich::EventRings, count), offsetof(rich::EventRings, mapped_hits), offsetof(rich::EventRings, truncated),
+        offsetof(rich::EventRings, more_rings), offsetof(rich::EventRings, rings)}) {
     offsets.append(offset);
   }
   nb::dict spec;
@@ -181,7 +180,8 @@ void bind_finders(nb::module_& module) {
   module.def(
       "find_rings", &find_rings, nb::arg("finder"), nb::arg("cuts"), nb::arg("hits"), nb::arg("counts"),
       "Rings of each event. hits: uint16 [events, width], counts: uint32 [events]; cuts: {cut: number}, the others keep their "
-      "default. Returns a structured array [events]: count, mapped_hits, truncated, rings [4] of x_mm, y_mm, radius_mm, rms_mm, "
+      "default. Returns a structured array [events]: count, mapped_hits, truncated, more_rings, rings [4] of x_mm, y_mm, "
+      "radius_mm, rms_mm, "
       "time_ns, hits, status.");
   module.def("judge", &judge, nb::arg("decision"), nb::arg("rings"),
              "decision: a dictionary with `cuts` and `conditions`; rings: find_rings' answer as uint8. Returns a structured array "

@@ -48,7 +48,11 @@ auto value_of(const Table& table, const std::string& name, const std::string& pr
   throw SetupError(problem, "there are: " + known, "name one of these");
 }
 
-rdma::WorkerConfig worker_config(const nb::dict& dict) { return {.transports = get<std::string>(dict, "transports")}; }
+rdma::WorkerConfig worker_config(const nb::dict& dict) {
+  return {.transports = get<std::string>(dict, "transports"),
+          .address = get<std::string>(dict, "address"),
+          .trust_network = get<bool>(dict, "trust_network")};
+}
 
 std::string_view put(Initiator& initiator, std::uint64_t offset_bytes, const ConstBytes& data) {
   const nb::gil_scoped_release release;
@@ -98,10 +102,13 @@ void bind_target(nb::module_& module) {
   nb::class_<Exposed>(module, "Target", "A region of this process, exposed under a name.")
       .def(
           "__init__", [](Exposed* self, const nb::dict& config) { new (self) Exposed(config); }, nb::arg("config"),
-          "transports, address, port (0: any), region, bytes, memory, given (memory of CUDA, or None), read, write, token.")
+          "transports, trust_network, address, port (0: any), region, bytes, memory, given (memory of CUDA, or None), read, write, "
+          "token.")
       .def("serve", &serve, nb::arg("milliseconds"), nb::arg("spin"), "Serves connections for so long; spin: without sleeping.")
       .def_prop_ro("memory", &region_view, "uint8 [bytes]: the region itself, not a copy.")
       .def_prop_ro("port", [](const Exposed& self) { return self.target.port(); })
+      .def_prop_ro(
+          "reach", [](const Exposed& self) { return self.worker.reach(); }, "Who can do what through it: one sentence.")
       .def_prop_ro("connection_count", [](const Exposed& self) { return self.target.connection_count(); })
       .def_prop_ro("refused_count", [](const Exposed& self) { return self.target.refused_count(); });
 }
@@ -110,7 +117,8 @@ void bind_connection(nb::module_& module) {
   nb::class_<Initiator>(module, "Connection", "To one region of one target. Calls return the name of a status, ok or why not.")
       .def(
           "__init__", [](Initiator* self, const nb::dict& config) { new (self) Initiator(config); }, nb::arg("config"),
-          "transports, address, port, region, token, timeout_ms, chunk_bytes, depth, require (empty: nothing), memory and given: "
+          "transports, trust_network, address, port, region, token, timeout_ms, chunk_bytes, depth, require (empty: nothing), "
+          "memory and given: "
           "of this "
           "side, None unless it is CUDA's.")
       .def("put", &put, nb::arg("offset_bytes"), nb::arg("data"),

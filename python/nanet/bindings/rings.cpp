@@ -85,6 +85,7 @@ nb::dict default_cuts() {
   dict["min_hits"] = cuts.min_hits;
   dict["radius_min_mm"] = cuts.radius_min_mm;
   dict["radius_max_mm"] = cuts.radius_max_mm;
+  dict["center_max_mm"] = cuts.center_max_mm;
   dict["rms_max_mm"] = cuts.rms_max_mm;
   dict["electron_radius_mm"] = cuts.electron_radius_mm;
   dict["electron_window_mm"] = cuts.electron_window_mm;

@@ -30,6 +30,7 @@ tiles::RankConfig rank_config(const nb::dict& dict) {
                            .halo_rows_max = get<std::uint32_t>(dict, "halo_rows_max"),
                            .address = get<std::string>(dict, "address"),
                            .transports = get<std::string>(dict, "transports"),
+                           .trust_network = get<bool>(dict, "trust_network"),
                            .token = get<std::uint64_t>(dict, "token"),
                            .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
                            .team = team_config(dict)};
@@ -42,6 +43,7 @@ tiles::OwnerConfig owner_config(const nb::dict& dict) {
           .columns = get<std::size_t>(dict, "columns"),
           .address = get<std::string>(dict, "address"),
           .transports = get<std::string>(dict, "transports"),
+          .trust_network = get<bool>(dict, "trust_network"),
           .token = get<std::uint64_t>(dict, "token")};
 }
 
@@ -50,6 +52,7 @@ tiles::MoverConfig mover_config(const nb::dict& dict) {
                             .columns = get<std::size_t>(dict, "columns"),
                             .owner = {get<std::string>(dict, "address"), get<std::uint16_t>(dict, "port")},
                             .transports = get<std::string>(dict, "transports"),
+                            .trust_network = get<bool>(dict, "trust_network"),
                             .token = get<std::uint64_t>(dict, "token"),
                             .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
                             .chunk_bytes = get<std::size_t>(dict, "chunk_bytes"),

@@ -81,6 +81,8 @@ def _print(result: dict[str, Any]) -> None:
     print("\nCompared with the papers")
     print(tables.as_text(tables.PAPER_HEAD, tables.paper_rows(result["papers"])))
     print()
-    for goal in result["goals"]:
-        met = "met" if goal["met"] else "not met"
-        print(f"{goal['goal']}: {goal['value']:g} {goal['unit']} ({goal['bound']} {goal['limit']:g}): {met}".replace("  ", " "))
+    cycles = result["last_byte_to_last_write_cycles"]
+    print(f"last byte to last write: {cycles['min']} to {cycles['max']} cycles, spread for one size and lane {cycles['spread']}")
+    lowest = min(result["line_rate_fraction"].values())
+    print(f"lost: {result['lost_packets']} packets; of line rate, lowest of all sizes: {lowest:.6f}")
+    print(f"simulation: {result['cycles_per_wall_second']:,.0f} cycles per second")

@@ -14,7 +14,7 @@ import typer
 
 from nanet import outputs
 from nanet.cli.options import CsvFile, JsonFile, Out
-from nanet.rdma import NotDone
+from nanet.rdma import TRUSTED, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.require import Require
 
@@ -39,8 +39,16 @@ TokenFile = Annotated[
 ]
 Transports = Annotated[
     str,
-    typer.Option("--transports", metavar="LIST", help="As in UCX_TLS, such as tcp; the same on both sides. Empty: UCX chooses."),
+    typer.Option(
+        "--transports", metavar="LIST",
+        help="As in UCX_TLS, the same on both sides; by default shared memory on this machine, elsewhere RDMA hardware.",
+    ),
+]  # fmt: skip
+TrustNetwork = Annotated[
+    bool,
+    typer.Option("--trust-network", help="Allow UCX's TCP: whoever reaches the interface then has full control over this process."),
 ]
+AllowRoot = Annotated[bool, typer.Option("--allow-root", help="Serve as root: whoever connects could use what root may do.")]
 Requirement = Annotated[Require | None, typer.Option("--require", help="Exit 1 unless the path proves it.")]
 Offset = Annotated[str, typer.Option("--offset", metavar="SIZE", help="Offset in the region.")]
 TimeoutMs = Annotated[int, typer.Option("--timeout-ms", min=1, help="Time limit of the set-up and of each operation.")]
@@ -59,7 +67,10 @@ def serve(
     region: Region,
     size: Annotated[str, typer.Option("--size", metavar="SIZE", help="Such as 64KiB, 1GiB or 1GB.")],
     listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS[:PORT]", help="Where to listen; anywhere but on loopback a token is needed.")
+        str,
+        typer.Option(
+            "--listen", metavar="PLACE", help="ADDRESS[:PORT], or the path of a Unix socket; beyond this machine a token is needed."
+        ),
     ] = "127.0.0.1",
     read: Annotated[bool, typer.Option("--read", help="Others may read it.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Others may write it.")] = False,
@@ -73,6 +84,8 @@ def serve(
         ),
     ] = "shared",
     transports: Transports = "",
+    trust_network: TrustNetwork = False,
+    allow_root: AllowRoot = False,
     spin: Annotated[
         bool, typer.Option("--spin", help="Never sleep: faster where this CPU must take part, but keeps one core busy.")
     ] = False,
@@ -88,7 +101,9 @@ def serve(
 
         address, port = _listen_place(listen)
         token, of = tokens.read_token(token_file), memories.parse_memory(memory)
-        exposure = serving.Exposure(region, units.parse_size(size), read, write, address, port, token, of, transports, spin)
+        exposure = serving.Exposure(
+            region, units.parse_size(size), read, write, address, port, token, of, transports, trust_network, spin, allow_root
+        )
         result = serving.serve(exposure, say, duration)
         results.write_json(json_file, result)
         say(f"served for {result['elapsed_s']:.1f} s; {result['refused']} refused")
@@ -103,6 +118,7 @@ def put(
     token_file: TokenFile = None,
     require: Requirement = None,
     transports: Transports = "",
+    trust_network: TrustNetwork = False,
     timeout_ms: TimeoutMs = 10_000,
     chunk: Chunk = "1MiB",
     depth: Depth = 8,
@@ -116,7 +132,7 @@ def put(
     with exit_codes():
         from nanet.rdma import transfer, units
 
-        remote = _remote(to, region, token_file, require, transports, timeout_ms, chunk, depth, memory)
+        remote = _remote(to, region, token_file, require, transports, trust_network, timeout_ms, chunk, depth, memory)
         _report(transfer.put(remote, file, units.parse_size(offset)), f"put {file}", json_file)
 
 
@@ -130,6 +146,7 @@ def get(
     token_file: TokenFile = None,
     require: Requirement = None,
     transports: Transports = "",
+    trust_network: TrustNetwork = False,
     timeout_ms: TimeoutMs = 10_000,
     chunk: Chunk = "1MiB",
     depth: Depth = 8,
@@ -140,7 +157,7 @@ def get(
     with exit_codes():
         from nanet.rdma import transfer, units
 
-        remote = _remote(source, region, token_file, require, transports, timeout_ms, chunk, depth, memory)
+        remote = _remote(source, region, token_file, require, transports, trust_network, timeout_ms, chunk, depth, memory)
         size_bytes = None if size is None else units.parse_size(size)
         _report(transfer.get(remote, file, units.parse_size(offset), size_bytes), f"got {file}", json_file)
 
@@ -172,9 +189,11 @@ def bench(
         typer.Option(
             "--transports",
             metavar="LIST",
-            help="As in UCX_TLS, for nanet and the peer; by default shm,tcp, and cuda if a GPU's memory is used; with --target UCX chooses.",
+            help="As in UCX_TLS, for nanet and the peer; by default posix, and cuda if a GPU's memory is used; with --target as its address says.",
         ),
     ] = None,
+    trust_network: TrustNetwork = False,
+    allow_root: AllowRoot = False,
     require: Requirement = None,
     target: Annotated[
         str | None, typer.Option("--target", metavar="HOST:PORT", help="A nanet rdma bench --serve; by default a process here.")
@@ -200,10 +219,13 @@ def bench(
         from nanet.rdma import bench as measuring
         from nanet.rdma import memory as memories
         from nanet.rdma import responder, tokens, transfer, units
+        from nanet.rdma import serve as serving
 
+        _say_trusted(trust_network=trust_network)
         token = tokens.read_token(token_file)
         if serve_at is not None:
-            responder.serve(responder.listen(*_listen_place(serve_at), token), token, say)
+            serving.check_account("bench", allow_root=allow_root)
+            responder.serve(responder.listen(*_listen_place(serve_at), token), token, say, trust_network=trust_network)
             return
         outputs.reserve_folder(out, "rdma-bench.html")
         sizes = (
@@ -212,10 +234,10 @@ def bench(
             else measuring.sweep(units.parse_size(smallest), units.parse_size(largest), factor)
         )
         own, other = memories.parse_memory(memory), memories.parse_memory(target_memory)
-        by_default = memories.transports_for("" if target else "shm,tcp", own, other)
+        by_default = memories.transports_for("" if target else "posix", own, other)
         options = measuring.BenchOptions(
             tuple(test) if test else None, sizes, bench_depth, batch, duration, iterations, rounds or (5 if peer else 1), own, other,
-            by_default if transports is None else transports, require, transfer.parse_remote(target) if target else None, token,
+            by_default if transports is None else transports, trust_network, require, transfer.parse_remote(target) if target else None, token,
             peer is not None, timeout_ms / 1e3,
         )  # fmt: skip
         result = measuring.run(options, say)
@@ -254,9 +276,17 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def _say_trusted(*, trust_network: bool) -> None:
+    """A target says it by itself, of its interface."""
+    if trust_network:
+        print(f"nanet: {TRUSTED}", file=sys.stderr, flush=True)
+
+
 def _listen_place(text: str) -> tuple[str, int]:
     from nanet.rdma.transfer import parse_remote
 
+    if text.startswith("/"):
+        return text, 0
     has_port = (text.startswith("[") and "]:" in text) or text.count(":") == 1
     return parse_remote(text if has_port else f"[{text.strip('[]')}]:0")
 
@@ -267,6 +297,7 @@ def _remote(
     token_file: Path | None,
     require: Require | None,
     transports: str,
+    trust_network: bool,
     timeout_ms: int,
     chunk: str,
     depth: int,
@@ -275,10 +306,13 @@ def _remote(
     from nanet.rdma import memory as memories
     from nanet.rdma import tokens, transfer, units
 
+    _say_trusted(trust_network=trust_network)
     address, port = transfer.parse_remote(place)
     token = tokens.read_token(token_file)
     of = memories.parse_memory(memory)
-    return transfer.Remote(address, port, region, token, transports, timeout_ms, units.parse_size(chunk), depth, require, of)
+    return transfer.Remote(
+        address, port, region, token, transports, trust_network, timeout_ms, units.parse_size(chunk), depth, require, of
+    )
 
 
 def _finish_bench(
@@ -290,8 +324,6 @@ def _finish_bench(
     results.write_json(json_file, result)
     results.append_csv(csv_file, "rdma", rows)
     write_report(result, out / "rdma-bench.html")
-    for goal in result["goals"]:
-        say(f"{goal['goal']}: {goal['value']:.3f} ({goal['bound']} {goal['limit']:g}): {'met' if goal['met'] else 'not met'}")
     if result["ratio_to_peer"] is not None:
         say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {result['peer']['version']}): {result['ratio_to_peer']:.3f}")
     for note in result["notes"]:

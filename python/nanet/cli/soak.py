@@ -29,29 +29,59 @@ def soak(
     growth_max_mib: Annotated[
         float, typer.Option("--growth-max-mib", min=0.0, help="How much each process may grow after the warm-up [MiB].")
     ] = 4.0,
+    faults: Annotated[
+        str,
+        typer.Option(
+            "--faults",
+            metavar="NAMES",
+            help="packets, stop, kill, link, disk, clock, memory, slow, gpu, with commas between them; all; none.",
+        ),
+    ] = "all",
+    fault_every: Annotated[
+        str, typer.Option("--fault-every", metavar="TIME", help="One fault in each such time, 8s or more.")
+    ] = "60s",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the order, moments and lengths of the faults.")] = 1,
+    recover_within: Annotated[
+        str, typer.Option("--recover-within", metavar="TIME", help="How soon after a fault the rate must be reached again.")
+    ] = "10s",
+    host_share_max: Annotated[
+        float,
+        typer.Option(
+            "--host-share-max",
+            min=0.0,
+            max=1.0,
+            help="Above this share of the time taken by the machine (stalls, steal) the soak is inconclusive.",
+        ),
+    ] = 0.2,
     out: Out = Path("out"),
     json_file: JsonFile = None,
 ) -> None:
     """Run boards against an engine for hours, with injected faults.
 
-    Passes if the books balance and memory and file descriptors do not grow while faults are switched on and off.
-    """
-    from nanet import outputs, results
-    from nanet import soak as soaking
+    Passes (exit status 0) if every fault is survived, the books balance, and memory and file descriptors do not grow.
 
-    options = soaking.SoakOptions(soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20))
+    1: failed. 3: inconclusive, the machine had no time for it.
+    """
+    from nanet import outputs, results, soak_plan
+    from nanet import soak as soaking
+    from nanet.soak_verdict import EXIT_CODES, table, verdict_text
+
+    options = soaking.SoakOptions(
+        soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20), soak_plan.chosen(faults),
+        soaking.parse_time(fault_every), seed, soaking.parse_time(recover_within), host_share_max,
+    )  # fmt: skip
     outputs.reserve_folder(out, "soak.json")
     result = soaking.run(options, _say)
     for path in {out / "soak.json", json_file or out / "soak.json"}:
         results.write_json(path, result)
     _say("")
-    for line in soaking.table(result):
+    for line in table(result):
         _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
-    _say(soaking.verdict_text(result))
+    _say(verdict_text(result))
     _say(f"data: {out / 'soak.json'}")
-    raise typer.Exit({"passed": 0, "failed": 1, "inconclusive": 2}[result["verdict"]["outcome"]])
+    raise typer.Exit(EXIT_CODES[result["verdict"]["outcome"]])
 
 
 def _say(line: str) -> None:

@@ -40,7 +40,7 @@ class Device(StrEnum):
 
 # What --device gpu does not support, by parameter.
 ONLY_ON_CPU = (
-    "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "timeout_s",
+    "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "trust_network", "timeout_s",
     "checkpoint", "checkpoint_every", "restart", "plot", "progress",
 )  # fmt: skip
 
@@ -107,8 +107,12 @@ def stencil(
         str, typer.Option("--address", metavar="ADDRESS", help="With --ranks env: where others reach this rank.")
     ] = "",
     transports: Annotated[
-        str, typer.Option("--transports", metavar="LIST", help="UCX's, such as tcp; by default UCX chooses.")
+        str, typer.Option("--transports", metavar="LIST", help="UCX's; by default shared memory, between machines RDMA hardware.")
     ] = "",
+    trust_network: Annotated[
+        bool,
+        typer.Option("--trust-network", help="Allow UCX's TCP: whoever reaches the interface then has full control over a rank."),
+    ] = False,
     timeout_s: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.1, help="How long to wait for a rank or an owner that does not answer.")
     ] = 30.0,
@@ -132,6 +136,10 @@ def stencil(
     """
     from nanet import results, stencil_modes, stencil_ranks
     from nanet import stencil as sweeping
+    from nanet.rdma import TRUSTED
+
+    if trust_network:
+        print(f"nanet: {TRUSTED}", file=sys.stderr, flush=True)
 
     if device is Device.GPU:
         from nanet import stencil_gpu
@@ -149,7 +157,7 @@ def stencil(
     if mode is not Mode.RESIDENT:
         given = stencil_modes.ModeOptions(
             mode.value, stencil_modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
-            stencil_modes.sizes_of(chunk)[0], timeout_s=timeout_s,
+            stencil_modes.sizes_of(chunk)[0], timeout_s=timeout_s, trust_network=trust_network,
         )  # fmt: skip
         result = _or_broken(lambda: stencil_modes.measure_modes(given, _say))
         results.write_json(json_file, result)
@@ -160,7 +168,7 @@ def stencil(
         rows, columns, (dtype or Dtype.FP64).value, sweeps or 100, sweeps_per_pass or 4, norm_every, threads, pinned,
         until, checkpoint, checkpoint_every, restart, plot, sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
-    among = stencil_ranks.RankOptions(rendezvous, address, transports, halo_rows, timeout_s)
+    among = stencil_ranks.RankOptions(rendezvous, address, transports, trust_network, halo_rows, timeout_s)
     found = _or_broken(lambda: _swept(options, among, ranks))
     if found is None:
         return  # rank 0 says it

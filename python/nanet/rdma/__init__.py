@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INSTALL", "Connection", "NotDone", "Target", "connect", "expose", "native"]
 
+TRUSTED = "reach: whoever reaches the interface of that address has full control over this process (UCX's TCP checks no keys)"
 INSTALL = "run make links in a clone, or pip install 'nanet[rdma]'"
 
 

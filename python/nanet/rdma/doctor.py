@@ -141,7 +141,7 @@ def _shared_memory(system: System) -> Check:
     text = f"{system.shared_bytes / 2**30:.3g} GiB free in /dev/shm"
     if system.shared_bytes < SHARED_MEMORY_BYTES:
         mend = "mount -o remount,size=4G /dev/shm, or for a container --shm-size=4g"
-        return Check("shared memory", WARN, f"{text}: larger regions fall back to System V segments", mend)
+        return Check("shared memory", WARN, f"{text}: larger regions cannot be shared", mend)
     return Check("shared memory", OK, text)
 
 

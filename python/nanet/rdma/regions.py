@@ -33,12 +33,14 @@ __all__ = ["Connection", "Target", "connect", "expose"]
 
 def expose(
     region: str, size_bytes: int, *, read: bool = False, write: bool = False, address: str = "127.0.0.1", port: int = 0,
-    token: int | None = None, memory: str = "shared", transports: str = "",
+    token: int | None = None, memory: str = "shared", transports: str = "", trust_network: bool = False,
 ) -> Target:  # fmt: skip
     """Exposes a region of zeros of this process under a name.
 
     read, write: what others may do. port: 0: any, see Target.port. token: what they must know; None: NANET_RDMA_TOKEN of the environment,
-    or no token. memory: shared, host, cuda[:GPU] or pinned[:GPU]. transports: as UCX_TLS; empty: UCX chooses.
+    or no token. memory: shared, host, cuda[:GPU] or pinned[:GPU]. address: also the path of a Unix socket. transports: as UCX_TLS; empty: shared
+    memory on this machine, elsewhere RDMA hardware. trust_network: UCX's TCP may be used: whoever reaches the interface has full control over
+    this process (Target.reach says what is so).
     Raises SetupError for what cannot be had, also for an address beyond this machine without a token, NotDone without UCX.
     """
     exposure = serve.Exposure(
@@ -51,18 +53,19 @@ def expose(
         read_token(None) if token is None else token,
         parse_memory(memory),
         transports,
+        trust_network,
     )
     return Target(serve.make_target(exposure), address)
 
 
 def connect(
     place: str, region: str, *, token: int | None = None, timeout_s: float = 10.0, require: Require | str | None = None,
-    transports: str = "", chunk_bytes: int = 1 << 20, depth: int = 8,
+    transports: str = "", trust_network: bool = False, chunk_bytes: int = 1 << 20, depth: int = 8,
 ) -> Connection:  # fmt: skip
-    """Connects to a region that another process exposes at `place` (HOST:PORT, or [IPv6]:PORT).
+    """Connects to a region that another process exposes at `place` (HOST:PORT, [IPv6]:PORT, or the path of a Unix socket).
 
     timeout_s: of the set-up and of each operation. require: one-sided, rdma, zero-copy or gpudirect: what the path must prove.
-    chunk_bytes, depth: transfers are cut into chunks, so many of which are in flight at once.
+    chunk_bytes, depth: transfers are cut into chunks, so many of which are in flight at once. trust_network: as of expose.
     Raises SetupError where it cannot be begun, NotDone where the path is not as required.
     """
     address, port = transfer.parse_remote(place)
@@ -71,8 +74,8 @@ def connect(
     except ValueError:
         raise SetupError(f"'{require}' cannot be required of a path (there are: {', '.join(Require)}) name one of these") from None
     remote = transfer.Remote(
-        address, port, region, read_token(None) if token is None else token, transports, max(1, round(timeout_s * 1e3)), chunk_bytes,
-        depth, required,
+        address, port, region, read_token(None) if token is None else token, transports, trust_network, max(1, round(timeout_s * 1e3)),
+        chunk_bytes, depth, required,
     )  # fmt: skip
     return Connection(transfer.connect(remote), place)
 
@@ -85,7 +88,9 @@ class Target:
         self.address: str = address
         """Where it listens."""
         self.port: int = native.port
-        """The port that it listens on."""
+        """The port that it listens on; 0 of a path."""
+        self.reach: str = native.reach
+        """Who can do what through it: one sentence."""
 
     def __enter__(self) -> Self:
         return self

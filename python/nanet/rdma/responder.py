@@ -45,7 +45,7 @@ def listen(address: str, port: int, token: int) -> socket.socket:
         ) from None
 
 
-def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, sessions: int = 0) -> None:
+def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, trust_network: bool, sessions: int = 0) -> None:
     """Session after session, until a signal comes or so many were served. What goes wrong in one ends that one."""
     native()  # before anybody is told that this is ready
     address, port = listener.getsockname()[:2]
@@ -61,7 +61,7 @@ def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, se
                 before = os.sched_getaffinity(0)
                 try:
                     with Control(visitor.admit()) as control:
-                        _session(control, door, address, token, stop)
+                        _session(control, door, address, token, stop, trust_network=trust_network)
                 # What may be raised by a message whose values are of another kind, or by what UCX makes of them.
                 except (NotDone, OSError, RuntimeError, ValueError, LookupError, TypeError, ArithmeticError) as error:
                     say(f"session ended: {' '.join(str(error).split())}")
@@ -69,18 +69,19 @@ def serve(listener: socket.socket, token: int, say: Callable[[str], None], *, se
                     keep_to(before)
 
 
-def _session(control: Control, door: Door, address: str, token: int, stop: StopSignals) -> None:
+def _session(control: Control, door: Door, address: str, token: int, stop: StopSignals, *, trust_network: bool) -> None:
     hello = control.receive(FIRST_WORD_S)
     if hello is None:
         raise NotDone(f"the other side is silent (for {FIRST_WORD_S:g} s) see whether it runs")
     silent_s = float(hello["silent_s"])
     if not 0 < silent_s <= SILENT_S_MAX:
-        control.send(error=f"it may be silent for {SILENT_S_MAX:g} s at the most")
+        control.send(error=f"it may be silent for {SILENT_S_MAX:g} s at most")
         return
     if hello.get("core") is not None:
         keep_to({int(hello["core"])})
     try:
-        side = Side(address, int(hello["bytes"]), parse_memory(hello["memory"]), hello["transports"], token)
+        memory, transports = parse_memory(hello["memory"]), hello["transports"]
+        side = Side(address, int(hello["bytes"]), memory, transports, token, trust_network=trust_network)
     except SetupError as error:
         control.send(error=str(error))
         return
@@ -117,7 +118,7 @@ def _answer_all(control: Control, side: Side, silent_s: float, door: Door, stop:
 def _do(asked: dict[str, Any], side: Side, control: Control) -> None:
     do, size, rank = asked["do"], int(asked.get("bytes", 0)), side.rank
     if do == "connect":
-        rank.connect(asked["connection"])
+        side.connect(asked["connection"])
         control.send(path=rank.path)
     elif do == "fill":
         side.fill(asked["of_region"], size, asked["seed"])
@@ -145,4 +146,4 @@ if __name__ == "__main__":
     if VARIABLE not in os.environ:
         sys.exit(f"nanet: a benchmark's other side needs {VARIABLE}")
     secret = read_token(None)
-    serve(listen("127.0.0.1", 0, secret), secret, _say, sessions=1)
+    serve(listen("127.0.0.1", 0, secret), secret, _say, trust_network="--trust-network" in sys.argv, sessions=1)

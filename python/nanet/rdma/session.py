@@ -30,11 +30,11 @@ COUNT_MAX = 50_000_000
 
 
 @contextlib.contextmanager
-def own_responder() -> Iterator[tuple[int, int]]:
+def own_responder(*, trust_network: bool = False) -> Iterator[tuple[int, int]]:
     """The other side as a process of this machine: (control port, token). Ends it, whatever happens. Raises NotDone."""
     token = secrets.randbits(64) | 1
     process = subprocess.Popen(
-        [sys.executable, "-m", "nanet.rdma.responder"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "nanet.rdma.responder", *(["--trust-network"] if trust_network else [])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
         env=dict(os.environ) | {VARIABLE: f"{token:016x}"},
     )  # fmt: skip
     try:
@@ -60,10 +60,11 @@ class Session:
     def __init__(
         self, control: Control, address: str, token: int, *, size_max: int, memory: Memory, target_memory: Memory, transports: str,
         depth: int, timeout_s: float, silent_s: float, target_core: int | None, own_address: str, require: Require | None,
+        trust_network: bool = False,
     ) -> None:  # fmt: skip
         self._control = control
         self._timeout_s = timeout_s
-        self._side = Side(own_address, size_max, memory, transports, token)
+        self._side = Side(own_address, size_max, memory, transports, token, trust_network=trust_network)
         self._rank = self._side.rank
         control.send(silent_s=silent_s, bytes=size_max, memory=str(target_memory), transports=transports, core=target_core)
         try:
@@ -74,12 +75,12 @@ class Session:
 
         def connection(place: str, port: int, wanted: str) -> dict[str, Any]:
             return {
-                "transports": transports, "address": place, "port": port, "region": REGION, "token": token,
+                "transports": transports, "address": place, "port": port, "region": REGION,
                 "timeout_ms": max(1, round(timeout_s * 1000)), "chunk_bytes": size_max, "depth": depth, "require": wanted,
             }  # fmt: skip
 
         with refusals(require):
-            self._rank.connect(connection(address, int(hello["port"]), require or ""))
+            self._side.connect(connection(address, int(hello["port"]), require or ""))
         self.path = self._rank.path
         self._ask(do="connect", connection=connection(own_address, self._rank.port, ""))
 

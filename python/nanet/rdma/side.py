@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +20,24 @@ PIECE_BYTES = 16 << 20  # of a GPU's memory at a time, through memory of the hos
 class Side:
     """Region and source of `size` bytes each, of one memory. Raises SetupError."""
 
-    def __init__(self, address: str, size: int, memory: Memory, transports: str, token: int) -> None:
+    def __init__(
+        self, address: str, size: int, memory: Memory, transports: str, token: int, *, trust_network: bool = False
+    ) -> None:
         module = native()  # before memory is allocated
         problem = memory_problem(size, memory)
         if problem:
             raise SetupError(f"{size} bytes cannot be measured ({problem}) give a smaller --largest")
         self._region, self._source = allocate(memory, size), allocate(memory, size)
         self._is_device = memory.is_device
+        self._own = {"token": token, "trust_network": trust_network}
         self.rank = module.Rank({
-            "transports": transports, "address": address, "port": 0, "region": REGION, "bytes": size, "memory": memory.kind,
+            "transports": transports, "trust_network": trust_network, "address": address, "port": 0, "region": REGION, "bytes": size, "memory": memory.kind,
             "given": self._region, "source_given": self._source, "read": True, "write": True, "token": token,
         })  # fmt: skip
+
+    def connect(self, connection: dict[str, Any]) -> None:
+        """To the other side's region; the token and whether the network is trusted are this side's, whatever the other says."""
+        self.rank.connect(connection | self._own)
 
     def fill(self, of_region: bool, size: int, seed: int) -> None:
         """Writes the pattern to the first `size` bytes of the region, or of the source."""

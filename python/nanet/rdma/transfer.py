@@ -32,6 +32,7 @@ class Remote:
     region: str
     token: int = 0
     transports: str = ""
+    trust_network: bool = False
     timeout_ms: int = 10_000
     chunk_bytes: int = 1 << 20
     depth: int = 8
@@ -40,7 +41,9 @@ class Remote:
 
 
 def parse_remote(text: str) -> tuple[str, int]:
-    """(address, port) of `HOST:PORT` or `[IPv6]:PORT`. Raises SetupError."""
+    """(address, port) of `HOST:PORT` or `[IPv6]:PORT`, or of the path of a Unix socket, which has no port. Raises SetupError."""
+    if text.startswith("/"):
+        return text, 0
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     if not colon or not bare or (":" in bare and bare == host) or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -52,7 +55,7 @@ def connect(remote: Remote, given: CudaMemory | None = None) -> Any:
     """A connection whose path is as required; given: memory of this side, if it is CUDA's. Raises SetupError and NotDone."""
     with refusals(remote.require):
         return native().Connection({
-            "transports": remote.transports, "require": remote.require or "", "address": remote.address, "port": remote.port,
+            "transports": remote.transports, "trust_network": remote.trust_network, "require": remote.require or "", "address": remote.address, "port": remote.port,
             "region": remote.region, "token": remote.token, "timeout_ms": remote.timeout_ms, "chunk_bytes": remote.chunk_bytes,
             "depth": remote.depth, "memory": remote.memory.kind, "given": given, "bytes": given.bytes if given else 0,
         })  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from nanet import demo_verdict, rich_map
 from nanet.histogram import Histogram
-from nanet.report import events, l0
+from nanet.report import channels, events, l0
 from nanet.report.hops import hop_table
 from nanet.report.latency import STALLS_TEXT, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
@@ -58,6 +58,7 @@ def make(result: Mapping[str, Any]) -> Page:
         *([l0.section(result, budget_us)] if l0_part else []),
         _radius_section(result),
         _events_section(result),
+        *([channels.section(pms)] if (pms := result["engine"].get("channels")) else []),  # not in results of before
         facts_section(
             result,
             {"Engine configuration": result["engine"]["config"], "Emulator configuration": emulator["config"]}

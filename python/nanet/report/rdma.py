@@ -23,15 +23,13 @@ NOTHING = "<p>Too few sizes were measured for a chart.</p>"
 def make_rdma(result: Mapping[str, Any]) -> Page:
     """The page of `nanet rdma bench`."""
     rows = result["measurements"]
-    goals = result["goals"]
-    met = sum(bool(goal["met"]) for goal in goals)
     page = Page(
         title="nanet rdma bench",
         over=f"nanet rdma bench \u00b7 UCX {result['ucx_version']} \u00b7 {result['path']['text']}",
         headline=_headline(rows),
         lead=("Every byte was right. " if result["right"] else "There were wrong bytes. ")
-        + (f"{met} of {len(goals)} goals are met." if goals else "There is no peer in this run."),
-        kept=bool(result["right"]) and met == len(goals),
+        + ("Ratios to the peer are of one run on one machine." if result["peer"] else "There is no peer in this run."),
+        kept=bool(result["right"]),
         footer=footer(result),
         figures=_figures(result),
     )
@@ -44,7 +42,6 @@ def make_rdma(result: Mapping[str, Any]) -> Page:
         ),
         Section("Bandwidth", _bandwidth_table(rows)),
         Section("Latency", _latency_table(rows)),
-        *([Section("Goals", _goal_table(goals), "Ratios are of one run on one machine.")] if goals else []),
         facts_section(result, {}, _notes(result)),
     ]  # fmt: skip
     return page
@@ -149,15 +146,6 @@ def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:
     if row["peer"] is None:
         return ["\u2013", "\u2013"]
     return [_short(row["peer"][key] / unit), f"{row['ratio_to_peer']:.3f}"]
-
-
-def _goal_table(goals: Sequence[Mapping[str, Any]]) -> str:
-    body = [
-        [goal["goal"], f"{goal['value']:.3f}", f"{goal['bound']} {goal['limit']:g}", "met" if goal["met"] else "not met"]
-        for goal in goals
-    ]
-    styles = {n: "loss" for n, goal in enumerate(goals) if not goal["met"]}
-    return table(["", "measured", "goal", ""], body, numbers=[1, 2], styles=styles)
 
 
 def _notes(result: Mapping[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) fit_packets_kernel(PacketBatch batch
   const std::uint32_t first = blockIdx.x * kBlockPackets;
   const std::uint32_t vectors = min(kBlockPackets, batch.packet_count - first) * kPacketVectors;
   const uint4* const from = reinterpret_cast<const uint4*>(batch.packets) + std::uint64_t{first} * kPacketVectors;
-  uint4 loaded[kRounds];  // under way, all of them, while the table is copied
+  uint4 loaded[kRounds];  // in flight, all of them, while the table is copied
 #pragma unroll
   for (std::uint32_t r = 0; r < kRounds; ++r) {
     const std::uint32_t v = r * kThreads + threadIdx.x;

@@ -40,13 +40,16 @@ struct EventTally {
   std::uint8_t good_rings;
   std::uint8_t electrons;
   std::uint8_t multiplicity;
-  std::uint32_t hits_unmapped;
+  std::uint16_t hits_unmapped;
+  std::uint16_t hits_masked;
+  std::uint16_t more_rings;
+  std::uint16_t outside;
 };
-static_assert(sizeof(EventTally) == 16);
+static_assert(sizeof(EventTally) == 20);
 
 // Sums over events, of a thread or a block.
 struct Sums {
-  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0;
+  std::uint32_t events = 0, rings = 0, electrons = 0, hits_unmapped = 0, hits_masked = 0, rings_over_answer = 0, rings_outside = 0;
 };
 
 struct ChunkMemory {
@@ -212,13 +215,60 @@ __device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits
   sample.good_rings = verdict.good_rings;
 }
 
-__device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::EventRings& rings, const rich::Verdict& verdict) {
+// An event's hits but those of masked channels, which are overwritten where they are; all are counted by channel. All lanes of a team.
+template <std::uint32_t lanes>
+__device__ inline rich::EventHits admit_hits(const Work& work, const rich::EventHits& event, std::uint32_t lane) {
+  for (std::uint32_t k = lane; k < event.count; k += lanes)
+    atomicAdd(reinterpret_cast<unsigned long long*>(work.channel_hits + (event.hits[k] & rich::kChannelMask)), 1ull);
+  if (work.mask == nullptr) return event;
+  if constexpr (lanes > 1) __syncwarp(team_mask<lanes>());
+  std::uint32_t kept = 0;
+  if (lane == 0) kept = rich::without_masked(event, *work.mask, const_cast<std::uint16_t*>(event.hits)).count;
+  if constexpr (lanes > 1) {
+    kept = __shfl_sync(team_mask<lanes>(), kept, 0, static_cast<int>(lanes));
+    __syncwarp(team_mask<lanes>());  // all see what the first lane wrote
+  }
+  return {event.hits, kept};
+}
+
+// The rings of an event, and whether there are more than an answer holds. May change the order of its hits. All lanes of a team.
+template <rich::FinderKind kind>
+__device__ inline rich::EventRings rings_of(const rich::FinderConfig& config, const DeviceTables& tables, rich::EventHits event,
+                                            std::uint32_t lane, typename TeamFinder<kind>::Shared& shared) {
+  using Finder = TeamFinder<kind>;
+  if constexpr (!rich::finds_several(kind)) return Finder::find(config, event, tables, shared);
+  rich::EventRings rings;
+#pragma unroll 1
+  for (bool again = false;; again = true) {
+    const rich::EventRings found = Finder::find(config, event, tables, shared);
+    if (again) {
+      rings.more_rings = found.count != 0 ? 1 : 0;
+      return rings;
+    }
+    rings = found;
+    std::uint32_t far = 0;
+    if (lane == 0 && rings.count == rich::kMaxRings)
+      far = rich::far_hits_first(const_cast<std::uint16_t*>(event.hits), min(event.count, rich::kMaxHits), tables.points, rings);
+    if constexpr (Finder::kLanes > 1) {
+      far = __shfl_sync(team_mask<Finder::kLanes>(), far, 0, static_cast<int>(Finder::kLanes));
+      __syncwarp(team_mask<Finder::kLanes>());
+    }
+    if (far < rich::kMoreHitsMin) return rings;
+    event.count = far;
+  }
+}
+
+__device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::EventRings& rings, const rich::Verdict& verdict,
+                                      std::uint32_t masked) {
   EventTally tally{};
   tally.rings = static_cast<std::uint8_t>(rings.count);
   tally.good_rings = verdict.rings;
   tally.electrons = verdict.electrons;
   tally.multiplicity = verdict.multiplicity;
-  tally.hits_unmapped = (hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits;
+  tally.hits_unmapped = static_cast<std::uint16_t>((hits.count < rich::kMaxHits ? hits.count : rich::kMaxHits) - rings.mapped_hits);
+  tally.hits_masked = static_cast<std::uint16_t>(masked);
+  tally.more_rings = rings.more_rings;
+  tally.outside = verdict.outside;
 #pragma unroll
   for (std::uint32_t k = 0; k < rich::kMaxRings; ++k) {
     const float radius_mm = rings.rings[k].radius_mm;
@@ -228,15 +278,16 @@ __device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::E
   return tally;
 }
 
-// The answer to event e of the chunk, and what it adds to the books. A team's first lane calls it.
+// The answer to event e of the chunk, and what it adds to the books. masked: hits that were left out. A team's first lane calls it.
 __device__ inline void answer_event(const Work& work, const rich::EventHits& hits, const rich::EventRings& rings,
-                                    std::uint32_t timestamp, std::uint8_t fine_time, std::uint32_t e, ChunkMemory& m) {
+                                    std::uint32_t timestamp, std::uint8_t fine_time, std::uint32_t masked, std::uint32_t e,
+                                    ChunkMemory& m) {
   const rich::Verdict verdict = rich::judge(rings, work.cuts);
   const std::uint32_t field = work.conditions != nullptr ? rich::conditions_of(verdict, *work.conditions)
                                                          : rich::radius_class(verdict);
   const wire::Primitive answer{.timestamp = timestamp, .fine_time = fine_time, .id = rich::primitive_id(verdict, field)};
   m.answers[e] = answer;
-  m.tallies[e] = tally_of(hits, rings, verdict);
+  m.tallies[e] = tally_of(hits, rings, verdict, masked);
   if (m.sampling) keep_sample(*work.samples, hits, rings, verdict, answer);
 }
 
@@ -251,9 +302,10 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
   for (std::uint32_t e = team; e < events.count; e += kTeams) {
     const ChunkEvent event = event_of(events, e, m);
     const wire::MgpEvent header = wire::event_from_word(event.header);
-    const rich::EventHits hits = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
-    const rich::EventRings rings = Finder::find(config, hits, tables, shared[team]);
-    if (lane == 0) answer_event(work, hits, rings, header.timestamp, header.fine_time, e, m);
+    const rich::EventHits all = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
+    const rich::EventHits hits = admit_hits<Finder::kLanes>(work, all, lane);
+    const rich::EventRings rings = rings_of<kind>(config, tables, hits, lane, shared[team]);
+    if (lane == 0) answer_event(work, hits, rings, header.timestamp, header.fine_time, all.count - hits.count, e, m);
   }
 }
 
@@ -271,6 +323,9 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
     sums.rings += tally.good_rings;
     sums.electrons += tally.electrons;
     sums.hits_unmapped += tally.hits_unmapped;
+    sums.hits_masked += tally.hits_masked;
+    sums.rings_over_answer += tally.more_rings;
+    sums.rings_outside += tally.outside;
   }
   const auto add = [](std::uint32_t* to, std::uint32_t n) {
     n = __reduce_add_sync(0xffffffffu, n);
@@ -280,6 +335,9 @@ __device__ inline void add_tallies(std::uint32_t event_count, std::uint32_t firs
   add(&m.sums.rings, sums.rings);
   add(&m.sums.electrons, sums.electrons);
   add(&m.sums.hits_unmapped, sums.hits_unmapped);
+  add(&m.sums.hits_masked, sums.hits_masked);
+  add(&m.sums.rings_over_answer, sums.rings_over_answer);
+  add(&m.sums.rings_outside, sums.rings_outside);
 }
 
 // The chunk's answers as one MTP packet in the slot of descriptor `number`; without an event (all packets refused) the descriptor says that nothing is
@@ -308,7 +366,7 @@ __device__ inline void write_answers(const Work& work, std::uint64_t number, std
   const std::uint64_t slot = (number & work.tx_mask) * work.slot_stride_bytes;
   uint4* const to = reinterpret_cast<uint4*>(work.slots + slot);
   for (std::uint32_t v = lane; v * 16 < bytes; v += 32) to[v] = reinterpret_cast<const uint4*>(m.words)[v];
-  // The descriptor at once: over PCIe each store would be a packet of its own. Nobody looks before the doorbell.
+  // The descriptor at once: over PCIe each store would be a packet of its own. No one looks before the doorbell.
   static_assert(sizeof(TxDescriptor) == 4 * sizeof(uint4) && offsetof(TxDescriptor, destination) == 12);
   if (lane < 4) {
     const std::uint64_t low = lane == 0 ? work.slots_host + slot : lane == 1 ? arrival_ns : 0;
@@ -373,8 +431,10 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   // Each block's answers are in the host's memory (arrive), so nothing has to be waited for.
   if (work.descriptors != nullptr) store_relaxed_sys(&work.tx_indexes->produced, item.tx_first + plan_chunks(item.word).chunks);
   const std::uint64_t released = ++order.released[item.word.clop];
-  work.report->totals = {load_relaxed_gpu(&work.totals->events), load_relaxed_gpu(&work.totals->rings),
-                         load_relaxed_gpu(&work.totals->electrons), load_relaxed_gpu(&work.totals->hits_unmapped)};
+  work.report->totals = {load_relaxed_gpu(&work.totals->events),       load_relaxed_gpu(&work.totals->rings),
+                         load_relaxed_gpu(&work.totals->electrons),    load_relaxed_gpu(&work.totals->hits_unmapped),
+                         load_relaxed_gpu(&work.totals->hits_masked),  load_relaxed_gpu(&work.totals->rings_over_answer),
+                         load_relaxed_gpu(&work.totals->rings_outside)};
   if (in_place && work.bodies != nullptr)
     work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};
   group.arrived = 0;
@@ -393,7 +453,7 @@ __device__ inline void arrive(const Work& work, const Item& item, Group& group, 
   if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item<in_place>(work, item, group);
 }
 
-// The block's books go to the GPU's, when the answers have left: nobody waits for that.
+// The block's books go to the GPU's, when the answers have left: no one waits for that.
 template <std::uint32_t threads, bool in_place>
 __device__ inline void give_books(const Work& work, ChunkMemory& m) {
   __syncthreads();
@@ -410,6 +470,9 @@ __device__ inline void give_books(const Work& work, ChunkMemory& m) {
     add(&work.totals->rings, m.sums.rings);
     add(&work.totals->electrons, m.sums.electrons);
     add(&work.totals->hits_unmapped, m.sums.hits_unmapped);
+    add(&work.totals->hits_masked, m.sums.hits_masked);
+    add(&work.totals->rings_over_answer, m.sums.rings_over_answer);
+    add(&work.totals->rings_outside, m.sums.rings_outside);
     m.sums = {};
     if (in_place && work.bodies != nullptr) {
       add(&work.bodies->packets_bad, m.placed.bad_packets);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fit_records: the MATH fit of many events in device memory, a thread an event, made to run at the speed of the memory.
 //
-//   record   64 bytes: 8 of header as in an MGP packet (hit_count in byte 5), then room for 28 hits of 16 bits; what stands behind hit_count is not looked at
+//   record   64 bytes: 8 of header as in an MGP packet (hit_count in byte 5), then room for 28 hits of 16 bits; what stands after hit_count is not looked at
 //   tile     the records of a warp, 2 KiB: copied to shared memory by whole lines while the warp works on the tile before
 //
 // In shared memory the 16-byte pieces of a record are exchanged (by XOR) so that neither the copy nor the reading meets bank conflicts. A hit's point is

@@ -5,7 +5,7 @@
 // All threads of a block call these functions together, except where one warp or one thread is said to. A function that returns bool says
 // false when the host wants an end at once; then the block returns from the kernel.
 //
-// What other blocks wrote is read behind a barrier of the round (meet), or with loads that go to the second-level cache: before the round's first barrier
+// What other blocks wrote is read after a barrier of the round (meet), or with loads that go to the second-level cache: before the round's first barrier
 // there are only such.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace nanet::gpu {
 inline constexpr unsigned kPartLanes = 4;  // that copy a part's hits; one of them finds the place
 
 struct RoundMemory {
-  event::PartTableState near;  // the table's state behind the barrier passed last
+  event::PartTableState near;  // the table's state after the barrier passed last
   Round round;
   std::uint64_t tx_first;    // number of the next descriptor, likewise
   std::uint64_t arrival_ns;  // of the buffer's newest packet; the answers' tag
@@ -251,10 +251,13 @@ __device__ inline void judge_ready(const rich::FinderConfig& config, const Devic
   const std::uint32_t team = threadIdx.x / Finder::kLanes;
   for (std::uint32_t e = team; e < count; e += kTeams) {
     const event::TableEvent& event = table.ready(first + e);
-    const rich::EventHits hits{event.hits, event.hit_count};
-    const rich::EventRings rings = Finder::find(config, hits, tables, memory.teams[team]);
-    if (threadIdx.x % Finder::kLanes != 0) continue;
-    answer_event(me.work, hits, rings, event::key_timestamp(event.key), event::key_fine_time(event.key), e, memory.chunk);
+    const std::uint32_t lane = threadIdx.x % Finder::kLanes;
+    const rich::EventHits all{event.hits, event.hit_count};
+    const rich::EventHits hits = admit_hits<Finder::kLanes>(me.work, all, lane);
+    const rich::EventRings rings = rings_of<kind>(config, tables, hits, lane, memory.teams[team]);
+    if (lane != 0) continue;
+    answer_event(me.work, hits, rings, event::key_timestamp(event.key), event::key_fine_time(event.key), all.count - hits.count, e,
+                 memory.chunk);
     table.release(first + e, me.shared.add_ns);
   }
 }
@@ -438,7 +441,7 @@ __device__ inline bool begin_round(const Member& me, const Item& item, ChunkMemo
   std::uint64_t clock_ns = 0;
   std::uint32_t sources = 0;
   std::uint32_t samples_taken = 0;
-  if (threadIdx.x < 32) {  // all under way together, and with the packets
+  if (threadIdx.x < 32) {  // all in flight together, and with the packets
     if (round.kind == RoundKind::buffer && !round.is_told && me.rank == 0 && lane < 2) {
       head = load_relaxed_sys16(lane == 0 ? static_cast<const void*>(&completion.first_packet_ns) : &completion.packets_lost);
     }

@@ -73,7 +73,7 @@ __device__ inline PacketRef load_ref(const PacketRef* from) {
   return {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32), static_cast<std::uint16_t>(word >> 48)};
 }
 
-// The index entries and records of packets first .. first + count - 1. Records lie one behind the other unless a packet was refused, so they are fetched from there
+// The index entries and records of packets first .. first + count - 1. Records lie one after another unless a packet was refused, so they are fetched from there
 // together with the entries, and once more if an entry names another place.
 template <std::uint32_t threads>
 __device__ inline void load_records(const std::byte* buffer, const PacketRef* index, std::uint32_t first, std::uint32_t count,

@@ -22,7 +22,7 @@ class AlmagestTeam {
 
  public:
   struct alignas(16) Shared {
-    PackedPoint points[rich::kMaxHits + 4];  // without kPmBit; the last four are read together, so copies of the first stand behind them
+    PackedPoint points[rich::kMaxHits + 4];  // without kPmBit; the last four are read together, so copies of the first stand after them
     std::int8_t time_codes[rich::kMaxHits];
     rich::EventRings rings;
     std::uint32_t spread[6];  // teams begin in different banks

@@ -13,7 +13,7 @@ constexpr std::array<std::uint8_t, 8> kArpHead{0x08, 0x06, 0x00, 0x01, 0x08, 0x0
 constexpr std::size_t kTypeOffset = 12;
 constexpr std::size_t kKindOffset = 20;
 constexpr std::size_t kArpBytes = 42;
-constexpr std::size_t kIcmpOffset = kEthernetHeaderBytes + 20;  // behind an IPv4 header without options
+constexpr std::size_t kIcmpOffset = kEthernetHeaderBytes + 20;  // after an IPv4 header without options
 constexpr std::byte kIcmp{1};
 
 std::uint32_t get(std::span<const std::byte> frame, std::size_t offset, std::size_t bytes) {

@@ -188,7 +188,7 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
   payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
   if (text_.is("net_af_xdp") && config.descriptors > kAfXdpFrames) {
-    notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while nobody reads, not " +
+    notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while no one reads, not " +
                     std::to_string(config.descriptors) +
                     " (net_af_xdp gives the kernel no more frames) use xdp:// to bridge longer pauses");
   }

@@ -24,7 +24,7 @@ struct rte_flow;
 
 namespace nanet::link::dpdk {
 
-// A transmit queue that more than one thread may want. Nobody waits for it without a bound: the sending thread takes it as it takes a full
+// A transmit queue that more than one thread may want. No one waits for it without a bound: the sending thread takes it as it takes a full
 // queue, the receiving thread tries again in its next call.
 class TxQueue {
  public:

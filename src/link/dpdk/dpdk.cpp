@@ -46,7 +46,7 @@ void check_in_place(const DpdkConfig& config) {
              "set split_bytes: " + std::to_string(kGpuSplitBytes));
     }
     if (config.gpu_memory.empty())
-      refuse("nobody made memory of a GPU for them", "choose a processor on a GPU, or payload_memory: host");
+      refuse("no one made memory of a GPU for them", "choose a processor on a GPU, or payload_memory: host");
   }
   if (config.payloads == Payloads::copied) return;
   if (!config.listen) refuse("it only sends", "leave payloads out");

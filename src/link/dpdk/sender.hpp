@@ -19,7 +19,7 @@ namespace nanet::link::dpdk {
 
 class Sender {
  public:
-  // station: to be tended by this half, because nobody receives; else null.
+  // station: to be tended by this half, because no one receives; else null.
   Sender(Device& device, const Neighbours& neighbours, Station* station, const DpdkConfig& config);
 
   // packets given = tx_packets + tx_dropped, exactly.
@@ -28,7 +28,7 @@ class Sender {
 
  private:
   static constexpr std::uint32_t kBurst = 64;
-  static constexpr std::uint16_t kSourcePort = 49'152;  // of a link that does not listen: the first that nobody is given
+  static constexpr std::uint16_t kSourcePort = 49'152;  // of a link that does not listen: the first that no one is given
 
   bool take_queue();
   void send_burst(std::span<const TxPacket> packets);

@@ -15,7 +15,7 @@ namespace nanet::link::dpdk {
 // Why the device cannot split frames into two pools; empty: it can.
 std::string why_no_split(const rte_eth_dev_info& info);
 
-// For rte_eth_rxconf.rx_seg: split_bytes of a frame into a buffer of heads, behind its headroom; all that follows into one of payloads, from its start.
+// For rte_eth_rxconf.rx_seg: split_bytes of a frame into a buffer of heads, after its headroom; all that follows into one of payloads, from its start.
 std::array<rte_eth_rxseg, 2> split_segments(std::uint32_t split_bytes, rte_mempool* heads, rte_mempool* payloads);
 
 }  // namespace nanet::link::dpdk

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "link/gateware/nic_counts.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -93,9 +94,8 @@ void CardLink::wait(std::uint64_t timeout_ns) {
 }
 
 std::uint64_t CardLink::not_sent() const {
-  constexpr unsigned kNotSent[] = {1, 2, 6, 7};  // refused, unreadable, aborted, destination
   std::uint64_t total = 0;
-  for (const unsigned counter : kNotSent) total += driver_.tx_count(counter);
+  for (const unsigned counter : tx::kNotSent) total += driver_.tx_count(counter);
   return total;
 }
 

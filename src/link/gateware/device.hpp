@@ -30,7 +30,7 @@ class Device {
 
   virtual void poll() = 0;  // lets time go on where it does not by itself
 
-  // Sleeps until an interrupt comes, timeout_ns of the NIC's time at most. Whether one came; one that nobody has waited for counts.
+  // Sleeps until an interrupt comes, timeout_ns of the NIC's time at most. Whether one came; one that no one has waited for counts.
   virtual bool wait(std::uint64_t timeout_ns) = 0;
 };
 

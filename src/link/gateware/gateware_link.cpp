@@ -90,7 +90,7 @@ RxBatch GatewareLink::receive(std::span<std::byte> room, std::span<RxPacket> pac
   const std::lock_guard lock(mutex_);
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
-  if (!receiver.take_buffer()) take_from_wire(now_ns);  // so all that is under way fits into the buffers
+  if (!receiver.take_buffer()) take_from_wire(now_ns);  // so all that is in flight fits into the buffers
   constexpr std::uint32_t kStep = 32;                   // cycles between two looks at the completion queue
   for (std::uint32_t cycles = 0;; cycles += kStep) {
     if (nic_->model.wire_in().waiting() != 0) busy_until_ = nic_->model.cycle() + kQuietCycles;

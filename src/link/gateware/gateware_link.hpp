@@ -51,7 +51,7 @@ class GatewareLink final : public Link {
   void push_frame(const UdpFlow& flow, std::span<const std::byte> payload);
   void learn(std::uint32_t address, std::uint16_t port);
   void give_to_wire(std::uint64_t now_ns);
-  bool is_busy() const;  // something is, or may be, under way in the NIC
+  bool is_busy() const;  // something is, or may be, in flight in the NIC
 
   const GatewareConfig config_;
   std::unique_ptr<Link> wire_;

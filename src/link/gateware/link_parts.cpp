@@ -3,18 +3,11 @@
 
 #include <algorithm>
 
+#include "link/gateware/nic_counts.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
-namespace {
-
-// Of registers/nic.rdl's rx_count, as nic_core.sv numbers them.
-constexpr unsigned kForeign[] = {6, 7, 13, 14, 17};
-constexpr unsigned kMalformed[] = {1, 2, 4, 5, 8, 9, 10, 11, 12, 15, 16, 18, 19};
-constexpr unsigned kTooLong[] = {3, 23};
-constexpr unsigned kDropped[] = {21, 22, 24};
-
-}  // namespace
+namespace {}  // namespace
 
 void set_destinations(NicDriver& driver, const GatewareConfig& config, std::uint64_t mac, std::uint16_t from_port) {
   if (config.destinations.size() > kDestinations) {
@@ -87,10 +80,10 @@ LinkStats NicReceiver::counted() const {
     return total;
   };
   LinkStats stats;
-  stats.rx_foreign = sum(kForeign);
-  stats.rx_malformed = sum(kMalformed);
-  stats.rx_truncated = sum(kTooLong);
-  stats.rx_kernel_dropped = sum(kDropped);
+  stats.rx_foreign = sum(rx::kForeign);
+  stats.rx_malformed = sum(rx::kMalformed);
+  stats.rx_truncated = sum(rx::kOversized);
+  stats.rx_kernel_dropped = sum(rx::kDropped);
   return stats;
 }
 

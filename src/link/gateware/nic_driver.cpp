@@ -91,7 +91,7 @@ void NicDriver::take_down() {
   }
 }
 
-// Disables all, and waits until nothing is under way.
+// Disables all, and waits until nothing is in flight.
 void NicDriver::stop() {
   const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
   device_.write(reg::interrupt_control, 0);

@@ -24,7 +24,7 @@ struct ClopConfig {
   std::uint32_t buffer_count = 8;         // power of two, 2 or more
   std::uint32_t packets_per_buffer = 64;  // at most; then it is handed over
   std::uint32_t timeout_ns = 2000;        // of the NIC's clock; 0: none
-  bool footer = false;                    // four cycle stamps behind each payload
+  bool footer = false;                    // four cycle stamps after each payload
 
   // Memory of a GPU for the buffers: buffer_count * buffer_bytes, from a multiple of 65536 on. The driver does not touch it; it must outlive the driver.
   // Empty: the driver's own, of the host. Packet index and completions are always that.
@@ -96,7 +96,7 @@ class NicDriver {
   // Finds the NIC, ends what an earlier program may have left enabled in it, registers memory, enables CLOPs and ring. Throws SetupError when it is
   // another NIC or has not enough of something.
   NicDriver(Device& device, const NicConfig& config);
-  ~NicDriver();  // disables all, waits until nothing is under way, takes the memory back
+  ~NicDriver();  // disables all, waits until nothing is in flight, takes the memory back
   NicDriver(const NicDriver&) = delete;
   NicDriver& operator=(const NicDriver&) = delete;
 
@@ -126,7 +126,7 @@ class NicDriver {
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
   double cycle_ns() const { return cycle_ns_; }                                                 // of its clock
-  std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_core.sv names them
+  std::uint64_t rx_count(unsigned counter) const { return device_.read(0x800 + 8 * counter); }  // nic_counts.hpp names them
   std::uint64_t tx_count(unsigned counter) const { return device_.read(0x900 + 8 * counter); }
 
  private:

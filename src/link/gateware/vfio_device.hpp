@@ -6,7 +6,7 @@
 //   bus address  what the NIC puts on PCIe: an address of the IOMMU, which leads to registered memory of this process and to nothing else.
 //
 // Contract
-//   * Opening gives the card the right to write before any memory is registered: what an earlier process left under way in it meets no memory.
+//   * Opening gives the card the right to write before any memory is registered: what an earlier process left in flight in it meets no memory.
 //   * The card is not reset: the driver sets what it uses. When this object goes, the kernel takes the right and the memory away.
 // Thread rules: read, write and poll: any thread. wait: one. The rest is set-up.
 #pragma once

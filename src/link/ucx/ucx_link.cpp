@@ -69,7 +69,7 @@ class UcxLink final : public Link {
   bool keeps_packets() const override { return true; }
   Endpoint local() const override { return {"ucx", config_.listen->address, target_.port()}; }
   std::string path() const override;
-  std::vector<std::string> notes() const override { return {}; }
+  std::vector<std::string> notes() const override { return {"link " + config_.name + ": " + worker_.reach()}; }
 
  private:
   bool take_from(std::uint32_t ring_index, RxRoom& out);
@@ -90,7 +90,7 @@ class UcxLink final : public Link {
 
 UcxLink::UcxLink(const UcxConfig& config)
     : config_(checked(config)),
-      worker_({.transports = config.transports}),
+      worker_({.transports = config.transports, .address = dotted(config.listen->address), .trust_network = config.trust_network}),
       target_(worker_, {.address = dotted(config.listen->address), .port = config.listen->port}) {
   const rdma::NotifyRingConfig shape{.slot_count = config.slot_count, .payload_bytes_max = config.packet_bytes_max};
   for (std::uint32_t index = 0; index < config.ring_count; ++index) {

@@ -45,7 +45,7 @@ const Body& body_of(const std::byte* message) {
   return *reinterpret_cast<const Body*>(message + NLMSG_HDRLEN);
 }
 
-// Calls each(type, data, bytes) for the attributes behind the body.
+// Calls each(type, data, bytes) for the attributes after the body.
 template <typename Body, typename Each>
 void for_each_attribute(const std::byte* message, std::size_t message_bytes, Each each) {
   std::size_t offset = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(Body));

@@ -27,8 +27,8 @@ struct XdpPayload {
 enum class XdpVerdict : std::uint8_t { ours, foreign, malformed };
 
 // first: the data of the first frame; packet_bytes: of all frames together; address 0: any. `payload` is written only when it is ours.
-inline XdpVerdict find_payload(std::span<const std::byte> first, std::size_t packet_bytes, std::uint32_t address, std::uint16_t port,
-                               XdpPayload& payload) {
+inline XdpVerdict find_payload(std::span<const std::byte> first, std::size_t packet_bytes, std::uint32_t address,
+                               std::uint16_t port, XdpPayload& payload) {
   const std::span<const std::byte> ip = find_ipv4(first.first(std::min(first.size(), kXdpHeadersBytesMax)));
   const std::size_t ip_offset = ip.empty() ? 0 : static_cast<std::size_t>(ip.data() - first.data());
   UdpPlace place;

@@ -74,7 +74,7 @@ void Queue::open(std::vector<std::string>& notes) {
   if (config_.tx_frames != 0) {
     tx_socket_ = make_socket(nullptr, &tx, flags);
     tx_fd_ = xsk_socket__fd(tx_socket_);
-    // In copied mode each packet under way counts here, at its length and more.
+    // In copied mode each packet in flight counts here, at its length and more.
     const int bytes = static_cast<int>(std::min(config_.tx_frames * 4096u, 1u << 30));
     if (::setsockopt(tx_fd_, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0) {
       ::setsockopt(tx_fd_, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -94,7 +94,7 @@ xsk_socket* Queue::make_socket(xsk_ring_cons* rx_ring, xsk_ring_prod* tx_ring, s
   socket.libbpf_flags = XSK_LIBBPF_FLAGS__INHIBIT_PROG_LOAD;
   socket.bind_flags = bind_flags;
   xsk_socket* made = nullptr;
-  // The kernel clears up behind a closed socket in its own time: a queue given back just now is busy for some milliseconds.
+  // The kernel clears up after a closed socket in its own time: a queue given back just now is busy for some milliseconds.
   for (int attempt = 1;; ++attempt) {
     constexpr int kAttempts = 100;
     constexpr std::uint64_t kPauseNs = 10'000'000;

@@ -166,7 +166,7 @@ void XdpLink::check_in_place() const {
   }
 }
 
-// The port packets come to and go out from. The kernel gives one that is free, and gives it to nobody else while this link lives.
+// The port packets come to and go out from. The kernel gives one that is free, and gives it to no one else while this link lives.
 void XdpLink::choose_port() {
   const bool chosen = config_.listen && config_.listen->port != 0;
   const Endpoint wanted{"udp", config_.listen ? config_.listen->address : 0, chosen ? config_.listen->port : std::uint16_t{0}};
@@ -185,7 +185,7 @@ void XdpLink::choose_port() {
   source_port_ = from_sockaddr(address).port;
   if (config_.listen) local_ = {"xdp", config_.listen->address, source_port_};
   if (!chosen) {
-    socket.set(SOL_SOCKET, SO_RCVBUF, 1);  // nobody reads what comes in
+    socket.set(SOL_SOCKET, SO_RCVBUF, 1);  // no one reads what comes in
     port_holder_.emplace(std::move(socket));
   }
 }
@@ -325,7 +325,7 @@ std::vector<std::string> XdpLink::notes() const {
   }
   if (sender_) {
     for (const std::string& destination : sender_->unknown()) {
-      notes.push_back("link " + config_.name + ": packets to " + destination + " are dropped (nobody answers ARP for it on " +
+      notes.push_back("link " + config_.name + ": packets to " + destination + " are dropped (no one answers ARP for it on " +
                       interface_.name + ") they go out as soon as somebody does");
     }
   }

@@ -12,7 +12,7 @@
 namespace nanet::link {
 namespace {
 
-constexpr std::uint32_t kAhead = 2;                                     // frames are fetched into the cache before their turn ...
+constexpr std::uint32_t kAhead = 2;  // frames are fetched into the cache before their turn ...
 constexpr std::size_t kLinesAhead = 8;  // ... by their first lines; what follows the processor guesses. Worth a quarter of a packet's time
 constexpr std::size_t kLine = 64;
 constexpr unsigned kSourceShift = 48;  // PlacedPacket::handle: number of the queue, then an address in its frames

@@ -102,9 +102,18 @@ class Finder:
         self.noise_shape = cuts["noise_width"] ** -2
         variance = cuts["time_sigma_ns"] ** 2 + TIME_UNIT_NS**2 / 12
         peak = 32 * TIME_UNIT_NS / np.sqrt(2 * np.pi * variance)
-        self.weight = peak * np.exp(-(self.time_ns**2) / (2 * variance)) if cuts["time_use"] else np.ones(self.count)
+        late_ns = self.time_ns - self.event_time_ns()
+        self.weight = peak * np.exp(-(late_ns**2) / (2 * variance)) if cuts["time_use"] else np.ones(self.count)
         self.pool = self.make_pool()
         self.price = np.array([self.price_of(circle[:3]) for circle in self.pool])
+
+    def event_time_ns(self) -> float:
+        """Mean time of the hits in the window of two sigma on either side of a whole code that holds most; of equals the one nearest to 0."""
+        codes = np.round(self.time_ns / TIME_UNIT_NS)
+        reach = np.floor(2 * self.cuts["time_sigma_ns"] / TIME_UNIT_NS + 0.5)
+        inside = {middle: np.abs(codes - middle) <= reach for middle in range(-16, 16)}
+        best = min(inside, key=lambda middle: (-inside[middle].sum(), abs(middle), middle > 0))
+        return float(self.time_ns[inside[best]].mean()) if inside[best].any() else 0.0
 
     # Likelihood and EM
 

@@ -275,7 +275,7 @@ TEST(Emulator, AsFastAsPossibleEndsByNumberAndByTime) {
   EXPECT_GE(end.elapsed_ns, 20'000'000u);
 }
 
-// Nobody answers: each packet is waited for 100 ms and then given up.
+// No one answers: each packet is waited for 100 ms and then given up.
 TEST(Emulator, WaitsForAnswersWhenToldToAndGivesUp) {
   link::UdpConfig silent;
   silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
@@ -310,7 +310,7 @@ TEST(Emulator, WaitingForAnswersLosesNone) {
   responder.stop();
   const EmulatorSnapshot snapshot = emulator.snapshot();
   EXPECT_EQ(snapshot.answers.answered, 16u * 200);
-  EXPECT_EQ(snapshot.answers.packets, 200u) << "an answer packet for each, since only one packet was under way";
+  EXPECT_EQ(snapshot.answers.packets, 200u) << "an answer packet for each, since only one packet was in flight";
 }
 
 TEST(Emulator, StopsWhenAskedAndCanBeWatched) {

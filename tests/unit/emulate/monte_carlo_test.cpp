@@ -265,6 +265,43 @@ TEST(MonteCarlo, HitsMaxKeepsARandomChoice) {
 }
 
 // No noise, mean of 12 hits, rings with at least 4 hits on the disk: the radius' rms is about 1.8 mm and it has no bias.
+TEST(MonteCarlo, HotChannelsFireAndDeadOnesDoNot) {
+  MonteCarloConfig config = flat_config();
+  config.noise_hits = 2.0;
+  config.jura_share = 1.0;
+  MonteCarloConfig broken = config;
+  broken.hot_channels = {100, 1700};
+  broken.dead_channels = {240, 250};
+  MonteCarlo source(broken);
+  std::uint32_t late = 0;
+  for (int e = 0; e < 3000; ++e) {
+    const McEvent event = source.next();
+    std::set<std::uint16_t> channels;
+    std::uint32_t light = 0;
+    for (std::uint32_t k = 0; k < event.hit_count; ++k) {
+      channels.insert(event.hits[k] & rich::kChannelMask);
+      light += event.owners[k] != 0 ? 1 : 0;
+      late += (event.hits[k] & rich::kChannelMask) == 100 && event.owners[k] == 0 && time_code(event.hits[k]) > 5 ? 1 : 0;
+    }
+    EXPECT_EQ(channels.size(), event.hit_count);
+    EXPECT_EQ(channels.count(100) + channels.count(1700), 2u);
+    EXPECT_EQ(channels.count(240) + channels.count(250), 0u);
+    EXPECT_EQ(light, event.truth.ring_hits);
+    EXPECT_EQ(event.hit_count, event.truth.ring_hits + event.truth.noise_hits);
+  }
+  EXPECT_NEAR(late, 3000 * 10 / 32, 150);  // at any time
+  broken.hot_share = 0.25;
+  MonteCarlo seldom(broken);
+  std::uint32_t fired = 0;
+  for (int e = 0; e < 4000; ++e) {
+    const McEvent event = seldom.next();
+    for (std::uint32_t k = 0; k < event.hit_count; ++k) fired += (event.hits[k] & rich::kChannelMask) == 1700 ? 1 : 0;
+  }
+  EXPECT_NEAR(fired, 1000, 120);
+  broken.dead_channels = {490};
+  EXPECT_THROW(MonteCarlo{broken}, SetupError);
+}
+
 TEST(MonteCarlo, FitFindsTheTrueRing) {
   MonteCarlo monte_carlo(flat_config());
   const rich::RingCuts cuts;

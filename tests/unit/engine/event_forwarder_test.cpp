@@ -74,10 +74,12 @@ class Node {
 std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::uint32_t sources, std::optional<MergeConfig> merge,
                                                   const std::vector<Bytes>& packets) {
   RingMonitor monitor;
+  ChannelMonitor channels;
   AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
   ProcessorConfig config;
   config.merge = merge;
-  node.processor = std::make_unique<RichProcessor>(config, std::vector<std::uint32_t>{0}, sources, &writer, node.counters, monitor);
+  node.processor = std::make_unique<RichProcessor>(config, std::vector<std::uint32_t>{0}, sources, &writer, node.counters, monitor,
+                                                   channels);
   for (const Bytes& packet : packets) node.link.incoming.push_back({packet});
   node.run(1000);
   node.finish();

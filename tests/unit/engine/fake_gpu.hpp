@@ -85,6 +85,7 @@ class FakeGpu final : public gpu::EventProcessor {
   const std::string& fault() const override { return fault_; }
   std::uint64_t events_unjudged() const override { return unjudged_; }
   rich::Spectra spectra() const override { return spectra_; }
+  std::span<const std::uint64_t, rich::kChannelCount> channel_hits() const override { return channel_hits_; }
   std::span<const rich::EventSample> samples() const override { return samples_; }
   const char* device_name() const override { return "fake"; }
 
@@ -122,7 +123,7 @@ class FakeGpu final : public gpu::EventProcessor {
     return true;
   }
 
-  // An answer packet for each packet of the buffer, or nothing to send; then the doorbell, by which nobody is woken.
+  // An answer packet for each packet of the buffer, or nothing to send; then the doorbell, by which no one is woken.
   void judge(const Completion& completion) {
     const flow::Clop& clop = *memory_.clops[completion.clop];
     for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
@@ -226,6 +227,7 @@ class FakeGpu final : public gpu::EventProcessor {
   std::atomic<std::uint64_t> rings_{0};
   std::atomic<std::uint64_t> done_{0};
   rich::Spectra spectra_;
+  std::array<std::uint64_t, rich::kChannelCount> channel_hits_{};
   std::vector<rich::EventSample> samples_;
   std::atomic<bool> ending_{false};
   std::uint64_t done_seen_ = 0;  // the polling thread's

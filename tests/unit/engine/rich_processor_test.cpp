@@ -38,7 +38,7 @@ class RichProcessorTest : public ::testing::Test {
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
     receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
     processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0}, source_count,
-                                                &writer, counters, monitor);
+                                                &writer, counters, monitor, *channels);
   }
 
   // Moves everything from the link through the processor to the answer link.
@@ -84,6 +84,7 @@ class RichProcessorTest : public ::testing::Test {
   Transmitter transmitter{ring, link, sent_queue};
   AnswerWriter writer{ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter};
   RingMonitor monitor;
+  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
   std::unique_ptr<Receiver> receiver;
   std::unique_ptr<RichProcessor> processor;
 };
@@ -102,6 +103,24 @@ TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
   EXPECT_EQ(counters.value(Counter::rings_found), found);
   EXPECT_EQ(monitor.samples().size(), rich::kSamples);
   EXPECT_EQ(monitor.samples()[5].hit_count, events[5].hits.size());
+}
+
+TEST_F(RichProcessorTest, MaskedHitsAreNotLookedAt) {
+  const auto events = test::make_events(16 * 20, 3);
+  rich::ChannelSet mask;
+  for (const std::uint16_t hit : events[0].hits) mask.add(hit);
+  channels = std::make_unique<ChannelMonitor>(mask);
+  make(1, std::nullopt);
+  for (std::uint32_t p = 0; p < 20; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+  run(1000);
+  auto left = events;
+  std::uint64_t masked = 0;
+  for (TestEvent& event : left) masked += std::erase_if(event.hits, [&](std::uint16_t hit) { return mask.has(hit); });
+  EXPECT_TRUE(left[0].hits.empty());
+  EXPECT_EQ(answers(), expected_answers(left));
+  EXPECT_EQ(counters.value(Counter::hits_masked), masked);
+  EXPECT_EQ(counters.value(Counter::hits_unmapped), 0u);
+  EXPECT_EQ(counters.value(Counter::rings_over_answer), 0u);
 }
 
 TEST_F(RichProcessorTest, AnswersEveryEventOfPackedPackets) {
@@ -206,7 +225,8 @@ TEST_F(RichProcessorTest, ANewRunMayStartItsTimestampsAgain) {
 TEST(RichProcessorSetUp, RefusesSeveralSourcesWithoutMerging) {
   flow::Counters counters;
   RingMonitor monitor;
-  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor), SetupError);
+  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
+  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor, *channels), SetupError);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_P(PartTableAndMerger, AgreeCallByCall) {
     table.commit(tally);
     if (table.expire_due(now_ns)) table.expire(now_ns, {}, tally);
     compare();
-    if (number % (64 * 200) == 0) {  // a new run now and then: the memory begins anew
+    if (number % (64 * 200) == 0) {  // a new run now and then: the memory begins again
       merger.flush();
       table.flush({}, tally);
       compare();

@@ -151,7 +151,7 @@ TEST(CompletionQueue, TwoThreadsStress) {
   EXPECT_EQ(queue.peek(), nullptr);
 }
 
-// Both sides sleep after every entry, for an hour if nobody wakes them: one lost wake-up and the test never ends.
+// Both sides sleep after every entry, for an hour if no one wakes them: one lost wake-up and the test never ends.
 TEST(CompletionQueue, NoWakeUpIsLost) {
   constexpr std::uint64_t kCount = 20'000;
   auto there = make_queue(2), back = make_queue(2);

@@ -388,7 +388,7 @@ TEST(CardRefusals, OfTheKernelAndTheCard) {
   EXPECT_NE(refusal(config, kernel).find("(its driver is ixgbe) run driverctl"), std::string::npos);
 }
 
-// The registers of a NIC as they stand before a driver comes; nothing behind them.
+// The registers of a NIC as they stand before a driver comes; nothing after them.
 struct CardOfTheKernel : ::testing::Test {
   void SetUp() override {
     set(0x000, 0x54454E414E | std::uint64_t{3} << 48);

@@ -83,7 +83,6 @@ TEST(Clops, AFullOneDoesNotHoldUpTheOther) {
   config.clops[1].timeout_ns = 0;
   Rig rig(config);
   receive_both(rig);
-  constexpr unsigned kNoBuffer = 24;
   constexpr int kFits = kBufferCount * 9;
   for (int k = 0; k < kFits + 10; ++k) {
     rig.push(kGpuPort, Bytes(500, std::byte{1}));
@@ -98,7 +97,7 @@ TEST(Clops, AFullOneDoesNotHoldUpTheOther) {
     rig.driver->release();
   }
   EXPECT_EQ(received, kFits + 10u);
-  EXPECT_EQ(rig.driver->rx_count(kNoBuffer), 10u);
+  EXPECT_EQ(rig.driver->rx_count(rx::no_buffer), 10u);
 }
 
 TEST(Clops, EachIsFlushedByItself) {

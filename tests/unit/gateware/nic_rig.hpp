@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "link/gateware/nic_counts.hpp"
 #include "link/gateware/nic_driver.hpp"
 #include "nanet/link/udp_frame.hpp"
 

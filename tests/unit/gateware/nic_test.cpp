@@ -21,8 +21,6 @@ using test::kPort;
 using test::Model;
 using test::random_bytes;
 
-constexpr unsigned kParsed = 0, kFcs = 5, kNoMatch = 17, kStored = 20, kNoBuffer = 24, kBad = 25;
-
 Bytes frame_of(std::span<const std::byte> payload, std::uint16_t port = kPort) { return test::frame_to(port, payload); }
 
 class NicTest : public test::RigTest {
@@ -77,8 +75,8 @@ TEST_F(NicTest, PayloadsOfAllSizesArriveUnderEveryTimingOfTheHost) {
     for (std::size_t bytes = 1; bytes <= 8960; bytes += bytes < 200 ? 3 : 397) sent.push_back(random_bytes(random, bytes));
     for (const Bytes& payload : sent) push(frame_of(payload));
     EXPECT_TRUE(receive(sent.size()) == sent);
-    EXPECT_EQ(driver->rx_count(kParsed), sent.size());
-    EXPECT_EQ(driver->rx_count(kStored), sent.size());
+    EXPECT_EQ(driver->rx_count(rx::parsed), sent.size());
+    EXPECT_EQ(driver->rx_count(rx::stored), sent.size());
     TearDown();
   }
 }
@@ -120,7 +118,7 @@ TEST_F(NicTest, NothingIsWrittenOverWhileTheConsumerHoldsIt) {
   const std::vector<Bytes> held = receive(4, false);
   ASSERT_EQ(held.size(), 4u);
   for (int k = 0; k < 4; ++k) EXPECT_EQ(held[static_cast<std::size_t>(k)], Bytes(100, static_cast<std::byte>(k)));
-  EXPECT_EQ(driver->rx_count(kNoBuffer), 6u);
+  EXPECT_EQ(driver->rx_count(rx::no_buffer), 6u);
   driver->release();
   push(frame_of(Bytes(100, std::byte{77})));
   run_dry();
@@ -138,9 +136,9 @@ TEST_F(NicTest, WhatIsBadOrForeignIsCountedAndTheNextFrameArrives) {
   push(frame_of(Bytes(300, std::byte{2}), kPort + 1));
   push(frame_of(Bytes(300, std::byte{3})));
   EXPECT_EQ(receive(1), std::vector<Bytes>{Bytes(300, std::byte{3})});
-  EXPECT_EQ(driver->rx_count(kFcs), 1u);
-  EXPECT_EQ(driver->rx_count(kNoMatch), 1u);
-  EXPECT_EQ(driver->rx_count(kStored), 1u);
+  EXPECT_EQ(driver->rx_count(rx::fcs), 1u);
+  EXPECT_EQ(driver->rx_count(rx::no_match), 1u);
+  EXPECT_EQ(driver->rx_count(rx::stored), 1u);
 }
 
 TEST_F(NicTest, FootersHoldStampsInOrder) {
@@ -236,13 +234,13 @@ TEST_F(NicTest, EveryFrameIsDeliveredOrInOneCounter) {
   EXPECT_TRUE(found == expected) << found.size() << " payloads, not " << expected.size();
   std::uint64_t began = 0;
   std::uint64_t behind = 0;
-  for (unsigned k = 0; k < kStored; ++k) began += driver->rx_count(k);
-  for (unsigned k = kStored; k < kBad; ++k) behind += driver->rx_count(k);
+  for (unsigned k = 0; k < rx::stored; ++k) began += driver->rx_count(k);
+  for (unsigned k = rx::stored; k < rx::bad; ++k) behind += driver->rx_count(k);
   EXPECT_EQ(began, kFrames);
-  EXPECT_EQ(behind, driver->rx_count(kParsed));
-  EXPECT_EQ(driver->rx_count(kStored), expected.size());
-  EXPECT_LE(driver->rx_count(kBad), driver->rx_count(kFcs));  // those of them whose payload had begun to be written
-  EXPECT_GT(driver->rx_count(kBad), 0u);
+  EXPECT_EQ(behind, driver->rx_count(rx::parsed));
+  EXPECT_EQ(driver->rx_count(rx::stored), expected.size());
+  EXPECT_LE(driver->rx_count(rx::bad), driver->rx_count(rx::fcs));  // those of them whose payload had begun to be written
+  EXPECT_GT(driver->rx_count(rx::bad), 0u);
 }
 
 // What of a page may be read and written is the page table's: a write beside it never reaches the bus.
@@ -283,7 +281,7 @@ TEST_F(NicTest, AResetInMidPacketLeavesNothingBehind) {
   model->reset();
   run_dry();
   EXPECT_EQ(model->bus().write_count(), writes);  // it has forgotten where
-  EXPECT_EQ(model->read(0x800 + 8 * kStored), 0u);
+  EXPECT_EQ(model->read(0x800 + 8 * rx::stored), 0u);
   EXPECT_TRUE(model->bus().idle());
 }
 

@@ -34,7 +34,7 @@ TEST_F(ReplierTest, AnArpRequestIsAnswered) {
   push(ethernet(arp_packet(1, kPeerMac, kPeer, {}, kAddress), {.to = kMac, .type = kArp, .tags = {7}}));  // as asked again, in a VLAN
   run_dry();
   EXPECT_EQ(left(), (std::vector<Bytes>{arp_answer(), arp_answer()}));
-  EXPECT_EQ(reply_count(reply::arp), 2u);
+  EXPECT_EQ(reply_count(reply::answered_arp), 2u);
   expect_balanced(0);
 }
 
@@ -50,7 +50,7 @@ TEST_F(ReplierTest, EchoRequestsOfAllSizesAreAnswered) {
   }
   const std::vector<Bytes> seen = left();
   EXPECT_TRUE(seen == answers) << seen.size() << " answers, not " << answers.size();
-  EXPECT_EQ(reply_count(reply::echo), answers.size());
+  EXPECT_EQ(reply_count(reply::answered_echo), answers.size());
   push(echo_request(Bytes(1473)));
   run_dry();
   EXPECT_EQ(left(), std::vector<Bytes>{});
@@ -102,8 +102,9 @@ TEST_F(ReplierTest, RequestsAmongPayloadsAtLineRateCostNone) {
   EXPECT_TRUE(seen == sent) << seen.size() << " packets sent, not " << sent.size();
   EXPECT_EQ(sent.size(), kSent);
   EXPECT_EQ(others, reply_count(reply::replied));
-  EXPECT_EQ(reply_count(reply::arp) + reply_count(reply::echo) + reply_count(reply::busy), kPayloads / 3 + kPayloads / 5);
-  EXPECT_GT(reply_count(reply::echo), 100u);
+  EXPECT_EQ(reply_count(reply::answered_arp) + reply_count(reply::answered_echo) + reply_count(reply::busy),
+            kPayloads / 3 + kPayloads / 5);
+  EXPECT_GT(reply_count(reply::answered_echo), 100u);
   EXPECT_EQ(tx_count(tx::underrun), 0u);
   expect_balanced(kSent);
 }
@@ -152,7 +153,7 @@ TEST_F(ReplierTest, WhoAsksTooMuchIsDroppedAndCounted) {
     driver->poll_sent();
   }
   run_dry();
-  const std::uint64_t answered = reply_count(reply::echo);
+  const std::uint64_t answered = reply_count(reply::answered_echo);
   EXPECT_GT(reply_count(reply::busy), 0u);
   EXPECT_EQ(answered + reply_count(reply::busy), 40u);
   const std::vector<Bytes> seen = left();
@@ -178,7 +179,7 @@ TEST_F(ReplierTest, AResetAmongAnswersLeavesNothingBehind) {
     run_dry();
     ASSERT_EQ(model->wire_out().frames().size(), 1u) << "reset after " << cycles;
     EXPECT_EQ(model->wire_out().frames()[0].bytes, arp_answer());
-    EXPECT_EQ(reply_count(reply::arp), 1u);
+    EXPECT_EQ(reply_count(reply::answered_arp), 1u);
   }
 }
 

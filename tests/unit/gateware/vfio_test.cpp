@@ -90,7 +90,7 @@ TEST(VfioDevice, RegistersAndMemory) {
     EXPECT_EQ(kernel.bar[0x428], std::byte{0x88});
 
     kernel.messages = 2;
-    EXPECT_TRUE(device.wait(1000)) << "one that nobody has waited for counts";
+    EXPECT_TRUE(device.wait(1000)) << "one that no one has waited for counts";
     EXPECT_FALSE(device.wait(1000));
 
     alignas(4096) static std::byte small[3 * 4096], large[4 * 65536];

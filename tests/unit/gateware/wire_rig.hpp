@@ -29,57 +29,6 @@ inline constexpr MacAddress kEveryone{255, 255, 255, 255, 255, 255};
 inline constexpr std::uint16_t kIpv4 = 0x0800, kArp = 0x0806, kVlan = 0x8100, kIpv6 = 0x86DD;
 inline constexpr std::uint8_t kIcmpProtocol = 1, kTcpProtocol = 6, kUdpProtocol = 17;
 
-// Names of rx_count, tx_count and reply_count, in their order.
-namespace rx {
-enum : unsigned {
-  parsed,
-  preamble,
-  control,
-  oversize,
-  runt,
-  fcs,
-  mac_address,
-  ethertype,
-  no_header,
-  version,
-  options,
-  header_checksum,
-  fragment,
-  protocol,
-  address,
-  length,
-  empty,
-  no_match,
-  truncated,
-  udp_checksum,
-  stored,
-  overflow,
-  disabled,
-  too_long,
-  no_buffer,
-  bad,
-  count
-};
-}  // namespace rx
-namespace tx {
-enum : unsigned {
-  sent,
-  refused,
-  unreadable,
-  read_fault,
-  read_error,
-  framed,
-  aborted,
-  destination,
-  underrun,
-  completion_fault,
-  count
-};
-}  // namespace tx
-namespace reply {
-enum : unsigned { arp, echo, arp_malformed, arp_other, icmp_length, icmp_checksum, icmp_other, echo_large, busy, replied, count };
-}  // namespace reply
-
 inline void put(Bytes& bytes, std::uint64_t value, unsigned width) {
   for (unsigned k = width; k > 0; --k) bytes.push_back(static_cast<std::byte>(value >> (8 * (k - 1))));
 }
@@ -238,11 +187,11 @@ class WireRig : public test::RigTest {
   void expect_balanced(std::uint64_t rung) {
     std::uint64_t began = 0, judged = 0;
     for (unsigned k = rx::parsed; k < rx::stored; ++k) began += rx_count(k);
-    for (unsigned k = reply::arp; k < reply::replied; ++k) began += reply_count(k);
+    for (unsigned k = reply::answered_arp; k < reply::replied; ++k) began += reply_count(k);
     for (unsigned k = rx::stored; k < rx::bad; ++k) judged += rx_count(k);
     EXPECT_EQ(began, pushed);
     EXPECT_EQ(judged, rx_count(rx::parsed));
-    EXPECT_EQ(reply_count(reply::arp) + reply_count(reply::echo), reply_count(reply::replied));
+    EXPECT_EQ(reply_count(reply::answered_arp) + reply_count(reply::answered_echo), reply_count(reply::replied));
     EXPECT_EQ(tx_count(tx::sent) + tx_count(tx::refused) + tx_count(tx::unreadable), rung);
     EXPECT_EQ(tx_count(tx::framed) + tx_count(tx::aborted) + tx_count(tx::destination),
               tx_count(tx::sent) + reply_count(reply::replied));

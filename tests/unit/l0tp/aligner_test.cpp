@@ -175,7 +175,7 @@ TEST(Aligner, AWildClockKeepsNobodyWaiting) {
   EXPECT_EQ(rig.lost(kRich) + rig.lost(kMuv3), 0u);
 }
 
-// Boards that begin anew at an earlier time, without a pause: some packets vote, then all goes on there.
+// Boards that begin again at an earlier time, without a pause: some packets vote, then all goes on there.
 TEST(Aligner, TimeJumpsBack) {
   AlignedRig rig;
   for (const std::uint64_t first : {500 * kMs, 10 * kMs}) {

@@ -30,7 +30,7 @@ TEST_P(Allocation, NoneInReceiveAndSend) {
   FaultConfig faults;
   faults.duplicate = faults.reorder = faults.corrupt = faults.truncate = faults.delay = faults.loss = 0.01;
   FaultInjector receiver(std::move(owned), faults);
-  UdpConfig config = sending_to({port, 9});  // nobody is at the second
+  UdpConfig config = sending_to({port, 9});  // no one is at the second
   config.gso = GetParam();
   UdpLink sender(config);
   const Bytes data = payload(1, 1168);

@@ -199,7 +199,7 @@ TEST(DpdkFaults, AnotherEthernetAddressIsFound) {
       link->receive(room, entries, 1);
       ASSERT_EQ(run("ip link set far address 02:00:00:00:00:99"), 0);
       link->send(packets, 1);
-      EXPECT_FALSE(far.receive(200)) << "sent to an address that nobody has";
+      EXPECT_FALSE(far.receive(200)) << "sent to an address that no one has";
       bool arrived = false;
       for (int i = 0; i < 100 && !arrived; ++i) {
         link->receive(room, entries, 31'000'000'000);

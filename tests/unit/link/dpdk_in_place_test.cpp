@@ -92,7 +92,7 @@ TEST(DpdkInPlace, WhatCannotBeIsRefused) {
       expect(config, "cannot copy payloads (they lie in the memory of a GPU) set payloads: in_place");
       config.payloads = Payloads::in_place;
       config.gpu_memory = {};
-      expect(config, "(nobody made memory of a GPU for them)");
+      expect(config, "(no one made memory of a GPU for them)");
     });
   });
 }

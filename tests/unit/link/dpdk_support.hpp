@@ -48,7 +48,7 @@ inline std::vector<Got> collect(Link& link, std::size_t count) {
   return got;
 }
 
-// A link that nobody built is said so; the tests of one that is there stand under it.
+// A link that no one built is said so; the tests of one that is there stand under it.
 inline void with_dpdk(const std::function<void()>& test) {
   if (has_dpdk()) {
     test();

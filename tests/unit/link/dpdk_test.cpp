@@ -183,14 +183,14 @@ TEST(Dpdk, OverloadOfAfXdpBalances) {
   with_dpdk([] { in_own_network([] { overload("net_af_xdp0,iface=near"); }); });
 }
 
-// That driver gives the kernel 2048 frames, whatever it is told: a ring of 4096 holds no more while nobody reads.
+// That driver gives the kernel 2048 frames, whatever it is told: a ring of 4096 holds no more while no one reads.
 TEST(Dpdk, AfXdpSaysHowLittleItHolds) {
   with_dpdk([] {
     in_own_network([] {
       DpdkConfig config = on("net_af_xdp0,iface=near,busy_budget=0");
       config.descriptors = 4096;
       const auto link = open_dpdk(config);
-      EXPECT_TRUE(contains(link->notes().at(0), "no more than 2048 packets wait while nobody reads, not 4096")) << link->notes()[0];
+      EXPECT_TRUE(contains(link->notes().at(0), "no more than 2048 packets wait while no one reads, not 4096")) << link->notes()[0];
       FarSocket far;
       ASSERT_TRUE(far.send(kPort, payload(0, 100)));  // the kernel learns where the link is
       ASSERT_EQ(collect(*link, 1).size(), 1u);
@@ -428,7 +428,7 @@ TEST(Dpdk, FramesAreToldApartByTheirBytes) {
 TEST(Dpdk, ARingGivesBackWhatWasSentAndBalancesWhenFull) {
   with_dpdk([] {
     in_own_process([] {
-      for (int again = 0; again < 2; ++again) {  // a device can be opened anew
+      for (int again = 0; again < 2; ++again) {  // a device can be opened again
         DpdkConfig config = on("net_ring0");
         config.destinations = {*config.listen};
         const auto link = open_dpdk(config);

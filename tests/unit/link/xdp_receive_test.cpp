@@ -181,7 +181,7 @@ TEST_P(XdpReceive, JumboFramesInSeveralPieces) {
   EXPECT_EQ(link->stats().tx_packets, 6u);
 }
 
-// Every packet is received or in rx_kernel_dropped, and the packet behind each gap says that the kernel dropped.
+// Every packet is received or in rx_kernel_dropped, and the packet after each gap says that the kernel dropped.
 TEST_P(XdpReceive, OverloadIsInTheBooks) {
   if (cannot_run()) return;
   const Hosts hosts;
@@ -189,7 +189,7 @@ TEST_P(XdpReceive, OverloadIsInTheBooks) {
   config.attach = GetParam();
   config.frame_count = 256;
   const auto link = open_xdp(config);
-  // What is behind the packets on the same way says that the kernel has dealt with them all; the way depends on the processor.
+  // What is after the packets on the same way says that the kernel has dealt with them all; the way depends on the processor.
   const OneProcessor one_processor;
   HostSocket behind(kHere, kPort + 1);
   Collector collector(std::size_t{1} << 20, 50);

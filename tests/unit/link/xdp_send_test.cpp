@@ -140,7 +140,7 @@ TEST(Xdp, ANeighbourThatComesLateAndOneThatMoves) {
   XdpConfig config = listening_here();
   config.destinations = {Endpoint{"xdp", 0x0A4D0007, 5001}};
   const auto link = open_xdp(config);
-  EXPECT_TRUE(says(link->notes(), "packets to xdp://10.77.0.7:5001 are dropped (nobody answers ARP for it on nanet0)"));
+  EXPECT_TRUE(says(link->notes(), "packets to xdp://10.77.0.7:5001 are dropped (no one answers ARP for it on nanet0)"));
   const Bytes data = payload(1, 100);
   const TxPacket packet{data.data(), 100, 0};
   link->send({&packet, 1}, 0);
@@ -158,7 +158,7 @@ TEST(Xdp, ANeighbourThatComesLateAndOneThatMoves) {
     peer.emplace(0x0A4D0007, 5001);
   });
   EXPECT_TRUE(arrives());
-  EXPECT_FALSE(says(link->notes(), "nobody answers ARP"));
+  EXPECT_FALSE(says(link->notes(), "no one answers ARP"));
   // Another card takes over: what the kernel learns of it is used.
   hosts.there([] { run("ip link set nanet1 address 02:00:00:00:77:77"); });
   run("ip neigh replace 10.77.0.7 lladdr 02:00:00:00:77:77 dev nanet0");

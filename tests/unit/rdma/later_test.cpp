@@ -19,7 +19,7 @@ using test::first_difference;
 using test::TARGET_REGION_BYTES;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv,cma,tcp";
+constexpr const char* SHARED_MEMORY = "posix";
 constexpr std::uint32_t DEPTH = 5;
 
 // Transports, region.
@@ -27,7 +27,7 @@ class Later : public testing::TestWithParam<std::tuple<const char*, const char*>
  protected:
   std::string region = std::get<1>(GetParam());
   TargetProcess target{std::get<0>(GetParam())};
-  Worker worker{{.transports = std::get<0>(GetParam()), .keepalive_ms = 200}};
+  Worker worker{test::worker_config(std::get<0>(GetParam()), 200)};
 
   ConnectionConfig config(std::uint32_t timeout_ms = 10000) const {
     return {.address = test::target_address(),

@@ -22,14 +22,14 @@ namespace {
 using test::first_difference;
 using test::ring_payload_bytes;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv,cma,tcp";
+constexpr const char* SHARED_MEMORY = "posix";
 constexpr NotifyRingConfig RING{.slot_count = 7, .payload_bytes_max = test::RING_PAYLOAD_BYTES_MAX};
 constexpr auto PATIENCE = std::chrono::seconds(30);
 
 // The owner of a ring, used by one thread.
 struct Owner {
   explicit Owner(const std::string& transports, RegionKind kind = RegionKind::host_shared, std::uint32_t connection_count_max = 1)
-      : worker({.transports = transports, .keepalive_ms = 100}),
+      : worker(test::worker_config(transports, 100)),
         region(worker, {.name = "ring", .bytes = notify_ring_bytes(RING), .kind = kind, .locked = false}),
         reader(region.span(), RING),
         target(worker, {.address = test::target_address()}) {
@@ -79,7 +79,7 @@ TEST_P(Notify, payloads_of_all_sizes_come_whole_in_order_and_once) {
   constexpr std::uint64_t COUNT = 3000;
   std::atomic<std::uint64_t> sent{0};
   std::thread writer([&] {
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     NotifyWriter ring{Connection(worker, owner.config())};
     EXPECT_EQ(ring.slot_count(), RING.slot_count);
     std::vector<std::vector<std::byte>> memory(2 * RING.slot_count, std::vector<std::byte>(RING.payload_bytes_max));
@@ -120,7 +120,7 @@ TEST_P(Notify, payloads_of_all_sizes_come_whole_in_order_and_once) {
 
 TEST_P(Notify, a_full_ring_takes_no_more_until_something_is_given_back) {
   while_served(owner, [&] {
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     NotifyWriter ring{Connection(worker, owner.config())};
     const std::vector<std::byte> memory(RING.payload_bytes_max + 1);
     const std::vector<std::span<const std::byte>> payloads(RING.slot_count + 1, std::span(memory).first(10));
@@ -144,10 +144,10 @@ TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes
   const std::vector<std::byte> memory(10, std::byte{0x33});
   const std::vector<std::span<const std::byte>> payloads(4, std::span(memory));
   while_served(owner, [&] {
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     NotifyWriter ring{Connection(worker, owner.config())};
     EXPECT_EQ(ring.send(payloads).count, 4u);
-    Worker other({.transports = transports});
+    Worker other(test::worker_config(transports));
     try {
       const Connection second(other, owner.config());
       ADD_FAILURE() << "two writers";
@@ -161,7 +161,7 @@ TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes
   const auto end = std::chrono::steady_clock::now() + PATIENCE;
   while (owner.target.connection_count() != 0 && std::chrono::steady_clock::now() < end) owner.worker.wait(1);
   while_served(owner, [&] {
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     NotifyWriter ring{Connection(worker, owner.config())};
     EXPECT_EQ(ring.send(payloads).count, 3u);  // of 7 slots, 4 hold what was not given back
     EXPECT_EQ(ring.close(), Status::ok);
@@ -170,7 +170,9 @@ TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes
   EXPECT_FALSE(owner.reader.take());
 }
 
-TEST_P(Notify, a_writer_that_is_killed_leaves_nothing_half_written) {
+// Over TCP UCX 1.22 may end the process that owns the ring (docs/design/rdma.md, Time limits and faults): there is no promise to test.
+class KilledWriter : public Notify {};
+TEST_P(KilledWriter, leaves_nothing_half_written) {
   for (int turn = 0; turn < 3; ++turn) {
     const std::uint64_t before = owner.reader.taken_count();
     std::uint64_t number = 0;
@@ -197,6 +199,13 @@ TEST_P(Notify, a_writer_that_is_killed_leaves_nothing_half_written) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, Notify,
                          testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp"})),
+                                          testing::Values(RegionKind::host_shared, RegionKind::host)),
+                         [](const auto& way) {
+                           return test::way_name(std::get<0>(way.param)) +
+                                  (std::get<1>(way.param) == RegionKind::host ? "_host" : "_shared");
+                         });
+INSTANTIATE_TEST_SUITE_P(Ways, KilledWriter,
+                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY})),
                                           testing::Values(RegionKind::host_shared, RegionKind::host)),
                          [](const auto& way) {
                            return test::way_name(std::get<0>(way.param)) +
@@ -230,7 +239,7 @@ TEST(NotifyRing, set_up_refuses_what_is_no_ring) {
   alignas(64) std::byte small[256];
   EXPECT_THROW(NotifyReader(small, {}), SetupError);
   test::TargetProcess target("tcp");
-  Worker worker({.transports = "tcp"});
+  Worker worker(test::worker_config("tcp"));
   const auto connect = [&](const char* region) {
     return Connection(worker, {.address = "127.0.0.1", .port = target.port(), .region = region, .token = test::TARGET_TOKEN});
   };

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -46,6 +48,13 @@ std::vector<const char*> ways(std::vector<const char*> usual) {
 
 std::string way_name(const std::string& transports) {
   return transports.find("posix") == 0 ? "shm" : transports.empty() ? "any" : transports;
+}
+
+rdma::WorkerConfig worker_config(const std::string& transports, std::uint32_t keepalive_ms) {
+  return {.transports = transports,
+          .keepalive_ms = keepalive_ms,
+          .address = target_address(),
+          .trust_network = transports.find("tcp") != std::string::npos};
 }
 
 TargetProcess::TargetProcess(const std::string& transports, std::size_t region_bytes) {
@@ -90,6 +99,11 @@ std::string TargetProcess::read_line() {
     if (c == '\n') return line;
     line += c;
   }
+}
+
+std::size_t TargetProcess::descriptor_count() const {
+  const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
 void TargetProcess::stop() {
@@ -150,7 +164,7 @@ void say(const std::string& line) {
 int run_target(const std::string& transports, std::size_t region_bytes) {
   alarm(300);
   try {
-    rdma::Worker worker({.transports = transports});
+    rdma::Worker worker(worker_config(transports));
     std::map<std::string, rdma::Region> regions;
     regions.emplace("shared", rdma::Region(worker, {.name = "shared", .bytes = region_bytes}));
     regions.emplace("host", rdma::Region(worker, {.name = "host", .bytes = region_bytes, .kind = rdma::RegionKind::host}));

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "nanet/rdma/worker.hpp"
+
 namespace nanet::test {
 
 inline constexpr std::size_t TARGET_REGION_BYTES = 8u << 20;
@@ -31,6 +33,8 @@ std::string target_address();
 // The ways to be tested: these, or the one that NANET_RDMA_TRANSPORTS of the environment names.
 std::vector<const char*> ways(std::vector<const char*> usual);
 std::string way_name(const std::string& transports);  // as part of a test's name
+// Of a worker for these transports at target_address(); TCP is trusted.
+rdma::WorkerConfig worker_config(const std::string& transports, std::uint32_t keepalive_ms = 1000);
 
 // Regions it exposes, all region_bytes long with TARGET_TOKEN: "shared" and "host" (read, write), "shared-read", "host-read" (read
 // only), "host-write" (write only).
@@ -42,6 +46,7 @@ class TargetProcess {
   TargetProcess& operator=(const TargetProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
+  std::size_t descriptor_count() const;  // that it has open
   // One line there, one line back: "fill REGION OFFSET BYTES SEED" -> "done"; "check REGION OFFSET BYTES SEED" -> "same", or "differs AT";
   // "revoke REGION"; "connections" -> how many; "refused" -> how many; "quit" -> "bye".
   std::string ask(const std::string& line);

@@ -17,7 +17,7 @@ using test::TARGET_REGION_BYTES;
 using test::TargetProcess;
 
 constexpr std::size_t SIZES_BYTES[] = {0, 1, 8, 4095, 64 << 10, 5 << 20};
-constexpr const char* SHARED_MEMORY = "posix,sysv,cma,tcp";
+constexpr const char* SHARED_MEMORY = "posix";
 
 std::string number(std::uint64_t value) { return std::string(" ").append(std::to_string(value)); }
 
@@ -26,7 +26,7 @@ class Transfer : public testing::TestWithParam<std::tuple<const char*, const cha
  protected:
   std::string region = std::get<1>(GetParam());
   TargetProcess target{std::get<0>(GetParam())};
-  Worker worker{{.transports = std::get<0>(GetParam())}};
+  Worker worker{test::worker_config(std::get<0>(GetParam()))};
 
   ConnectionConfig config(const std::string& suffix = "") const {
     return {.address = test::target_address(), .port = target.port(), .region = region + suffix, .token = test::TARGET_TOKEN};
@@ -103,7 +103,7 @@ TEST_P(Transfer, atomics_fetch_and_change) {
 }
 
 TEST_P(Transfer, two_connections_add_to_one_word) {
-  Worker other({.transports = std::get<0>(GetParam())});
+  Worker other(test::worker_config(std::get<0>(GetParam())));
   Connection first(worker, config()), second(other, config());
   for (int turn = 0; turn < 500; ++turn) {
     ASSERT_EQ(first.atomic_add(128, 1).status, Status::ok);
@@ -171,7 +171,7 @@ TEST_P(Transfer, close_is_clean) {
 // A rank that is both: while its connection waits, its target is served.
 TEST(OneWorker, carries_a_target_and_a_connection_to_it) {
   for (const char* transports : {SHARED_MEMORY, "tcp", ""}) {
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     Region region(worker, {.name = "r", .bytes = 1 << 20});
     Target target(worker);
     target.expose(region, {.name = "r", .permissions = {.read = true, .write = true}, .token = 5});

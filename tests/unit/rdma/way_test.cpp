@@ -17,7 +17,7 @@ using test::fill_pattern;
 using test::first_difference;
 using test::TargetProcess;
 
-constexpr const char* SHARED_MEMORY = "posix,sysv,cma,tcp";
+constexpr const char* SHARED_MEMORY = "posix";
 
 Way said(const std::string& text, std::uint64_t bytes = 1 << 20) {
   return {.operation = Way::Operation::get, .bytes = bytes, .text = text};
@@ -89,7 +89,7 @@ ConnectionConfig to(const TargetProcess& target, const std::string& region, Requ
 // Such a put, which UCX ends while it is being asked for its way, is what most of those to a GPU's memory are.
 TEST(Ways, of_a_transfer_that_is_over_at_once_are_told_too) {
   setenv("UCX_TCP_PUT_ENABLE", "n", 1);
-  Worker worker({.transports = "tcp"});
+  Worker worker(test::worker_config("tcp"));
   unsetenv("UCX_TCP_PUT_ENABLE");
   TargetProcess target("tcp");
   Connection connection(worker, to(target, "host"));
@@ -110,7 +110,7 @@ TEST(Ways, of_a_transfer_that_is_over_at_once_are_told_too) {
 
 TEST(Ways, over_tcp_both_operations_are_told_as_emulated_by_size_class) {
   TargetProcess target("tcp");
-  Worker worker({.transports = "tcp"});
+  Worker worker(test::worker_config("tcp"));
   Connection connection(worker, to(target, "host"));
   EXPECT_TRUE(connection.ways().empty());
   std::vector<std::byte> data(1 << 20);
@@ -135,7 +135,7 @@ TEST(Ways, over_tcp_both_operations_are_told_as_emulated_by_size_class) {
 
 TEST(Ways, a_mapped_region_is_copied_by_this_cpu_and_no_zero_copy) {
   TargetProcess target(SHARED_MEMORY);
-  Worker worker({.transports = SHARED_MEMORY});
+  Worker worker(test::worker_config(SHARED_MEMORY));
   Connection connection(worker, to(target, "shared", Require::one_sided));
   std::vector<std::byte> data(100);
   ASSERT_EQ(connection.put(0, data), Status::ok);
@@ -147,7 +147,7 @@ TEST(Ways, a_mapped_region_is_copied_by_this_cpu_and_no_zero_copy) {
 TEST(Ways, what_is_required_and_not_given_is_refused_with_the_way) {
   const auto refusal = [](const char* transports, const char* region, Require require) -> std::string {
     TargetProcess target(transports);
-    Worker worker({.transports = transports});
+    Worker worker(test::worker_config(transports));
     try {
       const Connection connection(worker, to(target, region, require));
     } catch (const SetupError& error) {
@@ -170,7 +170,7 @@ class Given : public testing::TestWithParam<const char*> {};
 // Regions of this side as source and destination, one of them memory that is given; exposed too.
 TEST_P(Given, memory_is_written_and_read_like_any_other) {
   std::vector<std::byte> memory(3 << 20), other(1 << 20);
-  Worker worker({.transports = GetParam()});
+  Worker worker(test::worker_config(GetParam()));
   Region given(worker, {.name = "given", .kind = RegionKind::cuda_pinned},
                memory);  // host memory is all that UCX can see of pinned memory
   Region local(worker, {.name = "local", .bytes = 1 << 20});
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Given, testing::Values(SHARED_MEMORY, "tcp"),
 
 TEST(GivenMemory, what_it_is_not_is_refused) {
   alignas(64) static std::array<std::byte, 4096> memory;
-  Worker worker({.transports = "tcp"});
+  Worker worker(test::worker_config("tcp"));
   const auto refusal = [&](const RegionConfig& config, std::span<std::byte> given) -> std::string {
     try {
       given.empty() ? Region(worker, config) : Region(worker, config, given);

@@ -34,7 +34,7 @@ void WriterProcess::kill() {
 int run_writer(const std::string& transports, const std::string& port) {
   alarm(300);
   try {
-    rdma::Worker worker({.transports = transports});
+    rdma::Worker worker(worker_config(transports));
     rdma::NotifyWriter ring{rdma::Connection(
         worker,
         {.address = target_address(), .port = static_cast<std::uint16_t>(std::stoul(port)), .region = "ring", .token = TARGET_TOKEN})};

@@ -58,6 +58,19 @@ TEST(Decision, EachCutCuts) {
   EXPECT_FALSE(is_good_ring(ring_of(150, limit_mm + 0.01F, 12), cuts));
 }
 
+TEST(Decision, RingsOutsideTheRangeAreCounted) {
+  const RingCuts cuts;
+  Ring far = ring_of(150, 5, 12);
+  far.x_mm = 0.8F * cuts.center_max_mm;
+  far.y_mm = 0.59F * cuts.center_max_mm;
+  EXPECT_TRUE(is_good_ring(far, cuts));
+  far.y_mm = 0.61F * cuts.center_max_mm;
+  EXPECT_FALSE(is_good_ring(far, cuts));
+  const Verdict verdict = judge(event_of(40, {ring_of(150, 5, 12), far, ring_of(60, 5, 12), ring_of(60, 50, 12)}), cuts);
+  EXPECT_EQ(verdict.rings, 1);
+  EXPECT_EQ(verdict.outside, 2);  // the last one is no ring anywhere
+}
+
 TEST(Decision, ThreeHitsAreNeverARing) {
   RingCuts cuts;
   cuts.min_hits = 0;

@@ -54,6 +54,21 @@ TEST(MixtureTeam, SameBitsWithTimeAndWithoutDisks) {
   expect_same_bits(std::span(classic::any_events()).subspan(80, 40), cuts);
 }
 
+// Rings whose hits come together, up to 3 ns off the trigger's time.
+TEST(MixtureTeam, SameBitsWithTheEventsTime) {
+  MixtureCuts cuts;
+  cuts.time_use = 1;
+  cuts.deep_rings = 5;
+  std::vector<classic::Hits> events(classic::any_events().begin() + 120, classic::any_events().begin() + 160);
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    for (std::size_t k = 0; k < events[e].size(); ++k) {
+      const unsigned code = static_cast<unsigned>(e % 32 + k % 3);
+      if (k % 5 != 0) events[e][k] = static_cast<std::uint16_t>((events[e][k] & 0x7ff) | (code & 31) << 11);
+    }
+  }
+  expect_same_bits(events, cuts);
+}
+
 // Very many hits: more than the masks of a start have bits, and more than a lane can have one of.
 TEST(MixtureTeam, SameBitsWithManyHits) {
   MixtureCuts cuts;

@@ -87,26 +87,51 @@ TEST(Mixture, FunctionsAgreeWithTheLibrary) {
   }
 }
 
-// Twelve hits at the event's time and noise at other times: with the time the noise, which would make a ring of its own, is none.
-TEST(Mixture, TimeTellsNoiseFromRings) {
+// Twelve hits at one time and as many at any time, which would make a ring of their own: with the time they are none. Whether the trigger's time, from
+// which hits are counted, is the event's or 2 ns off makes no difference.
+TEST(Mixture, TimeTellsNoiseFromRingsAlsoWhenTheTriggerIsOff) {
   classic::Finder<MixtureCuts> timed = kMixture;
   timed.cuts.time_use = 1;
-  int plain_rings = 0;
-  int timed_rings = 0;
-  classic::Source source(32);
-  for (int e = 0; e < 200; ++e) {
-    classic::Hits hits = source.next(1, 0).hits;
-    for (std::uint16_t& hit : hits) hit = static_cast<std::uint16_t>((hit & 0x7ff) | (e % 2 == 0 ? 0u : 12u << 11));
-    const EventRings found = timed.fast(hits);
-    if (e % 2 == 0) {
-      timed_rings += found.count;
+  std::mt19937_64 engine(34);
+  for (const int code : {0, 10, -12}) {
+    classic::Source source(32);
+    int plain_rings = 0;
+    int timed_rings = 0;
+    int on_time = 0;  // events whose largest ring is the one at the event's time
+    for (int e = 0; e < 200; ++e) {
+      classic::Hits hits = source.next(1, 0).hits;
+      for (std::uint16_t& hit : hits) hit = static_cast<std::uint16_t>((hit & 0x7ff) | (code & 31) << 11);
+      for (const std::uint16_t hit : source.next(1, 0).hits)
+        hits.push_back(static_cast<std::uint16_t>((hit & 0x7ff) | (engine() & 31) << 11));
       plain_rings += kMixture.fast(hits).count;
-    } else {
-      EXPECT_EQ(found.count, 0);  // 2.3 ns late
+      const EventRings found = timed.fast(hits);
+      timed_rings += found.count;
+      on_time += found.count > 0 && std::abs(found.rings[0].time_ns - static_cast<float>(code) * kHitTimeUnitNs) < 0.3F ? 1 : 0;
     }
+    EXPECT_GE(plain_rings, 380) << code;
+    EXPECT_GE(on_time, 194) << code;
+    EXPECT_LE(timed_rings, 310) << code;
   }
-  EXPECT_GE(plain_rings, 98);
-  EXPECT_GE(timed_rings, 98);
+}
+
+// Worked by hand: codes 9, 10 and 12 lie in the window about 10 (9 would do, but is further from the trigger's time by nothing; of equals the nearest wins).
+TEST(Mixture, TheEventsTimeIsThatOfMostHits) {
+  MixtureCuts cuts;
+  cuts.time_use = 1;
+  const MixtureSetup setup = prepare_mixture(cuts);
+  EXPECT_EQ(setup.time_reach, 3);
+  const auto time_ns = [&](std::initializer_list<int> codes) {
+    std::vector<std::uint16_t> keys;
+    for (const int code : codes)
+      keys.push_back(static_cast<std::uint16_t>(40 * keys.size() << 5 | static_cast<unsigned>(code & 31)));
+    return event_time_ns(setup, keys.data(), static_cast<std::uint32_t>(keys.size()));
+  };
+  EXPECT_FLOAT_EQ(time_ns({}), 0.0F);
+  EXPECT_FLOAT_EQ(time_ns({0}), 0.0F);
+  EXPECT_FLOAT_EQ(time_ns({-16, 9, 10, 12, 2}), 31.0F / 3.0F * kHitTimeUnitNs);
+  EXPECT_FLOAT_EQ(time_ns({-16, -15, 15}), -15.5F * kHitTimeUnitNs);
+  EXPECT_FLOAT_EQ(time_ns({-10, 10}),
+                  -10.0F * kHitTimeUnitNs);  // the window about -7 is nearer than the one about 7 by the rule of order
 }
 
 // Two rings with one centre nearly: one on each disk. Hits of both disks together are one band of hits; the disk tells them apart.

@@ -18,7 +18,7 @@ class OwnerThread {
  public:
   OwnerThread(std::size_t rows, std::size_t columns, const std::string& transports) {
     thread_ = std::thread([=, this] {
-      Owner<T> owner({.rows = rows, .columns = columns, .transports = transports, .token = 5});
+      Owner<T> owner({.rows = rows, .columns = columns, .transports = transports, .trust_network = transports == "tcp", .token = 5});
       field_ = test::made_up_field<T>(rows, columns);
       owner.load(field_.data(), 0, rows);
       port_ = owner.port();
@@ -82,6 +82,7 @@ TYPED_TEST(MovedTileTest, OverTcpItIsTheSame) {
   {
     MoverConfig config = config_of(150, 300, owner.port());
     config.transports = "tcp";
+    config.trust_network = true;
     Mover<TypeParam> mover(config);
     mover.stream(4);
     mover.move(9);

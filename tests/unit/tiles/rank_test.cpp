@@ -73,6 +73,7 @@ std::vector<T> swept_by_ranks(const Case& that, const std::vector<T>& field, con
                         .rank_count = that.ranks,
                         .halo_rows_max = that.halo_rows,
                         .transports = transports,
+                        .trust_network = transports == "tcp",
                         .token = kToken,
                         .tile_bytes = 0,
                         .streaming_from_bytes = 4096,

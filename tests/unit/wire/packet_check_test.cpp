@@ -20,7 +20,7 @@ using Bytes = std::vector<std::byte>;
 using test::by_lanes;
 using test::by_view;
 
-// Returns what both say. Payloads lie alone in their memory, so that a sanitizer sees each read behind them.
+// Returns what both say. Payloads lie alone in their memory, so that a sanitizer sees each read after them.
 ParseError expect_same(std::span<const std::byte> payload, const std::string& what) {
   const test::ExactCopy copy(payload);
   const ParseError expected = by_view(copy.span());

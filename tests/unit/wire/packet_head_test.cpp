@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parse_head(): what 24 bytes of a packet tell. It reads nothing behind them, and refuses nothing that parse() accepts.
+// parse_head(): what 24 bytes of a packet tell. It reads nothing after them, and refuses nothing that parse() accepts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
