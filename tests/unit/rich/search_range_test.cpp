@@ -46,8 +46,9 @@ TEST(SearchRange, RingsOutsideAreRefusedAndNotAnsweredAsOthers) {
     set_search_range(finder, RingCuts{});
     const Outcome small = outcome_of(finder, 45, 64);
     const Outcome large = outcome_of(finder, 217, 235);
-    if (kind == FinderKind::mixture)  // triplets' own range refused most of them already
+    if (kind == FinderKind::mixture) {  // triplets' own range refused most of them already
       EXPECT_GT(small_before.good + large_before.good, 40) << finder_name(kind);
+    }
     EXPECT_LE(small.good, 6) << finder_name(kind);
     EXPECT_LE(large.good, 9) << finder_name(kind);
     EXPECT_GE(small.outside, 270) << finder_name(kind);
