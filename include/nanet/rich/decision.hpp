@@ -92,7 +92,9 @@ NANET_HD inline bool is_in_range(const Ring& ring, const RingCuts& cuts) {
 }
 
 NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
-  return is_clear_ring(ring, cuts) & is_in_range(ring, cuts);
+  const bool clear = is_clear_ring(ring, cuts);
+  const bool in_range = is_in_range(ring, cuts);
+  return clear & in_range;
 }
 
 // Of a ring of this radius, good or not.
