@@ -9,6 +9,7 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 0
 COMPILERS ?= g++-13 clang++-19
 VENV := .venv
 BIN := $(VENV)/bin
@@ -168,7 +169,7 @@ sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/
 
 fuzz: packages-run packages-fuzz $(STAMPS)/native $(STAMPS)/fuzz ## each fuzz target for FUZZ_SECONDS (60), JOBS at a time
 	@$(build_fuzz)
-	$(BIN)/python scripts/fuzz.py build/fuzz $(FUZZ_SECONDS) --jobs $(JOBS)
+	$(BIN)/python scripts/fuzz.py build/fuzz $(FUZZ_SECONDS) --jobs $(JOBS) --seed $(FUZZ_SEED)
 
 coverage: packages-run packages-fuzz $(STAMPS)/native $(STAMPS)/fuzz ## how many lines of each parser the fuzz corpus reaches; fails below 95 %
 	@$(build_fuzz)

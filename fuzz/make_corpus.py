@@ -459,6 +459,8 @@ def yaml() -> Inputs:
         "key-null": "~: a\n",
         "tags": "a: !!int '7'\nb: !!str 7\nc: !!float '1'\nd: !!bool 'true'\ne: !!null ''\nf: !!seq [1]\ng: !!map {a: 1}\n",
         "tag-wrong": "a: !!int x\n",
+        "tag-map": "a: !!map x\nb: !!map [1]\n",
+        "long-key": "'" + "\U0001f4a1" * 900 + "': 1\n",
         "tag-unknown": "a: !thing x\n",
         "tag-of-python": "a: !!python/object/apply:os.system ['true']\n",
         "tag-set": "a: !!set {b, c}\n",

@@ -84,7 +84,7 @@ apt-config dump 2>/dev/null | grep -i '^Acquire::[a-z:]*\(proxy\|verify\|retries
 environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 while IFS='=' read -r -d '' name value; do
   case $name in
-    CI | TERM | FUZZ_SECONDS | JOBS | OPENBLAS_* | NANET_CI_* | *_proxy | *_PROXY) ;;
+    CI | TERM | FUZZ_SECONDS | FUZZ_SEED | JOBS | OPENBLAS_* | NANET_CI_* | *_proxy | *_PROXY) ;;
     PIP_INDEX_URL | PIP_EXTRA_INDEX_URL | PIP_TRUSTED_HOST | PIP_DEFAULT_TIMEOUT | PIP_CERT) ;;
     SSL_CERT_FILE | REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE | GIT_SSL_CAINFO) [[ $value == /etc/ssl/certs/ca-certificates.crt ]] || continue ;;
     *) continue ;;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every fuzz target for some seconds, as many at a time as there are cores, each from its corpus in fuzz/corpus/NAME.
 
-    scripts/fuzz.py BUILD_DIR SECONDS [--jobs N]
+    scripts/fuzz.py BUILD_DIR SECONDS [--jobs N] [--seed N]
 
 What breaks a target lands in out/fuzz/NAME, what the fuzzer found besides in out/fuzz/NAME/corpus: the tree's own corpus stays as it is. A target's
 speed is its runs in a second of processor time, so that it does not depend on what else the machine does.
@@ -70,11 +70,11 @@ def targets_of(build: Path) -> list[Target]:
     return targets
 
 
-def fuzz(target: Target, seconds: int) -> Outcome:
+def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
     """One run."""
     found = FOUND / target.name
     (found / "corpus").mkdir(parents=True, exist_ok=True)
-    arguments = [f"-max_total_time={seconds}", *LIMITS, "-print_final_stats=1", f"-artifact_prefix={found}/"]
+    arguments = [f"-max_total_time={seconds}", f"-seed={seed}", *LIMITS, "-print_final_stats=1", f"-artifact_prefix={found}/"]
     # What is found goes to the first folder.
     command = [*target.command, *arguments, str(found / "corpus"), str(target.corpus)]
     with (found / "log").open("wb") as log:
@@ -94,6 +94,7 @@ def main() -> int:
     parser.add_argument("build", type=Path)
     parser.add_argument("seconds", type=int)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int, default=0, help="the same inputs in the same order; 0: others each time (0)")
     options = parser.parse_args()
     try:
         targets = targets_of(options.build)
@@ -102,7 +103,7 @@ def main() -> int:
         return 1
     print(f"fuzz: {len(targets)} targets, {options.seconds} s each, {options.jobs} at a time", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda target: fuzz(target, options.seconds), targets))
+        outcomes = list(pool.map(lambda target: fuzz(target, options.seconds, options.seed), targets))
     failed = [one for one in outcomes if one.exit_code != 0]
     for one in failed:
         print(one.tail, file=sys.stderr)

@@ -12,6 +12,8 @@ with instrumented("nanet.config_yaml"):
     from nanet import config_yaml
 from nanet.config_errors import ConfigError, parse_document
 
+YAML_KEY_MAX = 1024  # characters of a key on one line (YAML 1.2.2, 7.4.2); JSON has no bound
+
 
 def check(data: bytes) -> None:
     """As a file of these bytes."""
@@ -46,9 +48,11 @@ def require_plain(value: Any, depth: int, budget: list[int]) -> None:
 
 
 def text_of(value: Any) -> str | None:
-    """As JSON, written here; None: JSON has no such number."""
+    """As JSON, written here; None: JSON has no such number, or YAML no such key."""
     if isinstance(value, dict):
         pairs = [(text_of(key), text_of(one)) for key, one in value.items()]
+        if any(len(key or "") > YAML_KEY_MAX for key, _ in pairs):
+            return None
         return None if any(None in pair for pair in pairs) else "{" + ", ".join(f"{key}: {one}" for key, one in pairs) + "}"
     if isinstance(value, list):
         items = [text_of(one) for one in value]

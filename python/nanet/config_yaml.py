@@ -82,6 +82,8 @@ class Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """A table. Its keys are text, each there once."""
+        if not isinstance(node, yaml.MappingNode):  # its tag says that it is one
+            raise Refused(f"a {node.id} is no map", "write it as YAML 1.2 has it", node.start_mark)
         seen: set[str] = set()
         for key, _ in node.value:
             if key.tag == CORE + "merge":

@@ -95,6 +95,8 @@ def bomb(middle: str) -> str:
         ("a: 1\n" * 300_000, 1, "it is larger than 1 MiB"),
         ("a: 1\nb: !!python/name:os.system", 2, "could not determine a constructor for the tag"),
         ("a: !!int x", 1, "'x' is no int"),
+        ("a: 1\nb: !!map x", 2, "a scalar is no map"),
+        ("a: !!map [{{b: 1}}]", 1, "a sequence is no map"),
         ("a: " + "9" * 5000, 1, "is no int"),
         ("a: 1\nb: \x07", 2, "the character 0x0007 is not allowed"),
         ("a: *b", 1, "found undefined alias 'b'"),
