@@ -4,7 +4,7 @@
 
 C++      an include or a linked library that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
          outside src/gpu/kernels, code for one GPU architecture, I/O or a clock in a folder that has neither (PURE, CLOCKS)
-Python   an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
+Python   a module in no room, an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
 any      no SPDX line at the head, more than 800 lines (more than 600: a warning; not for what a script made), marks of unfinished or skipped work
 
 Exit status: 0 nothing found (warnings do not count), 1 something was found, 2 usage. Only files are read that git knows or
@@ -89,19 +89,28 @@ CLOCK_CALL = (
     r"\bclock_gettime\s*\(|\bclock_now_ns\s*\(|\b(?:steady|system|high_resolution)_clock::now\b|\bgettimeofday\s*\(|__rdtscp?\b"
 )
 
-# Module of the package -> modules it may import beside itself; one that is not named may import all but `cli`.
+# Room of the package (a folder of python/nanet) -> rooms it may import beside itself. Native modules (`_core`) stand below all.
+# The names that nanet/__init__.py offers come from any room, and are loaded when they are used.
 PYTHON_LAYERS: dict[str, set[str]] = {
-    "_core": set(),
-    "conditions": set(),
-    "outputs": set(),
-    "config_yaml": set(),
-    "config_errors": {"config_yaml"},
-    "config_base": set(),
-    "config_finders": {"config_base"},
-    "config_rich": {"config_base", "config_finders", "conditions"},
-    "config_link": {"config_base"},
-    "config": {"config_base", "config_errors", "config_link", "config_rich"},
+    "wire": set(),
+    "config": {"wire"},
+    "machine": {"config"},
+    "port": {"config"},
+    "rich": {"config"},
+    "result": {"config", "machine", "rich"},
+    "tune": {"config", "machine"},
+    "doctor": {"config", "machine", "result", "tune"},
+    "rdma": {"machine", "result"},
+    "stencil": {"config", "machine", "rdma", "result"},
+    "metrics": {"config", "machine", "result"},
+    "physics": {"config", "result", "rich"},
+    "run": {"config", "machine", "metrics", "rdma", "result"},
+    "loop": {"config", "machine", "result", "run", "tune"},
+    "bench": {"config", "loop", "machine", "physics", "result", "rich", "run", "wire"},
+    "soak": {"bench", "config", "loop", "machine", "result", "run"},
+    "report": {"bench", "loop", "result", "rich"},
 }
+PYTHON_DOORS = {"__init__", "__main__", "cli"}  # stand above all rooms
 PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}, "spead2": {"bench"}}
 
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".sv", ".cmake"}
@@ -280,8 +289,9 @@ def check_links(source: Source) -> Iterator[Finding]:
 def check_python(source: Source) -> Iterator[Finding]:
     relative = Path(source.path).relative_to("python/nanet")
     own = relative.parts[0].removesuffix(".py")
-    if own == "__main__":
-        own = "cli"
+    if own not in PYTHON_LAYERS and own not in PYTHON_DOORS and own != "bindings":
+        text = "is in no room (PYTHON_LAYERS of check_layers.py lists them) put it into one, or add the room there"
+        yield Finding(source.path, 1, text)
     try:
         tree = ast.parse("\n".join(source.lines))
     except SyntaxError as error:
@@ -315,11 +325,11 @@ def python_problem(own: str, name: str) -> str | None:
     if root in PYTHON_VENDORS and own not in PYTHON_VENDORS[root]:
         return f"imports {root} (only nanet.{', nanet.'.join(sorted(PYTHON_VENDORS[root]))} may) call that module instead"
     target = rest.partition(".")[0]
-    if root != "nanet" or not target or target == own:
+    if root != "nanet" or not target or target == own or target.startswith("_"):
         return None
-    if target == "cli":
+    if target == "cli" and own != "__main__":
         return f"imports {name} (nothing stands above the command line) move what is shared below it"
-    if own in PYTHON_LAYERS and target not in PYTHON_LAYERS[own]:
+    if target in PYTHON_LAYERS and target not in PYTHON_LAYERS.get(own, PYTHON_LAYERS):
         allowed = ", ".join(sorted(PYTHON_LAYERS[own])) or "none"
         return f"imports {name} (nanet.{own} may import: {allowed}) turn the dependency round, or pass the value in"
     return None

@@ -49,12 +49,12 @@ PARSERS = (
     "include/nanet/event/merger.hpp",
     "include/nanet/event/part_table.hpp",
     "src/l0tp/trigger_processor.cpp",
-    "python/nanet/channel.py",
-    "python/nanet/config_yaml.py",
-    "python/nanet/http_pages.py",
+    "python/nanet/machine/channel.py",
+    "python/nanet/config/yaml.py",
+    "python/nanet/metrics/http_pages.py",
     "python/nanet/rdma/control.py",
-    "python/nanet/stencil_checkpoint.py",
-    "python/nanet/stencil_rendezvous.py",
+    "python/nanet/stencil/checkpoint.py",
+    "python/nanet/stencil/rendezvous.py",
 )
 Lines = dict[int, int]  # line -> how often it ran
 

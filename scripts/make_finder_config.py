@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes python/nanet/config_finders.py: one model per ring finder, whose fields are the cuts of include/nanet/rich/*.hpp with their comments.
+"""Writes python/nanet/config/finders.py: one model per ring finder, whose fields are the cuts of include/nanet/rich/*.hpp with their comments.
 
 The C++ headers say each cut's unit, default and effect once; this carries it to the configuration. A test compares the file with what this
 writes. `scripts/make_finder_config.py [--check]`: exit 1 when the file is not current.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "python" / "nanet" / "config_finders.py"
+TARGET = ROOT / "python" / "nanet" / "config" / "finders.py"
 FINDERS = {
     "math": (None, "One ring by the algebraic fit of all hits: the fastest, but any noise corrupts it."),
     "pomh": ("center_scan", "One ring: the sharpest peak of the distance histograms of all candidate centres, centre by centre."),
@@ -49,7 +49,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from nanet.config_base import Model, setting
+from nanet.config.base import Model, setting
 
 '''
 

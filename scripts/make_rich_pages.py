@@ -11,9 +11,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from nanet import config_finders, rich_map
-from nanet.config_base import Model
-from nanet.config_rich import Cuts
+from nanet.config import finders as config_finders
+from nanet.config.base import Model
+from nanet.config.rich import Cuts
+from nanet.rich import pm_map
 
 DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """# The cuts of each finder, with their defaults
@@ -27,9 +28,9 @@ def map_csv() -> str:
     """A line for each channel that has a photomultiplier: channel, board, pm, disk, half, i, j, x_mm, y_mm."""
     lines = ["channel,board,pm,disk,half,i,j,x_mm,y_mm"]
     for board in range(4):
-        for pm, (x, y) in enumerate(rich_map.half_disk_mm(board % 2).tolist()):
-            i, j = round(x / rich_map.UNIT_X_MM), round(y / rich_map.UNIT_Y_MM)
-            channel = board * rich_map.CHANNELS_PER_BOARD + pm
+        for pm, (x, y) in enumerate(pm_map.half_disk_mm(board % 2).tolist()):
+            i, j = round(x / pm_map.UNIT_X_MM), round(y / pm_map.UNIT_Y_MM)
+            channel = board * pm_map.CHANNELS_PER_BOARD + pm
             lines.append(f"{channel},{board},{pm},{board // 2},{board % 2},{i},{j},{x:.0f},{y:.4f}")
     return "\n".join(lines) + "\n"
 

@@ -51,15 +51,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def measured(tile: str) -> list[dict[str, Any]]:
     """Both modes, over shared memory and over TCP on loopback."""
-    from nanet import stencil_modes
+    from nanet.stencil import modes
 
     rows: list[dict[str, Any]] = []
     for transports, most in (("", 2**63), ("tcp", TCP_BYTES_MAX)):
         for mode in ("paper", "stream"):
             print(f"{mode} {transports or 'shared memory'}", flush=True)
-            sizes = tuple(size for size in stencil_modes.sizes_of(tile) if size <= most)
-            options = stencil_modes.ModeOptions(mode, sizes, transports=transports, trust_network=bool(transports))
-            found = stencil_modes.measure_modes(options, lambda line: print(line, flush=True))
+            sizes = tuple(size for size in modes.sizes_of(tile) if size <= most)
+            options = modes.ModeOptions(mode, sizes, transports=transports, trust_network=bool(transports))
+            found = modes.measure_modes(options, lambda line: print(line, flush=True))
             for note in found["notes"]:
                 print(f"note: {note}", flush=True)
             machine = found["machine"]

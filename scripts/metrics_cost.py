@@ -49,9 +49,9 @@ def main() -> int:
         return scrape(arguments.scrape)
     result = measure(arguments)
     print_table(result)
-    from nanet import results
+    from nanet.result import files
 
-    results.write_json(arguments.json, result)
+    files.write_json(arguments.json, result)
     rows = [
         (f"{series}@{arguments.rate:.0f}", f"{how}_{name}", float(result[how][series][name]), "us" if how in HALVES else "1")
         for how in (*HALVES, "ratio", "noise")
@@ -59,13 +59,14 @@ def main() -> int:
         for name in PERCENTILES
         if result[how][series]
     ]
-    results.append_csv(arguments.csv, "metrics_cost", rows)
+    files.append_csv(arguments.csv, "metrics_cost", rows)
     return 0 if result["lost"] == 0 else 1
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    from nanet import demo, results
-    from nanet.machine import plan_cores
+    from nanet.loop.run import Loop, loop_configs, run_loop
+    from nanet.machine.facts import plan_cores
+    from nanet.result import files
 
     cores = plan_cores()
     address = f"127.0.0.1:{arguments.port + 50}"
@@ -74,11 +75,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for number in range(arguments.rounds):
         for how in turned(HALVES, number):
             metrics = address if how == "scraped" else None
-            loop = demo.Loop(
+            loop = Loop(
                 rate_events_per_s=arguments.rate, duration_s=arguments.duration, boards=arguments.boards, port=arguments.port, metrics=metrics
             )  # fmt: skip
             with scraper(metrics, sorted(cores.others)) as counts:
-                one = demo.run_loop(*demo.configs(loop, cores), cores)
+                one = run_loop(*loop_configs(loop, cores), cores)
             if one["emulator"]["stopped_early"]:
                 raise KeyboardInterrupt
             lost += one["lost"]
@@ -87,7 +88,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 {"whole": one["latency_us"], "clean": one["emulator"]["latency_clean_us"], "residence": one["engine"]["latency_us"]}
             )
         print(f"round {number + 1}: " + "; ".join(f"{how} {brief(halves[how][-1])}" for how in halves), flush=True)
-    return results.base("metrics_cost") | {how: {series: medians_of(rounds, series) for series in SERIES} for how, rounds in halves.items()} | {
+    return files.base("metrics_cost") | {how: {series: medians_of(rounds, series) for series in SERIES} for how, rounds in halves.items()} | {
         "ratio": ratios(halves, "scraped", median), "lowest": ratios(halves, "scraped", min), "highest": ratios(halves, "scraped", max),
         "noise": ratios(halves, "again", median), "rounds": halves, "lost": lost, "scrapes": scrapes,
         "scrape_mean_ms": 1e3 * scrape_s / scrapes if scrapes else None,

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 from nanet import rdma
-from nanet.gpu_driver import ask_driver
+from nanet.machine.gpu_driver import ask_driver
 
 
 def pytest_configure(config: pytest.Config) -> None:

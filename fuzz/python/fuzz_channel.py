@@ -17,8 +17,8 @@ from typing import Any
 
 from fuzz_target import Bytes, heard, in_virtual_time, instrumented, run, spoken_to
 
-with instrumented("nanet.channel"):
-    from nanet import channel
+with instrumented("nanet.machine.channel"):
+    from nanet.machine import channel
 
 SECRET, PURPOSE, CHALLENGE = "a s\u00e9cret", "nanet fuzz", "c4" * 32
 BYTES_MAX = 300

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fuzz_target import Bytes, instrumented, run
 
-with instrumented("nanet.stencil_checkpoint"):
-    from nanet import stencil_checkpoint
+with instrumented("nanet.stencil.checkpoint"):
+    from nanet.stencil import checkpoint
 import h5py
 import numpy as np
 from nanet import SetupError
@@ -21,12 +21,12 @@ from nanet import SetupError
 FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 PATH = FOLDER / "field.h5"
 FIELD = np.linspace(1, 2, 12).reshape(3, 4)
-FORMATS = [stencil_checkpoint.FORMAT, "nanet stencil checkpoint 1", 5, b"bytes", ["a", "b"], None]
+FORMATS = [checkpoint.FORMAT, "nanet stencil checkpoint 1", 5, b"bytes", ["a", "b"], None]
 SWEEPS = [7, -1, 2**63 - 1, 1.5, "seven", [1, 2], None]
 FIELDS = [FIELD, FIELD.astype(np.float32), FIELD.astype(">f8"), FIELD.astype(np.int32), FIELD[0], FIELD[None], FIELD[:0], None, "group", "empty", "elsewhere", "linked",
           np.array([[1, np.nan]]), np.array([[1e31]])]  # fmt: skip
 
-stencil_checkpoint.write_checkpoint(PATH, FIELD, 7)
+checkpoint.write_checkpoint(PATH, FIELD, 7)
 GOOD = PATH.read_bytes()
 PATH.replace(FOLDER / "other.h5")
 
@@ -55,7 +55,7 @@ def other_content(bytes_: Bytes) -> None:
     if bytes_.number() == 255:
         return require(sealed(b"no HDF5 " + bytes_.rest()), None)
     said, sweeps, field = (values[bytes_.number() % len(values)] for values in (FORMATS, SWEEPS, FIELDS))
-    with h5py.File(PATH, "w", userblock_size=stencil_checkpoint.HEAD_BYTES) as file:
+    with h5py.File(PATH, "w", userblock_size=checkpoint.HEAD_BYTES) as file:
         for name, value in (("format", said), ("sweeps_done", sweeps)):
             if value is not None:
                 file.attrs[name] = value
@@ -71,15 +71,15 @@ def other_content(bytes_: Bytes) -> None:
             file["field"] = h5py.Empty("f8")
     is_good = said is FORMATS[0] and sweeps in (7, 2**63 - 1) and isinstance(field, np.ndarray)
     is_good = is_good and field.dtype in (np.dtype("<f8"), np.dtype("<f4")) and field.ndim == 2
-    content = sealed(PATH.read_bytes()[stencil_checkpoint.HEAD_BYTES :])
+    content = sealed(PATH.read_bytes()[checkpoint.HEAD_BYTES :])
     return require(content, field if is_good else None)
 
 
 def require_no_file() -> None:
     """A folder is none, and below a file there is no room for one."""
     for call in (
-        lambda: stencil_checkpoint.open_checkpoint(FOLDER),
-        lambda: stencil_checkpoint.write_checkpoint(PATH / "below", FIELD, 1),
+        lambda: checkpoint.open_checkpoint(FOLDER),
+        lambda: checkpoint.write_checkpoint(PATH / "below", FIELD, 1),
     ):
         try:
             call()
@@ -91,22 +91,20 @@ def require_no_file() -> None:
 
 def sealed(content: bytes) -> bytes:
     """With a digest that fits."""
-    PATH.write_bytes(bytes(stencil_checkpoint.HEAD_BYTES) + content)
+    PATH.write_bytes(bytes(checkpoint.HEAD_BYTES) + content)
     with PATH.open("rb") as raw:
-        return stencil_checkpoint._head(raw) + content
+        return checkpoint._head(raw) + content
 
 
 def require(content: bytes, expected: object) -> None:
     """Read as the field, or refused in one line."""
     PATH.write_bytes(content)
     try:
-        found = stencil_checkpoint.open_checkpoint(PATH)
+        found = checkpoint.open_checkpoint(PATH)
         assert isinstance(expected, np.ndarray), "only what was written is taken"
         rows = found.read(0, found.rows)
     except SetupError as error:
-        assert expected is None or not np.all(np.abs(np.asarray(expected)) <= stencil_checkpoint.VALUE_MAX), (
-            f"a good one is taken: {error}"
-        )
+        assert expected is None or not np.all(np.abs(np.asarray(expected)) <= checkpoint.VALUE_MAX), f"a good one is taken: {error}"
         assert "(" in str(error) and "\n" not in str(error), "problem (why) suggestion"
         return
     assert found.sweeps_done >= 0 and np.array_equal(rows, expected), "the same field"

@@ -14,9 +14,10 @@ from typing import Any
 
 from fuzz_target import Bytes, heard, in_virtual_time, instrumented, run, spoken_to
 
-with instrumented("nanet.rdma.control", "nanet.channel"):
+with instrumented("nanet.rdma.control", "nanet.machine.channel"):
     from nanet.rdma import control
-from nanet import SetupError, channel
+from nanet import SetupError
+from nanet.machine import channel
 from nanet.rdma import NotDone
 
 TOKEN, CHALLENGE = 0x1234, "c4" * 32

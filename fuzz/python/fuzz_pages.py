@@ -12,8 +12,8 @@ from http import HTTPStatus
 
 from fuzz_target import Bytes, heard, in_virtual_time, instrumented, run
 
-with instrumented("nanet.http_pages"):
-    from nanet import http_pages
+with instrumented("nanet.metrics.http_pages"):
+    from nanet.metrics import http_pages
 
 in_virtual_time(http_pages)
 arrivals: list[socket.socket | None] = []

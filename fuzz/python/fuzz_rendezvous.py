@@ -18,15 +18,16 @@ from typing import Any
 
 from fuzz_target import Bytes, in_virtual_time, instrumented, run, spoken_to
 
-with instrumented("nanet.stencil_rendezvous", "nanet.channel"):
-    from nanet import channel, stencil_rendezvous
+with instrumented("nanet.stencil.rendezvous", "nanet.machine.channel"):
+    from nanet.machine import channel
+    from nanet.stencil import rendezvous
 from nanet import SetupError
-from nanet.stencil_rendezvous import RankError, Rendezvous, place_of, rank_of_environment
+from nanet.stencil.rendezvous import RankError, Rendezvous, place_of, rank_of_environment
 
 SECRET, CHALLENGE = "secret", "c4" * 32
 TIMEOUT_S = 0.5
 
-in_virtual_time(channel, stencil_rendezvous)
+in_virtual_time(channel, rendezvous)
 channel.secrets = type("Fixed", (), {"token_hex": staticmethod(lambda count: CHALLENGE)})  # type: ignore[attr-defined]
 create_server = socket.create_server
 create_connection = socket.create_connection
@@ -38,7 +39,7 @@ def frame(value: Any) -> bytes:
 
 
 def proof(role: str, about: str) -> str:
-    spoken = [channel.VERSION, role, stencil_rendezvous.PURPOSE, CHALLENGE, CHALLENGE, about]
+    spoken = [channel.VERSION, role, rendezvous.PURPOSE, CHALLENGE, CHALLENGE, about]
     return hmac.new(SECRET.encode(), json.dumps(spoken).encode(), hashlib.sha256).hexdigest()
 
 
@@ -62,7 +63,7 @@ def check_place(data: bytes) -> None:
 
 def check_environment(data: bytes) -> None:
     values = data.decode("utf-8", "surrogateescape").split("\0")
-    names = [name for pair in stencil_rendezvous.RANK_VARIABLES for name in pair]
+    names = [name for pair in rendezvous.RANK_VARIABLES for name in pair]
     environment = {name: value for name, value in zip(names, values, strict=False) if value != "-"}
     try:
         rank, count = rank_of_environment(environment)
@@ -75,7 +76,7 @@ def check_environment(data: bytes) -> None:
 def check_file(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sub" / "meet"
-        ranks = Rendezvous(1, 2, stencil_rendezvous.Place(file=path), "", TIMEOUT_S, SECRET)
+        ranks = Rendezvous(1, 2, rendezvous.Place(file=path), "", TIMEOUT_S, SECRET)
         assert ranks._where() == ("", 0)
         path.parent.mkdir()
         path.write_bytes(data)
@@ -98,11 +99,11 @@ def server_with(visitors: list[bytes], goes_on: bool) -> Iterator[None]:
                 other.shutdown(socket.SHUT_WR)
         return server
 
-    stencil_rendezvous.socket.create_server = made
+    rendezvous.socket.create_server = made
     try:
         yield
     finally:
-        stencil_rendezvous.socket.create_server = create_server
+        rendezvous.socket.create_server = create_server
         for other in others:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # no port waits for late packets
             other.close()
@@ -119,7 +120,7 @@ def check_rank_0(data: bytes) -> None:
     visitors = [text, hello[:9], stranger][: how >> 4 & 3] + ([spoken] if not how & 64 else [])
     idle: list[int] = []
     with tempfile.TemporaryDirectory() as folder:
-        place = stencil_rendezvous.Place(file=Path(folder) / "meet") if how & 4 else stencil_rendezvous.Place("127.0.0.1", 7)
+        place = rendezvous.Place(file=Path(folder) / "meet") if how & 4 else rendezvous.Place("127.0.0.1", 7)
         ranks = Rendezvous(0, 2, place, "", TIMEOUT_S, SECRET)
         ranks.when_idle(lambda: idle.append(1))
         try:
@@ -138,10 +139,10 @@ def check_rank_1(data: bytes) -> None:
     """It believes only a rank 0 that knows the secret, and takes from it what is a message."""
     how, text = Bytes(data[:1]).number(), data[1:]
     about = json.dumps({"rank": 1, "count": 2})
-    greeting = frame({"nanet": stencil_rendezvous.PURPOSE, "version": 1, "challenge": CHALLENGE})
+    greeting = frame({"nanet": rendezvous.PURPOSE, "version": 1, "challenge": CHALLENGE})
     good = greeting + frame({"proof": proof("listens", about)})
     said = text if how & 1 else good + (frame(text) if how & 2 else text)
-    place = stencil_rendezvous.Place("127.0.0.1", 7)
+    place = rendezvous.Place("127.0.0.1", 7)
     with tempfile.TemporaryDirectory() as folder, spoken_to(said, goes_on=bool(how & 8)) as (ours, _):
         ends = [ours]
 
@@ -150,9 +151,9 @@ def check_rank_1(data: bytes) -> None:
                 raise ConnectionRefusedError(111, "Connection refused")
             return ends.pop()
 
-        stencil_rendezvous.socket.create_connection = connect
+        rendezvous.socket.create_connection = connect
         if how & 4:
-            place = stencil_rendezvous.Place(file=Path(folder) / "meet")
+            place = rendezvous.Place(file=Path(folder) / "meet")
         if how & 4 and how & 16:
             Path(folder, "meet").write_text("127.0.0.1 7\n")
         try:
@@ -166,14 +167,14 @@ def check_rank_1(data: bytes) -> None:
         except ValueError:
             assert how & 1 == 0, "only a rank 0 that knows the secret can say what is no message"
         finally:
-            stencil_rendezvous.socket.create_connection = create_connection
+            rendezvous.socket.create_connection = create_connection
 
 
 def check_alone(data: bytes) -> None:
     """A run of one rank speaks with nobody; a port that is taken is said."""
-    with Rendezvous(0, 1, stencil_rendezvous.Place("127.0.0.1", 7), "", TIMEOUT_S, SECRET) as ranks:
+    with Rendezvous(0, 1, rendezvous.Place("127.0.0.1", 7), "", TIMEOUT_S, SECRET) as ranks:
         assert ranks.address == "127.0.0.1" and ranks.all(3) == [3]
-    with contextlib.suppress(SetupError), Rendezvous(0, 2, stencil_rendezvous.Place("256.0.0.1", 1), "", TIMEOUT_S, SECRET):
+    with contextlib.suppress(SetupError), Rendezvous(0, 2, rendezvous.Place("256.0.0.1", 1), "", TIMEOUT_S, SECRET):
         raise AssertionError("no machine has that address")
 
 

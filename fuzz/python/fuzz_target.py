@@ -86,7 +86,7 @@ class Clock:
 
 
 def in_virtual_time(*modules: Any) -> None:
-    """These modules look at a clock of ours, and `nanet.channel`, if it is among them, finds at once that nothing more comes in the time it has."""
+    """These modules look at a clock of ours, and `nanet.machine.channel`, if it is among them, finds at once that nothing more comes in the time it has."""
     clock = Clock()
 
     def ready(wait: Any, sockets: Any, within_s: float, *event: int) -> Any:

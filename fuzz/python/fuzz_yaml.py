@@ -8,9 +8,9 @@ from typing import Any
 
 from fuzz_target import instrumented, run
 
-with instrumented("nanet.config_yaml"):
-    from nanet import config_yaml
-from nanet.config_errors import ConfigError, parse_document
+with instrumented("nanet.config.yaml"):
+    from nanet.config import yaml
+from nanet.config.errors import ConfigError, parse_document
 
 YAML_KEY_MAX = 1024  # characters of a key on one line (YAML 1.2.2, 7.4.2); JSON has no bound
 
@@ -25,7 +25,7 @@ def check(data: bytes) -> None:
     except ConfigError as error:
         assert len(error.problems) == 1 and error.problems[0].isprintable(), "a problem is one line"
         return
-    budget = [config_yaml.VALUES_MAX]
+    budget = [yaml.VALUES_MAX]
     require_plain(found, 0, budget)
     if text_of(found) is not None:
         again = parse_document(text_of(found) or "", "a.json").data
@@ -35,7 +35,7 @@ def check(data: bytes) -> None:
 def require_plain(value: Any, depth: int, budget: list[int]) -> None:
     """Nothing but what a configuration is made of, within the bounds."""
     budget[0] -= 1
-    assert depth < config_yaml.DEPTH_MAX and budget[0] >= 0, "the bounds hold"
+    assert depth < yaml.DEPTH_MAX and budget[0] >= 0, "the bounds hold"
     if isinstance(value, dict):
         for key, one in value.items():
             assert type(key) is str, "keys are text"

@@ -16,17 +16,17 @@ Everything is loaded when it is first used, so that `import nanet` costs nothing
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nanet import config, rdma, stencil, wire
     from nanet._core import SetupError
-    from nanet.config import ConfigError
-    from nanet.engine import Engine
-    from nanet.example_files import examples
-    from nanet.port import Completion, Port, open  # noqa: A004
-    from nanet.rings import find_rings, fit_rings, judge, monte_carlo, pm_positions, primitive_ids
+    from nanet.config.errors import ConfigError
+    from nanet.port.port import Completion, Port, open  # noqa: A004
+    from nanet.result.build import version
+    from nanet.rich.rings import find_rings, fit_rings, judge, monte_carlo, pm_positions, primitive_ids
+    from nanet.run.engine import Engine
+    from nanet.run.examples import examples
 
 __all__ = [
     "Completion", "ConfigError", "Engine", "Port", "SetupError", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
@@ -34,27 +34,22 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "open": "nanet.port",
-    "Port": "nanet.port",
-    "Completion": "nanet.port",
+    "open": "nanet.port.port",
+    "Port": "nanet.port.port",
+    "Completion": "nanet.port.port",
     "ConfigError": "nanet.config",
     "SetupError": "nanet._core",
-    "Engine": "nanet.engine",
-    "examples": "nanet.example_files",
-    **dict.fromkeys(("find_rings", "fit_rings", "judge", "monte_carlo", "pm_positions", "primitive_ids"), "nanet.rings"),
+    "version": "nanet.result.build",
+    "Engine": "nanet.run.engine",
+    "examples": "nanet.run.examples",
+    **dict.fromkeys(("find_rings", "fit_rings", "judge", "monte_carlo", "pm_positions", "primitive_ids"), "nanet.rich.rings"),
 }
-
-
-def version() -> str:
-    """The version of this package."""
-    try:
-        return importlib.metadata.version("nanet")
-    except importlib.metadata.PackageNotFoundError:
-        return "0+source"
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from nanet.result.build import version
+
         return version()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)

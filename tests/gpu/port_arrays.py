@@ -23,10 +23,11 @@ from typing import Any
 
 import nanet
 import numpy as np
-from nanet import _core, emulate, wire
-from nanet.arrays import CPU, CUDA, CUDA_HOST, host_bytes
-from nanet.emulator_config import EmulatorConfig
-from nanet.gpu_driver import ask_driver
+from nanet import _core, wire
+from nanet.config.emulator import EmulatorConfig
+from nanet.machine.gpu_driver import ask_driver
+from nanet.port.arrays import CPU, CUDA, CUDA_HOST, host_bytes
+from nanet.run import emulate
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gpu_port.py"
 LIBRARIES = {"CuPy": "cupy", "PyTorch": "torch", "Numba": "numba.cuda"}

@@ -15,8 +15,10 @@ import time
 from typing import Any
 
 from loops import emulator_config, engine_config, free_ports, sender
-from nanet import _core, books, emulate
-from nanet.engine_process import EngineProcess
+from nanet import _core
+from nanet.result import books
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 
 SOCKET_BYTES = 1 << 18  # a hundred packets
 STOPPED_S = (0.3, 1.0)  # beyond the end of sending

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nanet import emulate
 from nanet.config import EngineConfig
-from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import EngineProcess
+from nanet.config.emulator import EmulatorConfig
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 
 ROOT = Path(__file__).parents[2]
 PATIENT = {"window_us": 900_000, "open_events_max": 1 << 18}  # a busy machine may stop the boards between two packets

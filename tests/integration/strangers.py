@@ -28,12 +28,12 @@ import yaml
 from loops import ROOT, engine_config, free_ports, wait_for
 from nanet import rdma
 from nanet._core import SetupError
-from nanet.channel import VERSION, Channel, Refused, introduce
-from nanet.http_pages import WITHIN_S
+from nanet.machine.channel import VERSION, Channel, Refused, introduce
+from nanet.metrics.http_pages import WITHIN_S
 from nanet.rdma.control import PURPOSE as BENCH
 from nanet.rdma.control import secret_of
-from nanet.stencil_rendezvous import PURPOSE as STENCIL
-from nanet.stencil_rendezvous import SECRET
+from nanet.stencil.rendezvous import PURPOSE as STENCIL
+from nanet.stencil.rendezvous import SECRET
 
 Address = tuple[str, int]
 

@@ -11,7 +11,8 @@ import nanet
 import numpy as np
 import pytest
 from loops import check_packet_books, emulator_config, engine_config, free_ports
-from nanet import emulate, rdma
+from nanet import rdma
+from nanet.run import emulate
 
 OTHER_SIDE = """
 import sys

@@ -19,7 +19,7 @@ import pytest
 from loops import nanet, wait_for
 from nanet import _core
 from nanet.bench import links
-from nanet.netns import Namespace, NamespaceError, VethPair
+from nanet.machine.netns import Namespace, NamespaceError, VethPair
 from test_commands import QUIET_BUDGET, check_keys
 
 HOLD = """import signal, time

@@ -17,8 +17,8 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from loops import ROOT, engine_config, free_pair, free_ports, nanet, sender
 from nanet import _core, wire
-from nanet.histogram import HIGHEST_NS
-from nanet.port import open as open_port
+from nanet.port.port import open as open_port
+from nanet.result.histogram import HIGHEST_NS
 
 QUIET_BUDGET = ("--budget-us", "60000000")  # of time there are no promises here: the machine may be busy
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from loops import engine_config, free_ports, sender
-from nanet.engine_process import EngineProcess
+from nanet.run.process import EngineProcess
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "detector-map.md").read_text()

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, wait_for
-from nanet import _core, emulate
-from nanet.config_errors import ConfigError
-from nanet.engine_process import EngineProcess
+from nanet import _core
+from nanet.config.errors import ConfigError
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 from test_replay import EVENTS, Listener, answers_of
 
 

@@ -11,7 +11,7 @@ import ends
 import pytest
 from loops import check_packet_books, engine_config, free_ports, sender, wait_for
 from nanet import wire
-from nanet.engine_process import EngineProcess
+from nanet.run.process import EngineProcess
 
 
 @pytest.mark.parametrize("boards", [1, 4])

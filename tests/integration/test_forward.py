@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from loops import check_packet_books, emulator_config, engine_config, free_ports
-from nanet import emulate
-from nanet.engine_process import EngineProcess
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 
 
 @pytest.mark.parametrize("topology", ["run_to_completion", "pipelined"])

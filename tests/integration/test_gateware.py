@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, run
-from nanet import _core, emulate
-from nanet.config_errors import ConfigError
-from nanet.engine_process import EngineProcess
+from nanet import _core
+from nanet.config.errors import ConfigError
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 from test_replay import answers_of
 
 EVENTS = 1600

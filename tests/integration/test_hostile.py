@@ -17,8 +17,9 @@ from loops import (
     sender,
     wait_for,
 )  # fmt: skip
-from nanet import emulate, wire
-from nanet.engine_process import EngineProcess
+from nanet import wire
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 
 EVENT = wire.EventRecord(timestamp=1000, fine_time=7, event_number=0, hits=[100, 200, 300, 400])
 

@@ -15,13 +15,13 @@ from typing import Any, Self
 import numpy as np
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet
-from nanet import emulate
 from nanet.config import Answers
-from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import EngineProcess, L0tpProcess
-from nanet.l0tp import packet as decision_packet
-from nanet.l0tp.config import L0tpConfig
-from nanet.l0tp.model import L0tpModel
+from nanet.config.emulator import EmulatorConfig
+from nanet.config.l0tp import L0tpConfig
+from l0tp_reference import L0tpModel
+from nanet.run import emulate
+from nanet.run.process import EngineProcess, L0tpProcess
+from nanet.wire import l0 as decision_packet
 from test_commands import check_keys
 
 RICH_FOUND = "xx_xxxx_x1_xx_xxxxxx"

@@ -21,8 +21,9 @@ from loops import (
     sender,
     wait_for,
 )  # fmt: skip
-from nanet import emulate, wire
-from nanet.engine_process import EngineError, EngineProcess
+from nanet import wire
+from nanet.run import emulate
+from nanet.run.process import EngineError, EngineProcess
 
 PACKETS = 1_000_000
 ONE_PERCENT_EACH = dict.fromkeys(("loss", "duplicate", "reorder", "corrupt", "truncate", "delay"), 0.01)
@@ -152,7 +153,7 @@ def test_sigterm_drains() -> None:
 def test_engine_dies_with_its_parent() -> None:
     port, answers = free_ports()
     code = (
-        "import sys, os; sys.path.insert(0, sys.argv[1]); import loops; from nanet.engine_process import EngineProcess\n"
+        "import sys, os; sys.path.insert(0, sys.argv[1]); import loops; from nanet.run.process import EngineProcess\n"
         f"engine = EngineProcess(loops.engine_config({port}, {answers})).__enter__(); print(engine.pid, flush=True); os._exit(0)"
     )
     folder = str(ROOT / "tests" / "integration")

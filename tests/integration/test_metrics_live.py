@@ -26,10 +26,11 @@ from loops import (
     sender,
     wait_for,
 )
-from nanet import _core, emulate, wire
-from nanet.engine_process import EngineProcess
-from nanet.metrics import STATS_HELP
-from nanet.metrics_server import MetricsServer
+from nanet import _core, wire
+from nanet.metrics.engine import STATS_HELP
+from nanet.metrics.server import MetricsServer
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 from prometheus_client.parser import text_string_to_metric_families
 
 Samples = dict[str, list[tuple[dict[str, str], float]]]

@@ -15,9 +15,10 @@ import nanet
 import numpy as np
 import pytest
 from loops import ROOT, emulator_config, free_ports, sender
-from nanet import _core, emulate, wire
-from nanet.arrays import host_bytes
-from nanet.gpu_driver import ask_driver
+from nanet import _core, wire
+from nanet.machine.gpu_driver import ask_driver
+from nanet.port.arrays import host_bytes
+from nanet.run import emulate
 
 PAYLOAD = np.dtype([("number", "<u4"), ("text", "S12")])
 

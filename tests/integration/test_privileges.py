@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, nanet
-from nanet import emulate
+from nanet.run import emulate
 
 
 def identity(pid: int) -> dict[str, str]:

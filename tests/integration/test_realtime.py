@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports
-from nanet import emulate
-from nanet.config import online_cores
-from nanet.engine_process import EngineError, EngineProcess
+from nanet.config.base import online_cores
+from nanet.run import emulate
+from nanet.run.process import EngineError, EngineProcess
 
 PRIORITY = 7
 

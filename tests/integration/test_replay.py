@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, wait_for
-from nanet import emulate, replay, wire, wire_mep
-from nanet.config_errors import ConfigError
-from nanet.engine_process import EngineProcess
+from nanet import wire
+from nanet.config.errors import ConfigError
+from nanet.run import emulate, replay
+from nanet.run.process import EngineProcess
+from nanet.wire import mep
 
 EVENTS = 20_000
 
@@ -175,10 +177,10 @@ def test_raw_data_becomes_packets(tmp_path: Path) -> None:
         for first in range(0, 400, 50):
             for board in range(4):
                 events = [
-                    (int(timestamps[e]), wire_mep.build_tdc_data(int(timestamps[e]), hits[4 * e + board], source_sub_id=board))
+                    (int(timestamps[e]), mep.build_tdc_data(int(timestamps[e]), hits[4 * e + board], source_sub_id=board))
                     for e in range(first, first + 50)
                 ]
-                out.write(wire_mep.build_mep(events, source_id=0x1C, source_sub_id=board, first_event_number=first))
+                out.write(mep.build_mep(events, source_id=0x1C, source_sub_id=board, first_event_number=first))
     with Listener() as listener:
         result = replay.run(replay.options_from_text(file, listener.url, "2000p"))
         wait_for(lambda: len(listener.packets) == result["packets_sent"], "the arrival of all packets")

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import yaml
 from loops import engine_config, free_pair, free_ports, nanet
-from nanet import soak, soak_faults, soak_lives, soak_verdict
 from nanet.config import Faults
-from nanet.engine_process import EngineError, EngineProcess
+from nanet.run.process import EngineError, EngineProcess
+from nanet.soak import faults, lives, soak
+from nanet.soak import verdict as soak_verdict
 from test_commands import check_keys
 
 RATE = 400_000  # events/s: 25,000 packets/s, which a busy machine's socket buffer holds for half a second
@@ -90,7 +91,7 @@ def test_a_configuration_with_four_boards(tmp_path: Path) -> None:
 def test_a_full_disk(may_mount: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tmpfs where there is root, else a limit on the size of a file."""
     if not may_mount:
-        monkeypatch.setattr(soak_faults, "DISK_OPTIONS", "size=none")
+        monkeypatch.setattr(faults, "DISK_OPTIONS", "size=none")
     options = soak.SoakOptions(14.0, RATE / 4, port=free_pair(), faults=("disk",), fault_every_s=12.0, host_share_max=1.0)
     result = soak.run(options, lambda _: None)
     assert [reason for reason in result["verdict"]["reasons"] if "not within" not in reason] == []
@@ -100,7 +101,7 @@ def test_a_full_disk(may_mount: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_engine_that_dies_of_a_fault_fails_the_soak_which_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak_faults.FaultMaker, "_begin_stop", lambda self: os.kill(self._lives.process.pid, signal.SIGKILL))
+    monkeypatch.setattr(faults.FaultMaker, "_begin_stop", lambda self: os.kill(self._lives.process.pid, signal.SIGKILL))
     options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("stop",), fault_every_s=8.0)
     result = soak.run(options, lambda _: None)
     assert result["verdict"]["outcome"] == "failed"
@@ -112,10 +113,10 @@ def test_an_engine_that_dies_of_a_fault_fails_the_soak_which_goes_on(monkeypatch
 
 
 def test_an_engine_that_does_not_start_again_fails_the_soak(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: soak_lives.Lives, *_: object) -> None:
+    def refuse(self: lives.Lives, *_: object) -> None:
         raise EngineError("made up")
 
-    monkeypatch.setattr(soak_lives.Lives, "begin", refuse)
+    monkeypatch.setattr(lives.Lives, "begin", refuse)
     options = soak.SoakOptions(11.0, RATE / 8, port=free_pair(), faults=("kill",), fault_every_s=8.0)
     result = soak.run(options, lambda _: None)
     assert result["verdict"]["outcome"] == "failed"

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, sender, wait_for
-from nanet import _core, emulate, rdma
-from nanet.engine_process import EngineProcess
+from nanet import _core, rdma
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 from test_replay import Listener
 
 EVENTS = 1600

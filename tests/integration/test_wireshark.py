@@ -17,16 +17,18 @@ from typing import Any
 
 import pytest
 from loops import ROOT, emulator_config, engine_config, free_ports
-from nanet import emulate, wire, wire_mep, wire_merged
-from nanet.engine_process import EngineProcess
-from nanet.l0tp import packet as l0
+from nanet import wire
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
+from nanet.wire import l0 as l0
+from nanet.wire import m2egp, mep
 
 SCRIPT = ROOT / "extras" / "wireshark" / "nanet.lua"
 VECTORS = ROOT / "tests" / "vectors"
 PORTS = {"mgp": 6200, "m2egp": 6210, "mtp": 6300, "l0": 6500, "mep": 6220}
 OPTIONS = ("-o", "nanet.m2egp.ports:6210", "-o", "nanet.mep.ports:6220")  # the others are their defaults
 CHECKS: dict[str, Callable[[bytes], wire.ParseError]] = {
-    "mgp": wire.check_mgp, "m2egp": wire_merged.check_m2egp, "mtp": wire.check_mtp, "l0": l0.check, "mep": wire_mep.check_mep
+    "mgp": wire.check_mgp, "m2egp": m2egp.check_m2egp, "mtp": wire.check_mtp, "l0": l0.check, "mep": mep.check_mep
 }  # fmt: skip
 FILES = {
     "wire_mgp_padded": "mgp", "wire_mgp_packed": "mgp", "wire_mgp_marker": "mgp", "wire_m2egp": "m2egp", "wire_mtp": "mtp",
@@ -169,7 +171,7 @@ def test_every_field_is_what_the_reader_reads(vector: Vector, dissected: dict[st
 
 
 def same_mgp(tree: ET.Element, payload: bytes, name: str = "mgp") -> None:
-    packet = wire.parse_mgp(payload) if name == "mgp" else wire_merged.parse_m2egp(payload)
+    packet = wire.parse_mgp(payload) if name == "mgp" else m2egp.parse_m2egp(payload)
     one = f"nanet.{name}."
     layout = packet.layout if isinstance(packet, wire.MgpPacket) else 3
     for key in ("source_id", "source_sub_id", "sequence", "send_time_ns", "run_start", "run_end"):
@@ -251,7 +253,7 @@ def same_l0(tree: ET.Element, payload: bytes) -> None:
 
 
 def same_mep(tree: ET.Element, payload: bytes) -> None:
-    packet = wire_mep.parse_mep(payload)
+    packet = mep.parse_mep(payload)
     for key in ("first_event_number", "source_id", "source_sub_id"):
         assert values(tree, f"nanet.mep.{key}") == [getattr(packet, key)], key
     assert values(tree, "nanet.mep.length") == [len(payload)]
@@ -266,11 +268,11 @@ def same_mep(tree: ET.Element, payload: bytes) -> None:
         same_tdc_data(item, event)
 
 
-def same_tdc_data(item: ET.Element, event: wire_mep.MepEvent) -> None:
+def same_tdc_data(item: ET.Element, event: mep.MepEvent) -> None:
     """Edges as the reader finds them; data that it cannot read is marked as such."""
     bad = children(item, "nanet.mep.event.data") and "nanet.mep.bad_data" in {field.attrib["name"] for field in item.iter("field")}
     try:
-        hits = wire_mep.tdc_hits(event, 0)
+        hits = mep.tdc_hits(event, 0)
     except wire.WireError:
         assert bad or not event.data
         return
@@ -410,7 +412,7 @@ def test_several_packets_captured_as_one(tmp_path: Path) -> None:
     by_name = {vector.name: vector.payload for vector in GOOD}
     padded = by_name["mgp_padded-one_event"]
     mtp, decision = by_name["mtp-one"], by_name["l0_decision-one_physics"]
-    merged = wire_merged.build_m2egp([wire.EventRecord(1, 2, 3, [4])] * 2, source_id=1, source_sub_id=0, packet_bytes=600)
+    merged = m2egp.build_m2egp([wire.EventRecord(1, 2, 3, [4])] * 2, source_id=1, source_sub_id=0, packet_bytes=600)
     steps: list[tuple[bytes, str, list[int]]] = [  # payload, protocol, verdict of each packet
         (padded * 3, "mgp", [0, 0, 0]),
         (b"".join(packet_of(n) for n in (0, 1, 3, 4)), "mgp", [0] * 4),

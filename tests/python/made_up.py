@@ -6,15 +6,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from nanet import books, demo, demo_l0, results, rich_map
-from nanet.histogram import Histogram
-from nanet.machine import CorePlan
+from nanet.loop import l0
+from nanet.loop import run as loops
+from nanet.machine.facts import CorePlan
+from nanet.result import books, files
+from nanet.result.histogram import Histogram
+from nanet.rich import pm_map
 
 
 def samples(count: int = 12, seed: int = 3) -> list[dict[str, Any]]:
     """Events with hits on a true ring, in the form of an engine's event samples."""
     generator = np.random.default_rng(seed)
-    disk = np.concatenate([rich_map.half_disk_mm(0), rich_map.half_disk_mm(1)])
+    disk = np.concatenate([pm_map.half_disk_mm(0), pm_map.half_disk_mm(1)])
     channel = np.concatenate([np.arange(488), np.arange(488) + 512])
     found = []
     for n in range(count):
@@ -39,7 +42,7 @@ def histogram_of(median_us: float, count: int = 200_000, seed: int = 1) -> Histo
 
 def channels() -> dict[str, Any]:
     """`channels` of a result: light about a ring of 150 mm, two hot channels of which one is masked, a dead supercell."""
-    distance = np.hypot(*np.nan_to_num(rich_map.positions_mm(), nan=1e9).T)
+    distance = np.hypot(*np.nan_to_num(pm_map.positions_mm(), nan=1e9).T)
     hits = (120_000 * np.exp(-(((distance - 150) / 60) ** 2) / 2)).astype(int)
     hits[[300, 1500]] = 10_000_000
     hits[640:648] = 0
@@ -51,8 +54,8 @@ def channels() -> dict[str, Any]:
 
 def whole_demo() -> dict[str, Any]:
     """A whole demo result: 10,000,000 events, none lost. The numbers are made up."""
-    loop = demo.Loop()
-    engine_config, emulator_config = demo.configs(loop, CorePlan(None, None, frozenset({0})))
+    loop = loops.Loop()
+    engine_config, emulator_config = loops.loop_configs(loop, CorePlan(None, None, frozenset({0})))
     ours, inside = histogram_of(21.0), histogram_of(4.0, seed=2)
     sent = 10_000_000
     counters = {
@@ -77,14 +80,14 @@ def whole_demo() -> dict[str, Any]:
         "latency_histogram": inside.encode(), "rings": {"radius_mm": radius.tolist()}, "event_samples": samples(), "notes": [],
         "channels": channels(),
     }  # fmt: skip
-    result = demo.joined(engine_config, emulated, engine)
+    result = loops.joined(engine_config, emulated, engine)
     assert result["losses"] == dict.fromkeys(books.EVENT_LOSSES, 0)
-    return result | {"notes": ["made up for a test"], "date": results.now()}
+    return result | {"notes": ["made up for a test"], "date": files.now()}
 
 
 def l0_part() -> dict[str, Any]:
     """`l0` of a demo result: 10,000,000 primitives, 100 of them late. The numbers are made up."""
-    config = demo_l0.l0tp_config(6200, CorePlan(None, None, frozenset({0})))
+    config = l0.l0tp_config(6200, CorePlan(None, None, frozenset({0})))
     names = (
         "packets",
         "primitives",

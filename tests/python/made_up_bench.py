@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from made_up import histogram_of, whole_demo
-from nanet import results
+from nanet.result import files
 
 
 def rate_result() -> dict[str, Any]:
@@ -16,7 +16,7 @@ def rate_result() -> dict[str, Any]:
          "latency_us": histogram_of(20 * rate / 1e7, 5000).summary_us(), "repeats": [{"losses": {"events_lost": 5}}]}
         for rate in (1e6, 1e7, 2e7)
     ]  # fmt: skip
-    return results.base("bench rate") | {
+    return files.base("bench rate") | {
         "critical_rate_events_per_s": 1e7, "limited_by": "engine", "boards": 1, "layout": "padded", "budget_us": 1000, "repeats": 3,
         "repeat_s": 2.0, "steps": steps, "notes": [],
     }  # fmt: skip
@@ -26,7 +26,7 @@ def latency_result() -> dict[str, Any]:
     """11 us beside sockperf's 8.2."""
     ours, clean, engine = histogram_of(11.0), histogram_of(10.5), histogram_of(4.0)
     theirs = {"p50": 8.2, "p99": 9.5, "p99_9": 14.0, "p99_99": 40.0, "max": 900.0}
-    return results.base("bench latency") | {
+    return files.base("bench latency") | {
         "p50_above_sockperf_us": 2.8, "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(),
         "latency_clean_us": ours.summary_us(), "one_in_flight_us": ours.summary_us(), "sockperf_us": theirs, "lost": 0, "budget_us": 1000,
         "latency_histogram": ours.encode(), "latency_clean_histogram": clean.encode(), "engine_histogram": engine.encode(),
@@ -45,7 +45,7 @@ def rings_result() -> dict[str, Any]:
          "radius_rms_mm": 1.6, "radius_bias_mm": -0.02}
         for hits in (8, 12, 20, 32)
     ]  # fmt: skip
-    return results.base("bench rings") | {
+    return files.base("bench rings") | {
         "cases": cases, "math": {"events_per_s": 4e7, "hits": 20, "simd": "AVX3"}, "ratio_to_numpy": 44.0, "ratio_to_circle_fit": 8000.0,
     }  # fmt: skip
 
@@ -60,4 +60,4 @@ def finders_result() -> dict[str, Any]:
         ]}
         for name, us in (("math", 0.03), ("almagest", 0.6), ("mixture", 11.0))
     ]  # fmt: skip
-    return results.base("bench rings --finder") | {"finders": finders, "simd": "AVX3", "same_bits": True}
+    return files.base("bench rings --finder") | {"finders": finders, "simd": "AVX3", "same_bits": True}

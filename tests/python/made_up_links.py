@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from made_up import histogram_of
-from nanet import books, results
 from nanet.bench import hops
-from nanet.netns import InterfaceCounts
+from nanet.machine.netns import InterfaceCounts
+from nanet.result import books, files
 
 PACKETS, EVENTS_PER_PACKET, PACKET_BYTES, MARKER_BYTES = 1000, 16, 1168, 24
 ANSWERS, ANSWER_BYTES = 900, 80
@@ -76,7 +76,7 @@ def comparison(command: str = "bench latency --link") -> dict[str, Any]:
     trip = {"min": 3.5, "p50": 4.2, "p90": 4.6, "p99": 7.8, "p99_9": 16.0, "p99_99": 20.0, "max": 280.0}
     none = {"version": None, "install": "pip install spead2", "critical_rate_packets_per_s": None, "limited_by": None, "steps": []}
     forwarded = {"af_packet_packets_per_s": 459_000.0, "af_xdp_packets_per_s": 712_000.0}
-    return results.base(command) | {
+    return files.base(command) | {
         "boards": 1, "layout": "padded", "burst_packets": 1, "events_per_packet": 16, "message_bytes": 1168, "budget_us": 1000,
         "repeats": 3, "repeat_s": 2.0, "links": [*ours, absent], "unexplained_packets": 0, "unexplained_at": [], "notes": ["made up"],
         "peers": {

@@ -15,9 +15,9 @@ from made_up_gateware import MEASURED
 from made_up_gpu import write_files
 from made_up_links import comparison
 from made_up_rdma import rdma_result
-from nanet import results
 from nanet.bench import gateware, gpu
 from nanet.physics import Study, run
+from nanet.result import files
 
 
 def all_results() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,4 +43,4 @@ def gpu_result() -> dict[str, Any]:
 def gateware_result() -> dict[str, Any]:
     """As `nanet bench gateware` would make it of MEASURED."""
     measured = json.loads(json.dumps(MEASURED))
-    return results.base("bench gateware") | measured | {"papers": gateware.papers_of(measured)}
+    return files.base("bench gateware") | measured | {"papers": gateware.papers_of(measured)}

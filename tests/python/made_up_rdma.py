@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nanet import results
 from nanet.rdma.measurement import Measurement
+from nanet.result import files
 
 
 def path_of(sided: str, *transports: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def row(measurement: Measurement, size: int, ratio: float | None) -> dict[str, A
 
 def rdma_result(ratio: float | None) -> dict[str, Any]:
     rows = [row(measurement, size, ratio) for measurement in Measurement for size in (8, 1024, 1 << 20)]
-    return results.base("rdma bench") | {
+    return files.base("rdma bench") | {
         "path": path_of("one_sided", "posix") | {"text": "posix/memory <one-sided>"}, "require": None, "transports": "", "memory": "shared",
         "target_memory": "host", "depth": 32, "batch": 0, "duration_s": 0.2, "rounds": 5, "core": 1, "target_core": 0,
         "ucx_version": "1.22.0", "target_ucx_version": "1.22.0", "peer": {"name": "ucx_perftest", "version": "1.22.0"} if ratio else None,

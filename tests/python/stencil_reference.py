@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from nanet import SetupError, stencil_field
-from nanet.stencil_ranks import native_tiles
+from nanet import SetupError
+from nanet.stencil import field as stencil_field
+from nanet.stencil.ranks import native_tiles
 from numpy.typing import NDArray
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from finder_references import histogram
 from finder_references.circle_refit import lay_out
-from nanet import _core, rich_map
+from nanet import _core
 from nanet.bench import rings as bench_rings
 from nanet.config import Cuts, Decision, EngineConfig
-from nanet.rings import SimulatedEvents
+from nanet.rich import pm_map
+from nanet.rich.rings import SimulatedEvents
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +31,7 @@ def events() -> SimulatedEvents:
 
 def test_positions_are_those_of_the_published_strips() -> None:
     assert nanet.pm_positions().shape == (2048, 2)
-    np.testing.assert_allclose(nanet.pm_positions(), rich_map.positions_mm(), atol=5e-3)
+    np.testing.assert_allclose(nanet.pm_positions(), pm_map.positions_mm(), atol=5e-3)
 
 
 def test_fit_rings_against_numpy() -> None:
@@ -98,8 +99,8 @@ def judged_by_the_page(event: np.void, cuts: Cuts, momentum: dict[str, float], c
 def test_judge_against_a_plain_reference(events: SimulatedEvents, finder: str, momentum_gev: float | None) -> None:
     cuts = Cuts(momentum_gev=momentum_gev, rms_max_mm=8.0, electron_window_mm=5.0)
     momentum = {} if momentum_gev is None else {
-        kind: rich_map.ring_radius_mm(name, momentum_gev) for kind, name in (("muons", "mu"), ("pions", "pi"), ("kaons", "K"))
-        if rich_map.ring_radius_mm(name, momentum_gev) > 0
+        kind: pm_map.ring_radius_mm(name, momentum_gev) for kind, name in (("muons", "mu"), ("pions", "pi"), ("kaons", "K"))
+        if pm_map.ring_radius_mm(name, momentum_gev) > 0
     }  # fmt: skip
     rings = nanet.find_rings(events.hits, events.counts, finder)
     judged = nanet.judge(rings, Decision(cuts=cuts))
@@ -191,9 +192,9 @@ def test_everything_public_is_there_and_on_the_page() -> None:
         assert re.search(rf"`nanet\.{name}\b", text), name
     for name in ("expose", "connect"):
         assert f"`nanet.rdma.{name}(" in text
-    from nanet import port
-    from nanet.engine import Engine
+    from nanet.port import port
     from nanet.rdma import regions
+    from nanet.run.engine import Engine
 
     for kind in (port.Port, port.Completion, Engine, regions.Target, regions.Connection):
         for name, member in vars(kind).items():

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nanet import results
 from nanet.bench import latency, rate, sockperf
+from nanet.result import files
 
 RTT = """\x1b[2;35m====> avg-rtt=8.561 (std-dev=2709.019)\x1b[0m
 sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
@@ -168,9 +168,9 @@ def test_medians() -> None:
 
 def test_csv_has_one_head(tmp_path: Path) -> None:
     path = tmp_path / "figures.csv"
-    results.append_csv(path, "rate", [("one", "critical_rate", 2e7, "events/s")])
-    results.append_csv(path, "rings", [("20hits", "math_rate", 4e7, "events/s"), ("20hits", "bias", 0.01, "mm")])
+    files.append_csv(path, "rate", [("one", "critical_rate", 2e7, "events/s")])
+    files.append_csv(path, "rings", [("20hits", "math_rate", 4e7, "events/s"), ("20hits", "bias", 0.01, "mm")])
     rows = list(csv.DictReader(path.open()))
-    assert tuple(rows[0]) == results.CSV_COLUMNS
+    assert tuple(rows[0]) == files.CSV_COLUMNS
     assert [row["bench"] for row in rows] == ["rate", "rings", "rings"]
     assert float(rows[0]["value"]) == 2e7

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from made_up_gateware import MEASURED, case, changed
-from nanet import results
 from nanet.bench import gateware, gateware_tables
 from nanet.cli import main
 from nanet.report import write_report
+from nanet.result import files
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -134,7 +134,7 @@ def test_the_page_says_what_the_csv_says(tmp_path: Path) -> None:
     slow = gateware.run(program_that(tmp_path, json.dumps(changed("cases.0", case(64, 0, [[99, 450]])))), gateware.Options())
     result = gateware.run(program_that(tmp_path, json.dumps(MEASURED)), gateware.Options())
     for one in (slow, result):  # the newest counts
-        results.append_csv(file, "gateware", gateware.csv_rows(one))
+        files.append_csv(file, "gateware", gateware.csv_rows(one))
     assert make_page(tmp_path, "--check").returncode == 1
     assert make_page(tmp_path).returncode == 0
     assert make_page(tmp_path, "--check").returncode == 0

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from made_up_gpu import FACTS, finders_csv, round_trip_csv, trace_csv, write_files
-from nanet import cli, gpu_driver
+from nanet import cli
 from nanet.bench import gpu
 from nanet.cli.bench_gpu import Part
+from nanet.machine import gpu_driver
 from nanet.report import write_report
 
 

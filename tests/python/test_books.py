@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from nanet import books
-from nanet.metrics import STATS_HELP
+from nanet.metrics.engine import STATS_HELP
+from nanet.result import books
 
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in (
     "events_lost", "events_unseen", "events_discarded", "events_unjudged", "events_bad_body", "events_answered"

@@ -71,7 +71,7 @@ if os.geteuid() == 0:
     assert libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), both) == 0
     prctl(47, 2, 13)
 from nanet import privileges
-from nanet.config_errors import ConfigError
+from nanet.config.errors import ConfigError
 try:
     privileges.account(sys.argv[1])
     print("taken")

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from nanet import channel
-from nanet.channel import HANDSHAKE_BYTES_MAX, Channel, ChannelError, Door, Refused, introduce, read_json
+from nanet.machine import channel
+from nanet.machine.channel import HANDSHAKE_BYTES_MAX, Channel, ChannelError, Door, Refused, introduce, read_json
 
 SECRET = "geheim: π, \U0001f511, 秘"
 WITHIN_S = 60.0  # for what happens at once, on a machine that is busy

@@ -9,12 +9,13 @@ from typing import Any
 import made_up
 import numpy as np
 import pytest
-from nanet import channels, rich_map
 from nanet.config import EngineConfig
-from nanet.config_errors import ConfigError, validated
-from nanet.config_rich import Decision, Mask
-from nanet.emulator_config import EmulatorConfig, MonteCarlo
+from nanet.config.emulator import EmulatorConfig, MonteCarlo
+from nanet.config.errors import ConfigError, validated
+from nanet.config.rich import Decision, Mask
 from nanet.report import channels as report
+from nanet.result import channels
+from nanet.rich import pm_map
 
 
 def test_ranges_are_read_and_written() -> None:
@@ -118,4 +119,4 @@ def test_colours_go_up_to_the_last() -> None:
 
 def test_a_neighbourhood_is_where_the_map_says() -> None:
     """The channels named by hand elsewhere lie on the disk."""
-    assert not np.isnan(rich_map.positions_mm()[made_up.channels()["hot"]]).any()
+    assert not np.isnan(pm_map.positions_mm()[made_up.channels()["hot"]]).any()

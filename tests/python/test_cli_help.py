@@ -15,10 +15,11 @@ from typing import Any
 import nanet
 import pytest
 import typer
-from nanet import build, example_files
 from nanet.cli.app import app
 from nanet.cli.layout import PANELS
 from nanet.cli.man import page
+from nanet.result import build
+from nanet.run import examples
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(nanet.__file__).parent
@@ -152,13 +153,13 @@ def test_examples_are_listed_printed_and_copied(tmp_path: Path) -> None:
 
 def test_examples_of_an_installed_package_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = tmp_path / "site-packages" / "nanet"
-    monkeypatch.setattr(example_files, "PACKAGE", installed)
+    monkeypatch.setattr(examples, "PACKAGE", installed)
     with pytest.raises(nanet.ConfigError, match="there are no examples"):
         nanet.examples()
     (installed / "examples").mkdir(parents=True)
     (installed / "examples" / "mine.yaml").write_text("# SPDX-License-Identifier: Apache-2.0\n# What it is: for this. And more.\n")
     assert nanet.examples() == {"mine.yaml": installed / "examples" / "mine.yaml"}
-    assert example_files.summary(installed / "examples" / "mine.yaml") == "What it is: for this."
+    assert examples.summary(installed / "examples" / "mine.yaml") == "What it is: for this."
 
 
 def test_an_example_that_a_text_names_is_there() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nanet import conditions
+from nanet.config import conditions
 
 NAMES = list(conditions.QUANTITIES)
 

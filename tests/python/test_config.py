@@ -13,10 +13,10 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from nanet import config, emulator_config
-from nanet.config_errors import ConfigError, nearest, parse_document, validated
-from nanet.l0tp import config as l0tp_config
-from nanet.schema import emulator_schema, engine_schema, l0tp_schema
+from nanet.config import emulator, engine
+from nanet.config import l0tp as l0tp_config
+from nanet.config.errors import ConfigError, nearest, parse_document, validated
+from nanet.config.schema import emulator_schema, engine_schema, l0tp_schema
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.stem != "l0tp")
@@ -41,7 +41,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     return data
 
 
-def problems(data: Any, model: Any = config.EngineConfig) -> list[str]:
+def problems(data: Any, model: Any = engine.EngineConfig) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         validated(model, data)
     assert all("\n" not in line for line in caught.value.problems)
@@ -54,8 +54,8 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_are_valid(path: Path) -> None:
-    loaded = config.load(path)
-    again = config.EngineConfig.model_validate(loaded.model_dump(mode="json"))
+    loaded = engine.load(path)
+    again = engine.EngineConfig.model_validate(loaded.model_dump(mode="json"))
     assert again == loaded
 
 
@@ -69,7 +69,7 @@ def test_the_trigger_processor_example_is_valid() -> None:
 
 
 def test_defaults_are_filled_in() -> None:
-    loaded = validated(config.EngineConfig, GOOD)
+    loaded = validated(engine.EngineConfig, GOOD)
     assert loaded.topology == "run_to_completion"
     assert loaded.links[0].batch_size == 128
     assert loaded.processor.cuts.electron_radius_mm == 189.65
@@ -142,7 +142,7 @@ def test_line_numbers_and_one_line_with_the_rest_counted(tmp_path: Path) -> None
     path = tmp_path / "bad.yaml"
     path.write_text("version: 1\nname: x\nmemory_regions:\n  - {name: rich, bufer_count: 4}\nlinks: []\n")
     with pytest.raises(ConfigError) as caught:
-        config.load(path)
+        engine.load(path)
     assert "bad.yaml:4: unknown key 'bufer_count' in memory_regions[0]" in str(caught.value)
     assert str(caught.value).endswith("[and 1 more: nanet validate shows all]")
 
@@ -162,13 +162,13 @@ def test_files_that_are_no_configuration(tmp_path: Path, text: str, expected: st
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=re.escape(expected)) as caught:
-        config.load(path)
+        engine.load(path)
     assert "\n" not in str(caught.value)
 
 
 def test_no_file() -> None:
     with pytest.raises(ConfigError, match=r"cannot read nothing\.yaml \(no such file or directory\)"):
-        config.load("nothing.yaml")
+        engine.load("nothing.yaml")
 
 
 def test_numbers_with_an_exponent_are_numbers() -> None:
@@ -199,7 +199,7 @@ def test_nearest() -> None:
     ],
 )
 def test_emulator_mistakes(change: dict[str, Any], expected: str) -> None:
-    lines = problems(change, emulator_config.EmulatorConfig)
+    lines = problems(change, emulator.EmulatorConfig)
     assert expected in lines[0]
     assert GRAMMAR.match(lines[0])
 
@@ -219,7 +219,7 @@ def test_any_data_is_refused_in_single_lines(data: Any) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_refused_in_single_lines(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        validated(config.EngineConfig, parse_document(text, "x.yaml"))
+        validated(engine.EngineConfig, parse_document(text, "x.yaml"))
     assert all("\n" not in line for line in caught.value.problems)
 
 
@@ -254,13 +254,14 @@ def test_finders_are_those_of_the_library() -> None:
     import subprocess
     import sys
 
-    from nanet import _core, config_finders
-    from nanet.config_rich import RANGE, UNUSED, Decision
+    from nanet import _core
+    from nanet.config import finders
+    from nanet.config.rich import RANGE, UNUSED, Decision
 
     script = Path(__file__).resolve().parents[2] / "scripts" / "make_finder_config.py"
     assert subprocess.run([sys.executable, str(script), "--check"], check=False).returncode == 0
     defaults = _core.default_finder_cuts()
-    assert len(config_finders.__all__) == len(_core.finder_names()) + 1
+    assert len(finders.__all__) == len(_core.finder_names()) + 1
     for name in _core.finder_names():
         ours = Decision.model_validate({"finder": {"name": name}}).finder.model_dump()
         assert ours.pop("name") == name
@@ -274,7 +275,7 @@ def test_finders_are_those_of_the_library() -> None:
 def test_default_cuts_are_those_of_the_library() -> None:
     from nanet import _core
 
-    ours = config.Cuts().model_dump()
+    ours = engine.Cuts().model_dump()
     theirs = _core.default_cuts()
     assert ours.keys() == theirs.keys()
     assert ours.pop("momentum_gev") is None

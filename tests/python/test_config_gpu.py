@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nanet import _core, config
-from nanet.config_errors import ConfigError, validated
+from nanet import _core
+from nanet.config import engine
+from nanet.config.errors import ConfigError, validated
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gpu.yaml"
 GRAMMAR = re.compile(r"^.+ \(.+\) .+$")
@@ -27,17 +28,17 @@ def boards(first: int, count: int) -> list[dict[str, Any]]:
     return [{"name": f"board{n}", "source_sub_id": n} for n in range(first, first + count)]
 
 
-def on_gpu(processor: dict[str, Any] | None = None, **changes: Any) -> config.EngineConfig:
+def on_gpu(processor: dict[str, Any] | None = None, **changes: Any) -> engine.EngineConfig:
     plain: dict[str, Any] = {
         "version": 1, "memory_regions": [{"name": "m"}], "links": [link(0), link(1)],
         "processor": {"runtime": "persistent"} | (processor or {}), "answers": {"endpoint": "udp://127.0.0.1:6300"},
     }  # fmt: skip
-    return validated(config.EngineConfig, plain | changes)
+    return validated(engine.EngineConfig, plain | changes)
 
 
 def test_defaults() -> None:
     processor = on_gpu().processor
-    assert processor.gpu == config.Gpu(devices=(0,), path="mapped", buffers_in_flight=4, blocks=None, watchdog_ms=1000)
+    assert processor.gpu == engine.Gpu(devices=(0,), path="mapped", buffers_in_flight=4, blocks=None, watchdog_ms=1000)
     assert processor.place() == "persistent on GPU 0"
     assert on_gpu({"runtime": "cpu"}, links=[link(0)]).processor.place() == "cpu"
 
@@ -46,7 +47,7 @@ def test_defaults() -> None:
 def test_each_source_on_a_gpu_of_its_own(runtime: str) -> None:
     loaded = on_gpu({"runtime": runtime, "gpu": {"devices": [0, 1]}})
     assert loaded.processor.place() == f"{runtime} on GPU 0, 1"
-    assert config.EngineConfig.model_validate(loaded.model_dump(mode="json")) == loaded
+    assert engine.EngineConfig.model_validate(loaded.model_dump(mode="json")) == loaded
 
 
 def test_one_gpu_twice() -> None:
@@ -59,8 +60,8 @@ def test_one_gpu_twice() -> None:
 def test_parts_of_several_sources_are_merged_on_a_gpu(runtime: str, links: list[dict[str, Any]]) -> None:
     answers = {"endpoint": "udp://127.0.0.1:6300", "primitives_max": 64}
     loaded = on_gpu({"runtime": runtime, "merge": {"window_us": 100, "incomplete": "process"}}, links=links, answers=answers)
-    assert loaded.processor.merge == config.Merge(window_us=100, open_events_max=8192, incomplete="process")
-    assert config.EngineConfig.model_validate(loaded.model_dump(mode="json")) == loaded
+    assert loaded.processor.merge == engine.Merge(window_us=100, open_events_max=8192, incomplete="process")
+    assert engine.EngineConfig.model_validate(loaded.model_dump(mode="json")) == loaded
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_what_cannot_work_is_refused(processor: dict[str, Any], changes: dict[st
 def test_the_native_engine_knows_every_runtime() -> None:
     """Whatever the build, and with a GPU or without: it is refused before it starts for no other reason than that."""
     for runtime in ("launch", "graph", "persistent"):
-        plain = config.load(EXAMPLE).model_dump(mode="json")
+        plain = engine.load(EXAMPLE).model_dump(mode="json")
         plain["processor"]["runtime"] = runtime
         plain["processor"]["gpu"]["devices"] = [255]
         plain["links"][0]["endpoint"] = "udp://127.0.0.1:0"

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from nanet import _core, config, config_link
-from nanet.config_errors import ConfigError, validated
-from nanet.native_config import native_config
+from nanet import _core
+from nanet.config import engine
+from nanet.config import link as config_link
+from nanet.config.errors import ConfigError, validated
 from nanet.rdma import tokens
+from nanet.run.native import native_config
 
 BASE: dict[str, Any] = {
     "version": 1,
@@ -36,7 +38,7 @@ def with_link(**keys: Any) -> dict[str, Any]:
 
 def only_problem(data: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        validated(config.EngineConfig, data)
+        validated(engine.EngineConfig, data)
     assert len(caught.value.problems) == 1
     return caught.value.problems[0]
 
@@ -60,10 +62,10 @@ def only_problem(data: Any) -> str:
     ],
 )
 def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
-    whole = validated(config.EngineConfig, with_link(**keys))
+    whole = validated(engine.EngineConfig, with_link(**keys))
     assert whole.links[0].scheme == scheme
     assert whole.links[0].endpoint == keys.get("endpoint", "xdp://10.0.0.1:6200")
-    assert validated(config.EngineConfig, whole.model_dump(mode="json")) == whole  # as the engine's process gets it
+    assert validated(engine.EngineConfig, whole.model_dump(mode="json")) == whole  # as the engine's process gets it
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_answers_leave_by_a_card_that_knows_the_next_hop() -> None:
     data["answers"]["via"] = "board"
     assert "set gateware.next_hop to the Ethernet address" in only_problem(data)
     data["links"][0]["gateware"] = CARD | {"next_hop": "0A:00:00:00:00:02"}
-    gateware = validated(config.EngineConfig, data).links[0].gateware
+    gateware = validated(engine.EngineConfig, data).links[0].gateware
     assert gateware is not None
     assert gateware.next_hop == "0a:00:00:00:00:02"
 
@@ -142,7 +144,7 @@ def test_addresses_that_yaml_takes_for_numbers(key: str, text: str) -> None:
     data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD | {key: yaml.safe_load(text)})
     assert "is a number (YAML reads digits between colons as one) put the address into quotes" in only_problem(data)
     data["links"][0]["gateware"] = CARD | {key: yaml.safe_load(f"'{text}'")}
-    validated(config.EngineConfig, data)
+    validated(engine.EngineConfig, data)
 
 
 def test_a_card_has_one_link() -> None:
@@ -156,7 +158,7 @@ def test_a_card_has_one_link() -> None:
 def test_the_engine_looks_for_the_card() -> None:
     data = with_link(endpoint="gateware://10.0.0.1:6200", gateware=CARD | {"card": "ffff:ff:1f.7"})
     with pytest.raises(_core.SetupError) as caught:
-        _core.Engine(native_config(validated(config.EngineConfig, data)))
+        _core.Engine(native_config(validated(engine.EngineConfig, data)))
     if _core.build_info()["back_ends"]["gateware"]:
         assert str(caught.value).startswith("there is no PCI device ffff:ff:1f.7 (")
     else:
@@ -167,10 +169,10 @@ def test_the_engine_looks_for_the_card() -> None:
 def test_payloads_in_the_memory_of_a_gpu_stay_in_place_and_need_no_room_elsewhere() -> None:
     data = with_link(endpoint="dpdk://10.0.0.1:6200", dpdk=ON_GPU)
     data["processor"] = {"kind": "rich", "runtime": "persistent"}
-    link = validated(config.EngineConfig, data).links[0]
+    link = validated(engine.EngineConfig, data).links[0]
     assert link.in_place
     assert config_link.room_bytes(link)[0] == 0
-    assert not validated(config.EngineConfig, BASE).links[0].in_place
+    assert not validated(engine.EngineConfig, BASE).links[0].in_place
 
 
 def test_only_udp_needs_room_for_a_super_packet() -> None:
@@ -180,7 +182,7 @@ def test_only_udp_needs_room_for_a_super_packet() -> None:
 def test_answers_go_by_way_of_a_link_that_is_there() -> None:
     data = copy.deepcopy(BASE)
     data["answers"]["via"] = "board"
-    assert validated(config.EngineConfig, data).answers.via == "board"
+    assert validated(engine.EngineConfig, data).answers.via == "board"
     data["answers"]["via"] = "bord"
     assert "did you mean 'board'" in only_problem(data)
 
@@ -206,7 +208,7 @@ def test_the_engine_is_given_the_token_and_the_configuration_only_names_it(tmp_p
     file = tmp_path / "token"
     file.write_text("5eed\n")
     file.chmod(0o600)
-    whole = validated(config.EngineConfig, with_link(**UCX, ucx={"ring_count": 3, "token_file": str(file)}))
+    whole = validated(engine.EngineConfig, with_link(**UCX, ucx={"ring_count": 3, "token_file": str(file)}))
     (link,) = native_config(whole)["links"]
     assert (link["ucx"]["token"], link["ucx"]["ring_count"]) == (0x5EED, 3)
     assert "token" not in whole.model_dump(mode="json")["links"][0]["ucx"]
@@ -224,18 +226,18 @@ def test_root_receives_over_ucx_only_if_it_is_said(monkeypatch: pytest.MonkeyPat
     }
     for why, data in refused.items():
         with pytest.raises(_core.SetupError, match=why):
-            native_config(validated(config.EngineConfig, data))
-    native_config(validated(config.EngineConfig, with_link(**UCX, ucx={"allow_root": True})))
+            native_config(validated(engine.EngineConfig, data))
+    native_config(validated(engine.EngineConfig, with_link(**UCX, ucx={"allow_root": True})))
     elsewhere = with_link(endpoint="ucx://10.0.0.1:6200", ucx={"trust_network": True}) | {"run": {"user": "nobody"}}
-    native_config(validated(config.EngineConfig, elsewhere))
+    native_config(validated(engine.EngineConfig, elsewhere))
 
 
 @pytest.mark.usefixtures("not_root")
 def test_without_a_token_a_link_is_on_loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(tokens.VARIABLE, raising=False)
-    (here,) = native_config(validated(config.EngineConfig, with_link(**UCX)))["links"]
+    (here,) = native_config(validated(engine.EngineConfig, with_link(**UCX)))["links"]
     assert here["ucx"] == {"token": 0} | config_link.Ucx().model_dump()
-    outside = validated(config.EngineConfig, with_link(endpoint="ucx://0.0.0.0:6200"))
+    outside = validated(engine.EngineConfig, with_link(endpoint="ucx://0.0.0.0:6200"))
     with pytest.raises(_core.SetupError, match=r"link 'board' does not listen on ucx://0\.0\.0\.0:6200 without a token"):
         native_config(outside)
     monkeypatch.setenv(tokens.VARIABLE, "17")

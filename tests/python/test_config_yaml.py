@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
-from nanet import config, config_base, config_yaml
-from nanet.config_errors import ConfigError, load_document, parse_document, validated
+from nanet.config import base, engine
+from nanet.config import yaml as config_yaml
+from nanet.config.errors import ConfigError, load_document, parse_document, validated
 
 ROOT = Path(__file__).parents[2]
 LIGHT = (ROOT / "examples" / "first_light.yaml").read_text()
@@ -138,14 +139,14 @@ def test_a_hundred_aliases_and_fifty_levels_are_taken() -> None:
 def test_values_that_are_none(old: str, new: str, line: str) -> None:
     assert old in LIGHT
     with pytest.raises(ConfigError) as refused:
-        validated(config.EngineConfig, parse_document(LIGHT.replace(old, new), "f.yaml"))
+        validated(engine.EngineConfig, parse_document(LIGHT.replace(old, new), "f.yaml"))
     assert line in refused.value.problems[0]
     assert refused.value.problems[0].startswith("f.yaml:")
     assert refused.value.problems[0].isprintable()
 
 
 def test_braces_in_a_text_are_braces() -> None:
-    assert config_base.problem("'{a}'", "{{b}}", "{").message() == "'{a}' ({{b}}) {"
+    assert base.problem("'{a}'", "{{b}}", "{").message() == "'{a}' ({{b}}) {"
 
 
 @pytest.mark.parametrize("content", [b"a: \xff", b"x" * (config_yaml.BYTES_MAX + 1)])

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 from made_up import histogram_of, l0_part, whole_demo
-from nanet import demo, demo_host, demo_l0, demo_verdict
-from nanet.histogram import Histogram
-from nanet.machine import CorePlan
+from nanet.loop import demo, verdict
+from nanet.loop import host as demo_host
+from nanet.loop import l0 as demo_l0
+from nanet.machine.facts import CorePlan
+from nanet.result.histogram import Histogram
 from tune_machine import made_up
 
 
 def judged(result: dict[str, Any], median_us: float) -> dict[str, Any]:
-    return result | {"verdict": demo_verdict.verdict(result, histogram_of(median_us), 1000.0)}
+    return result | {"verdict": verdict.verdict(result, histogram_of(median_us), 1000.0)}
 
 
 def with_l0(result: dict[str, Any], **rich: int) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def with_l0(result: dict[str, Any], **rich: int) -> dict[str, Any]:
 def test_a_kept_promise(demo_result: dict[str, Any]) -> None:
     result = judged(demo_result, 21.0)
     assert (result["verdict"]["kept"], result["verdict"]["worked"], result["verdict"]["over_budget_cause"]) == (True, True, None)
-    assert demo_verdict.sentence(result).startswith("Promise kept: 10,000,000 events sent, all answered, 0 lost")
+    assert verdict.sentence(result).startswith("Promise kept: 10,000,000 events sent, all answered, 0 lost")
     assert [demo.exit_code(result, strict=strict) for strict in (False, True)] == [0, 0]
 
 
@@ -40,9 +42,9 @@ def test_too_slow_by_itself(demo_result: dict[str, Any], waited_s: float) -> Non
     demo_result["host"]["engine_core_wait_s"] = waited_s
     result = judged(demo_result, 5000.0)
     assert result["verdict"]["over_budget_cause"] == "engine"
-    assert "the engine itself was too slow: half of the answers took more than" in demo_verdict.sentence(result)
-    assert "the engine is too slow" in demo_verdict.headline(result)
-    assert ("the host took little" in demo_verdict.sentence(result)) == (waited_s > 0)
+    assert "the engine itself was too slow: half of the answers took more than" in verdict.sentence(result)
+    assert "the engine is too slow" in verdict.headline(result)
+    assert ("the host took little" in verdict.sentence(result)) == (waited_s > 0)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +59,12 @@ def test_too_slow_because_of_the_host(demo_result: dict[str, Any], host: dict[st
     """One answer in fifty was late: a warning that names the cause, and an error only for who asks for it."""
     demo_result["host"] |= host
     latency = Histogram.from_values([20_000] * 98_000 + [5_000_000] * 2_000)
-    result = demo_result | {"verdict": demo_verdict.verdict(demo_result, latency, 1000.0)}
+    result = demo_result | {"verdict": verdict.verdict(demo_result, latency, 1000.0)}
     assert (result["verdict"]["kept"], result["verdict"]["worked"], result["verdict"]["over_budget_cause"]) == (False, True, cause)
-    assert demo_verdict.sentence(result).startswith("Warning: the loop worked, but the budget was broken: p99.9 of the latency is")
-    assert text in demo_verdict.sentence(result)
+    assert verdict.sentence(result).startswith("Warning: the loop worked, but the budget was broken: p99.9 of the latency is")
+    assert text in verdict.sentence(result)
     assert text in demo_host.host_line(result["host"])
-    assert "the host" in demo_verdict.headline(result)
+    assert "the host" in verdict.headline(result)
     assert [demo.exit_code(result, strict=strict) for strict in (False, True)] == [0, 1]
 
 
@@ -71,7 +73,7 @@ def test_what_no_counter_accounts_for_breaks_it(demo_result: dict[str, Any]) -> 
     engine = demo_result["engine"] | {"balance": {"hops": [hop], "unexplained_packets": 2}}
     result = judged(demo_result | {"engine": engine}, 20.0)
     assert not result["verdict"]["kept"]
-    assert "no counter accounts for 2 packets at link" in demo_verdict.sentence(result)
+    assert "no counter accounts for 2 packets at link" in verdict.sentence(result)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +90,8 @@ def test_what_always_is_an_error(demo_result: dict[str, Any], change: dict[str, 
     demo_result["host"]["engine_core_wait_s"] = 9.0
     result = judged(demo_result | change, 5000.0)
     assert (result["verdict"]["kept"], result["verdict"]["worked"]) == (False, False)
-    assert text in demo_verdict.sentence(result)
-    assert demo_verdict.sentence(result).startswith("Promise broken")
+    assert text in verdict.sentence(result)
+    assert verdict.sentence(result).startswith("Promise broken")
     assert demo.exit_code(result, strict=False) == 1
 
 
@@ -97,8 +99,8 @@ def test_all_were_decided_on(demo_result: dict[str, Any]) -> None:
     """Two in one cell of the alignment memory are one decision: said, and no failure."""
     result = judged(with_l0(demo_result, overwritten=31_000), 20.0)
     assert result["verdict"]["kept"]
-    assert demo_verdict.headline(result).startswith("Every event answered and decided on, 99.9")
-    line = demo_verdict.loop_line(result)
+    assert verdict.headline(result).startswith("Every event answered and decided on, 99.9")
+    line = verdict.loop_line(result)
     assert "9,969,000 decided on (31,000 shared a cell of 25 ns with a later one), 50,000 triggers" in line
 
 
@@ -107,10 +109,10 @@ def test_a_processor_that_fell_behind_is_in_the_headline(demo_result: dict[str, 
     demo_result["host"]["engine_core_wait_s"] = 2.0
     result = judged(with_l0(demo_result, **{name: 6_600_000}), 20.0)
     assert demo.exit_code(result, strict=False) == 1
-    assert demo_verdict.headline(result) == "The promise was broken: 6,600,000 of 10,000,000 answers were not decided on"
-    assert f"fell behind: 6,600,000 of 10,000,000 answers were not decided on: {name} 6,600,000" in demo_verdict.sentence(result)
-    assert "something else had the engine's core for 2,000 ms" in demo_verdict.sentence(result)
-    assert f"3,400,000 decided on, 6,600,000 not ({name} 6,600,000)" in demo_verdict.loop_line(result)
+    assert verdict.headline(result) == "The promise was broken: 6,600,000 of 10,000,000 answers were not decided on"
+    assert f"fell behind: 6,600,000 of 10,000,000 answers were not decided on: {name} 6,600,000" in verdict.sentence(result)
+    assert "something else had the engine's core for 2,000 ms" in verdict.sentence(result)
+    assert f"3,400,000 decided on, 6,600,000 not ({name} 6,600,000)" in verdict.loop_line(result)
 
 
 def test_what_the_processor_never_got_is_named(demo_result: dict[str, Any]) -> None:
@@ -124,7 +126,7 @@ def test_decisions_that_are_wrong_or_gone(demo_result: dict[str, Any]) -> None:
     result = with_l0(demo_result)
     result["l0"]["inputs"][3]["counters"]["late"] = 7
     result["l0"]["decisions"] |= {"physics": 49_990, "unknown": 3}
-    text = demo_verdict.sentence(judged(result, 20.0))
+    text = verdict.sentence(judged(result, 20.0))
     assert "decided without primitives of other detectors that arrived late: MUV3 7" in text
     assert "10 of 50,000 triggers did not come back" in text
     assert "wrong decisions: unknown 3" in text

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from nanet import doctor, gpu_driver, tune
-from nanet.doctor_gpu import Machine, gpu_checks, runs_on
-from nanet.gpu_driver import Driver, Gpu, PcieLink
-from nanet.tune import this_system
+from nanet.doctor import machine
+from nanet.doctor.gpu import Machine, gpu_checks, runs_on
+from nanet.machine import gpu_driver
+from nanet.machine.gpu_driver import Driver, Gpu, PcieLink
+from nanet.tune import plan
+from nanet.tune.plan import this_system
 
 GOOD = {
     "/sys/devices/system/cpu/online": "0-1",
@@ -80,7 +82,7 @@ def gpu_states(
     files: dict[str, str] | None = None,
     names: dict[str, list[str]] | None = None,
     code: dict[str, object] | None = CODE,
-) -> dict[str, doctor.Check]:
+) -> dict[str, machine.Check]:
     files, names = FULL_FILES if files is None else files, FULL_NAMES if names is None else names
     driver = Driver(version, "" if gpus else "libcuda.so.1 is missing", gpus)
     back_ends = {"rdma": True, "dpdk": True}
@@ -96,11 +98,11 @@ def no_ethtool(arguments: Sequence[str]) -> str:
     raise OSError("there is none")
 
 
-def states(files: dict[str, str], *interfaces: str, memlock_bytes: int | None = None) -> dict[str, doctor.Check]:
+def states(files: dict[str, str], *interfaces: str, memlock_bytes: int | None = None) -> dict[str, machine.Check]:
     system = replace(
         this_system(), read=lambda path: files.get(path, ""), names=lambda path: [], ethtool=no_ethtool, memlock_bytes=memlock_bytes
     )
-    found = doctor.checks(system, Driver(problem="there is none"), interfaces=interfaces)
+    found = machine.checks(system, Driver(problem="there is none"), interfaces=interfaces)
     return {check.name: check for check in found}
 
 
@@ -109,8 +111,8 @@ def test_all_well() -> None:
 
 
 def test_every_knob_of_tune_is_a_check() -> None:
-    knobs = tune.plan(tune.Needs(interfaces=("lo",)), this_system())
-    found = [check.name for check in doctor.checks(interfaces=["lo"], driver=Driver(problem="there is none"))]
+    knobs = plan.plan(plan.Needs(interfaces=("lo",)), this_system())
+    found = [check.name for check in machine.checks(interfaces=["lo"], driver=Driver(problem="there is none"))]
     assert {knob.name for knob in knobs} < set(found)
     assert len(found) == len(set(found))
 
@@ -124,11 +126,11 @@ def test_locked_memory_and_throttling_say_what_they_do() -> None:
 
 
 def test_a_link_that_cannot_be_loaded_says_why_and_what_helps() -> None:
-    assert doctor.link_check("dpdk", True, "").found == "can be opened (libnanet_link_dpdk.so loads)"
-    broken = doctor.link_check("dpdk", True, "its module does not load: librte_eal.so.23: not there; install dpdk")
+    assert machine.link_check("dpdk", True, "").found == "can be opened (libnanet_link_dpdk.so loads)"
+    broken = machine.link_check("dpdk", True, "its module does not load: librte_eal.so.23: not there; install dpdk")
     assert (broken.state, broken.mend) == ("warn", "install dpdk")
     assert broken.found == "cannot be opened: its module does not load: librte_eal.so.23: not there"
-    absent = doctor.link_check("dpdk", False, "libnanet_link_dpdk.so is not there; run make links")
+    absent = machine.link_check("dpdk", False, "libnanet_link_dpdk.so is not there; run make links")
     assert (absent.state, absent.mend) == ("ok", "")
     assert "run make links" in absent.found
 
@@ -169,7 +171,7 @@ def test_each_fault_has_its_command(path: str, value: str, name: str, mend: str)
 
 
 def test_this_machine() -> None:
-    result = doctor.run()
+    result = machine.run()
     names = [check["name"] for check in result["checks"]]
     assert len(names) == len(set(names))
     assert {

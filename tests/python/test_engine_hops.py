@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from nanet import _core
 from nanet.config import EngineConfig
-from nanet.config_errors import validated
-from nanet.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, received, unexplained_text
-from nanet.metrics import STATS_HELP
+from nanet.config.errors import validated
+from nanet.metrics.engine import STATS_HELP
+from nanet.result.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, received, unexplained_text
 
 COUNTERS = [name for name, _, _ in _core.counter_table()]
 ANSWERS = {"endpoint": "udp://127.0.0.1:6300"}

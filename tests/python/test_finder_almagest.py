@@ -9,7 +9,7 @@ import pytest
 from finder_references import almagest
 from finder_references.circle_refit import Ring, lay_out
 from nanet import _core
-from nanet.emulator_config import MonteCarlo
+from nanet.config.emulator import MonteCarlo
 
 Events = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]
 

@@ -11,7 +11,7 @@ import pytest
 from finder_references import histogram, hough, pomh, tripls
 from finder_references.circle_refit import Cuts, Hits, Ring, lay_out
 from nanet import _core
-from nanet.emulator_config import MonteCarlo
+from nanet.config.emulator import MonteCarlo
 
 REFERENCES: dict[str, Callable[[Hits, Cuts], list[Ring]]] = {
     "pomh": pomh.find,

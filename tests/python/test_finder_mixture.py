@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from finder_references.mixture import Finder
 from nanet import _core
-from nanet.emulator_config import MonteCarlo
+from nanet.config.emulator import MonteCarlo
 from numpy.typing import NDArray
 
 Events = tuple[NDArray[np.uint16], NDArray[np.uint32], Any]

@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from hypothesis import given
 from hypothesis import strategies as st
-from nanet.histogram import COUNTS, HIGHEST_NS, HIGHEST_OF_BUCKET_NS, LOWEST_NS, Histogram, write_hlog
+from nanet.result.histogram import COUNTS, HIGHEST_NS, HIGHEST_OF_BUCKET_NS, LOWEST_NS, Histogram, write_hlog
 
 VALUES = st.lists(st.integers(0, HIGHEST_NS) | st.integers(0, 100_000), min_size=1, max_size=200)
 

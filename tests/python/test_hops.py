@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from made_up_links import ANSWERS, ON_WIRE, PACKET_BYTES, PACKETS, cable, counts, forward_bytes, run
 from nanet.bench import hops
-from nanet.hops import unexplained_text
-from nanet.netns import snmp_counts
+from nanet.machine.netns import snmp_counts
+from nanet.result.hops import unexplained_text
 
 
 def named(balance: dict[str, Any]) -> dict[str, dict[str, int]]:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import typer
-from nanet import cli, ports
+from nanet import cli
 from nanet.cli import app as cli_app
+from nanet.machine import ports
 
 HOSTILE_NUMBERS = {float: ("nan", "inf", "-inf", "-1", "1e300", "x", ""), int: ("nan", "-1", "1e300", "1" + "0" * 30, "x", "")}
 OUTPUTS = {"--json", "--csv", "--html", "--plot", "--checkpoint"}

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from made_up_links import cable, comparison, long_run, run
-from nanet import results
 from nanet.bench import alone, arp, compare, hops, links, spead2_peer, tables, testpmd, watch
-from nanet.config_errors import ConfigError
-from nanet.demo import Loop
-from nanet.machine import CorePlan
+from nanet.config.errors import ConfigError
+from nanet.loop.run import Loop
+from nanet.machine.facts import CorePlan
 from nanet.report import write_report
+from nanet.result import files
 
 TWO_CORES = CorePlan(0, 1, frozenset({0}))
 SHOWN = """
@@ -180,7 +180,7 @@ def test_verdict() -> None:
 
 
 def test_csv(tmp_path: Path) -> None:
-    results.append_csv(tmp_path / "f.csv", "latency-links", compare.csv_rows(comparison()))
+    files.append_csv(tmp_path / "f.csv", "latency-links", compare.csv_rows(comparison()))
     rows = {(row["case"], row["name"]): float(row["value"]) for row in csv.DictReader((tmp_path / "f.csv").open())}
     assert rows["gro", "critical_rate"] == 24e6
     assert rows["xdp@50%", "rate"] == 8e6

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from nanet.live import LiveState, LiveTable, plain_line
+from nanet.run.live import LiveState, LiveTable, plain_line
 
 STATE = LiveState(
     elapsed_s=3.0, duration_s=10.0, rate=1.0e6, sent=3_000_000, answered=2_999_900, in_flight=100,

@@ -7,10 +7,10 @@ import io
 from typing import Any
 
 import pytest
-from nanet import emulate
-from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import Reading
-from nanet.live import LiveState, LiveTable
+from nanet.config.emulator import EmulatorConfig
+from nanet.run import emulate
+from nanet.run.live import LiveState, LiveTable
+from nanet.run.process import Reading
 
 RATE = 1000  # events in a second of this clock
 SECONDS = 6.0

@@ -17,14 +17,25 @@ from typing import Any
 import made_up
 import pytest
 from made_up_nic import nic_times
-from nanet import _core, http_pages
+from nanet import _core
 from nanet.config import ConfigError, EngineConfig, Metrics
-from nanet.config_errors import validated
-from nanet.histogram import Histogram
-from nanet.http_pages import CLIENTS_MAX
-from nanet.metrics import BOUNDS_NS, BOUNDS_US, FALLING, GROUPS, OF_LINKS, OF_SOURCES, STATS_HELP, counter_places, make_registry
-from nanet.metrics_health import EVENTS_DONE, STALL_S, Health
-from nanet.metrics_server import MetricsServer
+from nanet.config.errors import validated
+from nanet.metrics import http_pages
+from nanet.metrics.engine import (
+    BOUNDS_NS,
+    BOUNDS_US,
+    FALLING,
+    GROUPS,
+    OF_LINKS,
+    OF_SOURCES,
+    STATS_HELP,
+    counter_places,
+    make_registry,
+)
+from nanet.metrics.health import EVENTS_DONE, STALL_S, Health
+from nanet.metrics.http_pages import CLIENTS_MAX
+from nanet.metrics.server import MetricsServer
+from nanet.result.histogram import Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families

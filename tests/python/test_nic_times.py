@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from made_up_nic import nic_times
-from nanet.nic_times import lines
+from nanet.result.nic_times import lines
 
 
 def test_a_line_a_stage_with_cycles_and_ns() -> None:

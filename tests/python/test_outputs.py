@@ -14,8 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nanet import cli, example_files, histogram, outputs, results, stencil_checkpoint, stencil_field
+from nanet import cli
 from nanet.report import write_report
+from nanet.result import files, histogram, outputs
+from nanet.run import examples
+from nanet.stencil import checkpoint, field
 
 
 def main(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -53,9 +56,9 @@ def small_files() -> Iterator[None]:
 
 def test_written_whole_and_nothing_beside(folder: Path) -> None:
     path = folder / "deep" / "r.json"
-    results.write_json(path, {"a": float("nan"), "b": [1.5, float("inf")]})
+    files.write_json(path, {"a": float("nan"), "b": [1.5, float("inf")]})
     assert json.loads(path.read_text()) == {"a": None, "b": [1.5, None]}
-    results.write_json(path, {"b": 2})
+    files.write_json(path, {"b": 2})
     assert json.loads(path.read_text()) == {"b": 2}
     assert os.listdir(path.parent) == ["r.json"]
     assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
@@ -81,7 +84,7 @@ def test_a_planted_link_is_not_followed(folder: Path, name: str) -> None:
     victim = folder / "victim"
     victim.write_text("mine")
     (folder / name).symlink_to(victim)
-    results.write_json(folder / "r.json", {"a": 1})
+    files.write_json(folder / "r.json", {"a": 1})
     assert victim.read_text() == "mine"
     assert not (folder / "r.json").is_symlink()
     assert json.loads((folder / "r.json").read_text()) == {"a": 1}
@@ -95,13 +98,13 @@ def test_reports_logs_pictures_and_examples_follow_no_link(tmp_path: Path) -> No
     assert not page.is_symlink()
     page.unlink()
     page.symlink_to(victim)
-    stencil_field.write_picture(page, stencil_field.made_rows(0, 4, 4, "fp64"))
+    field.write_picture(page, field.made_rows(0, 4, 4, "fp64"))
     assert not page.is_symlink()
-    page = tmp_path / "to" / next(iter(example_files.examples()))
+    page = tmp_path / "to" / next(iter(examples.examples()))
     page.parent.mkdir()
     page.symlink_to(tmp_path / "nothing")
-    with pytest.raises(example_files.ConfigError, match="is not overwritten"):
-        example_files.copy(example_files.example(page.name), page.parent)
+    with pytest.raises(examples.ConfigError, match="is not overwritten"):
+        examples.copy(examples.example(page.name), page.parent)
     assert victim.read_text() == "mine"
     assert not (tmp_path / "nothing").exists()
     assert write_report.__module__ == "nanet.report"
@@ -110,22 +113,22 @@ def test_reports_logs_pictures_and_examples_follow_no_link(tmp_path: Path) -> No
 def test_a_checkpoint_follows_no_link_and_replaces_what_a_killed_run_left(tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "c.h5"
     victim.write_text("mine")
-    stencil_checkpoint.partial_of(path).symlink_to(victim)
-    stencil_checkpoint.write_checkpoint(path, stencil_field.made_rows(0, 4, 4, "fp64"), 3)
+    checkpoint.partial_of(path).symlink_to(victim)
+    checkpoint.write_checkpoint(path, field.made_rows(0, 4, 4, "fp64"), 3)
     assert victim.read_text() == "mine"
-    assert stencil_checkpoint.open_checkpoint(path).sweeps_done == 3
+    assert checkpoint.open_checkpoint(path).sweeps_done == 3
 
 
 def test_csv_is_appended_to_and_never_through_a_link(tmp_path: Path) -> None:
     path, victim = tmp_path / "f.csv", tmp_path / "victim"
     for value in (1.0, 2.0):
-        results.append_csv(path, "rate", [("one", "x", value, "s")])
+        files.append_csv(path, "rate", [("one", "x", value, "s")])
     assert [line.split(",")[4] for line in path.read_text().splitlines()] == ["value", "1", "2"]
     victim.write_text("mine")
     path.unlink()
     path.symlink_to(victim)
     with pytest.raises(outputs.OutputError, match=r"cannot write .*f\.csv \(it is a symbolic link\) name another file"):
-        results.append_csv(path, "rate", [("one", "x", 1.0, "s")])
+        files.append_csv(path, "rate", [("one", "x", 1.0, "s")])
     assert victim.read_text() == "mine"
 
 
@@ -134,7 +137,7 @@ def test_csv_on_a_full_disk_is_as_it_was(tmp_path: Path) -> None:
     path.write_text("a line\n")
     for one in (path, fresh):
         with small_files(), pytest.raises(outputs.OutputError, match=r"\(file too large\) make room, or name a file elsewhere"):
-            results.append_csv(one, "rate", [("one", "x", 1.0, "s")] * 10)
+            files.append_csv(one, "rate", [("one", "x", 1.0, "s")] * 10)
     assert path.read_text() == "a line\n"
     assert not fresh.exists()
 
@@ -150,7 +153,7 @@ def test_a_full_disk_leaves_the_file_of_before(folder: Path) -> None:
     path = folder / "r.json"
     path.write_text("before")
     with small_files(), pytest.raises(outputs.OutputError, match="file too large"):
-        results.write_json(path, {"a": "x" * 200})
+        files.write_json(path, {"a": "x" * 200})
     assert path.read_text() == "before"
     assert os.listdir(folder) == ["r.json"]
 
@@ -176,7 +179,7 @@ def test_a_pinned_file_is_written_by_its_own_name(folder: Path) -> None:
         outputs.reserve(path)
         outputs.pin(path)
         assert path.read_text() == ""
-        results.write_json(path, {"a": 1})
+        files.write_json(path, {"a": 1})
     assert json.loads(path.read_text()) == {"a": 1}
     path.unlink()
     path.symlink_to(folder / "victim")

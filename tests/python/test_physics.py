@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import _core, rich_map
-from nanet.config_errors import ConfigError, validated
-from nanet.emulator_config import MonteCarlo
+from nanet import _core
+from nanet.config.emulator import MonteCarlo
+from nanet.config.errors import ConfigError, validated
 from nanet.physics import Study, best, cases, figures, frontier, run, separation, study
 from nanet.report import series, write_report
+from nanet.rich import pm_map
 from page_checks import assert_readable
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,7 @@ def test_truth_and_bound_against_numpy() -> None:
     sample = sample_of("three_rings")
     truth = sample.truth()
     hits, counts, owners = sample.hits()
-    places = rich_map.positions_mm()
+    places = pm_map.positions_mm()
     for n in range(len(truth["ring_event"])):
         event, index = int(truth["ring_event"][n]), int(truth["ring_index"][n])
         own = (owners[event, : counts[event]] >> index) & 1 == 1
@@ -158,11 +159,11 @@ def test_monte_carlo_settings_reach_the_events() -> None:
     full, poor = sample_of("single_ring", 4000).truth(), sample_of("inefficient", 4000).truth()
     assert poor["ring_hits"].mean() / full["ring_hits"].mean() == pytest.approx(0.9, abs=0.02)
     real = MonteCarlo(**cases.REAL).model_dump(mode="json")
-    assert _core.mean_photons(real, rich_map.ELECTRON_RADIUS_MM) == pytest.approx(12.9, abs=0.1)
+    assert _core.mean_photons(real, pm_map.ELECTRON_RADIUS_MM) == pytest.approx(12.9, abs=0.1)
     kaons = sample_of("real_kaons").truth()
     assert set(kaons["ring_particle"]) == {0, 1, 2, 3}
     for particle, momentum, radius in zip(kaons["ring_particle"], kaons["ring_momentum_gev"], kaons["ring_radius_mm"], strict=True):
-        assert radius == pytest.approx(rich_map.ring_radius_mm(separation.PARTICLES[particle], float(momentum)), abs=0.05)
+        assert radius == pytest.approx(pm_map.ring_radius_mm(separation.PARTICLES[particle], float(momentum)), abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_separation_of_known_peaks() -> None:
 
 
 def test_kinds_at_a_known_momentum() -> None:
-    radii = [rich_map.ring_radius_mm(name, 20.0) for name in ("e", "mu", "pi")]
+    radii = [pm_map.ring_radius_mm(name, 20.0) for name in ("e", "mu", "pi")]
     columns = {
         "ring_matched": np.array([1, 1, 1, 1]),
         "ring_particle": np.array([0, 1, 1, 2]),

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 import typer
-from nanet import ConfigError, ports
+from nanet import ConfigError
 from nanet.cli.options import PortOption
+from nanet.machine import ports
 from typer.testing import CliRunner
 
 

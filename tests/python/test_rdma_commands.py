@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import pytest
 from nanet import SetupError, rdma
-from nanet.channel import Channel, ChannelError, introduce
+from nanet.machine.channel import Channel, ChannelError, introduce
 from nanet.rdma import bench, session, transfer
 from nanet.rdma.control import PURPOSE, secret_of
 from nanet.rdma.measurement import Measurement

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from made_up_rdma import rdma_result
 from nanet import SetupError, rdma
-from nanet.channel import Channel
-from nanet.gpu_driver import ATTRIBUTES, Driver, Gpu
+from nanet.machine.channel import Channel
+from nanet.machine.gpu_driver import ATTRIBUTES, Driver, Gpu
 from nanet.rdma import acs, bench, doctor, perftest, serve, tokens, tools, transfer, units
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement

@@ -6,9 +6,10 @@ from __future__ import annotations
 import circle_fit
 import numpy as np
 import pytest
-from nanet import _core, rich_map
+from nanet import _core
 from nanet.bench import rings
-from nanet.emulator_config import MonteCarlo
+from nanet.config.emulator import MonteCarlo
+from nanet.rich import pm_map
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +18,11 @@ def events() -> rings.Events:
 
 
 def test_maps_agree() -> None:
-    np.testing.assert_allclose(_core.pm_positions(), rich_map.positions_mm(), atol=5e-3)
+    np.testing.assert_allclose(_core.pm_positions(), pm_map.positions_mm(), atol=5e-3)
 
 
 def test_map_facts() -> None:
-    places = rich_map.positions_mm()
+    places = pm_map.positions_mm()
     there = places[~np.isnan(places[:, 0])]
     assert len(there) == 1952
     assert np.abs(there[:, 0]).max() == 297.0
@@ -47,7 +48,7 @@ def test_map_facts() -> None:
     ],
 )
 def test_radii_of_particles(particle: str, momentum: float, radius: float) -> None:
-    assert rich_map.ring_radius_mm(particle, momentum) == pytest.approx(radius, abs=0.15)
+    assert pm_map.ring_radius_mm(particle, momentum) == pytest.approx(radius, abs=0.15)
 
 
 def test_fit_against_numpy(events: rings.Events) -> None:
@@ -63,7 +64,7 @@ def test_fit_against_circle_fit(events: rings.Events) -> None:
     """Taubin's fit weights a little differently: both must find the same ring within a fraction of its error."""
     hits, counts, _ = events
     fitted = _core.fit_rings(hits[:200], counts[:200])
-    places = rich_map.positions_mm()[hits[:200] & 0x07FF]
+    places = pm_map.positions_mm()[hits[:200] & 0x07FF]
     difference = []
     for ring, points in zip(fitted, places, strict=True):
         x, y, radius, _ = circle_fit.taubinSVD(points)
@@ -76,7 +77,7 @@ def test_fit_against_kasa_is_exact(events: rings.Events) -> None:
     """The MATH fit is Kasa's least squares in closed form, so a solver of that linear system must agree."""
     hits, counts, _ = events
     fitted = _core.fit_rings(hits[:100], counts[:100])
-    for ring, points in zip(fitted, rich_map.positions_mm()[hits[:100] & 0x07FF], strict=True):
+    for ring, points in zip(fitted, pm_map.positions_mm()[hits[:100] & 0x07FF], strict=True):
         design = np.column_stack([2 * points, np.ones(len(points))])
         (a, b, c), *_ = np.linalg.lstsq(design, (points**2).sum(axis=1), rcond=None)
         assert ring["radius_mm"] == pytest.approx(np.sqrt(c + a * a + b * b), rel=1e-5)

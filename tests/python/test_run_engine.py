@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nanet import _core, config, run_engine
-from nanet.config_errors import validated
+from nanet import _core
+from nanet.config import engine
+from nanet.config.errors import validated
+from nanet.run import command
 
 FAULT = "GPU made-up was given up (the test says so) see the test"
 PLAIN: dict[str, Any] = {
@@ -54,8 +56,8 @@ def test_a_fault_ends_the_run_and_is_told(
 ) -> None:
     monkeypatch.setattr(_core, "Engine", MadeUpEngine)
     path = tmp_path / "run.json"
-    code, result = run_engine.run(validated(config.EngineConfig, PLAIN), run_engine.RunOptions(path, quiet=True))  # no duration
-    assert code == run_engine.BROKEN
+    code, result = command.run(validated(engine.EngineConfig, PLAIN), command.RunOptions(path, quiet=True))  # no duration
+    assert code == command.BROKEN
     assert capsys.readouterr().err == f"nanet: {FAULT}\n"
     assert result["verdict"]["reasons"] == [FAULT, "lost events_unjudged 400"]
     written = json.loads(path.read_text())
@@ -66,9 +68,9 @@ def test_a_fault_ends_the_run_and_is_told(
 def test_without_a_fault_it_runs_to_its_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(_core, "Engine", MadeUpEngine)
     monkeypatch.setattr(MadeUpEngine, "fails", False)
-    loaded = validated(config.EngineConfig, PLAIN | {"run": {"duration_s": 0.3}})
-    code, result = run_engine.run(loaded, run_engine.RunOptions(quiet=True))
-    assert (code, result["faults"], capsys.readouterr().err) == (run_engine.OK, [], "")
+    loaded = validated(engine.EngineConfig, PLAIN | {"run": {"duration_s": 0.3}})
+    code, result = command.run(loaded, command.RunOptions(quiet=True))
+    assert (code, result["faults"], capsys.readouterr().err) == (command.OK, [], "")
 
 
 def test_what_a_link_notes_while_it_runs_is_told_at_the_end(
@@ -83,8 +85,8 @@ def test_what_a_link_notes_while_it_runs_is_told_at_the_end(
 
     monkeypatch.setattr(Noting, "notes", ("early (the test says so) see the test",))
     monkeypatch.setattr(_core, "Engine", Noting)
-    loaded = validated(config.EngineConfig, PLAIN | {"run": {"duration_s": 0.1}})
-    _, result = run_engine.run(loaded, run_engine.RunOptions())
+    loaded = validated(engine.EngineConfig, PLAIN | {"run": {"duration_s": 0.1}})
+    _, result = command.run(loaded, command.RunOptions())
     assert result["notes"] == [f"{when} (the test says so) see the test" for when in ("early", "late")]
     assert capsys.readouterr().err == "".join(f"note: {note}\n" for note in result["notes"])
 
@@ -92,8 +94,8 @@ def test_what_a_link_notes_while_it_runs_is_told_at_the_end(
 def test_the_cpu_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "Engine", MadeUpEngine)
     monkeypatch.setattr(MadeUpEngine, "fails", False)
-    loaded = validated(config.EngineConfig, PLAIN | {"processor": {}, "run": {"duration_s": 0.1}})
-    _, result = run_engine.run(loaded, run_engine.RunOptions(quiet=True))
+    loaded = validated(engine.EngineConfig, PLAIN | {"processor": {}, "run": {"duration_s": 0.1}})
+    _, result = command.run(loaded, command.RunOptions(quiet=True))
     assert result["processor"] == {"runtime": "cpu", "devices": []}
 
 
@@ -104,7 +106,7 @@ def test_status_that_nobody_reads_stops_nothing(counters: int) -> None:
     try:
         fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
         os.set_blocking(out, False)
-        status = run_engine.Status(into)
+        status = command.Status(into)
         told = {"counters": {f"counter_{k}": k for k in range(counters)}}
         read = b""
         for number in range(120):

@@ -16,14 +16,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from nanet import soak, soak_books, soak_plan, soak_verdict
 from nanet.config import ConfigError
-from nanet.engine_process import EngineProcess, Reading
-from nanet.soak_books import WITH_ENGINE, Fault, Look, Rate
-from nanet.soak_course import CYCLE, Schedule, phase_of
-from nanet.soak_faults import FaultMaker, whole_packets
-from nanet.soak_lives import HELD_PACKETS, Life, Lives
-from nanet.soak_watch import Stalls, queued_bytes
+from nanet.run.process import EngineProcess, Reading
+from nanet.soak import books, soak, verdict
+from nanet.soak import plan as soak_plan
+from nanet.soak.books import WITH_ENGINE, Fault, Look, Rate
+from nanet.soak.course import CYCLE, Schedule, phase_of
+from nanet.soak.faults import FaultMaker, whole_packets
+from nanet.soak.lives import HELD_PACKETS, Life, Lives
+from nanet.soak.watch import Stalls, queued_bytes
 
 ALL = tuple(soak_plan.KINDS)
 
@@ -117,7 +118,7 @@ def look(period: int, sent: int, answered: int, gap: int = 0, **counters: int) -
 
 def test_each_period_has_its_own_books() -> None:
     looks = [look(0, 1000, 1000), look(1, 2000, 1900, events_lost=100), look(2, 3000, 2890, events_lost=100, events_answered=2900)]
-    rows = soak_books.periods(looks, merged=False)
+    rows = books.periods(looks, merged=False)
     assert [row["unexplained"] for row in rows] == [0, 0, 0]
     assert rows[1]["losses"]["events_lost"] == 100
     assert rows[2]["losses"]["events_lost"] == 0
@@ -125,31 +126,31 @@ def test_each_period_has_its_own_books() -> None:
 
 
 def test_a_hole_is_in_the_period_that_made_it() -> None:
-    rows = soak_books.periods([look(0, 1000, 1000), look(1, 2000, 1993), look(2, 3000, 2993)], merged=False)
+    rows = books.periods([look(0, 1000, 1000), look(1, 2000, 1993), look(2, 3000, 2993)], merged=False)
     assert [row["unexplained"] for row in rows] == [0, 7, 0]
 
 
 def test_what_the_next_period_names_is_no_hole() -> None:
     """The last packets of a period were dropped: their sequence numbers are missed when the next ones come."""
-    rows = soak_books.periods([look(0, 1000, 984), look(1, 2000, 1984, events_lost=16)], merged=False)
+    rows = books.periods([look(0, 1000, 984), look(1, 2000, 1984, events_lost=16)], merged=False)
     assert [row["unexplained"] for row in rows] == [0, 0]
 
 
 def test_an_event_that_is_counted_twice_is_a_hole_too() -> None:
-    rows = soak_books.periods([look(0, 1000, 1000), look(1, 2000, 2000, events_lost=5)], merged=False)
+    rows = books.periods([look(0, 1000, 1000), look(1, 2000, 2000, events_lost=5)], merged=False)
     assert sum(abs(row["unexplained"]) for row in rows) == 5
 
 
 @pytest.mark.parametrize(("lost", "with_engine", "unexplained"), [(300, 300, 0), (400, 400, 0), (450, 400, 50)])
 def test_what_is_lost_with_the_engine_has_a_bound(lost: int, with_engine: int, unexplained: int) -> None:
     looks = [look(0, 1000, 1000), look(1, 2000, 2000 - lost, gap=400), look(2, 3000, 3000 - lost, gap=400)]
-    row = soak_books.periods(looks, merged=False)[1]
+    row = books.periods(looks, merged=False)[1]
     assert (row["losses"][WITH_ENGINE], row["unexplained"], row[f"{WITH_ENGINE}_max"]) == (with_engine, unexplained, 400)
 
 
 def test_the_bound_of_one_period_does_not_hide_the_hole_of_another() -> None:
     looks = [look(0, 1000, 1000), look(1, 2000, 1900, gap=400), look(2, 3000, 2800, gap=400)]
-    assert [row["unexplained"] for row in soak_books.periods(looks, merged=False)] == [0, 0, 100]
+    assert [row["unexplained"] for row in books.periods(looks, merged=False)] == [0, 0, 100]
 
 
 def fault(kind: str = "stop", period: int = 0, recover_s: float | None = 1.0, **more: Any) -> Fault:
@@ -168,40 +169,40 @@ def test_survived_means_books_and_rate() -> None:
         fault(period=3, recover_s=None),
         fault(period=4, problems=["x"]),
     ]
-    found = soak_books.judged(faults, rows_of(0, 7, 0, 0, 0), 10.0)
+    found = books.judged(faults, rows_of(0, 7, 0, 0, 0), 10.0)
     assert [one["survived"] for one in found] == [True, False, False, False, False]
     assert [one["late"] for one in found] == [False, False, True, True, False]
     assert found[1]["problems"] == ["7 events are not in any counter"]
-    assert soak_books.judged([fault(period=9)], rows_of(0), 10.0)[0]["problems"] == ["its books were never read"]
+    assert books.judged([fault(period=9)], rows_of(0), 10.0)[0]["problems"] == ["its books were never read"]
 
 
 def test_periods_that_were_read_together_lose_once() -> None:
     rows = [{"period": 1, "losses": {"events_lost": 5}, "unexplained": 0}]
-    found = soak_books.judged([fault(period=0), fault("kill", period=1)], rows, 10.0)
+    found = books.judged([fault(period=0), fault("kill", period=1)], rows, 10.0)
     assert [one["losses"] for one in found] == [{"events_lost": 5}, {}]
 
 
 def test_table() -> None:
     faults = [fault(), fault(period=1, recover_s=2.5), fault("kill", period=2, recover_s=None)]
-    rows = soak_books.table_rows(
-        soak_books.judged(faults, rows_of(0, 3, 0, losses={"events_lost": 4, "answers_lost": 0}), 10.0),
+    rows = books.table_rows(
+        books.judged(faults, rows_of(0, 3, 0, losses={"events_lost": 4, "answers_lost": 0}), 10.0),
         {"gpu": "no GPU", "stop": "never"},
     )
     assert [(row["fault"], row["times"], row["survived"], row["recover_longest_s"]) for row in rows] == [
         ("stop", 2, 1, 2.5), ("kill", 1, 0, None), ("gpu", 0, 0, None),
     ]  # fmt: skip
     assert rows[0]["losses"] == {"events_lost": 8}
-    assert soak_books.row_text(rows[0]).split() == ["stop", "2", "1", "2.5", "s", "events_lost", "8"]
-    assert soak_books.row_text(rows[2]) == "gpu       not run (no GPU)"
+    assert books.row_text(rows[0]).split() == ["stop", "2", "1", "2.5", "s", "events_lost", "8"]
+    assert books.row_text(rows[2]) == "gpu       not run (no GPU)"
 
 
 def test_faults_of_packets_that_come_all_the_time_have_a_row() -> None:
     result: dict[str, Any] = {
         "phases": {"off": 3, "loss": 2, "all": 1}, "unexplained_events": 0, "unexplained_packets": 0, "losses": {"events_lost": 9, "unexplained": 0},
     }  # fmt: skip
-    row = soak_verdict.packets_row(result)
+    row = verdict.packets_row(result)
     assert (row["times"], row["survived"], row["losses"]) == (3, 3, {"events_lost": 9})
-    assert soak_verdict.packets_row(result | {"unexplained_packets": 1})["survived"] == 0
+    assert verdict.packets_row(result | {"unexplained_packets": 1})["survived"] == 0
 
 
 def outcome(faults: Sequence[Fault], holes: Sequence[int], stolen_s: float = 0.0, share_max: float = 0.2) -> tuple[str, list[str]]:
@@ -211,12 +212,12 @@ def outcome(faults: Sequence[Fault], holes: Sequence[int], stolen_s: float = 0.0
         "faults": [], "unexplained_events": sum(map(abs, holes)), "unexplained_packets": 0, "lost_in_stalls": {}, "lost_outside_stalls": {},
         "lost_in_faults": {}, "sent": 1000, "losses": {"answers_lost": 0}, "mistakes": {}, "flat": {}, "phases_counted": {},
         "packets": {"injected": {}, "residues": {}}, "stalls_s": {"steal": stolen_s}, "elapsed_s": 100.0, "host_share_max": share_max,
-        "recover_within_s": 10.0, "machine_faults": soak_books.judged(faults, rows, 10.0),
+        "recover_within_s": 10.0, "machine_faults": books.judged(faults, rows, 10.0),
     }  # fmt: skip
-    result["table"] = soak_books.table_rows(result["machine_faults"], {"gpu": "no GPU"})
-    reasons, late = soak_verdict.verdict_reasons(result, may_be_incomplete=False), soak_verdict.late_reasons(result)
-    judged = soak_verdict.outcome_of(result, reasons, late)
-    said = soak_verdict.verdict_text(result | {"verdict": {"outcome": judged, "reasons": reasons + late}})
+    result["table"] = books.table_rows(result["machine_faults"], {"gpu": "no GPU"})
+    reasons, late = verdict.verdict_reasons(result, may_be_incomplete=False), verdict.late_reasons(result)
+    judged = verdict.outcome_of(result, reasons, late)
+    said = verdict.verdict_text(result | {"verdict": {"outcome": judged, "reasons": reasons + late}})
     assert said.startswith(f"Soak {judged}")
     return judged, [said, *reasons, *late]
 
@@ -230,10 +231,10 @@ def test_all_survived_is_passed_and_says_what_was_not_run() -> None:
 @pytest.mark.parametrize(("stale", "reasons"), [(30, []), (31, ["wrong answers: stale_answers 1"])])
 def test_answers_that_a_fault_made_old_are_its_loss_and_no_mistake(stale: int, reasons: list[str]) -> None:
     looks = [look(0, 1000, 1000), Look(1, 2000, 1950, {"events_answered": 2000}, 0, 30)]
-    rows = soak_books.periods(looks, merged=False)
+    rows = books.periods(looks, merged=False)
     assert (rows[1]["losses"]["answers_stale"], rows[1]["losses"]["answers_lost"], rows[1]["unexplained"]) == (30, 20, 0)
-    result = {"machine_faults": soak_books.judged([fault(period=1)], rows, 10.0), "mistakes": {"stale_answers": stale}}
-    found = soak_verdict._mistakes(result)
+    result = {"machine_faults": books.judged([fault(period=1)], rows, 10.0), "mistakes": {"stale_answers": stale}}
+    found = verdict._mistakes(result)
     assert [f"wrong answers: {name} {count}" for name, count in found.items() if count] == reasons
 
 
@@ -256,7 +257,7 @@ def test_a_late_recovery_is_failed_on_a_quiet_machine_and_inconclusive_on_a_stol
 
 
 def test_exit_codes_differ_from_that_of_wrong_usage() -> None:
-    assert soak_verdict.EXIT_CODES == {"passed": 0, "failed": 1, "inconclusive": 3}
+    assert verdict.EXIT_CODES == {"passed": 0, "failed": 1, "inconclusive": 3}
 
 
 def test_the_rate_is_reached_when_answers_keep_step() -> None:
@@ -366,10 +367,10 @@ def test_packets_of_several_lives_balance_within_the_bound() -> None:
     emulated = {"config": {"boards": 1}, "packets_sent": 1000, "markers_sent": 6}
     last = Life({"packets_accepted": 400}, [{"hop": "link", "in": 400, "out": 400, "named": {}, "unexplained": 0}], None)
     for gap, residue in ((80, 0), (79, 1), (0, 80)):
-        packets = soak_verdict.packet_balance(emulated, [killed, last], gap)
+        packets = verdict.packet_balance(emulated, [killed, last], gap)
         assert packets["residues"] == {"sources": residue, "injector": 0, "link": 0}
     assert packets["at_socket"] == 900
-    more = soak_verdict.packet_balance(emulated | {"packets_sent": 900}, [killed, last], 80)
+    more = verdict.packet_balance(emulated | {"packets_sent": 900}, [killed, last], 80)
     assert more["residues"]["sources"] == 20  # more was counted than sent
 
 

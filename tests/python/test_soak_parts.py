@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import soak, soak_course, soak_verdict
 from nanet.config import ConfigError, EngineConfig, Faults
-from nanet.config_errors import validated
-from nanet.soak_lives import Life
-from nanet.soak_watch import (
+from nanet.config.errors import validated
+from nanet.soak import course, soak, verdict
+from nanet.soak.lives import Life
+from nanet.soak.watch import (
     SERIES,
     STALL_NS,
     Samples,
@@ -46,23 +46,23 @@ def test_durations_that_are_none(text: str) -> None:
 
 @pytest.mark.parametrize("duration_s", [5.0, 10.0, 600.0, 14400.0])
 def test_every_fault_is_on_and_off_again(duration_s: float) -> None:
-    schedule = soak_course.Schedule(duration_s)
+    schedule = course.Schedule(duration_s)
     times = np.linspace(0.0, duration_s, 20001)
     phases = [schedule.phase(float(time)) for time in times]
-    assert set(phases) == {"off", "all", *soak_verdict.FAULTS}
+    assert set(phases) == {"off", "all", *verdict.FAULTS}
     assert {phase for phase, time in zip(phases, times, strict=True) if time < schedule.warm_up_s} == {"off"}
     assert schedule.phase(duration_s) == schedule.phase(duration_s - 0.4) == "off"  # the end markers come through
-    assert schedule.phase_s <= soak_course.PHASE_MAX_S
+    assert schedule.phase_s <= course.PHASE_MAX_S
     shares = {phase: phases.count(phase) / len(phases) for phase in set(phases)}
-    assert all(shares[fault] > 0.01 for fault in ("all", *soak_verdict.FAULTS))
+    assert all(shares[fault] > 0.01 for fault in ("all", *verdict.FAULTS))
 
 
 def test_faults_of_a_phase() -> None:
-    assert soak_course.faults_of("off") == Faults()
-    only = soak_course.faults_of("corrupt").model_dump()
-    assert {name for name in soak_verdict.FAULTS if only[name]} == {"corrupt"}
-    every = soak_course.faults_of("all").model_dump()
-    assert {name for name in soak_verdict.FAULTS if every[name]} == set(soak_verdict.FAULTS)
+    assert course.faults_of("off") == Faults()
+    only = course.faults_of("corrupt").model_dump()
+    assert {name for name in verdict.FAULTS if only[name]} == {"corrupt"}
+    every = course.faults_of("all").model_dump()
+    assert {name for name in verdict.FAULTS if every[name]} == set(verdict.FAULTS)
 
 
 def test_own_process_is_seen() -> None:
@@ -208,7 +208,7 @@ def of_one_life(emulated: dict[str, Any], engine: dict[str, Any]) -> tuple[dict[
 
 
 def test_balanced_books_leave_nothing_over() -> None:
-    packets = soak_verdict.packet_balance(*of_one_life(*made_up_run()))
+    packets = verdict.packet_balance(*of_one_life(*made_up_run()))
     assert packets["residues"] == {"sources": 0, "injector": 0, "link": 0}
     assert packets["lost_before_socket"] == 4
     assert packets["delivered"] == 1002 - 5 + 2
@@ -232,7 +232,7 @@ def test_a_packet_too_few_is_seen(place: tuple[Any, ...], residue: str) -> None:
     for part in place[:-1]:
         here = here[part]
     here[place[-1]] += 1
-    assert soak_verdict.packet_balance(*of_one_life(emulated, engine))["residues"][residue] != 0
+    assert verdict.packet_balance(*of_one_life(emulated, engine))["residues"][residue] != 0
 
 
 def passed() -> dict[str, Any]:
@@ -264,7 +264,7 @@ def passed() -> dict[str, Any]:
     ],
 )
 def test_verdict(place: tuple[str, ...], value: Any, reason: str) -> None:
-    assert soak_verdict.verdict_reasons(passed(), may_be_incomplete=False) == []
+    assert verdict.verdict_reasons(passed(), may_be_incomplete=False) == []
     result = copy.deepcopy(passed())
     here: Any = result
     for part in place[:-1]:
@@ -272,7 +272,7 @@ def test_verdict(place: tuple[str, ...], value: Any, reason: str) -> None:
     here[place[-1]] = value
     if place[-1] == "growth":
         here["flat"], reason = False, "descriptors of the emulator: too few samples"
-    (found,) = soak_verdict.verdict_reasons(result, may_be_incomplete=False)
+    (found,) = verdict.verdict_reasons(result, may_be_incomplete=False)
     assert reason in found
 
 
@@ -281,17 +281,17 @@ def test_what_is_explained_is_no_reason() -> None:
     result["lost_in_stalls"] = {"packets_lost_kernel": 100, "answers_kernel_dropped": 1}
     result["losses"]["answers_lost"] = 16
     result["mistakes"]["wrong_answers"] = 3
-    assert soak_verdict.verdict_reasons(result, may_be_incomplete=True) == []
+    assert verdict.verdict_reasons(result, may_be_incomplete=True) == []
 
 
 def test_memory_of_engines_that_came_and_went_is_not_judged_but_said() -> None:
     result = passed() | {"engine_lives": 3}
-    assert soak_verdict.lives_note(result) is None
+    assert verdict.lives_note(result) is None
     result["flat"]["engine_rss_bytes"] |= {"flat": False, "growth": None}
-    assert soak_verdict.verdict_reasons(result, may_be_incomplete=False) == []
-    assert "not judged (none lived for long enough)" in str(soak_verdict.lives_note(result))
+    assert verdict.verdict_reasons(result, may_be_incomplete=False) == []
+    assert "not judged (none lived for long enough)" in str(verdict.lives_note(result))
     result["flat"]["emulator_rss_bytes"] |= {"flat": False, "growth": None}
-    assert len(soak_verdict.verdict_reasons(result, may_be_incomplete=False)) == 1
+    assert len(verdict.verdict_reasons(result, may_be_incomplete=False)) == 1
 
 
 def test_memory_is_judged_in_the_longest_life() -> None:
@@ -306,9 +306,9 @@ def test_memory_is_judged_in_the_longest_life() -> None:
 
 def test_a_busy_machine_is_said() -> None:
     result = passed()
-    assert soak_verdict.stall_note(result) is None
+    assert verdict.stall_note(result) is None
     result["stalls_s"]["engine_core_wait"] = 4.0
-    assert str(soak_verdict.stall_note(result)).startswith("something else had the cores for 4.0 of 10.0 s (")
+    assert str(verdict.stall_note(result)).startswith("something else had the cores for 4.0 of 10.0 s (")
 
 
 @pytest.mark.parametrize(
@@ -318,14 +318,14 @@ def test_a_busy_machine_is_said() -> None:
 def test_a_machine_that_stalls_shows_nothing(stalled_s: float, reasons: list[str], outcome: str) -> None:
     result = passed()
     result["stalls_s"]["emulator_stalls"] = stalled_s
-    assert soak_verdict.outcome_of(result, reasons) == outcome
-    said = soak_verdict.verdict_text(result | {"verdict": {"outcome": outcome, "reasons": reasons}})
+    assert verdict.outcome_of(result, reasons) == outcome
+    said = verdict.verdict_text(result | {"verdict": {"outcome": outcome, "reasons": reasons}})
     assert said.startswith(f"Soak {outcome}")
     assert (f"stalled for {stalled_s / 10:.0%} of the time" in said) == (outcome == "inconclusive")
 
 
 def test_an_empty_run_is_not_divided_by() -> None:
-    assert soak_verdict.stalled_share({"elapsed_s": 0.0, "stalls_s": {"steal": 0.0}}) == 0.0
+    assert verdict.stalled_share({"elapsed_s": 0.0, "stalls_s": {"steal": 0.0}}) == 0.0
 
 
 PLAIN: dict[str, Any] = {
@@ -359,7 +359,7 @@ def test_configurations_that_no_boards_fit(changes: dict[str, Any]) -> None:
 
 def test_each_link_gets_an_injector_that_does_nothing() -> None:
     engine, emulator = soak.configs(soak.SoakOptions(10.0), soak.plan_cores())
-    assert [link.faults for link in engine.links] == [soak_course.faults_of("off")]
+    assert [link.faults for link in engine.links] == [course.faults_of("off")]
     assert (engine.run.duration_s, emulator.duration_s) == (None, 10.0)
 
 
@@ -371,9 +371,9 @@ def test_a_soak_that_was_stopped_says_how_far_it_got() -> None:
         "phases": {"off": 3, "loss": 1},
         "machine_faults_missed": ["kill"],
     }
-    note = soak_verdict.early_note(result)
+    note = verdict.early_note(result)
     assert note is not None
     assert (
         "stopped after 105 of 600 s (a signal arrived, and duplicate, reorder, corrupt, truncate, delay, kill never came)" in note
     )
-    assert soak_verdict.early_note(result | {"stopped_early": False}) is None
+    assert verdict.early_note(result | {"stopped_early": False}) is None

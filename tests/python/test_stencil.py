@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import SetupError, stencil, stencil_field
+from nanet import SetupError
+from nanet.stencil import cpu
+from nanet.stencil import field as stencil_field
 from numpy.typing import DTypeLike, NDArray
 from stencil_reference import command, reference
 
@@ -36,7 +38,7 @@ def test_the_bits_are_those_of_numpy(shape: tuple[int, int], dtype: DTypeLike) -
     for sweeps in (0, 1, 9):
         wanted = reference(field, sweeps)
         for threads, sweeps_per_pass in itertools.product((1, 2, 3), range(1, 9)):
-            swept = stencil.jacobi(field, sweeps, threads=threads, sweeps_per_pass=sweeps_per_pass)
+            swept = cpu.jacobi(field, sweeps, threads=threads, sweeps_per_pass=sweeps_per_pass)
             assert swept.field.dtype == field.dtype
             assert swept.field.tobytes() == wanted.tobytes(), (sweeps, threads, sweeps_per_pass)
             assert len(swept.norms) == 0
@@ -47,7 +49,7 @@ def test_the_bits_are_those_of_numpy(shape: tuple[int, int], dtype: DTypeLike) -
 def test_norms_are_of_the_change_and_always_the_same(dtype: DTypeLike) -> None:
     field = made_up((41, 67), dtype)
     runs = [
-        stencil.jacobi(field, 14, norm_every=4, threads=threads, sweeps_per_pass=sweeps_per_pass)
+        cpu.jacobi(field, 14, norm_every=4, threads=threads, sweeps_per_pass=sweeps_per_pass)
         for threads, sweeps_per_pass in itertools.product((1, 2, 3), (1, 3, 8))
     ]
     norms = runs[0].norms
@@ -64,32 +66,32 @@ def test_norms_are_of_the_change_and_always_the_same(dtype: DTypeLike) -> None:
 def test_any_layout_is_taken() -> None:
     field = made_up((20, 30), np.float64)
     wanted = reference(field, 5)
-    assert stencil.jacobi(np.asfortranarray(field), 5).field.tobytes() == wanted.tobytes()
-    assert stencil.jacobi(np.repeat(field, 2, axis=1)[:, ::2], 5, pinned=False).field.tobytes() == wanted.tobytes()
+    assert cpu.jacobi(np.asfortranarray(field), 5).field.tobytes() == wanted.tobytes()
+    assert cpu.jacobi(np.repeat(field, 2, axis=1)[:, ::2], 5, pinned=False).field.tobytes() == wanted.tobytes()
 
 
 def test_the_threads_keep_to_the_cores_of_the_process() -> None:
     cores = os.sched_getaffinity(0)
-    stencil.jacobi(np.ones((5, 5)), 1)
+    cpu.jacobi(np.ones((5, 5)), 1)
     assert os.sched_getaffinity(0) == cores
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: stencil.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
-        (lambda: stencil.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
-        (lambda: stencil.jacobi(np.ones((4, 4), ">f8"), 1), "an array >f8 of 2 dimensions cannot be swept"),
-        (lambda: stencil.jacobi(np.ones((0, 4)), 1), "a field of 0 x 4 cannot be swept"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), -1), "-1 sweeps are not possible"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=0), "0 sweeps per pass are not possible"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=33), "33 sweeps per pass are not possible"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
-        (lambda: stencil.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads are not possible"),
-        (lambda: stencil.shape_of("8k"), "size 8k is not a size"),
-        (lambda: stencil.measure(stencil.StencilOptions(rows=2, columns=9)), "2 x 9 cells for 100 sweeps cannot be measured"),
+        (lambda: cpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
+        (lambda: cpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
+        (lambda: cpu.jacobi(np.ones((4, 4), ">f8"), 1), "an array >f8 of 2 dimensions cannot be swept"),
+        (lambda: cpu.jacobi(np.ones((0, 4)), 1), "a field of 0 x 4 cannot be swept"),
+        (lambda: cpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps are not possible"),
+        (lambda: cpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=0), "0 sweeps per pass are not possible"),
+        (lambda: cpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=33), "33 sweeps per pass are not possible"),
+        (lambda: cpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
+        (lambda: cpu.jacobi(np.ones((4, 4)), 1, threads=0), "0 threads are not possible"),
+        (lambda: cpu.shape_of("8k"), "size 8k is not a size"),
+        (lambda: cpu.measure(cpu.StencilOptions(rows=2, columns=9)), "2 x 9 cells for 100 sweeps cannot be measured"),
         (
-            lambda: stencil.measure(stencil.StencilOptions(rows=10**7, columns=10**7)),
+            lambda: cpu.measure(cpu.StencilOptions(rows=10**7, columns=10**7)),
             "a field of 10000000 x 10000000 fp64 cannot be measured",
         ),
     ],
@@ -144,8 +146,8 @@ def test_the_command_writes_what_the_page_says(tmp_path: Path, dtype: str) -> No
 
 @pytest.mark.parametrize(("size", "notes"), [(2**10, 0), (2**16, 1), (0, 0)])
 def test_a_field_that_fits_into_a_cache_is_noted(monkeypatch: pytest.MonkeyPatch, size: int, notes: int) -> None:
-    monkeypatch.setattr(stencil, "cache_bytes", lambda level: size if level == 3 else 0)
-    assert len(stencil.measure(stencil.StencilOptions(rows=20, columns=20, sweeps=3))["notes"]) == notes
+    monkeypatch.setattr(cpu, "cache_bytes", lambda level: size if level == 3 else 0)
+    assert len(cpu.measure(cpu.StencilOptions(rows=20, columns=20, sweeps=3))["notes"]) == notes
 
 
 def test_the_command_refuses_in_one_line() -> None:

@@ -10,20 +10,21 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from nanet import SetupError, stencil_checkpoint
+from nanet import SetupError
+from nanet.stencil import checkpoint
 
 FIELD = np.linspace(1, 2, 12).reshape(3, 4)
 
 
 def write(path: Path, change: Callable[[Any], None]) -> None:
     """A checkpoint, but for what is changed in it."""
-    with h5py.File(path, "w", userblock_size=stencil_checkpoint.HEAD_BYTES) as file:
-        file.attrs["format"] = stencil_checkpoint.FORMAT
+    with h5py.File(path, "w", userblock_size=checkpoint.HEAD_BYTES) as file:
+        file.attrs["format"] = checkpoint.FORMAT
         file.attrs["sweeps_done"] = 5
         file["field"] = FIELD
         change(file)
     with path.open("r+b") as raw:
-        head = stencil_checkpoint._head(raw)
+        head = checkpoint._head(raw)
         raw.seek(0)
         raw.write(head)
 
@@ -38,7 +39,7 @@ def replaced(make: Callable[[Any], Any]) -> Callable[[Any], None]:
 
 def test_what_is_written_here_is_one(tmp_path: Path) -> None:
     write(tmp_path / "field.h5", lambda file: None)
-    found = stencil_checkpoint.open_checkpoint(tmp_path / "field.h5")
+    found = checkpoint.open_checkpoint(tmp_path / "field.h5")
     assert found.sweeps_done == 5
     assert np.array_equal(found.read(0, 3), FIELD)
 
@@ -77,5 +78,5 @@ def test_what_is_none_is_refused_in_one_line(
     write(tmp_path / "other.h5", lambda file: None)
     write(tmp_path / "field.h5", change)
     with pytest.raises(SetupError, match=r"is not a checkpoint \(") as refused:
-        stencil_checkpoint.open_checkpoint(tmp_path / "field.h5")
+        checkpoint.open_checkpoint(tmp_path / "field.h5")
     assert "\n" not in str(refused.value)

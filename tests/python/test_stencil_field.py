@@ -13,8 +13,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from nanet import SetupError, stencil_checkpoint, stencil_field
-from nanet.stencil_drive import Norm, Plan, drive
+from nanet import SetupError
+from nanet.stencil import checkpoint as stencil_checkpoint
+from nanet.stencil import field as stencil_field
+from nanet.stencil.drive import Norm, Plan, drive
 from numpy.typing import NDArray
 from stencil_reference import can_move_tiles, command, crc32, reference, reference_crc32
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nanet.stencil_gpu: on the GPU if there is one and GPU code, and always with a stand-in for the native part that sweeps on the CPU."""
+"""nanet.stencil.gpu: on the GPU if there is one and GPU code, and always with a stand-in for the native part that sweeps on the CPU."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nanet import SetupError, _core, stencil, stencil_gpu
+from nanet import SetupError, _core
 from nanet.cli.app import app
-from nanet.gpu_driver import ask_driver
+from nanet.machine.gpu_driver import ask_driver
+from nanet.stencil import cpu, gpu
 from numpy.typing import DTypeLike, NDArray
 from typer.testing import CliRunner
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class StandIn:
-    """The native classes as nanet.stencil_gpu uses them; a copy is said to move 1 GB/s."""
+    """The native classes as nanet.stencil.gpu uses them; a copy is said to move 1 GB/s."""
 
     def __init__(self, config: dict[str, Any], tile: NDArray[Any] | None = None) -> None:
         self.config, self.tile, self.sweeps = config, tile, 0
@@ -38,7 +39,7 @@ class StandIn:
     def run(self, sweeps: int) -> list[tuple[int, float, float]]:
         norms = []
         for _ in range(sweeps):
-            swept = stencil.jacobi(self.field, 1, norm_every=1, pinned=False)
+            swept = cpu.jacobi(self.field, 1, norm_every=1, pinned=False)
             self.field, self.sweeps = swept.field, self.sweeps + 1
             if self.config["norm_every"] and self.sweeps % self.config["norm_every"] == 0:
                 norms.append((self.sweeps, *swept.norms[0].tolist()[1:]))
@@ -52,7 +53,7 @@ class StandIn:
 
     def stream(self, sweeps: int) -> tuple[float, float, float, float]:
         assert self.tile is not None
-        self.tile[:] = stencil.jacobi(self.tile, sweeps).field
+        self.tile[:] = cpu.jacobi(self.tile, sweeps).field
         return 1.0, 0.5, 1.0, 1.25
 
     move_sweep_move = stream
@@ -81,24 +82,24 @@ def test_the_bits_are_those_of_the_cpu(native: str, dtype: DTypeLike) -> None:
     field = made_up((41, 67), dtype)
     before = field.copy()
     for sweeps_per_pass in (1, 4, 8):
-        wanted = stencil.jacobi(field, 13, norm_every=4)
-        found = stencil_gpu.jacobi(field, 13, sweeps_per_pass=sweeps_per_pass, norm_every=4)
+        wanted = cpu.jacobi(field, 13, norm_every=4)
+        found = gpu.jacobi(field, 13, sweeps_per_pass=sweeps_per_pass, norm_every=4)
         assert found.field.dtype == field.dtype
         assert found.field.tobytes() == wanted.field.tobytes()
         assert found.norms.tobytes() == wanted.norms.tobytes()
     assert field.tobytes() == before.tobytes()
-    assert stencil_gpu.jacobi(np.asfortranarray(field), 3).field.tobytes() == stencil.jacobi(field, 3).field.tobytes()
+    assert gpu.jacobi(np.asfortranarray(field), 3).field.tobytes() == cpu.jacobi(field, 3).field.tobytes()
 
 
 @pytest.mark.parametrize("mode", ["resident", "paper", "stream"])
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
 def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
     norm_every = 5 if mode == "resident" else 0
-    options = stencil_gpu.GpuStencilOptions(70, 90, dtype, sweeps=10, norm_every=norm_every, mode=mode)
-    result = stencil_gpu.measure(options)
+    options = gpu.GpuStencilOptions(70, 90, dtype, sweeps=10, norm_every=norm_every, mode=mode)
+    result = gpu.measure(options)
     start = np.ones((70, 90), {"fp32": np.float32, "fp64": np.float64}[dtype])
     start[0] = 2
-    assert result["mean"] == stencil.jacobi(start, 10).field.mean(dtype=np.float64)
+    assert result["mean"] == cpu.jacobi(start, 10).field.mean(dtype=np.float64)
     assert [norm["sweep"] for norm in result["norms"]] == ([5, 10] if norm_every else [])
     seconds = result["seconds_compute" if mode == "resident" else "seconds_total"]
     assert result["updates_per_s"] == pytest.approx(68 * 88 * 10 / seconds)
@@ -112,7 +113,7 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
         name, _, inner = key.partition("[].")
         assert name in result, key
         assert not (inner and norm_every) or inner in result[name][0], key
-    lines = "\n".join(stencil_gpu.lines_of(result))
+    lines = "\n".join(gpu.lines_of(result))
     assert f"70 x 90 {dtype}, 10 sweeps, 8 a pass, GPU 0, {mode}\n" in lines
     assert ("sweep        5: change max" in lines) == (norm_every > 0)
     assert ("of the transfer alone" in lines) == (mode != "resident")
@@ -125,12 +126,12 @@ def test_what_is_measured(native: str, mode: str, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: stencil_gpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps are not possible"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps per pass are not possible on a GPU"),
-        (lambda: stencil_gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
-        (lambda: stencil_gpu.gpus_of("0,"), "GPUs 0, are not valid"),
+        (lambda: gpu.jacobi(np.ones(4), 1), "an array float64 of 1 dimensions cannot be swept"),
+        (lambda: gpu.jacobi(np.ones((4, 4), np.int32), 1), "an array int32 of 2 dimensions cannot be swept"),
+        (lambda: gpu.jacobi(np.ones((4, 4)), -1), "-1 sweeps are not possible"),
+        (lambda: gpu.jacobi(np.ones((4, 4)), 1, sweeps_per_pass=9), "9 sweeps per pass are not possible on a GPU"),
+        (lambda: gpu.jacobi(np.ones((4, 4)), 1, norm_every=-2), "a norm every -2 sweeps cannot be taken"),
+        (lambda: gpu.gpus_of("0,"), "GPUs 0, are not valid"),
         (lambda: measured(rows=2), "2 x 16384 cells for 1000 sweeps cannot be measured"),
         (lambda: measured(mode="both"), "mode both is none"),
         (lambda: measured(dtype="fp16"), "dtype fp16 cannot be swept"),
@@ -145,17 +146,17 @@ def test_refusals_say_problem_reason_and_suggestion(call: Callable[[], object], 
 
 
 def measured(**options: Any) -> dict[str, Any]:
-    return stencil_gpu.measure(stencil_gpu.GpuStencilOptions(**options))
+    return gpu.measure(gpu.GpuStencilOptions(**options))
 
 
 def test_a_list_of_gpus() -> None:
-    assert (stencil_gpu.gpus_of("3"), stencil_gpu.gpus_of("0,1,11")) == ((3,), (0, 1, 11))
+    assert (gpu.gpus_of("3"), gpu.gpus_of("0,1,11")) == ((3,), (0, 1, 11))
 
 
 def test_a_build_without_gpu_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(_core, "GpuJacobiF64", raising=False)
     with pytest.raises(SetupError, match=r"^GPU: this build cannot sweep there \(it has no GPU code\) build nanet with make cuda"):
-        stencil_gpu.jacobi(np.ones((4, 4)), 1)
+        gpu.jacobi(np.ones((4, 4)), 1)
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -178,6 +179,6 @@ def test_what_only_the_cores_have_is_refused(option: list[str]) -> None:
 
 
 def test_of_several_gpus_each_has_two_shares() -> None:
-    assert stencil_gpu._shares(1000, 8, (3,)) == [3]
-    assert stencil_gpu._shares(34, 8, (0, 1)) == [0, 0, 1, 1]
-    assert stencil_gpu._shares(33, 8, (0, 1)) == [0, 1]  # too few rows for four halos
+    assert gpu._shares(1000, 8, (3,)) == [3]
+    assert gpu._shares(34, 8, (0, 1)) == [0, 0, 1, 1]
+    assert gpu._shares(33, 8, (0, 1)) == [0, 1]  # too few rows for four halos

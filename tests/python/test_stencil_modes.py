@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nanet import SetupError, stencil_modes
-from nanet.stencil_owner import TileOwner
-from nanet.stencil_ranks import native_tiles
+from nanet import SetupError
+from nanet.stencil import modes
+from nanet.stencil.owner import TileOwner
+from nanet.stencil.ranks import native_tiles
 from stencil_reference import can_move_tiles, command, reference_crc32
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,13 +53,13 @@ def test_what_the_memory_does_not_hold_is_said(monkeypatch: pytest.MonkeyPatch, 
     if not can_move_tiles(record_property):
         return
     said: list[str] = []
-    options = stencil_modes.ModeOptions("stream", (2**20, 2**40), repeats=1)
-    found = stencil_modes.measure_modes(options, said.append)
+    options = modes.ModeOptions("stream", (2**20, 2**40), repeats=1)
+    found = modes.measure_modes(options, said.append)
     assert len(found["sizes"]) == len(said) == 1
     assert found["notes"][0].startswith("1048576 MiB not run: ")
-    monkeypatch.setattr(stencil_modes, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(modes, "available_bytes", lambda: 2**20)
     with pytest.raises(SetupError, match=r"no tile was moved \(1 MiB not run"):
-        stencil_modes.measure_modes(stencil_modes.ModeOptions("paper", (2**20,)), said.append)
+        modes.measure_modes(modes.ModeOptions("paper", (2**20,)), said.append)
 
 
 def test_an_owner_that_dies_ends_the_move(record_property: Record) -> None:
@@ -82,7 +83,7 @@ def test_no_process_shows_a_token_in_its_command_line(record_property: Record) -
     token = 0x7E57AB1E0DDBA115
     with TileOwner(8, 8, "fp32", "", token) as owner:
         shown = Path(f"/proc/{owner.pid}/cmdline").read_text()
-        assert "nanet.stencil_owner" in shown
+        assert "nanet.stencil.owner" in shown
         assert not any(text in shown for text in (str(token), f"{token:x}"))
         assert len(owner.crcs()) == 8 * 4  # it serves
 
@@ -95,9 +96,9 @@ def stream_for_ever(mover: Any) -> None:
 @pytest.mark.parametrize("text", ["", "64", "64M,", "4 G", "-1M"])
 def test_sizes_are_numbers_with_units(text: str) -> None:
     with pytest.raises(SetupError, match=r"sizes .* are not valid"):
-        stencil_modes.sizes_of(text)
+        modes.sizes_of(text)
 
 
 def test_sizes_of_the_paper_s_table() -> None:
-    sizes = stencil_modes.sizes_of("64M,128M,256M,512M,1G,2G,4G")
+    sizes = modes.sizes_of("64M,128M,256M,512M,1G,2G,4G")
     assert sizes == tuple(2**26 << power for power in range(7))

@@ -17,11 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from nanet import SetupError, stencil_ranks
-from nanet.channel import Channel
-from nanet.stencil import StencilOptions
-from nanet.stencil_model import best, candidates, predict, table
-from nanet.stencil_rendezvous import SECRET, Place, RankError, Rendezvous, place_of, rank_of_environment
+from nanet import SetupError
+from nanet.machine.channel import Channel
+from nanet.stencil import ranks as stencil_ranks
+from nanet.stencil.cpu import StencilOptions
+from nanet.stencil.model import best, candidates, predict, table
+from nanet.stencil.rendezvous import SECRET, Place, RankError, Rendezvous, place_of, rank_of_environment
 from stencil_reference import can_move_tiles, command, reference_crc32, words
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nanet import tune, tune_apply
 from nanet.cli.tune import print_plan
 from nanet.config import Cores, EngineConfig
-from nanet.config_errors import load_document, validated
-from nanet.tune_kernel import UNTHROTTLED_DANGER
-from nanet.tune_system import cores_of, cores_text, mask_cores, mask_text
+from nanet.config.errors import load_document, validated
+from nanet.tune import apply, plan
+from nanet.tune.kernel import UNTHROTTLED_DANGER
+from nanet.tune.system import cores_of, cores_text, mask_cores, mask_text
 from tune_machine import CORE, DEFAULTS, GOVERNOR, HUGE, OTHERS, ROOT, RT_RUNTIME, Made, config, knobs, made_up, nanet, whole_plan
 
 
@@ -59,26 +59,26 @@ def made(tmp_path: Path) -> Made:
 )  # fmt: skip
 def test_a_machine_out_of_the_box(made: Made, name: str, now: str, wanted: str, command: str) -> None:
     knob = knobs(made, config(busy_poll_us=50), "eth0")[name]
-    assert (knob.state, knob.now, knob.wanted, knob.command) == (tune.CHANGE, now, wanted, command)
+    assert (knob.state, knob.now, knob.wanted, knob.command) == (plan.CHANGE, now, wanted, command)
 
 
 def test_what_only_a_person_can_do(made: Made) -> None:
     found = knobs(made)
     assert (found["locked memory"].state, found["locked memory"].now, found["locked memory"].wanted) == (
-        tune.BY_HAND,
+        plan.BY_HAND,
         "8 MiB",
         "64 MiB",
     )
     assert "limits.conf" in found["locked memory"].command
     made.system = replace(made.system, memlock_bytes=None)
-    assert knobs(made)["locked memory"].state == tune.OK
+    assert knobs(made)["locked memory"].state == plan.OK
 
 
 def test_throttling_is_told_and_never_switched_off_unasked(made: Made) -> None:
     knob = knobs(made, config(), "eth0")["real-time throttling"]
-    assert (knob.state, knob.now, knob.wanted, knob.changes) == (tune.BY_HAND, "950 of 1000 ms", "as it is", ())
+    assert (knob.state, knob.now, knob.wanted, knob.changes) == (plan.BY_HAND, "950 of 1000 ms", "as it is", ())
     assert "50 ms in 1000" in knob.why
-    tune_apply.apply(whole_plan(made), made.system, made.root / "undo.json")
+    apply.apply(whole_plan(made), made.system, made.root / "undo.json")
     assert made.text(RT_RUNTIME) == "950000"
     asked = knobs(made, config(), unthrottled_realtime=True)["real-time throttling"]
     assert [(change.now, change.wanted) for change in asked.changes] == [("950000", "-1")]
@@ -86,20 +86,20 @@ def test_throttling_is_told_and_never_switched_off_unasked(made: Made) -> None:
     assert "whole machine" in UNTHROTTLED_DANGER
     made.put(RT_RUNTIME, "-1")
     assert "hang" in knobs(made)["real-time throttling"].why
-    assert knobs(made)["real-time throttling"].state == tune.OK
+    assert knobs(made)["real-time throttling"].state == plan.OK
 
 
 def test_a_configuration_with_real_time_priority_wants_the_guard(made: Made) -> None:
     wanted = config().model_copy(update={"cpu_cores": Cores(receive=CORE, realtime_priority=50)})
     throttling = knobs(made, wanted)["real-time throttling"]
-    assert (throttling.state, throttling.remarkable) == (tune.OK, True)
+    assert (throttling.state, throttling.remarkable) == (plan.OK, True)
     assert knobs(made, wanted, unthrottled_realtime=True)["real-time throttling"].changes == ()  # the engine would not start
     made.put(RT_RUNTIME, "-1")
     throttling = knobs(made, wanted)["real-time throttling"]
     assert [(change.now, change.wanted) for change in throttling.changes] == [("-1", "950000")]
     assert "sysctl -w kernel.sched_rt_runtime_us=950000" in throttling.command
-    assert knobs(made)["real-time priority"].state == tune.OK  # no one asks for it
-    for limit, root, state in ((0, True, tune.OK), (50, False, tune.OK), (49, False, tune.BY_HAND), (0, False, tune.BY_HAND)):
+    assert knobs(made)["real-time priority"].state == plan.OK  # no one asks for it
+    for limit, root, state in ((0, True, plan.OK), (50, False, plan.OK), (49, False, plan.BY_HAND), (0, False, plan.BY_HAND)):
         made.system = replace(made.system, rtprio_max=limit, privileged=root)
         assert knobs(made, wanted)["real-time priority"].state == state
     assert "LimitRTPRIO" in knobs(made, wanted)["real-time priority"].command
@@ -108,10 +108,10 @@ def test_a_configuration_with_real_time_priority_wants_the_guard(made: Made) -> 
 def test_without_a_configuration_no_core_is_the_engines(made: Made) -> None:
     found = knobs(made, None, "eth0")
     for name in ("IRQs eth0", "timer migration", "kernel work queues", "watchdog", "deep idle states"):
-        assert (found[name].state, found[name].changes) == (tune.OK, ())
+        assert (found[name].state, found[name].changes) == (plan.OK, ())
         assert "cpu_cores" in found[name].why
     made.put("/sys/devices/system/cpu/isolated", str(CORE))  # an isolated core is one
-    assert knobs(made, None, "eth0")["IRQs eth0"].state == tune.CHANGE
+    assert knobs(made, None, "eth0")["IRQs eth0"].state == plan.CHANGE
 
 
 def test_interrupts_go_to_the_interfaces_own_node(made: Made) -> None:
@@ -140,7 +140,7 @@ def test_virtio_has_its_interrupts_at_the_parent_and_a_bridge_is_none(made: Made
 def test_irqbalance_is_told_where_interrupts_are_placed(made: Made) -> None:
     made.put("/proc/77/comm", "irqbalance")
     knob = knobs(made, config(), "eth0")["irqbalance"]
-    assert (knob.state, knob.command) == (tune.BY_HAND, "sudo systemctl stop irqbalance")
+    assert (knob.state, knob.command) == (plan.BY_HAND, "sudo systemctl stop irqbalance")
     assert "irqbalance" not in knobs(made, config())
     assert "irqbalance" not in knobs(made, None, "eth0")
 
@@ -156,7 +156,7 @@ def test_irqbalance_is_told_where_interrupts_are_placed(made: Made) -> None:
     ],
 )
 def test_many_files_are_one_word_for_bash(paths: list[str], word: str) -> None:
-    knob = tune.Knob("n", "0", "1", "why", tuple(tune.Change(path, "0", "1") for path in paths))
+    knob = plan.Knob("n", "0", "1", "why", tuple(plan.Change(path, "0", "1") for path in paths))
     assert knob.command == f"echo 1 | sudo tee {word}"
     done = subprocess.run(["bash", "-c", f"echo {word}"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == paths
@@ -166,14 +166,14 @@ def test_all_cores_pinned_is_for_a_person(made: Made) -> None:
     made.put("/sys/devices/system/cpu/online", str(CORE))
     found = knobs(made, config(), "eth0")
     for name in ("IRQs eth0", "kernel work queues", "watchdog"):
-        assert (found[name].state, found[name].changes) == (tune.BY_HAND, ())
+        assert (found[name].state, found[name].changes) == (plan.BY_HAND, ())
         assert "leave a core" in found[name].command
 
 
 def test_interfaces_without_any_of_it(made: Made) -> None:
     found = knobs(made, config(), "lo")
     assert {found[f"{name} lo"].now for name in ("IRQs", "RX ring", "IRQ delay")} == {"none"}
-    with pytest.raises(tune.TuneError, match=re.escape("there is no interface 'eth7' (this machine has lo, eth0)")):
+    with pytest.raises(plan.TuneError, match=re.escape("there is no interface 'eth7' (this machine has lo, eth0)")):
         knobs(made, None, "eth7")
 
 
@@ -181,7 +181,7 @@ def test_the_interface_of_a_link_is_used(made: Made) -> None:
     loaded = config()
     link = loaded.links[0].model_copy()
     object.__setattr__(link, "__dict__", link.__dict__ | {"interface": "eth0"})
-    assert tune.needs_of(loaded.model_copy(update={"links": (link,)}), made.system, ["eth0", "lo"]).interfaces == ("eth0", "lo")
+    assert plan.needs_of(loaded.model_copy(update={"links": (link,)}), made.system, ["eth0", "lo"]).interfaces == ("eth0", "lo")
 
 
 def test_memory_is_that_of_every_clop(made: Made) -> None:
@@ -193,18 +193,18 @@ def test_memory_is_that_of_every_clop(made: Made) -> None:
     document.data["processor"]["merge"] = {}
     two = validated(EngineConfig, document)
     # Buffers 16 MiB, an index of 4096 entries of 8 B for each of 64 buffers 2 MiB, and 128 B: the tenth page.
-    assert tune.needs_of(config(), made.system).huge_pages == 10
-    assert tune.needs_of(two, made.system).huge_pages == 20
-    assert tune.needs_of(two, made.system).locked_bytes == (40 << 20) + (16 << 20)
+    assert plan.needs_of(config(), made.system).huge_pages == 10
+    assert plan.needs_of(two, made.system).huge_pages == 20
+    assert plan.needs_of(two, made.system).locked_bytes == (40 << 20) + (16 << 20)
     document.data["memory_regions"][0]["huge_pages"] = False
-    small = tune.needs_of(validated(EngineConfig, document), made.system)
+    small = plan.needs_of(validated(EngineConfig, document), made.system)
     assert (small.huge_pages, small.locked_bytes) == (0, (40 << 20) + (16 << 20))
 
 
 def test_more_huge_pages_than_memory_is_for_a_person(made: Made) -> None:
     made.put("/proc/meminfo", "MemAvailable: 15000 kB")
     knob = knobs(made, config())["huge pages"]
-    assert (knob.state, knob.changes) == (tune.BY_HAND, ())
+    assert (knob.state, knob.changes) == (plan.BY_HAND, ())
     assert "14 MiB" in knob.command
 
 
@@ -258,8 +258,8 @@ def test_every_documented_key_is_there(tmp_path: Path, made: Made) -> None:
     keys = set(re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE))
     nanet("tune", "--json", tmp_path / "t.json")
     result = json.loads((tmp_path / "t.json").read_text())
-    knob = tune.as_json(whole_plan(made)[0])
-    step = tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")[0]
+    knob = plan.as_json(whole_plan(made)[0])
+    step = apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")[0]
     there = set(result) - {"nanet", "command", "date", "machine", "knobs", "steps"}
     there |= {f"knobs[].{key}" for key in knob if key != "changes"} | {f"knobs[].changes[].{key}" for key in knob["changes"][0]}
     assert keys == there | {f"steps[].{key}" for key in step.__dict__}

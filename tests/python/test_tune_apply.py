@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nanet import tune, tune_apply
+from nanet.tune import apply
+from nanet.tune import plan as tune
 from tune_machine import HUGE, Made, made_up, nanet, whole_plan
 
 
@@ -24,7 +25,7 @@ def made(tmp_path: Path) -> Made:
 
 def test_apply_then_nothing_is_left_to_do_and_undo_restores_all(made: Made, tmp_path: Path) -> None:
     before, file = made.all(), tmp_path / "undo.json"
-    steps = tune_apply.apply(whole_plan(made), made.system, file)
+    steps = apply.apply(whole_plan(made), made.system, file)
     assert [step.problem for step in steps] == [""] * len(steps)
     assert made.text("/sys/kernel/mm/transparent_hugepage/enabled") == "madvise"
     assert made.nic.values == {"rx": "4096", "rx-usecs": "0", "adaptive-rx": "off"}
@@ -32,24 +33,24 @@ def test_apply_then_nothing_is_left_to_do_and_undo_restores_all(made: Made, tmp_
     assert sets == ["adaptive-rx", "rx-usecs"]  # which would have ruled it
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     made.put(f"{HUGE}/free_hugepages", "10")  # as the kernel would
-    assert tune_apply.apply(whole_plan(made), made.system, file) == []
-    assert {step.target for step in tune_apply.undo(made.system, file)} == {step.target for step in steps}
+    assert apply.apply(whole_plan(made), made.system, file) == []
+    assert {step.target for step in apply.undo(made.system, file)} == {step.target for step in steps}
     made.put(f"{HUGE}/free_hugepages", "3")
     after = made.all()
     assert after.pop("/sys/kernel/mm/transparent_hugepage/enabled") == "always"  # the kernel would list the others too
     before.pop("/sys/kernel/mm/transparent_hugepage/enabled")
     assert after == before
     assert not file.exists()
-    assert tune_apply.undo(made.system, file) == []
+    assert apply.undo(made.system, file) == []
 
 
 def test_a_second_apply_keeps_the_oldest_values(made: Made, tmp_path: Path) -> None:
     file = tmp_path / "undo.json"
-    tune_apply.apply(whole_plan(made), made.system, file)
+    apply.apply(whole_plan(made), made.system, file)
     made.put("/proc/sys/net/core/rmem_max", "1048576")  # somebody set it meanwhile
-    steps = tune_apply.apply(tune.chosen(whole_plan(made), ["rmem_max"]), made.system, file)
+    steps = apply.apply(tune.chosen(whole_plan(made), ["rmem_max"]), made.system, file)
     assert [(step.before, step.now) for step in steps] == [("1048576", "67108864")]
-    tune_apply.undo(made.system, file)
+    apply.undo(made.system, file)
     assert made.text("/proc/sys/net/core/rmem_max") == "212992"
 
 
@@ -71,9 +72,9 @@ def test_a_crash_in_the_middle_can_be_undone(made: Made, tmp_path: Path) -> None
                     raise Crash
 
             with pytest.raises(Crash):
-                tune_apply.apply(plan, replace(made.system, write=write), file)
+                apply.apply(plan, replace(made.system, write=write), file)
             assert crash_at in [entry["target"] for entry in json.loads(file.read_text())["changes"]]
-            assert all(not step.problem for step in tune_apply.undo(made.system, file))
+            assert all(not step.problem for step in apply.undo(made.system, file))
             assert not file.exists()
             made.put("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
             assert made.all() == before
@@ -81,7 +82,7 @@ def test_a_crash_in_the_middle_can_be_undone(made: Made, tmp_path: Path) -> None
 
 def test_a_crash_while_undoing_can_be_undone(made: Made, tmp_path: Path) -> None:
     file, backlog = tmp_path / "undo.json", "/proc/sys/net/core/netdev_max_backlog"
-    tune_apply.apply(whole_plan(made), made.system, file)
+    apply.apply(whole_plan(made), made.system, file)
 
     def write(path: str, text: str) -> None:
         if path == backlog:
@@ -89,9 +90,9 @@ def test_a_crash_while_undoing_can_be_undone(made: Made, tmp_path: Path) -> None
         made.system.write(path, text)
 
     with pytest.raises(Crash):
-        tune_apply.undo(replace(made.system, write=write), file)
+        apply.undo(replace(made.system, write=write), file)
     assert (made.text("/proc/sys/vm/stat_interval"), made.text(backlog)) == ("1", "30000")
-    tune_apply.undo(made.system, file)
+    apply.undo(made.system, file)
     assert (made.text(backlog), made.text("/proc/sys/net/core/rmem_max"), file.exists()) == ("1000", "212992", False)
 
 
@@ -104,7 +105,7 @@ def test_what_the_machine_refuses_is_said_and_the_rest_is_done(made: Made, tmp_p
             raise OSError(refused[path], os.strerror(refused[path]))
         made.system.write(path, "7" if path == f"{HUGE}/nr_hugepages" else text)
 
-    steps = tune_apply.apply(whole_plan(made), replace(made.system, write=write), file)
+    steps = apply.apply(whole_plan(made), replace(made.system, write=write), file)
     problems = {step.target: step.problem for step in steps if step.problem}
     assert set(problems) == {*refused, f"{HUGE}/nr_hugepages"}
     assert problems["/proc/sys/net/core/rmem_max"] == "Permission denied; in a container or network namespace only the host may"
@@ -112,38 +113,38 @@ def test_what_the_machine_refuses_is_said_and_the_rest_is_done(made: Made, tmp_p
     assert problems[f"{HUGE}/nr_hugepages"].startswith("it reads 7 afterwards; memory is fragmented")
     kept = [entry["target"] for entry in json.loads(file.read_text())["changes"]]
     assert not set(refused) & set(kept)  # nothing to undo there
-    tune_apply.undo(made.system, file)
+    apply.undo(made.system, file)
     assert made.text(f"{HUGE}/nr_hugepages") == "4"
 
 
 def test_what_cannot_be_undone_stays_in_the_file(made: Made, tmp_path: Path) -> None:
     file = tmp_path / "undo.json"
-    tune_apply.apply(tune.chosen(whole_plan(made), ["compaction", "rmem_max"]), made.system, file)
+    apply.apply(tune.chosen(whole_plan(made), ["compaction", "rmem_max"]), made.system, file)
 
     def write(path: str, text: str) -> None:
         raise OSError(30, os.strerror(30))
 
-    steps = tune_apply.undo(replace(made.system, write=write), file)
+    steps = apply.undo(replace(made.system, write=write), file)
     assert [step.problem.partition(";")[0] for step in steps] == ["Read-only file system"] * 2
     assert len(json.loads(file.read_text())["changes"]) == 2
-    assert [step.problem for step in tune_apply.undo(made.system, file)] == ["", ""]
+    assert [step.problem for step in apply.undo(made.system, file)] == ["", ""]
 
 
 def test_only_root_may(made: Made, tmp_path: Path) -> None:
     anybody, file, before = replace(made.system, privileged=False), tmp_path / "undo.json", made.all()
     with pytest.raises(tune.TuneError, match=r"^cannot change this machine \(only root may\) run it with sudo"):
-        tune_apply.apply(whole_plan(made), anybody, file)
+        apply.apply(whole_plan(made), anybody, file)
     assert (made.all(), file.exists()) == (before, False)
-    assert tune_apply.apply([], anybody, file) == []  # nothing to do is no offence
-    tune_apply.apply(whole_plan(made), made.system, file)
+    assert apply.apply([], anybody, file) == []  # nothing to do is no offence
+    apply.apply(whole_plan(made), made.system, file)
     with pytest.raises(tune.TuneError, match="only root may"):
-        tune_apply.undo(anybody, file)
+        apply.undo(anybody, file)
 
 
 def test_nothing_is_changed_without_an_undo_file(made: Made, tmp_path: Path) -> None:
     before = made.all()
     with pytest.raises(tune.TuneError, match=r"^cannot use .* \(no such file or directory\)"):
-        tune_apply.apply(whole_plan(made), made.system, tmp_path / "nowhere" / "undo.json")
+        apply.apply(whole_plan(made), made.system, tmp_path / "nowhere" / "undo.json")
     assert made.all() == before
 
 
@@ -152,11 +153,11 @@ def test_two_at_a_time_are_one_too_many(made: Made, tmp_path: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(tune.TuneError, match="another nanet tune is running"):
-            tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+            apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     finally:
         os.close(lock)
     assert made.all() == before
-    assert tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+    assert apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
 
 
 def test_a_lock_that_any_account_can_hold_stops_nothing(made: Made, tmp_path: Path) -> None:
@@ -164,8 +165,8 @@ def test_a_lock_that_any_account_can_hold_stops_nothing(made: Made, tmp_path: Pa
     file, folder = tmp_path / "undo.json", os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        assert tune_apply.apply(whole_plan(made), made.system, file)
-        assert tune_apply.undo(made.system, file)
+        assert apply.apply(whole_plan(made), made.system, file)
+        assert apply.undo(made.system, file)
     finally:
         os.close(folder)
     assert (tmp_path / "undo.json.lock").stat().st_mode & 0o077 == 0
@@ -183,7 +184,7 @@ def test_a_lock_file_that_is_not_to_be_trusted(made: Made, tmp_path: Path, kind:
     else:
         os.mkfifo(lock, 0o600)
     with pytest.raises(tune.TuneError, match=r"others could hold it|too many levels of symbolic links"):
-        tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+        apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     assert made.all() == before
 
 
@@ -191,7 +192,7 @@ def test_an_undo_file_that_cannot_be_written_stops_before_the_change(made: Made,
     before, part = made.all(), tmp_path / "undo.json.part"
     part.mkdir()  # in the way of the file, also for root
     with pytest.raises(tune.TuneError, match=r"^cannot write .* nothing is changed unless it can be undone$"):
-        tune_apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
+        apply.apply(whole_plan(made), made.system, tmp_path / "undo.json")
     assert made.all() == before
 
 
@@ -217,22 +218,22 @@ def test_an_undo_file_that_is_not_to_be_trusted(made: Made, tmp_path: Path, text
     file.chmod(mode)
     before = made.all()
     with pytest.raises(tune.TuneError, match=words):
-        tune_apply.undo(made.system, file)
+        apply.undo(made.system, file)
     assert made.all() == before
 
 
 def test_an_undo_file_that_is_a_link_is_refused(made: Made, tmp_path: Path) -> None:
     (tmp_path / "undo.json").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(tune.TuneError, match="cannot read"):
-        tune_apply.undo(made.system, tmp_path / "undo.json")
+        apply.undo(made.system, tmp_path / "undo.json")
 
 
 def test_after_a_restart_a_new_undo_file_is_begun(made: Made, tmp_path: Path) -> None:
     file = tmp_path / "undo.json"
-    tune_apply.apply(whole_plan(made), made.system, file)
+    apply.apply(whole_plan(made), made.system, file)
     made.put("/proc/sys/kernel/random/boot_id", "boot-2")
     made.put("/proc/sys/vm/stat_interval", "2")
-    tune_apply.apply(tune.chosen(whole_plan(made), ["VM statistics"]), made.system, file)
+    apply.apply(tune.chosen(whole_plan(made), ["VM statistics"]), made.system, file)
     entries = json.loads(file.read_text())["changes"]
     assert [(entry["target"], entry["from"]) for entry in entries] == [("/proc/sys/vm/stat_interval", "2")]
 

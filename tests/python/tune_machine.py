@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nanet import tune
-from nanet.config import EngineConfig, online_cores
-from nanet.config_errors import load_document, validated
-from nanet.tune_system import cores_text, mask_text
+from nanet.config import EngineConfig
+from nanet.config.base import online_cores
+from nanet.config.errors import load_document, validated
+from nanet.tune import plan
+from nanet.tune.system import cores_text, mask_text
 
 ROOT = Path(__file__).parents[2]
 CORE = min(online_cores())  # the engine's: a configuration is checked against this machine
@@ -107,7 +108,7 @@ class Made:
 
     root: Path
     nic: Nic
-    system: tune.System
+    system: plan.System
 
     def text(self, path: str) -> str:
         return (self.root / path[1:]).read_text()
@@ -124,7 +125,7 @@ class Made:
 def made_up(root: Path) -> Made:
     """The machine of DEFAULTS below `root`, with eth0."""
     nic = Nic()
-    system = replace(tune.this_system(root), ethtool=nic, memlock_bytes=8 << 20, privileged=True)
+    system = replace(plan.this_system(root), ethtool=nic, memlock_bytes=8 << 20, privileged=True)
     machine = Made(root, nic, system)
     for path, text in DEFAULTS.items():
         machine.put(path, text)
@@ -138,12 +139,12 @@ def config(**of_link: Any) -> EngineConfig:
     return validated(EngineConfig, document)
 
 
-def knobs(made: Made, loaded: EngineConfig | None = None, *interfaces: str, **options: bool) -> dict[str, tune.Knob]:
-    return {knob.name: knob for knob in tune.plan(tune.needs_of(loaded, made.system, interfaces, **options), made.system)}
+def knobs(made: Made, loaded: EngineConfig | None = None, *interfaces: str, **options: bool) -> dict[str, plan.Knob]:
+    return {knob.name: knob for knob in plan.plan(plan.needs_of(loaded, made.system, interfaces, **options), made.system)}
 
 
-def whole_plan(made: Made) -> tuple[tune.Knob, ...]:
-    return tune.plan(tune.needs_of(config(busy_poll_us=50), made.system, ["eth0"]), made.system)
+def whole_plan(made: Made) -> tuple[plan.Knob, ...]:
+    return plan.plan(plan.needs_of(config(busy_poll_us=50), made.system, ["eth0"]), made.system)
 
 
 def nanet(*arguments: str | Path, expect: int = 0, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:

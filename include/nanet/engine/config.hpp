@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine is built from. python/nanet/config.py validates the YAML file and fills these structs; every field is
+// What an engine is built from. python/nanet/config/engine.py validates the YAML file and fills these structs; every field is
 // described there with its unit, default and effect, so this file only gives the shape.
 #pragma once
 

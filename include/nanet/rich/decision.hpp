@@ -7,7 +7,7 @@
 //              Without a momentum hypothesis only the electron's radius is known.
 //   verdict    what may be said of an event: how many good rings, how many of each kind, how many hits.
 //   condition  a question about the verdict with yes or no for an answer. There are so few different verdicts (kVerdictCount) that a condition
-//              is compiled into the table of its answers: python/nanet/conditions.py does it.
+//              is compiled into the table of its answers: python/nanet/config/conditions.py does it.
 //
 // Primitive ID (docs/formats.md): bits 5..0 mapped hits, saturating at 63 · 7..6 number of good rings, saturating at 3 · 8 ring found · 9 an electron
 // among them · 13..10 conditions 3..0 if there are any, else class of radius of the good ring with most hits = floor(radius_mm / 16), saturating at

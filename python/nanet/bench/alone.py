@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nanet import books, emulate
 from nanet.bench import links
 from nanet.bench.links import Variant
-from nanet.config import EngineConfig
-from nanet.config_errors import validated
-from nanet.demo import Loop
-from nanet.emulator_config import EmulatorConfig
-from nanet.engine_process import EngineProcess
-from nanet.machine import CorePlan, keep_to
-from nanet.netns import VethPair
+from nanet.config.emulator import EmulatorConfig
+from nanet.config.engine import EngineConfig
+from nanet.config.errors import validated
+from nanet.loop.loop import Loop
+from nanet.machine.facts import CorePlan, keep_to
+from nanet.machine.netns import VethPair
+from nanet.result import books
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
 
 
 def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:

@@ -9,7 +9,7 @@ import contextlib
 import socket
 from typing import Self
 
-from nanet.netns import End
+from nanet.machine.netns import End
 
 ETH_P_ARP = 0x0806
 REQUEST = b"\x00\x01"

@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanet import demo, results
 from nanet.bench import alone, arp, hops, links, rate, sockperf, spead2_peer, tables, testpmd, watch
 from nanet.bench.latency import MESSAGE_BYTES
 from nanet.bench.links import Variant
 from nanet.bench.rate import RateSearch
-from nanet.config_errors import ConfigError
-from nanet.demo import Loop
-from nanet.engine_process import EngineError
-from nanet.histogram import Histogram
-from nanet.hops import unexplained_text
-from nanet.machine import CorePlan, plan_cores
-from nanet.netns import VethPair
+from nanet.config.errors import ConfigError
+from nanet.loop.loop import Loop
+from nanet.loop.run import run_loop
+from nanet.machine.facts import CorePlan, plan_cores
+from nanet.machine.netns import VethPair
+from nanet.result import files
+from nanet.result.histogram import Histogram
+from nanet.result.hops import unexplained_text
+from nanet.run.process import EngineError
 
 Say = Callable[[str], None]
 Sheet = Callable[[Mapping[str, Any], hops.Cable], dict[str, Any]]
@@ -65,7 +66,7 @@ class Bench:
     def trial(self, loop: Loop) -> dict[str, Any]:
         """One run, with its balance sheet under `balance`. Raises EngineError and ConfigError."""
         configs = links.configs(self.variant, loop, self.pair, self.cores)
-        run = functools.partial(demo.run_loop, *configs, self.cores, pair=self.pair)
+        run = functools.partial(run_loop, *configs, self.cores, pair=self.pair)
         return self._balanced(loop, run, hops.sheet)
 
     def trial_alone(self, loop: Loop) -> dict[str, Any]:
@@ -314,7 +315,7 @@ def _result(
     if command.startswith("bench latency") and watch.spare_core(cores) is None:
         notes.append("no watcher of the machine's pauses (no core to spare) the emulator's own stalls and core_wait_s have to do")
     compared = [link | ratios(link, peers) for link in found]
-    return results.base(command) | {
+    return files.base(command) | {
         "boards": loop.boards,
         "layout": loop.layout,
         "burst_packets": loop.burst_packets,

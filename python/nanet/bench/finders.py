@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from nanet import results
 from nanet.physics.cases import FLAT, MIX, rings
+from nanet.result import files
 
 HITS = (8, 12, 20, 32)
 RINGS = (1, 2, 3, 4)
@@ -40,7 +40,7 @@ def samples() -> list[tuple[str, dict[str, Any], int]]:
 def run(bench: FinderBench, say: Callable[[str], None]) -> dict[str, Any]:
     """The result as `nanet bench rings --finder ... --json` writes it."""
     from nanet import _core
-    from nanet.emulator_config import MonteCarlo
+    from nanet.config.emulator import MonteCarlo
 
     names = list(bench.finders) or _core.finder_names()
     made = []
@@ -59,7 +59,7 @@ def run(bench: FinderBench, say: Callable[[str], None]) -> dict[str, Any]:
                 f"  scalar x{case['scalar_ratio']:.1f}  {'same bits' if case['same_bits'] else 'OTHER RINGS THAN THE SCALAR PATH'}"
             )
         finders.append({"name": name, "cases": cases})
-    return results.base("bench rings --finder") | {
+    return files.base("bench rings --finder") | {
         "finders": finders, "simd": _core.build_info()["simd"], "same_bits": all(c["same_bits"] for f in finders for c in f["cases"]),
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import results
+from nanet.result import files
 
 PROGRAM = Path("build/release/bench/gateware/bench_gateware")
 NS_PER_CYCLE = 6.4
@@ -60,7 +60,7 @@ def run(program: Path | None, options: Options) -> dict[str, Any]:
         last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise GatewareBenchError(f"{chosen.name} gives no result ({last[0]}) exit status {done.returncode}")
     about = {"cycles_per_case": options.cycles, "packets_per_long_run": options.packets}
-    return results.base("bench gateware") | about | measured | {"papers": papers_of(measured)}
+    return files.base("bench gateware") | about | measured | {"papers": papers_of(measured)}
 
 
 def papers_of(measured: Mapping[str, Any]) -> list[dict[str, Any]]:

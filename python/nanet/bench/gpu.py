@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nanet import outputs, results
+from nanet.result import files, outputs
 
 # Part -> columns that its CSV has at least. The program is bench_gpu_PART.
 COLUMNS = {
@@ -116,7 +116,7 @@ def find_programs(folder: Path | None, parts: Sequence[str] = (), say: Callable[
 
 def check_gpu() -> None:
     """Raises GpuBenchError where no GPU can be used."""
-    from nanet.gpu_driver import ask_driver
+    from nanet.machine.gpu_driver import ask_driver
 
     driver = ask_driver()
     if not driver.gpus:
@@ -157,7 +157,7 @@ def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
     facts = {name: value for one in by_part.values() for name, value in one.facts.items()}
     rows: dict[str, list[Row]] = {part: [dict(row) for row in by_part[part].rows] if part in by_part else [] for part in PARTS}
     ratios = ratios_of(rows["round_trip"])
-    return results.base("bench gpu") | {
+    return files.base("bench gpu") | {
         "gpu": facts.get("gpu", "unknown"),
         "gpu_host_cpu": facts.get("cpu", "unknown"),
         "cuda": facts.get("cuda", "unknown"),

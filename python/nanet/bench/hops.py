@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nanet import hops, wire
-from nanet.hops import Hop
-from nanet.netns import InterfaceCounts
+from nanet import wire
+from nanet.machine.netns import InterfaceCounts
+from nanet.result import hops
+from nanet.result.hops import Hop
 
 HEADER_BYTES = 42  # Ethernet, IPv4, UDP
 ICMP_QUOTE_BYTES = 576 + 14 - HEADER_BYTES  # more than a UDP header, of an ICMP message at most

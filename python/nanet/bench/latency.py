@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from nanet import demo, results
 from nanet.bench import sockperf
-from nanet.demo import Loop
-from nanet.histogram import Histogram
-from nanet.machine import plan_cores
+from nanet.loop.loop import Loop
+from nanet.loop.run import loop_configs, run_loop
+from nanet.machine.facts import plan_cores
+from nanet.result import files
+from nanet.result.histogram import Histogram
 
 MESSAGE_BYTES = 1168
 NAMES = ("p50", "p99", "p99_9", "p99_99", "max")
@@ -40,15 +41,15 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
     """The result as `nanet bench latency --json` writes it. Raises SockperfError and ConfigError."""
     cores = plan_cores()
     loop = replace(bench.loop, duration_s=bench.repeat_s)
-    demo.configs(loop, cores)  # what does not go together is refused before anything is measured
+    loop_configs(loop, cores)  # what does not go together is refused before anything is measured
     rounds: list[dict[str, Any]] = []
     all_ours, all_clean, all_engine = Histogram(), Histogram(), Histogram()
     series: list[Any] = []
     configs: dict[str, Any] = {}
     for number in range(bench.repeats):
         before = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
-        result = demo.run_loop(*demo.configs(loop, cores), cores)
-        single = demo.run_loop(*demo.configs(replace(loop, in_flight_packets_max=1), cores), cores)
+        result = run_loop(*loop_configs(loop, cores), cores)
+        single = run_loop(*loop_configs(replace(loop, in_flight_packets_max=1), cores), cores)
         after = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
         rounds.append(_round(result, single, before, after))
         emulator, engine = result["emulator"], result["engine"]
@@ -64,7 +65,7 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
             f" sockperf {last['sockperf_us']['p99_9']:.1f};"
             f" max {last['latency_us']['max']:.0f}, sockperf {last['sockperf_us']['max']:.0f}; lost {last['lost']}"
         )
-    return results.base("bench latency") | summary(rounds) | {
+    return files.base("bench latency") | summary(rounds) | {
         "rate_events_per_s": loop.rate_events_per_s,
         "boards": loop.boards,
         "layout": loop.layout,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from nanet import demo
-from nanet.config import EngineConfig
-from nanet.config_errors import ConfigError, validated
-from nanet.demo import Loop
-from nanet.emulator_config import EmulatorConfig
-from nanet.machine import CorePlan, plan_cores
-from nanet.netns import VethPair
+from nanet.config.emulator import EmulatorConfig
+from nanet.config.engine import EngineConfig
+from nanet.config.errors import ConfigError, validated
+from nanet.loop.loop import Loop
+from nanet.loop.run import loop_configs
+from nanet.machine.facts import CorePlan, plan_cores
+from nanet.machine.netns import VethPair
 
 # Room for a pause of the engine's thread of 10 ms at 1.6 million packets a second. A socket has 64 MiB, about as much.
 RING_PACKETS = 16384
@@ -123,7 +123,7 @@ def has_xdp() -> bool:
 
 def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tuple[EngineConfig, EmulatorConfig]:
     """Configurations of engine and emulator at the ends of the pair. Raises ConfigError."""
-    engine_model, emulator_model = demo.configs(loop, cores)
+    engine_model, emulator_model = loop_configs(loop, cores)
     engine = engine_model.model_dump(mode="json")
     emulator = emulator_model.model_dump(mode="json")
     answers = f"udp://{pair.boards.address}:{loop.port + 100}"

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanet import books, demo, results
-from nanet.demo import Loop
-from nanet.histogram import Histogram
-from nanet.machine import CorePlan, plan_cores
+from nanet.loop.loop import Loop
+from nanet.loop.run import loop_configs, run_loop
+from nanet.machine.facts import CorePlan, plan_cores
+from nanet.result import books, files
+from nanet.result.histogram import Histogram
 
 KEPT_SHARE = 0.99
 LATE_US = 20_000.0
@@ -49,7 +50,7 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
     cores = plan_cores()
     loop = search.loop
     found = find(search, lambda rate: _one_run(rate, search, cores), say)
-    return results.base("bench rate") | found | {
+    return files.base("bench rate") | found | {
         "boards": loop.boards,
         "sample": loop.sample,
         "finder": loop.finder,
@@ -202,7 +203,7 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
 
 
 def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Mapping[str, Any]:
-    return demo.run_loop(*demo.configs(loop_at(rate, search), cores), cores)
+    return run_loop(*loop_configs(loop_at(rate, search), cores), cores)
 
 
 def loop_at(rate: float, search: RateSearch) -> Loop:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet import results, rich_map
+from nanet.result import files
+from nanet.rich import pm_map
 
 HIT_COUNTS = (8, 12, 20, 32)
 SMEAR_MM = 2.5
@@ -64,7 +65,7 @@ def run(bench: RingBench, say: Callable[[str], None]) -> dict[str, Any]:
             f"{circle}  radius rms {case['radius_rms_mm']:.2f} mm, bias {case['radius_bias_mm']:+.3f} mm"
         )
     headline = next(case for case in cases if case["hits"] == HITS_OF_HEADLINE)
-    return results.base("bench rings") | {
+    return files.base("bench rings") | {
         "math": {"events_per_s": headline["math"]["events_per_s"], "hits": HITS_OF_HEADLINE, "simd": _core.build_info()["simd"]},
         "ratio_to_numpy": headline["ratio_to_numpy"],
         "ratio_to_circle_fit": headline["ratio_to_circle_fit"],
@@ -77,8 +78,8 @@ def make_events(generator: np.random.Generator, count: int, hit_count: int) -> E
 
     Returns hits (uint16 [count, hit_count], channels of disk 0 or 1), counts (uint32 [count]) and truth (float [count, 3]: centre x, y and radius in mm).
     """
-    disk = np.concatenate([rich_map.half_disk_mm(0), rich_map.half_disk_mm(1)])
-    channel = np.concatenate([np.arange(len(disk) // 2), np.arange(len(disk) // 2) + rich_map.CHANNELS_PER_BOARD])
+    disk = np.concatenate([pm_map.half_disk_mm(0), pm_map.half_disk_mm(1)])
+    channel = np.concatenate([np.arange(len(disk) // 2), np.arange(len(disk) // 2) + pm_map.CHANNELS_PER_BOARD])
     hits = np.empty((count, hit_count), dtype=np.uint16)
     truth = np.empty((count, 3))
     made = 0
@@ -89,13 +90,13 @@ def make_events(generator: np.random.Generator, count: int, hit_count: int) -> E
         hits[made : made + kept] = channel[found[:kept]]
         truth[made : made + kept] = ring[:kept]
         made += kept
-    hits += (generator.integers(0, 2, count) * 2 * rich_map.CHANNELS_PER_BOARD).astype(np.uint16)[:, None]
+    hits += (generator.integers(0, 2, count) * 2 * pm_map.CHANNELS_PER_BOARD).astype(np.uint16)[:, None]
     return hits, np.full(count, hit_count, dtype=np.uint32), truth
 
 
 def fit_numpy(hits: NDArray[np.uint16], counts: NDArray[np.uint32]) -> NDArray[np.float64]:
     """Crawford's linear circle fit for all events at once, in centred coordinates; float [events, 4]: x, y, radius, rms in mm."""
-    place = rich_map.positions_mm()[hits & 0x07FF]
+    place = pm_map.positions_mm()[hits & 0x07FF]
     used = (np.arange(hits.shape[1]) < counts[:, None]) & ~np.isnan(place[:, :, 0])
     n = used.sum(axis=1)
     place = np.where(used[:, :, None], place, 0.0)
@@ -164,18 +165,18 @@ def _draw(
 def _nearest(disk: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int64]:
     """Index of the PM whose hexagon holds each point; -1 where there is none."""
     table = np.full((81, 61), -1, dtype=np.int64)
-    i, j = np.rint(disk[:, 0] / rich_map.UNIT_X_MM).astype(int), np.rint(disk[:, 1] / rich_map.UNIT_Y_MM).astype(int)
+    i, j = np.rint(disk[:, 0] / pm_map.UNIT_X_MM).astype(int), np.rint(disk[:, 1] / pm_map.UNIT_Y_MM).astype(int)
     table[i + 40, j + 30] = np.arange(len(disk))
     best = np.full(x.shape, -1, dtype=np.int64)
-    best_square = np.full(x.shape, (rich_map.PM_DIAMETER_MM / np.sqrt(3.0)) ** 2 + 1e-9)
-    row = np.floor(y / rich_map.UNIT_Y_MM).astype(int)
-    column = np.floor(x / rich_map.UNIT_X_MM).astype(int)
+    best_square = np.full(x.shape, (pm_map.PM_DIAMETER_MM / np.sqrt(3.0)) ** 2 + 1e-9)
+    row = np.floor(y / pm_map.UNIT_Y_MM).astype(int)
+    column = np.floor(x / pm_map.UNIT_X_MM).astype(int)
     for dj in (0, 1):
         for di in (-1, 0, 1, 2):
             ci, cj = column + di, row + dj
             inside = (abs(ci) <= 40) & (abs(cj) <= 30)
             pm = np.where(inside, table[np.clip(ci + 40, 0, 80), np.clip(cj + 30, 0, 60)], -1)
-            square = (x - ci * rich_map.UNIT_X_MM) ** 2 + (y - cj * rich_map.UNIT_Y_MM) ** 2
+            square = (x - ci * pm_map.UNIT_X_MM) ** 2 + (y - cj * pm_map.UNIT_Y_MM) ** 2
             better = (pm >= 0) & (square < best_square)
             best[better], best_square[better] = pm[better], square[better]
     return best
@@ -199,7 +200,7 @@ def _circle_fit_rate(hits: NDArray[np.uint16], bench: RingBench) -> dict[str, fl
         import circle_fit
     except ImportError:
         return None
-    place = rich_map.positions_mm()[hits & 0x07FF]
+    place = pm_map.positions_mm()[hits & 0x07FF]
     rates = []
     for _ in range(bench.repeats):
         done, start = 0, time.perf_counter()

@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from nanet.machine import CorePlan
-from nanet.netns import VethPair
+from nanet.machine.facts import CorePlan
+from nanet.machine.netns import VethPair
+from nanet.machine.processes import end
 
 PORT = 21112
 INSTALL = "apt-get install sockperf"
@@ -83,18 +84,6 @@ def ping_pong(
     finally:
         end(server)
     return parse(done.stdout + done.stderr)
-
-
-def end(process: subprocess.Popen[Any]) -> None:
-    """Ends a process that may have ended: in order, then by force."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def parse(output: str) -> RoundTrip:

@@ -18,8 +18,9 @@ from typing import Any
 
 from nanet.bench import sockperf
 from nanet.bench.rate import RateSearch, bisect
-from nanet.machine import CorePlan
-from nanet.netns import VethPair
+from nanet.machine.facts import CorePlan
+from nanet.machine.netns import VethPair
+from nanet.machine.processes import end
 
 # The wheel was built without super-packets (UDP_SEGMENT, UDP_GRO); a build on this machine has them.
 INSTALL = "apt-get install libboost-dev libdivide-dev && pip install --no-binary spead2 spead2"
@@ -108,7 +109,7 @@ def one_run(pair: VethPair, cores: CorePlan, packet_bytes: int, packets_per_s: f
             receiver.terminate()
             text, _ = receiver.communicate(timeout=LATE_S)
     finally:
-        sockperf.end(receiver)
+        end(receiver)
     return outcome(json.loads(sent.stdout), json.loads(text), packet_bytes, packets_per_s)
 
 

@@ -13,9 +13,9 @@ import subprocess
 from statistics import median
 from typing import Any
 
-from nanet.bench import sockperf
-from nanet.machine import CorePlan
-from nanet.netns import VethPair
+from nanet.machine.facts import CorePlan
+from nanet.machine.netns import VethPair
+from nanet.machine.processes import end
 
 PROGRAM = "dpdk-testpmd"
 INSTALL = "apt-get install dpdk-dev"
@@ -73,7 +73,7 @@ def _forward(driver: str, cores: CorePlan, frame_bytes: int, duration_s: float) 
         try:
             text = _read_for(program, STARTS_S + duration_s)
         finally:
-            sockperf.end(program)
+            end(program)
         shown = shows(text)[int(STARTS_S) :]
         if not shown:
             return None, next(

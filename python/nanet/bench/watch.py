@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any, Self
 
-from nanet.machine import CorePlan
+from nanet.machine.facts import CorePlan
 
 GAP_US = 50.0  # as the emulator's own stalls
 

@@ -315,7 +315,7 @@ rich::Decision decision_config(const nb::dict& dict) {
   }
   nb::list texts;
   for (const nb::handle condition : get<nb::list>(dict, "conditions")) texts.append(nb::cast<nb::dict>(condition)["when"]);
-  const auto table = nb::cast<nb::bytes>(nb::module_::import_("nanet.conditions").attr("pack")(texts));
+  const auto table = nb::cast<nb::bytes>(nb::module_::import_("nanet.config.conditions").attr("pack")(texts));
   if (table.size() != decision.conditions.answers.size()) {
     throw SetupError("the table of conditions has " + std::to_string(table.size()) + " answers",
                      "there are " + std::to_string(decision.conditions.answers.size()) + " verdicts", "report this");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the dictionaries of python/nanet/config.py to the structs of the engine and the emulator.
+// From the dictionaries of python/nanet/config/engine.py to the structs of the engine and the emulator.
 #pragma once
 
 #include "bindings.hpp"
@@ -9,7 +9,7 @@
 namespace nanet::bindings {
 
 engine::EngineConfig engine_config(const nb::dict& dict);
-link::FaultConfig fault_config(const nb::dict& dict);  // python/nanet/config_link.py, Faults
+link::FaultConfig fault_config(const nb::dict& dict);  // python/nanet/config/link.py, Faults
 engine::LinkConfig port_config(const nb::dict& dict);
 rich::RingCuts ring_cuts(const nb::dict& dict);
 rich::FinderConfig finder_config(const nb::dict& dict);  // {"name": finder, cut: number, ...}

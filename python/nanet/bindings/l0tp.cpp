@@ -89,7 +89,7 @@ void bind_l0tp(nb::module_& module) {
   nb::class_<TriggerProcessor>(module, "L0TriggerProcessor", "Aligns the primitives of up to seven detectors and decides.")
       .def(
           "__init__", [](TriggerProcessor* self, const nb::dict& config) { new (self) TriggerProcessor(l0tp_config(config)); },
-          nb::arg("config"), "config: what nanet.l0tp.config.L0tpConfig.native() gives. Raises SetupError.")
+          nb::arg("config"), "config: what nanet.config.l0tp.L0tpConfig.native() gives. Raises SetupError.")
       .def(
           "take",
           [](TriggerProcessor& self, const nb::bytes& datagram, std::uint64_t now_ns) {

@@ -30,7 +30,7 @@ nb::tuple copy(gpu::Jacobi<T>& jacobi) {
 template <class T>
 void bind_jacobi(nb::module_& module, const char* name) {
   using Jacobi = gpu::Jacobi<T>;
-  bind_sweeper<Jacobi, T>(module, name, "Jacobi sweeps of a field that stays on GPUs; see nanet.stencil_gpu.")
+  bind_sweeper<Jacobi, T>(module, name, "Jacobi sweeps of a field that stays on GPUs; see nanet.stencil.gpu.")
       .def(
           "__init__", [](Jacobi* self, const nb::dict& dict) { new (self) Jacobi(jacobi_config(dict)); }, nb::arg("config"),
           "rows, columns, sweeps_per_pass, norm_every, devices.")
@@ -67,7 +67,7 @@ nb::tuple timed(Move&& move) {
 
 template <class T>
 void bind_tile(nb::module_& module, const char* name) {
-  nb::class_<Tile<T>>(module, name, "A tile in the host's memory that goes through a GPU; see nanet.stencil_gpu.")
+  nb::class_<Tile<T>>(module, name, "A tile in the host's memory that goes through a GPU; see nanet.stencil.gpu.")
       .def(nb::init<const nb::dict&, Cells<T>>(), nb::arg("config"), nb::arg("tile").noconvert(),
            "sweeps_per_pass, device, chunk_bytes; and the tile [rows, columns], which is swept in place.")
       .def(

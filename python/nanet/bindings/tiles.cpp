@@ -121,7 +121,7 @@ struct RankOfField {
 template <class T>
 void bind_rank(nb::module_& module, const char* name) {
   using Self = RankOfField<T>;
-  nb::class_<Self>(module, name, "One rank of a field that several processes sweep; see nanet.stencil_ranks.")
+  nb::class_<Self>(module, name, "One rank of a field that several processes sweep; see nanet.stencil.ranks.")
       .def(nb::init<const nb::dict&>(), nb::arg("config"))
       .def_prop_ro("port", [](const Self& self) { return self.rank.port(); })
       .def_prop_ro("own", [](const Self& self) { return rows_tuple(self.rank.own()); })
@@ -163,7 +163,7 @@ struct OwnedTile {
 template <class T>
 void bind_owner(nb::module_& module, const char* name) {
   using Self = OwnedTile<T>;
-  nb::class_<Self>(module, name, "A tile that other processes get and put; see nanet.stencil_owner.")
+  nb::class_<Self>(module, name, "A tile that other processes get and put; see nanet.stencil.owner.")
       .def(nb::init<const nb::dict&>(), nb::arg("config"))
       .def_prop_ro("port", [](const Self& self) { return self.owner.port(); })
       .def(
@@ -199,7 +199,7 @@ void bind_mover(nb::module_& module, const char* name) {
   using Self = tiles::Mover<T>;
   nb::class_<Self>(
       module, name,
-      "Gets a tile from its owner, sweeps it and puts it back; see nanet.stencil_modes. Times: in, compute, out, total [s].")
+      "Gets a tile from its owner, sweeps it and puts it back; see nanet.stencil.modes. Times: in, compute, out, total [s].")
       .def(
           "__init__", [](Self* self, const nb::dict& dict) { new (self) Self(mover_config(dict)); }, nb::arg("config"))
       .def_prop_ro("path", &Self::path)

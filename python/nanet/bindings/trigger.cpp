@@ -46,7 +46,7 @@ void bind_trigger(nb::module_& module) {
   nb::class_<TriggerNode>(module, "TriggerNode", "The L0 trigger processor between its sockets, in one thread.")
       .def(
           "__init__", [](TriggerNode* self, const nb::dict& config) { new (self) TriggerNode(node_config(config)); },
-          nb::arg("config"), "config: what nanet.l0tp.config.L0tpConfig.native_node() gives. Raises SetupError.")
+          nb::arg("config"), "config: what nanet.config.l0tp.L0tpConfig.native_node() gives. Raises SetupError.")
       .def("start", &TriggerNode::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &TriggerNode::stop, nb::call_guard<nb::gil_scoped_release>(),
            "Takes what has arrived, decides on all that waits, sends it, joins.")

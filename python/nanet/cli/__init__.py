@@ -27,7 +27,7 @@ def main() -> None:
             _fail_for_memory()
         if "_core" not in f"{error.name} {error}":
             raise
-        from nanet.doctor_check import REINSTALL, why_not_loaded
+        from nanet.machine.check import REINSTALL, why_not_loaded
 
         _fail(f"the native module cannot be used ({why_not_loaded(error)}) {REINSTALL}")
     except KeyboardInterrupt:
@@ -41,7 +41,7 @@ def main() -> None:
 
 def _run() -> None:
     from nanet.cli.app import app
-    from nanet.config_errors import ConfigError
+    from nanet.config.errors import ConfigError
 
     if signal.getsignal(signal.SIGINT) is _say_stopped:
         signal.signal(signal.SIGINT, signal.default_int_handler)

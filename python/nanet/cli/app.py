@@ -109,23 +109,27 @@ def demo(
 
     Exits with 0 when everything was answered and decided on; a broken budget is a warning that names its cause.
     """
-    from nanet import demo as run_demo
-    from nanet import demo_l0, demo_verdict, outputs
+    from nanet.loop import demo as demos
+    from nanet.loop import verdict
+    from nanet.loop.l0 import default_rate_events_per_s
+    from nanet.loop.run import Loop
+    from nanet.report import write_report
+    from nanet.result import outputs
 
-    loop = run_demo.Loop(
-        rate_events_per_s=rate or demo_l0.default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
+    loop = Loop(
+        rate_events_per_s=rate or default_rate_events_per_s(l0=l0), duration_s=duration, boards=boards, layout=layout.value, budget_us=budget_us, port=port,
         topology=topology.value, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value, l0=l0,
         metrics=metrics,
     )  # fmt: skip
     outputs.reserve_folder(out, "demo.json", "demo.hlog", "demo.html")
-    result = run_demo.demo(loop, out, json_file)
+    result = demos.demo(loop, out, json_file, write_report)
     _say("")
-    for line in (demo_verdict.sentence(result), *demo_verdict.lines(result)):
+    for line in (verdict.sentence(result), *verdict.lines(result)):
         _say(line)
     for note in result["notes"]:
         _say(f"note: {note}")
     _say(f"report: {out / 'demo.html'}   data: {out / 'demo.json'}, {out / 'demo.hlog'}")
-    raise typer.Exit(run_demo.exit_code(result, strict=strict))
+    raise typer.Exit(demos.exit_code(result, strict=strict))
 
 
 @app.command()
@@ -145,16 +149,17 @@ def run(
 
     It runs until SIGTERM or SIGINT (Ctrl-C), or for its duration; then it drains, reports and gives a verdict.
     """
-    from nanet import books, hops, nic_times, run_engine
-    from nanet import config as models
-    from nanet.config_errors import validated
+    from nanet.config import engine as models
+    from nanet.config.errors import validated
+    from nanet.result import books, hops, nic_times
+    from nanet.run import command
 
     loaded = models.load(config)
     if duration is not None:
         loaded = loaded.model_copy(update={"run": models.Run(**loaded.run.model_dump() | {"duration_s": duration})})
     if metrics is not None:
         loaded = loaded.model_copy(update={"metrics": validated(models.Metrics, {"endpoint": f"http://{metrics}"})})
-    code, result = run_engine.run(loaded, run_engine.RunOptions(json_file, quiet, ready_fd, status_fd, control_fd))
+    code, result = command.run(loaded, command.RunOptions(json_file, quiet, ready_fd, status_fd, control_fd))
     if not quiet:
         counters, latency = result["counters"], result["latency_us"]
         _say(f"\n{counters['packets_accepted']:,} packets accepted, {counters['events_received']:,} events, "
@@ -198,8 +203,10 @@ def tel62(
     json_file: JsonFile = None,
 ) -> None:
     """Readout boards: send simulated events and check the answers."""
-    from nanet import emulate, emulator_config, results
-    from nanet.config_errors import validated
+    from nanet.config import emulator as emulator_config
+    from nanet.config.errors import validated
+    from nanet.result import files
+    from nanet.run import emulate
 
     if config is not None:
         loaded = emulator_config.load(config)
@@ -213,7 +220,7 @@ def tel62(
     title = f"nanet emulate tel62 · {loaded.rate_events_per_s / 1e6:g} Mevent/s to {', '.join(loaded.destinations)}"
     result = emulate.run(loaded, title=title)
     result["verdict"] = emulate.verdict(result, budget_us)
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     _say(emulate.sentence(result))
     raise typer.Exit(0 if result["verdict"]["kept"] else 1)
 
@@ -229,14 +236,16 @@ def l0tp(
 
     Takes MTP packets from any sender.
     """
-    from nanet import emulate, emulator_config, results
-    from nanet.config_errors import validated
+    from nanet.config import emulator as emulator_config
+    from nanet.config.errors import validated
+    from nanet.result import files
+    from nanet.run import emulate
 
     loaded = validated(emulator_config.EmulatorConfig, {
         "destinations": [], "answers": answers, "duration_s": duration, "cpu_core": core
     })  # fmt: skip
     result = emulate.run_l0tp(loaded, title=f"nanet emulate l0tp · listening on {loaded.answers}")
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     _say(f"{result['answer_packets']:,} MTP packets, {result['primitives']:,} primitives; bad: {emulate.bad_text(result)}")
     raise typer.Exit(0 if result["verdict"]["kept"] else 1)
 
@@ -252,16 +261,17 @@ def validate(
 
     One line for each mistake; if there is none, the truth table of its conditions.
     """
-    from nanet import config as models
-    from nanet import emulator_config, results
     from nanet.cli import text
-    from nanet.l0tp import config as l0tp_config
+    from nanet.config import emulator as emulator_config
+    from nanet.config import engine as models
+    from nanet.config import l0tp as l0tp_config
+    from nanet.result import files
 
     try:
         load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
         loaded: Any = load(config)
     except models.ConfigError as error:
-        results.write_json(json_file, results.base("validate") | {"valid": False, "problems": error.problems})
+        files.write_json(json_file, files.base("validate") | {"valid": False, "problems": error.problems})
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
         raise typer.Exit(2) from None
@@ -269,9 +279,9 @@ def validate(
     names = [condition.name for condition in decision.conditions] if decision is not None else []
     table = decision.truth_table() if names else []
     rows = [{**row.mix, "multiplicity": row.multiplicity, **dict(zip(names, row.holds, strict=True))} for row in table]
-    results.write_json(
+    files.write_json(
         json_file,
-        results.base("validate")
+        files.base("validate")
         | {"valid": True, "problems": [], "config": loaded.model_dump(mode="json"), "conditions": names, "truth_table": rows},
     )
     if table:
@@ -293,11 +303,11 @@ def schema(
     """
     import json
 
-    from nanet import results
-    from nanet.schema import emulator_schema, engine_schema, l0tp_schema
+    from nanet.config.schema import emulator_schema, engine_schema, l0tp_schema
+    from nanet.result import files
 
     text = l0tp_schema() if l0tp else emulator_schema() if emulator else engine_schema()
-    results.write_json(json_file, text)
+    files.write_json(json_file, text)
     if json_file is None:
         _say(json.dumps(text, indent=1))
 
@@ -305,11 +315,12 @@ def schema(
 @app.command()
 def version(json_file: JsonFile = None) -> None:
     """Print version, commit, compiler and back-ends of this build."""
-    from nanet import _core, results
-    from nanet.build import UNKNOWN, build
+    from nanet import _core
+    from nanet.result import files
+    from nanet.result.build import UNKNOWN, build
 
     unsaid = dict.fromkeys(("commit", "compiler", "build_type"), UNKNOWN)
-    results.write_json(json_file, results.base("version") | {"build": unsaid | _core.build_info()})
+    files.write_json(json_file, files.base("version") | {"build": unsaid | _core.build_info()})
     for line in build().lines():
         _say(line)
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from nanet import outputs
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.options import (
@@ -35,6 +34,7 @@ from nanet.cli.options import (
     Topology,
     TopologyOption,
 )
+from nanet.result import outputs
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
 bench_app.command("gpu")(bench_gpu)
@@ -115,10 +115,10 @@ def bench_rate(
 
     A binary search with repeats.
     """
-    from nanet import demo as loops
     from nanet.bench import rate
+    from nanet.loop.run import Loop
 
-    loop = loops.Loop(
+    loop = Loop(
         boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
         budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
         metrics=metrics,
@@ -172,10 +172,10 @@ def bench_latency(
     The same run measures sockperf's round trip for comparison. With --link the loads are 10, 50 and 90 % of each link's critical
     rate, which is found first, and --rate is not used.
     """
-    from nanet import demo as loops
     from nanet.bench import latency
+    from nanet.loop.run import Loop
 
-    loop = loops.Loop(
+    loop = Loop(
         rate_events_per_s=rate, boards=boards, layout=layout.value, burst_packets=burst, budget_us=budget_us, port=port,
         sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
         metrics=metrics,
@@ -218,7 +218,7 @@ def bench_rings(
     With ratios to vectorised numpy and to circle-fit, and the resolution against truth.
     """
     from nanet.bench import finders, rings
-    from nanet.machine import keep_to, plan_cores
+    from nanet.machine.facts import keep_to, plan_cores
 
     outputs.reserve_folder(out, f"bench-{'finders' if finder else 'rings'}.html")
     chosen = core if core is not None else plan_cores().engine
@@ -262,11 +262,11 @@ def _finish(
     json_file: Path | None,
     csv_file: Path | None,
 ) -> None:
-    from nanet import results
     from nanet.report import write_report
+    from nanet.result import files
 
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, name, rows)
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, name, rows)
     write_report(result, out / f"bench-{name}.html")
     _say(f"report: {out / f'bench-{name}.html'}")
 

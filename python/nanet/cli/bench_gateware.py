@@ -41,9 +41,9 @@ def bench_gateware(
 
     Latency and throughput for every frame size at 10 Gb/s and buffers of 1 to 64 packets.
     """
-    from nanet import outputs, results
     from nanet.bench import gateware
     from nanet.report import write_report
+    from nanet.result import files, outputs
 
     host = tuple(
         text
@@ -53,8 +53,8 @@ def bench_gateware(
     options = gateware.Options(10_000, 1000, host) if short else gateware.Options(cycles, packets, host)
     outputs.reserve_folder(out, "bench-gateware.html")
     result = gateware.run(program, options)
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, "gateware", gateware.csv_rows(result))
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, "gateware", gateware.csv_rows(result))
     write_report(result, out / "bench-gateware.html")
     _print(result)
     print(f"report: {out / 'bench-gateware.html'}")

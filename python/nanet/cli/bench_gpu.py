@@ -46,9 +46,9 @@ def bench_gpu(
 
     Also the papers' driver path, event building, and which CUDA calls a loop makes.
     """
-    from nanet import outputs, results
     from nanet.bench import gpu
     from nanet.report import write_report
+    from nanet.result import files, outputs
 
     outputs.reserve_folder(out, "bench-gpu.html")
     if given:
@@ -67,8 +67,8 @@ def bench_gpu(
                     raise
                 _say(f"{name}: not measured ({problem})")
     result = gpu.result_of(measured)
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, "gpu", gpu.csv_rows(result))
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, "gpu", gpu.csv_rows(result))
     write_report(result, out / "bench-gpu.html")
     _say(f"report: {out / 'bench-gpu.html'}")
     raise typer.Exit(1 if result["wrong"] else 0)

@@ -14,7 +14,7 @@ def examples(
     to: Annotated[Path | None, typer.Option("--to", metavar="FOLDER", help="Copy it there, or all without a name.")] = None,
 ) -> None:
     """List the examples, print one, or copy them to a folder."""
-    from nanet import example_files
+    from nanet.run import examples as example_files
 
     chosen = example_files.examples() if name is None else {name: example_files.example(name)}
     if to is not None:

@@ -13,7 +13,7 @@ ELSEWHERE = ("link", "config")
 
 def free_port(context: typer.Context, port: int) -> int:
     """Callback of the option. The parameters of ELSEWHERE are eager, so that they are known here."""
-    from nanet import ports
+    from nanet.machine import ports
 
     if context.resilient_parsing or any(context.params.get(name) for name in ELSEWHERE):
         return port

@@ -24,8 +24,8 @@ def l0tp(
 
     Primitives in, triggers out, until SIGTERM or SIGINT (Ctrl-C).
     """
-    from nanet.l0tp import config as models
-    from nanet.l0tp import run
+    from nanet.config import l0tp as models
+    from nanet.run import l0tp as run
 
     result = run.run(models.load(config), run.RunOptions(duration, json_file, quiet, ready_fd))
     if quiet:

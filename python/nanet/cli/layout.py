@@ -9,9 +9,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from nanet import outputs
 from nanet.cli import STOPPED, STOPPED_LINE, USAGE
 from nanet.cli.numbers import bound
+from nanet.result import outputs
 
 PANELS = {
     "Start here": ("demo", "examples"),

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from nanet import outputs
 from nanet.cli.free_port import free_port
+from nanet.result import outputs
 
 
 class Layout(StrEnum):

@@ -40,19 +40,19 @@ def physics(
 
     Efficiency, fakes, resolution, separation of particles, and speed.
     """
-    from nanet import results
-    from nanet.machine import keep_to, plan_cores
+    from nanet.machine.facts import keep_to, plan_cores
     from nanet.physics import Study, run
     from nanet.physics.study import csv_rows
     from nanet.report import write_report
+    from nanet.result import files
 
     chosen = core if core is not None else plan_cores().engine
     if chosen is not None:
         keep_to({chosen})
     study = Study(events=events, seed=seed, finders=tuple(finder or ()), cases=tuple(case or ()), scan=scan, gpu_csv=gpu_csv)
     result = run(study, _say)
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, "physics", csv_rows(result))
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, "physics", csv_rows(result))
     write_report(result, html_file)
     finder_table(result)
     _say(f"report: {html_file}")

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from nanet import outputs
 from nanet.cli.options import CsvFile, JsonFile, Out
 from nanet.rdma import TRUSTED, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.require import Require
+from nanet.result import outputs
 
 rdma_app = typer.Typer(
     no_args_is_help=True,
@@ -94,10 +94,10 @@ def serve(
 ) -> None:
     """Expose a region of zeros until stopped."""
     with exit_codes():
-        from nanet import results
         from nanet.rdma import memory as memories
         from nanet.rdma import serve as serving
         from nanet.rdma import tokens, units
+        from nanet.result import files
 
         address, port = _listen_place(listen)
         token, of = tokens.read_token(token_file), memories.parse_memory(memory)
@@ -105,7 +105,7 @@ def serve(
             region, units.parse_size(size), read, write, address, port, token, of, transports, trust_network, spin, allow_root
         )
         result = serving.serve(exposure, say, duration)
-        results.write_json(json_file, result)
+        files.write_json(json_file, result)
         say(f"served for {result['elapsed_s']:.1f} s; {result['refused']} refused")
 
 
@@ -251,12 +251,12 @@ def doctor(json_file: JsonFile = None) -> None:
 
     Looks at UCX, the kernel and the hardware.
     """
-    from nanet import results
     from nanet.cli.text import doctor_table
     from nanet.rdma import doctor as findings
+    from nanet.result import files
 
     result = findings.run()
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     doctor_table(result["checks"])
     raise typer.Exit(1 if result["state"] == "fail" else 0)
 
@@ -318,11 +318,11 @@ def _remote(
 def _finish_bench(
     result: dict[str, Any], rows: list[tuple[str, str, float, str]], out: Path, json_file: Path | None, csv_file: Path | None
 ) -> None:
-    from nanet import results
     from nanet.report import write_report
+    from nanet.result import files
 
-    results.write_json(json_file, result)
-    results.append_csv(csv_file, "rdma", rows)
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, "rdma", rows)
     write_report(result, out / "rdma-bench.html")
     if result["ratio_to_peer"] is not None:
         say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {result['peer']['version']}): {result['ratio_to_peer']:.3f}")
@@ -333,10 +333,10 @@ def _finish_bench(
 
 
 def _report(result: dict[str, Any], what: str, json_file: Path | None) -> None:
-    from nanet import results
     from nanet.rdma import units
+    from nanet.result import files
 
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     say(f"path: {result['path']['text']}")
     for way in result["ways"]:
         say(f"path of a {way['operation']} of {units.size_text(way['bytes'])}: {way['text']}")

@@ -27,12 +27,12 @@ def replay(
 
     At its own pace, at a given rate, or as fast as possible.
     """
-    from nanet import replay as player
-    from nanet import results
+    from nanet.result import files
+    from nanet.run import replay as player
 
     options = player.options_from_text(file, to, pace, laps=laps, only_port=only_port, layout=layout, fine_time=fine_time)
     result = player.run(options)
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     for note in result["notes"]:
         print(f"note: {note}", flush=True)
     print(player.sentence(result), flush=True)

@@ -62,18 +62,19 @@ def soak(
 
     1: failed. 3: inconclusive, the machine had no time for it.
     """
-    from nanet import outputs, results, soak_plan
-    from nanet import soak as soaking
-    from nanet.soak_verdict import EXIT_CODES, table, verdict_text
+    from nanet.result import files, outputs
+    from nanet.soak import plan
+    from nanet.soak import soak as soaking
+    from nanet.soak.verdict import EXIT_CODES, table, verdict_text
 
     options = soaking.SoakOptions(
-        soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20), soak_plan.chosen(faults),
+        soaking.parse_duration(duration), rate, config, boards, port, round(growth_max_mib * 2**20), plan.chosen(faults),
         soaking.parse_time(fault_every), seed, soaking.parse_time(recover_within), host_share_max,
     )  # fmt: skip
     outputs.reserve_folder(out, "soak.json")
     result = soaking.run(options, _say)
     for path in {out / "soak.json", json_file or out / "soak.json"}:
-        results.write_json(path, result)
+        files.write_json(path, result)
     _say("")
     for line in table(result):
         _say(line)

@@ -134,33 +134,35 @@ def stencil(
 
     Reports updates per second, and how that compares with copying memory.
     """
-    from nanet import results, stencil_modes, stencil_ranks
-    from nanet import stencil as sweeping
     from nanet.rdma import TRUSTED
+    from nanet.result import files
+    from nanet.stencil import cpu as sweeping
+    from nanet.stencil import modes
+    from nanet.stencil import ranks as stencil_ranks
 
     if trust_network:
         print(f"nanet: {TRUSTED}", file=sys.stderr, flush=True)
 
     if device is Device.GPU:
-        from nanet import stencil_gpu
+        from nanet.stencil import gpu
 
         _refuse_given(context, ONLY_ON_CPU, "--device gpu")
-        asked = stencil_gpu.GpuStencilOptions(
+        asked = gpu.GpuStencilOptions(
             *sweeping.shape_of(size), (dtype or Dtype.FP32).value, sweeps or 1000, sweeps_per_pass or 8, norm_every,
-            stencil_gpu.gpus_of(gpus), mode.value,
+            gpu.gpus_of(gpus), mode.value,
         )  # fmt: skip
-        on_gpu = stencil_gpu.measure(asked)
-        results.write_json(json_file, on_gpu)
-        for line in stencil_gpu.lines_of(on_gpu):
+        on_gpu = gpu.measure(asked)
+        files.write_json(json_file, on_gpu)
+        for line in gpu.lines_of(on_gpu):
             _say(line)
         return
     if mode is not Mode.RESIDENT:
-        given = stencil_modes.ModeOptions(
-            mode.value, stencil_modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
-            stencil_modes.sizes_of(chunk)[0], timeout_s=timeout_s, trust_network=trust_network,
+        given = modes.ModeOptions(
+            mode.value, modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
+            modes.sizes_of(chunk)[0], timeout_s=timeout_s, trust_network=trust_network,
         )  # fmt: skip
-        result = _or_broken(lambda: stencil_modes.measure_modes(given, _say))
-        results.write_json(json_file, result)
+        result = _or_broken(lambda: modes.measure_modes(given, _say))
+        files.write_json(json_file, result)
         _say_moved(result)
         return
     rows, columns = sweeping.shape_of(size)
@@ -172,7 +174,7 @@ def stencil(
     found = _or_broken(lambda: _swept(options, among, ranks))
     if found is None:
         return  # rank 0 says it
-    results.write_json(json_file, found)
+    files.write_json(json_file, found)
     _say_swept(found, options)
 
 
@@ -189,11 +191,12 @@ def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str) -
 def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
     import os
 
-    from nanet import SetupError, stencil_ranks
-    from nanet import stencil as sweeping
+    from nanet import SetupError
+    from nanet.stencil import cpu as sweeping
+    from nanet.stencil import ranks as stencil_ranks
 
     if ranks == "env":
-        from nanet.stencil_rendezvous import rank_of_environment
+        from nanet.stencil.rendezvous import rank_of_environment
 
         return stencil_ranks.run_rank(options, among, *rank_of_environment(os.environ))
     if not (ranks.isdecimal() and 1 <= int(ranks) <= 1024):
@@ -215,7 +218,7 @@ def _or_broken(call: Any) -> Any:
 
 
 def _say_swept(result: Mapping[str, Any], options: Any) -> None:
-    from nanet.stencil_model import Prediction, table
+    from nanet.stencil.model import Prediction, table
 
     for norm in result["norms"]:
         _say(f"sweep {norm['sweep']:>8}: change max {norm['max']:.6e}  L2 {norm['l2']:.6e}")

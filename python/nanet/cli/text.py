@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nanet.conditions import MULTIPLICITY_MAX, Row
+from nanet.config.conditions import MULTIPLICITY_MAX, Row
 
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 

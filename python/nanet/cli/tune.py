@@ -12,8 +12,8 @@ import typer
 from nanet.cli.options import JsonFile
 
 if TYPE_CHECKING:
-    from nanet.tune import Knob
-    from nanet.tune_apply import Step
+    from nanet.tune.apply import Step
+    from nanet.tune.plan import Knob
 
 COLUMNS = 100  # where the output is not a terminal
 STATES = {"ok": ("ok", "green"), "change": ("set", "yellow"), "by hand": ("hand", "cyan")}
@@ -46,18 +46,19 @@ def tune(
 
     Without --apply nothing is changed.
     """
-    from nanet import config as models
-    from nanet import results, tune_apply
-    from nanet import tune as knobs_of
-    from nanet.tune_kernel import UNTHROTTLED_DANGER
+    from nanet.config import engine as models
+    from nanet.result import files
+    from nanet.tune import apply
+    from nanet.tune import plan as knobs_of
+    from nanet.tune.kernel import UNTHROTTLED_DANGER
 
     if do_undo and (do_apply or config or interface or only or unthrottled):
         raise typer.BadParameter("--undo takes --undo-file and --json only")
     system = knobs_of.this_system()
     mode = "undo" if do_undo else "apply" if do_apply else "plan"
-    result = results.base("tune") | {"mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
+    result = files.base("tune") | {"mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
     if do_undo:
-        steps = tune_apply.undo(system, undo_file)
+        steps = apply.undo(system, undo_file)
         _print_steps(steps, "nothing to undo")
         _finish(result, steps, json_file)
     needs = knobs_of.needs_of(models.load(config) if config else None, system, interface or (), unthrottled_realtime=unthrottled)
@@ -68,23 +69,23 @@ def tune(
     if not do_apply:
         print_plan(knobs, needs.interfaces)
         _finish(result, [], json_file)
-    steps = tune_apply.apply(knobs, system, undo_file)
+    steps = apply.apply(knobs, system, undo_file)
     _print_steps(steps, "nothing to change")
     _print_by_hand(knobs)
     if undo_file.exists():
-        print(f"\nundo: nanet tune --undo{_option(undo_file, tune_apply.UNDO_FILE)}", flush=True)
+        print(f"\nundo: nanet tune --undo{_option(undo_file, apply.UNDO_FILE)}", flush=True)
     _finish(result, steps, json_file)
 
 
 def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonFile = None) -> None:
     """Show what limits rate and latency on this machine, and the fix."""
-    from nanet import config as models
-    from nanet import doctor as findings
-    from nanet import results
     from nanet.cli.text import doctor_table
+    from nanet.config import engine as models
+    from nanet.doctor import machine as findings
+    from nanet.result import files
 
     result = findings.run(models.load(config) if config else None, interface or ())
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     doctor_table(result["checks"])
     if result["state"] != findings.OK:
         print("\nnanet tune --apply sets what can be set while the machine runs; --undo restores it.", flush=True)
@@ -92,11 +93,11 @@ def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonF
 
 
 def _finish(result: dict[str, Any], steps: Sequence[Step], json_file: Path | None) -> None:
-    from nanet import results
+    from nanet.result import files
 
     keys = ("name", "target", "before", "now", "problem")
     result["steps"] = [{key: getattr(step, key) for key in keys} for step in steps]
-    results.write_json(json_file, result)
+    files.write_json(json_file, result)
     raise typer.Exit(1 if any(step.problem for step in steps) else 0)
 
 

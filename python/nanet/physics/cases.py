@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanet.emulator_config import MonteCarlo
+from nanet.config.emulator import MonteCarlo
 
 NOISE_HITS = 1.2
 APART_MM = 60.0

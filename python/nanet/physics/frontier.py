@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet.config_errors import ConfigError
+from nanet.config.errors import ConfigError
 
 COLUMNS = ("finder", "case", "events_per_s")
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet import rich_map
 from nanet.physics.figures import Columns, number, share
+from nanet.rich import pm_map
 
 PARTICLES = ("e", "mu", "pi", "K")  # in the order of the column ring_particle
 PAIRS = (("e", "mu"), ("mu", "pi"), ("e", "pi"), ("pi", "K"))
@@ -21,7 +21,7 @@ FEWEST = 20  # rings of each kind, for a width
 
 def electron_window(columns: Columns) -> dict[str, Any]:
     """Of each particle, the share of its rings that is found with a radius within WINDOW_MM of an electron's."""
-    inside = np.abs(columns["ring_found_radius_mm"] - rich_map.ELECTRON_RADIUS_MM) <= WINDOW_MM  # NaN, not found: outside
+    inside = np.abs(columns["ring_found_radius_mm"] - pm_map.ELECTRON_RADIUS_MM) <= WINDOW_MM  # NaN, not found: outside
     result: dict[str, Any] = {}
     for index, particle in enumerate(PARTICLES):
         mine = columns["ring_particle"] == index
@@ -52,7 +52,7 @@ def by_momentum(columns: Columns, edges_gev: tuple[float, ...]) -> list[dict[str
             error = columns["ring_dr_mm"][inside & (columns["ring_particle"] == index) & columns["ring_matched"].astype(bool)]
             known = len(error) >= FEWEST
             mean, sigma = (float(error.mean()), float(error.std(ddof=1))) if known else (math.nan, math.nan)
-            spread[particle] = (rich_map.ring_radius_mm(particle, middle) + mean, sigma, len(error))
+            spread[particle] = (pm_map.ring_radius_mm(particle, middle) + mean, sigma, len(error))
             one["particles"][particle] = window[particle] | {"radius_sigma_mm": number(sigma)}
         for a, b in PAIRS:
             if a in spread and b in spread:
@@ -94,4 +94,4 @@ def kind_shares(columns: Columns) -> dict[str, dict[str, float | None]]:
 
 def expected_radii_mm(particle: str, momenta_gev: NDArray[Any]) -> NDArray[np.float64]:
     """Ring radius at each momentum; 0 below threshold."""
-    return np.array([rich_map.ring_radius_mm(particle, float(momentum)) for momentum in momenta_gev])
+    return np.array([pm_map.ring_radius_mm(particle, float(momentum)) for momentum in momenta_gev])

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from nanet import _core, results
-from nanet.config_errors import ConfigError, nearest
+from nanet import _core
+from nanet.config.errors import ConfigError, nearest
 from nanet.physics import frontier, separation
 from nanet.physics.best import TIMED, best
 from nanet.physics.cases import CASES, DISTANCE_EDGES_MM, RING_HIT_EDGES, SCANS, Case, Scan
 from nanet.physics.figures import UNITS, Columns, figures, number, resolution, select
+from nanet.result import files
 
 ORACLE = "oracle"
 TIME_CUT = "time_use"
@@ -50,7 +51,7 @@ def run(study: Study, say: Callable[[str], None]) -> dict[str, Any]:
         chosen = cases[name]["finders"][cases[name]["best"]]
         all_found = "" if chosen["all_found"] is None else f"all found {100 * chosen['all_found']:.2f} %, "
         say(f"{CASES[name].title:38} {all_found}{chosen['fakes']:.4f} fakes an event by {cases[name]['best']}")
-    result = results.base("physics") | {
+    result = files.base("physics") | {
         "events": study.events, "seed": study.seed, "finders": finders, "simd": _core.build_info()["simd"],
     }  # fmt: skip
     for name in SUMMARIES:

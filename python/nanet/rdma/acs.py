@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nanet.doctor_check import OK, WARN, Check
+from nanet.machine.check import OK, WARN, Check
 
 BRIDGE_CLASS = "0x0604"
 EXTENDED_START, EXTENDED_END = 0x100, 0x1000

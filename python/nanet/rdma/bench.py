@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nanet import machine, results
 from nanet._core import SetupError
+from nanet.machine import facts
+from nanet.machine.signals import StopSignals
 from nanet.rdma import NotDone, native, perftest
 from nanet.rdma.control import SILENT_S_MAX, Control
 from nanet.rdma.measurement import Measurement
@@ -22,7 +23,7 @@ from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require
 from nanet.rdma.session import Session, own_responder
 from nanet.rdma.units import rate_text, size_text
-from nanet.signals import StopSignals
+from nanet.result import files
 
 ALWAYS = (64 << 10, 1 << 20)  # sizes that are compared from machine to machine
 UNDER_WAY_BYTES = 256 << 20  # at most: larger transfers have fewer at once
@@ -72,15 +73,15 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
     if options.peer and options.target is not None:
         raise SetupError("ucx_perftest is not measured against another machine (its server does not run there) remove --target")
     native()  # before anything is started
-    plan = machine.plan_cores()
+    plan = facts.plan_cores()
     peer = None
     if options.peer:
         peer = perftest.find(options.transports, plan.engine, plan.emulator, options.memory, options.target_memory)
     before = os.sched_getaffinity(0)
     with StopSignals() as stop, contextlib.ExitStack() as open_ends:
         if plan.engine is not None:
-            machine.keep_to({plan.engine})
-            open_ends.callback(machine.keep_to, before)
+            facts.keep_to({plan.engine})
+            open_ends.callback(facts.keep_to, before)
         session = _session(options, plan.emulator, open_ends)
         say(f"path: {session.path['text']}")
         measured = []
@@ -205,13 +206,13 @@ def _medians(
 
 
 def _result(
-    options: BenchOptions, session: Session, peer: perftest.Perftest | None, plan: machine.CorePlan, measured: list[dict[str, Any]]
+    options: BenchOptions, session: Session, peer: perftest.Perftest | None, plan: facts.CorePlan, measured: list[dict[str, Any]]
 ) -> dict[str, Any]:
     def ratio(test: Measurement, size: int) -> float | None:
         found = [row["ratio_to_peer"] for row in measured if (row["test"], row["message_bytes"]) == (test, size)]
         return found[0] if found else None
 
-    return results.base("rdma bench") | {
+    return files.base("rdma bench") | {
         "path": session.path, "require": options.require, "transports": options.transports,
         "memory": str(options.memory), "target_memory": str(options.target_memory),
         "depth": options.depth, "batch": options.batch, "duration_s": options.duration_s, "rounds": options.rounds,

@@ -7,7 +7,7 @@ import socket
 from typing import Any, Self
 
 from nanet._core import SetupError
-from nanet.channel import Channel, ChannelError, Refused, introduce
+from nanet.machine.channel import Channel, ChannelError, Refused, introduce
 from nanet.rdma import NotDone
 
 PURPOSE = "nanet rdma bench"

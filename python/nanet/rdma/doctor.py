@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nanet import results
-from nanet.doctor_check import FAIL, OK, WARN, Check
-from nanet.gpu_driver import Driver, ask_driver
+from nanet.machine.check import FAIL, OK, WARN, Check
+from nanet.machine.gpu_driver import Driver, ask_driver
 from nanet.rdma import INSTALL, NotDone, native
 from nanet.rdma.acs import acs_check
 from nanet.rdma.tools import UcxBuild, find_tools, read_build
+from nanet.result import files
 
 SHARED_MEMORY_BYTES = 1 << 30  # of /dev/shm: less, and a region of 1 GiB has no room there
 DMA_BUF_SINCE = (5, 12)  # kernel that registers dma-bufs with RDMA NICs
@@ -73,7 +73,7 @@ def run(system: System | None = None) -> dict[str, Any]:
     """The result as `nanet rdma doctor --json` writes it."""
     found = checks(system or this_system())
     worst = next((state for state in (FAIL, WARN) if any(check.state == state for check in found)), OK)
-    return results.base("rdma doctor") | {"state": worst, "checks": [check.__dict__ for check in found]}
+    return files.base("rdma doctor") | {"state": worst, "checks": [check.__dict__ for check in found]}
 
 
 def checks(system: System) -> list[Check]:

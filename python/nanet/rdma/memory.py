@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nanet._core import SetupError
-from nanet.gpu_driver import error_text
+from nanet.machine.gpu_driver import error_text
 
 HOST_KINDS = ("shared", "host")
 CUDA_KINDS = ("cuda", "pinned")

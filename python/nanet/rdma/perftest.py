@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nanet._core import SetupError
-from nanet.bench.sockperf import end
-from nanet.machine import read_text
+from nanet.machine.facts import read_text
+from nanet.machine.processes import end
 from nanet.rdma import INSTALL, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory

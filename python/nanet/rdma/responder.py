@@ -14,15 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 from nanet._core import SetupError
-from nanet.channel import Door
-from nanet.machine import keep_to
+from nanet.machine.channel import Door
+from nanet.machine.facts import keep_to
+from nanet.machine.signals import StopSignals
 from nanet.rdma import NotDone, native
 from nanet.rdma.control import PURPOSE, SILENT_S_MAX, Control, secret_of
 from nanet.rdma.memory import parse_memory
 from nanet.rdma.serve import is_loopback
 from nanet.rdma.side import Side
 from nanet.rdma.tokens import VARIABLE, read_token
-from nanet.signals import StopSignals
 
 TURN_MS = 20
 FIRST_WORD_S = 10.0

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nanet import results
 from nanet._core import SetupError
+from nanet.machine.signals import StopSignals
 from nanet.rdma import native
 from nanet.rdma.memory import Memory, allocate
 from nanet.rdma.tokens import VARIABLE
 from nanet.rdma.units import both_text
-from nanet.signals import StopSignals
+from nanet.result import files
 
 TURN_MS = 50  # a signal is seen between two
 
@@ -65,7 +65,7 @@ def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.
         while not stop.wait(0.0) and not 0 < duration_s <= time.monotonic() - begin_s:
             target.serve(TURN_MS, exposure.spin)
             most = max(most, target.connection_count)
-        return results.base("rdma serve") | {
+        return files.base("rdma serve") | {
             "region": exposure.region,
             "bytes": exposure.bytes,
             "memory": str(exposure.memory),

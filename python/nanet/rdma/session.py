@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nanet._core import SetupError
-from nanet.bench.sockperf import end
+from nanet.machine.processes import end
 from nanet.rdma import NotDone
 from nanet.rdma.control import Control
 from nanet.rdma.measurement import Measurement

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nanet._core import SetupError
-from nanet.machine import read_text
+from nanet.machine.facts import read_text
 from nanet.rdma import native
 from nanet.rdma.memory import CudaMemory, Memory, allocate
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from nanet import outputs, results
 from nanet._core import SetupError
+from nanet.machine.signals import StopSignals
 from nanet.rdma import NotDone, native
 from nanet.rdma.memory import CudaMemory, Memory, allocate
 from nanet.rdma.require import Require, refusals
-from nanet.signals import StopSignals
+from nanet.result import files, outputs
 
 SLICE_BYTES = 16 << 20  # of the file at a time; a signal is seen between two
 
@@ -125,7 +125,7 @@ def _moved(
     if status != "ok":
         _fail(connection, status, remote)
     seconds = time.perf_counter() - begin_s
-    return results.base(command) | {
+    return files.base(command) | {
         "region": remote.region,
         "offset_bytes": offset_bytes,
         "bytes": size,

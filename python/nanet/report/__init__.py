@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanet import outputs
 from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma
+from nanet.result import outputs
 
 _MAKERS = {
     "demo": demo.make,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from nanet.bench.tables import rate_text
-from nanet.books import lost_text
-from nanet.histogram import Histogram
 from nanet.report.latency import STALLS_TEXT, rate_chart, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
+from nanet.result.books import lost_text
+from nanet.result.histogram import Histogram
 
 LIMITS = {
     "engine": "Above it the engine loses events.",

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from nanet import rich_map
-from nanet.channels import hits_of_pms, numbers_text, state_lists
 from nanet.report.page import Section, number
+from nanet.result.channels import hits_of_pms, numbers_text, state_lists
+from nanet.rich import pm_map
 
 DISKS = ("Jura", "Saleve")
 LEVELS = 8  # of colour
@@ -42,7 +42,7 @@ def section(channels: Mapping[str, Any]) -> Section:
 
 
 def _disk(disk: int, hits: Any, lists: Mapping[str, list[int]], full: int) -> str:
-    places = rich_map.positions_mm()
+    places = pm_map.positions_mm()
     circles: list[list[str]] = [[] for _ in range(LEVELS + 1)]
     for channel in range(1024 * disk, 1024 * (disk + 1)):
         x, y = places[channel]

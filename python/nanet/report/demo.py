@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from nanet import demo_verdict, rich_map
-from nanet.histogram import Histogram
+from nanet.loop import verdict
 from nanet.report import channels, events, l0
 from nanet.report.hops import hop_table
 from nanet.report.latency import STALLS_TEXT, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
+from nanet.result.histogram import Histogram
+from nanet.rich import pm_map
 
 PARTICLE_NAMES = {"e": "e", "mu": "\u03bc", "pi": "\u03c0", "K": "K"}
 PACKET_ROWS = (
@@ -34,7 +35,7 @@ def make(result: Mapping[str, Any]) -> Page:
     page = Page(
         title="nanet demo",
         over="nanet demo \u00b7 hits over UDP, rings found, answers over UDP",
-        headline=demo_verdict.headline(result),
+        headline=verdict.headline(result),
         lead=_lead(result),
         kept=kept,
         footer=footer(result),
@@ -85,7 +86,7 @@ def _lead(result: Mapping[str, Any]) -> str:
 
 def _short_section(result: Mapping[str, Any]) -> Section:
     """What the loop did, what the host did, what `nanet tune` would fix."""
-    rows = [line.rstrip(".").partition(": ")[::2] for line in demo_verdict.lines(result)]
+    rows = [line.rstrip(".").partition(": ")[::2] for line in verdict.lines(result)]
     return Section("In short", table(["", ""], rows))
 
 
@@ -144,11 +145,11 @@ def _radius_section(result: Mapping[str, Any]) -> Section:
     for particle, style in (("mu", "s3"), ("pi", "s4"), ("K", "soft")):
         if monte_carlo["flat_radius"] or not monte_carlo["fractions"][particle]:
             continue
-        radii = [rich_map.ring_radius_mm(particle, p) for p in (p_low, p_high)]
+        radii = [pm_map.ring_radius_mm(particle, p) for p in (p_low, p_high)]
         if radii[1] > low:
             chart.span(max(radii[0], low), radii[1], level, style, PARTICLE_NAMES[particle])
             level += 20
-    chart.vertical(rich_map.ELECTRON_RADIUS_MM, "s2", "e", side="right")
+    chart.vertical(pm_map.ELECTRON_RADIUS_MM, "s2", "e", side="right")
     found = int(result["engine"]["counters"]["rings_found"])
     electrons = int(result["engine"]["counters"]["rings_electron"])
     text = (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet import rich_map
+from nanet.rich import pm_map
 
 CHANNEL_MASK = 0x07FF
 HALF_WIDTH_MM = 345
@@ -36,14 +36,14 @@ def choose(samples: Sequence[Mapping[str, Any]], wanted: int = SHOWN) -> list[Ma
 
 def definitions() -> str:
     """The disk's photomultipliers, drawn once and used by every display."""
-    disk = np.concatenate([rich_map.half_disk_mm(0), rich_map.half_disk_mm(1)])
+    disk = np.concatenate([pm_map.half_disk_mm(0), pm_map.half_disk_mm(1)])
     circles = "".join(f'<circle cx="{x:.0f}" cy="{-y:.1f}" r="8"/>' for x, y in disk)
     return f'<svg class="hidden" aria-hidden="true"><defs><g id="disk" class="pm">{circles}</g></defs></svg>'
 
 
 def display(sample: Mapping[str, Any]) -> tuple[str, str]:
     """One event as (svg, caption)."""
-    positions = rich_map.positions_mm()
+    positions = pm_map.positions_mm()
     channels = np.asarray(sample["hits"], dtype=np.int64) & CHANNEL_MASK
     places = positions[channels]
     places = places[~np.isnan(places[:, 0])]

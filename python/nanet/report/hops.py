@@ -10,7 +10,7 @@ from nanet.report.page import number, table
 
 
 def hop_table(balance: Mapping[str, Any]) -> str:
-    """A row a hop. balance: of nanet.hops.sheet."""
+    """A row a hop. balance: of nanet.result.hops.sheet."""
     rows = [
         [hop["hop"], hop["unit"], number(hop["in"]), number(hop["out"]), ", ".join(f"{k} {v:,}" for k, v in hop["named"].items()),
          number(hop["unexplained"])]

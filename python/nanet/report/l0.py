@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from nanet.histogram import Histogram
 from nanet.report.latency import survival_chart
 from nanet.report.page import Section, number, table, us
+from nanet.result.histogram import Histogram
 
 NOT_DECIDED = {
     "late": "came when its time was decided on already",

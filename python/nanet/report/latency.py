@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from nanet.histogram import Histogram
 from nanet.report.page import number, us
 from nanet.report.svg import Axis, Chart
+from nanet.result.histogram import Histogram
 
 POINTS_MAX = 500
 STALLS_TEXT = (

@@ -9,11 +9,11 @@ from typing import Any
 
 from nanet.bench.compare import HALF
 from nanet.bench.tables import NAMES, peer_rates, rate_text
-from nanet.histogram import Histogram
 from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import NARROW, WIDE
+from nanet.result.histogram import Histogram
 
 STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
 BAR, GAP, LABEL, VALUE = 18, 8, 190, 90  # heights, and the room for names and values

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from nanet import rich_map
+from nanet.rich import pm_map
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Hits(NamedTuple):
 
 
 def lay_out(words: npt.NDArray[np.uint16]) -> Hits:
-    places = rich_map.positions_mm()
+    places = pm_map.positions_mm()
     word = words[:128].astype(np.int64)
     word = word[~np.isnan(places[word & 2047, 0])]
     time = word >> 11

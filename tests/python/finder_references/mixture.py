@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from nanet import rich_map
+from nanet.rich import pm_map
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Finder:
 
     def __init__(self, words: NDArray[np.uint16], cuts: Cuts) -> None:
         self.cuts = cuts
-        places = rich_map.positions_mm()
+        places = pm_map.positions_mm()
         rows = []
         for word in words.tolist():
             channel = word & 2047

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from nanet import rich_map
+from nanet.rich import pm_map
 from numpy.typing import NDArray
 
 Column = NDArray[np.float64]
@@ -54,10 +54,10 @@ class Finder:
         """Take an event's hit words."""
         self.cuts = cuts
         words = words[:128].astype(np.int64)
-        places = rich_map.positions_mm()[words & 1023]
+        places = pm_map.positions_mm()[words & 1023]
         words = words[~np.isnan(places[:, 0])]
         words = words[np.argsort((words & 1023) << 6 | words >> 10, kind="stable")]
-        places = rich_map.positions_mm()[words & 1023]
+        places = pm_map.positions_mm()[words & 1023]
         code = words >> 11
         self.place = places[:, 0] + 1j * places[:, 1]
         self.time_ns = np.where(code < 16, code, code - 32) * HIT_TIME_UNIT_NS

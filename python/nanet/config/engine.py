@@ -1,0 +1,526 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be configured: one frozen model per component, validated whole before anything starts.
+
+A configuration is a YAML file with `version: 1`. Every field says its unit, its default and what happens when it is too
+small or too big; `nanet schema` prints the same as JSON schema. Bad input raises `ConfigError`, whose lines read
+`problem (why) suggestion`. The models hold no objects of the running system: `model_dump(mode="json")` is all that the
+native engine sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from nanet.config.base import Byte, Core, Endpoint, Model, Name, check_power_of_two, problem, same_as, setting
+from nanet.config.errors import load_document, nearest, validated
+from nanet.config.link import LinkConfig, Network, Source, room_bytes
+from nanet.config.rich import Decision
+
+__all__ = [
+    "Answers", "Cores", "EngineConfig", "Forward", "Gpu", "MemoryRegion", "Merge", "Metrics", "PortConfig", "Processor", "Run", "Waiting", "load",
+]  # fmt: skip
+
+SCHEMA_VERSION = 1
+MemoryKind: TypeAlias = Literal["host", "host_pinned", "device"]
+GPU_PACKET_BYTES_MAX = 1472
+GPU_PACKET_EVENTS_MAX = (GPU_PACKET_BYTES_MAX - 16) // 8  # of a packet of events without hits; each such packet has one of answers
+GPU_MERGED_ANSWERS_MAX = 64  # of a packet of answers to events that a GPU has merged
+MERGE_SOURCES_MAX = 8
+
+
+def load(path: str | Path) -> EngineConfig:
+    """The engine configuration in the YAML file at `path`. Raises ConfigError."""
+    return validated(EngineConfig, load_document(Path(path)))
+
+
+class Cores(Model):
+    """Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."""
+
+    receive: Core | None = setting(
+        None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned"
+    )
+    process: Core | None = setting(
+        None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned"
+    )
+    send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
+    realtime_priority: int | None = setting(
+        None,
+        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the"
+        " kernel's real-time throttling is off; null: an ordinary thread",
+        ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
+    )  # fmt: skip
+
+
+class MemoryRegion(Model):
+    """Memory for the circular list of persistent buffers (CLOP) of the links that name it."""
+
+    name: Name = setting(..., "Name by which links refer to it")
+    kind: MemoryKind = setting(
+        "host", "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused"
+    )
+    huge_pages: bool = setting(True, "Try huge pages; if there are none, ordinary pages are used and this is reported")
+    buffer_count: int = setting(
+        64, "Buffers of each CLOP, a power of two", unit="buffers", ge=2, le=65536,
+        too_small="packets are dropped as packets_clop_full while the processor is busy",
+        too_big="the working set exceeds the caches, and packets wait longer instead of being dropped",
+    )  # fmt: skip
+    buffer_bytes: int = setting(
+        262144, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30,
+        too_small="few packets per hand-over, so more overhead for each",
+        too_big="memory; with timeout_us above 0 also latency at low rates",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _shape(self) -> MemoryRegion:
+        check_power_of_two("buffer_count", self.buffer_count, "buffers are indexed by masking a running number")
+        if self.buffer_bytes % 64:
+            raise problem(
+                f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
+                "every buffer starts on a cache line",
+                f"choose {(self.buffer_bytes // 64 + 1) * 64}",
+            )
+        if self.kind == "device":
+            raise problem(
+                f"memory region '{self.name}' cannot be device memory",
+                "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
+                "use host_pinned, which a GPU reads in place",
+            )
+        return self
+
+
+class Merge(Model):
+    """How the parts of an event from several sources are put together, by timestamp."""
+
+    window_us: int = setting(
+        200, "How long an open event waits for its missing parts", unit="us", ge=1, le=1_000_000,
+        too_small="parts that are merely slow arrive after their event was closed without them",
+        too_big="more latency for every event that lost a part, and more open events",
+    )  # fmt: skip
+    open_events_max: int = setting(
+        8192, "Most events that can be open at once, a power of two", unit="events", ge=16, le=1 << 20,
+        too_small="events_overflow at high rates: events are closed early",
+        too_big="the working set exceeds the caches",
+    )  # fmt: skip
+    incomplete: Literal["drop", "process"] = setting(
+        "drop",
+        "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded",
+    )
+
+    @model_validator(mode="after")
+    def _power(self) -> Merge:
+        check_power_of_two("open_events_max", self.open_events_max, "open events are found by masking a hash")
+        return self
+
+
+class Gpu(Model):
+    """How events are judged on GPUs. docs/guide.md says what a GPU cannot do."""
+
+    devices: tuple[Annotated[int, Field(ge=0, le=255)], ...] = setting(
+        (0,), "GPUs by number, as CUDA counts them; the links go to them in turn", min_length=1, max_length=16
+    )
+    path: Literal["mapped", "copied"] = setting(
+        "mapped",
+        "mapped: the GPU reads a buffer in the host memory where the packets arrived; copied: it is copied to the GPU first, with"
+        " launch and graph only",
+    )
+    buffers_in_flight: int = setting(
+        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case; always 1 with merge",
+        unit="buffers", ge=1, le=16,
+        too_small="the GPU idles between two buffers, which lowers the critical rate",
+        too_big="fewer blocks of threads for each, so large buffers take longer",
+    )  # fmt: skip
+    blocks: int | None = setting(
+        None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
+        too_small="large buffers take longer",
+        too_big="no part of the GPU is left for others; what does not fit is refused at start",
+    )  # fmt: skip
+    watchdog_ms: int = setting(
+        1000, "A GPU that has work and finishes nothing for this long is given up: the run ends", unit="ms", ge=20, le=60_000,
+        too_small="a long buffer is mistaken for a fault",
+        too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
+    )  # fmt: skip
+
+
+class Processor(Decision):
+    """What is done with the events."""
+
+    kind: Literal["rich", "forward", "count"] = setting(
+        "rich", "rich: find the rings of each event; forward: send whole events on; count: only count packets and bytes"
+    )
+    runtime: Literal["cpu", "launch", "graph", "persistent"] = setting(
+        "cpu",
+        "Where events are judged. cpu: by the engine's own thread; persistent: by a kernel that stays on the GPU and takes buffers and"
+        " answers on its own; launch: by a kernel that the host launches for each buffer; graph: the same as a captured graph",
+    )
+    gpu: Gpu = setting(Gpu, "How events are judged on GPUs; not with runtime cpu")
+    merge: Merge | None = setting(None, "Event building; needed with more than one source; null: each packet holds whole events")
+    forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
+
+    def place(self) -> str:
+        """Who processes, for a person: `cpu`, or `persistent on GPU 0, 1`."""
+        devices = ", ".join(map(str, self.gpu.devices))
+        return "cpu" if self.runtime == "cpu" else f"{self.runtime} on GPU {devices}"
+
+
+class Forward(Model):
+    """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
+
+    endpoint: Endpoint = setting(..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
+    source_id: Byte = setting(0x1C, "Source ID in the packet header")
+    source_sub_id: Byte = setting(0, "Source sub-ID in the packet header: which node")
+    packet_bytes_max: int = setting(
+        1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972, multiple_of=2,
+        too_small="many small packets", too_big="packets that the network fragments or drops",
+    )  # fmt: skip
+
+
+class Answers(Model):
+    """Where primitives go, as MTP packets, and under which name."""
+
+    endpoint: Endpoint = setting(..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor")
+    copies: tuple[Endpoint, ...] = setting((), "Up to three more receivers of the same packets, such as a monitor", max_length=3)
+    source_id: Byte = setting(0x1C, "Source ID in the MTP header")
+    source_sub_id: Byte = setting(0, "Source sub-ID in the MTP header")
+    primitives_max: int = setting(
+        255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
+        too_small="many small packets at high rates",
+    )  # fmt: skip
+    via: Name | None = setting(
+        None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own"
+    )
+
+
+class Waiting(Model):
+    """What a thread does when there is nothing to do."""
+
+    spin: int = setting(
+        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
+        too_small="the kernel's wake-up time (about 30 us) is added at every pause",
+        too_big="a core that is never idle",
+    )  # fmt: skip
+    sleep_us: int = setting(
+        100, "Longest sleep, after which time-outs are checked", unit="us", ge=1, le=1_000_000,
+        too_big="buffers and open events are handed over late while nothing arrives",
+    )  # fmt: skip
+
+
+class Run(Model):
+    """How long a run lasts and what it promises."""
+
+    duration_s: float | None = setting(None, "End of the run; null: until SIGTERM or SIGINT", unit="s", gt=0.0, le=1e7)
+    budget_us: int = setting(
+        1000, "Promise: p99.9 of the latency stays below this, or the exit code is 1", unit="us", ge=1, le=3_600_000_000
+    )
+    user: Name | None = setting(
+        None,
+        "Account that the process switches to once sockets, memory and threads exist; null: it keeps the one it was started with",
+    )
+
+
+def check_http_endpoint(url: str) -> str:
+    """`http://ADDRESS:PORT`, no path. Whether the address is one of this machine shows when it is bound, before anything starts."""
+    match = re.fullmatch(r"http://([A-Za-z0-9.-]{1,253}):([0-9]{1,5})/?", url)
+    if match is None or not 1 <= int(match[2]) <= 65535:
+        raise problem(
+            f"endpoint '{url}' is not usable", "metrics are served over HTTP, on an address and a port from 1 to 65535",
+            "write it as http://ADDRESS:PORT, for example http://127.0.0.1:9400",
+        )  # fmt: skip
+    return f"http://{match[1]}:{int(match[2])}"
+
+
+class Metrics(Model):
+    """What a monitoring system reads while the engine runs. There is no authentication: choose an address that only it can reach."""
+
+    endpoint: Annotated[str, AfterValidator(check_http_endpoint)] = setting(
+        ..., "Where /metrics (Prometheus) and /health are served: http://ADDRESS:PORT; http://0.0.0.0:PORT: on every address"
+    )
+
+    def address(self) -> tuple[str, int]:
+        """Host and port of the endpoint."""
+        host, _, port = self.endpoint.removeprefix("http://").rpartition(":")
+        return host, int(port)
+
+
+class EngineConfig(Model):
+    """A whole engine: links, memory, processor and answers."""
+
+    model_config = ConfigDict(title="nanet engine configuration")
+
+    version: Literal[1] = setting(..., "Version of this schema")
+    name: Name = setting("nanet", "Name of this configuration in reports")
+    topology: Literal["run_to_completion", "pipelined"] = setting(
+        "run_to_completion", "run_to_completion: one thread receives, processes and sends; pipelined: one thread per stage"
+    )
+    cpu_cores: Cores = setting(Cores, "Pinning of threads to cores")
+    memory_regions: tuple[MemoryRegion, ...] = setting(..., "Memory for received packets", min_length=1)
+    links: tuple[LinkConfig, ...] = setting(..., "Where packets come from", min_length=1)
+    processor: Processor = setting(Processor, "What is done with them")
+    answers: Answers | None = setting(None, "Where answers go; null: no answers are sent")
+    waiting: Waiting = setting(Waiting, "What a thread does when there is nothing to do")
+    run: Run = setting(Run, "How long a run lasts and what it promises")
+    metrics: Metrics | None = setting(None, "Counters and health over HTTP; null: nothing is served")
+
+    @model_validator(mode="after")
+    def _whole(self) -> EngineConfig:
+        self._check_names()
+        self._check_via()
+        self._check_cores()
+        self._check_processor()
+        self._check_gpu()
+        return self
+
+    def _check_names(self) -> None:
+        for region in self.memory_regions:
+            if region.kind != "host":
+                raise problem(
+                    f"memory region '{region.name}' is {region.kind}",
+                    "an engine whose processor runs on a GPU maps its memory for that GPU automatically", "set kind to host",
+                )  # fmt: skip
+        regions = [region.name for region in self.memory_regions]
+        _no_twice("memory region", regions, "rename one")
+        _no_twice("link", [link.name for link in self.links], "rename one")
+        _no_twice("endpoint", [link.endpoint for link in self.links], "give each link a port of its own")
+        _no_twice(
+            "card", [link.gateware.card for link in self.links if link.gateware is not None], "give each link a card of its own"
+        )
+        sources = [source for link in self.links for source in link.sources]
+        _no_twice("source name", [source.name for source in sources], "rename one")
+        identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in sources]
+        _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
+        for link in self.links:
+            if link.memory_region not in regions:
+                raise problem(
+                    f"link '{link.name}' uses the unknown memory region '{link.memory_region}'",
+                    f"memory_regions has {', '.join(regions)}",
+                    nearest(link.memory_region, regions),
+                )
+            region = self.memory_regions[regions.index(link.memory_region)]
+            need, why = room_bytes(link)
+            if region.buffer_bytes < need:
+                raise problem(
+                    f"a buffer of region '{region.name}' ({region.buffer_bytes} B) has no room for link '{link.name}'",
+                    f"{why} needs {need} B",
+                    f"raise buffer_bytes to at least {need}",
+                )
+            if self.answers and link.endpoint.replace(link.scheme, "udp", 1) in (self.answers.endpoint, *self.answers.copies):
+                raise problem(
+                    f"answers go to the engine's own link '{link.name}'",
+                    f"both are {link.endpoint}",
+                    "set answers.endpoint to the port of the L0 trigger processor",
+                )
+
+    def _check_via(self) -> None:
+        via = self.answers.via if self.answers else None
+        if via is None:
+            return
+        names = [link.name for link in self.links]
+        if via not in names:
+            raise problem(f"answers.via names the unknown link '{via}'", f"links has {', '.join(names)}", nearest(via, names))
+        link = self.links[names.index(via)]
+        if link.gateware is not None and link.gateware.next_hop is None:
+            raise problem(
+                f"answers cannot leave by link '{via}'", "its card answers ARP but does not ask where they go",
+                "set gateware.next_hop to the Ethernet address of the receiver, or of the router to it",
+            )  # fmt: skip
+        receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(link.scheme)
+        if receives_only is not None:
+            raise problem(
+                f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they get a socket of their own"
+            )
+
+    def _check_cores(self) -> None:
+        cores = self.cpu_cores
+        if cores.realtime_priority is not None and cores.receive is None:
+            raise problem(
+                "cpu_cores.realtime_priority without a core", "the thread could pre-empt whatever runs on any core",
+                "set cpu_cores.receive",
+            )  # fmt: skip
+        if self.topology == "run_to_completion":
+            for stage in ("process", "send"):
+                if getattr(cores, stage) is not None:
+                    raise problem(
+                        f"cpu_cores.{stage} is set",
+                        "run_to_completion has one thread only, on cpu_cores.receive",
+                        f"set cpu_cores.{stage} to null, or topology to pipelined",
+                    )
+            return
+        used = [str(core) for core in (cores.receive, cores.process, cores.send) if core is not None]
+        _no_twice("core", used, "give each stage a core of its own, or null")
+
+    def _check_forward(self) -> None:
+        forward = self.processor.forward
+        if self.processor.kind == "forward" and forward is None:
+            raise problem(
+                "processor forward has no destination", "events must go somewhere", "add forward: {endpoint: udp://ADDRESS:PORT}"
+            )
+        if self.processor.kind != "forward" and forward is not None:
+            raise problem(
+                "forward is configured", f"processor {self.processor.kind} sends no events", "remove it, or set kind to forward"
+            )
+        for link in self.links:
+            if forward and forward.endpoint == link.endpoint:
+                raise problem(
+                    f"events go to the engine's own link '{link.name}'", f"both are {link.endpoint}",
+                    "set forward.endpoint to a link of the next node",
+                )  # fmt: skip
+
+    def _check_mask(self) -> None:
+        mask = self.processor.mask
+        if self.processor.kind != "rich" and (mask.channels or mask.hot):
+            raise problem(
+                "mask is configured", f"processor {self.processor.kind} looks at no hits", "remove it, or set kind to rich"
+            )
+        if mask.hot and self.processor.runtime != "cpu":
+            raise problem(
+                "mask.hot is true",
+                "a GPU counts the hits of channels but does not judge them during the run",
+                "list them in mask.channels, or set runtime: cpu",
+            )
+
+    def _check_processor(self) -> None:
+        source_count = sum(len(link.sources) for link in self.links)
+        self._check_forward()
+        self._check_mask()
+        if self.processor.kind == "count":
+            if self.answers is not None:
+                raise problem("answers are configured", "processor count makes none", "set answers to null, or kind to rich")
+            if self.processor.merge is not None:
+                raise problem("merge is configured", "processor count builds no events", "set merge to null, or kind to rich")
+            return
+        if self.processor.kind == "forward" and self.answers is not None:
+            raise problem("answers are configured", "processor forward finds no rings", "set answers to null, or kind to rich")
+        raw = [link.name for link in self.links if link.protocol == "raw"]
+        if raw:
+            raise problem(
+                f"processor {self.processor.kind} cannot read link '{raw[0]}'",
+                "its protocol is raw",
+                "use protocol: mgp, or kind: count",
+            )
+        if source_count > 1 and self.processor.merge is None and self.processor.runtime == "cpu":
+            raise problem(
+                f"{source_count} sources but no merge",
+                "their parts of an event have to be merged",
+                "add processor.merge: {window_us: 200}",
+            )
+
+    def _check_gpu(self) -> None:
+        processor = self.processor
+        if processor.runtime == "cpu":
+            if processor.gpu != Gpu():
+                raise problem("processor.gpu is configured", "runtime cpu uses no GPU", "remove it, or set runtime: persistent")
+            for link in self.links:
+                if link.dpdk is not None and link.dpdk.payload_memory == "gpu":
+                    raise problem(
+                        f"payloads of link '{link.name}' in the memory of a GPU", "runtime cpu cannot read them there",
+                        "set payload_memory: host, or runtime: persistent",
+                    )  # fmt: skip
+            return
+        if processor.kind != "rich":
+            raise problem(f"processor {processor.kind} on a GPU", "only kind rich runs on one", "set runtime: cpu")
+        self._check_gpu_settings()
+        self._check_gpu_merge()
+        for link in self.links:
+            if len(link.sources) != 1 and processor.merge is None:
+                raise problem(
+                    f"link '{link.name}' has {len(link.sources)} sources",
+                    "on a GPU without merge each packet must hold whole events, from one source per link",
+                    "add processor.merge: {window_us: 200}, or give each source a link of its own",
+                )
+            if link.packet_bytes_max > GPU_PACKET_BYTES_MAX:
+                raise problem(
+                    f"packet_bytes_max {link.packet_bytes_max} of link '{link.name}'",
+                    f"a GPU takes packets of at most {GPU_PACKET_BYTES_MAX} B", "set it to that, or runtime: cpu",
+                )  # fmt: skip
+
+    def _check_gpu_merge(self) -> None:
+        if self.processor.merge is None:
+            return
+        if len(self.processor.gpu.devices) > 1:
+            raise problem(
+                f"merge on {len(self.processor.gpu.devices)} GPUs", "the parts of an event meet in the memory of one",
+                "name one device, or let nodes with kind: forward build the events",
+            )  # fmt: skip
+        source_count = sum(len(link.sources) for link in self.links)
+        if source_count > MERGE_SOURCES_MAX:
+            raise problem(
+                f"merge of {source_count} sources on a GPU", f"an event has parts of at most {MERGE_SOURCES_MAX}",
+                "let nodes with kind: forward merge some of them first",
+            )  # fmt: skip
+
+    def _check_gpu_settings(self) -> None:
+        runtime, gpu = self.processor.runtime, self.processor.gpu
+        if runtime == "persistent" and gpu.path == "copied":
+            raise problem(
+                "runtime persistent with copied buffers", "the host does nothing between a buffer and its answers",
+                "set gpu.path: mapped, or runtime: launch",
+            )  # fmt: skip
+        if len(gpu.devices) > len(self.links):
+            raise problem(
+                f"{len(gpu.devices)} GPUs for {len(self.links)} link(s)", "the links go to the GPUs in turn",
+                "name fewer devices, or spread the sources over more links",
+            )  # fmt: skip
+        if runtime == "persistent" and gpu.blocks is None and len(set(gpu.devices)) < len(gpu.devices):
+            raise problem(
+                "a GPU is named twice", "a persistent kernel takes all of it unless told how much", "set gpu.blocks, such as 8"
+            )
+        answers_max = GPU_PACKET_EVENTS_MAX if self.processor.merge is None else GPU_MERGED_ANSWERS_MAX
+        if self.answers is not None and self.answers.primitives_max < answers_max:
+            raise problem(
+                f"answers.primitives_max {self.answers.primitives_max}",
+                f"a GPU writes up to {answers_max} into a packet of answers", "leave it at 255",
+            )  # fmt: skip
+        if self.cpu_cores.send is not None:
+            raise problem(
+                "cpu_cores.send is set", "with a GPU the processing thread, which only watches, sends too",
+                "set cpu_cores.send to null",
+            )  # fmt: skip
+
+
+class PortConfig(Model):
+    """What `nanet.open` hands to the native port: one link, one CLOP, no processor. Its keys are those of links and memory regions."""
+
+    endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
+    protocol: Literal["mgp", "m2egp", "raw"] = setting("raw", "mgp, m2egp: our packets, checked; raw: any datagrams")
+    senders: tuple[Network, ...] = same_as(LinkConfig, "senders")
+    sources: tuple[Source, ...] = same_as(LinkConfig, "sources")
+    buffer_count: int = same_as(MemoryRegion, "buffer_count", default=16)
+    buffer_bytes: int = same_as(MemoryRegion, "buffer_bytes")
+    huge_pages: bool = same_as(MemoryRegion, "huge_pages")
+    memory_kind: MemoryKind = same_as(MemoryRegion, "kind")
+    batch_size: int = same_as(LinkConfig, "batch_size")
+    timeout_us: int = same_as(LinkConfig, "timeout_us")
+    socket_buffer_bytes: int = same_as(LinkConfig, "socket_buffer_bytes")
+    packet_bytes_max: int = same_as(LinkConfig, "packet_bytes_max")
+    gro: bool = same_as(LinkConfig, "gro")
+    busy_poll_us: int = same_as(LinkConfig, "busy_poll_us")
+
+    @model_validator(mode="after")
+    def _whole(self) -> PortConfig:
+        MemoryRegion(name="port", kind=self.memory_kind, buffer_count=self.buffer_count, buffer_bytes=self.buffer_bytes)
+        link = LinkConfig(
+            name="port",
+            endpoint=self.endpoint,
+            memory_region="port",
+            protocol=self.protocol,
+            sources=self.sources,
+            gro=self.gro,
+            packet_bytes_max=self.packet_bytes_max,
+        )
+        need, why = room_bytes(link)
+        if self.buffer_bytes < need:
+            raise problem(f"buffer_bytes {self.buffer_bytes} is too small", f"{why} needs {need} B", f"choose {need} or more")
+        identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in self.sources]
+        _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
+        return self
+
+
+def _no_twice(what: str, values: Iterable[str], suggestion: str) -> None:
+    for value, count in Counter(values).items():
+        if count > 1:
+            raise problem(f"{what} {value} appears {count} times", "each must be unique", suggestion)

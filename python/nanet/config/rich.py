@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How rings are found and judged: the finder and its cuts, the cuts on a ring, kinds by radius, conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import StrictInt, field_validator, model_validator
+
+from nanet.config import conditions
+from nanet.config.base import Model, Name, problem, setting
+from nanet.config.conditions import Row
+from nanet.config.finders import Finder, MathFinder
+
+__all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
+
+ELECTRON_RADIUS_MM = 189.65
+CHANNEL_COUNT = 2048
+RANGE = ("radius_min_mm", "radius_max_mm", "center_max_mm")  # of rings; in old configurations of a finder
+UNUSED = ("triplet_radius_min_mm", "triplet_radius_max_mm")
+
+
+class Cuts(Model):
+    """When a fit counts as a ring, and of which kind a ring is: electron, muon, pion, kaon or other."""
+
+    min_hits: int = setting(
+        4, "Fewest mapped hits", unit="hits", ge=4, le=128,
+        too_small="rings through noise: any three hits lie on a circle", too_big="rings with few photons are not found",
+    )  # fmt: skip
+    radius_min_mm: float = setting(
+        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another", unit="mm", ge=0.0, le=1000.0,
+        too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
+    )  # fmt: skip
+    radius_max_mm: float = setting(
+        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
+        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )  # fmt: skip
+    center_max_mm: float = setting(
+        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", gt=0.0, le=1000.0,
+        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
+    )  # fmt: skip
+    rms_max_mm: float = setting(
+        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
+        too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
+    )  # fmt: skip
+    electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)
+    electron_window_mm: float = setting(
+        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm",
+        ge=0.0, le=1000.0,
+        too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="fast muons and pions pass as electrons",
+    )  # fmt: skip
+    momentum_gev: float | None = setting(
+        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are identified",
+        unit="GeV/c", gt=0.0, le=400.0,
+    )  # fmt: skip
+    kind_window_mm: float = setting(
+        6.0, "A ring is a muon's, pion's or kaon's when its radius is at most this far from the one expected", unit="mm",
+        ge=0.0, le=1000.0,
+        too_small="they are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="rings of other momenta pass for them",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _order(self) -> Cuts:
+        if self.radius_min_mm >= self.radius_max_mm:
+            raise problem(
+                f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
+                "no ring could pass",
+                "swap or widen them",
+            )
+        return self
+
+
+class Condition(Model):
+    """A question about an event's rings, answered by one bit of the primitive."""
+
+    name: Name = setting(..., "Name in reports and in the truth table")
+    when: str = setting(
+        ...,
+        "Expression over rings, electrons, muons, pions, kaons, others and multiplicity, such as: rings >= 2 and electrons == 1",
+    )
+
+    @field_validator("when")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        try:
+            conditions.check(text)
+        except conditions.ConditionError as error:
+            raise problem(error.what, error.why, error.suggestion) from None
+        return text
+
+
+def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:
+    """The channels that numbers and ranges such as 100-107 name, in order, each once. Raises a problem."""
+    channels: set[int] = set()
+    for item in items:
+        match = re.fullmatch(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", str(item).strip(), re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if last >= CHANNEL_COUNT or first > last:
+            raise problem(
+                f"channel {item!r} is none", f"channels are 0 to {CHANNEL_COUNT - 1}", "write numbers and ranges such as 100-107"
+            )
+        channels.update(range(first, last + 1))
+    return tuple(sorted(channels))
+
+
+class Mask(Model):
+    """Photomultipliers whose hits are left out before rings are looked for; they are counted as hits_masked."""
+
+    channels: tuple[StrictInt | str, ...] = setting(
+        (), "Channels that are left out: numbers, and ranges such as 100-107",
+        too_big="rings through these photomultipliers lose hits",
+    )  # fmt: skip
+    file: str | None = setting(
+        None, "File of more of them, a number or a range a line, with comments after #; null: none", min_length=1
+    )
+    hot: bool = setting(
+        False,
+        "Mask hot channels too when they are found during the run: those that fire more than 4 times as often as their neighbours, by more"
+        " than chance explains. Not on a GPU",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, said: Any) -> Any:
+        """With the file's channels among the others: results, and whoever reads them, then know what was left out."""
+        if not isinstance(said, dict) or not isinstance(name := said.get("file"), str):
+            return said
+        try:
+            lines = Path(name).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise problem(f"mask file {name} cannot be read", str(why).lower(), "give the path of a file of channels") from None
+        listed = [text for line in lines if (text := line.partition("#")[0].strip())]
+        return said | {"channels": [*said.get("channels", ()), *listed]}
+
+    @field_validator("channels")
+    @classmethod
+    def _numbers(cls, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        return channel_numbers(items)
+
+
+class Decision(Model):
+    """How an event's hits become an answer."""
+
+    mask: Mask = setting(Mask, "Photomultipliers whose hits are left out")
+    finder: Finder = setting(MathFinder, "Which ring finder, and its cuts")
+    cuts: Cuts = setting(Cuts, "When a found ring counts, and as what")
+    conditions: tuple[Condition, ...] = setting(
+        (), "Up to four conditions; their answers replace the radius class in the primitive (bits 10 to 13)",
+        max_length=conditions.CONDITIONS_MAX,
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _conditions(self) -> Decision:
+        names = [condition.name for condition in self.conditions]
+        for name in names:
+            if names.count(name) > 1:
+                raise problem(f"condition {name} appears {names.count(name)} times", "each must be unique", "rename one")
+        for condition in self.conditions:
+            for kind in ("muons", "pions", "kaons"):
+                if self.cuts.momentum_gev is None and kind in conditions.names_in(condition.when):
+                    raise problem(
+                        f"condition {condition.name} asks for {kind}",
+                        "without a momentum hypothesis only electrons are identified",
+                        "set cuts.momentum_gev",
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _range(self) -> Decision:
+        """A limit that an old configuration gives to the finder is one of the cuts, unless they say it themselves."""
+        said = {name: value for name in RANGE if (value := getattr(self.finder, name, None)) is not None}
+        moved = {name: value for name, value in said.items() if name not in self.cuts.model_fields_set}
+        if moved:
+            whole = self.cuts.model_dump() | moved
+            object.__setattr__(self, "cuts", Cuts.model_validate(whole))  # frozen, and not given to anyone yet
+        return self
+
+    def old_names(self) -> list[str]:
+        """A line for each setting that has another name now."""
+        lines = []
+        for name in (*RANGE, *UNUSED):
+            if getattr(self.finder, name, None) is not None:
+                new = name.removeprefix("triplet_")
+                lines.append(f"finder.{name} is an old name (one range holds for every finder) write cuts.{new}")
+        return lines
+
+    def truth_table(self) -> list[Row]:
+        """The answers of all conditions for every possible event."""
+        kinds = ("electrons",) if self.cuts.momentum_gev is None else ("electrons", "muons", "pions", "kaons")
+        return conditions.truth_table([condition.when for condition in self.conditions], kinds=kinds)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON schemas of the configurations; docs/schema.json, docs/schema-emulator.json and docs/schema-l0tp.json are these, written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nanet.config.emulator import EmulatorConfig
+from nanet.config.engine import EngineConfig
+from nanet.config.l0tp import L0tpConfig
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def engine_schema() -> dict[str, Any]:
+    """Schema of what `nanet run` and `nanet validate` read."""
+    return {"$schema": DIALECT} | EngineConfig.model_json_schema()
+
+
+def emulator_schema() -> dict[str, Any]:
+    """Schema of what `nanet emulate tel62 --config` reads."""
+    return {"$schema": DIALECT} | EmulatorConfig.model_json_schema()
+
+
+def l0tp_schema() -> dict[str, Any]:
+    """Schema of what `nanet l0tp` reads."""
+    return {"$schema": DIALECT} | L0tpConfig.model_json_schema()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP ports of a loop on this machine: a block of four, so that two users of one machine do not collide."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from nanet.config.errors import ConfigError
+
+__all__ = ["BLOCK", "choose", "taken_port"]
+
+BLOCK = (0, 100, 200, 300)  # engine, answers, L0 trigger processor, its triggers
+STEP = 1  # to the next block
+TRIES = 100  # blocks from one port on overlap from here
+
+
+def taken_port(port: int) -> int | None:
+    """The first port of the block at `port` that something on this machine has; None: all are free."""
+    for offset in BLOCK:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port + offset))
+            except OverflowError:
+                return port + offset
+            except OSError as error:
+                if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                    raise
+                return port + offset
+    return None
+
+
+def choose(port: int, *, named: bool) -> tuple[int, str | None]:
+    """(port, note) of the block to use. named: the user asked for this port, so no other will do.
+
+    Raises ConfigError where a named port is taken, or no block is free.
+    """
+    taken = taken_port(port)
+    if taken is None:
+        return port, None
+    free = next((other for other in range(port + STEP, port + TRIES, STEP) if taken_port(other) is None), None)
+    if free is None:
+        raise ConfigError([f"no UDP ports from {port} on are free (another program has port {taken}) name others with --port"])
+    if named:
+        raise ConfigError([f"UDP port {taken} cannot be used (another program has it) use --port {free}, which is free"])
+    return free, f"another program has UDP port {taken}: using {free} and the ports {', '.join(str(free + n) for n in BLOCK[1:])}"

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hops of a packet, from the interface to its answer: what came to each, what went on, and by name what did not.
+
+The one place that knows them. The live table, the metrics, the result of `nanet run`, the soak and the balance sheets of `nanet bench --link` are
+all made of these. `reading` is what Engine.snapshot or Engine.metrics returns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nanet.config.engine import EngineConfig
+from nanet.config.link import LinkConfig
+from nanet.result import books
+
+IN_FLIGHT_S = 3.0
+"""Longer than anything is in flight from one hop to the next. What is between two hops for longer is unexplained."""
+
+PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged", "events_bad_body")
+LET_THROUGH = (
+    "passed",
+    "duplicated",
+    "reordered",
+    "corrupted",
+    "truncated",
+    "delayed",
+)  # by the fault injector: these packets continue
+SIOCGIFADDR = 0x8915
+
+
+@dataclass
+class Hop:
+    """One line of the sheet."""
+
+    name: str
+    entered: int
+    left: int
+    named: dict[str, int] = field(default_factory=dict)
+    unit: str = "packets"
+
+    @property
+    def gone(self) -> int:
+        """What went on, or has a name."""
+        return self.left + sum(self.named.values())
+
+    @property
+    def unexplained(self) -> int:
+        """What no counter accounts for when nothing is in flight; negative: more left than came."""
+        return self.entered - self.gone
+
+    def name_up_to(self, name: str, count: int) -> None:
+        """Books up to `count` of what is still missing under a name. A drop that two layers count (a queue and its user) is booked once."""
+        self.named[name] = max(0, min(int(count), self.unexplained))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON keys."""
+        named = {name: count for name, count in self.named.items() if count}
+        return {
+            "hop": self.name,
+            "unit": self.unit,
+            "in": self.entered,
+            "out": self.left,
+            "named": named,
+            "unexplained": self.unexplained,
+        }
+
+
+def sheet(hops: Iterable[Hop]) -> dict[str, Any]:
+    """The balance sheet of hops of which nothing is in flight any more."""
+    found = list(hops)
+    return {"hops": [hop.plain() for hop in found], "unexplained_packets": sum(abs(hop.unexplained) for hop in found)}
+
+
+def unexplained_text(balance: Mapping[str, Any]) -> str:
+    """`3 packets at link, -1 parts at event building`, or nothing."""
+    return ", ".join(f"{hop['unexplained']} {hop['unit']} at {hop['hop']}" for hop in balance["hops"] if hop["unexplained"])
+
+
+def fault_injector(links: Sequence[Mapping[str, Any]]) -> list[Hop]:
+    """Faults on purpose. A duplicated packet enters twice."""
+    injecting = [link for link in links if link["faults"]]
+    if not injecting:
+        return []
+    held = _injected(injecting, "held")
+    out = _injected(injecting, *LET_THROUGH, "duplicated") - held
+    entered = _sum(injecting, "rx_packets") + _injected(injecting, "duplicated")
+    return [Hop("fault injector", entered, out, {"injected_loss": _injected(injecting, "lost"), "held": held})]
+
+
+def delivered(links: Sequence[Mapping[str, Any]]) -> int:
+    """Packets given to the decoder."""
+    return _sum(links, "rx_packets") + _injected(links, "duplicated") - _injected(links, "lost", "held")
+
+
+def decoder(delivered: int, counters: Mapping[str, int]) -> Hop:
+    """From the link to the processor: every packet is good, or refused under one name."""
+    names = (*books.PACKET_REFUSALS, "packets_clop_full", "packets_marker")
+    return Hop("decoder and buffers", delivered, int(counters["packets_accepted"]), {name: int(counters[name]) for name in names})
+
+
+def sequence_numbers(counters: Mapping[str, int], sent: int | None = None) -> Hop:
+    """What the sources' numbers say that they sent, against what came. sent: what the sources say themselves."""
+    good, lost = int(counters["packets_accepted"]), {name: int(counters[name]) for name in books.PACKET_LOSSES}
+    return Hop("sequence numbers", good + sum(lost.values()) if sent is None else sent, good, lost)
+
+
+def event_building(counters: Mapping[str, int]) -> Hop:
+    """Parts of events that were received, against those that were merged."""
+    refused = {name: int(counters.get(name, 0)) for name in PART_REFUSALS}
+    return Hop("event building", int(counters["events_received"]), int(counters["parts_merged"]), refused, "parts")
+
+
+def answers(written: int, stats: Mapping[str, int]) -> Hop:
+    """Packets given to the link that sends, against those that it sent."""
+    return Hop("answers", written, int(stats["tx_packets"]), {"tx_dropped": int(stats["tx_dropped"])})
+
+
+class EngineHops:
+    """The hops of one engine, from the interface to the link that sends. Interfaces are counted from now on."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._interfaces = list(dict.fromkeys(name for name in map(interface_of, config.links) if name))
+        self._before = {name: received(name) for name in self._interfaces}
+
+    def read(self, reading: Mapping[str, Any]) -> list[Hop]:
+        """All, in the order of the packets' path."""
+        config, counters = self._config, reading["counters"]
+        links = reading["links"][: len(config.links)]
+        hops = [self._interface(name) for name in self._interfaces]
+        hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
+        if any(link.sources for link in config.links):
+            hops.append(sequence_numbers(counters))
+        if config.processor.kind == "count":
+            return hops
+        merged = config.processor.merge is not None
+        hops += [event_building(counters)] if merged else []
+        hops += _events(counters, merged=merged, forwards=config.processor.kind == "forward")
+        return [*hops, *self._answers(reading)]
+
+    def _interface(self, name: str) -> Hop:
+        frames, dropped = (now - then for now, then in zip(received(name), self._before[name], strict=True))
+        return Hop(f"interface {name}", frames + dropped, frames, {"interface_dropped": dropped}, "frames")
+
+    def _answers(self, reading: Mapping[str, Any]) -> list[Hop]:
+        """Of answers, each to all destinations, or of events sent on. The link is one of its own, or one that receives too."""
+        config = self._config
+        forwards = config.processor.kind == "forward"
+        if not forwards and config.answers is None:
+            return []
+        via = config.answers.via if config.answers is not None else None
+        names = [link.name for link in config.links]
+        stats = reading["links"][names.index(via) if via else len(names)]["stats"]
+        counters, copies = reading["counters"], len(config.answers.copies) if config.answers is not None else 0
+        return [answers(int(counters["packets_forwarded" if forwards else "answers_sent"]) * (1 + copies), stats)]
+
+
+class Balance:
+    """Looks at the hops while packets flow. Any thread; what is known to be unexplained needs two looks, IN_FLIGHT_S apart."""
+
+    def __init__(self, config: EngineConfig, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._hops = EngineHops(config)
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._looks: deque[tuple[float, dict[str, tuple[int, int]]]] = deque()
+
+    def look(self, reading: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A line for each hop, as JSON keys, with `in_flight` and `unexplained`; what is named is there with 0 too.
+
+        `unexplained` is what came before the earlier look and is not gone now, or what was gone then and has not come yet.
+        """
+        hops = self._hops.read(reading)
+        with self._lock:
+            now_s = self._clock_s()
+            self._looks.append((now_s, {hop.name: (hop.entered, hop.gone) for hop in hops}))
+            while len(self._looks) > 1 and now_s - self._looks[1][0] >= IN_FLIGHT_S:
+                self._looks.popleft()
+            then_s, then = self._looks[0]
+        old = now_s - then_s >= IN_FLIGHT_S
+        return [_line(hop, then[hop.name] if old else None) for hop in hops]
+
+    def end(self, reading: Mapping[str, Any]) -> dict[str, Any]:
+        """The balance sheet after the engine's end."""
+        return sheet(self._hops.read(reading))
+
+
+def _line(hop: Hop, then: tuple[int, int] | None) -> dict[str, Any]:
+    unexplained = 0
+    if then is not None:
+        entered, gone = then
+        unexplained = max(0, entered - hop.gone) - max(0, gone - hop.entered)
+    return hop.plain() | {
+        "named": dict(hop.named),
+        "in_flight": max(0, hop.unexplained - max(0, unexplained)),
+        "unexplained": unexplained,
+    }
+
+
+def _sum(links: Iterable[Mapping[str, Any]], stat: str) -> int:
+    return sum(int(link["stats"][stat]) for link in links)
+
+
+def _injected(links: Iterable[Mapping[str, Any]], *names: str) -> int:
+    return sum(int(link["faults"].get(name, 0)) for link in links if link["faults"] for name in names)
+
+
+def _link(links: Sequence[Mapping[str, Any]]) -> Hop:
+    """What the kernel, the XDP program, DPDK's driver or the reader of a file says came to our links, and what they gave."""
+    names = ("kernel_dropped", "foreign", "malformed", "skipped_not_udp", "skipped_port", "skipped_fragment", "skipped_cut")
+    named, given = {name: _sum(links, f"rx_{name}") for name in names}, _sum(links, "rx_packets")
+    return Hop("link", given + sum(named.values()), given, named)
+
+
+def _events(counters: Mapping[str, int], *, merged: bool, forwards: bool) -> list[Hop]:
+    """Events that were built, or came whole, against those that were answered or sent on."""
+    closed = sum(int(counters[name]) for name in ("events_complete", "events_missing_parts", "events_overflow"))
+    if merged and counters["events_unjudged"]:
+        return []  # a GPU that was given up keeps open events, which nothing counts as closed
+    names = ("events_discarded", "events_unjudged") if merged else ("events_discarded", "events_unjudged", "events_bad_body")
+    named = {name: int(counters.get(name, 0)) for name in names}
+    done = int(counters["events_forwarded" if forwards else "events_answered"])
+    return [Hop("events", closed if merged else int(counters["events_received"]), done, named, "events")]
+
+
+def interface_of(link: LinkConfig) -> str | None:
+    """The interface that a link receives from; None: any, or none, or loopback, which has no frames of its own."""
+    if link.interface is not None or link.scheme not in ("udp", "xdp"):
+        return link.interface
+    host = link.endpoint.partition("://")[2].rpartition(":")[0]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(one, SIOCGIFADDR, struct.pack("256s", name.encode()))
+            except OSError:
+                continue  # without an address
+            if socket.inet_ntoa(answer[20:24]) == host and not name.startswith("lo"):
+                return name
+    return None
+
+
+def received(interface: str) -> tuple[int, int]:
+    """(frames received, frames dropped on receiving) of an interface of this network namespace since it is there; 0 while it is not."""
+    for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
+        name, colon, counts = line.partition(":")
+        if colon and name.strip() == interface:
+            values = list(map(int, counts.split()))
+            return values[1], values[3]
+    return 0, 0

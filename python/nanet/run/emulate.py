@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the emulator (boards that send, L0 trigger processor that checks) in this process, with a live table.
+
+The emulator's thread spins on its own core; every other thread of this process is kept off the engine's core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nanet.config.emulator import EmulatorConfig
+from nanet.machine.netns import Namespace
+from nanet.machine.signals import StopSignals
+from nanet.result import books, files
+from nanet.result.histogram import Histogram
+from nanet.result.hops import Hop
+from nanet.run.live import LiveState, LiveTable
+from nanet.run.process import Reading
+
+ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
+
+LOOK_EVERY_S = 0.2
+TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
+
+SOON_S = 0.01  # while a reading of the engine is due: the frame shows it and us as of one moment
+OLD_S = 2.0  # without a reading for so long, the newest one is shown
+
+EngineReader = Callable[[], Reading]
+
+
+def run(
+    config: EmulatorConfig,
+    *,
+    title: str | None = None,
+    engine: EngineReader | None = None,
+    merged: bool = False,
+    settle: Callable[[], object] | None = None,
+    ready: str | None = None,
+    namespace: Namespace | None = None,
+) -> dict[str, Any]:
+    """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
+
+    title: of the live table; None: quiet. engine: asked for what the engine has counted; a frame is painted when that is new, so that all its
+    rows are of one moment. merged: the engine builds events from parts.
+    settle: called when all is over and before the last frame of the table, so that the others' counts are final as ours are.
+    ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
+    Raises nanet._core.SetupError.
+    """
+    from nanet import _core
+
+    with StopSignals() as stop:
+        with namespace.entered() if namespace is not None else contextlib.nullcontext():
+            emulator = _core.Emulator(config.model_dump(mode="json"))  # opens its sockets
+        watch = _Watch(emulator, config, LiveTable(title) if title else None, engine, merged=merged)
+        gc.collect()
+        gc.disable()  # a collection would take milliseconds from the emulator's core
+        try:
+            emulator.start()
+            if ready:
+                print(ready, flush=True)
+            watch.until_the_end(stop)
+            emulator.stop()
+            if settle is not None:
+                settle()
+            watch.last_frame()
+        finally:
+            gc.enable()
+            watch.close()
+        result = make_result(config, emulator.snapshot()) | {"truth": emulator.truth(TRUTH_KEPT)}
+    result["stopped_early"] = stop.stopped
+    return result
+
+
+def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """The emulator's side of a run, as JSON keys."""
+    latency, clean = Histogram.from_native(snapshot["latency"]), Histogram.from_native(snapshot["latency_clean"])
+    lateness = Histogram.from_native(snapshot["send_lateness"])
+    elapsed_s = float(snapshot["elapsed_s"])
+    checks = config.answers is not None
+    sent = int(snapshot["sent"])
+    return files.base("emulate tel62") | {
+        "config": config.model_dump(mode="json"),
+        "sent": sent,
+        "packets_sent": int(snapshot["packets_sent"]),
+        "markers_sent": int(snapshot["markers_sent"]),
+        "answered": int(snapshot["answered"]) if checks else None,
+        "lost": sent - int(snapshot["answered"]) if checks else None,
+        "answer_packets": int(snapshot["answer_packets"]),
+        "bad_packets": {name: int(count) for name, count in snapshot["bad_packets"].items()},
+        "mistakes": mistakes(snapshot),
+        "tx_dropped": int(snapshot["tx_dropped"]),
+        "answers_kernel_dropped": int(snapshot["answers_kernel_dropped"]),
+        "elapsed_s": elapsed_s,
+        "latency_us": latency.summary_us() if latency.count else None,
+        "latency_clean_us": clean.summary_us() if clean.count else None,
+        "latency_histogram": latency.encode() if latency.count else None,
+        "latency_clean_histogram": clean.encode() if clean.count else None,
+        "send_lateness_us": lateness.summary_us() if lateness.count else None,
+        "stalls": _stalls(snapshot["stalls"]),
+        **_l0(config, snapshot),
+        "series": [_course_point(row) for row in snapshot["series"]],
+    }
+
+
+def _l0(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """What the detectors sent and which decisions came back; null what is not in the loop."""
+    latency = Histogram.from_native(snapshot["decision_latency"])
+    detectors = None
+    if config.detectors is not None:
+        names = [one.name for one in config.detectors.detectors]
+        detectors = [
+            {"name": name} | {key: int(count) for key, count in counts.items()}
+            for name, counts in zip(names, snapshot["detectors"], strict=True)
+        ]
+    return {
+        "detectors": detectors,
+        "decisions": {key: int(count) for key, count in snapshot["decisions"].items()} if config.decisions else None,
+        "decision_latency_us": latency.summary_us() if latency.count else None,
+        "decision_latency_histogram": latency.encode() if latency.count else None,
+    }
+
+
+def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
+    """Answers that are wrong, by name; `bad_packets` are MTP packets that break the format."""
+    counts = {name: snapshot[name] for name in ANSWER_MISTAKES}
+    counts["bad_packets"] = sum(snapshot["bad_packets"].values())
+    return {name: int(count) for name, count in counts.items()}
+
+
+class _Watch:
+    """The live table of a run."""
+
+    def __init__(
+        self, emulator: Any, config: EmulatorConfig, table: LiveTable | None, engine: EngineReader | None = None, *, merged: bool = False
+    ) -> None:  # fmt: skip
+        self._emulator, self._table = emulator, table
+        self._checks = config.answers is not None
+        self._engine, self._merged = engine, merged
+        self._shown = 0 if engine is None else engine().number  # of the engine's readings; this one is of before
+        self._painted = False
+        self._state = LiveState(duration_s=config.duration_s or None)
+        self._start = self._then = time.monotonic()
+
+    def until_the_end(self, stop: StopSignals) -> None:
+        """Paints once a second until all is sent and answered, or a signal comes."""
+        while not self._emulator.wait(0.0):
+            if stop.wait(SOON_S if self._is_due_soon() else LOOK_EVERY_S):
+                return
+            reading, now = self._reading(), time.monotonic()
+            if self._table is None or not self._is_due(reading, now):
+                continue
+            state, before = self._look(now, reading), self._state.sent or 0
+            state.rate, self._state, self._then = ((state.sent or 0) - before) / (now - self._then), state, now
+            self._table.paint(state)
+            self._painted = True
+
+    def last_frame(self) -> None:
+        """What the result says: all rows of one moment, the mean rate."""
+        if self._table is None:
+            return
+        snapshot = self._emulator.snapshot()
+        reading = self._reading()
+        state = self._look(self._start + float(snapshot["elapsed_s"]), reading)
+        if reading is not None:  # nothing is in flight: what has no answer is lost under a name
+            balance = books.balance(state.sent or 0, state.answered, reading.counters, merged=self._merged)
+            state.losses = {**state.losses, **{name: balance[name] for name in ("answers_lost", "unexplained")}}
+            state.in_flight = 0
+        state.rate = (state.sent or 0) / state.elapsed_s if state.elapsed_s else 0.0
+        self._table.close(state)
+
+    def close(self) -> None:
+        """Gives the cursor back, whatever happened."""
+        if self._table is not None:
+            self._table.close()
+
+    def _reading(self) -> Reading | None:
+        return None if self._engine is None else self._engine()
+
+    def _is_due_soon(self) -> bool:
+        if self._table is None or self._engine is None:
+            return False
+        return not self._painted or time.monotonic() - self._then > 1.0 - LOOK_EVERY_S
+
+    def _is_due(self, reading: Reading | None, now: float) -> bool:
+        if reading is None:
+            return now - self._then >= 1.0
+        return reading.number != self._shown or now - self._then >= OLD_S
+
+    def _look(self, now: float, reading: Reading | None) -> LiveState:
+        snapshot = self._emulator.snapshot()
+        named = {} if reading is None else books.engine_losses(reading.counters, merged=self._merged)
+        self._shown = 0 if reading is None else reading.number
+        histogram = Histogram.from_native(snapshot["latency"])
+        sent, answered = int(snapshot["sent"]), int(snapshot["answered"])
+        return LiveState(
+            elapsed_s=now - self._start,
+            duration_s=self._state.duration_s,
+            sent=sent,
+            answered=answered,
+            losses=named | {name: count for name, count in mistakes(snapshot).items() if count},
+            in_flight=max(0, sent - answered - sum(named.get(name, 0) for name in books.EVENT_LOSSES)) if self._checks else 0,
+            hops=[] if reading is None else [_boards(snapshot), *reading.hops, _receiver(snapshot)],
+            latency_us=histogram.summary_us() if histogram.count else {},
+        )
+
+
+def _boards(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    given, dropped = int(snapshot["packets_sent"]), int(snapshot["tx_dropped"])
+    return Hop("boards' socket", given, given - dropped, {"tx_dropped": dropped}).plain() | {"in_flight": 0}
+
+
+def _receiver(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    came, dropped = int(snapshot["answer_packets"]), int(snapshot["answers_kernel_dropped"])
+    return Hop("answers' receiver", came + dropped, came, {"kernel_dropped": dropped}).plain() | {"in_flight": 0}
+
+
+def _course_point(row: Any) -> dict[str, float]:
+    point = {name: int(row[name]) for name in ("sent", "answered", "p50_ns", "p99_ns", "max_ns")}
+    return {"t_s": round(int(row["end_ns"]) / 1e9, 3)} | point
+
+
+def _stalls(stalls: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        "count": int(stalls["count"]),
+        "total_us": int(stalls["total_ns"]) / 1e3,
+        "longest_us": int(stalls["longest_ns"]) / 1e3,
+    }
+
+
+def verdict(result: Mapping[str, Any], budget_us: float) -> dict[str, Any]:
+    """The promise as the sender sees it."""
+    reasons = []
+    if result["lost"]:
+        reasons.append(f"{result['lost']:,} of {result['sent']:,} events were not answered")
+    wrong = {name: count for name, count in result["mistakes"].items() if count}
+    if wrong:
+        reasons.append(f"wrong answers: {books.lost_text(wrong)}")
+    latency = result["latency_us"]
+    if latency and latency["p99_9"] > budget_us:
+        reasons.append(f"p99.9 of the latency is {latency['p99_9']:,.0f} us, over the budget of {budget_us:,.0f} us")
+    return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
+
+
+def sentence(result: Mapping[str, Any]) -> str:
+    """The sender's view as one sentence."""
+    latency = result["latency_us"]
+    text = f"{result['sent']:,} events sent in {result['packets_sent']:,} packets"
+    if result["answered"] is not None:
+        text += f", {result['answered']:,} answered"
+    if latency:
+        text += f"; p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"
+    judged = result["verdict"]
+    return text + (". Promise kept." if judged["kept"] else ". Promise broken: " + "; ".join(judged["reasons"]) + ".")
+
+
+def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> dict[str, Any]:
+    """Only receives answers and checks their format; the result as `nanet emulate l0tp --json` writes it."""
+    result = run(config, title=title, ready=f"ready: listening on {config.answers}")
+    bad = {name: result["mistakes"][name] for name in ("bad_packets", "bad_primitives")}
+    keys = ("nanet", "date", "machine", "config", "answer_packets", "bad_packets", "answers_kernel_dropped", "elapsed_s")
+    short = {key: result[key] for key in keys}
+    reasons = [f"{name} {count:,}" for name, count in bad.items() if count]
+    return short | {
+        "command": "emulate l0tp",
+        "primitives": sum(result["mistakes"][name] for name in ("unknown_answers", "stale_answers", "bad_primitives")),
+        "bad_primitives": bad["bad_primitives"],
+        "verdict": {"kept": not reasons, "reasons": reasons},
+    }
+
+
+def bad_text(result: Mapping[str, Any]) -> str:
+    """Bad packets by reason."""
+    return books.lost_text(dict(result["bad_packets"]) | {"primitives": result["bad_primitives"]})
