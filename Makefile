@@ -126,6 +126,7 @@ compilers: packages-run packages-links packages-test $(STAMPS)/native $(STAMPS)/
 
 lint: $(STAMPS)/native $(STAMPS)/lint ## layers, file heads and sizes, formatting, types
 	$(BIN)/python scripts/check_layers.py
+	$(BIN)/python scripts/count_doors.py --check
 	$(BIN)/python scripts/check_docs.py
 	@echo clang-format
 	@$(BIN)/clang-format --dry-run -Werror $(CXX_FILES) || { echo "error: not in the project's format (see above) run make format" >&2; exit 1; }

@@ -15,7 +15,7 @@ from nanet.bench.links import Variant
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import validated
-from nanet.loop.loop import Loop
+from nanet.loop.run import Loop
 from nanet.machine.facts import CorePlan, keep_to
 from nanet.machine.netns import VethPair
 from nanet.result import books

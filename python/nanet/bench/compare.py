@@ -15,8 +15,7 @@ from nanet.bench.latency import MESSAGE_BYTES
 from nanet.bench.links import Variant
 from nanet.bench.rate import RateSearch
 from nanet.config.errors import ConfigError
-from nanet.loop.loop import Loop
-from nanet.loop.run import run_loop
+from nanet.loop.run import Loop, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import VethPair
 from nanet.result import files

@@ -17,8 +17,7 @@ from statistics import median
 from typing import Any
 
 from nanet.bench import sockperf
-from nanet.loop.loop import Loop
-from nanet.loop.run import loop_configs, run_loop
+from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import plan_cores
 from nanet.result import files
 from nanet.result.histogram import Histogram

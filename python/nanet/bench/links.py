@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import ConfigError, validated
-from nanet.loop.loop import Loop
-from nanet.loop.run import loop_configs
+from nanet.loop.run import Loop, loop_configs
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import VethPair
 

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanet.loop.loop import Loop
-from nanet.loop.run import loop_configs, run_loop
+from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.result import books, files
 from nanet.result.histogram import Histogram

@@ -265,12 +265,13 @@ def validate(
     from nanet.config import emulator as emulator_config
     from nanet.config import engine as models
     from nanet.config import l0tp as l0tp_config
+    from nanet.config.errors import ConfigError
     from nanet.result import files
 
     try:
         load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
         loaded: Any = load(config)
-    except models.ConfigError as error:
+    except ConfigError as error:
         files.write_json(json_file, files.base("validate") | {"valid": False, "problems": error.problems})
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
