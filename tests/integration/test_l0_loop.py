@@ -14,11 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 import yaml
+from l0tp_reference import L0tpModel
 from loops import emulator_config, engine_config, free_ports, nanet
 from nanet.config import Answers
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.l0tp import L0tpConfig
-from l0tp_reference import L0tpModel
 from nanet.run import emulate
 from nanet.run.process import EngineProcess, L0tpProcess
 from nanet.wire import l0 as decision_packet

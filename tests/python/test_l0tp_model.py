@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
+from l0tp_reference import CALIBRATIONS_MAX, TURN, Decision, L0tpModel
 from nanet import _core, wire
 from nanet.config.errors import ConfigError, parse_document, validated
 from nanet.config.l0tp import L0tpConfig
-from l0tp_reference import CALIBRATIONS_MAX, TURN, Decision, L0tpModel
 
 set_hypothesis_home_dir(Path(__file__).resolve().parents[2] / "build" / "hypothesis")  # not in the source tree
 
