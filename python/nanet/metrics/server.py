@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from http import HTTPStatus
 from typing import Self
 
@@ -20,6 +21,9 @@ from nanet.metrics.engine import BOUNDS_NS, Readable, make_registry
 from nanet.metrics.health import Health
 from nanet.metrics.http_pages import Answer, PageServer
 from nanet.result.channels import plain
+
+SAME_PAGE_S = 0.02
+"""A scrape that comes so soon after another gets the same page: making one takes milliseconds, and 64 clients would wait for one another."""
 
 
 class MetricsServer:
@@ -48,10 +52,13 @@ class MetricsServer:
         """Begins to answer, about this engine. Once."""
         self._engine = engine
         registry = make_registry(engine, self._config, self._health)
+        made: dict[str, tuple[float, bytes]] = {}  # by type: when, and the page
 
         def metrics(accept: str) -> Answer:
             encoder, content_type = choose_encoder(accept)
-            return HTTPStatus.OK, content_type, encoder(registry)
+            if content_type not in made or time.monotonic() - made[content_type][0] > SAME_PAGE_S:
+                made[content_type] = (time.monotonic(), encoder(registry))
+            return HTTPStatus.OK, content_type, made[content_type][1]
 
         def health(_: str) -> Answer:
             now = engine.metrics(BOUNDS_NS)
