@@ -39,6 +39,7 @@ Address = tuple[str, int]
 
 HALF_OPEN = 48  # strangers that say something and stay
 GOOD_EVERY_S = 0.02
+GOOD_MIN = 10  # good clients, at least, that strangers must not keep out
 TOKEN = 0x7A
 RESETS = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset, so that a hundred thousand leave no ports in TIME_WAIT
 
@@ -181,9 +182,11 @@ def attack(port: Port, connections: int, seed: int) -> Found:
         over = threading.Event()
         clients = threading.Thread(target=come_and_go, args=(port, over, took, failed))
         clients.start()
-        began = time.monotonic()
+        began, choose, thrown = time.monotonic(), random.Random(seed), 0
         try:
-            throw(port, connections, random.Random(seed))
+            while thrown < connections or (len(took) < GOOD_MIN and time.monotonic() < began + 60 and process.poll() is None):
+                throw(port, more := connections - thrown if thrown < connections else HALF_OPEN, choose)
+                thrown += more
         finally:
             seconds = time.monotonic() - began
             over.set()
@@ -193,7 +196,7 @@ def attack(port: Port, connections: int, seed: int) -> Found:
             time.sleep(0.1)
         exit_code = process.poll()
         after = descriptors(process.pid) if exit_code is None else -1
-    return Found(connections, exit_code, before, after, sorted(took), failed, seconds)
+    return Found(thrown, exit_code, before, after, sorted(took), failed, seconds)
 
 
 def come_and_go(port: Port, over: threading.Event, took: list[float], failed: list[str]) -> None:
