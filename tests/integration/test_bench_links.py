@@ -23,7 +23,7 @@ from nanet.machine.netns import Namespace, NamespaceError, VethPair
 from test_commands import QUIET_BUDGET, check_keys
 
 HOLD = """import signal, time
-from nanet.netns import VethPair
+from nanet.machine.netns import VethPair
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
 with VethPair():
     print('made', flush=True)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hdrh.histogram import HdrHistogram
@@ -140,7 +141,7 @@ def test_l0tp_alone(tmp_path: Path) -> None:
         sys.executable, "-m", "nanet", "emulate", "l0tp", "--answers", f"udp://127.0.0.1:{port}", "--duration", "60",
         "--json", str(tmp_path / "l0tp.json"),
     ]  # fmt: skip
-    primitives = wire.np.zeros(3, wire.PRIMITIVE)
+    primitives = np.zeros(3, wire.PRIMITIVE)
     primitives["timestamp"], primitives["id"] = [256, 257, 258], 0x4000
     good = wire.build_mtp(primitives, source_id=0x1C, source_sub_id=0, first_timestamp=256)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as l0tp, sender(port) as out:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from loops import ROOT, emulator_config, engine_config, free_ports
 from nanet import wire
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
-from nanet.wire import l0 as l0
-from nanet.wire import m2egp, mep
+from nanet.wire import l0, m2egp, mep
 
 SCRIPT = ROOT / "extras" / "wireshark" / "nanet.lua"
 VECTORS = ROOT / "tests" / "vectors"
@@ -399,7 +399,7 @@ def test_gaps_in_the_sequence_of_a_source(tmp_path: Path, passes: tuple[str, ...
 def test_triggers_missing_between_decisions(tmp_path: Path) -> None:
     def decisions(number: int, count: int) -> Datagram:
         entries = [(1, 2, 3, 4)] * count
-        return Datagram(l0.build(wire.np.array(entries, l0.ENTRY), source_sub_id=0, first_trigger_number=number), 6500)
+        return Datagram(l0.build(np.array(entries, l0.ENTRY), source_sub_id=0, first_trigger_number=number), 6500)
 
     steps = [decisions((1 << 24) - 3, 2), decisions((1 << 24) - 1, 5), decisions(4, 1), decisions(7, 0), decisions(7, 1)]
     seen = columns(write_pcap(tmp_path / "l0.pcap", steps), ["nanet.l0.missing", "_ws.expert.message"])

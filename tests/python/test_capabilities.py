@@ -42,7 +42,7 @@ def shown():
 """
 
 BECOME = """
-from nanet import privileges
+from nanet.machine import privileges
 
 if os.geteuid() == 0:
     if "inheritable" in sys.argv:
@@ -70,7 +70,7 @@ if os.geteuid() == 0:
     both = (ctypes.c_uint32 * 6)(*[1 << 13] * 3)
     assert libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), both) == 0
     prctl(47, 2, 13)
-from nanet import privileges
+from nanet.machine import privileges
 from nanet.config.errors import ConfigError
 try:
     privileges.account(sys.argv[1])

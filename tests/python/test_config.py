@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from nanet.config import emulator, engine
+from nanet.config import emulator, engine, rich
 from nanet.config import l0tp as l0tp_config
 from nanet.config.errors import ConfigError, nearest, parse_document, validated
 from nanet.config.schema import emulator_schema, engine_schema, l0tp_schema
@@ -275,7 +275,7 @@ def test_finders_are_those_of_the_library() -> None:
 def test_default_cuts_are_those_of_the_library() -> None:
     from nanet import _core
 
-    ours = engine.Cuts().model_dump()
+    ours = rich.Cuts().model_dump()
     theirs = _core.default_cuts()
     assert ours.keys() == theirs.keys()
     assert ours.pop("momentum_gev") is None

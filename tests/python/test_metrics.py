@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ from nanet.metrics.engine import (
 )
 from nanet.metrics.health import EVENTS_DONE, STALL_S, Health
 from nanet.metrics.http_pages import CLIENTS_MAX
-from nanet.metrics.server import MetricsServer
+from nanet.metrics.server import SAME_PAGE_S, MetricsServer
 from nanet.result.histogram import Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics import parser as openmetrics
@@ -357,6 +358,7 @@ def test_pages(served: tuple[str, MadeUpEngine, MetricsServer]) -> None:
     assert get(f"{endpoint}/")[0] == 404
     engine.faults = ["GPU made-up was given up (the test says so) see the test"]
     server.look()
+    time.sleep(SAME_PAGE_S)
     status, _, text = get(f"{endpoint}/health")
     assert (status, json.loads(text)["reasons"]) == (503, engine.faults)
     found = samples(get(f"{endpoint}/metrics")[2])

@@ -205,7 +205,7 @@ def test_a_pipe_that_no_one_reads_does_not_hang(tmp_path: Path) -> None:
 def test_nothing_is_left_of_a_process_that_was_ended(number: signal.Signals, tmp_path: Path) -> None:
     """SIGKILL leaves nothing either where files need no name; the checkpoint's has one."""
     program = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom nanet import outputs\nfolder = Path(sys.argv[1])\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom nanet.result import outputs\nfolder = Path(sys.argv[1])\n"
         "one = outputs.Output(folder / 'r.json')\none.file.write(b'half')\none.file.flush()\n"
         "if sys.argv[2] == 'named':\n    os.close(outputs.begin_named(folder / 'c.part'))\n"
         # one long call would sleep through a signal that came just before it: Python looks for them between calls only

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 WAITS = """
-from nanet.signals import StopSignals
+from nanet.machine.signals import StopSignals
 with StopSignals() as stop:
     print("waiting", flush=True)
     found = [stop.wait(0.2) for _ in range(5)]

@@ -11,7 +11,7 @@ from nanet.result import outputs
 
 __all__ = ["copy", "example", "examples", "summary"]
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 def examples() -> dict[str, Path]:
