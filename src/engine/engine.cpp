@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "nanet/engine/checks.hpp"
-#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/engine/rich_trigger.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/realtime.hpp"
@@ -141,33 +143,32 @@ void Engine::add_transmitter(Lane& lane, std::uint32_t slot_bytes) {
 }
 
 void Engine::add_host_consumer(Lane& lane) {
-  const ProcessorConfig& config = config_.processor;
-  std::unique_ptr<Processor> processor;
-  if (config.kind == ProcessorKind::count) {
-    processor = std::make_unique<CountProcessor>();
-  } else {
-    std::vector<std::uint32_t> first_source;
-    std::uint32_t source_total = 0;
-    for (const Input& input : inputs_) {
-      first_source.push_back(source_total);
-      source_total += static_cast<std::uint32_t>(input.config.sources.size());
-    }
-    add_transmitter(lane, forwards() ? config.forward->packet_bytes_max : kTxSlotBytes);
-    Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr;
-    if (forwards()) {
-      lane.forward = std::make_unique<EventWriter>(*lane.tx_ring, *lane.sent_completions, *config.forward, lane.counters,
-                                                   inline_transmitter);
-      processor = std::make_unique<EventForwarder>(config, std::move(first_source), source_total, *lane.forward, lane.counters);
-    } else {
-      if (lane.tx_ring) {
-        lane.answers = std::make_unique<AnswerWriter>(*lane.tx_ring, *lane.sent_completions, *config_.answers, lane.counters,
-                                                      inline_transmitter);
-      }
-      processor = std::make_unique<RichProcessor>(config, std::move(first_source), source_total, lane.answers.get(), lane.counters,
-                                                  monitor_, channels_);
-    }
+  if (config_.processor.kind == ProcessorKind::count) {
+    lane.consumer = std::make_unique<CountConsumer>(*lane.completions, lane.clops);
+    return;
   }
-  lane.consumer = std::make_unique<HostConsumer>(*lane.completions, lane.clops, std::move(processor));
+  std::vector<EventOrigin> origins;
+  std::uint32_t source_total = 0;
+  for (const Input& input : inputs_) {
+    origins.push_back({.clop = input.clop.get(), .protocol = input.config.protocol, .first_source = source_total});
+    source_total += static_cast<std::uint32_t>(input.config.sources.size());
+  }
+  lane.consumer = std::make_unique<EventBuilder>(*lane.completions, std::move(origins), source_total, config_.processor.merge,
+                                                 make_sink(lane), lane.counters);
+}
+
+std::unique_ptr<event::EventSink> Engine::make_sink(Lane& lane) {
+  const ProcessorConfig& config = config_.processor;
+  add_transmitter(lane, forwards() ? config.forward->packet_bytes_max : kTxSlotBytes);
+  Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr;
+  if (forwards()) {
+    lane.sent = flow::Counter::packets_forwarded;
+    return std::make_unique<EventForwarder>(*lane.tx_ring, *lane.sent_completions, *config.forward, lane.counters,
+                                            inline_transmitter);
+  }
+  std::optional<AnswerWriter> answers;
+  if (lane.tx_ring) answers.emplace(*lane.tx_ring, *lane.sent_completions, *config_.answers, lane.counters, inline_transmitter);
+  return std::make_unique<RichTrigger>(config, std::move(answers), lane.counters, monitor_, channels_);
 }
 
 void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {

@@ -23,6 +23,7 @@
 #include "nanet/engine/lane.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/ring_monitor.hpp"
+#include "nanet/event/event_sink.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -99,6 +100,7 @@ class Engine {
   void open_answer_link();
   void add_transmitter(Lane& lane, std::uint32_t slot_bytes);
   void add_host_consumer(Lane& lane);
+  std::unique_ptr<event::EventSink> make_sink(Lane& lane);
   void add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu);
   void let_go();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());

@@ -19,29 +19,24 @@
 #include <vector>
 
 #include "nanet/engine/config.hpp"
-#include "nanet/engine/event_builder.hpp"
-#include "nanet/engine/processor.hpp"
 #include "nanet/engine/tx_slots.hpp"
+#include "nanet/event/event_sink.hpp"
 #include "nanet/wire/m2egp.hpp"
 
 namespace nanet::engine {
 
-// M2EGP packets into TX slots.
-class EventWriter {
+class EventForwarder final : public event::EventSink {
  public:
-  EventWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const ForwardConfig& config, flow::Counters& counters,
-              Transmitter* inline_transmitter);
+  // inline_transmitter: as TxSlots.
+  EventForwarder(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const ForwardConfig& config, flow::Counters& counters,
+                 Transmitter* inline_transmitter);
 
-  // arrival_ns: when the packets came that these events are from.
-  void add(std::span<const rich::EventHits> events, std::span<const wire::Primitive> times, std::uint64_t arrival_ns);
+  void begin_run() override { end(); }
+  void take(std::span<const event::Event> events, std::uint64_t arrival_ns) override;
+  void flush() override;
 
-  // Posts the open packet and rings the doorbell.
-  void flush();
-
-  // The run is over: flushes, and sends end markers. What comes then is of a new run. Without an event in between only once.
-  void end_run();
-
-  void collect_sent() { slots_.collect_sent(); }
+  // Sends end markers. What comes then is of a new run. Without an event in between only once.
+  void end() override;
 
  private:
   void begin(std::uint64_t arrival_ns);
@@ -58,27 +53,6 @@ class EventWriter {
   std::uint32_t sequence_ = 0;
   bool in_run_ = false;  // start markers are sent, end markers are not
   bool ever_ran_ = false;
-};
-
-class EventForwarder final : public Processor, private EventSink {
- public:
-  // first_source and source_count as RichProcessor's.
-  EventForwarder(const ProcessorConfig& config, std::vector<std::uint32_t> first_source, std::uint32_t source_count,
-                 EventWriter& writer, flow::Counters& counters);
-
-  void process(const Completion& completion, flow::Clop& clop) override;
-  void tick(std::uint64_t caught_up_ns) override;
-  void finish() override;
-  std::uint64_t events_opened() const override { return builder_.events_opened(); }
-
- private:
-  void take(std::span<const rich::EventHits> events, std::span<wire::Primitive> answers, std::uint64_t arrival_ns) override {
-    writer_.add(events, answers, arrival_ns);
-  }
-  void begin_run() override { writer_.end_run(); }
-
-  EventWriter& writer_;
-  EventBuilder builder_;
 };
 
 }  // namespace nanet::engine

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocols: what a receiver must know of a packet before it hands it on. A protocol is a type with a static inspect(), so
-// that the per-packet work is inlined; the receiver is virtual once a batch.
+// Protocols: what a receiver must know of a packet before it hands it on, and what an event builder finds in it. A protocol is a type with
+// static functions, so that the work on a packet is inlined; receiver and builder are virtual once a batch.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "nanet/event/event.hpp"
 #include "nanet/flow/counters.hpp"
 #include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
@@ -35,6 +36,10 @@ struct Inspection {
 template <class View>
 struct SequencedProtocol {
   static constexpr bool has_sequence = true;
+
+  // A packet that inspect() has accepted before.
+  static View open(std::span<const std::byte> payload) { return View::from_checked(payload); }
+  static std::size_t event_count(const View& packet) { return packet.header().event_count; }
 
   static Inspection inspect(std::span<const std::byte> payload, PacketFacts& facts) {
     View view;
@@ -70,8 +75,41 @@ struct SequencedProtocol {
   }
 };
 
-using MgpProtocol = SequencedProtocol<wire::MgpView>;      // padded and packed, of a board
-using M2egpProtocol = SequencedProtocol<wire::M2egpView>;  // merged events, of another node
+// Padded and packed, of a board.
+struct MgpProtocol : SequencedProtocol<wire::MgpView> {
+  static constexpr std::size_t kScratchHits = wire::kMgpScratchHits;
+  static constexpr bool kHitsPadded = true;  // readable up to the next multiple of 8 hits (event::Merger::add_padded_part)
+
+  // Calls visit(event::Event) for every event. room(): kScratchHits for the hits of the next one, which stay there; unused where they lie in the
+  // packet.
+  template <class Room, class Visit>
+  static void for_each_event(const wire::MgpView& packet, Room room, Visit visit) {
+    if (packet.header().layout == wire::MgpLayout::padded) {
+      for (std::size_t i = 0; i < packet.header().event_count; ++i) visit(event_of(packet.event(i), packet.slot_hits(i)));
+      return;
+    }
+    wire::MgpPackedCursor cursor(packet);
+    wire::MgpEvent event;
+    for (std::uint16_t* hits = room(); cursor.next(event, hits); hits = room()) visit(event_of(event, hits));
+  }
+
+  static event::Event event_of(const wire::MgpEvent& event, const std::uint16_t* hits) {
+    return {.hits = hits, .count = event.hit_count, .timestamp = event.timestamp, .fine_time = event.fine_time};
+  }
+};
+
+// Merged events, of another node.
+struct M2egpProtocol : SequencedProtocol<wire::M2egpView> {
+  static constexpr std::size_t kScratchHits = 0;
+  static constexpr bool kHitsPadded = false;
+
+  template <class Room, class Visit>
+  static void for_each_event(const wire::M2egpView& packet, Room, Visit visit) {
+    wire::for_each_event(packet, [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
+      visit(MgpProtocol::event_of(event, hits));
+    });
+  }
+};
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.
 struct RawProtocol {

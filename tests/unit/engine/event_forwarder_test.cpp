@@ -9,7 +9,8 @@
 
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/receiver.hpp"
-#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
 #include "support.hpp"
@@ -28,10 +29,10 @@ struct Forwarded {
   bool operator==(const Forwarded&) const = default;
 };
 
-// A link, a CLOP and a processor of any kind behind a receiver of any protocol.
+// A link, a CLOP and a sink of any kind behind a receiver of any protocol.
 class Node {
  public:
-  Node(ProtocolKind protocol, std::uint32_t source_count) {
+  Node(ProtocolKind protocol_, std::uint32_t source_count_) : protocol(protocol_), source_count(source_count_) {
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
     receiver = make_receiver(protocol, {.batch_size = 16}, link, clop, queue, flow::Router(routes), source_count);
@@ -39,17 +40,22 @@ class Node {
   // Moves everything from the link through the processor to the link's other side.
   void run(std::uint64_t now_ns) {
     while (receiver->poll(now_ns) > 0) {
-      while (const Completion* completion = queue.peek()) {
-        processor->process(*completion, clop);
-        clop.release();
-        queue.pop();
+      while (queue.peek() != nullptr) {
+        consumer->poll(now_ns, now_ns);
         send();
       }
     }
   }
   void finish() {
-    processor->finish();
+    consumer->finish();
     send();
+  }
+  void build_for(std::unique_ptr<event::EventSink> sink, std::optional<MergeConfig> merge) {
+    consumer = std::make_unique<EventBuilder>(queue, std::vector<EventOrigin>{{&clop, protocol, 0}}, source_count, merge,
+                                              std::move(sink), counters);
+  }
+  void forward(const ForwardConfig& config, std::optional<MergeConfig> merge) {
+    build_for(std::make_unique<EventForwarder>(ring, sent_queue, config, counters, &transmitter), merge);
   }
   void send() {
     while (transmitter.poll(0) > 0) {
@@ -59,6 +65,8 @@ class Node {
     return receiver->source_counters(source).value(counter);
   }
 
+  const ProtocolKind protocol;
+  const std::uint32_t source_count;
   test::MemoryLink link;
   flow::Clop clop{flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false}};
   flow::CompletionQueue queue{128};
@@ -67,23 +75,20 @@ class Node {
   flow::Counters counters;
   Transmitter transmitter{ring, link, sent_queue};
   std::unique_ptr<Receiver> receiver;
-  std::unique_ptr<Processor> processor;
+  std::unique_ptr<Consumer> consumer;
 };
 
 // What a node with a ring processor answers to these packets, by key.
-std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::uint32_t sources, std::optional<MergeConfig> merge,
+std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<MergeConfig> merge,
                                                   const std::vector<Bytes>& packets) {
   RingMonitor monitor;
   ChannelMonitor channels;
   AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
-  ProcessorConfig config;
-  config.merge = merge;
-  node.processor = std::make_unique<RichProcessor>(config, std::vector<std::uint32_t>{0}, sources, &writer, node.counters, monitor,
-                                                   channels);
+  node.build_for(std::make_unique<RichTrigger>(ProcessorConfig{}, writer, node.counters, monitor, channels), merge);
   for (const Bytes& packet : packets) node.link.incoming.push_back({packet});
   node.run(1000);
   node.finish();
-  node.processor.reset();
+  node.consumer.reset();
   std::map<std::uint64_t, std::uint16_t> found;
   for (const Bytes& packet : node.link.outgoing) {
     wire::MtpView view;
@@ -99,10 +104,7 @@ class ForwarderTest : public ::testing::Test {
  protected:
   void make(std::uint32_t source_count, std::optional<MergeConfig> merge, std::uint32_t packet_bytes_max = 1472) {
     node = std::make_unique<Node>(ProtocolKind::mgp, source_count);
-    const ForwardConfig forward{.source_sub_id = 0, .packet_bytes_max = packet_bytes_max};
-    writer = std::make_unique<EventWriter>(node->ring, node->sent_queue, forward, node->counters, &node->transmitter);
-    node->processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                       std::vector<std::uint32_t>{0}, source_count, *writer, node->counters);
+    node->forward({.source_sub_id = 0, .packet_bytes_max = packet_bytes_max}, merge);
   }
   std::uint64_t count(Counter counter) const { return node->counters.value(counter); }
   void give_boards(std::span<const TestEvent> events, std::uint8_t boards) {
@@ -129,7 +131,6 @@ class ForwarderTest : public ::testing::Test {
   }
 
   std::unique_ptr<Node> node;
-  std::unique_ptr<EventWriter> writer;
 };
 
 std::vector<Forwarded> as_forwarded(std::span<const TestEvent> events) {
@@ -152,7 +153,7 @@ TEST_F(ForwarderTest, SendsEveryEventOfOneBoardInOrder) {
   EXPECT_EQ(forwarded(), as_forwarded(events));
   EXPECT_EQ(count(Counter::events_forwarded), events.size());
   EXPECT_EQ(count(Counter::events_answered), 0u);
-  writer->collect_sent();
+  collect_sent(node->sent_queue, node->counters, Counter::packets_forwarded);
   EXPECT_EQ(count(Counter::packets_forwarded), node->link.outgoing.size());
 }
 
@@ -162,7 +163,7 @@ TEST_F(ForwarderTest, MergesAndBalances) {
   give_boards(events, 4);
   node->link.incoming.pop_back();  // 16 events lose a part
   node->run(1000);
-  node->processor->tick(2000);
+  node->consumer->poll(2000, 2000);
   node->finish();
   const auto sent = forwarded();
   ASSERT_EQ(sent.size(), events.size() - 16);
@@ -275,9 +276,9 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
   node->finish();
 
   Node direct(ProtocolKind::mgp, 4);
-  const auto expected = answers_of(direct, 4, merge, boards);
+  const auto expected = answers_of(direct, merge, boards);
   Node second(ProtocolKind::m2egp, 1);
-  const auto answers = answers_of(second, 1, std::nullopt, node->link.outgoing);
+  const auto answers = answers_of(second, std::nullopt, node->link.outgoing);
   EXPECT_EQ(answers.size(), events.size());
   EXPECT_EQ(answers, expected);
   EXPECT_EQ(second.of_source(Counter::events_received), count(Counter::events_forwarded));
@@ -293,9 +294,7 @@ TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
   Node third(ProtocolKind::m2egp, 2);
   for (std::uint8_t half = 0; half < 2; ++half) {
     Node first(ProtocolKind::mgp, 2);
-    EventWriter out(first.ring, first.sent_queue, {.source_sub_id = half}, first.counters, &first.transmitter);
-    first.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                       std::vector<std::uint32_t>{0}, 2, out, first.counters);
+    first.forward({.source_sub_id = half}, merge);
     for (std::uint32_t p = 0; p < 50; ++p) {
       for (std::uint8_t board = 0; board < 2; ++board) {
         std::vector<TestEvent> parts;
@@ -309,9 +308,7 @@ TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
     first.finish();
     for (const Bytes& packet : first.link.outgoing) third.link.incoming.push_back({packet});
   }
-  writer = std::make_unique<EventWriter>(third.ring, third.sent_queue, ForwardConfig{}, third.counters, &third.transmitter);
-  third.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                     std::vector<std::uint32_t>{0}, 2, *writer, third.counters);
+  third.forward({}, merge);
   third.run(1000);
   third.finish();
   EXPECT_EQ(third.counters.value(Counter::events_complete), events.size());

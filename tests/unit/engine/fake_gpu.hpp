@@ -185,7 +185,7 @@ class FakeGpu final : public gpu::EventProcessor {
     discarded_told_ = merge_->discarded();
   }
 
-  wire::Primitive answer(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time) {
+  wire::Primitive answer(const event::Event& hits, std::uint32_t timestamp, std::uint8_t fine_time) {
     const rich::EventRings rings = rich::find_rings_scalar({}, hits);
     const rich::Verdict verdict = rich::judge(rings, rich::Decision{}.cuts);
     events_.fetch_add(1);
