@@ -14,7 +14,8 @@
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/event_builder.hpp"
-#include "nanet/engine/rich_trigger.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/wire/mgp.hpp"
 
@@ -85,14 +86,13 @@ Cost measure(double mean_hits, double seconds) {
   flow::TxRing ring({.capacity = 64, .slot_bytes = 1472});
   flow::CompletionQueue sent(128);
   flow::Counters counters;
-  engine::RingMonitor monitor;
-  engine::ChannelMonitor channels;
+  na62::RingMonitor monitor;
+  na62::ChannelMonitor channels;
   engine::Transmitter transmitter(ring, link, sent);
-  auto receiver = engine::make_receiver(engine::ProtocolKind::mgp, {.batch_size = 64}, link, clop, queue,
-                                        flow::Router({{0x1C, 0, 0, 0}}), 1);
+  auto receiver = na62::kMgp.make_receiver({.batch_size = 64}, {link, clop, queue, flow::Router({{0x1C, 0, 0, 0}}), 1});
   engine::EventBuilder builder(
-      queue, {{.clop = &clop, .protocol = engine::ProtocolKind::mgp, .first_source = 0}}, 1, std::nullopt,
-      std::make_unique<engine::RichTrigger>(engine::ProcessorConfig{}, engine::AnswerWriter(ring, sent, {}, counters, &transmitter),
+      queue, {{.clop = &clop, .protocol = &na62::kMgp, .first_source = 0}}, 1, std::nullopt,
+      std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent, {}, counters, &transmitter),
                                             counters, monitor, channels),
       counters);
   using Clock = std::chrono::steady_clock;

@@ -2,12 +2,11 @@
 #include "nanet/engine/event_builder.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "nanet/engine/merger_counters.hpp"
-#include "nanet/engine/protocol.hpp"
 #include "nanet/flow/clock.hpp"
-#include "nanet/flow/payload_memory.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -15,7 +14,11 @@ namespace {
 
 using flow::Counter;
 
-constexpr std::size_t kScratchHits = std::max(MgpProtocol::kScratchHits, M2egpProtocol::kScratchHits);  // of an event
+std::size_t scratch_hits(const std::vector<EventOrigin>& origins) {
+  std::size_t most = 0;
+  for (const EventOrigin& origin : origins) most = std::max(most, origin.protocol->scratch_hits);
+  return most;
+}
 
 }  // namespace
 
@@ -28,8 +31,12 @@ EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<Event
       sink_(std::move(sink)),
       counters_(counters),
       source_has_data_(source_count, 0),
-      scratch_(kBatch * kScratchHits) {
-  for (const EventOrigin& origin : origins_) readers_.push_back(reader_of(origin.protocol));
+      scratch_(kBatch * scratch_hits(origins_)) {
+  for (const EventOrigin& origin : origins_) {
+    if (origin.protocol->read != nullptr) continue;
+    throw SetupError("no events in packets of protocol " + std::string(origin.protocol->name), "nothing is known of what is in them",
+                     "choose another protocol, or processor: {kind: count}");
+  }
   if (merge) {
     merger_ = std::make_unique<event::Merger>(event::MergerConfig{.source_count = source_count,
                                                                   .window_ns = merge->window_ns,
@@ -40,15 +47,6 @@ EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<Event
     throw SetupError("several sources but no merge", "each board sends only its part of an event",
                      "add merge: {window_us: 200} under processor:");
   }
-}
-
-EventBuilder::Read EventBuilder::reader_of(ProtocolKind protocol) {
-  switch (protocol) {
-    case ProtocolKind::mgp: return &EventBuilder::read<MgpProtocol>;
-    case ProtocolKind::m2egp: return &EventBuilder::read<M2egpProtocol>;
-    case ProtocolKind::raw: break;
-  }
-  throw SetupError("no events in packets of protocol raw", "nothing is known of what is in them", "set protocol: mgp or m2egp");
 }
 
 std::uint32_t EventBuilder::poll(std::uint64_t caught_up_ns, std::uint64_t) {
@@ -66,7 +64,7 @@ std::uint32_t EventBuilder::poll(std::uint64_t caught_up_ns, std::uint64_t) {
 
 void EventBuilder::process(const Completion& completion) {
   const EventOrigin& origin = origins_[completion.clop];
-  (this->*readers_[completion.clop])(completion, *origin.clop, origin.first_source);
+  origin.protocol->read(*this, completion, *origin.clop, origin.first_source);
   if (merger_) {
     give_merged(completion.last_packet_ns);
     publish_merger(merger_->stats(), counters_);
@@ -95,46 +93,6 @@ void EventBuilder::finish() {
     publish_merger(merger_->stats(), counters_);
   }
   sink_->end();
-}
-
-template <class Protocol>
-void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
-  const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
-  const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
-  for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
-    const auto payload = flow::payload_of(completion, buffer, ref);
-    const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
-    // Once a run, although each source says so.
-    if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
-    source_has_data_[source] = 1;
-    if (merger_) {
-      merge<Protocol>(payload, source, arrival_ns);
-    } else {
-      gather<Protocol>(payload, arrival_ns);
-    }
-  }
-}
-
-// One source: its packets hold whole events.
-template <class Protocol>
-void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
-  const auto room = [this] { return scratch_.data() + batch_count_ * kScratchHits; };
-  Protocol::for_each_event(Protocol::open(payload), room, [&](const event::Event& event) { add_to_batch(event, arrival_ns); });
-}
-
-template <class Protocol>
-void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
-  const auto packet = Protocol::open(payload);
-  make_room(Protocol::event_count(packet), now_ns);
-  const auto room = [this] { return scratch_.data(); };
-  Protocol::for_each_event(packet, room, [&](const event::Event& event) {
-    const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
-    if constexpr (Protocol::kHitsPadded) {
-      merger_->add_padded_part(source, key, event.hits, event.count, now_ns);
-    } else {
-      merger_->add_part(source, key, event.hits, event.count, now_ns);
-    }
-  });
 }
 
 // So that the merger never runs out of events for `parts` more parts.

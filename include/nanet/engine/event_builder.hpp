@@ -22,18 +22,21 @@
 #include "nanet/contract.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/consumer.hpp"
+#include "nanet/engine/protocol.hpp"
 #include "nanet/event/event_sink.hpp"
 #include "nanet/event/merger.hpp"
+#include "nanet/event/parts.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
+#include "nanet/flow/payload_memory.hpp"
 
 namespace nanet::engine {
 
 // What fills a CLOP.
 struct EventOrigin {
   flow::Clop* clop;
-  ProtocolKind protocol;
+  const Protocol* protocol;
   std::uint32_t first_source;  // where its sources begin in the numbering over all CLOPs
 };
 
@@ -49,15 +52,14 @@ class EventBuilder final : public Consumer {
   void finish() override;
   std::uint64_t events_opened() const override { return merger_ ? merger_->stats().events_opened : 0; }
 
- private:
-  using Read = void (EventBuilder::*)(const Completion&, flow::Clop&, std::uint32_t);
-
-  static Read reader_of(ProtocolKind protocol);
-  template <class Protocol>
+  // Takes every event of a buffer whose packets are of this type. Protocol::read calls it.
+  template <class Type>
   void read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
-  template <class Protocol>
+
+ private:
+  template <class Type>
   void gather(std::span<const std::byte> payload, std::uint64_t arrival_ns);
-  template <class Protocol>
+  template <class Type>
   void merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns);
   void process(const Completion& completion);
   void tick(std::uint64_t caught_up_ns);
@@ -72,7 +74,6 @@ class EventBuilder final : public Consumer {
 
   flow::CompletionQueue& completions_;
   const std::vector<EventOrigin> origins_;
-  std::vector<Read> readers_;  // by Completion::clop
   const std::optional<MergeConfig> merge_;
   const std::unique_ptr<event::EventSink> sink_;
   flow::Counters& counters_;
@@ -84,5 +85,45 @@ class EventBuilder final : public Consumer {
   std::array<event::Event, kBatch> batch_{};
   std::size_t batch_count_ = 0;
 };
+
+template <class Type>
+void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
+  const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
+  const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
+  for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
+    const auto payload = flow::payload_of(completion, buffer, ref);
+    const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
+    // Once a run, although each source says so.
+    if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
+    source_has_data_[source] = 1;
+    if (merger_) {
+      merge<Type>(payload, source, arrival_ns);
+    } else {
+      gather<Type>(payload, arrival_ns);
+    }
+  }
+}
+
+// One source: its packets hold whole events.
+template <class Type>
+void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
+  const auto room = [this] { return scratch_.data() + batch_count_ * Type::kScratchHits; };
+  Type::for_each_event(Type::open(payload), room, [&](const event::Event& event) { add_to_batch(event, arrival_ns); });
+}
+
+template <class Type>
+void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
+  const auto packet = Type::open(payload);
+  make_room(Type::event_count(packet), now_ns);
+  const auto room = [this] { return scratch_.data(); };
+  Type::for_each_event(packet, room, [&](const event::Event& event) {
+    const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
+    if constexpr (Type::kHitsPadded) {
+      merger_->add_padded_part(source, key, event.hits, event.count, now_ns);
+    } else {
+      merger_->add_part(source, key, event.hits, event.count, now_ns);
+    }
+  });
+}
 
 }  // namespace nanet::engine

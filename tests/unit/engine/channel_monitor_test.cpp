@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hits by channel, the mask, and what it is for: five channels that always fire make rings until they are masked.
-#include "nanet/engine/channel_monitor.hpp"
+#include "nanet/na62/channel_monitor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "nanet/emulate/ring_match.hpp"
 #include "nanet/rich/finder.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 std::vector<emulate::McEvent> made_events(std::size_t count, std::vector<std::uint16_t> hot, std::vector<std::uint16_t> dead = {}) {
@@ -138,4 +138,4 @@ TEST(ChannelMonitor, DeadChannelsAreFoundInWhatWasCounted) {
 }
 
 }  // namespace
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Build and forward: every event leaves once and whole, under markers and running numbers that balance, and a second node that
 // gets the packets answers as one that had got the boards' packets itself.
-#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/na62/event_forwarder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,9 @@
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/event_builder.hpp"
-#include "nanet/engine/rich_trigger.hpp"
+#include "nanet/na62/forward_processor.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
 #include "support.hpp"
@@ -32,10 +34,10 @@ struct Forwarded {
 // A link, a CLOP and a sink of any kind behind a receiver of any protocol.
 class Node {
  public:
-  Node(ProtocolKind protocol_, std::uint32_t source_count_) : protocol(protocol_), source_count(source_count_) {
+  Node(const Protocol& protocol_, std::uint32_t source_count_) : protocol(protocol_), source_count(source_count_) {
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
-    receiver = make_receiver(protocol, {.batch_size = 16}, link, clop, queue, flow::Router(routes), source_count);
+    receiver = protocol.make_receiver({.batch_size = 16}, {link, clop, queue, flow::Router(routes), source_count});
   }
   // Moves everything from the link through the processor to the link's other side.
   void run(std::uint64_t now_ns) {
@@ -51,11 +53,11 @@ class Node {
     send();
   }
   void build_for(std::unique_ptr<event::EventSink> sink, std::optional<MergeConfig> merge) {
-    consumer = std::make_unique<EventBuilder>(queue, std::vector<EventOrigin>{{&clop, protocol, 0}}, source_count, merge,
+    consumer = std::make_unique<EventBuilder>(queue, std::vector<EventOrigin>{{&clop, &protocol, 0}}, source_count, merge,
                                               std::move(sink), counters);
   }
-  void forward(const ForwardConfig& config, std::optional<MergeConfig> merge) {
-    build_for(std::make_unique<EventForwarder>(ring, sent_queue, config, counters, &transmitter), merge);
+  void forward(const na62::ForwardConfig& config, std::optional<MergeConfig> merge) {
+    build_for(std::make_unique<na62::EventForwarder>(ring, sent_queue, config, counters, &transmitter), merge);
   }
   void send() {
     while (transmitter.poll(0) > 0) {
@@ -65,7 +67,7 @@ class Node {
     return receiver->source_counters(source).value(counter);
   }
 
-  const ProtocolKind protocol;
+  const Protocol& protocol;
   const std::uint32_t source_count;
   test::MemoryLink link;
   flow::Clop clop{flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false}};
@@ -81,10 +83,10 @@ class Node {
 // What a node with a ring processor answers to these packets, by key.
 std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<MergeConfig> merge,
                                                   const std::vector<Bytes>& packets) {
-  RingMonitor monitor;
-  ChannelMonitor channels;
-  AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
-  node.build_for(std::make_unique<RichTrigger>(ProcessorConfig{}, writer, node.counters, monitor, channels), merge);
+  na62::RingMonitor monitor;
+  na62::ChannelMonitor channels;
+  na62::AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
+  node.build_for(std::make_unique<na62::RichTrigger>(na62::RichConfig{}, writer, node.counters, monitor, channels), merge);
   for (const Bytes& packet : packets) node.link.incoming.push_back({packet});
   node.run(1000);
   node.finish();
@@ -103,7 +105,7 @@ std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<Merg
 class ForwarderTest : public ::testing::Test {
  protected:
   void make(std::uint32_t source_count, std::optional<MergeConfig> merge, std::uint32_t packet_bytes_max = 1472) {
-    node = std::make_unique<Node>(ProtocolKind::mgp, source_count);
+    node = std::make_unique<Node>(na62::kMgp, source_count);
     node->forward({.source_sub_id = 0, .packet_bytes_max = packet_bytes_max}, merge);
   }
   std::uint64_t count(Counter counter) const { return node->counters.value(counter); }
@@ -275,9 +277,9 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
   node->run(1000);
   node->finish();
 
-  Node direct(ProtocolKind::mgp, 4);
+  Node direct(na62::kMgp, 4);
   const auto expected = answers_of(direct, merge, boards);
-  Node second(ProtocolKind::m2egp, 1);
+  Node second(na62::kM2egp, 1);
   const auto answers = answers_of(second, std::nullopt, node->link.outgoing);
   EXPECT_EQ(answers.size(), events.size());
   EXPECT_EQ(answers, expected);
@@ -291,9 +293,9 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
 TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
   const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
   const auto events = test::make_events(16 * 50, 22);
-  Node third(ProtocolKind::m2egp, 2);
+  Node third(na62::kM2egp, 2);
   for (std::uint8_t half = 0; half < 2; ++half) {
-    Node first(ProtocolKind::mgp, 2);
+    Node first(na62::kMgp, 2);
     first.forward({.source_sub_id = half}, merge);
     for (std::uint32_t p = 0; p < 50; ++p) {
       for (std::uint8_t board = 0; board < 2; ++board) {
@@ -315,26 +317,27 @@ TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
   EXPECT_EQ(third.counters.value(Counter::events_forwarded), events.size());
 }
 
-TEST(ForwarderSetUp, TheEngineRefusesHalfAConfiguration) {
+TEST(ForwarderSetUp, TheEngineRefusesWhatCannotBeForwarded) {
   EngineConfig config;
   LinkConfig& link = config.links.emplace_back();
   link.name = "boards";
   link.endpoint = "udp://127.0.0.1:0";
+  link.protocol = &na62::kMgp;
   link.sources.emplace_back().name = "board0";
-  config.processor.kind = ProcessorKind::forward;
-  EXPECT_THROW(Engine{config}, SetupError);
-  config.processor.forward = ForwardConfig{.endpoint = "udp://127.0.0.1:9"};
-  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:9"};
-  EXPECT_THROW(Engine{config}, SetupError);
-  config.answers.reset();
-  EXPECT_NO_THROW(Engine{config});
-  for (const std::uint32_t bytes : {278u, 1473u, 8974u}) {
-    config.processor.forward->packet_bytes_max = bytes;
-    EXPECT_THROW(Engine{config}, SetupError) << bytes;
-  }
-  config.processor.kind = ProcessorKind::rich;
-  config.processor.forward->packet_bytes_max = 1472;
-  EXPECT_THROW(Engine{config}, SetupError);
+  const auto with = [&](std::uint32_t packet_bytes_max) {
+    EngineConfig made = config;
+    made.processor = std::make_shared<na62::ForwardProcessor>(na62::ForwardConfig{.packet_bytes_max = packet_bytes_max});
+    return made;
+  };
+  EXPECT_THROW(Engine{config}, SetupError) << "no processor";
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no destination";
+  config.send = SendConfig{.name = "forward", .endpoints = {"udp://127.0.0.1:9"}};
+  EXPECT_NO_THROW(Engine{with(1472)});
+  for (const std::uint32_t bytes : {278u, 1473u, 8974u}) EXPECT_THROW(Engine{with(bytes)}, SetupError) << bytes;
+  config.links[0].protocol = &kRaw;
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no events";
+  config.links[0].protocol = nullptr;
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no protocol";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event building and the trigger against the scalar fit: every event answered once, with the right primitive, whatever the packing.
-#include "nanet/engine/rich_trigger.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
+#include "nanet/na62/protocols.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
 #include "support.hpp"
@@ -37,10 +38,10 @@ class RichTriggerTest : public ::testing::Test {
         flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false});
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
-    receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
+    receiver = na62::kMgp.make_receiver({.batch_size = 16}, {link, *clop, queue, flow::Router(routes), source_count});
     builder = std::make_unique<EventBuilder>(
-        queue, std::vector<EventOrigin>{{clop.get(), ProtocolKind::mgp, 0}}, source_count, merge,
-        std::make_unique<RichTrigger>(ProcessorConfig{}, AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
+        queue, std::vector<EventOrigin>{{clop.get(), &na62::kMgp, 0}}, source_count, merge,
+        std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
                                       counters, monitor, *channels),
         counters);
   }
@@ -84,8 +85,8 @@ class RichTriggerTest : public ::testing::Test {
   flow::CompletionQueue sent_queue{8};
   flow::Counters counters;
   Transmitter transmitter{ring, link, sent_queue};
-  RingMonitor monitor;
-  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
+  na62::RingMonitor monitor;
+  std::unique_ptr<na62::ChannelMonitor> channels = std::make_unique<na62::ChannelMonitor>();
   std::unique_ptr<Receiver> receiver;
   std::unique_ptr<EventBuilder> builder;
 };
@@ -110,7 +111,7 @@ TEST_F(RichTriggerTest, MaskedHitsAreNotLookedAt) {
   const auto events = test::make_events(16 * 20, 3);
   rich::ChannelSet mask;
   for (const std::uint16_t hit : events[0].hits) mask.add(hit);
-  channels = std::make_unique<ChannelMonitor>(mask);
+  channels = std::make_unique<na62::ChannelMonitor>(mask);
   make(1, std::nullopt);
   for (std::uint32_t p = 0; p < 20; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
   run(1000);
@@ -230,12 +231,12 @@ class NoSink final : public event::EventSink {
 TEST(EventBuilderSetUp, RefusesSeveralSourcesWithoutMergingAndPacketsWithoutEvents) {
   flow::CompletionQueue queue(8);
   flow::Counters counters;
-  const auto build = [&](ProtocolKind protocol, std::uint32_t sources) {
-    EventBuilder(queue, {{nullptr, protocol, 0}}, sources, std::nullopt, std::make_unique<NoSink>(), counters);
+  const auto build = [&](const Protocol& protocol, std::uint32_t sources) {
+    EventBuilder(queue, {{nullptr, &protocol, 0}}, sources, std::nullopt, std::make_unique<NoSink>(), counters);
   };
-  EXPECT_THROW(build(ProtocolKind::mgp, 2), SetupError);
-  EXPECT_THROW(build(ProtocolKind::raw, 1), SetupError);
-  EXPECT_NO_THROW(build(ProtocolKind::m2egp, 1));
+  EXPECT_THROW(build(na62::kMgp, 2), SetupError);
+  EXPECT_THROW(build(kRaw, 1), SetupError);
+  EXPECT_NO_THROW(build(na62::kM2egp, 1));
 }
 
 }  // namespace

@@ -14,13 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "nanet/na62/config.hpp"
 #include "nanet/rich/channels.hpp"
 #include "nanet/rich/ring.hpp"
 
-namespace nanet::engine {
-
-// Whether hot channels are masked when they are found.
-enum class HotChannels : std::uint8_t { keep, mask };
+namespace nanet::na62 {
 
 // A channel that was masked during the run.
 struct MaskedChannel {
@@ -75,4 +73,4 @@ class ChannelMonitor {
   std::vector<std::uint16_t> room_;  // for kBatchMax events of kMaxHits
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/rich_trigger.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "nanet/rich/decision.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 using flow::Counter;
 
-RichTrigger::RichTrigger(const ProcessorConfig& config, std::optional<AnswerWriter> answers, flow::Counters& counters,
+RichTrigger::RichTrigger(const RichConfig& config, std::optional<AnswerWriter> answers, flow::Counters& counters,
                          RingMonitor& monitor, ChannelMonitor& channels)
     : finder_(config.finder),
       decision_(config.decision),
@@ -50,4 +50,4 @@ void RichTrigger::take(std::span<const event::Event> all, std::uint64_t arrival_
   counters_.add(Counter::events_answered, events.size());
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

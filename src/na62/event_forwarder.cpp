@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/na62/event_forwarder.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "nanet/flow/clock.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 using flow::Counter;
@@ -16,7 +16,7 @@ constexpr int kMarkerRepeats = 3;  // as the boards do
 }  // namespace
 
 EventForwarder::EventForwarder(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const ForwardConfig& config,
-                               flow::Counters& counters, Transmitter* inline_transmitter)
+                               flow::Counters& counters, engine::Transmitter* inline_transmitter)
     : slots_(ring, sent_queue, counters, inline_transmitter,
              {.sent = Counter::packets_forwarded, .waited = Counter::forwards_waited}),
       config_(config),
@@ -93,4 +93,4 @@ wire::M2egpHeader EventForwarder::header() const {
           .send_time_ns = static_cast<std::uint32_t>(flow::clock_now_ns())};
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

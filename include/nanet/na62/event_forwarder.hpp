@@ -18,18 +18,18 @@
 #include <span>
 #include <vector>
 
-#include "nanet/engine/config.hpp"
 #include "nanet/engine/tx_slots.hpp"
 #include "nanet/event/event_sink.hpp"
+#include "nanet/na62/config.hpp"
 #include "nanet/wire/m2egp.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 class EventForwarder final : public event::EventSink {
  public:
   // inline_transmitter: as TxSlots.
   EventForwarder(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const ForwardConfig& config, flow::Counters& counters,
-                 Transmitter* inline_transmitter);
+                 engine::Transmitter* inline_transmitter);
 
   void begin_run() override { end(); }
   void take(std::span<const event::Event> events, std::uint64_t arrival_ns) override;
@@ -44,7 +44,7 @@ class EventForwarder final : public event::EventSink {
   void post_markers(const wire::M2egpHeader& what);
   wire::M2egpHeader header() const;
 
-  TxSlots slots_;
+  engine::TxSlots slots_;
   const ForwardConfig config_;
   flow::Counters& counters_;
   std::optional<wire::M2egpBuilder> builder_;  // on the slot being written, if one is
@@ -55,4 +55,4 @@ class EventForwarder final : public event::EventSink {
   bool ever_ran_ = false;
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

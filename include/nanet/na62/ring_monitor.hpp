@@ -15,7 +15,7 @@
 #include "nanet/rich/spectra.hpp"
 #include "nanet/wire/mtp.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 class RingMonitor {
  public:
@@ -88,4 +88,4 @@ class RingMonitor {
   std::atomic<std::size_t> sample_count_{0};
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -7,19 +7,18 @@
 #include <optional>
 #include <span>
 
-#include "nanet/engine/answer_writer.hpp"
-#include "nanet/engine/channel_monitor.hpp"
-#include "nanet/engine/config.hpp"
-#include "nanet/engine/ring_monitor.hpp"
+#include "nanet/na62/answer_writer.hpp"
+#include "nanet/na62/channel_monitor.hpp"
+#include "nanet/na62/ring_monitor.hpp"
 #include "nanet/event/event_sink.hpp"
 #include "nanet/rich/ring.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 class RichTrigger final : public event::EventSink {
  public:
   // answers: none: rings are found and counted, and nothing is sent.
-  RichTrigger(const ProcessorConfig& config, std::optional<AnswerWriter> answers, flow::Counters& counters, RingMonitor& monitor,
+  RichTrigger(const RichConfig& config, std::optional<AnswerWriter> answers, flow::Counters& counters, RingMonitor& monitor,
               ChannelMonitor& channels);
 
   void take(std::span<const event::Event> events, std::uint64_t arrival_ns) override;
@@ -38,4 +37,4 @@ class RichTrigger final : public event::EventSink {
   std::array<wire::Primitive, event::kBatchEventsMax> primitives_{};
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/channel_monitor.hpp"
+#include "nanet/na62/channel_monitor.hpp"
 
 #include <algorithm>
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 // Plain words to the compiler, and a reader sees no tear.
@@ -67,4 +67,4 @@ std::span<const event::Event> ChannelMonitor::leave_out(std::span<const event::E
   return std::span(batch_).first(events.size());
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62
