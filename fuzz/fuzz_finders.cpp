@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FinderConfig config{.kind = static_cast<FinderKind>(data[0] % kFinderCount)};
   std::vector<std::uint16_t> hits(std::min((size - 1) / 2, kHitsOfKind[data[0] % kFinderCount]));
   if (!hits.empty()) std::memcpy(hits.data(), data + 1, hits.size() * 2);
-  const EventHits event{hits.data(), static_cast<std::uint32_t>(hits.size())};
+  const nanet::event::Event event{hits.data(), static_cast<std::uint32_t>(hits.size())};
   EventRings found;
   find_rings(config, {&event, 1}, {&found, 1});
   const EventRings scalar = find_rings_scalar(config, event);

@@ -25,14 +25,15 @@ LAYERS: dict[str, set[str]] = {
     "wire": {"base"},
     "flow": set(),
     "event": {"wire"},
-    "rich": {"wire"},
+    "rich": {"wire", "event"},
     "l0tp": {"wire"},
     "link": {"flow", "base"},
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
-    "emulate": {"wire", "flow", "rich", "link"},
-    "engine": {"wire", "flow", "event", "rich", "link", "gpu"},
+    "emulate": {"wire", "flow", "event", "rich", "link"},
+    "engine": {"flow", "event", "link", "gpu"},  # names no detector and no format
+    "na62": {"wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"wire", "flow", "link", "l0tp"},
     "gpu": {"wire", "flow", "event", "rich", "stencil"},
 }
@@ -76,6 +77,7 @@ THREADS = ("stencil/team",)  # what may make threads in a pure folder: the team 
 CLOCKS = (
     "flow/clock",
     "engine/",
+    "na62/event_forwarder",
     "trigger/",
     "emulate/emulator",
     "link/udp",

@@ -50,7 +50,7 @@ std::string text(double value) {
   return digits;
 }
 
-double cpu_ns_per_event(const rich::FinderConfig& config, std::span<const rich::EventHits> hits, std::span<rich::EventRings> rings) {
+double cpu_ns_per_event(const rich::FinderConfig& config, std::span<const event::Event> hits, std::span<rich::EventRings> rings) {
   double best = 1e18;
   for (int pass = 0; pass < 3; ++pass) {
     const auto begin = std::chrono::steady_clock::now();
@@ -66,7 +66,7 @@ double cpu_ns_per_event(const rich::FinderConfig& config, std::span<const rich::
 std::size_t run_finders(const Case& row, std::size_t event_count, const std::string& only, Csv& csv) {
   const std::size_t different = std::min<std::size_t>(event_count, 8192);  // events made; repeated up to event_count
   const auto events = bench::make_events({row.name, row.ring_count, 12, 1.2, row.distance_min_mm}, different, 2);
-  std::vector<rich::EventHits> hits;
+  std::vector<event::Event> hits;
   for (std::size_t e = 0; e < event_count; ++e)
     hits.push_back({events[e % different].hits.data(), events[e % different].hit_count});
   gpu::RingFinder device(hits);
@@ -113,7 +113,7 @@ std::vector<gpu::EventRecord> make_records(std::size_t count, std::uint32_t hits
 
 std::size_t count_different(const std::vector<gpu::EventRecord>& records, const std::vector<gpu::FittedCircle>& circles) {
   std::vector<rich::Ring> rings(records.size());
-  std::vector<rich::EventHits> events;
+  std::vector<event::Event> events;
   for (const gpu::EventRecord& record : records) events.push_back({record.hits, record.hit_count});
   rich::fit_rings(events, rings);
   std::size_t differ = 0;

@@ -8,6 +8,8 @@
 #include "common.hpp"
 #include "nanet/emulate/emulator.hpp"
 #include "nanet/engine/engine.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::bench {
 
@@ -44,6 +46,7 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
   const std::uint32_t packets_full = std::max(setting.packets, 64u);
   engine::LinkConfig link;
   link.name = "board";
+  link.protocol = &na62::kMgp;
   link.endpoint = endpoint(plan.port);
   link.memory_region = {
       .name = "buffers", .buffer_count = 256, .buffer_bytes = 65536 + ((packets_full - 1) * kPacketBytes + 4095) / 4096 * 4096};
@@ -58,11 +61,11 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
     config.process_core = plan.cores[2];
   }
   config.links = {link};
-  config.processor.finder = plan.finder;
-  config.processor.gpu = plan.gpu;
-  config.processor.gpu.runtime = runtime_of(setting.runtime);
-  config.processor.gpu.buffers_in_flight = setting.in_flight;
-  config.answers = engine::AnswersConfig{.endpoint = endpoint(plan.port + 1), .copies = {}};
+  na62::RichConfig rich{.finder = plan.finder, .answers = na62::AnswerConfig{}, .gpu = plan.gpu};
+  rich.gpu.runtime = runtime_of(setting.runtime);
+  rich.gpu.buffers_in_flight = setting.in_flight;
+  config.processor = std::make_shared<na62::RichProcessor>(rich);
+  config.send = engine::SendConfig{.endpoints = {endpoint(plan.port + 1)}};
   config.waiting.spins = plan.cores.empty() ? 200 : -1;
   return config;
 }

@@ -66,7 +66,7 @@ struct EventPool {
     emulate::McEvent event;
     for (std::uint32_t e = 0; e < kPoolEvents; ++e) {
       monte_carlo.next(event);
-      const rich::EventHits hits{event.hits.data(), event.hit_count};
+      const event::Event hits{event.hits.data(), event.hit_count};
       rich::EventRings rings;
       rich::find_rings(finder, {&hits, 1}, {&rings, 1});
       answers.push_back(rich::primitive_id(rings, decision));
@@ -255,7 +255,7 @@ void measure_cpu(const Plan& plan, const EventPool& pool, Row& row) {
   Rig rig(pool, row.events, plan.lost);
   event::Merger merger(plan.processor.merge->merger);
   std::array<std::uint16_t, wire::kMgpScratchHits> scratch;
-  std::vector<rich::EventHits> hits;
+  std::vector<event::Event> hits;
   std::vector<rich::EventRings> rings;
   std::vector<std::uint64_t> times_ns;
   std::uint64_t answered = 0;

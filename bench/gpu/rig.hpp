@@ -54,7 +54,7 @@ inline PacketPool make_pool(const rich::FinderConfig& finder, const rich::Decisi
       while (event.hit_count != kEventHits);
       const wire::MgpEvent header{4 * number, static_cast<std::uint8_t>(37 * number), 0, static_cast<std::uint16_t>(number)};
       builder.add_event(header, std::span(event.hits).first(kEventHits));
-      const rich::EventHits hits{event.hits.data(), kEventHits};
+      const event::Event hits{event.hits.data(), kEventHits};
       rich::EventRings rings;
       rich::find_rings(finder, {&hits, 1}, {&rings, 1});
       pool.answers.push_back({header.timestamp, header.fine_time, rich::primitive_id(rings, decision)});

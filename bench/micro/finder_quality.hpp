@@ -18,7 +18,7 @@
 
 namespace nanet::bench {
 
-using BatchFinder = std::function<void(std::span<const rich::EventHits>, std::span<rich::EventRings>)>;
+using BatchFinder = std::function<void(std::span<const event::Event>, std::span<rich::EventRings>)>;
 
 struct QualityCase {
   std::string name;
@@ -68,7 +68,7 @@ struct Quality {
 };
 
 inline Quality measure(const std::vector<emulate::McEvent>& events, const BatchFinder& find, int passes = 3) {
-  std::vector<rich::EventHits> hits;
+  std::vector<event::Event> hits;
   for (const emulate::McEvent& event : events) hits.push_back({event.hits.data(), event.hit_count});
   std::vector<rich::EventRings> rings(events.size());
   Quality q;

@@ -13,7 +13,9 @@
 
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/engine/receiver.hpp"
-#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/wire/mgp.hpp"
 
@@ -84,13 +86,15 @@ Cost measure(double mean_hits, double seconds) {
   flow::TxRing ring({.capacity = 64, .slot_bytes = 1472});
   flow::CompletionQueue sent(128);
   flow::Counters counters;
-  engine::RingMonitor monitor;
-  engine::ChannelMonitor channels;
+  na62::RingMonitor monitor;
+  na62::ChannelMonitor channels;
   engine::Transmitter transmitter(ring, link, sent);
-  engine::AnswerWriter answers(ring, sent, {}, counters, &transmitter);
-  auto receiver = engine::make_receiver(engine::ProtocolKind::mgp, {.batch_size = 64}, link, clop, queue,
-                                        flow::Router({{0x1C, 0, 0, 0}}), 1);
-  engine::RichProcessor processor({}, {0}, 1, &answers, counters, monitor, channels);
+  auto receiver = na62::kMgp.make_receiver({.batch_size = 64}, {link, clop, queue, flow::Router({{0x1C, 0, 0, 0}}), 1});
+  engine::EventBuilder builder(
+      queue, {{.clop = &clop, .protocol = &na62::kMgp, .first_source = 0}}, 1, std::nullopt,
+      std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent, {}, counters, &transmitter),
+                                            counters, monitor, channels),
+      counters);
   using Clock = std::chrono::steady_clock;
   std::vector<double> receive_ns;
   std::vector<double> process_ns;
@@ -99,11 +103,9 @@ Cost measure(double mean_hits, double seconds) {
     const auto begin = Clock::now();
     receiver->poll(1);
     const auto received = Clock::now();
-    processor.process(*queue.peek(), clop);
+    builder.poll(1, 1);
     transmitter.poll(1);
     const auto processed = Clock::now();
-    clop.release();
-    queue.pop();
     receive_ns.push_back(std::chrono::duration<double, std::nano>(received - begin).count() / kEvents);
     process_ns.push_back(std::chrono::duration<double, std::nano>(processed - received).count() / kEvents);
   }

@@ -20,7 +20,7 @@
 
 namespace {
 
-using nanet::rich::EventHits;
+using nanet::nanet::event::Event;
 using nanet::rich::Ring;
 
 constexpr std::size_t kEvents = 16384;
@@ -30,7 +30,7 @@ constexpr std::size_t kHeaderBytes = 8;
 struct EventSet {
   std::string name;
   std::vector<std::uint16_t> memory;
-  std::vector<EventHits> events;
+  std::vector<nanet::event::Event> events;
 };
 
 // hits 0: as they come. Otherwise every event has exactly this many.

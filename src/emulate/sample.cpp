@@ -113,7 +113,7 @@ void Sample::lay_out(const EmulatorConfig& config, std::span<const std::uint16_t
   }
   for (std::size_t e = 0; e < events_.size(); ++e) {
     std::array<std::uint16_t, rich::kMaxHits> room;
-    const rich::EventHits seen = rich::without_masked({kept[e].hits.data(), kept[e].hit_count}, config.decision.mask, room.data());
+    const event::Event seen = rich::without_masked({kept[e].hits.data(), kept[e].hit_count}, config.decision.mask, room.data());
     const rich::EventRings rings = rich::find_rings_scalar(config.finder, seen);
     events_[e].hit_count = static_cast<std::uint16_t>(kept[e].hit_count);
     events_[e].hits_unsent = static_cast<std::uint16_t>(hits_of(e).size() - kept[e].hit_count);

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "nanet/engine/checks.hpp"
-#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/processor.hpp"
+#include "nanet/engine/protocol.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/realtime.hpp"
@@ -19,41 +20,29 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::uint32_t kTxRingCapacity = 1024;
-constexpr std::uint32_t kTxSlotBytes = 1536;  // the largest MTP is 1472 B
-
-// A GPU reserves descriptors for a whole buffer before it begins with it, at most one a packet. So a buffer must not hold more packets than
-// the TX ring has descriptors, however short they are.
-constexpr std::uint32_t kGpuBufferPacketsMax = 2048;
-
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
 }  // namespace
 
-Engine::Engine(const EngineConfig& config, const GpuFactory& make_gpu)
-    : config_(config), channels_(config.processor.decision.mask, config.processor.hot_channels) {
+Engine::Engine(const EngineConfig& config) : config_(config) {
   check(config);
+  needs_ = config.processor->needs();
   if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
   for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
-  open_answer_link();
-  for (std::size_t k = 0; k < lanes_.size(); ++k) {
-    if (on_gpu()) {
-      add_gpu_consumer(lanes_[k], config.processor.gpu_devices[k], make_gpu);
-    } else {
-      add_host_consumer(lanes_[k]);
-    }
-  }
+  open_send_link();
+  for (std::size_t k = 0; k < lanes_.size(); ++k) add_consumer(k);
 }
 
 Engine::~Engine() { stop(); }
 
 void Engine::add_lanes() {
-  lanes_.resize(on_gpu() ? config_.processor.gpu_devices.size() : 1);
+  lanes_.resize(std::max<std::size_t>(needs_.gpus.size(), 1));
   std::vector<std::uint32_t> buffers(lanes_.size());
   for (std::size_t k = 0; k < config_.links.size(); ++k) buffers[k % lanes_.size()] += config_.links[k].memory_region.buffer_count;
   for (std::size_t k = 0; k < lanes_.size(); ++k) {
     lanes_[k].completions = std::make_unique<flow::CompletionQueue>(std::bit_ceil(buffers[k] + 1));
+    lanes_[k].sent = needs_.sent;
   }
 }
 
@@ -61,10 +50,9 @@ void Engine::add_input(std::size_t index) {
   const LinkConfig& config = config_.links[index];
   Lane& lane = lanes_[index % lanes_.size()];
   Input input{.config = config};
-  const std::vector<link::Endpoint> sends_to = config_.answers && config_.answers->via == config.name
-                                                   ? destinations()
-                                                   : std::vector<link::Endpoint>{};
-  if (wants_gpu_memory(config)) input.gpu_memory = make_gpu_memory(config, config_.processor.gpu_devices[index % lanes_.size()]);
+  const std::vector<link::Endpoint> sends_to = config_.send && config_.send->via == config.name ? destinations()
+                                                                                                : std::vector<link::Endpoint>{};
+  if (wants_gpu_memory(config)) input.gpu_memory = make_gpu_memory(config, needs_.gpus[index % lanes_.size()]);
   input.link = open_link(config, sends_to, input.gpu_memory ? input.gpu_memory->span() : std::span<std::byte>{});
   append(notes_, input.link->notes());
   if (config.record) {
@@ -83,99 +71,77 @@ void Engine::add_input(std::size_t index) {
   flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
   ReceiverConfig receiver{.batch_size = config.batch_size,
                           .timeout_ns = config.timeout_ns,
+                          .backlog_max = needs_.buffers_in_flight + 1,  // one waits while the others are worked on
                           .senders = config.senders,
                           .packet_bytes_max = config.packet_bytes_max};
-  if (on_gpu()) {
-    clop.index_capacity = std::min(clop.index_capacity, std::max(kGpuBufferPacketsMax, 2 * config.batch_size));
-    receiver.backlog_max = event_processor_config(config_, 0).gpu.buffers_in_flight + 1;  // one waits while the others are worked on
+  if (needs_.buffer_packets_max > 0) {
+    clop.index_capacity = std::min(clop.index_capacity, std::max(needs_.buffer_packets_max, 2 * config.batch_size));
   }
   input.clop = std::make_unique<flow::Clop>(clop);
   append(notes_, input.clop->notes());
   lane.clops.push_back(input.clop.get());
   lane.payloads.push_back(input.link->payload_memory());
-  input.receiver = make_receiver(config.protocol, receiver, *input.link, *input.clop, *lane.completions,
-                                 make_router(config, clop_id), source_count(config));
+  input.receiver = config.protocol->make_receiver(receiver, {.link = *input.link,
+                                                             .clop = *input.clop,
+                                                             .queue = *lane.completions,
+                                                             .router = make_router(config, clop_id),
+                                                             .source_count = source_count(config)});
   inputs_.push_back(std::move(input));
 }
 
-// Where packets of answers or of events go; none when nothing is sent.
+// None when nothing is sent.
 std::vector<link::Endpoint> Engine::destinations() const {
   std::vector<link::Endpoint> endpoints;
-  if (forwards()) {
-    endpoints.push_back(link::parse_endpoint(config_.processor.forward->endpoint));
-  } else if (config_.answers && config_.processor.kind == ProcessorKind::rich) {
-    endpoints.push_back(link::parse_endpoint(config_.answers->endpoint));
-    for (const std::string& copy : config_.answers->copies) endpoints.push_back(link::parse_endpoint(copy));
+  if (config_.send) {
+    for (const std::string& endpoint : config_.send->endpoints) endpoints.push_back(link::parse_endpoint(endpoint));
   }
   return endpoints;
 }
 
-void Engine::open_answer_link() {
+void Engine::open_send_link() {
   const std::vector<link::Endpoint> endpoints = destinations();
   if (endpoints.empty()) return;
   destination_count_ = static_cast<std::uint32_t>(endpoints.size());
-  if (config_.answers && !config_.answers->via.empty()) {
+  if (!config_.send->via.empty()) {
     const auto named = std::find_if(inputs_.begin(), inputs_.end(),
-                                    [&](const Input& input) { return input.config.name == config_.answers->via; });
-    answer_link_ = named->link.get();
+                                    [&](const Input& input) { return input.config.name == config_.send->via; });
+    send_link_ = named->link.get();
     return;
   }
-  own_answer_link_ = std::make_unique<link::UdpLink>(
-      link::UdpConfig{.name = forwards() ? "forward" : "answers", .destinations = endpoints});
-  append(notes_, own_answer_link_->notes());
-  answer_link_ = own_answer_link_.get();
+  own_send_link_ = std::make_unique<link::UdpLink>(link::UdpConfig{.name = config_.send->name, .destinations = endpoints});
+  append(notes_, own_send_link_->notes());
+  send_link_ = own_send_link_.get();
 }
 
-void Engine::add_transmitter(Lane& lane, std::uint32_t slot_bytes) {
-  if (answer_link_ == nullptr) return;
-  std::uint32_t capacity = kTxRingCapacity;
-  if (on_gpu()) {
+void Engine::add_transmitter(Lane& lane) {
+  if (send_link_ == nullptr || needs_.tx_slot_bytes == 0) return;
+  std::uint32_t capacity = std::bit_ceil(needs_.tx_packets_max);
+  if (needs_.buffer_packets_max > 0) {  // it reserves a descriptor for each packet of a buffer before it begins with it
     for (const flow::Clop* clop : lane.clops) capacity = std::max(capacity, std::bit_ceil(clop->index_capacity()));
-    // Whoever waits for the GPU's last answers, those to all open events, sends nothing meanwhile.
-    const std::optional<MergeConfig>& merge = config_.processor.merge;
-    if (merge) capacity = std::max(capacity, std::bit_ceil(merge->open_events_max / gpu::kMergedAnswersMax + 2));
   }
-  lane.tx_ring = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = capacity, .slot_bytes = slot_bytes});
+  lane.tx_ring = std::make_unique<flow::TxRing>(flow::TxRingConfig{.capacity = capacity, .slot_bytes = needs_.tx_slot_bytes});
   lane.sent_completions = std::make_unique<flow::CompletionQueue>(2 * capacity);
-  lane.transmitter = std::make_unique<Transmitter>(*lane.tx_ring, *answer_link_, *lane.sent_completions, destination_count_);
+  lane.transmitter = std::make_unique<Transmitter>(*lane.tx_ring, *send_link_, *lane.sent_completions, destination_count_);
 }
 
-void Engine::add_host_consumer(Lane& lane) {
-  const ProcessorConfig& config = config_.processor;
-  std::unique_ptr<Processor> processor;
-  if (config.kind == ProcessorKind::count) {
-    processor = std::make_unique<CountProcessor>();
-  } else {
-    std::vector<std::uint32_t> first_source;
-    std::uint32_t source_total = 0;
-    for (const Input& input : inputs_) {
-      first_source.push_back(source_total);
-      source_total += static_cast<std::uint32_t>(input.config.sources.size());
-    }
-    add_transmitter(lane, forwards() ? config.forward->packet_bytes_max : kTxSlotBytes);
-    Transmitter* const inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr;
-    if (forwards()) {
-      lane.forward = std::make_unique<EventWriter>(*lane.tx_ring, *lane.sent_completions, *config.forward, lane.counters,
-                                                   inline_transmitter);
-      processor = std::make_unique<EventForwarder>(config, std::move(first_source), source_total, *lane.forward, lane.counters);
-    } else {
-      if (lane.tx_ring) {
-        lane.answers = std::make_unique<AnswerWriter>(*lane.tx_ring, *lane.sent_completions, *config_.answers, lane.counters,
-                                                      inline_transmitter);
-      }
-      processor = std::make_unique<RichProcessor>(config, std::move(first_source), source_total, lane.answers.get(), lane.counters,
-                                                  monitor_, channels_);
-    }
+void Engine::add_consumer(std::size_t index) {
+  Lane& lane = lanes_[index];
+  add_transmitter(lane);
+  LaneParts parts{.lane = index,
+                  .completions = *lane.completions,
+                  .origins = {},
+                  .payloads = lane.payloads,
+                  .source_count = 0,
+                  .tx_ring = lane.tx_ring.get(),
+                  .sent_completions = lane.sent_completions.get(),
+                  .inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr,
+                  .counters = lane.counters};
+  for (std::size_t k = index; k < inputs_.size(); k += lanes_.size()) {
+    const Input& input = inputs_[k];
+    parts.origins.push_back({.clop = input.clop.get(), .protocol = input.config.protocol, .first_source = parts.source_count});
+    parts.source_count += static_cast<std::uint32_t>(input.config.sources.size());
   }
-  lane.consumer = std::make_unique<HostConsumer>(*lane.completions, lane.clops, std::move(processor));
-}
-
-void Engine::add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu) {
-  add_transmitter(lane, kTxSlotBytes);
-  auto processor = make_gpu(event_processor_config(config_, device),
-                            {*lane.completions, lane.clops, lane.tx_ring.get(), lane.payloads});
-  lane.consumer = std::make_unique<GpuConsumer>(std::move(processor), config_.processor.merge.has_value(), lane.counters, monitor_,
-                                                channels_);
+  lane.consumer = config_.processor->make_consumer(std::move(parts));
 }
 
 void Engine::start() {
@@ -184,11 +150,11 @@ void Engine::start() {
     spawn("nanet-run", config_.receive_core, &Engine::run_to_completion_loop);
   } else {
     spawn("nanet-receive", config_.receive_core, &Engine::receive_loop);
-    if (on_gpu()) {
+    if (works_alone()) {
       spawn("nanet-process", config_.process_core, &Engine::process_and_send_loop);
     } else {
       spawn("nanet-process", config_.process_core, &Engine::process_loop);
-      if (answer_link_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
+      if (send_link_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
     }
   }
   while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
@@ -265,7 +231,7 @@ std::vector<std::string> Engine::notes() const {
     }
   };
   for (const Input& input : inputs_) add_new(*input.link);
-  if (own_answer_link_) add_new(*own_answer_link_);
+  if (own_send_link_) add_new(*own_send_link_);
   return notes;
 }
 
@@ -309,7 +275,7 @@ std::vector<std::string> Engine::faults() const {
 
 // Events of which every part was lost leave no trace in the merger; the sources' running numbers know of them.
 void Engine::count_unseen() {
-  if (!config_.processor.merge || config_.processor.kind == ProcessorKind::count) return;
+  if (!needs_.merges) return;
   std::uint64_t expected = 0;
   for (const Input& input : inputs_) {
     for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
@@ -339,7 +305,7 @@ void Engine::count_unjudged() {
       lane.counters.set(rest, all - std::min(all, known));
     };
     using flow::Counter;
-    if (config_.processor.merge) {
+    if (needs_.merges) {
       set_rest(Counter::parts_unjudged, received,
                value(Counter::parts_merged) + value(Counter::parts_late) + value(Counter::parts_duplicate) +
                    value(Counter::parts_no_room) + value(Counter::events_bad_body));

@@ -2,10 +2,11 @@
 #include "nanet/engine/event_builder.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "nanet/engine/merger_counters.hpp"
-#include "nanet/flow/payload_memory.hpp"
+#include "nanet/flow/clock.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -13,23 +14,34 @@ namespace {
 
 using flow::Counter;
 
-constexpr std::uint32_t kMergedHitsMax = rich::kMaxHits;
+std::size_t scratch_hits(const std::vector<EventOrigin>& origins) {
+  std::size_t most = 0;
+  for (const EventOrigin& origin : origins) most = std::max(most, origin.protocol->scratch_hits);
+  return most;
+}
 
 }  // namespace
 
-EventBuilder::EventBuilder(const std::optional<MergeConfig>& merge, std::vector<std::uint32_t> first_source,
-                           std::uint32_t source_count, EventSink& sink, flow::Counters& counters)
-    : merge_(merge),
-      first_source_(std::move(first_source)),
-      sink_(sink),
+EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<EventOrigin> origins, std::uint32_t source_count,
+                           const std::optional<MergeConfig>& merge, std::unique_ptr<event::EventSink> sink,
+                           flow::Counters& counters)
+    : completions_(completions),
+      origins_(std::move(origins)),
+      merge_(merge),
+      sink_(std::move(sink)),
       counters_(counters),
       source_has_data_(source_count, 0),
-      scratch_(kBatch * wire::kMgpScratchHits) {
+      scratch_(kBatch * scratch_hits(origins_)) {
+  for (const EventOrigin& origin : origins_) {
+    if (origin.protocol->read != nullptr) continue;
+    throw SetupError("no events in packets of protocol " + std::string(origin.protocol->name), "nothing is known of what is in them",
+                     "choose another protocol, or processor: {kind: count}");
+  }
   if (merge) {
     merger_ = std::make_unique<event::Merger>(event::MergerConfig{.source_count = source_count,
                                                                   .window_ns = merge->window_ns,
                                                                   .open_events_max = merge->open_events_max,
-                                                                  .hits_max = kMergedHitsMax});
+                                                                  .hits_max = event::kHitsMax});
     parts_uncleared_max_ = std::max(merge->open_events_max, 256u);
   } else if (source_count > 1) {
     throw SetupError("several sources but no merge", "each board sends only its part of an event",
@@ -37,89 +49,50 @@ EventBuilder::EventBuilder(const std::optional<MergeConfig>& merge, std::vector<
   }
 }
 
-void EventBuilder::process(const Completion& completion, flow::Clop& clop) {
-  const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
-  const std::uint32_t first_source = first_source_[completion.clop];
-  const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
-  for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
-    const auto payload = flow::payload_of(completion, buffer, ref);
-    const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
-    // Once a run, although each source says so.
-    if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
-    source_has_data_[source] = 1;
-    if (merger_) {
-      merge(payload, source, arrival_ns);
-    } else {
-      gather(payload, arrival_ns);
-    }
+std::uint32_t EventBuilder::poll(std::uint64_t caught_up_ns, std::uint64_t) {
+  std::uint32_t done = 0;
+  for (; done < kCompletionsATurn; ++done) {
+    const Completion* completion = completions_.peek();
+    if (completion == nullptr) break;
+    process(*completion);
+    origins_[completion->clop].clop->release();
+    completions_.pop();
   }
+  if (done < kCompletionsATurn) tick(caught_up_ns);
+  return done;
+}
+
+void EventBuilder::process(const Completion& completion) {
+  const EventOrigin& origin = origins_[completion.clop];
+  origin.protocol->read(*this, completion, *origin.clop, origin.first_source);
   if (merger_) {
-    give_merged(arrival_ns);
+    give_merged(completion.last_packet_ns);
     publish_merger(merger_->stats(), counters_);
   } else {
-    give_batch(arrival_ns);
+    give_batch(completion.first_packet_ns);
   }
+  sink_->flush();
 }
 
 // The window of an event runs only as far as the data has been looked at: after a pause of this thread, parts that wait in the
 // socket are not late.
-std::size_t EventBuilder::tick(std::uint64_t caught_up_ns) {
-  if (!merger_) return 0;
+void EventBuilder::tick(std::uint64_t caught_up_ns) {
+  if (!merger_) return;
   merger_->expire(caught_up_ns);
-  const std::size_t closed = merger_->ready().size();
-  if (closed == 0) return 0;
+  if (merger_->ready().empty()) return;
   give_merged(caught_up_ns);
   publish_merger(merger_->stats(), counters_);
-  return closed;
+  sink_->flush();
 }
 
-void EventBuilder::finish(std::uint64_t now_ns) {
-  if (!merger_) return;
-  merger_->drain(now_ns);
-  give_merged(now_ns);
-  publish_merger(merger_->stats(), counters_);
-}
-
-// One source: its packets hold whole events.
-void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
-  if (!wire::is_m2egp(payload)) return gather_mgp(wire::MgpView::from_checked(payload), arrival_ns);
-  wire::for_each_event(wire::M2egpView::from_checked(payload), [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-    add_to_batch({hits, event.hit_count}, event.timestamp, event.fine_time, arrival_ns);
-  });
-}
-
-void EventBuilder::gather_mgp(const wire::MgpView& packet, std::uint64_t arrival_ns) {
-  if (packet.header().layout == wire::MgpLayout::padded) {
-    for (std::size_t i = 0; i < packet.header().event_count; ++i) {
-      const wire::MgpEvent event = packet.event(i);
-      add_to_batch({packet.slot_hits(i), event.hit_count}, event.timestamp, event.fine_time, arrival_ns);
-    }
-    return;
+void EventBuilder::finish() {
+  if (merger_) {
+    const std::uint64_t now_ns = flow::clock_now_ns();
+    merger_->drain(now_ns);
+    give_merged(now_ns);
+    publish_merger(merger_->stats(), counters_);
   }
-  wire::MgpPackedCursor cursor(packet);
-  wire::MgpEvent event;
-  for (;;) {
-    std::uint16_t* const channels = scratch_.data() + batch_count_ * wire::kMgpScratchHits;
-    if (!cursor.next(event, channels)) return;
-    add_to_batch({channels, event.hit_count}, event.timestamp, event.fine_time, arrival_ns);
-  }
-}
-
-void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
-  if (wire::is_m2egp(payload)) [[unlikely]] {
-    const auto packet = wire::M2egpView::from_checked(payload);
-    make_room(packet.header().event_count, now_ns);
-    wire::for_each_event(packet, [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-      merger_->add_part(source, event::event_key(event.timestamp, event.fine_time), hits, event.hit_count, now_ns);
-    });
-    return;
-  }
-  const auto packet = wire::MgpView::from_checked(payload);
-  make_room(packet.header().event_count, now_ns);
-  wire::for_each_event(packet, scratch_.data(), [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-    const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
-    merger_->add_padded_part(source, key, hits, event.hit_count, now_ns);
-  });
+  sink_->end();
 }
 
 // So that the merger never runs out of events for `parts` more parts.
@@ -136,17 +109,21 @@ void EventBuilder::begin_run(std::uint64_t arrival_ns) {
   } else {
     give_batch(arrival_ns);
   }
-  sink_.begin_run();
+  sink_->begin_run();
 }
 
 void EventBuilder::give_merged(std::uint64_t arrival_ns) {
   std::uint64_t discarded = 0;
-  for (const event::MergedEvent* event : merger_->ready()) {
-    if (event->closed_by != event::CloseReason::complete && merge_->incomplete == IncompletePolicy::drop) {
+  for (const event::MergedEvent* merged : merger_->ready()) {
+    if (merged->closed_by != event::CloseReason::complete && merge_->incomplete == IncompletePolicy::drop) {
       ++discarded;
       continue;
     }
-    add_to_batch({event->hits, event->hit_count}, event::key_timestamp(event->key), event::key_fine_time(event->key), arrival_ns);
+    add_to_batch({.hits = merged->hits,
+                  .count = merged->hit_count,
+                  .timestamp = event::key_timestamp(merged->key),
+                  .fine_time = event::key_fine_time(merged->key)},
+                 arrival_ns);
   }
   give_batch(arrival_ns);  // before clear_ready: the hits are the merger's
   merger_->clear_ready();
@@ -156,7 +133,7 @@ void EventBuilder::give_merged(std::uint64_t arrival_ns) {
 
 void EventBuilder::give_batch(std::uint64_t arrival_ns) {
   const std::size_t count = std::exchange(batch_count_, 0);
-  if (count > 0) sink_.take(std::span(batch_hits_).first(count), std::span(batch_answers_).first(count), arrival_ns);
+  if (count > 0) sink_->take(std::span(batch_).first(count), arrival_ns);
 }
 
 }  // namespace nanet::engine

@@ -157,7 +157,7 @@ void Engine::receive_rest() {
 
 // Ends when everything is answered, or the consumer that has the rest was given up.
 void Engine::process_rest() {
-  const bool sends = config_.topology == Topology::run_to_completion || on_gpu();
+  const bool sends = config_.topology == Topology::run_to_completion || works_alone();
   for (;;) {
     const std::uint64_t now_ns = flow::clock_now_ns();
     const std::uint32_t work = process_once(now_ns) + (sends ? send_once(now_ns) : 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "nanet/engine/protocol.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/setup_error.hpp"
@@ -49,13 +50,13 @@ Port::Port(const LinkConfig& config, MemoryKind memory)
       clop_(clop_config(config, 0, *link_)),
       pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
-      receiver_(make_receiver(config.protocol,
-                              {.batch_size = config.batch_size,
-                               .timeout_ns = config.timeout_ns,
-                               .backlog_max = kNoBacklog,
-                               .senders = config.senders,
-                               .packet_bytes_max = config.packet_bytes_max},
-                              *link_, clop_, queue_, make_router(config, 0), source_count(config))),
+      receiver_(config.protocol->make_receiver(
+          {.batch_size = config.batch_size,
+           .timeout_ns = config.timeout_ns,
+           .backlog_max = kNoBacklog,
+           .senders = config.senders,
+           .packet_bytes_max = config.packet_bytes_max},
+          {.link = *link_, .clop = clop_, .queue = queue_, .router = make_router(config, 0), .source_count = source_count(config)})),
       held_(config.memory_region.buffer_count) {
   notes_ = link_->notes();
   notes_.insert(notes_.end(), clop_.notes().begin(), clop_.notes().end());

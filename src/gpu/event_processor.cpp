@@ -70,7 +70,7 @@ std::unique_ptr<EventProcessor> EventProcessor::make(const EventProcessorConfig&
       return config.merge ? make_launched_rounds(config, std::move(memory)) : make_launched(config, std::move(memory));
     case Runtime::cpu: break;
   }
-  throw SetupError("GPU: runtime cpu", "it is not one of a GPU's", "use engine::RichProcessor");
+  throw SetupError("GPU: runtime cpu", "it is not one of a GPU's", "let the engine judge on the host");
 }
 
 ProcessorBase::State::State(std::uint32_t group_count, const rich::Decision& host_decision)

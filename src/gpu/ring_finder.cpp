@@ -12,15 +12,15 @@
 namespace nanet::gpu {
 namespace {
 
-std::vector<std::uint64_t> first_hits(std::span<const rich::EventHits> events) {
+std::vector<std::uint64_t> first_hits(std::span<const event::Event> events) {
   std::vector<std::uint64_t> first{0};
-  for (const rich::EventHits& event : events) first.push_back(first.back() + event.count);
+  for (const event::Event& event : events) first.push_back(first.back() + event.count);
   return first;
 }
 
-std::vector<std::uint16_t> all_hits(std::span<const rich::EventHits> events) {
+std::vector<std::uint16_t> all_hits(std::span<const event::Event> events) {
   std::vector<std::uint16_t> hits;
-  for (const rich::EventHits& event : events) hits.insert(hits.end(), event.hits, event.hits + event.count);
+  for (const event::Event& event : events) hits.insert(hits.end(), event.hits, event.hits + event.count);
   if (hits.empty()) hits.push_back(0);
   return hits;
 }
@@ -28,7 +28,7 @@ std::vector<std::uint16_t> all_hits(std::span<const rich::EventHits> events) {
 }  // namespace
 
 struct RingFinder::Memory {
-  Memory(std::span<const rich::EventHits> events, const std::vector<std::uint16_t>& host_hits,
+  Memory(std::span<const event::Event> events, const std::vector<std::uint16_t>& host_hits,
          const std::vector<std::uint64_t>& host_first)
       : event_count(static_cast<std::uint32_t>(events.size())),
         hits(host_hits.data(), host_hits.size()),
@@ -62,7 +62,7 @@ struct RingFinder::Memory {
   cudaDeviceProp properties{};
 };
 
-RingFinder::RingFinder(std::span<const rich::EventHits> events)
+RingFinder::RingFinder(std::span<const event::Event> events)
     : memory_(std::make_unique<Memory>(events, all_hits(events), first_hits(events))) {}
 
 RingFinder::~RingFinder() = default;

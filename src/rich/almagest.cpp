@@ -27,13 +27,13 @@ using namespace almagest;  // NOLINT
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_batch(const EventHits* events, std::size_t count, EventRings* rings, const AlmagestCuts& cuts) {
+void find_batch(const event::Event* events, std::size_t count, EventRings* rings, const AlmagestCuts& cuts) {
   for (std::size_t k = 0; k < count; ++k) rings[k] = find_almagest(events[k], kPmPoints.data(), cuts);
 }
 
 #else
 
-HWY_INLINE void lay_out(const EventHits& event, const Limits& limits, Work& work) {
+HWY_INLINE void lay_out(const event::Event& event, const Limits& limits, Work& work) {
   read_hits(event, work);
   if (limits.window_codes < 32) cut_time(work, limits);
 }
@@ -154,7 +154,7 @@ HWY_INLINE std::size_t next_rings(Work* work, std::uint8_t* active, std::size_t 
 }
 
 // Rings of at most kBlock events.
-HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRings* rings, const Limits& limits, Work* work) {
+HWY_INLINE void find_block(const event::Event* events, std::size_t count, EventRings* rings, const Limits& limits, Work* work) {
   std::uint8_t active[kBlock];
   std::size_t active_count = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -181,7 +181,7 @@ HWY_INLINE void find_block(const EventHits* events, std::size_t count, EventRing
   }
 }
 
-void find_batch(const EventHits* events, std::size_t count, EventRings* rings, const AlmagestCuts& cuts) {
+void find_batch(const event::Event* events, std::size_t count, EventRings* rings, const AlmagestCuts& cuts) {
   const Limits limits = limits_of(cuts);
   Work work[kBlock];
   for (std::size_t at = 0; at < count; at += kBlock) {
@@ -203,7 +203,7 @@ namespace nanet::rich {
 HWY_EXPORT(find_batch);
 HWY_EXPORT(almagest_target_name);
 
-void find_almagest(std::span<const EventHits> events, std::span<EventRings> rings, const AlmagestCuts& cuts) {
+void find_almagest(std::span<const event::Event> events, std::span<EventRings> rings, const AlmagestCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

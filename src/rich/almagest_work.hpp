@@ -104,7 +104,7 @@ inline void cut_time(Work& work, const Limits& limits) {
 }
 
 // The words of an event's hits; their order does not matter.
-inline void read_hits(const EventHits& event, Work& work) {
+inline void read_hits(const event::Event& event, Work& work) {
   std::uint32_t count = 0;
   const std::uint32_t looked_at = std::min(event.count, kMaxHits);
   for (std::uint32_t k = 0; k < looked_at; ++k) {

@@ -18,13 +18,13 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_domh_batch(const EventHits* events, std::size_t count, EventRings* rings, const DomhCuts& cuts) {
+void find_domh_batch(const event::Event* events, std::size_t count, EventRings* rings, const DomhCuts& cuts) {
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_domh(events[e], kPmPoints.data(), cuts);
 }
 
 #else
 
-void find_domh_batch(const EventHits* events, std::size_t count, EventRings* rings, const DomhCuts& cuts) {
+void find_domh_batch(const event::Event* events, std::size_t count, EventRings* rings, const DomhCuts& cuts) {
   const CenterRows rows = center_rows(cuts.center_range_mm);
   HitPlane plane;
   LatticeHits lattice;
@@ -49,7 +49,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_domh_batch);
 
-void find_domh(std::span<const EventHits> events, std::span<EventRings> rings, const DomhCuts& cuts) {
+void find_domh(std::span<const event::Event> events, std::span<EventRings> rings, const DomhCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_domh_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

@@ -23,7 +23,7 @@ EventRings from_single(const Ring& ring) {
   return event;
 }
 
-void find_math(std::span<const EventHits> events, std::span<EventRings> rings) {
+void find_math(std::span<const event::Event> events, std::span<EventRings> rings) {
   constexpr std::size_t kBlock = 64;
   std::array<Ring, kBlock> block;
   for (std::size_t at = 0; at < events.size(); at += kBlock) {
@@ -44,7 +44,7 @@ const char* finder_name(FinderKind kind) {
 namespace {
 
 // Full answers are rare, and the finders that give them slow: one event at a time is good enough.
-void look_for_more(const FinderConfig& config, EventHits event, EventRings& found) {
+void look_for_more(const FinderConfig& config, event::Event event, EventRings& found) {
   if (found.count < kMaxRings) return;
   std::array<std::uint16_t, kMaxHits> room;
   const std::uint32_t count = std::min(event.count, kMaxHits);
@@ -57,7 +57,7 @@ void look_for_more(const FinderConfig& config, EventHits event, EventRings& foun
   found.more_rings = more.count > 0 ? 1 : 0;
 }
 
-void find_batch(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
+void find_batch(const FinderConfig& config, std::span<const event::Event> events, std::span<EventRings> rings) {
   switch (config.kind) {
     case FinderKind::pomh: return find_pomh(events, rings, config.pomh);
     case FinderKind::domh: return find_domh(events, rings, config.domh);
@@ -73,13 +73,13 @@ void find_batch(const FinderConfig& config, std::span<const EventHits> events, s
 
 }  // namespace
 
-void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings) {
+void find_rings(const FinderConfig& config, std::span<const event::Event> events, std::span<EventRings> rings) {
   find_batch(config, events, rings);
   if (!finds_several(config.kind)) return;
   for (std::size_t e = 0; e < events.size(); ++e) look_for_more(config, events[e], rings[e]);
 }
 
-EventRings find_rings_scalar(const FinderConfig& config, EventHits event) {
+EventRings find_rings_scalar(const FinderConfig& config, event::Event event) {
   EventRings found = with_finder(config.kind, [&](auto kind) { return find_event<kind()>(config, event, kPmPoints.data()); });
   look_for_more(config, event, found);
   return found;

@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_histogram_batch(const EventHits* events, std::size_t count, EventRings* rings, const HistogramCuts& cuts) {
+void find_histogram_batch(const event::Event* events, std::size_t count, EventRings* rings, const HistogramCuts& cuts) {
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_histogram(events[e], kPmPoints.data(), cuts);
 }
 
@@ -65,7 +65,7 @@ struct VectorSteps {
   }
 };
 
-void find_histogram_batch(const EventHits* events, std::size_t count, EventRings* rings, const HistogramCuts& cuts) {
+void find_histogram_batch(const event::Event* events, std::size_t count, EventRings* rings, const HistogramCuts& cuts) {
   const CenterRows rows = center_rows(cuts.center_range_mm);
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_rings_by_steps(events[e], kPmPoints.data(), cuts, VectorSteps{&rows});
 }
@@ -81,7 +81,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_histogram_batch);
 
-void find_histogram(std::span<const EventHits> events, std::span<EventRings> rings, const HistogramCuts& cuts) {
+void find_histogram(std::span<const event::Event> events, std::span<EventRings> rings, const HistogramCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_histogram_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

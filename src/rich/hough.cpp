@@ -48,7 +48,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_hough_batch(const EventHits* events, std::size_t count, EventRings* rings, const HoughCuts& cuts) {
+void find_hough_batch(const event::Event* events, std::size_t count, EventRings* rings, const HoughCuts& cuts) {
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_hough(events[e], kPmPoints.data(), cuts);
 }
 
@@ -176,7 +176,7 @@ HWY_INLINE void step_fine_fast(const HitPlane& plane, float scale, float width_m
   }
 }
 
-void find_hough_batch(const EventHits* events, std::size_t count, EventRings* rings, const HoughCuts& cuts) {
+void find_hough_batch(const event::Event* events, std::size_t count, EventRings* rings, const HoughCuts& cuts) {
   const HoughGrid grid = hough_grid(cuts.center_range_mm);
   HitPlane plane;
   LatticeHits lattice;
@@ -205,7 +205,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_hough_batch);
 
-void find_hough(std::span<const EventHits> events, std::span<EventRings> rings, const HoughCuts& cuts) {
+void find_hough(std::span<const event::Event> events, std::span<EventRings> rings, const HoughCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_hough_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

@@ -29,7 +29,7 @@ HWY_INLINE const std::int32_t* row_of(std::uint16_t hit) { return &kRingSumTable
 
 // Calls take(row) for each hit, four at a time so that the row loads do not wait for one another.
 template <class Take0, class Take1>
-HWY_INLINE void for_each_row(const EventHits& event, Take0 take0, Take1 take1) {
+HWY_INLINE void for_each_row(const event::Event& event, Take0 take0, Take1 take1) {
   const std::uint16_t* hit = event.hits;
   std::uint32_t left = std::min(event.count, kMaxHits);
   for (; left >= 4; left -= 4, hit += 4) {
@@ -44,7 +44,7 @@ HWY_INLINE void for_each_row(const EventHits& event, Take0 take0, Take1 take1) {
 #if HWY_TARGET == HWY_SCALAR
 
 // Sums of events[0..3] into columns at..at+3.
-HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& columns) {
+HWY_INLINE void sum_four(const event::Event* events, std::size_t at, Columns& columns) {
   for (std::size_t k = 0; k < 4; ++k) {
     std::int32_t sums[8] = {};
     const auto take = [&](const std::int32_t* row) {
@@ -75,7 +75,7 @@ HWY_INLINE void transpose_blocks(D d, V& v0, V& v1, V& v2, V& v3) {
 
 using SumsTag = hn::FixedTag<std::int32_t, 8>;
 
-HWY_INLINE hn::Vec<SumsTag> sum_rows(const EventHits& event) {
+HWY_INLINE hn::Vec<SumsTag> sum_rows(const event::Event& event) {
   const SumsTag d;
   auto sum0 = hn::Zero(d);
   auto sum1 = hn::Zero(d);
@@ -85,7 +85,7 @@ HWY_INLINE hn::Vec<SumsTag> sum_rows(const EventHits& event) {
   return hn::Add(sum0, sum1);
 }
 
-HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& columns) {
+HWY_INLINE void sum_four(const event::Event* events, std::size_t at, Columns& columns) {
   const SumsTag d;
   const hn::Half<SumsTag> dh;
   auto v0 = sum_rows(events[0]);
@@ -108,7 +108,7 @@ HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& colum
 using SumsTag = hn::FixedTag<std::int32_t, 4>;
 
 template <class V>
-HWY_INLINE void sum_rows(const EventHits& event, V& low, V& high) {
+HWY_INLINE void sum_rows(const event::Event& event, V& low, V& high) {
   const SumsTag d;
   auto low0 = hn::Zero(d);
   auto high0 = hn::Zero(d);
@@ -121,7 +121,7 @@ HWY_INLINE void sum_rows(const EventHits& event, V& low, V& high) {
   high = high0;
 }
 
-HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& columns) {
+HWY_INLINE void sum_four(const event::Event* events, std::size_t at, Columns& columns) {
   const SumsTag d;
   auto v0 = hn::Zero(d), v1 = v0, v2 = v0, v3 = v0, v4 = v0, v5 = v0, v6 = v0, v7 = v0;
   sum_rows(events[0], v0, v4);
@@ -144,7 +144,7 @@ HWY_INLINE void sum_four(const EventHits* events, std::size_t at, Columns& colum
 #endif  // scalar
 
 // Rings of at most kBlock events.
-HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* rings) {
+HWY_INLINE void fit_block(const event::Event* events, std::size_t count, Ring* rings) {
   const hn::CappedTag<double, 8> d;
   const std::size_t lanes = hn::Lanes(d);
   Columns columns;
@@ -152,13 +152,13 @@ HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* ring
   std::size_t done = 0;
   for (; done + 4 <= count; done += 4) sum_four(events + done, done, columns);
   if (done < count) {  // fill up to a multiple of four with empty events
-    EventHits rest[4] = {};
+    event::Event rest[4] = {};
     std::copy(events + done, events + count, rest);
     sum_four(rest, done, columns);
     done += 4;
   }
   if (lanes > 4 && done % lanes != 0) {
-    const EventHits none[4] = {};
+    const event::Event none[4] = {};
     sum_four(none, done, columns);
   }
   const hn::Rebind<std::int32_t, decltype(d)> di32;
@@ -179,7 +179,7 @@ HWY_INLINE void fit_block(const EventHits* events, std::size_t count, Ring* ring
   }
 }
 
-void fit_rings_batch(const EventHits* events, std::size_t count, Ring* rings) {
+void fit_rings_batch(const event::Event* events, std::size_t count, Ring* rings) {
   for (std::size_t at = 0; at < count; at += kBlock) fit_block(events + at, std::min(kBlock, count - at), rings + at);
 }
 
@@ -195,13 +195,13 @@ namespace nanet::rich {
 HWY_EXPORT(fit_rings_batch);
 HWY_EXPORT(target_name);
 
-void fit_rings(std::span<const EventHits> events, std::span<Ring> rings) {
+void fit_rings(std::span<const event::Event> events, std::span<Ring> rings) {
   HWY_DYNAMIC_DISPATCH(fit_rings_batch)(events.data(), std::min(events.size(), rings.size()), rings.data());
 }
 
 const char* fit_rings_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
-Ring fit_ring(EventHits event) {
+Ring fit_ring(event::Event event) {
   const std::uint32_t count = std::min(event.count, kMaxHits);
   RingSums sums;
   for (std::uint32_t k = 0; k < count; ++k) add(sums, kRingSumTable[ring_sums_row_index(event.hits[k])]);

@@ -341,7 +341,7 @@ struct MixtureVectorKernels {
 
 #endif  // scalar
 
-void find_mixture_batch(const EventHits* events, std::size_t count, EventRings* rings, const MixtureCuts& cuts) {
+void find_mixture_batch(const event::Event* events, std::size_t count, EventRings* rings, const MixtureCuts& cuts) {
   const MixtureSetup setup = prepare_mixture(cuts);
   MixtureWorker<MixtureVectorKernels> worker(setup);
   MixtureSearch search(setup, worker);
@@ -357,7 +357,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_mixture_batch);
 
-void find_mixture(std::span<const EventHits> events, std::span<EventRings> rings, const MixtureCuts& cuts) {
+void find_mixture(std::span<const event::Event> events, std::span<EventRings> rings, const MixtureCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_mixture_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

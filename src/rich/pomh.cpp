@@ -50,7 +50,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_pomh_batch(const EventHits* events, std::size_t count, EventRings* rings, const PomhCuts& cuts) {
+void find_pomh_batch(const event::Event* events, std::size_t count, EventRings* rings, const PomhCuts& cuts) {
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_pomh(events[e], kPmPoints.data(), cuts);
 }
 
@@ -99,7 +99,7 @@ HWY_INLINE CenterPeak scan_rows(const LatticeHits& hits, const CenterRows& rows,
   return peak;
 }
 
-void find_pomh_batch(const EventHits* events, std::size_t count, EventRings* rings, const PomhCuts& cuts) {
+void find_pomh_batch(const event::Event* events, std::size_t count, EventRings* rings, const PomhCuts& cuts) {
   const CenterRows rows = center_rows(cuts.center_range_mm);
   HitPlane plane;
   LatticeHits lattice;
@@ -124,7 +124,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_pomh_batch);
 
-void find_pomh(std::span<const EventHits> events, std::span<EventRings> rings, const PomhCuts& cuts) {
+void find_pomh(std::span<const event::Event> events, std::span<EventRings> rings, const PomhCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_pomh_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

@@ -241,7 +241,7 @@ struct VectorKernels : ScalarKernels {
 
 #endif  // scalar
 
-void find_batch(const EventHits* events, std::size_t count, EventRings* rings, const TripletsCuts& cuts) {
+void find_batch(const event::Event* events, std::size_t count, EventRings* rings, const TripletsCuts& cuts) {
   for (std::size_t k = 0; k < count; ++k) rings[k] = find_with<VectorKernels>(events[k], kPmPoints.data(), cuts);
 }
 
@@ -258,7 +258,7 @@ HWY_EXPORT(find_batch);
 HWY_EXPORT(target_name);
 }  // namespace triplets
 
-void find_triplets(std::span<const EventHits> events, std::span<EventRings> rings, const TripletsCuts& cuts) {
+void find_triplets(std::span<const event::Event> events, std::span<EventRings> rings, const TripletsCuts& cuts) {
   using namespace triplets;
   HWY_DYNAMIC_DISPATCH(find_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }

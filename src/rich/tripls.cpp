@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void find_tripls_batch(const EventHits* events, std::size_t count, EventRings* rings, const TriplsCuts& cuts) {
+void find_tripls_batch(const event::Event* events, std::size_t count, EventRings* rings, const TriplsCuts& cuts) {
   for (std::size_t e = 0; e < count; ++e) rings[e] = find_tripls(events[e], kPmPoints.data(), cuts);
 }
 
@@ -172,7 +172,7 @@ HWY_INLINE CircleSums mean_circle_fast(const CircleList& circles, const Likeness
   return again.count > 0 ? mean_of(again) : mean;
 }
 
-void find_tripls_batch(const EventHits* events, std::size_t count, EventRings* rings, const TriplsCuts& cuts) {
+void find_tripls_batch(const event::Event* events, std::size_t count, EventRings* rings, const TriplsCuts& cuts) {
   const Likeness like = likeness(cuts);
   HitPlane plane;
   CircleList circles;
@@ -197,7 +197,7 @@ namespace nanet::rich {
 
 HWY_EXPORT(find_tripls_batch);
 
-void find_tripls(std::span<const EventHits> events, std::span<EventRings> rings, const TriplsCuts& cuts) {
+void find_tripls(std::span<const event::Event> events, std::span<EventRings> rings, const TriplsCuts& cuts) {
   HWY_DYNAMIC_DISPATCH(find_tripls_batch)(events.data(), std::min(events.size(), rings.size()), rings.data(), cuts);
 }
 

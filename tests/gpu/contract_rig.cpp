@@ -58,7 +58,7 @@ Payload PacketSource::next(Format format, std::uint32_t event_count, std::uint32
 Primitives answers_to(const Payload& packet, const EventProcessorConfig& config) {
   Primitives answers;
   const auto judge = [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-    const rich::EventHits one{hits, event.hit_count};
+    const event::Event one{hits, event.hit_count};
     rich::EventRings rings;
     rich::find_rings(config.finder, {&one, 1}, {&rings, 1});
     answers.push_back({event.timestamp, event.fine_time, rich::primitive_id(rings, config.decision)});

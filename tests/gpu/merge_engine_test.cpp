@@ -8,6 +8,8 @@
 #include "check.hpp"
 #include "nanet/emulate/emulator.hpp"
 #include "nanet/engine/engine.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_processor.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
 
@@ -70,9 +72,10 @@ EngineConfig engine_config(const Way& way, const Loop& loop, std::uint16_t port,
   boards.faults = loop.faults;
   boards.sources.resize(kBoards);
   for (std::uint8_t b = 0; b < kBoards; ++b) boards.sources[b].source_sub_id = b;
-  config.processor.gpu = way.gpu;
-  config.processor.merge = loop.merge;
-  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:" + std::to_string(answer_port)};
+  boards.protocol = &na62::kMgp;
+  config.processor = std::make_shared<na62::RichProcessor>(
+      na62::RichConfig{.merge = loop.merge, .answers = na62::AnswerConfig{}, .gpu = way.gpu});
+  config.send = SendConfig{.endpoints = {"udp://127.0.0.1:" + std::to_string(answer_port)}};
   return config;
 }
 

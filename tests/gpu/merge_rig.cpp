@@ -117,7 +117,7 @@ void MergeReference::take_ready() {
       ++discarded_;
       continue;
     }
-    const rich::EventHits hits{event->hits, event->hit_count};
+    const event::Event hits{event->hits, event->hit_count};
     rich::EventRings rings;
     rich::find_rings(config_.finder, {&hits, 1}, {&rings, 1});
     answers_.push_back(

@@ -48,7 +48,7 @@ std::vector<Hits> odd_events(std::size_t count) {
 }
 
 void expect_same_bits(const std::vector<Hits>& events, const rich::FinderConfig& config) {
-  std::vector<rich::EventHits> views;
+  std::vector<event::Event> views;
   for (const Hits& hits : events) views.push_back({hits.data(), static_cast<std::uint32_t>(hits.size())});
   std::vector<rich::EventRings> expected(events.size());
   rich::find_rings(config, views, expected);
@@ -82,7 +82,7 @@ TEST(RingFinder, gives_the_bits_of_the_cpu_for_any_hits) {
 
 TEST(RingFinder, one_finder_after_another_leaves_nothing_behind) {
   const std::vector<Hits> events = physics_events(33);
-  std::vector<rich::EventHits> views;
+  std::vector<event::Event> views;
   for (const Hits& hits : events) views.push_back({hits.data(), static_cast<std::uint32_t>(hits.size())});
   RingFinder device(views);
   device.find({.kind = rich::FinderKind::almagest});

@@ -9,4 +9,7 @@ namespace nanet::engine {
 // Throws SetupError for parts that do not go together.
 void check(const EngineConfig& config);
 
+// For a processor that looks at events: every link has some. Throws SetupError.
+void require_events(const EngineConfig& config);
+
 }  // namespace nanet::engine

@@ -4,27 +4,25 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nanet/engine/channel_monitor.hpp"
 #include "nanet/engine/sender_filter.hpp"
-#include "nanet/gpu/config.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/link/gateware.hpp"
 #include "nanet/link/pcap_link.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
-#include "nanet/rich/decision.hpp"
-#include "nanet/rich/finder.hpp"
 
 namespace nanet::engine {
 
+class Processor;
+struct Protocol;
+
 enum class Topology : std::uint8_t { run_to_completion, pipelined };
-enum class ProtocolKind : std::uint8_t { mgp, m2egp, raw };
-enum class ProcessorKind : std::uint8_t { rich, forward, count };
 enum class IncompletePolicy : std::uint8_t { drop, process };
 
 struct SourceConfig {
@@ -48,7 +46,7 @@ struct RecordConfig {
 struct LinkConfig {
   std::string name;
   std::string endpoint;
-  ProtocolKind protocol = ProtocolKind::mgp;
+  const Protocol* protocol = nullptr;  // must be given
   MemoryRegionConfig memory_region;  // each link fills a CLOP of its own
   std::uint32_t batch_size = 128;
   std::uint64_t timeout_ns = 0;
@@ -74,32 +72,11 @@ struct MergeConfig {
   IncompletePolicy incomplete = IncompletePolicy::drop;
 };
 
-// Where events go that are built here and judged elsewhere, as M2EGP packets.
-struct ForwardConfig {
-  std::string endpoint;
-  std::uint8_t source_id = 0x1C;
-  std::uint8_t source_sub_id = 0;
-  std::uint32_t packet_bytes_max = 1472;  // even, 280..8972: an event with the most hits has to fit
-};
-
-struct ProcessorConfig {
-  ProcessorKind kind = ProcessorKind::rich;
-  std::optional<MergeConfig> merge;
-  std::optional<ForwardConfig> forward;  // exactly with kind forward
-  rich::FinderConfig finder;
-  rich::Decision decision;
-  HotChannels hot_channels = HotChannels::keep;
-  gpu::GpuConfig gpu;               // its runtime cpu: no GPU. In place of its device:
-  std::vector<int> gpu_devices{0};  // the links go to these in turn, and each is a consumer by itself
-};
-
-struct AnswersConfig {
-  std::string endpoint;
-  std::vector<std::string> copies;  // the same packets go there too; at most Transmitter::kDestinationsMax - 1
-  std::uint8_t source_id = 0x1C;
-  std::uint8_t source_sub_id = 0;
-  std::uint32_t primitives_max = 255;
-  std::string via;  // name of the link that sends them; empty: a UDP socket of their own
+// Where a processor's packets go.
+struct SendConfig {
+  std::string name = "answers";         // of the link
+  std::vector<std::string> endpoints;   // each packet goes to all of them; at most Transmitter::kDestinationsMax
+  std::string via;                      // name of the link that sends them; empty: a UDP socket of their own
 };
 
 struct WaitingConfig {
@@ -114,8 +91,8 @@ struct EngineConfig {
   std::optional<int> send_core;
   std::optional<int> realtime_priority;  // of the receiving thread, which is pinned then; none: an ordinary thread
   std::vector<LinkConfig> links;
-  ProcessorConfig processor;
-  std::optional<AnswersConfig> answers;
+  std::shared_ptr<Processor> processor;  // must be given; of one engine
+  std::optional<SendConfig> send;
   WaitingConfig waiting;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consumer: whoever takes the completions of a queue, judges what is in the buffers, and gives them back. There is one for each queue: the
-// engine's own thread with a Processor (HostConsumer), or a GPU (GpuConsumer).
+// Consumer: whoever takes the completions of a queue, judges what is in the buffers, and gives them back. There is one for each queue:
+// the engine's own thread (EventBuilder with a sink, or CountConsumer), or a GPU (GpuConsumer).
 //
 // A consumer that works alone does so while no one calls it: it takes completions, fills the TX ring, rings the doorbell and gives buffers
 // back by writing into memory, and cannot wake a thread that sleeps. Hence no thread sleeps while it is busy.
@@ -9,19 +9,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "nanet/engine/processor.hpp"
+#include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 
 namespace nanet::engine {
 
 class Consumer {
  public:
+  static constexpr std::uint32_t kCompletionsATurn = 16;  // of the engine's own thread, so that answers leave and packets are fetched in between
+
   virtual ~Consumer() = default;
 
   // One turn. Returns the number of buffers given back since the last call. caught_up_ns: everything that had arrived by then has been handed
@@ -46,22 +47,19 @@ class Consumer {
   virtual std::string device_name() const { return {}; }
 };
 
-class HostConsumer final : public Consumer {
+// Gives the buffers back. The events of accepted packets are counted by the receiver already.
+class CountConsumer final : public Consumer {
  public:
-  static constexpr std::uint32_t kCompletionsATurn = 16;  // so that answers leave and packets are fetched in between
-
   // clops: by Completion::clop.
-  HostConsumer(flow::CompletionQueue& completions, std::vector<flow::Clop*> clops, std::unique_ptr<Processor> processor)
-      : completions_(completions), clops_(std::move(clops)), processor_(std::move(processor)) {}
+  CountConsumer(flow::CompletionQueue& completions, std::vector<flow::Clop*> clops)
+      : completions_(completions), clops_(std::move(clops)) {}
 
   std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
-  void finish() override { processor_->finish(); }
-  std::uint64_t events_opened() const override { return processor_->events_opened(); }
+  void finish() override {}
 
  private:
   flow::CompletionQueue& completions_;
   const std::vector<flow::Clop*> clops_;
-  const std::unique_ptr<Processor> processor_;
 };
 
 }  // namespace nanet::engine

@@ -17,12 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "nanet/engine/channel_monitor.hpp"
 #include "nanet/engine/config.hpp"
-#include "nanet/engine/gpu_consumer.hpp"
 #include "nanet/engine/lane.hpp"
+#include "nanet/engine/processor.hpp"
 #include "nanet/engine/receiver.hpp"
-#include "nanet/engine/ring_monitor.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -43,8 +41,8 @@ struct Input {
 
 class Engine {
  public:
-  // Throws SetupError. Sockets are bound when it returns. make_gpu: called once for each GPU of the configuration.
-  explicit Engine(const EngineConfig& config, const GpuFactory& make_gpu = make_event_processor);
+  // Throws SetupError. Sockets are bound when it returns.
+  explicit Engine(const EngineConfig& config);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -68,13 +66,9 @@ class Engine {
   std::vector<std::string> notes() const;
 
   const std::vector<Input>& inputs() const { return inputs_; }
-  // Where answers or forwarded events leave; null when nothing is sent.
-  const link::Link* answer_link() const { return answer_link_; }
-  bool forwards() const { return config_.processor.kind == ProcessorKind::forward; }
-  // With a GPU empty until the end of the run.
-  const RingMonitor& monitor() const { return monitor_; }
-  // Likewise. A channel's at_ns is of the clock of start_ns().
-  const ChannelMonitor& channels() const { return channels_; }
+  // Where the processor's packets leave; null when nothing is sent.
+  const link::Link* send_link() const { return send_link_; }
+  const EngineConfig& config() const { return config_; }
   std::uint64_t start_ns() const { return start_ns_; }
   // A snapshot; empty when nothing is sent.
   flow::LatencyHistogram residence_ns() const;
@@ -92,14 +86,13 @@ class Engine {
   std::uint64_t total(flow::Counter counter) const;
 
  private:
-  bool on_gpu() const { return config_.processor.gpu.runtime != gpu::Runtime::cpu; }
+  bool works_alone() const { return !needs_.gpus.empty(); }
   void add_lanes();
   void add_input(std::size_t index);
   std::vector<link::Endpoint> destinations() const;
-  void open_answer_link();
-  void add_transmitter(Lane& lane, std::uint32_t slot_bytes);
-  void add_host_consumer(Lane& lane);
-  void add_gpu_consumer(Lane& lane, int device, const GpuFactory& make_gpu);
+  void open_send_link();
+  void add_transmitter(Lane& lane);
+  void add_consumer(std::size_t index);
   void let_go();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();
@@ -120,13 +113,12 @@ class Engine {
   void count_unjudged();
 
   const EngineConfig config_;
+  ProcessorNeeds needs_;
   std::vector<std::string> notes_;  // of the constructor
   std::vector<Input> inputs_;
-  std::unique_ptr<link::Link> own_answer_link_;  // unless an input's link sends them
-  link::Link* answer_link_ = nullptr;
-  std::uint32_t destination_count_ = 0;  // of answer_link_
-  RingMonitor monitor_;
-  ChannelMonitor channels_;
+  std::unique_ptr<link::Link> own_send_link_;  // unless an input's link sends
+  link::Link* send_link_ = nullptr;
+  std::uint32_t destination_count_ = 0;  // of send_link_
   std::deque<Lane> lanes_;  // after the memory that their consumers use
 
   std::vector<std::thread> threads_;

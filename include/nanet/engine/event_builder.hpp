@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventBuilder: completions in, whole events out, in batches: unpacks packed packets and merges the parts that several sources
-// send of one event. What both the ring processor and the forwarder do first. Packets are of MGP or M2EGP; each says which.
+// EventBuilder: completions in, whole events out, in batches, to one sink: unpacks packets and merges the parts that several sources send
+// of one event. Which protocol a packet is of, its CLOP says.
 //
 // An event's hits are not copied where that can be helped: they lie in the packet, in the builder's scratch memory or in the
 // merger, and are valid until EventSink::take returns.
@@ -8,7 +8,7 @@
 // Books (docs/design/books.md 4 and 5): parts_* and events_* of event building are the builder's; every event that the merger
 // closes is given to the sink or counted as events_discarded.
 //
-// Thread rules: one thread calls process, tick and finish. Nothing is allocated after the constructor.
+// Thread rules: as Consumer. Nothing is allocated after the constructor.
 #pragma once
 
 #include <array>
@@ -21,77 +21,109 @@
 
 #include "nanet/contract.hpp"
 #include "nanet/engine/config.hpp"
+#include "nanet/engine/consumer.hpp"
+#include "nanet/engine/protocol.hpp"
+#include "nanet/event/event_sink.hpp"
 #include "nanet/event/merger.hpp"
+#include "nanet/event/parts.hpp"
 #include "nanet/flow/clop.hpp"
+#include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
-#include "nanet/rich/math_fit.hpp"
-#include "nanet/wire/m2egp.hpp"
-#include "nanet/wire/mgp.hpp"
-#include "nanet/wire/mtp.hpp"
+#include "nanet/flow/payload_memory.hpp"
 
 namespace nanet::engine {
 
-// Who takes the events. Called once a batch, never once an event.
-class EventSink {
- public:
-  // events[e] is what the detector saw at answers[e].timestamp and .fine_time; answers[e].id is not set yet: that is the sink's
-  // to write, if it answers. At least one event. arrival_ns: when the packets came that these events are from.
-  virtual void take(std::span<const rich::EventHits> events, std::span<wire::Primitive> answers, std::uint64_t arrival_ns) = 0;
-
-  // The sources began a new run, whose timestamps may start again; every event of the run before has been taken.
-  virtual void begin_run() {}
-
- protected:
-  ~EventSink() = default;
+// What fills a CLOP.
+struct EventOrigin {
+  flow::Clop* clop;
+  const Protocol* protocol;
+  std::uint32_t first_source;  // where its sources begin in the numbering over all CLOPs
 };
 
-class EventBuilder {
+class EventBuilder final : public Consumer {
  public:
-  static constexpr std::size_t kBatch = 256;  // events a take(); a ring fit's sums stay in the first-level cache
+  static constexpr std::size_t kBatch = event::kBatchEventsMax;
 
-  // first_source[clop]: where the sources of that CLOP begin in the numbering over all links. Several sources need `merge`
-  // (SetupError).
-  EventBuilder(const std::optional<MergeConfig>& merge, std::vector<std::uint32_t> first_source, std::uint32_t source_count,
-               EventSink& sink, flow::Counters& counters);
+  // origins: by Completion::clop. Several sources need `merge`; a protocol without events is refused (SetupError).
+  EventBuilder(flow::CompletionQueue& completions, std::vector<EventOrigin> origins, std::uint32_t source_count,
+               const std::optional<MergeConfig>& merge, std::unique_ptr<event::EventSink> sink, flow::Counters& counters);
 
-  // Gives the sink every event that the buffer of `completion` completes.
-  void process(const Completion& completion, flow::Clop& clop);
+  std::uint32_t poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) override;
+  void finish() override;
+  std::uint64_t events_opened() const override { return merger_ ? merger_->stats().events_opened : 0; }
 
-  // Everything that had arrived at caught_up_ns has been processed: gives the events whose window is over. Returns their number.
-  std::size_t tick(std::uint64_t caught_up_ns);
-
-  // End of the run: gives everything that is still open.
-  void finish(std::uint64_t now_ns);
-
-  // Events of which at least one part came. 0 without merging.
-  std::uint64_t events_opened() const { return merger_ ? merger_->stats().events_opened : 0; }
+  // Takes every event of a buffer whose packets are of this type. Protocol::read calls it.
+  template <class Type>
+  void read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
 
  private:
+  template <class Type>
   void gather(std::span<const std::byte> payload, std::uint64_t arrival_ns);
-  void gather_mgp(const wire::MgpView& packet, std::uint64_t arrival_ns);
+  template <class Type>
   void merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns);
+  void process(const Completion& completion);
+  void tick(std::uint64_t caught_up_ns);
   void make_room(std::size_t parts, std::uint64_t now_ns);
   void begin_run(std::uint64_t arrival_ns);
   void give_merged(std::uint64_t arrival_ns);
-  void add_to_batch(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time, std::uint64_t arrival_ns) {
-    batch_hits_[batch_count_] = hits;
-    batch_answers_[batch_count_] = {.timestamp = timestamp, .fine_time = fine_time};
+  void add_to_batch(const event::Event& event, std::uint64_t arrival_ns) {
+    batch_[batch_count_] = event;
     if (++batch_count_ == kBatch) give_batch(arrival_ns);
   }
   void give_batch(std::uint64_t arrival_ns);
 
+  flow::CompletionQueue& completions_;
+  const std::vector<EventOrigin> origins_;
   const std::optional<MergeConfig> merge_;
-  const std::vector<std::uint32_t> first_source_;
-  EventSink& sink_;
+  const std::unique_ptr<event::EventSink> sink_;
   flow::Counters& counters_;
   std::unique_ptr<event::Merger> merger_;
   std::uint32_t parts_uncleared_ = 0;  // given to the merger since its ready list was cleared
   std::uint32_t parts_uncleared_max_ = 0;
   std::vector<std::uint8_t> source_has_data_;  // since the last begin_run
-  std::vector<std::uint16_t> scratch_;         // unpacked hits of a batch of packed events
-  std::array<rich::EventHits, kBatch> batch_hits_{};
-  std::array<wire::Primitive, kBatch> batch_answers_{};
+  std::vector<std::uint16_t> scratch_;         // unpacked hits of a batch
+  std::array<event::Event, kBatch> batch_{};
   std::size_t batch_count_ = 0;
 };
+
+template <class Type>
+void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
+  const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
+  const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
+  for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
+    const auto payload = flow::payload_of(completion, buffer, ref);
+    const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
+    // Once a run, although each source says so.
+    if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
+    source_has_data_[source] = 1;
+    if (merger_) {
+      merge<Type>(payload, source, arrival_ns);
+    } else {
+      gather<Type>(payload, arrival_ns);
+    }
+  }
+}
+
+// One source: its packets hold whole events.
+template <class Type>
+void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
+  const auto room = [this] { return scratch_.data() + batch_count_ * Type::kScratchHits; };
+  Type::for_each_event(Type::open(payload), room, [&](const event::Event& event) { add_to_batch(event, arrival_ns); });
+}
+
+template <class Type>
+void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
+  const auto packet = Type::open(payload);
+  make_room(Type::event_count(packet), now_ns);
+  const auto room = [this] { return scratch_.data(); };
+  Type::for_each_event(packet, room, [&](const event::Event& event) {
+    const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
+    if constexpr (Type::kHitsPadded) {
+      merger_->add_padded_part(source, key, event.hits, event.count, now_ns);
+    } else {
+      merger_->add_part(source, key, event.hits, event.count, now_ns);
+    }
+  });
+}
 
 }  // namespace nanet::engine

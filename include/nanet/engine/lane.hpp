@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "nanet/engine/answer_writer.hpp"
 #include "nanet/engine/consumer.hpp"
-#include "nanet/engine/event_forwarder.hpp"
 #include "nanet/engine/transmitter.hpp"
+#include "nanet/engine/tx_slots.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
@@ -27,16 +26,14 @@ struct Lane {
   std::unique_ptr<flow::TxRing> tx_ring;
   std::unique_ptr<flow::CompletionQueue> sent_completions;
   std::unique_ptr<Transmitter> transmitter;
-  std::unique_ptr<AnswerWriter> answers;  // of a processor on the host: one of the two, or none
-  std::unique_ptr<EventWriter> forward;
+  flow::Counter sent = flow::Counter::answers_sent;  // what its packets count as
 
   flow::Counters counters;  // of the consumer
   std::unique_ptr<Consumer> consumer;
   std::string fault_told;  // what the engine has published of consumer->fault()
 
   void collect_sent() {
-    if (!sent_completions) return;
-    engine::collect_sent(*sent_completions, counters, forward ? flow::Counter::packets_forwarded : flow::Counter::answers_sent);
+    if (sent_completions) engine::collect_sent(*sent_completions, counters, sent);
   }
 
   // Something is in flight that will not wake a thread: a consumer that works alone has buffers, or has rung the doorbell.

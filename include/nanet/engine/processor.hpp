@@ -1,40 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// A processor consumes completions and writes answers. It is called once a completion, never once a packet.
+// Processor: what an engine does with the buffers that its links fill. It says what it needs, and makes a consumer for each lane. Detectors and
+// formats are its own affair: the engine knows none.
 //
-// Thread rules: one thread calls all three functions.
+// Thread rules: the thread that makes the engine calls everything here; consumers have rules of their own.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
-#include "nanet/contract.hpp"
-#include "nanet/flow/clop.hpp"
+#include "nanet/engine/consumer.hpp"
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/transmitter.hpp"
+#include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/counters.hpp"
+#include "nanet/flow/payload_memory.hpp"
+#include "nanet/flow/tx_ring.hpp"
 
 namespace nanet::engine {
+
+struct EngineConfig;
+
+struct ProcessorNeeds {
+  std::vector<int> gpus;                  // one lane for each, with a consumer that works alone; none: one lane, and the engine's own threads
+  std::uint32_t buffers_in_flight = 1;    // that a consumer has at a time
+  std::uint32_t buffer_packets_max = 0;   // that a consumer can take; 0: any number
+  std::uint32_t tx_slot_bytes = 0;        // of the packets that it sends; 0: none
+  std::uint32_t tx_packets_max = 1024;    // that may wait to be sent
+  bool merges = false;                    // events of several sources
+  flow::Counter sent = flow::Counter::answers_sent;  // what its packets count as
+};
+
+// What a consumer of one lane works with.
+struct LaneParts {
+  std::size_t lane;
+  flow::CompletionQueue& completions;
+  std::vector<EventOrigin> origins;            // by Completion::clop
+  std::vector<flow::PayloadMemory> payloads;   // likewise
+  std::uint32_t source_count;                  // over all CLOPs
+  // Null when nothing is sent.
+  flow::TxRing* tx_ring;
+  flow::CompletionQueue* sent_completions;
+  Transmitter* inline_transmitter;             // who empties the ring when it is full; null too when another thread does
+  flow::Counters& counters;                    // of the thread that polls the consumer
+
+  std::vector<flow::Clop*> clops() const {
+    std::vector<flow::Clop*> all;
+    for (const EventOrigin& origin : origins) all.push_back(origin.clop);
+    return all;
+  }
+};
 
 class Processor {
  public:
   virtual ~Processor() = default;
 
-  // Judges everything in the buffer of `completion`. The buffer is returned to the CLOP when this returns.
-  virtual void process(const Completion& completion, flow::Clop& clop) = 0;
+  // Whether it can work on these links and send there. Throws SetupError. Called before anything is opened.
+  virtual void check(const EngineConfig&) const {}
 
-  // Everything that had arrived at caught_up_ns has been processed: closes what has waited long enough. Called whenever that is so.
-  virtual void tick(std::uint64_t caught_up_ns) = 0;
+  virtual ProcessorNeeds needs() const { return {}; }
 
-  // End of the run: closes and answers everything that is still open.
-  virtual void finish() = 0;
-
-  // Events of which at least one part came; 0 for a processor that does not build events.
-  virtual std::uint64_t events_opened() const { return 0; }
+  virtual std::unique_ptr<Consumer> make_consumer(LaneParts parts) = 0;
 };
 
-// Takes the buffers and gives them back. The events of accepted packets are counted by the receiver already.
+// Counts what comes and gives the buffers back. The events of accepted packets are counted by the receiver already.
 class CountProcessor final : public Processor {
  public:
-  void process(const Completion&, flow::Clop&) override {}
-  void tick(std::uint64_t) override {}
-  void finish() override {}
+  std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
+    return std::make_unique<CountConsumer>(parts.completions, parts.clops());
+  }
 };
 
 }  // namespace nanet::engine

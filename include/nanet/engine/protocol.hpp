@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocols: what a receiver must know of a packet before it hands it on. A protocol is a type with a static inspect(), so
-// that the per-packet work is inlined; the receiver is virtual once a batch.
+// Protocols: what a receiver must know of a packet before it hands it on, and what an event builder finds in it.
+//
+// A protocol is a type with static functions, so that the work on a packet is inlined; receiver and builder are called through a pointer once a
+// batch. protocol_of() (protocol_of.hpp) makes the object that a link's configuration names.
+//
+//   static constexpr bool has_sequence;                               packets are numbered, and have markers
+//   static constexpr bool has_events;                                 without them only the first two functions are needed
+//   static Inspection inspect(std::span<const std::byte>, PacketFacts&);
+//   static Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, PacketFacts&);
+//   static constexpr std::size_t kScratchHits;                        room for the hits of an event that are not as they should be in the packet
+//   static constexpr bool kHitsPadded;                                readable up to the next multiple of 8 (event::Merger::add_padded_part)
+//   static Packet open(std::span<const std::byte>);                   of a packet that inspect() has accepted
+//   static std::size_t event_count(const Packet&);
+//   static void for_each_event(const Packet&, Room room, Visit visit);
+// for_each_event calls visit(event::Event) for every event; room() is where the next one's hits may be written, and stay.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
 
+#include "nanet/contract.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/flow/clop.hpp"
 #include "nanet/flow/counters.hpp"
-#include "nanet/wire/m2egp.hpp"
-#include "nanet/wire/mgp.hpp"
 
 namespace nanet::engine {
+
+class EventBuilder;
 
 enum class PacketKind : std::uint8_t { data, start_marker, end_marker };
 
@@ -31,56 +49,16 @@ struct Inspection {
   flow::Counter refused_as;
 };
 
-// nanet's own formats with sequence numbers (docs/formats.md, docs/formats-merged.md): View is wire::MgpView or wire::M2egpView.
-template <class View>
-struct SequencedProtocol {
-  static constexpr bool has_sequence = true;
-
-  static Inspection inspect(std::span<const std::byte> payload, PacketFacts& facts) {
-    View view;
-    return judge(View::parse(payload, view), view, facts);
-  }
-
-  // Of a packet whose first 24 bytes alone can be read: what they tell (wire::MgpView::parse_head).
-  static Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, PacketFacts& facts) {
-    View view;
-    return judge(View::parse_head(head, packet_bytes, view), view, facts);
-  }
-
- private:
-  static Inspection judge(wire::ParseError error, const View& view, PacketFacts& facts) {
-    switch (error) {
-      case wire::ParseError::none: break;
-      case wire::ParseError::bad_length: return {false, flow::Counter::packets_bad_length};
-      case wire::ParseError::bad_format: return {false, flow::Counter::packets_bad_format};
-      case wire::ParseError::bad_checksum: return {false, flow::Counter::packets_bad_checksum};
-    }
-    const auto& header = view.header();
-    facts.source_id = header.source_id;
-    facts.source_sub_id = header.source_sub_id;
-    facts.sequence = header.sequence;
-    facts.event_count = header.event_count;
-    if (view.is_marker()) {
-      facts.kind = header.run_start ? PacketKind::start_marker : PacketKind::end_marker;
-      facts.next_event_number = view.next_event_number();
-    } else {
-      facts.first_event_number = view.first_event_number();
-    }
-    return {true, flow::Counter::packets_accepted};
-  }
+// What an engine knows of a protocol.
+struct Protocol {
+  std::string_view name;
+  std::unique_ptr<Receiver> (*make_receiver)(const ReceiverConfig& config, ReceiverParts parts);
+  // Gives the builder every event of a completion's buffer; null: its packets have none.
+  void (*read)(EventBuilder& builder, const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
+  std::size_t scratch_hits;
 };
-
-using MgpProtocol = SequencedProtocol<wire::MgpView>;      // padded and packed, of a board
-using M2egpProtocol = SequencedProtocol<wire::M2egpView>;  // merged events, of another node
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.
-struct RawProtocol {
-  static constexpr bool has_sequence = false;
-
-  static Inspection inspect(std::span<const std::byte>, PacketFacts&) { return {true, flow::Counter::packets_accepted}; }
-  static Inspection inspect_head(std::span<const std::byte>, std::size_t, PacketFacts&) {
-    return {true, flow::Counter::packets_accepted};
-  }
-};
+extern const Protocol kRaw;
 
 }  // namespace nanet::engine

@@ -13,7 +13,6 @@
 #include <memory>
 #include <vector>
 
-#include "nanet/engine/config.hpp"
 #include "nanet/engine/sender_filter.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
@@ -55,9 +54,13 @@ class Receiver {
   virtual const flow::Counters& source_counters(std::size_t source) const = 0;
 };
 
-// `router` resolves the sources of this link to 0 .. source_count - 1. link, clop and queue must outlive the receiver, and
-// the queue must have room for all buffers of all CLOPs that complete into it.
-std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link, flow::Clop& clop,
-                                        flow::CompletionQueue& queue, flow::Router router, std::size_t source_count);
+// What a receiver works on. link, clop and queue must outlive it, and the queue must have room for all buffers of all CLOPs that complete into it.
+struct ReceiverParts {
+  link::Link& link;
+  flow::Clop& clop;
+  flow::CompletionQueue& queue;
+  flow::Router router;  // resolves the sources of this link to 0 .. source_count - 1
+  std::size_t source_count;
+};
 
 }  // namespace nanet::engine

@@ -17,7 +17,7 @@ namespace nanet::gpu {
 class RingFinder {
  public:
   // Copies the events' hits to the device. Throws SetupError where there is no GPU, or not enough of its memory.
-  explicit RingFinder(std::span<const rich::EventHits> events);
+  explicit RingFinder(std::span<const event::Event> events);
   ~RingFinder();
   RingFinder(const RingFinder&) = delete;
   RingFinder& operator=(const RingFinder&) = delete;

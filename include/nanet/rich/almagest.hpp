@@ -100,10 +100,10 @@ NANET_HD inline float ptolemy_mm2(float ab_mm, float ac_mm, float bc_mm, float a
 }
 
 // The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory.
-NANET_HD inline EventRings find_almagest(EventHits event, const PmPoint* points, const AlmagestCuts& cuts);
+NANET_HD inline EventRings find_almagest(event::Event event, const PmPoint* points, const AlmagestCuts& cuts);
 
 // rings[k] becomes the rings of events[k], the same bits as of one event. `rings` must be at least as long as `events`.
-void find_almagest(std::span<const EventHits> events, std::span<EventRings> rings, const AlmagestCuts& cuts);
+void find_almagest(std::span<const event::Event> events, std::span<EventRings> rings, const AlmagestCuts& cuts);
 
 // Name of the instruction set that the batch uses on this machine.
 const char* find_almagest_target();
@@ -438,7 +438,7 @@ NANET_HD inline void choose_hits(const HitPlane& plane, const PmPoint* points, c
 
 }  // namespace almagest
 
-NANET_HD inline EventRings find_almagest(EventHits event, const PmPoint* points, const AlmagestCuts& cuts) {
+NANET_HD inline EventRings find_almagest(event::Event event, const PmPoint* points, const AlmagestCuts& cuts) {
   using namespace almagest;
   const Limits limits = limits_of(cuts);
   HitPlane plane;

@@ -167,7 +167,7 @@ NANET_HD inline EventRings no_rings(const HitPlane& plane) {
 }
 
 // One event by the scalar functions: the ring at the peak.
-NANET_HD inline EventRings find_by_center_scan(EventHits event, const PmPoint* points, const CenterScanCuts& cuts) {
+NANET_HD inline EventRings find_by_center_scan(event::Event event, const PmPoint* points, const CenterScanCuts& cuts) {
   HitPlane plane;
   lay_out_hits(event, points, plane);
   EventRings found = no_rings(plane);

@@ -44,7 +44,7 @@ struct ChannelSet {
 
 // The hits of `event` whose channels are not in `mask`: all of them are counted, the first kMaxHits written to `room`, which may be where
 // the event's hits are.
-NANET_HD inline EventHits without_masked(EventHits event, const ChannelSet& mask, std::uint16_t* room) {
+NANET_HD inline event::Event without_masked(event::Event event, const ChannelSet& mask, std::uint16_t* room) {
   std::uint32_t kept = 0;
   for (std::uint32_t k = 0; k < event.count; ++k) {
     const std::uint16_t hit = event.hits[k];
@@ -52,7 +52,9 @@ NANET_HD inline EventHits without_masked(EventHits event, const ChannelSet& mask
     if (kept < kMaxHits) room[kept] = hit;
     ++kept;
   }
-  return {room, kept};
+  event.hits = room;
+  event.count = kept;
+  return event;
 }
 
 inline constexpr double kHotFactor = 4.0;

@@ -18,11 +18,11 @@ namespace nanet::rich {
 
 struct DomhCuts : CenterScanCuts {};
 
-NANET_HD inline EventRings find_domh(EventHits event, const PmPoint* points, const DomhCuts& cuts) {
+NANET_HD inline EventRings find_domh(event::Event event, const PmPoint* points, const DomhCuts& cuts) {
   return find_by_center_scan(event, points, cuts);
 }
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_domh(std::span<const EventHits> events, std::span<EventRings> rings, const DomhCuts& cuts);
+void find_domh(std::span<const event::Event> events, std::span<EventRings> rings, const DomhCuts& cuts);
 
 }  // namespace nanet::rich

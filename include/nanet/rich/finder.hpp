@@ -56,10 +56,10 @@ struct FinderConfig {
 
 // rings[k] becomes what is found in events[k]. `rings` must be at least as long as `events`. Where an answer is full, the hits far from its rings are
 // searched once more: a ring there was left out (more_rings).
-void find_rings(const FinderConfig& config, std::span<const EventHits> events, std::span<EventRings> rings);
+void find_rings(const FinderConfig& config, std::span<const event::Event> events, std::span<EventRings> rings);
 
 // The same rings, bit for bit, by the function on one event.
-EventRings find_rings_scalar(const FinderConfig& config, EventHits event);
+EventRings find_rings_scalar(const FinderConfig& config, event::Event event);
 
 // ---- more rings than an answer holds
 
@@ -102,7 +102,7 @@ constexpr bool finds_several(FinderKind kind) {
 // ---- one event, host and device. `points`: kPmPoints, or its copy in the GPU's memory.
 
 // The MATH fit as a finder: its ring, if there are four hits.
-NANET_HD inline EventRings find_math(EventHits event, const PmPoint* points) {
+NANET_HD inline EventRings find_math(event::Event event, const PmPoint* points) {
   const std::uint32_t count = event.count < kMaxHits ? event.count : kMaxHits;
   RingSums sums;
   for (std::uint32_t k = 0; k < count; ++k) {
@@ -119,7 +119,7 @@ NANET_HD inline EventRings find_math(EventHits event, const PmPoint* points) {
 }
 
 template <FinderKind kind>
-NANET_HD inline EventRings find_event(const FinderConfig& config, EventHits event, const PmPoint* points) {
+NANET_HD inline EventRings find_event(const FinderConfig& config, event::Event event, const PmPoint* points) {
   if constexpr (kind == FinderKind::math) return find_math(event, points);
   if constexpr (kind == FinderKind::pomh) return find_pomh(event, points, config.pomh);
   if constexpr (kind == FinderKind::domh) return find_domh(event, points, config.domh);

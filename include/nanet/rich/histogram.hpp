@@ -68,10 +68,10 @@ struct HistogramCuts {
   }
 };
 
-NANET_HD inline EventRings find_histogram(EventHits event, const PmPoint* points, const HistogramCuts& cuts);
+NANET_HD inline EventRings find_histogram(event::Event event, const PmPoint* points, const HistogramCuts& cuts);
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_histogram(std::span<const EventHits> events, std::span<EventRings> rings, const HistogramCuts& cuts);
+void find_histogram(std::span<const event::Event> events, std::span<EventRings> rings, const HistogramCuts& cuts);
 
 // ---------------------------------------------------------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ NANET_HD inline void find_rings_of(Hits& hits, const HistogramCuts& cuts, EventR
 template <class Steps>
 class PlaneHits {
  public:
-  NANET_HD PlaneHits(EventHits event, const PmPoint* points, Steps steps) : points_(points), steps_(steps) {
+  NANET_HD PlaneHits(event::Event event, const PmPoint* points, Steps steps) : points_(points), steps_(steps) {
     lay_out_hits(event, points, plane_);
   }
   NANET_HD const HitPlane& plane() const { return plane_; }
@@ -257,7 +257,7 @@ class PlaneHits {
 };
 
 template <class Steps>
-NANET_HD inline EventRings find_rings_by_steps(EventHits event, const PmPoint* points, const HistogramCuts& cuts, Steps steps) {
+NANET_HD inline EventRings find_rings_by_steps(event::Event event, const PmPoint* points, const HistogramCuts& cuts, Steps steps) {
   PlaneHits<Steps> hits(event, points, steps);
   EventRings found = no_rings(hits.plane());
   find_rings_of(hits, cuts, found);
@@ -279,7 +279,7 @@ struct ScalarSteps {
   }
 };
 
-NANET_HD inline EventRings find_histogram(EventHits event, const PmPoint* points, const HistogramCuts& cuts) {
+NANET_HD inline EventRings find_histogram(event::Event event, const PmPoint* points, const HistogramCuts& cuts) {
   return find_rings_by_steps(event, points, cuts, ScalarSteps{points});
 }
 

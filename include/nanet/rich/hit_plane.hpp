@@ -47,7 +47,7 @@ inline constexpr float kFarMm = 1.0e5F;
 NANET_HD constexpr std::uint16_t hit_order(std::uint16_t hit) { return static_cast<std::uint16_t>((hit & 1023u) << 6 | hit >> 10); }
 
 // Fills `plane`. `points`: kPmPoints, or its copy in the GPU's memory.
-NANET_HD inline void lay_out_hits(EventHits event, const PmPoint* points, HitPlane& plane) {
+NANET_HD inline void lay_out_hits(event::Event event, const PmPoint* points, HitPlane& plane) {
   const std::uint32_t looked_at = event.count < kMaxHits ? event.count : kMaxHits;
   std::uint16_t keys[kMaxHits];
   std::uint32_t count = 0;

@@ -62,10 +62,10 @@ struct HoughCuts {
   }
 };
 
-NANET_HD inline EventRings find_hough(EventHits event, const PmPoint* points, const HoughCuts& cuts);
+NANET_HD inline EventRings find_hough(event::Event event, const PmPoint* points, const HoughCuts& cuts);
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_hough(std::span<const EventHits> events, std::span<EventRings> rings, const HoughCuts& cuts);
+void find_hough(std::span<const event::Event> events, std::span<EventRings> rings, const HoughCuts& cuts);
 
 // ---------------------------------------------------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ NANET_HD inline float second_width_mm(float width_mm) {
   return half_mm > 10.0F ? half_mm : 10.0F;
 }
 
-NANET_HD inline EventRings find_hough(EventHits event, const PmPoint* points, const HoughCuts& cuts) {
+NANET_HD inline EventRings find_hough(event::Event event, const PmPoint* points, const HoughCuts& cuts) {
   HitPlane plane;
   lay_out_hits(event, points, plane);
   EventRings found = no_rings(plane);

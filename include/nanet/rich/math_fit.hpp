@@ -24,10 +24,10 @@ namespace nanet::rich {
 NANET_HD inline Ring solve_ring(const RingSums& sums);
 
 // The ring of one event.
-Ring fit_ring(EventHits event);
+Ring fit_ring(event::Event event);
 
 // rings[k] becomes the ring of events[k], the same bits as fit_ring. `rings` must be at least as long as `events`.
-void fit_rings(std::span<const EventHits> events, std::span<Ring> rings);
+void fit_rings(std::span<const event::Event> events, std::span<Ring> rings);
 
 // Name of the instruction set that fit_rings uses on this machine, for example "AVX3".
 const char* fit_rings_target();

@@ -22,7 +22,7 @@
 namespace nanet::rich {
 
 // The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory. Needs 40 KiB of stack.
-NANET_HD inline EventRings find_mixture(EventHits event, const PmPoint* points, const MixtureCuts& cuts) {
+NANET_HD inline EventRings find_mixture(event::Event event, const PmPoint* points, const MixtureCuts& cuts) {
   const MixtureSetup setup = prepare_mixture(cuts);
   MixtureWorker<MixtureScalarKernels> worker(setup);
   MixtureSearch search(setup, worker);
@@ -32,6 +32,6 @@ NANET_HD inline EventRings find_mixture(EventHits event, const PmPoint* points, 
 }
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_mixture(std::span<const EventHits> events, std::span<EventRings> rings, const MixtureCuts& cuts);
+void find_mixture(std::span<const event::Event> events, std::span<EventRings> rings, const MixtureCuts& cuts);
 
 }  // namespace nanet::rich

@@ -46,7 +46,7 @@ class MixtureSearch {
  public:
   NANET_HD MixtureSearch(const MixtureSetup& setup, Worker& worker) : setup_(setup), worker_(worker) {}
 
-  NANET_HD void find(EventHits event, const PmPoint* points, EventRings& found) {
+  NANET_HD void find(event::Event event, const PmPoint* points, EventRings& found) {
     worker_.lay_out(event, points, found);
     if (worker_.hit_count() < 4) return;
     worker_.clear(kModelNone);

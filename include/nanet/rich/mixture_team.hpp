@@ -32,7 +32,7 @@ class MixtureTeam {
 
   NANET_HD explicit MixtureTeam(Memory memory) : memory_(memory) {}
 
-  NANET_HD void lay_out(EventHits event, const PmPoint* points, EventRings& found) {
+  NANET_HD void lay_out(event::Event event, const PmPoint* points, EventRings& found) {
     MixtureTeamMemory& m = *memory_;
     const std::uint32_t count = take_keys(m, event, points);
     NANET_UNROLL(1)
@@ -144,7 +144,7 @@ class MixtureTeam {
   }
 
   // The hits on PMs, in the order in which they came.
-  NANET_HD static std::uint32_t take_keys(MixtureTeamMemory& m, EventHits event, const PmPoint* points) {
+  NANET_HD static std::uint32_t take_keys(MixtureTeamMemory& m, event::Event event, const PmPoint* points) {
     const std::uint32_t looked_at = event.count < kMaxHits ? event.count : kMaxHits;
     std::uint32_t count = 0;
     std::uint32_t on_disk0 = 0;
@@ -184,7 +184,7 @@ class MixtureTeam {
 
 // The search, with memory->setup made.
 template <class Warp>
-[[gnu::noinline]] NANET_HD void search_mixture_together(EventHits event, const PmPoint* points,
+[[gnu::noinline]] NANET_HD void search_mixture_together(event::Event event, const PmPoint* points,
                                                         typename MixtureTeam<Warp>::Memory memory) {
   MixtureTeam<Warp> team(memory);
   MixtureSearch search(memory->setup, team);
@@ -193,7 +193,7 @@ template <class Warp>
 
 // The rings of one event, in memory->found. All lanes call.
 template <class Warp>
-NANET_HD inline void find_mixture_together(EventHits event, const PmPoint* points, const MixtureSetup& setup,
+NANET_HD inline void find_mixture_together(event::Event event, const PmPoint* points, const MixtureSetup& setup,
                                            typename MixtureTeam<Warp>::Memory memory) {
   constexpr std::uint32_t kWords = sizeof(MixtureSetup) / 4;
   static_assert(kWords <= kWarpLanes && std::is_trivially_copyable_v<MixtureSetup>);

@@ -22,7 +22,7 @@ class MixtureWorker {
 
   NANET_HD explicit MixtureWorker(const MixtureSetup& setup) : setup_(setup) {}
 
-  NANET_HD void lay_out(EventHits event, const PmPoint* points, EventRings& found) {
+  NANET_HD void lay_out(event::Event event, const PmPoint* points, EventRings& found) {
     const std::uint32_t looked_at = event.count < kMaxHits ? event.count : kMaxHits;
     std::uint16_t keys[kMaxHits];
     std::uint32_t count = 0;

@@ -17,11 +17,11 @@ namespace nanet::rich {
 
 struct PomhCuts : CenterScanCuts {};
 
-NANET_HD inline EventRings find_pomh(EventHits event, const PmPoint* points, const PomhCuts& cuts) {
+NANET_HD inline EventRings find_pomh(event::Event event, const PmPoint* points, const PomhCuts& cuts) {
   return find_by_center_scan(event, points, cuts);
 }
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_pomh(std::span<const EventHits> events, std::span<EventRings> rings, const PomhCuts& cuts);
+void find_pomh(std::span<const event::Event> events, std::span<EventRings> rings, const PomhCuts& cuts);
 
 }  // namespace nanet::rich

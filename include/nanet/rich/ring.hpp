@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes into a ring finder and what comes out: the hits of one event, and its rings.
+// What comes out of a ring finder: the rings of an event.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "nanet/event/event.hpp"
 #include "nanet/host_device.hpp"
 
 namespace nanet::rich {
@@ -48,11 +49,5 @@ struct EventRings {
   Ring rings[kMaxRings];
 };
 static_assert(sizeof(EventRings) == 104 && std::is_trivially_copyable_v<EventRings>);
-
-// The hits of one event: bits 10..0 channel, bits 15..11 time (signed, in units of kHitTimeUnitNs).
-struct EventHits {
-  const std::uint16_t* hits;
-  std::uint32_t count;
-};
 
 }  // namespace nanet::rich

@@ -114,10 +114,10 @@ struct TripletsCuts {
 };
 
 // The rings of one event. `points`: kPmPoints, or its copy in the GPU's memory.
-NANET_HD inline EventRings find_triplets(EventHits event, const PmPoint* points, const TripletsCuts& cuts);
+NANET_HD inline EventRings find_triplets(event::Event event, const PmPoint* points, const TripletsCuts& cuts);
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_triplets(std::span<const EventHits> events, std::span<EventRings> rings, const TripletsCuts& cuts);
+void find_triplets(std::span<const event::Event> events, std::span<EventRings> rings, const TripletsCuts& cuts);
 
 // Name of the instruction set that find_triplets uses on this machine, for example "AVX3".
 const char* find_triplets_target();
@@ -571,7 +571,7 @@ NANET_HD inline EventRings find_in(Work<Kernels>& work, const TripletsCuts& cuts
 }
 
 template <class Kernels>
-NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
+NANET_HD inline EventRings find_with(event::Event event, const PmPoint* points, const TripletsCuts& cuts) {
   Work<Kernels> work;
   lay_out_hits(event, points, work.hits.plane);
   const std::uint32_t hits = work.hits.plane.count;
@@ -582,7 +582,7 @@ NANET_HD inline EventRings find_with(EventHits event, const PmPoint* points, con
 
 }  // namespace triplets
 
-NANET_HD inline EventRings find_triplets(EventHits event, const PmPoint* points, const TripletsCuts& cuts) {
+NANET_HD inline EventRings find_triplets(event::Event event, const PmPoint* points, const TripletsCuts& cuts) {
   return triplets::find_with<triplets::ScalarKernels>(event, points, cuts);
 }
 

@@ -68,10 +68,10 @@ struct TriplsCuts {
   }
 };
 
-NANET_HD inline EventRings find_tripls(EventHits event, const PmPoint* points, const TriplsCuts& cuts);
+NANET_HD inline EventRings find_tripls(event::Event event, const PmPoint* points, const TriplsCuts& cuts);
 
 // rings[k] becomes what is found in events[k], the same bits. `rings` must be at least as long as `events`.
-void find_tripls(std::span<const EventHits> events, std::span<EventRings> rings, const TriplsCuts& cuts);
+void find_tripls(std::span<const event::Event> events, std::span<EventRings> rings, const TriplsCuts& cuts);
 
 // ---------------------------------------------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ NANET_HD inline CircleSums mean_circle(const CircleList& circles, const Likeness
   return again.count > 0 ? mean_of(again) : mean;
 }
 
-NANET_HD inline EventRings find_tripls(EventHits event, const PmPoint* points, const TriplsCuts& cuts) {
+NANET_HD inline EventRings find_tripls(event::Event event, const PmPoint* points, const TriplsCuts& cuts) {
   HitPlane plane;
   lay_out_hits(event, points, plane);
   EventRings found = no_rings(plane);

@@ -9,7 +9,12 @@
 #include <cstring>
 
 #include "finders.hpp"
+#include "nanet/engine/processor.hpp"
+#include "nanet/engine/protocol.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/na62/forward_processor.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_processor.hpp"
 #include "nanet/rich/search_range.hpp"
 
 namespace nanet::bindings {
@@ -42,9 +47,8 @@ engine::MergeConfig merge_config(const nb::dict& dict) {
   };
 }
 
-engine::ForwardConfig forward_config(const nb::dict& dict) {
+na62::ForwardConfig forward_config(const nb::dict& dict) {
   return {
-      .endpoint = get<std::string>(dict, "endpoint"),
       .source_id = get<std::uint8_t>(dict, "source_id"),
       .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
       .packet_bytes_max = get<std::uint32_t>(dict, "packet_bytes_max"),
@@ -61,17 +65,23 @@ gpu::GpuConfig gpu_config(const nb::dict& dict) {
   };
 }
 
-engine::ProcessorConfig processor_config(const nb::dict& dict) {
-  using engine::ProcessorKind;
-  engine::ProcessorConfig config;
-  config.kind = choice<ProcessorKind>(
-      dict, "kind", {{"rich", ProcessorKind::rich}, {"forward", ProcessorKind::forward}, {"count", ProcessorKind::count}});
+na62::AnswerConfig answer_config(const nb::dict& dict) {
+  return {
+      .source_id = get<std::uint8_t>(dict, "source_id"),
+      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
+      .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
+  };
+}
+
+// processor: and answers: of a configuration whose processor is of kind rich.
+na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>& answers) {
+  na62::RichConfig config;
   if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
-  if (has(dict, "forward")) config.forward = forward_config(get<nb::dict>(dict, "forward"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   rich::set_search_range(config.finder, config.decision.cuts);
-  config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? engine::HotChannels::mask : engine::HotChannels::keep;
+  config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? na62::HotChannels::mask : na62::HotChannels::keep;
+  if (answers) config.answers = answer_config(*answers);
   using gpu::Runtime;
   const auto settings = get<nb::dict>(dict, "gpu");
   config.gpu = gpu_config(settings);
@@ -83,17 +93,43 @@ engine::ProcessorConfig processor_config(const nb::dict& dict) {
   return config;
 }
 
-engine::AnswersConfig answers_config(const nb::dict& dict) {
-  std::vector<std::string> copies;
-  for (const nb::handle copy : get<nb::list>(dict, "copies")) copies.push_back(nb::cast<std::string>(copy));
-  return {
-      .endpoint = get<std::string>(dict, "endpoint"),
-      .copies = copies,
-      .source_id = get<std::uint8_t>(dict, "source_id"),
-      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
-      .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
-      .via = has(dict, "via") ? get<std::string>(dict, "via") : std::string{},
-  };
+void refuse_gpu(const nb::dict& processor) {
+  if (get<std::string>(processor, "runtime") == "cpu") return;
+  throw SetupError("a GPU for a processor that finds no rings", "only kind rich runs on one", "set runtime: cpu, or kind: rich");
+}
+
+engine::SendConfig send_config(std::string name, const nb::dict& dict) {
+  engine::SendConfig config{.name = std::move(name), .endpoints = {get<std::string>(dict, "endpoint")}, .via = {}};
+  if (has(dict, "copies")) {
+    for (const nb::handle copy : get<nb::list>(dict, "copies")) config.endpoints.push_back(nb::cast<std::string>(copy));
+  }
+  if (has(dict, "via")) config.via = get<std::string>(dict, "via");
+  return config;
+}
+
+// The processor, and where it sends.
+void set_processor(engine::EngineConfig& config, const nb::dict& dict, const std::optional<nb::dict>& answers) {
+  const auto kind = get<std::string>(dict, "kind");
+  if (kind == "rich") {
+    config.processor = std::make_shared<na62::RichProcessor>(rich_config(dict, answers));
+    if (answers) config.send = send_config("answers", *answers);
+    return;
+  }
+  refuse_gpu(dict);
+  if (kind == "count") {
+    config.processor = std::make_shared<engine::CountProcessor>();
+    return;
+  }
+  if (kind != "forward") throw SetupError("processor kind " + kind, "there is no such kind", "use rich, forward or count");
+  const auto forward = get<nb::dict>(dict, "forward");
+  na62::ForwardConfig forwards = forward_config(forward);
+  if (has(dict, "merge")) forwards.merge = merge_config(get<nb::dict>(dict, "merge"));
+  config.processor = std::make_shared<na62::ForwardProcessor>(forwards);
+  config.send = send_config("forward", forward);
+}
+
+const engine::Protocol* protocol(const nb::dict& dict) {
+  return choice<const engine::Protocol*>(dict, "protocol", {{"mgp", &na62::kMgp}, {"m2egp", &na62::kM2egp}, {"raw", &engine::kRaw}});
 }
 
 // "10.0.0.0/24", checked already.
@@ -184,11 +220,9 @@ link::PcapLinkConfig pcap_config(const nb::dict& dict) {
 
 // What a link of an engine and a port have in common.
 LinkConfig common_link_config(const nb::dict& dict) {
-  using engine::ProtocolKind;
   LinkConfig config;
   config.endpoint = get<std::string>(dict, "endpoint");
-  config.protocol = choice<ProtocolKind>(dict, "protocol",
-                                         {{"mgp", ProtocolKind::mgp}, {"m2egp", ProtocolKind::m2egp}, {"raw", ProtocolKind::raw}});
+  config.protocol = protocol(dict);
   config.batch_size = get<std::uint32_t>(dict, "batch_size");
   config.timeout_ns = us_to_ns(dict, "timeout_us");
   config.socket_buffer_bytes = get<std::uint32_t>(dict, "socket_buffer_bytes");
@@ -277,8 +311,9 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   for (const nb::handle link : get<nb::list>(dict, "links")) {
     config.links.push_back(engine_link_config(nb::cast<nb::dict>(link), regions));
   }
-  config.processor = processor_config(get<nb::dict>(dict, "processor"));
-  if (has(dict, "answers")) config.answers = answers_config(get<nb::dict>(dict, "answers"));
+  std::optional<nb::dict> answers;
+  if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
+  set_processor(config, get<nb::dict>(dict, "processor"), answers);
   const auto waiting = get<nb::dict>(dict, "waiting");
   config.waiting = {.spins = get<std::int64_t>(waiting, "spin"), .sleep_ns = us_to_ns(waiting, "sleep_us")};
   return config;

@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
+#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -71,11 +72,19 @@ nb::list numbers_of(const rich::ChannelSet& channels) {
   return numbers;
 }
 
+// The one that finds rings. Another processor has seen none, and no channel.
+const na62::RichProcessor& rich_processor(const engine::Engine& engine) {
+  static const na62::RichProcessor nothing_seen({});
+  const auto* rich = dynamic_cast<const na62::RichProcessor*>(engine.config().processor.get());
+  return rich != nullptr ? *rich : nothing_seen;
+}
+
 // Hits of every channel, and what follows from them.
 nb::dict channels_dict(const engine::Engine& engine) {
-  const auto hits = engine.channels().hits();
+  const na62::ChannelMonitor& channels = rich_processor(engine).channels();
+  const auto hits = channels.hits();
   nb::list found;
-  for (const engine::MaskedChannel& one : engine.channels().found()) {
+  for (const na62::MaskedChannel& one : channels.found()) {
     nb::dict masked;
     masked["channel"] = one.channel;
     masked["at_s"] = one.at_ns > engine.start_ns() ? 1e-9 * static_cast<double>(one.at_ns - engine.start_ns()) : 0.0;
@@ -86,7 +95,7 @@ nb::dict channels_dict(const engine::Engine& engine) {
   dict["hits"] = bins(hits);
   dict["hot"] = numbers_of(rich::hot_channels(hits));
   dict["dead"] = numbers_of(rich::dead_channels(hits));
-  dict["masked"] = numbers_of(engine.channels().configured());
+  dict["masked"] = numbers_of(channels.configured());
   dict["masked_in_run"] = found;
   return dict;
 }
@@ -113,17 +122,17 @@ nb::dict snapshot(const engine::Engine& engine) {
       sources.append(source);
     }
   }
-  if (engine.answer_link() != nullptr) {
+  if (engine.send_link() != nullptr) {
     nb::dict answers;
-    answers["name"] = engine.forwards() ? "forward" : "answers";
-    answers["path"] = engine.answer_link()->path();
-    answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["name"] = engine.config().send->name;
+    answers["path"] = engine.send_link()->path();
+    answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();  // of a socket, or of an input's link and told there
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();
     links.append(answers);
   }
-  const rich::Spectra spectra = engine.monitor().spectra();
+  const rich::Spectra spectra = rich_processor(engine).rings().spectra();
   nb::dict rings;
   rings["radius_mm"] = bins(std::span(spectra.radius_mm).first(rich::kSpectrumRadiusBins));
   rings["multiplicity"] = bins(spectra.multiplicity);
@@ -149,7 +158,7 @@ nb::dict source_metrics(const std::string& name, const flow::Counters& counters)
 
 nb::list link_metrics(const engine::Engine& engine) {
   nb::list links;
-  bool sends_by_itself = engine.answer_link() != nullptr;
+  bool sends_by_itself = engine.send_link() != nullptr;
   for (const engine::Input& input : engine.inputs()) {
     nb::list sources;
     for (std::size_t s = 0; s < input.config.sources.size(); ++s) {
@@ -164,12 +173,12 @@ nb::list link_metrics(const engine::Engine& engine) {
     one_link["counters"] = counters_of(input.receiver->link_counters());
     one_link["sources"] = sources;
     links.append(one_link);
-    if (input.link.get() == engine.answer_link()) sends_by_itself = false;
+    if (input.link.get() == engine.send_link()) sends_by_itself = false;
   }
   if (sends_by_itself) {
     nb::dict answers;
-    answers["name"] = engine.forwards() ? "forward" : "answers";
-    answers["stats"] = stats_dict(engine.answer_link()->stats());
+    answers["name"] = engine.config().send->name;
+    answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();
     answers["faults"] = nb::none();
     answers["counters"] = nb::none();
@@ -230,7 +239,7 @@ nb::list good_rings(const rich::EventSample& sample) {
 
 nb::list event_samples(const engine::Engine& engine) {
   nb::list samples;
-  for (const rich::EventSample& sample : engine.monitor().samples()) {
+  for (const rich::EventSample& sample : rich_processor(engine).rings().samples()) {
     const std::size_t kept = std::min<std::size_t>(sample.hit_count, rich::kMaxHits);
     nb::dict dict;
     dict["hits"] = to_array(std::vector<std::uint16_t>(sample.hits, sample.hits + kept));

@@ -67,7 +67,7 @@ Array event_ring_records(const std::vector<rich::EventRings>& events) {
 
 Array find_rings(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
   const rich::FinderConfig config = finder_config(finder, cuts);
-  const std::vector<rich::EventHits> events = events_of(hits, counts);
+  const std::vector<event::Event> events = events_of(hits, counts);
   std::vector<rich::EventRings> rings(events.size());
   {
     nb::gil_scoped_release release;
@@ -78,7 +78,7 @@ Array find_rings(const std::string& finder, const nb::dict& cuts, const HitArray
 
 Array find_rings_scalar(const std::string& finder, const nb::dict& cuts, const HitArray& hits, const CountArray& counts) {
   const rich::FinderConfig config = finder_config(finder, cuts);
-  const std::vector<rich::EventHits> events = events_of(hits, counts);
+  const std::vector<event::Event> events = events_of(hits, counts);
   std::vector<rich::EventRings> rings(events.size());
   {
     nb::gil_scoped_release release;
@@ -158,12 +158,12 @@ rich::FinderConfig finder_config(const std::string& finder, const nb::dict& cuts
   return config;
 }
 
-std::vector<rich::EventHits> events_of(const HitArray& hits, const CountArray& counts) {
+std::vector<event::Event> events_of(const HitArray& hits, const CountArray& counts) {
   if (hits.shape(0) != counts.shape(0)) {
     throw SetupError("hits and counts differ in length", std::to_string(hits.shape(0)) + " and " + std::to_string(counts.shape(0)),
                      "give one count an event");
   }
-  std::vector<rich::EventHits> events(counts.shape(0));
+  std::vector<event::Event> events(counts.shape(0));
   for (std::size_t e = 0; e < events.size(); ++e) {
     if (counts(e) > hits.shape(1)) {
       throw SetupError("event " + std::to_string(e) + " has more hits than its row",

@@ -19,6 +19,6 @@ using CountArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, n
 rich::FinderConfig finder_config(const std::string& finder, const nb::dict& cuts);
 
 // hits: [events, width], counts: [events]; throws SetupError where they do not fit together.
-std::vector<rich::EventHits> events_of(const HitArray& hits, const CountArray& counts);
+std::vector<event::Event> events_of(const HitArray& hits, const CountArray& counts);
 
 }  // namespace nanet::bindings

@@ -177,7 +177,7 @@ nb::dict PhysicsSample::measure(const std::string& finder, const nb::dict& cuts,
   const rich::FinderConfig config = how == "oracle" ? rich::FinderConfig{} : finder_config(finder, cuts);
   std::vector<std::uint16_t> hits;  // one event behind the other, as packets hold them: a rate should not be that of spread-out memory
   for (const McEvent& event : events_) hits.insert(hits.end(), event.hits.begin(), event.hits.begin() + event.hit_count);
-  std::vector<rich::EventHits> events;
+  std::vector<event::Event> events;
   events.reserve(events_.size());
   const std::uint16_t* next = hits.data();
   for (const McEvent& event : events_) {

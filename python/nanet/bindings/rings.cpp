@@ -26,7 +26,7 @@ Array ring_records(const std::vector<rich::Ring>& rings) {
 }
 
 Array fit_rings(const HitArray& hits, const CountArray& counts) {
-  const std::vector<rich::EventHits> events = events_of(hits, counts);
+  const std::vector<event::Event> events = events_of(hits, counts);
   std::vector<rich::Ring> rings(events.size());
   {
     nb::gil_scoped_release release;
@@ -36,7 +36,7 @@ Array fit_rings(const HitArray& hits, const CountArray& counts) {
 }
 
 Array fit_rings_scalar(const HitArray& hits, const CountArray& counts) {
-  const std::vector<rich::EventHits> events = events_of(hits, counts);
+  const std::vector<event::Event> events = events_of(hits, counts);
   std::vector<rich::Ring> rings(events.size());
   {
     nb::gil_scoped_release release;

@@ -193,7 +193,7 @@ __device__ inline ChunkEvent event_of(const ChunkEvents& events, std::uint32_t e
 
 // A team's event: its hits, unpacked if need be.
 template <std::uint32_t lanes>
-__device__ inline rich::EventHits hits_of(const ChunkEvent& event, std::uint32_t hit_count, std::uint32_t lane, ChunkMemory& m) {
+__device__ inline event::Event hits_of(const ChunkEvent& event, std::uint32_t hit_count, std::uint32_t lane, ChunkMemory& m) {
   const ChunkPacket& packet = m.packets[threadIdx.x / 32][event.packet];
   const std::byte* const from = m.staged[event.packet].bytes + packet.first_byte + event.offset + wire::kMgpEventHeaderBytes;
   if (packet.head.format != wire::PacketFormat::packed) return {reinterpret_cast<const std::uint16_t*>(from), hit_count};
@@ -203,7 +203,7 @@ __device__ inline rich::EventHits hits_of(const ChunkEvent& event, std::uint32_t
   return {hits, hit_count};
 }
 
-__device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits& event, const rich::EventRings& rings,
+__device__ inline void keep_sample(DeviceSamples& samples, const event::Event& event, const rich::EventRings& rings,
                                    const rich::Verdict& verdict, const wire::Primitive& answer) {
   const std::uint32_t taken = atomicAdd(&samples.taken, 1u);
   if (taken >= rich::kSamples) return;
@@ -217,7 +217,7 @@ __device__ inline void keep_sample(DeviceSamples& samples, const rich::EventHits
 
 // An event's hits but those of masked channels, which are overwritten where they are; all are counted by channel. All lanes of a team.
 template <std::uint32_t lanes>
-__device__ inline rich::EventHits admit_hits(const Work& work, const rich::EventHits& event, std::uint32_t lane) {
+__device__ inline event::Event admit_hits(const Work& work, const event::Event& event, std::uint32_t lane) {
   for (std::uint32_t k = lane; k < event.count; k += lanes)
     atomicAdd(reinterpret_cast<unsigned long long*>(work.channel_hits + (event.hits[k] & rich::kChannelMask)), 1ull);
   if (work.mask == nullptr) return event;
@@ -233,7 +233,7 @@ __device__ inline rich::EventHits admit_hits(const Work& work, const rich::Event
 
 // The rings of an event, and whether there are more than an answer holds. May change the order of its hits. All lanes of a team.
 template <rich::FinderKind kind>
-__device__ inline rich::EventRings rings_of(const rich::FinderConfig& config, const DeviceTables& tables, rich::EventHits event,
+__device__ inline rich::EventRings rings_of(const rich::FinderConfig& config, const DeviceTables& tables, event::Event event,
                                             std::uint32_t lane, typename TeamFinder<kind>::Shared& shared) {
   using Finder = TeamFinder<kind>;
   if constexpr (!rich::finds_several(kind)) return Finder::find(config, event, tables, shared);
@@ -258,7 +258,7 @@ __device__ inline rich::EventRings rings_of(const rich::FinderConfig& config, co
   }
 }
 
-__device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::EventRings& rings, const rich::Verdict& verdict,
+__device__ inline EventTally tally_of(const event::Event& hits, const rich::EventRings& rings, const rich::Verdict& verdict,
                                       std::uint32_t masked) {
   EventTally tally{};
   tally.rings = static_cast<std::uint8_t>(rings.count);
@@ -279,7 +279,7 @@ __device__ inline EventTally tally_of(const rich::EventHits& hits, const rich::E
 }
 
 // The answer to event e of the chunk, and what it adds to the books. masked: hits that were left out. A team's first lane calls it.
-__device__ inline void answer_event(const Work& work, const rich::EventHits& hits, const rich::EventRings& rings,
+__device__ inline void answer_event(const Work& work, const event::Event& hits, const rich::EventRings& rings,
                                     std::uint32_t timestamp, std::uint8_t fine_time, std::uint32_t masked, std::uint32_t e,
                                     ChunkMemory& m) {
   const rich::Verdict verdict = rich::judge(rings, work.cuts);
@@ -302,8 +302,8 @@ __device__ inline void judge_events(const rich::FinderConfig& config, const Devi
   for (std::uint32_t e = team; e < events.count; e += kTeams) {
     const ChunkEvent event = event_of(events, e, m);
     const wire::MgpEvent header = wire::event_from_word(event.header);
-    const rich::EventHits all = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
-    const rich::EventHits hits = admit_hits<Finder::kLanes>(work, all, lane);
+    const event::Event all = hits_of<Finder::kLanes>(event, header.hit_count, lane, m);
+    const event::Event hits = admit_hits<Finder::kLanes>(work, all, lane);
     const rich::EventRings rings = rings_of<kind>(config, tables, hits, lane, shared[team]);
     if (lane == 0) answer_event(work, hits, rings, header.timestamp, header.fine_time, all.count - hits.count, e, m);
   }

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(Finder::kThreads, Finder::kBlocksAnSm)
   for (std::uint32_t round = 0; round < events.rounds; ++round) {
     for (std::uint32_t e = team; e < events.count; e += teams) {
       const std::uint64_t first = events.first_hit[e];
-      const rich::EventHits event{events.hits + first, static_cast<std::uint32_t>(events.first_hit[e + 1] - first)};
+      const event::Event event{events.hits + first, static_cast<std::uint32_t>(events.first_hit[e + 1] - first)};
       const rich::EventRings rings = Finder::find(config, event, near, shared[threadIdx.x / Finder::kLanes]);
       if (threadIdx.x % Finder::kLanes == 0) events.rings[e] = rings;
     }

@@ -252,8 +252,8 @@ __device__ inline void judge_ready(const rich::FinderConfig& config, const Devic
   for (std::uint32_t e = team; e < count; e += kTeams) {
     const event::TableEvent& event = table.ready(first + e);
     const std::uint32_t lane = threadIdx.x % Finder::kLanes;
-    const rich::EventHits all{event.hits, event.hit_count};
-    const rich::EventHits hits = admit_hits<Finder::kLanes>(me.work, all, lane);
+    const event::Event all{event.hits, event.hit_count};
+    const event::Event hits = admit_hits<Finder::kLanes>(me.work, all, lane);
     const rich::EventRings rings = rings_of<kind>(config, tables, hits, lane, memory.teams[team]);
     if (lane != 0) continue;
     answer_event(me.work, hits, rings, event::key_timestamp(event.key), event::key_fine_time(event.key), all.count - hits.count, e,

@@ -28,7 +28,7 @@ class AlmagestTeam {
     std::uint32_t spread[6];  // teams begin in different banks
   };
 
-  __device__ static rich::EventRings find(const rich::FinderConfig& config, rich::EventHits event, const DeviceTables& tables,
+  __device__ static rich::EventRings find(const rich::FinderConfig& config, event::Event event, const DeviceTables& tables,
                                           Shared& shared) {
     const Limits limits = rich::almagest::limits_of(config.almagest);
     Lanes::sync();  // the event before is read
@@ -62,7 +62,7 @@ class AlmagestTeam {
   static constexpr std::uint32_t kShares = lanes > rich::almagest::kStarts ? lanes / rich::almagest::kStarts : 1;
 
   // Hit k of an event belongs to lane k % lanes, as its hit n = k / lanes; sets of hits have bit n in each lane.
-  __device__ static std::uint32_t lay_out(rich::EventHits event, const PackedPoint* packed, Shared& shared) {
+  __device__ static std::uint32_t lay_out(event::Event event, const PackedPoint* packed, Shared& shared) {
     const std::uint32_t looked_at = event.count < rich::kMaxHits ? event.count : rich::kMaxHits;
     std::uint32_t count = 0;
 #pragma unroll 1

@@ -193,7 +193,7 @@ class WarpHits {
     std::uint8_t owners[rich::kMaxHits];   // circle at the last assign(), or kNoOwner
   };
 
-  __device__ WarpHits(rich::EventHits event, const DeviceTables& tables, Shared& shared)
+  __device__ WarpHits(event::Event event, const DeviceTables& tables, Shared& shared)
       : shared_(shared), scan_(shared.scan, tables.cells), used_(event.count < rich::kMaxHits ? event.count : rich::kMaxHits) {
     for_each([&](std::uint32_t k) {
       const std::uint32_t hit = event.hits[k];
@@ -309,7 +309,7 @@ struct TeamFinder<rich::FinderKind::histogram> {
   static constexpr bool kCellsInShared = true;
   using Shared = WarpHits::Shared;
 
-  __device__ static rich::EventRings find(const rich::FinderConfig& config, rich::EventHits event, const DeviceTables& tables,
+  __device__ static rich::EventRings find(const rich::FinderConfig& config, event::Event event, const DeviceTables& tables,
                                           Shared& shared) {
     WarpHits hits(event, tables, shared);
     rich::EventRings found;

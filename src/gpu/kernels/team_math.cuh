@@ -17,7 +17,7 @@ struct TeamFinder<rich::FinderKind::math> {
   static constexpr bool kPackedInShared = true;
   struct Shared {};
 
-  __device__ static rich::EventRings find(const rich::FinderConfig&, rich::EventHits event, const DeviceTables& tables, Shared&) {
+  __device__ static rich::EventRings find(const rich::FinderConfig&, event::Event event, const DeviceTables& tables, Shared&) {
     const rich::Ring ring = fast_solve_ring(Team<kLanes>::sum(sums_of_lane(event, tables.packed).sums()));
     rich::EventRings found;
     found.mapped_hits = ring.hits;
@@ -30,7 +30,7 @@ struct TeamFinder<rich::FinderKind::math> {
 
  private:
   // Of every 32 hits a lane takes eight that lie together: their loads do not wait for one another.
-  __device__ static PackedSums sums_of_lane(rich::EventHits event, const PackedPoint* packed) {
+  __device__ static PackedSums sums_of_lane(event::Event event, const PackedPoint* packed) {
     const std::uint32_t count = event.count < rich::kMaxHits ? event.count : rich::kMaxHits;
     const bool aligned = (reinterpret_cast<std::uintptr_t>(event.hits) & 7u) == 0;
     PackedSums sums;

@@ -433,7 +433,7 @@ struct TripletKernels {
   }
 
   // The hits in the order of rich::lay_out_hits, in shared memory; returns their number. Hits of equal keys are the same.
-  __device__ static std::uint32_t lay_out(rich::EventHits event, const rich::PmPoint* points, Shared& s) {
+  __device__ static std::uint32_t lay_out(event::Event event, const rich::PmPoint* points, Shared& s) {
     auto* const keys = reinterpret_cast<std::uint32_t*>(s.weight);
     const std::uint32_t looked_at = event.count < kHits ? event.count : kHits;
     std::uint32_t count = 0;
@@ -471,7 +471,7 @@ struct TeamFinder<rich::FinderKind::triplets> {
   static constexpr unsigned kBlocksAnSm = 6;
   using Shared = TripletKernels::Shared;
 
-  __device__ static rich::EventRings find(const rich::FinderConfig& config, rich::EventHits event, const DeviceTables& tables,
+  __device__ static rich::EventRings find(const rich::FinderConfig& config, event::Event event, const DeviceTables& tables,
                                           Shared& shared) {
     const std::uint32_t count = TripletKernels::lay_out(event, tables.points, shared);
     rich::triplets::Work<TripletKernels> work(shared, count, event.count > rich::kMaxHits ? 1u : 0u);

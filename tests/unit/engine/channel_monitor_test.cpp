@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hits by channel, the mask, and what it is for: five channels that always fire make rings until they are masked.
-#include "nanet/engine/channel_monitor.hpp"
+#include "nanet/na62/channel_monitor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "nanet/emulate/ring_match.hpp"
 #include "nanet/rich/finder.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 std::vector<emulate::McEvent> made_events(std::size_t count, std::vector<std::uint16_t> hot, std::vector<std::uint16_t> dead = {}) {
@@ -34,7 +34,7 @@ std::vector<emulate::McEvent> made_events(std::size_t count, std::vector<std::ui
 // Events in batches; take(events, first) sees each after the monitor.
 template <class Take>
 void admit_all(ChannelMonitor& monitor, std::span<const emulate::McEvent> events, std::size_t batch, Take&& take) {
-  std::vector<rich::EventHits> hits;
+  std::vector<event::Event> hits;
   for (std::size_t first = 0; first < events.size(); first += hits.size()) {
     hits.clear();
     for (const emulate::McEvent& event : events.subspan(first, std::min(batch, events.size() - first)))
@@ -47,7 +47,7 @@ double fakes_an_event(ChannelMonitor& monitor, std::span<const emulate::McEvent>
   rich::FinderConfig finder;
   finder.kind = rich::FinderKind::mixture;
   std::vector<rich::EventRings> rings(events.size());
-  admit_all(monitor, events, 16, [&](std::span<const rich::EventHits> seen, std::size_t first) {
+  admit_all(monitor, events, 16, [&](std::span<const event::Event> seen, std::size_t first) {
     rich::find_rings(finder, seen, std::span(rings).subspan(first, seen.size()));
   });
   std::size_t fakes = 0;
@@ -64,7 +64,7 @@ TEST(ChannelMonitor, CountsEveryHitOfEveryChannel) {
     for (std::uint32_t k = 0; k < event.hit_count; ++k) ++expected[event.hits[k] & rich::kChannelMask];
   }
   ChannelMonitor monitor;
-  admit_all(monitor, events, 256, [&](std::span<const rich::EventHits> seen, std::size_t first) {
+  admit_all(monitor, events, 256, [&](std::span<const event::Event> seen, std::size_t first) {
     EXPECT_EQ(seen[0].hits, events[first].hits.data()) << "copied without need";
   });
   EXPECT_EQ(monitor.hits(), expected);
@@ -79,7 +79,7 @@ TEST(ChannelMonitor, ConfiguredChannelsAreLeftOutAndCounted) {
   for (const std::uint16_t channel : kHot) mask.add(channel);
   ChannelMonitor monitor(mask);
   std::uint64_t masked = 0;
-  admit_all(monitor, events, 100, [&](std::span<const rich::EventHits> seen, std::size_t first) {
+  admit_all(monitor, events, 100, [&](std::span<const event::Event> seen, std::size_t first) {
     masked += monitor.masked_hits();
     for (std::size_t e = 0; e < seen.size(); ++e) {
       EXPECT_EQ(seen[e].count, events[first + e].hit_count - kHot.size());
@@ -138,4 +138,4 @@ TEST(ChannelMonitor, DeadChannelsAreFoundInWhatWasCounted) {
 }
 
 }  // namespace
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -32,10 +32,10 @@ using test::Bytes;
 constexpr std::uint16_t kPort = 6200;
 constexpr std::uint16_t kAnswers = 6300;
 
-EngineConfig config_over_xdp(Payloads payloads, Topology topology) {
-  EngineConfig config = test::config_for(kPort, kAnswers, topology);
-  config.answers->endpoint = "udp://10.77.0.2:" + std::to_string(kAnswers);
-  config.processor.merge = MergeConfig{.window_ns = 2'000'000'000};
+test::NodeConfig config_over_xdp(Payloads payloads, Topology topology) {
+  test::NodeConfig config = test::config_for(kPort, kAnswers, topology);
+  config.send->endpoints[0] = "udp://10.77.0.2:" + std::to_string(kAnswers);
+  config.rich.merge = MergeConfig{.window_ns = 2'000'000'000};
   LinkConfig& link = config.links[0];
   link.endpoint = "xdp://10.77.0.1:" + std::to_string(kPort);
   link.batch_size = 16;
@@ -91,7 +91,7 @@ Outcome run(Payloads payloads, Topology topology) {
     boards.emplace(kThere, 5000);
     l0tp.emplace(kThere, kAnswers);
   });
-  Engine engine(config_over_xdp(payloads, topology));
+  Engine engine(config_over_xdp(payloads, topology).made());
   engine.start();
   const std::vector<Bytes> packets = packets_of_two_boards();
   const Input& input = engine.inputs()[0];
@@ -140,9 +140,9 @@ TEST_P(EngineInPlace, AnswersAndBooksAreThoseOfAnEngineThatCopies) {
   EXPECT_EQ(in_place.allocated, 0u);
 }
 
-std::string error_of(const EngineConfig& config) {
+std::string error_of(const test::NodeConfig& config) {
   try {
-    const Engine engine(config);
+    const Engine engine(config.made());
   } catch (const SetupError& error) {
     return error.what();
   }
@@ -152,9 +152,9 @@ std::string error_of(const EngineConfig& config) {
 TEST(EngineInPlaceSetUp, BuffersHoldRecordsOfAsManyPacketsAsTheyWouldHaveHeld) {
   if (cannot_run()) return;
   const Hosts hosts;
-  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].memory_region.buffer_bytes = 256 * 1024;
-  const Engine engine(config);
+  const Engine engine(config.made());
   const flow::Clop& clop = *engine.inputs()[0].clop;
   EXPECT_EQ(clop.buffer_bytes(), 12'288u);  // 178 packets of 1472 bytes, 48 each, in whole pages
   EXPECT_EQ(clop.index_capacity(), 256u + 16);
@@ -165,7 +165,7 @@ TEST(EngineInPlaceSetUp, BuffersHoldRecordsOfAsManyPacketsAsTheyWouldHaveHeld) {
 TEST(EngineInPlaceSetUp, FaultsAreRefused) {
   if (cannot_run()) return;
   const Hosts hosts;
-  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].faults.emplace();
   link::test::expect_says(error_of(config), "faults cannot be put into what comes from AF_XDP, ");
 }
@@ -173,21 +173,21 @@ TEST(EngineInPlaceSetUp, FaultsAreRefused) {
 TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
   if (cannot_run()) return;
   const Hosts hosts;
-  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
-  config.processor.merge.reset();
-  config.processor.gpu.runtime = gpu::Runtime::persistent;
+  test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  config.rich.merge.reset();
+  config.rich.gpu.runtime = gpu::Runtime::persistent;
   config.links[0].sources.resize(1);
   LinkConfig copied = config.links[0];
   copied.name = "others";
   copied.endpoint = "udp://127.0.0.1:0";
   config.links.push_back(copied);
   std::vector<flow::PayloadMemory> told;
-  const GpuFactory asks = [&](const gpu::EventProcessorConfig&,
+  const na62::GpuFactory asks = [&](const gpu::EventProcessorConfig&,
                               const gpu::ContractMemory& memory) -> std::unique_ptr<gpu::EventProcessor> {
     told = memory.payloads;
     throw SetupError("no GPU", "this one only asks", "");
   };
-  EXPECT_THROW(Engine(config, asks), SetupError);
+  EXPECT_THROW(Engine(config.made(asks)), SetupError);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_TRUE(told[0].in_place());
   EXPECT_EQ(told[0].kind, MemoryKind::host);
@@ -196,7 +196,7 @@ TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
 
 // Before anything of a GPU or of DPDK is there.
 TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
-  EngineConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
+  test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].endpoint = "dpdk://10.77.0.1:6200";
   config.links[0].dpdk.device = "0000:3b:00.0";
   config.links[0].dpdk.split_bytes = 66;
@@ -207,7 +207,7 @@ TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
       "link boards cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: host, or a "
       "runtime of the processor that is not cpu");
 #ifndef NANET_CUDA
-  config.processor.gpu.runtime = gpu::Runtime::persistent;
+  config.rich.gpu.runtime = gpu::Runtime::persistent;
   EXPECT_EQ(error_of(config),
             "payloads of link boards cannot lie in the memory of GPU 0 (nanet was built without CUDA) run make cuda, or set "
             "payload_memory: "
@@ -219,7 +219,7 @@ TEST(PortInPlace, ShowsEachPacketWhereItIs) {
   if (cannot_run()) return;
   const Hosts hosts;
   LinkConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion).links[0];
-  config.protocol = ProtocolKind::raw;
+  config.protocol = &kRaw;
   config.sources.clear();
   Port port(config);
   std::vector<Bytes> sent;

@@ -28,7 +28,7 @@ TEST_P(EngineTest, AnswersEveryEventAndDrainsOnStop) {
   PlainSocket l0tp;
   PlainSocket board;
   const std::uint16_t port = free_port();
-  Engine engine(config_for(port, l0tp.port(), GetParam()));
+  Engine engine(config_for(port, l0tp.port(), GetParam()).made());
   engine.start();
   EXPECT_TRUE(engine.running());
   const auto events = test::make_events(16 * 100, 11);
@@ -63,9 +63,9 @@ TEST_P(EngineTest, AllocatesNothingOnceItRuns) {
   PlainSocket l0tp;
   PlainSocket board;
   const std::uint16_t port = free_port();
-  EngineConfig config = config_for(port, l0tp.port(), GetParam());
+  test::NodeConfig config = config_for(port, l0tp.port(), GetParam());
   config.links[0].faults = link::FaultConfig{.duplicate = 0.1, .reorder = 0.1, .corrupt = 0.1, .delay = 0.1};
-  Engine engine(config);
+  Engine engine(config.made());
   engine.start();
   const auto events = test::make_events(16, 12);
   std::vector<Bytes> packets;
@@ -87,7 +87,7 @@ TEST_P(EngineTest, AllocatesNothingOnceItRuns) {
 TEST_P(EngineTest, GoesOnWithoutAnL0tp) {
   PlainSocket board;
   const std::uint16_t port = free_port();
-  Engine engine(config_for(port, free_port(), GetParam()));
+  Engine engine(config_for(port, free_port(), GetParam()).made());
   engine.start();
   const auto events = test::make_events(16, 13);
   for (std::uint32_t p = 0; p < 50; ++p) {
@@ -96,24 +96,24 @@ TEST_P(EngineTest, GoesOnWithoutAnL0tp) {
   }
   engine.stop();
   EXPECT_EQ(engine.total(Counter::events_answered), 800u);
-  EXPECT_GT(engine.answer_link()->stats().tx_refused + engine.answer_link()->stats().tx_dropped, 0u);
+  EXPECT_GT(engine.send_link()->stats().tx_refused + engine.send_link()->stats().tx_dropped, 0u);
 }
 
 TEST_P(EngineTest, AnswersByWayOfTheLinkThatReceives) {
   PlainSocket l0tp;
   PlainSocket board;
   const std::uint16_t port = free_port();
-  EngineConfig config = config_for(port, l0tp.port(), GetParam());
-  config.answers->via = "boards";
-  Engine engine(config);
+  test::NodeConfig config = config_for(port, l0tp.port(), GetParam());
+  config.send->via = "boards";
+  Engine engine(config.made());
   engine.start();
   board.send(port, test::make_packet(test::make_events(16, 14), 0));
   Bytes room(2048);
   EXPECT_GT(l0tp.receive(room, 5000), 0u);
   EXPECT_EQ(l0tp.from_port(), port);
   engine.stop();
-  EXPECT_EQ(engine.answer_link(), engine.inputs().front().link.get());
-  EXPECT_EQ(engine.answer_link()->stats().tx_packets, 1u);
+  EXPECT_EQ(engine.send_link(), engine.inputs().front().link.get());
+  EXPECT_EQ(engine.send_link()->stats().tx_packets, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Topologies, EngineTest, ::testing::Values(Topology::run_to_completion, Topology::pipelined),
@@ -133,7 +133,7 @@ TEST(EngineNotes, HaveWhatALinkNotesWhileItRuns) {
   PlainSocket l0tp;
   PlainSocket board;
   const std::uint16_t port = free_port();
-  Engine engine(config_for(port, l0tp.port(), Topology::run_to_completion));
+  Engine engine(config_for(port, l0tp.port(), Topology::run_to_completion).made());
   const std::vector<std::string> before = engine.notes();
   const int on = 1;  // a socket without checksums is refused UDP_SEGMENT, which the answers of many events ask for
   ASSERT_EQ(::setsockopt(socket_connected_to(l0tp.port()), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
@@ -149,34 +149,34 @@ TEST(EngineNotes, HaveWhatALinkNotesWhileItRuns) {
 }
 
 TEST(EngineSetUp, RefusesAnswersByWayOfNoLink) {
-  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
-  config.answers->via = "nobody";
-  EXPECT_THROW(Engine{config}, SetupError);
+  test::NodeConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  config.send->via = "nobody";
+  EXPECT_THROW(Engine{config.made()}, SetupError);
 }
 
 TEST(EngineSetUp, RefusesAnEndpointThatNoLinkServes) {
-  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  test::NodeConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
   config.links[0].endpoint = "carrier-pigeon://127.0.0.1:6200";
-  EXPECT_THROW(Engine{config}, SetupError);
+  EXPECT_THROW(Engine{config.made()}, SetupError);
 }
 
 TEST(EngineSetUp, RefusesToStartUnpinned) {
-  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  test::NodeConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
   config.receive_core = 100000;
-  Engine engine(config);
+  Engine engine(config.made());
   EXPECT_THROW(engine.start(), SetupError);
   EXPECT_FALSE(engine.running());
 }
 
 TEST(EngineSetUp, RefusesABufferTooSmallForABatch) {
-  EngineConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
+  test::NodeConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
   config.links[0].memory_region.buffer_bytes = 4096;
-  EXPECT_THROW(Engine{config}, SetupError);
+  EXPECT_THROW(Engine{config.made()}, SetupError);
 }
 
 TEST(EngineSetUp, RefusesAPortInUse) {
   PlainSocket taken;
-  EXPECT_THROW(Engine{config_for(taken.port(), free_port(), Topology::run_to_completion)}, SetupError);
+  EXPECT_THROW(Engine{config_for(taken.port(), free_port(), Topology::run_to_completion).made()}, SetupError);
 }
 
 }  // namespace

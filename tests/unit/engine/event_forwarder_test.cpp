@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Build and forward: every event leaves once and whole, under markers and running numbers that balance, and a second node that
 // gets the packets answers as one that had got the boards' packets itself.
-#include "nanet/engine/event_forwarder.hpp"
+#include "nanet/na62/event_forwarder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,10 @@
 
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/receiver.hpp"
-#include "nanet/engine/rich_processor.hpp"
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/na62/forward_processor.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
 #include "support.hpp"
@@ -28,28 +31,33 @@ struct Forwarded {
   bool operator==(const Forwarded&) const = default;
 };
 
-// A link, a CLOP and a processor of any kind behind a receiver of any protocol.
+// A link, a CLOP and a sink of any kind behind a receiver of any protocol.
 class Node {
  public:
-  Node(ProtocolKind protocol, std::uint32_t source_count) {
+  Node(const Protocol& protocol_, std::uint32_t source_count_) : protocol(protocol_), source_count(source_count_) {
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
-    receiver = make_receiver(protocol, {.batch_size = 16}, link, clop, queue, flow::Router(routes), source_count);
+    receiver = protocol.make_receiver({.batch_size = 16}, {link, clop, queue, flow::Router(routes), source_count});
   }
   // Moves everything from the link through the processor to the link's other side.
   void run(std::uint64_t now_ns) {
     while (receiver->poll(now_ns) > 0) {
-      while (const Completion* completion = queue.peek()) {
-        processor->process(*completion, clop);
-        clop.release();
-        queue.pop();
+      while (queue.peek() != nullptr) {
+        consumer->poll(now_ns, now_ns);
         send();
       }
     }
   }
   void finish() {
-    processor->finish();
+    consumer->finish();
     send();
+  }
+  void build_for(std::unique_ptr<event::EventSink> sink, std::optional<MergeConfig> merge) {
+    consumer = std::make_unique<EventBuilder>(queue, std::vector<EventOrigin>{{&clop, &protocol, 0}}, source_count, merge,
+                                              std::move(sink), counters);
+  }
+  void forward(const na62::ForwardConfig& config, std::optional<MergeConfig> merge) {
+    build_for(std::make_unique<na62::EventForwarder>(ring, sent_queue, config, counters, &transmitter), merge);
   }
   void send() {
     while (transmitter.poll(0) > 0) {
@@ -59,6 +67,8 @@ class Node {
     return receiver->source_counters(source).value(counter);
   }
 
+  const Protocol& protocol;
+  const std::uint32_t source_count;
   test::MemoryLink link;
   flow::Clop clop{flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false}};
   flow::CompletionQueue queue{128};
@@ -67,23 +77,20 @@ class Node {
   flow::Counters counters;
   Transmitter transmitter{ring, link, sent_queue};
   std::unique_ptr<Receiver> receiver;
-  std::unique_ptr<Processor> processor;
+  std::unique_ptr<Consumer> consumer;
 };
 
 // What a node with a ring processor answers to these packets, by key.
-std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::uint32_t sources, std::optional<MergeConfig> merge,
+std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<MergeConfig> merge,
                                                   const std::vector<Bytes>& packets) {
-  RingMonitor monitor;
-  ChannelMonitor channels;
-  AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
-  ProcessorConfig config;
-  config.merge = merge;
-  node.processor = std::make_unique<RichProcessor>(config, std::vector<std::uint32_t>{0}, sources, &writer, node.counters, monitor,
-                                                   channels);
+  na62::RingMonitor monitor;
+  na62::ChannelMonitor channels;
+  na62::AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);
+  node.build_for(std::make_unique<na62::RichTrigger>(na62::RichConfig{}, writer, node.counters, monitor, channels), merge);
   for (const Bytes& packet : packets) node.link.incoming.push_back({packet});
   node.run(1000);
   node.finish();
-  node.processor.reset();
+  node.consumer.reset();
   std::map<std::uint64_t, std::uint16_t> found;
   for (const Bytes& packet : node.link.outgoing) {
     wire::MtpView view;
@@ -98,11 +105,8 @@ std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::uint32_t sour
 class ForwarderTest : public ::testing::Test {
  protected:
   void make(std::uint32_t source_count, std::optional<MergeConfig> merge, std::uint32_t packet_bytes_max = 1472) {
-    node = std::make_unique<Node>(ProtocolKind::mgp, source_count);
-    const ForwardConfig forward{.source_sub_id = 0, .packet_bytes_max = packet_bytes_max};
-    writer = std::make_unique<EventWriter>(node->ring, node->sent_queue, forward, node->counters, &node->transmitter);
-    node->processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                       std::vector<std::uint32_t>{0}, source_count, *writer, node->counters);
+    node = std::make_unique<Node>(na62::kMgp, source_count);
+    node->forward({.source_sub_id = 0, .packet_bytes_max = packet_bytes_max}, merge);
   }
   std::uint64_t count(Counter counter) const { return node->counters.value(counter); }
   void give_boards(std::span<const TestEvent> events, std::uint8_t boards) {
@@ -129,7 +133,6 @@ class ForwarderTest : public ::testing::Test {
   }
 
   std::unique_ptr<Node> node;
-  std::unique_ptr<EventWriter> writer;
 };
 
 std::vector<Forwarded> as_forwarded(std::span<const TestEvent> events) {
@@ -152,7 +155,7 @@ TEST_F(ForwarderTest, SendsEveryEventOfOneBoardInOrder) {
   EXPECT_EQ(forwarded(), as_forwarded(events));
   EXPECT_EQ(count(Counter::events_forwarded), events.size());
   EXPECT_EQ(count(Counter::events_answered), 0u);
-  writer->collect_sent();
+  collect_sent(node->sent_queue, node->counters, Counter::packets_forwarded);
   EXPECT_EQ(count(Counter::packets_forwarded), node->link.outgoing.size());
 }
 
@@ -162,7 +165,7 @@ TEST_F(ForwarderTest, MergesAndBalances) {
   give_boards(events, 4);
   node->link.incoming.pop_back();  // 16 events lose a part
   node->run(1000);
-  node->processor->tick(2000);
+  node->consumer->poll(2000, 2000);
   node->finish();
   const auto sent = forwarded();
   ASSERT_EQ(sent.size(), events.size() - 16);
@@ -274,10 +277,10 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
   node->run(1000);
   node->finish();
 
-  Node direct(ProtocolKind::mgp, 4);
-  const auto expected = answers_of(direct, 4, merge, boards);
-  Node second(ProtocolKind::m2egp, 1);
-  const auto answers = answers_of(second, 1, std::nullopt, node->link.outgoing);
+  Node direct(na62::kMgp, 4);
+  const auto expected = answers_of(direct, merge, boards);
+  Node second(na62::kM2egp, 1);
+  const auto answers = answers_of(second, std::nullopt, node->link.outgoing);
   EXPECT_EQ(answers.size(), events.size());
   EXPECT_EQ(answers, expected);
   EXPECT_EQ(second.of_source(Counter::events_received), count(Counter::events_forwarded));
@@ -290,12 +293,10 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
 TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
   const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
   const auto events = test::make_events(16 * 50, 22);
-  Node third(ProtocolKind::m2egp, 2);
+  Node third(na62::kM2egp, 2);
   for (std::uint8_t half = 0; half < 2; ++half) {
-    Node first(ProtocolKind::mgp, 2);
-    EventWriter out(first.ring, first.sent_queue, {.source_sub_id = half}, first.counters, &first.transmitter);
-    first.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                       std::vector<std::uint32_t>{0}, 2, out, first.counters);
+    Node first(na62::kMgp, 2);
+    first.forward({.source_sub_id = half}, merge);
     for (std::uint32_t p = 0; p < 50; ++p) {
       for (std::uint8_t board = 0; board < 2; ++board) {
         std::vector<TestEvent> parts;
@@ -309,35 +310,34 @@ TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
     first.finish();
     for (const Bytes& packet : first.link.outgoing) third.link.incoming.push_back({packet});
   }
-  writer = std::make_unique<EventWriter>(third.ring, third.sent_queue, ForwardConfig{}, third.counters, &third.transmitter);
-  third.processor = std::make_unique<EventForwarder>(ProcessorConfig{.kind = ProcessorKind::forward, .merge = merge},
-                                                     std::vector<std::uint32_t>{0}, 2, *writer, third.counters);
+  third.forward({}, merge);
   third.run(1000);
   third.finish();
   EXPECT_EQ(third.counters.value(Counter::events_complete), events.size());
   EXPECT_EQ(third.counters.value(Counter::events_forwarded), events.size());
 }
 
-TEST(ForwarderSetUp, TheEngineRefusesHalfAConfiguration) {
+TEST(ForwarderSetUp, TheEngineRefusesWhatCannotBeForwarded) {
   EngineConfig config;
   LinkConfig& link = config.links.emplace_back();
   link.name = "boards";
   link.endpoint = "udp://127.0.0.1:0";
+  link.protocol = &na62::kMgp;
   link.sources.emplace_back().name = "board0";
-  config.processor.kind = ProcessorKind::forward;
-  EXPECT_THROW(Engine{config}, SetupError);
-  config.processor.forward = ForwardConfig{.endpoint = "udp://127.0.0.1:9"};
-  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:9"};
-  EXPECT_THROW(Engine{config}, SetupError);
-  config.answers.reset();
-  EXPECT_NO_THROW(Engine{config});
-  for (const std::uint32_t bytes : {278u, 1473u, 8974u}) {
-    config.processor.forward->packet_bytes_max = bytes;
-    EXPECT_THROW(Engine{config}, SetupError) << bytes;
-  }
-  config.processor.kind = ProcessorKind::rich;
-  config.processor.forward->packet_bytes_max = 1472;
-  EXPECT_THROW(Engine{config}, SetupError);
+  const auto with = [&](std::uint32_t packet_bytes_max) {
+    EngineConfig made = config;
+    made.processor = std::make_shared<na62::ForwardProcessor>(na62::ForwardConfig{.packet_bytes_max = packet_bytes_max});
+    return made;
+  };
+  EXPECT_THROW(Engine{config}, SetupError) << "no processor";
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no destination";
+  config.send = SendConfig{.name = "forward", .endpoints = {"udp://127.0.0.1:9"}};
+  EXPECT_NO_THROW(Engine{with(1472)});
+  for (const std::uint32_t bytes : {278u, 1473u, 8974u}) EXPECT_THROW(Engine{with(bytes)}, SetupError) << bytes;
+  config.links[0].protocol = &kRaw;
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no events";
+  config.links[0].protocol = nullptr;
+  EXPECT_THROW(Engine{with(1472)}, SetupError) << "no protocol";
 }
 
 }  // namespace

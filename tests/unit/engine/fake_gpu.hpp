@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "fake_merge.hpp"
-#include "nanet/engine/gpu_consumer.hpp"
+#include "nanet/na62/gpu_consumer.hpp"
 #include "nanet/flow/wait.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
@@ -185,7 +185,7 @@ class FakeGpu final : public gpu::EventProcessor {
     discarded_told_ = merge_->discarded();
   }
 
-  wire::Primitive answer(const rich::EventHits& hits, std::uint32_t timestamp, std::uint8_t fine_time) {
+  wire::Primitive answer(const event::Event& hits, std::uint32_t timestamp, std::uint8_t fine_time) {
     const rich::EventRings rings = rich::find_rings_scalar({}, hits);
     const rich::Verdict verdict = rich::judge(rings, rich::Decision{}.cuts);
     events_.fetch_add(1);
@@ -236,7 +236,7 @@ class FakeGpu final : public gpu::EventProcessor {
   std::thread thread_;
 };
 
-inline GpuFactory fake_gpu(FakeGpuScript& script) {
+inline na62::GpuFactory fake_gpu(FakeGpuScript& script) {
   return [&script](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     return std::make_unique<FakeGpu>(script, config, std::move(memory));
   };

@@ -8,7 +8,6 @@
 #include <map>
 #include <span>
 
-#include "nanet/engine/config.hpp"
 #include "nanet/event/parts.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
@@ -22,9 +21,9 @@ using Answers = std::multimap<std::uint64_t, std::uint16_t>;  // primitive ID by
 
 inline constexpr std::uint8_t kAnswerSubId = 7;
 
-inline EngineConfig gpu_config(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
-  EngineConfig config = config_for(port, answer_port, topology);
-  config.processor.gpu.runtime = gpu::Runtime::persistent;
+inline NodeConfig gpu_config(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
+  NodeConfig config = config_for(port, answer_port, topology);
+  config.rich.gpu.runtime = gpu::Runtime::persistent;
   return config;
 }
 

@@ -29,9 +29,9 @@ class GpuEngineTest : public ::testing::TestWithParam<Topology> {
   const std::uint16_t port = test::free_port();
   FakeGpuScript script;
 
-  EngineConfig config() const {
-    EngineConfig made = gpu_config(port, l0tp.port(), GetParam());
-    made.answers->source_sub_id = test::kAnswerSubId;
+  test::NodeConfig config() const {
+    test::NodeConfig made = gpu_config(port, l0tp.port(), GetParam());
+    made.rich.answers->source_sub_id = test::kAnswerSubId;
     return made;
   }
 };
@@ -41,9 +41,9 @@ class GpuEngineTest : public ::testing::TestWithParam<Topology> {
 TEST_P(GpuEngineTest, NobodySleepsWhileTheGpuIsBusyOrAnswersWait) {
   constexpr std::uint32_t kPackets = 500;
   script.polls_a_buffer = 50;
-  EngineConfig made = config();
+  test::NodeConfig made = config();
   made.waiting = {.spins = 0, .sleep_ns = 2'000'000'000};
-  Engine engine(made, test::fake_gpu(script));
+  Engine engine(made.made(test::fake_gpu(script)));
   engine.start();
   const auto events = test::make_events(16 * kPackets, 21);
   Answers answers;
@@ -65,9 +65,9 @@ TEST_P(GpuEngineTest, NobodySleepsWhileTheGpuIsBusyOrAnswersWait) {
 TEST_P(GpuEngineTest, EverythingIsAnsweredAtStop) {
   constexpr std::uint32_t kPackets = 200;
   script.polls_a_buffer = 3000;
-  EngineConfig made = config();
+  test::NodeConfig made = config();
   made.links[0].timeout_ns = 1'000'000;
-  Engine engine(made, test::fake_gpu(script));
+  Engine engine(made.made(test::fake_gpu(script)));
   engine.start();
   const auto events = test::make_events(16 * kPackets, 22);
   for (std::uint32_t p = 0; p < kPackets; ++p) board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
@@ -79,9 +79,9 @@ TEST_P(GpuEngineTest, EverythingIsAnsweredAtStop) {
   Answers answers;
   collect(l0tp, answers, kPackets, 0);
   EXPECT_EQ(answers, expected_answers(events));
-  EXPECT_EQ(engine.monitor().spectra().multiplicity[0], events.size());
-  ASSERT_EQ(engine.monitor().samples().size(), 1u);
-  EXPECT_EQ(engine.monitor().samples()[0].answer.timestamp, events[0].time.timestamp);
+  EXPECT_EQ(test::rich_of(engine).rings().spectra().multiplicity[0], events.size());
+  ASSERT_EQ(test::rich_of(engine).rings().samples().size(), 1u);
+  EXPECT_EQ(test::rich_of(engine).rings().samples()[0].answer.timestamp, events[0].time.timestamp);
 }
 
 // What the GPU has answered before is sent; the rest has a name, while the engine runs on and when it stops.
@@ -91,8 +91,8 @@ TEST_P(GpuEngineTest, AFaultIsToldAndTheBooksBalance) {
     FakeGpuScript broken;
     broken.fault_after_buffers = 5;
     broken.ends = ends;
-    EngineConfig made = config();
-    Engine engine(made, test::fake_gpu(broken));
+    test::NodeConfig made = config();
+    Engine engine(made.made(test::fake_gpu(broken)));
     engine.start();
     const auto events = test::make_events(16 * kPackets, 23);
     for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -122,7 +122,7 @@ TEST_P(GpuEngineTest, WhatTheGpuRefusesIsCountedAndNotAnswered) {
     FakeGpuScript refusing;
     refusing.refuse_every = 4;
     if (fails) refusing.fault_after_buffers = 9;
-    Engine engine(config(), test::fake_gpu(refusing));
+    Engine engine(config().made(test::fake_gpu(refusing)));
     engine.start();
     const auto events = test::make_events(16 * kPackets, 26);
     for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -156,21 +156,21 @@ TEST_P(GpuEngineTest, WhatTheGpuRefusesIsCountedAndNotAnswered) {
 
 TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   constexpr std::uint32_t kPackets = 40;
-  EngineConfig made = config();
+  test::NodeConfig made = config();
   const std::uint16_t second_port = test::free_port();
   LinkConfig second = made.links[0];
   second.name = "second";
   second.endpoint = "udp://127.0.0.1:" + std::to_string(second_port);
   second.sources[0].source_sub_id = 1;
   made.links.push_back(second);
-  made.processor.gpu_devices = {0, 0};
+  made.rich.gpu_devices = {0, 0};
   std::vector<std::unique_ptr<FakeGpuScript>> scripts;
-  Engine engine(made, [&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
+  Engine engine(made.made([&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     EXPECT_EQ(memory.clops.size(), 1u);
     EXPECT_EQ(config.gpu.kernels, 2u);  // both on GPU 0
     scripts.push_back(std::make_unique<FakeGpuScript>());
     return std::make_unique<test::FakeGpu>(*scripts.back(), config, std::move(memory));
-  });
+  }));
   ASSERT_EQ(scripts.size(), 2u);
   engine.start();
   const auto events = test::make_events(2 * 16 * kPackets, 24);
@@ -187,14 +187,15 @@ TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   EXPECT_EQ(engine.total(Counter::events_answered), events.size());
   EXPECT_EQ(engine.total(Counter::answers_sent), 2 * kPackets);
   EXPECT_EQ(engine.residence_ns().count(), 2 * kPackets);
-  EXPECT_EQ(engine.monitor().spectra().multiplicity[0], events.size());
-  EXPECT_EQ(engine.monitor().samples().size(), 2u);
+  EXPECT_EQ(test::rich_of(engine).rings().spectra().multiplicity[0], events.size());
+  EXPECT_EQ(test::rich_of(engine).rings().samples().size(), 2u);
 }
 
 TEST_P(GpuEngineTest, RingsAreCountedWithoutAnswers) {
-  EngineConfig made = config();
-  made.answers.reset();
-  Engine engine(made, test::fake_gpu(script));
+  test::NodeConfig made = config();
+  made.rich.answers.reset();
+  made.send.reset();
+  Engine engine(made.made(test::fake_gpu(script)));
   engine.start();
   const auto events = test::make_events(16 * 20, 25);
   for (std::uint32_t p = 0; p < 20; ++p) board.send(port, test::make_packet(std::span(events).subspan(16 * p, 16), p));
@@ -207,12 +208,12 @@ INSTANTIATE_TEST_SUITE_P(Topologies, GpuEngineTest, ::testing::Values(Topology::
                          [](const auto& test) { return test.param == Topology::pipelined ? "pipelined" : "run_to_completion"; });
 
 // The configuration with one change is refused, with these words.
-void expect_refused(void (*change)(EngineConfig&), const std::string& words) {
-  EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
+void expect_refused(void (*change)(test::NodeConfig&), const std::string& words) {
+  test::NodeConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
   change(config);
   FakeGpuScript script;
   try {
-    const Engine engine(config, test::fake_gpu(script));
+    const Engine engine(config.made(test::fake_gpu(script)));
     ADD_FAILURE() << "accepted: " << words;
   } catch (const SetupError& error) {
     EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
@@ -220,26 +221,25 @@ void expect_refused(void (*change)(EngineConfig&), const std::string& words) {
 }
 
 TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
-  expect_refused([](EngineConfig& c) { c.processor.kind = ProcessorKind::count; }, "only kind rich");
-  expect_refused([](EngineConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 bytes");
-  expect_refused([](EngineConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
-  expect_refused([](EngineConfig& c) { c.links[0].sources.clear(); }, "boards has no sources");
-  expect_refused([](EngineConfig& c) { c.links[0].protocol = ProtocolKind::raw; }, "its protocol is raw");
-  expect_refused([](EngineConfig& c) { c.processor.gpu_devices = {0, 1}; }, "2 GPUs for 1 links");
-  expect_refused([](EngineConfig& c) { c.processor.gpu_devices.clear(); }, "0 GPUs for 1 links");
-  expect_refused([](EngineConfig& c) { c.answers->primitives_max = 100; }, "leave it at 255");
-  expect_refused([](EngineConfig& c) { c.send_core = 0; }, "sends too");
+  expect_refused([](test::NodeConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 bytes");
+  expect_refused([](test::NodeConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
+  expect_refused([](test::NodeConfig& c) { c.links[0].sources.clear(); }, "boards has no sources");
+  expect_refused([](test::NodeConfig& c) { c.links[0].protocol = &kRaw; }, "its protocol is raw");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices = {0, 1}; }, "2 GPUs for 1 links");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices.clear(); }, "0 GPUs for 1 links");
+  expect_refused([](test::NodeConfig& c) { c.rich.answers->primitives_max = 100; }, "leave it at 255");
+  expect_refused([](test::NodeConfig& c) { c.send_core = 0; }, "sends too");
 }
 
 TEST(GpuSetUp, WhatTheConfigurationSaysReachesTheGpu) {
-  EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
-  config.processor.finder.kind = rich::FinderKind::almagest;
-  config.processor.decision.cuts.min_hits = 6;
-  config.processor.gpu.buffers_in_flight = 3;
-  config.processor.gpu_devices = {5};
-  config.answers->source_id = 0x20;
+  test::NodeConfig config = gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
+  config.rich.finder.kind = rich::FinderKind::almagest;
+  config.rich.decision.cuts.min_hits = 6;
+  config.rich.gpu.buffers_in_flight = 3;
+  config.rich.gpu_devices = {5};
+  config.rich.answers->source_id = 0x20;
   FakeGpuScript script;
-  const Engine engine(config, test::fake_gpu(script));
+  const Engine engine(config.made(test::fake_gpu(script)));
   EXPECT_EQ(script.config.finder.kind, rich::FinderKind::almagest);
   EXPECT_EQ(script.config.decision.cuts.min_hits, 6u);
   EXPECT_EQ(script.config.gpu.runtime, gpu::Runtime::persistent);
@@ -251,21 +251,21 @@ TEST(GpuSetUp, WhatTheConfigurationSaysReachesTheGpu) {
 // However short the packets are, a buffer of them has room in the TX ring.
 TEST(GpuSetUp, ABufferNeverHoldsMorePacketsThanTheTxRingHasDescriptors) {
   for (const std::uint32_t buffer_bytes : {1u << 16, 1u << 18, 1u << 22}) {
-    EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
+    test::NodeConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
     config.links[0].memory_region.buffer_bytes = buffer_bytes;
-    const Engine engine(config, [&](const gpu::EventProcessorConfig&, gpu::ContractMemory memory) {
+    const Engine engine(config.made([&](const gpu::EventProcessorConfig&, gpu::ContractMemory memory) {
       EXPECT_LE(memory.clops[0]->index_capacity(), memory.answers->capacity());
       static FakeGpuScript script;
       return std::make_unique<test::FakeGpu>(script, gpu::EventProcessorConfig{}, std::move(memory));
-    });
+    }));
   }
 }
 
 #ifndef NANET_CUDA
 TEST(GpuSetUp, ABuildWithoutCudaSaysSo) {
-  const EngineConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
+  const test::NodeConfig config = gpu_config(test::free_port(), test::free_port(), Topology::run_to_completion);
   try {
-    const Engine engine(config);
+    const Engine engine(config.made());
     ADD_FAILURE() << "accepted";
   } catch (const SetupError& error) {
     EXPECT_STREQ(

@@ -114,10 +114,10 @@ class GpuMergeTest : public ::testing::TestWithParam<Param> {
     for (std::size_t k = 0; k < std::get<1>(GetParam()); ++k) ports.push_back(test::free_port());
   }
 
-  EngineConfig config(std::uint64_t window_ns, IncompletePolicy incomplete) const {
-    EngineConfig made = test::gpu_config(ports[0], l0tp.port(), std::get<0>(GetParam()));
-    made.answers->source_sub_id = test::kAnswerSubId;
-    made.processor.merge = MergeConfig{.window_ns = window_ns, .incomplete = incomplete};
+  test::NodeConfig config(std::uint64_t window_ns, IncompletePolicy incomplete) const {
+    test::NodeConfig made = test::gpu_config(ports[0], l0tp.port(), std::get<0>(GetParam()));
+    made.rich.answers->source_sub_id = test::kAnswerSubId;
+    made.rich.merge = MergeConfig{.window_ns = window_ns, .incomplete = incomplete};
     made.links.resize(ports.size(), made.links[0]);
     std::uint8_t board = 0;
     for (std::size_t k = 0; k < ports.size(); ++k) {
@@ -150,7 +150,7 @@ void expect_balanced_books(const Engine& engine, const Boards& boards, const std
 
 TEST_P(GpuMergeTest, PartsOfAllBoardsAreWholeEventsAtOnce) {
   constexpr std::uint32_t kPackets = 60;
-  Engine engine(config(kForEverNs, IncompletePolicy::drop), test::fake_gpu(script));
+  Engine engine(config(kForEverNs, IncompletePolicy::drop).made(test::fake_gpu(script)));
   engine.start();
   Boards boards(ports, kPackets, 31);
   for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -166,7 +166,7 @@ TEST_P(GpuMergeTest, PartsOfAllBoardsAreWholeEventsAtOnce) {
   EXPECT_EQ(engine.total(Counter::events_complete), kPacketEvents * kPackets);
   EXPECT_EQ(engine.total(Counter::events_answered), kPacketEvents * kPackets);
   EXPECT_EQ(engine.total(Counter::events_unseen), 0u);
-  EXPECT_EQ(engine.monitor().spectra().multiplicity[0], kPacketEvents * kPackets);
+  EXPECT_EQ(test::rich_of(engine).rings().spectra().multiplicity[0], kPacketEvents * kPackets);
   EXPECT_EQ(engine.residence_ns().count(), engine.total(Counter::answers_sent));
 }
 
@@ -175,7 +175,7 @@ TEST_P(GpuMergeTest, TheBooksBalanceWithLossAndDuplicatesAndStopClosesWhatIsOpen
   constexpr std::uint32_t kPackets = 50;
   for (const IncompletePolicy incomplete : {IncompletePolicy::process, IncompletePolicy::drop}) {
     const bool drops = incomplete == IncompletePolicy::drop;
-    Engine engine(config(kForEverNs, incomplete), test::fake_gpu(script));
+    Engine engine(config(kForEverNs, incomplete).made(test::fake_gpu(script)));
     engine.start();
     Boards boards(ports, kPackets, 32);
     for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -207,7 +207,7 @@ TEST_P(GpuMergeTest, TheBooksBalanceWithLossAndDuplicatesAndStopClosesWhatIsOpen
 // The counters are up to date although no buffer comes that would be given back; what comes behind the window is late.
 TEST_P(GpuMergeTest, WindowsEndWhileNothingComesAndThenPartsAreLate) {
   constexpr std::uint32_t kPackets = 3;
-  Engine engine(config(20'000'000, IncompletePolicy::process), test::fake_gpu(script));
+  Engine engine(config(20'000'000, IncompletePolicy::process).made(test::fake_gpu(script)));
   engine.start();
   Boards boards(ports, kPackets, 33);
   for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -228,7 +228,7 @@ TEST_P(GpuMergeTest, WindowsEndWhileNothingComesAndThenPartsAreLate) {
 TEST_P(GpuMergeTest, PartsThatTheGpuRefusesAreCountedAndNotMerged) {
   constexpr std::uint32_t kPackets = 40;
   script.refuse_every = 7;
-  Engine engine(config(kForEverNs, IncompletePolicy::process), test::fake_gpu(script));
+  Engine engine(config(kForEverNs, IncompletePolicy::process).made(test::fake_gpu(script)));
   engine.start();
   Boards boards(ports, kPackets, 35);
   for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -251,7 +251,7 @@ TEST_P(GpuMergeTest, AFaultIsToldAndTheBooksBalance) {
     FakeGpuScript broken;
     broken.fault_after_buffers = kBoards + 2;
     broken.ends = ends;
-    Engine engine(config(kForEverNs, IncompletePolicy::process), test::fake_gpu(broken));
+    Engine engine(config(kForEverNs, IncompletePolicy::process).made(test::fake_gpu(broken)));
     engine.start();
     Boards boards(ports, kPackets, 34);
     std::uint64_t merged = 0;
@@ -289,13 +289,13 @@ TEST(GpuMergeRuns, ANewRunForgetsTheOneBefore) {
   constexpr std::uint32_t kPackets = 20;
   PlainSocket l0tp;
   const std::uint16_t port = test::free_port();
-  EngineConfig config = test::gpu_config(port, l0tp.port(), Topology::run_to_completion);
-  config.answers->source_sub_id = test::kAnswerSubId;
-  config.processor.merge = MergeConfig{.window_ns = kForEverNs, .incomplete = IncompletePolicy::process};
+  test::NodeConfig config = test::gpu_config(port, l0tp.port(), Topology::run_to_completion);
+  config.rich.answers->source_sub_id = test::kAnswerSubId;
+  config.rich.merge = MergeConfig{.window_ns = kForEverNs, .incomplete = IncompletePolicy::process};
   config.links[0].sources.resize(kBoards);
   for (std::uint8_t board = 0; board < kBoards; ++board) config.links[0].sources[board].source_sub_id = board;
   FakeGpuScript script;
-  Engine engine(config, test::fake_gpu(script));
+  Engine engine(config.made(test::fake_gpu(script)));
   engine.start();
   Boards boards({port}, kPackets, 35);
   for (std::uint32_t run = 0; run < 2; ++run) {
@@ -313,15 +313,15 @@ TEST(GpuMergeRuns, ANewRunForgetsTheOneBefore) {
   EXPECT_EQ(engine.total(Counter::events_answered), 2 * kPackets * kPacketEvents);
 }
 
-EngineConfig merging_config() {
-  EngineConfig config = test::gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
+test::NodeConfig merging_config() {
+  test::NodeConfig config = test::gpu_config(test::free_port(), test::free_port(), Topology::pipelined);
   config.links.push_back(config.links[0]);
   config.links[1].name = "others";
   config.links[1].endpoint = "udp://127.0.0.1:" + std::to_string(test::free_port());
   config.links[0].sources.resize(3);
   config.links[1].sources.resize(2);
   for (std::uint8_t board = 0; board < 5; ++board) config.links[board / 3].sources[board % 3].source_sub_id = board;
-  config.processor.merge = MergeConfig{.window_ns = 300'000, .open_events_max = 1u << 20};
+  config.rich.merge = MergeConfig{.window_ns = 300'000, .open_events_max = 1u << 20};
   return config;
 }
 
@@ -329,12 +329,12 @@ TEST(GpuMergeSetUp, WhatTheConfigurationSaysReachesTheGpu) {
   FakeGpuScript script;
   gpu::EventProcessorConfig told;
   std::uint32_t descriptors = 0;
-  const Engine engine(merging_config(), [&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
+  const Engine engine(merging_config().made([&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     told = config;
     descriptors = memory.answers->capacity();
     EXPECT_EQ(memory.clops.size(), 2u);
     return std::make_unique<test::FakeGpu>(script, gpu::EventProcessorConfig{}, std::move(memory));  // without 1.3 GB of table
-  });
+  }));
   ASSERT_TRUE(told.merge.has_value());
   EXPECT_EQ(told.merge->first_source, (std::vector<std::uint32_t>{0, 3}));
   EXPECT_EQ(told.merge->merger.source_count, 5u);
@@ -346,24 +346,23 @@ TEST(GpuMergeSetUp, WhatTheConfigurationSaysReachesTheGpu) {
 }
 
 TEST(GpuMergeSetUp, WhatAGpuCannotMergeIsRefused) {
-  const auto expect_refused = [](void (*change)(EngineConfig&), const std::string& words) {
-    EngineConfig config = merging_config();
+  const auto expect_refused = [](void (*change)(test::NodeConfig&), const std::string& words) {
+    test::NodeConfig config = merging_config();
     change(config);
     FakeGpuScript script;
     try {
-      const Engine engine(config, test::fake_gpu(script));
+      const Engine engine(config.made(test::fake_gpu(script)));
       ADD_FAILURE() << "accepted: " << words;
     } catch (const SetupError& error) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   };
-  expect_refused([](EngineConfig& c) { c.processor.gpu_devices = {0, 1}; }, "merge on 2 GPUs");
-  expect_refused([](EngineConfig& c) { c.links[1].sources.resize(6); }, "merge of 9 sources on a GPU");
-  expect_refused([](EngineConfig& c) { c.links[1].sources.clear(); }, "others has no sources");
-  expect_refused([](EngineConfig& c) { c.processor.merge->window_ns = 999; }, "window_ns is 999");
-  expect_refused([](EngineConfig& c) { c.processor.merge->open_events_max = 1000; }, "open_events_max is 1000");
-  expect_refused([](EngineConfig& c) { c.answers->primitives_max = 63; }, "primitives_max is 63");
-  expect_refused([](EngineConfig& c) { c.processor.kind = ProcessorKind::forward; }, "destination");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices = {0, 1}; }, "merge on 2 GPUs");
+  expect_refused([](test::NodeConfig& c) { c.links[1].sources.resize(6); }, "merge of 9 sources on a GPU");
+  expect_refused([](test::NodeConfig& c) { c.links[1].sources.clear(); }, "others has no sources");
+  expect_refused([](test::NodeConfig& c) { c.rich.merge->window_ns = 999; }, "window_ns is 999");
+  expect_refused([](test::NodeConfig& c) { c.rich.merge->open_events_max = 1000; }, "open_events_max is 1000");
+  expect_refused([](test::NodeConfig& c) { c.rich.answers->primitives_max = 63; }, "primitives_max is 63");
 }
 
 }  // namespace

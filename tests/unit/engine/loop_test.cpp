@@ -25,7 +25,7 @@ TEST(Loop, EveryEventIsAnsweredRightly) {
   boards.rate_events_per_s = 10e3;
   boards.drain_ms = 30'000;  // not used up where every event is answered
   emulate::Emulator emulator(boards);
-  Engine engine(test::config_for(port, emulator.answers_endpoint().port, Topology::run_to_completion));
+  Engine engine(test::config_for(port, emulator.answers_endpoint().port, Topology::run_to_completion).made());
   engine.start();
   emulator.start();
   while (emulator.running()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -67,14 +67,14 @@ TEST_P(LoopWithoutRoom, TheLostEndHasAName) {
   boards.rate_events_per_s = 20e3;
   boards.drain_ms = 5000;  // used up: events stay unanswered
   emulate::Emulator emulator(boards);
-  EngineConfig config = test::config_for(port, emulator.answers_endpoint().port, Topology::run_to_completion);
+  test::NodeConfig config = test::config_for(port, emulator.answers_endpoint().port, Topology::run_to_completion);
   config.links[0].socket_buffer_bytes = 1 << 16;
   config.links[0].sources.resize(board_count);
   for (std::uint32_t board = 0; board < board_count; ++board) {
     config.links[0].sources[board].source_sub_id = static_cast<std::uint8_t>(board);
   }
-  if (board_count > 1) config.processor.merge.emplace();
-  Engine engine(config);
+  if (board_count > 1) config.rich.merge.emplace();
+  Engine engine(config.made());
   emulator.start();
   while (emulator.snapshot().events_sent == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   fill(port);

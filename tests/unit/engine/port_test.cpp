@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/engine/port.hpp"
+#include "nanet/engine/protocol.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ LinkConfig any_free_port() {
   LinkConfig config;
   config.name = "port";
   config.endpoint = "udp://127.0.0.1:0";
-  config.protocol = ProtocolKind::raw;
+  config.protocol = &kRaw;
   config.memory_region = {.name = "port", .huge_pages = false, .buffer_count = 4};
   return config;
 }

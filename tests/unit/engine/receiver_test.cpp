@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nanet/na62/protocols.hpp"
 #include "nanet/engine/receiver.hpp"
 
 #include <gtest/gtest.h>
@@ -14,13 +15,13 @@ using test::Bytes;
 class ReceiverTest : public ::testing::Test {
  protected:
   void make(ReceiverConfig config = {.batch_size = 32, .timeout_ns = 0}, std::uint32_t buffer_count = 4,
-            ProtocolKind protocol = ProtocolKind::mgp) {
+            const Protocol& protocol = na62::kMgp) {
     clop = std::make_unique<flow::Clop>(flow::ClopConfig{
         .name = "test", .id = 3, .buffer_count = buffer_count, .buffer_bytes = 65536, .huge_pages = false, .locked = false});
     queue = std::make_unique<flow::CompletionQueue>(16);
     flow::Router router({{.source_id = 0x1C, .source_sub_id = 0, .source = 0, .clop = 3},
                          {.source_id = 0x1C, .source_sub_id = 1, .source = 1, .clop = 3}});
-    receiver = make_receiver(protocol, config, link, *clop, *queue, router, 2);
+    receiver = protocol.make_receiver(config, {link, *clop, *queue, router, 2});
   }
   void give(Bytes payload, std::uint16_t flags = 0) { link.incoming.push_back({std::move(payload), flags}); }
   std::uint64_t source(Counter counter, std::size_t s = 0) const { return receiver->source_counters(s).value(counter); }
@@ -218,7 +219,7 @@ TEST_F(ReceiverTest, FullClopDropsByNameAndRecovers) {
 }
 
 TEST_F(ReceiverTest, RawTakesAnyDatagram) {
-  make({.batch_size = 32, .timeout_ns = 0}, 4, ProtocolKind::raw);
+  make({.batch_size = 32, .timeout_ns = 0}, 4, kRaw);
   give(Bytes(7));
   give(Bytes(0));
   give(Bytes(24));
@@ -231,7 +232,7 @@ TEST_F(ReceiverTest, RawTakesAnyDatagram) {
 }
 
 TEST_F(ReceiverTest, RefusesWhatIsLongerThanThePacketsMayBe) {
-  make({.batch_size = 32, .timeout_ns = 0, .packet_bytes_max = 100}, 4, ProtocolKind::raw);
+  make({.batch_size = 32, .timeout_ns = 0, .packet_bytes_max = 100}, 4, kRaw);
   for (const std::size_t bytes : {100u, 101u, 500u}) give(Bytes(bytes));
   receiver->poll(1000);
   ASSERT_NE(queue->peek(), nullptr);

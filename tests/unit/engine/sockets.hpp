@@ -10,10 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
-#include "nanet/engine/config.hpp"
+#include "nanet/engine/engine.hpp"
+#include "nanet/na62/protocols.hpp"
+#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::engine::test {
 
@@ -64,18 +68,34 @@ class PlainSocket {
 
 inline std::uint16_t free_port() { return PlainSocket().port(); }
 
-inline EngineConfig config_for(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
-  EngineConfig config;
+// An engine with a ring processor, for tests to change. made() is what the engine takes, once.
+struct NodeConfig : EngineConfig {
+  na62::RichConfig rich{.answers = na62::AnswerConfig{}};
+
+  EngineConfig made(na62::GpuFactory make_gpu = na62::make_event_processor) const {
+    EngineConfig config = *this;
+    config.processor = std::make_shared<na62::RichProcessor>(rich, std::move(make_gpu));
+    return config;
+  }
+};
+
+inline const na62::RichProcessor& rich_of(const Engine& engine) {
+  return dynamic_cast<const na62::RichProcessor&>(*engine.config().processor);
+}
+
+inline NodeConfig config_for(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
+  NodeConfig config;
   config.topology = topology;
   config.waiting = {.spins = 100, .sleep_ns = 200'000};
   LinkConfig& link = config.links.emplace_back();
   link.name = "boards";
+  link.protocol = &na62::kMgp;
   link.endpoint = "udp://127.0.0.1:" + std::to_string(port);
   link.memory_region.huge_pages = false;
   link.memory_region.buffer_count = 16;
   link.socket_buffer_bytes = 4 << 20;
   link.sources.resize(1);
-  config.answers = AnswersConfig{.endpoint = "udp://127.0.0.1:" + std::to_string(answer_port)};
+  config.send = SendConfig{.endpoints = {"udp://127.0.0.1:" + std::to_string(answer_port)}};
   return config;
 }
 

@@ -206,10 +206,10 @@ std::vector<Bytes> answers_by(const std::string& scheme, const std::vector<Bytes
   engine::test::PlainSocket l0tp;
   engine::test::PlainSocket board;
   const std::uint16_t port = engine::test::free_port();
-  engine::EngineConfig config = engine::test::config_for(port, l0tp.port(), engine::Topology::run_to_completion);
+  engine::test::NodeConfig config = engine::test::config_for(port, l0tp.port(), engine::Topology::run_to_completion);
   config.links[0].endpoint = scheme + "://127.0.0.1:" + std::to_string(port);
-  config.answers->via = "boards";  // so that they leave by the NIC too
-  engine::Engine engine(config);
+  config.send->via = "boards";  // so that they leave by the NIC too
+  engine::Engine engine(config.made());
   engine.start();
   std::vector<Bytes> answers;
   Bytes room(2048);

@@ -95,14 +95,14 @@ TEST_P(Ucx, payloads_of_two_senders_come_in_the_order_of_each_whatever_the_room)
 TEST_P(Ucx, an_engine_is_fed_by_puts_and_its_books_balance) {
   for (const auto topology : {engine::Topology::run_to_completion, engine::Topology::pipelined}) {
     engine::test::PlainSocket l0tp;
-    engine::EngineConfig config = engine::test::config_for(0, l0tp.port(), topology);
+    engine::test::NodeConfig config = engine::test::config_for(0, l0tp.port(), topology);
     engine::LinkConfig& link = config.links.front();
     link.endpoint = "ucx://127.0.0.1:0";
     link.packet_bytes_max = 2000;
     link.ucx = config_of(GetParam(), 1, 32);
     link.memory_region.buffer_count = 2;
     link.memory_region.buffer_bytes = 16 << 10;
-    engine::Engine engine(config);
+    engine::Engine engine(config.made());
     engine.start();
     constexpr std::uint32_t PACKETS = 1000;
     const auto events = engine::test::make_events(16, 21);

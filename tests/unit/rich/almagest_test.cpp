@@ -9,8 +9,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<AlmagestCuts> kAlmagest{
-    [](EventHits event, const PmPoint* points, const AlmagestCuts& cuts) { return find_almagest(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const AlmagestCuts& cuts) {
+    [](event::Event event, const PmPoint* points, const AlmagestCuts& cuts) { return find_almagest(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const AlmagestCuts& cuts) {
       find_almagest(events, rings, cuts);
     }};
 

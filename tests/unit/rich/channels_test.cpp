@@ -46,7 +46,7 @@ TEST(Channels, MaskedHitsAreLeftOutInPlaceAndElsewhere) {
   mask.add(1500);
   std::vector<std::uint16_t> hits{7, 8, 0x8000 | 1500, 9, 0x1000 | 7, 10};
   std::array<std::uint16_t, kMaxHits> room{};
-  const EventHits seen = without_masked({hits.data(), 6}, mask, room.data());
+  const event::Event seen = without_masked({hits.data(), 6}, mask, room.data());
   ASSERT_EQ(seen.count, 3u);
   EXPECT_EQ(std::vector(seen.hits, seen.hits + 3), (std::vector<std::uint16_t>{8, 9, 10}));
   EXPECT_EQ(without_masked({hits.data(), 6}, mask, hits.data()).count, 3u);
@@ -61,7 +61,7 @@ TEST(Channels, MaskedHitsTakeNoRoomInAFullEvent) {
   std::vector<std::uint16_t> hits(200, 0);
   for (std::size_t k = 0; k < 140; ++k) hits[k + 60] = static_cast<std::uint16_t>(512 + k);
   std::array<std::uint16_t, kMaxHits> room{};
-  const EventHits seen = without_masked({hits.data(), 200}, mask, room.data());
+  const event::Event seen = without_masked({hits.data(), 200}, mask, room.data());
   EXPECT_EQ(seen.count, 140u);
   EXPECT_EQ(room[0], 512);
   EXPECT_EQ(room[kMaxHits - 1], 512 + kMaxHits - 1);

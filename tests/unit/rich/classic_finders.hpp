@@ -23,7 +23,7 @@ namespace nanet::rich::classic {
 
 using Hits = std::vector<std::uint16_t>;
 
-inline EventHits as_event(const Hits& hits) { return {hits.data(), static_cast<std::uint32_t>(hits.size())}; }
+inline event::Event as_event(const Hits& hits) { return {hits.data(), static_cast<std::uint32_t>(hits.size())}; }
 
 inline bool same_bits(const EventRings& a, const EventRings& b) { return std::memcmp(&a, &b, sizeof(EventRings)) == 0; }
 
@@ -132,21 +132,21 @@ inline void expect_sound(const EventRings& found) {
 // A finder's two functions with one set of cuts.
 template <class Cuts>
 struct Finder {
-  using Scalar = EventRings (*)(EventHits, const PmPoint*, const Cuts&);
-  using Batch = void (*)(std::span<const EventHits>, std::span<EventRings>, const Cuts&);
+  using Scalar = EventRings (*)(event::Event, const PmPoint*, const Cuts&);
+  using Batch = void (*)(std::span<const event::Event>, std::span<EventRings>, const Cuts&);
   Scalar scalar;
   Batch batch;
   Cuts cuts{};
 
   EventRings one(const Hits& hits) const { return scalar(as_event(hits), kPmPoints.data(), cuts); }
   EventRings fast(const Hits& hits) const {
-    const EventHits event = as_event(hits);
+    const event::Event event = as_event(hits);
     EventRings found;
     batch({&event, 1}, {&found, 1}, cuts);
     return found;
   }
   std::vector<EventRings> all(const std::vector<Hits>& events) const {
-    std::vector<EventHits> views;
+    std::vector<event::Event> views;
     for (const Hits& hits : events) views.push_back(as_event(hits));
     std::vector<EventRings> found(events.size());
     std::size_t size = 1;

@@ -8,8 +8,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<DomhCuts> kDomh{
-    [](EventHits event, const PmPoint* points, const DomhCuts& cuts) { return find_domh(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const DomhCuts& cuts) { find_domh(events, rings, cuts); }};
+    [](event::Event event, const PmPoint* points, const DomhCuts& cuts) { return find_domh(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const DomhCuts& cuts) { find_domh(events, rings, cuts); }};
 
 TEST(Domh, SameBitsAsScalarOnEveryInstructionSet) { classic::expect_same_bits_on_all_targets(kDomh, classic::any_events()); }
 TEST(Domh, OrderOfHitsDoesNotMatter) { classic::expect_order_of_hits_does_not_matter(kDomh); }
@@ -22,7 +22,7 @@ TEST(Domh, SingleRingsWithNoise) { classic::expect_quality(kDomh, 1, {0.98, 0.01
 
 TEST(Domh, SameRingAsPomh) {
   for (std::size_t e = 0; e < 5000; ++e) {
-    const EventHits event = classic::as_event(classic::any_events()[e]);
+    const event::Event event = classic::as_event(classic::any_events()[e]);
     EventRings pomh;
     find_pomh({&event, 1}, {&pomh, 1}, PomhCuts{});
     EXPECT_TRUE(classic::same_bits(pomh, kDomh.fast(classic::any_events()[e])));

@@ -10,7 +10,7 @@ namespace nanet::rich {
 namespace {
 
 EventRings found_in(const FinderConfig& config, const classic::Hits& hits) {
-  const EventHits event = classic::as_event(hits);
+  const event::Event event = classic::as_event(hits);
   EventRings rings;
   find_rings(config, std::span(&event, 1), std::span(&rings, 1));
   EXPECT_TRUE(classic::same_bits(rings, find_rings_scalar(config, event)));

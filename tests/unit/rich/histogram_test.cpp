@@ -7,8 +7,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<HistogramCuts> kHistogram{
-    [](EventHits event, const PmPoint* points, const HistogramCuts& cuts) { return find_histogram(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const HistogramCuts& cuts) {
+    [](event::Event event, const PmPoint* points, const HistogramCuts& cuts) { return find_histogram(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const HistogramCuts& cuts) {
       find_histogram(events, rings, cuts);
     }};
 

@@ -7,8 +7,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<HoughCuts> kHough{
-    [](EventHits event, const PmPoint* points, const HoughCuts& cuts) { return find_hough(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const HoughCuts& cuts) { find_hough(events, rings, cuts); }};
+    [](event::Event event, const PmPoint* points, const HoughCuts& cuts) { return find_hough(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const HoughCuts& cuts) { find_hough(events, rings, cuts); }};
 
 TEST(Hough, SameBitsAsScalarOnEveryInstructionSet) { classic::expect_same_bits_on_all_targets(kHough, classic::any_events()); }
 TEST(Hough, OrderOfHitsDoesNotMatter) { classic::expect_order_of_hits_does_not_matter(kHough); }

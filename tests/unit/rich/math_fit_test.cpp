@@ -335,7 +335,7 @@ TEST_P(MathFitBatch, SameBitsAsScalar) {
   std::mt19937_64 engine(19);
   constexpr std::size_t kEvents = 100000;
   std::vector<Hits> all;
-  std::vector<EventHits> events;
+  std::vector<event::Event> events;
   for (std::size_t k = 0; k < kEvents; ++k) all.push_back(any_hits(engine));
   for (const Hits& hits : all) events.push_back({hits.data(), static_cast<std::uint32_t>(hits.size())});
   std::vector<Ring> rings(kEvents);
@@ -358,7 +358,7 @@ TEST_P(MathFitBatch, SameBitsAsScalar) {
 
 TEST_P(MathFitBatch, WritesOnlyItsRings) {
   const Hits hits{1, 100, 300};
-  const std::vector<EventHits> events(21, EventHits{hits.data(), 3});
+  const std::vector<event::Event> events(21, event::Event{hits.data(), 3});
   const Ring mark{1, 2, 3, 4, 0, 5, RingStatus::no_ring_truncated};
   for (std::size_t count = 0; count <= events.size(); ++count) {
     std::vector<Ring> rings(events.size() + 1, mark);

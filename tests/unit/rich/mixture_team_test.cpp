@@ -16,7 +16,7 @@ namespace {
 EventRings found_by_warp(const classic::Hits& hits, const MixtureCuts& cuts, bool backwards) {
   static MixtureTeamMemory memory;
   std::memset(static_cast<void*>(&memory), 0xa5, sizeof memory);  // as the event before left it, or worse
-  const EventHits event = classic::as_event(hits);
+  const event::Event event = classic::as_event(hits);
   const MixtureSetup setup = prepare_mixture(cuts);
   EmulatedWarp::run([&] { find_mixture_together<EmulatedWarp>(event, kPmPoints.data(), setup, {&memory}); }, backwards);
   return memory.found;

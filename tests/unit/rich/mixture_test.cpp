@@ -7,8 +7,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<MixtureCuts> kMixture{
-    [](EventHits event, const PmPoint* points, const MixtureCuts& cuts) { return find_mixture(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const MixtureCuts& cuts) {
+    [](event::Event event, const PmPoint* points, const MixtureCuts& cuts) { return find_mixture(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const MixtureCuts& cuts) {
       find_mixture(events, rings, cuts);
     }};
 

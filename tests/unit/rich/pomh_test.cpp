@@ -7,8 +7,8 @@ namespace nanet::rich {
 namespace {
 
 const classic::Finder<PomhCuts> kPomh{
-    [](EventHits event, const PmPoint* points, const PomhCuts& cuts) { return find_pomh(event, points, cuts); },
-    [](std::span<const EventHits> events, std::span<EventRings> rings, const PomhCuts& cuts) { find_pomh(events, rings, cuts); }};
+    [](event::Event event, const PmPoint* points, const PomhCuts& cuts) { return find_pomh(event, points, cuts); },
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const PomhCuts& cuts) { find_pomh(events, rings, cuts); }};
 
 TEST(Pomh, SameBitsAsScalarOnEveryInstructionSet) { classic::expect_same_bits_on_all_targets(kPomh, classic::any_events()); }
 TEST(Pomh, OrderOfHitsDoesNotMatter) { classic::expect_order_of_hits_does_not_matter(kPomh); }

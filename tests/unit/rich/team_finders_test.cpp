@@ -41,7 +41,7 @@ void expect_same_bits(std::span<const rich::classic::Hits> events, const rich::F
   std::memset(static_cast<void*>(&shared), 0xa5, sizeof shared);  // as another finder left it
   bool backwards = false;
   for (const rich::classic::Hits& hits : events) {
-    const rich::EventHits event = rich::classic::as_event(hits);
+    const event::Event event = rich::classic::as_event(hits);
     std::array<rich::EventRings, 32 / lanes> found;
     rich::EmulatedWarp::run(
         [&] {

@@ -318,7 +318,7 @@ class TripletsVectors : public ::testing::TestWithParam<std::int64_t> {
 struct Sample {
   TripletsCuts cuts;
   std::vector<Hits> hits;
-  std::vector<EventHits> events;
+  std::vector<event::Event> events;
   std::vector<EventRings> scalar;
 };
 

@@ -11,13 +11,16 @@
 #include <string>
 #include <string_view>
 
-#include "nanet/engine/config.hpp"
 #include "nanet/engine/consumer.hpp"
-#include "nanet/engine/ring_monitor.hpp"
+#include "nanet/engine/processor.hpp"
+#include "nanet/event/parts.hpp"
 #include "nanet/flow/counters.hpp"
 #include "nanet/gpu/event_processor.hpp"
+#include "nanet/na62/channel_monitor.hpp"
+#include "nanet/na62/config.hpp"
+#include "nanet/na62/ring_monitor.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 // Makes what works on a GPU; a test gives the engine another one.
 using GpuFactory = std::function<std::unique_ptr<gpu::EventProcessor>(const gpu::EventProcessorConfig&, gpu::ContractMemory)>;
@@ -25,13 +28,12 @@ using GpuFactory = std::function<std::unique_ptr<gpu::EventProcessor>(const gpu:
 // gpu::EventProcessor::make; in a build without CUDA throws SetupError.
 std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProcessorConfig& config, gpu::ContractMemory memory);
 
-// How the sources are numbered over all links, and what the merger is told. Precondition: config.processor.merge.
-gpu::EventMerge event_merge(const EngineConfig& config);
+event::MergerConfig merger_config(const engine::MergeConfig& merge, std::uint32_t source_count);
 
-// What the engine's configuration says of one of its GPUs.
-gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device);
+// What the GPU of a lane is told.
+gpu::EventProcessorConfig event_processor_config(const RichConfig& config, const engine::LaneParts& parts);
 
-class GpuConsumer final : public Consumer {
+class GpuConsumer final : public engine::Consumer {
  public:
   // merges: it builds events. counters, monitor and channels: of the thread that calls poll.
   GpuConsumer(std::unique_ptr<gpu::EventProcessor> processor, bool merges, flow::Counters& counters, RingMonitor& monitor,
@@ -57,4 +59,4 @@ class GpuConsumer final : public Consumer {
   ChannelMonitor& channels_;
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -14,13 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "nanet/na62/config.hpp"
 #include "nanet/rich/channels.hpp"
 #include "nanet/rich/ring.hpp"
 
-namespace nanet::engine {
-
-// Whether hot channels are masked when they are found.
-enum class HotChannels : std::uint8_t { keep, mask };
+namespace nanet::na62 {
 
 // A channel that was masked during the run.
 struct MaskedChannel {
@@ -39,7 +37,7 @@ class ChannelMonitor {
   explicit ChannelMonitor(const rich::ChannelSet& mask = {}, HotChannels hot = HotChannels::keep);
 
   // The events without hits of masked channels; valid until the next call. At most kBatchMax.
-  std::span<const rich::EventHits> admit(std::span<const rich::EventHits> events, std::uint64_t now_ns);
+  std::span<const event::Event> admit(std::span<const event::Event> events, std::uint64_t now_ns);
 
   // Adds what somebody else has counted.
   void take(std::span<const std::uint64_t, rich::kChannelCount> hits);
@@ -55,9 +53,9 @@ class ChannelMonitor {
   std::span<const MaskedChannel> found() const { return std::span(found_).first(found_count_.load(std::memory_order_acquire)); }
 
  private:
-  void count(std::span<const rich::EventHits> events);
+  void count(std::span<const event::Event> events);
   void look(std::uint64_t now_ns);
-  std::span<const rich::EventHits> leave_out(std::span<const rich::EventHits> events);
+  std::span<const event::Event> leave_out(std::span<const event::Event> events);
 
   const rich::ChannelSet configured_;
   const HotChannels hot_;
@@ -71,8 +69,8 @@ class ChannelMonitor {
   std::array<std::uint64_t, rich::kChannelCount> hits_before_{};   // the period
   std::array<MaskedChannel, kFoundMax> found_{};
   std::atomic<std::uint32_t> found_count_{0};
-  std::array<rich::EventHits, kBatchMax> batch_{};
+  std::array<event::Event, kBatchMax> batch_{};
   std::vector<std::uint16_t> room_;  // for kBatchMax events of kMaxHits
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/answer_writer.hpp"
+#include "nanet/na62/answer_writer.hpp"
 
 #include <span>
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 void AnswerWriter::add(std::span<const wire::Primitive> primitives, std::uint64_t arrival_ns) {
   while (!primitives.empty()) {
@@ -25,4 +25,4 @@ void AnswerWriter::post() {
   writer_.reset();
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/gpu_consumer.hpp"
+#include "nanet/na62/gpu_consumer.hpp"
 
 #include <algorithm>
 
 #include "nanet/engine/merger_counters.hpp"
 #include "nanet/setup_error.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 using flow::Counter;
@@ -33,29 +33,23 @@ std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProces
 #endif
 }
 
-gpu::EventMerge event_merge(const EngineConfig& config) {
-  const MergeConfig& merge = *config.processor.merge;
-  gpu::EventMerge made;
-  std::uint32_t source_count = 0;
-  for (const LinkConfig& link : config.links) {
-    made.first_source.push_back(source_count);
-    source_count += static_cast<std::uint32_t>(link.sources.size());
-  }
-  made.merger = {.source_count = source_count,
-                 .window_ns = merge.window_ns,
-                 .open_events_max = merge.open_events_max,
-                 .hits_max = rich::kMaxHits};
-  made.incomplete = merge.incomplete == IncompletePolicy::drop ? gpu::IncompletePolicy::drop : gpu::IncompletePolicy::process;
-  return made;
+event::MergerConfig merger_config(const engine::MergeConfig& merge, std::uint32_t source_count) {
+  return {.source_count = source_count,
+          .window_ns = merge.window_ns,
+          .open_events_max = merge.open_events_max,
+          .hits_max = rich::kMaxHits};
 }
 
-gpu::EventProcessorConfig event_processor_config(const EngineConfig& config, int device) {
-  gpu::EventProcessorConfig made{
-      .gpu = config.processor.gpu, .finder = config.processor.finder, .decision = config.processor.decision};
-  made.gpu.device = device;
-  made.gpu.kernels = static_cast<std::uint32_t>(std::ranges::count(config.processor.gpu_devices, device));
-  if (config.processor.merge) {
-    made.merge = event_merge(config);
+gpu::EventProcessorConfig event_processor_config(const RichConfig& config, const engine::LaneParts& parts) {
+  gpu::EventProcessorConfig made{.gpu = config.gpu, .finder = config.finder, .decision = config.decision};
+  made.gpu.device = config.gpu_devices[parts.lane];
+  made.gpu.kernels = static_cast<std::uint32_t>(std::ranges::count(config.gpu_devices, made.gpu.device));
+  if (config.merge) {
+    gpu::EventMerge& merge = made.merge.emplace();
+    merge.merger = merger_config(*config.merge, parts.source_count);
+    for (const engine::EventOrigin& origin : parts.origins) merge.first_source.push_back(origin.first_source);
+    merge.incomplete = config.merge->incomplete == engine::IncompletePolicy::drop ? gpu::IncompletePolicy::drop
+                                                                                  : gpu::IncompletePolicy::process;
     made.gpu.buffers_in_flight = 1;  // what one buffer left open the next one completes
   }
   if (config.answers) {
@@ -94,8 +88,8 @@ void GpuConsumer::count() {
   counters_.set(Counter::packets_bad_body, totals.packets_bad_body);
   counters_.set(Counter::events_bad_body, totals.events_bad_body);
   if (!merges_) return;
-  publish_merger(seen_.merger, counters_);
+  engine::publish_merger(seen_.merger, counters_);
   counters_.set(Counter::events_discarded, seen_.events_discarded);
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

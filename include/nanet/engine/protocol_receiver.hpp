@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/receiver.hpp"
+// ProtocolReceiver: the receiver of one protocol, whose checks it inlines. Named by protocol_of() alone.
+#pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "nanet/engine/protocol.hpp"
+#include "nanet/engine/receiver.hpp"
 #include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/flow/sequence_tracker.hpp"
 
 namespace nanet::engine {
-namespace {
-
-using flow::Counter;
 
 // The books of one source. Its own cache lines: another thread reads the counters.
-struct Source {
+struct SourceBooks {
   flow::SequenceTracker tracker;
   flow::Counters counters;
   std::uint64_t events_clop_full = 0;
@@ -39,21 +40,22 @@ struct Filling {
 
 template <class Protocol>
 class ProtocolReceiver final : public Receiver {
+  using Counter = flow::Counter;
+
  public:
-  ProtocolReceiver(const ReceiverConfig& config, link::Link& link, flow::Clop& clop, flow::CompletionQueue& queue,
-                   flow::Router router, std::size_t source_count)
+  ProtocolReceiver(const ReceiverConfig& config, ReceiverParts parts)
       : config_(config),
-        link_(link),
-        clop_(clop),
-        queue_(queue),
-        router_(std::move(router)),
+        link_(parts.link),
+        clop_(parts.clop),
+        queue_(parts.queue),
+        router_(std::move(parts.router)),
         senders_(config.senders),
-        sources_(source_count),
+        sources_(parts.source_count),
         packets_(config.batch_size),
-        in_place_(link.payload_memory().in_place()),
-        lent_(in_place_ ? clop.buffer_count() : 0),
-        discard_room_({.name = clop.config().name + " discard room",
-                       .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : link.min_room_bytes()}) {}
+        in_place_(link_.payload_memory().in_place()),
+        lent_(in_place_ ? clop_.buffer_count() : 0),
+        discard_room_({.name = clop_.config().name + " discard room",
+                       .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : link_.min_room_bytes()}) {}
 
   // Whatever the link has lent, no consumer reads any more.
   ~ProtocolReceiver() override {
@@ -145,7 +147,7 @@ class ProtocolReceiver final : public Receiver {
     if constexpr (Protocol::has_sequence) {
       const flow::Route* route = router_.find(facts.source_id, facts.source_sub_id);
       if (route == nullptr) return refuse(Counter::packets_unknown_source);
-      Source& source = sources_[route->source];
+      SourceBooks& source = sources_[route->source];
       if (facts.kind != PacketKind::data) return mark(facts, source);
       if (track(facts, source)) store(packet, facts, source, route->source);
     } else {
@@ -158,7 +160,7 @@ class ProtocolReceiver final : public Receiver {
     filling_.status |= status::error;
   }
 
-  void mark(const PacketFacts& facts, Source& source) {
+  void mark(const PacketFacts& facts, SourceBooks& source) {
     source.counters.add(Counter::packets_marker);
     if (facts.kind == PacketKind::end_marker) {
       source.tracker.on_end_marker(facts.sequence, facts.next_event_number, drop_hint(source));
@@ -168,12 +170,12 @@ class ProtocolReceiver final : public Receiver {
   }
 
   // Whether the socket overflowed since the last packet of this source.
-  flow::DropHint drop_hint(Source& source) const {
+  flow::DropHint drop_hint(SourceBooks& source) const {
     return std::exchange(source.drop_epoch, drop_epoch_) != drop_epoch_ ? flow::DropHint::kernel : flow::DropHint::none;
   }
 
   // Whether the packet is to be handed on.
-  bool track(const PacketFacts& facts, Source& source) {
+  bool track(const PacketFacts& facts, SourceBooks& source) {
     switch (source.tracker.on_packet(facts.sequence, facts.first_event_number, facts.event_count, drop_hint(source))) {
       case flow::Verdict::accept: return true;
       case flow::Verdict::accept_reordered: source.counters.add(Counter::packets_reordered); return true;
@@ -183,7 +185,7 @@ class ProtocolReceiver final : public Receiver {
     return false;
   }
 
-  void store(const link::RxPacket& packet, const PacketFacts& facts, Source& source, std::uint16_t source_index) {
+  void store(const link::RxPacket& packet, const PacketFacts& facts, SourceBooks& source, std::uint16_t source_index) {
     if (discarding_) {
       source.counters.add(Counter::packets_clop_full);
       source.events_clop_full += facts.event_count;
@@ -212,7 +214,7 @@ class ProtocolReceiver final : public Receiver {
 
   void publish() {
     if constexpr (!Protocol::has_sequence) return;
-    for (Source& source : sources_) {
+    for (SourceBooks& source : sources_) {
       const flow::SequenceTracker& tracker = source.tracker;
       source.counters.set(Counter::packets_lost_kernel, tracker.packets_lost_kernel());
       source.counters.set(Counter::packets_lost_network, tracker.packets_lost_network());
@@ -233,7 +235,7 @@ class ProtocolReceiver final : public Receiver {
 
   void hand_over(std::uint32_t buffer_index, std::uint16_t why) {
     std::uint32_t newly_lost = 0;
-    for (Source& source : sources_) newly_lost += source.tracker.packets_newly_lost();
+    for (SourceBooks& source : sources_) newly_lost += source.tracker.packets_newly_lost();
     const auto gap = newly_lost > 0 ? status::gap : std::uint16_t{0};
     Completion completion{};
     completion.first_packet_ns = filling_.first_packet_ns;
@@ -260,7 +262,7 @@ class ProtocolReceiver final : public Receiver {
   flow::CompletionQueue& queue_;
   const flow::Router router_;
   SenderFilter senders_;
-  std::vector<Source> sources_;
+  std::vector<SourceBooks> sources_;
   flow::Counters link_counters_;
   std::vector<link::RxPacket> packets_;
   const bool in_place_;
@@ -271,20 +273,5 @@ class ProtocolReceiver final : public Receiver {
   std::uint32_t drop_epoch_ = 0;
   bool discarding_ = false;
 };
-
-}  // namespace
-
-std::unique_ptr<Receiver> make_receiver(ProtocolKind protocol, const ReceiverConfig& config, link::Link& link, flow::Clop& clop,
-                                        flow::CompletionQueue& queue, flow::Router router, std::size_t source_count) {
-  const auto make = [&]<class Protocol>() -> std::unique_ptr<Receiver> {
-    return std::make_unique<ProtocolReceiver<Protocol>>(config, link, clop, queue, std::move(router), source_count);
-  };
-  switch (protocol) {
-    case ProtocolKind::raw: return make.operator()<RawProtocol>();
-    case ProtocolKind::m2egp: return make.operator()<M2egpProtocol>();
-    case ProtocolKind::mgp: break;
-  }
-  return make.operator()<MgpProtocol>();
-}
 
 }  // namespace nanet::engine

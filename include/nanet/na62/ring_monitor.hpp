@@ -15,13 +15,13 @@
 #include "nanet/rich/spectra.hpp"
 #include "nanet/wire/mtp.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 class RingMonitor {
  public:
   RingMonitor() : samples_(rich::kSamples) {}
 
-  void record(const rich::EventHits& event, const rich::EventRings& rings, const rich::Verdict& verdict,
+  void record(const event::Event& event, const rich::EventRings& rings, const rich::Verdict& verdict,
               const wire::Primitive& answer) {
     add(spectra_.multiplicity[std::min<std::size_t>(verdict.multiplicity, rich::kSpectrumMultiplicityBins - 1)]);
     add(spectra_.ring_count[verdict.rings]);
@@ -72,7 +72,7 @@ class RingMonitor {
     for (std::size_t i = 0; i < count; ++i) to[i] = load(from[i]);
   }
 
-  void keep(std::size_t slot, const rich::EventHits& event, const rich::EventRings& rings, const rich::Verdict& verdict,
+  void keep(std::size_t slot, const event::Event& event, const rich::EventRings& rings, const rich::Verdict& verdict,
             const wire::Primitive& answer) {
     rich::EventSample& sample = samples_[slot];
     sample.answer = answer;
@@ -88,4 +88,4 @@ class RingMonitor {
   std::atomic<std::size_t> sample_count_{0};
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

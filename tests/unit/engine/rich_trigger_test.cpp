@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor against the scalar fit: every event answered once, with the right primitive, whatever the packing.
-#include "nanet/engine/rich_processor.hpp"
+// Event building and the trigger against the scalar fit: every event answered once, with the right primitive, whatever the packing.
+#include "nanet/na62/rich_trigger.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
+#include "nanet/na62/protocols.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
 #include "support.hpp"
@@ -29,33 +31,34 @@ std::map<std::uint64_t, std::uint16_t> expected_answers(std::span<const TestEven
   return answers;
 }
 
-class RichProcessorTest : public ::testing::Test {
+class RichTriggerTest : public ::testing::Test {
  protected:
   void make(std::uint32_t source_count, std::optional<MergeConfig> merge) {
     clop = std::make_unique<flow::Clop>(
         flow::ClopConfig{.buffer_count = 64, .buffer_bytes = 1 << 18, .huge_pages = false, .locked = false});
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
-    receiver = make_receiver(ProtocolKind::mgp, {.batch_size = 16}, link, *clop, queue, flow::Router(routes), source_count);
-    processor = std::make_unique<RichProcessor>(ProcessorConfig{.merge = merge}, std::vector<std::uint32_t>{0}, source_count,
-                                                &writer, counters, monitor, *channels);
+    receiver = na62::kMgp.make_receiver({.batch_size = 16}, {link, *clop, queue, flow::Router(routes), source_count});
+    builder = std::make_unique<EventBuilder>(
+        queue, std::vector<EventOrigin>{{clop.get(), &na62::kMgp, 0}}, source_count, merge,
+        std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
+                                      counters, monitor, *channels),
+        counters);
   }
 
-  // Moves everything from the link through the processor to the answer link.
+  // Moves everything from the link through the builder and the trigger to the answer link.
   void run(std::uint64_t now_ns) {
     while (receiver->poll(now_ns) > 0) {
-      while (const Completion* completion = queue.peek()) {
-        processor->process(*completion, *clop);
-        clop->release();
-        queue.pop();
+      while (queue.peek() != nullptr) {
+        builder->poll(now_ns, now_ns);
         while (transmitter.poll(now_ns) > 0) {
         }
       }
     }
-    writer.collect_sent();
+    collect_sent(sent_queue, counters, Counter::answers_sent);
   }
   void finish() {
-    processor->finish();
+    builder->finish();
     while (transmitter.poll(0) > 0) {
     }
   }
@@ -82,14 +85,13 @@ class RichProcessorTest : public ::testing::Test {
   flow::CompletionQueue sent_queue{8};
   flow::Counters counters;
   Transmitter transmitter{ring, link, sent_queue};
-  AnswerWriter writer{ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter};
-  RingMonitor monitor;
-  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
+  na62::RingMonitor monitor;
+  std::unique_ptr<na62::ChannelMonitor> channels = std::make_unique<na62::ChannelMonitor>();
   std::unique_ptr<Receiver> receiver;
-  std::unique_ptr<RichProcessor> processor;
+  std::unique_ptr<EventBuilder> builder;
 };
 
-TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
+TEST_F(RichTriggerTest, AnswersEveryEventOfPaddedPackets) {
   make(1, std::nullopt);
   const auto events = test::make_events(16 * 200, 3);
   for (std::uint32_t p = 0; p < 200; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
@@ -105,11 +107,11 @@ TEST_F(RichProcessorTest, AnswersEveryEventOfPaddedPackets) {
   EXPECT_EQ(monitor.samples()[5].hit_count, events[5].hits.size());
 }
 
-TEST_F(RichProcessorTest, MaskedHitsAreNotLookedAt) {
+TEST_F(RichTriggerTest, MaskedHitsAreNotLookedAt) {
   const auto events = test::make_events(16 * 20, 3);
   rich::ChannelSet mask;
   for (const std::uint16_t hit : events[0].hits) mask.add(hit);
-  channels = std::make_unique<ChannelMonitor>(mask);
+  channels = std::make_unique<na62::ChannelMonitor>(mask);
   make(1, std::nullopt);
   for (std::uint32_t p = 0; p < 20; ++p) link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
   run(1000);
@@ -123,7 +125,7 @@ TEST_F(RichProcessorTest, MaskedHitsAreNotLookedAt) {
   EXPECT_EQ(counters.value(Counter::rings_over_answer), 0u);
 }
 
-TEST_F(RichProcessorTest, AnswersEveryEventOfPackedPackets) {
+TEST_F(RichTriggerTest, AnswersEveryEventOfPackedPackets) {
   make(1, std::nullopt);
   auto events = test::make_events(3000, 4);
   Bytes room(1472);
@@ -145,7 +147,7 @@ TEST_F(RichProcessorTest, AnswersEveryEventOfPackedPackets) {
   EXPECT_EQ(answers(), expected_answers(events));
 }
 
-TEST_F(RichProcessorTest, CountsHitsWithoutAPm) {
+TEST_F(RichTriggerTest, CountsHitsWithoutAPm) {
   make(1, std::nullopt);
   auto events = test::make_events(16, 5);
   events[3].hits = {500, 1012, 100, 200, 300};  // ids 488..511 of a board have no PM
@@ -155,7 +157,7 @@ TEST_F(RichProcessorTest, CountsHitsWithoutAPm) {
   EXPECT_EQ(answers(), expected_answers(events));
 }
 
-TEST_F(RichProcessorTest, MergesFourBoards) {
+TEST_F(RichTriggerTest, MergesFourBoards) {
   make(4, MergeConfig{.window_ns = 1000, .open_events_max = 1024});
   const auto events = test::make_events(16 * 300, 6);
   for (std::uint32_t p = 0; p < 300; ++p) {
@@ -169,10 +171,10 @@ TEST_F(RichProcessorTest, MergesFourBoards) {
   EXPECT_EQ(answers(), expected_answers(events));
   EXPECT_EQ(counters.value(Counter::events_complete), events.size());
   EXPECT_EQ(counters.value(Counter::parts_merged), 4 * events.size());
-  EXPECT_EQ(processor->events_opened(), events.size());
+  EXPECT_EQ(builder->events_opened(), events.size());
 }
 
-TEST_F(RichProcessorTest, DropsOrAnswersIncompleteEventsAsConfigured) {
+TEST_F(RichTriggerTest, DropsOrAnswersIncompleteEventsAsConfigured) {
   for (const auto policy : {IncompletePolicy::drop, IncompletePolicy::process}) {
     SetUp();
     counters.set(Counter::events_discarded, 0);
@@ -184,16 +186,16 @@ TEST_F(RichProcessorTest, DropsOrAnswersIncompleteEventsAsConfigured) {
     link.incoming.push_back({test::make_packet(std::span(events).subspan(16, 16), 1, 0)});  // board 1's packet is missing
     run(1000);
     EXPECT_EQ(counters.value(Counter::events_answered), 16u);
-    processor->tick(1999);
+    builder->poll(1999, 1999);
     EXPECT_EQ(counters.value(Counter::events_missing_parts), 0u);
-    processor->tick(2000);
+    builder->poll(2000, 2000);
     EXPECT_EQ(counters.value(Counter::events_missing_parts), 16u);
     EXPECT_EQ(counters.value(Counter::events_discarded), policy == IncompletePolicy::drop ? 16u : 0u);
     EXPECT_EQ(counters.value(Counter::events_answered), policy == IncompletePolicy::drop ? 16u : 32u);
   }
 }
 
-TEST_F(RichProcessorTest, FinishClosesOpenEvents) {
+TEST_F(RichTriggerTest, FinishClosesOpenEvents) {
   make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024, .incomplete = IncompletePolicy::process});
   const auto events = test::make_events(16, 8);
   link.incoming.push_back({test::make_packet(events, 0, 0)});
@@ -204,7 +206,7 @@ TEST_F(RichProcessorTest, FinishClosesOpenEvents) {
   EXPECT_EQ(answers().size(), 16u);
 }
 
-TEST_F(RichProcessorTest, ANewRunMayStartItsTimestampsAgain) {
+TEST_F(RichTriggerTest, ANewRunMayStartItsTimestampsAgain) {
   make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024});
   const auto first = test::make_events(64, 9, 5000);
   const auto second = test::make_events(64, 10, 100);
@@ -222,11 +224,19 @@ TEST_F(RichProcessorTest, ANewRunMayStartItsTimestampsAgain) {
   EXPECT_EQ(counters.value(Counter::parts_late), 0u);
 }
 
-TEST(RichProcessorSetUp, RefusesSeveralSourcesWithoutMerging) {
+class NoSink final : public event::EventSink {
+  void take(std::span<const event::Event>, std::uint64_t) override {}
+};
+
+TEST(EventBuilderSetUp, RefusesSeveralSourcesWithoutMergingAndPacketsWithoutEvents) {
+  flow::CompletionQueue queue(8);
   flow::Counters counters;
-  RingMonitor monitor;
-  std::unique_ptr<ChannelMonitor> channels = std::make_unique<ChannelMonitor>();
-  EXPECT_THROW(RichProcessor({}, {0}, 2, nullptr, counters, monitor, *channels), SetupError);
+  const auto build = [&](const Protocol& protocol, std::uint32_t sources) {
+    EventBuilder(queue, {{nullptr, &protocol, 0}}, sources, std::nullopt, std::make_unique<NoSink>(), counters);
+  };
+  EXPECT_THROW(build(na62::kMgp, 2), SetupError);
+  EXPECT_THROW(build(kRaw, 1), SetupError);
+  EXPECT_NO_THROW(build(na62::kM2egp, 1));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/channel_monitor.hpp"
+#include "nanet/na62/channel_monitor.hpp"
 
 #include <algorithm>
 
-namespace nanet::engine {
+namespace nanet::na62 {
 namespace {
 
 // Plain words to the compiler, and a reader sees no tear.
@@ -15,7 +15,7 @@ void add(std::uint64_t& word, std::uint64_t n) { std::atomic_ref(word).store(loa
 ChannelMonitor::ChannelMonitor(const rich::ChannelSet& mask, HotChannels hot)
     : configured_(mask), hot_(hot), mask_(mask), masks_(!mask.empty()), room_(kBatchMax * rich::kMaxHits) {}
 
-std::span<const rich::EventHits> ChannelMonitor::admit(std::span<const rich::EventHits> events, std::uint64_t now_ns) {
+std::span<const event::Event> ChannelMonitor::admit(std::span<const event::Event> events, std::uint64_t now_ns) {
   count(events);
   events_ += events.size();
   if (hot_ == HotChannels::mask && events_ >= period_end_) look(now_ns);
@@ -33,8 +33,8 @@ std::array<std::uint64_t, rich::kChannelCount> ChannelMonitor::hits() const {
   return copy;
 }
 
-void ChannelMonitor::count(std::span<const rich::EventHits> events) {
-  for (const rich::EventHits& event : events) {
+void ChannelMonitor::count(std::span<const event::Event> events) {
+  for (const event::Event& event : events) {
     for (std::uint32_t k = 0; k < event.count; ++k) add(hits_[event.hits[k] & rich::kChannelMask], 1);
   }
 }
@@ -57,7 +57,7 @@ void ChannelMonitor::look(std::uint64_t now_ns) {
   found_count_.store(count, std::memory_order_release);
 }
 
-std::span<const rich::EventHits> ChannelMonitor::leave_out(std::span<const rich::EventHits> events) {
+std::span<const event::Event> ChannelMonitor::leave_out(std::span<const event::Event> events) {
   std::uint16_t* room = room_.data();
   for (std::size_t e = 0; e < events.size(); ++e) {
     batch_[e] = rich::without_masked(events[e], mask_, room);
@@ -67,4 +67,4 @@ std::span<const rich::EventHits> ChannelMonitor::leave_out(std::span<const rich:
   return std::span(batch_).first(events.size());
 }
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

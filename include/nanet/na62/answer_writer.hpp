@@ -11,17 +11,17 @@
 #include <optional>
 #include <span>
 
-#include "nanet/engine/config.hpp"
 #include "nanet/engine/tx_slots.hpp"
+#include "nanet/na62/config.hpp"
 #include "nanet/wire/mtp.hpp"
 
-namespace nanet::engine {
+namespace nanet::na62 {
 
 class AnswerWriter {
  public:
   // `inline_transmitter`: who empties the ring when it is full; null when another thread does.
-  AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswersConfig& config, flow::Counters& counters,
-               Transmitter* inline_transmitter)
+  AnswerWriter(flow::TxRing& ring, flow::CompletionQueue& sent_queue, const AnswerConfig& config, flow::Counters& counters,
+               engine::Transmitter* inline_transmitter)
       : slots_(ring, sent_queue, counters, inline_transmitter),
         config_(config),
         packet_bytes_max_(wire::kMtpHeaderBytes + wire::kMtpWordBytes * std::max(config.primitives_max, 1u)) {}
@@ -42,11 +42,11 @@ class AnswerWriter {
   void begin(std::uint32_t timestamp, std::uint64_t arrival_ns);
   void post();
 
-  TxSlots slots_;
-  const AnswersConfig config_;
+  engine::TxSlots slots_;
+  const AnswerConfig config_;
   const std::size_t packet_bytes_max_;
   std::optional<wire::MtpWriter> writer_;  // on the slot being written, if one is
   std::uint64_t oldest_arrival_ns_ = 0;
 };
 
-}  // namespace nanet::engine
+}  // namespace nanet::na62

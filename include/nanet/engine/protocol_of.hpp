@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// protocol_of: from a protocol's type to the object that a configuration names. Include it where the protocol is defined, and nowhere else.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/protocol.hpp"
+#include "nanet/engine/protocol_receiver.hpp"
+
+namespace nanet::engine {
+
+template <class Type>
+constexpr Protocol protocol_of(std::string_view name) {
+  Protocol made{.name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0};
+  made.make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
+    return std::make_unique<ProtocolReceiver<Type>>(config, std::move(parts));
+  };
+  if constexpr (Type::has_events) {
+    made.scratch_hits = Type::kScratchHits;
+    made.read = [](EventBuilder& builder, const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
+      builder.read<Type>(completion, clop, first_source);
+    };
+  }
+  return made;
+}
+
+}  // namespace nanet::engine
