@@ -83,7 +83,7 @@ void require_events(const EngineConfig& config) {
   for (const LinkConfig& link : config.links) {
     if (link.protocol->read != nullptr) continue;
     throw SetupError("link " + link.name + " cannot feed the processor", "its protocol is " + std::string(link.protocol->name),
-                     "set protocol: mgp or m2egp, or processor: {kind: count}");
+                     "choose one whose packets have events, or processor: {kind: count}");
   }
 }
 

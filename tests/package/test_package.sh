@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# nanet as a user's project takes it: as a folder, found by CMake, found by pkg-config. Each is built with -Werror and run.
+# nanet as a user's project takes it: as a folder, found by CMake (also by examples/own_detector), found by pkg-config. Each is built with -Werror and
+# run.
 #
 #   tests/package/test_package.sh BUILD     BUILD: a build folder of nanet, in which the libraries are (built if they are not)
 set -euo pipefail
@@ -25,6 +26,12 @@ configure() {  # name, options...: the user's own, no flags of ours
 ucx=$(sed -n 's|^UCX_INCLUDE_DIR:PATH=\(.*\)/include$|\1|p' "$build/CMakeCache.txt")
 configure find_package -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"}
 configure add_subdirectory -DNANET_SOURCE="$root"
+
+# The example of a detector with a format and a trigger of its own, as its head says that it is built.
+cmake -S "$root/examples/own_detector" -B "$work/own_detector" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"} \
+  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -Wno-missing-field-initializers" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --build "$work/own_detector" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+echo "own_detector: $("$work/own_detector/own_detector")"
 
 libraries=$(find "$work/prefix" -name nanet.pc -printf %h)
 flags=$(PKG_CONFIG_PATH=$libraries pkg-config --cflags --libs nanet)
