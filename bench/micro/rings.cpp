@@ -20,7 +20,7 @@
 
 namespace {
 
-using nanet::nanet::event::Event;
+using nanet::event::Event;
 using nanet::rich::Ring;
 
 constexpr std::size_t kEvents = 16384;
