@@ -39,7 +39,7 @@ class RichTriggerTest : public ::testing::Test {
     std::vector<flow::Route> routes;
     for (std::uint8_t s = 0; s < source_count; ++s) routes.push_back({0x1C, s, s, 0});
     receiver = na62::kMgp.make_receiver({.batch_size = 16}, {link, *clop, queue, flow::Router(routes), source_count});
-    builder = std::make_unique<EventBuilder>(
+    event_builder = std::make_unique<EventBuilder>(
         queue, std::vector<EventOrigin>{{clop.get(), &na62::kMgp, 0}}, source_count, merge,
         std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
                                       counters, monitor, *channels),
@@ -50,7 +50,7 @@ class RichTriggerTest : public ::testing::Test {
   void run(std::uint64_t now_ns) {
     while (receiver->poll(now_ns) > 0) {
       while (queue.peek() != nullptr) {
-        builder->poll(now_ns, now_ns);
+        event_builder->poll(now_ns, now_ns);
         while (transmitter.poll(now_ns) > 0) {
         }
       }
@@ -58,7 +58,7 @@ class RichTriggerTest : public ::testing::Test {
     collect_sent(sent_queue, counters, Counter::answers_sent);
   }
   void finish() {
-    builder->finish();
+    event_builder->finish();
     while (transmitter.poll(0) > 0) {
     }
   }
@@ -88,7 +88,7 @@ class RichTriggerTest : public ::testing::Test {
   na62::RingMonitor monitor;
   std::unique_ptr<na62::ChannelMonitor> channels = std::make_unique<na62::ChannelMonitor>();
   std::unique_ptr<Receiver> receiver;
-  std::unique_ptr<EventBuilder> builder;
+  std::unique_ptr<EventBuilder> event_builder;
 };
 
 TEST_F(RichTriggerTest, AnswersEveryEventOfPaddedPackets) {
@@ -171,7 +171,7 @@ TEST_F(RichTriggerTest, MergesFourBoards) {
   EXPECT_EQ(answers(), expected_answers(events));
   EXPECT_EQ(counters.value(Counter::events_complete), events.size());
   EXPECT_EQ(counters.value(Counter::parts_merged), 4 * events.size());
-  EXPECT_EQ(builder->events_opened(), events.size());
+  EXPECT_EQ(event_builder->events_opened(), events.size());
 }
 
 TEST_F(RichTriggerTest, DropsOrAnswersIncompleteEventsAsConfigured) {
@@ -186,9 +186,9 @@ TEST_F(RichTriggerTest, DropsOrAnswersIncompleteEventsAsConfigured) {
     link.incoming.push_back({test::make_packet(std::span(events).subspan(16, 16), 1, 0)});  // board 1's packet is missing
     run(1000);
     EXPECT_EQ(counters.value(Counter::events_answered), 16u);
-    builder->poll(1999, 1999);
+    event_builder->poll(1999, 1999);
     EXPECT_EQ(counters.value(Counter::events_missing_parts), 0u);
-    builder->poll(2000, 2000);
+    event_builder->poll(2000, 2000);
     EXPECT_EQ(counters.value(Counter::events_missing_parts), 16u);
     EXPECT_EQ(counters.value(Counter::events_discarded), policy == IncompletePolicy::drop ? 16u : 0u);
     EXPECT_EQ(counters.value(Counter::events_answered), policy == IncompletePolicy::drop ? 16u : 32u);
