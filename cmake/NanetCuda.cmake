@@ -32,8 +32,12 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 
-# Each is compiled by itself, side by side with the others.
-set(NANET_FINDERS math pomh domh hough tripls histogram almagest triplets mixture)
+# Each finder of NANET_FINDERS is compiled by itself, side by side with the others.
+set(finder_list "${PROJECT_SOURCE_DIR}/include/nanet/rich/finder.hpp")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${finder_list}")
+file(READ "${finder_list}" finder_list)
+string(REGEX MATCHALL "  X\\([a-z]+, [A-Za-z]+Cuts, " NANET_FINDERS "${finder_list}")
+list(TRANSFORM NANET_FINDERS REPLACE "^  X\\(([a-z]+),.*" "\\1")
 
 # nanet_cuda_library(NAME [DEPENDENCY...]): as nanet_library, with the .cu files of src/NAME/kernels.
 function(nanet_cuda_library name)

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "nanet/rich/almagest.hpp"
 #include "nanet/rich/math_fit.hpp"
-#include "nanet/rich/mixture.hpp"
-#include "nanet/rich/triplets.hpp"
 
 namespace nanet::rich {
 namespace {
@@ -23,7 +20,7 @@ EventRings from_single(const Ring& ring) {
   return event;
 }
 
-void find_math(std::span<const event::Event> events, std::span<EventRings> rings) {
+void find_math(std::span<const event::Event> events, std::span<EventRings> rings, const NoCuts&) {
   constexpr std::size_t kBlock = 64;
   std::array<Ring, kBlock> block;
   for (std::size_t at = 0; at < events.size(); at += kBlock) {
@@ -32,16 +29,6 @@ void find_math(std::span<const event::Event> events, std::span<EventRings> rings
     for (std::size_t k = 0; k < count; ++k) rings[at + k] = from_single(block[k]);
   }
 }
-
-}  // namespace
-
-const char* finder_name(FinderKind kind) {
-  constexpr std::array<const char*, kFinderCount> kNames{"math",      "pomh",     "domh",     "hough",  "tripls",
-                                                         "histogram", "almagest", "triplets", "mixture"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-namespace {
 
 // Full answers are rare, and the finders that give them slow: one event at a time is good enough.
 void look_for_more(const FinderConfig& config, event::Event event, EventRings& found) {
@@ -59,15 +46,10 @@ void look_for_more(const FinderConfig& config, event::Event event, EventRings& f
 
 void find_batch(const FinderConfig& config, std::span<const event::Event> events, std::span<EventRings> rings) {
   switch (config.kind) {
-    case FinderKind::pomh: return find_pomh(events, rings, config.pomh);
-    case FinderKind::domh: return find_domh(events, rings, config.domh);
-    case FinderKind::hough: return find_hough(events, rings, config.hough);
-    case FinderKind::tripls: return find_tripls(events, rings, config.tripls);
-    case FinderKind::histogram: return find_histogram(events, rings, config.histogram);
-    case FinderKind::triplets: return find_triplets(events, rings, config.triplets);
-    case FinderKind::almagest: return find_almagest(events, rings, config.almagest);
-    case FinderKind::mixture: return find_mixture(events, rings, config.mixture);
-    default: return find_math(events, rings);
+#define X(name, cuts, several) \
+  case FinderKind::name: return find_##name(events, rings, config.name);
+    NANET_FINDERS(X)
+#undef X
   }
 }
 

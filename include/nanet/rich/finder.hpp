@@ -4,10 +4,13 @@
 // Single ring  math, pomh, domh, hough, tripls      several rings  histogram, almagest, triplets, mixture
 // Each finder is one host and device function on one event (in its own header), whose bits find_rings gives too, vectorised where that is faster.
 // Events with fewer than four hits on PMs, or all of them on a line, have no ring. What is found is finite, always.
+// A finder comes in by its header, its source and a line in NANET_FINDERS: all else, the GPU's kernels and the models of a configuration too, is made from that list.
 // Thread rules: pure functions, no allocation, no exception.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <type_traits>
 
@@ -23,34 +26,50 @@
 
 namespace nanet::rich {
 
-enum class FinderKind : std::uint8_t { math, pomh, domh, hough, tripls, histogram, almagest, triplets, mixture };
-inline constexpr std::uint32_t kFinderCount = 9;
+// The cuts of a finder that has none.
+struct NoCuts {};
 
-const char* finder_name(FinderKind kind);
+// X(name, cuts, several): find_NAME is the finder, in two forms, for one event and for many; several: it may answer as many rings as an answer holds.
+// Append only: the order is that of FinderKind's numbers. NanetCuda.cmake reads it too.
+#define NANET_FINDERS(X)              \
+  X(math, NoCuts, false)              \
+  X(pomh, PomhCuts, false)            \
+  X(domh, DomhCuts, false)            \
+  X(hough, HoughCuts, false)          \
+  X(tripls, TriplsCuts, false)        \
+  X(histogram, HistogramCuts, true)   \
+  X(almagest, AlmagestCuts, true)     \
+  X(triplets, TripletsCuts, true)     \
+  X(mixture, MixtureCuts, true)
+
+enum class FinderKind : std::uint8_t {
+#define X(name, cuts, several) name,
+  NANET_FINDERS(X)
+#undef X
+};
+inline constexpr const char* kFinderNames[] = {
+#define X(name, cuts, several) #name,
+    NANET_FINDERS(X)
+#undef X
+};
+inline constexpr std::uint32_t kFinderCount = std::size(kFinderNames);
+
+constexpr const char* finder_name(FinderKind kind) { return kFinderNames[static_cast<std::size_t>(kind)]; }
 
 // Which finder, and the cuts of each (see the finders' headers for their effect).
 struct FinderConfig {
   FinderKind kind = FinderKind::math;
-  PomhCuts pomh;
-  DomhCuts domh;
-  HoughCuts hough;
-  TriplsCuts tripls;
-  HistogramCuts histogram;
-  AlmagestCuts almagest;
-  TripletsCuts triplets;
-  MixtureCuts mixture;
+#define X(name, cuts, several) cuts name;
+  NANET_FINDERS(X)
+#undef X
 
   // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
   template <class Visit>
   void visit_cuts(Visit&& visit) {
-    visit("pomh", pomh);
-    visit("domh", domh);
-    visit("hough", hough);
-    visit("tripls", tripls);
-    visit("histogram", histogram);
-    visit("almagest", almagest);
-    visit("triplets", triplets);
-    visit("mixture", mixture);
+#define X(name, cuts, several) \
+  if constexpr (!std::is_same_v<cuts, NoCuts>) visit(#name, name);
+    NANET_FINDERS(X)
+#undef X
   }
 };
 
@@ -96,13 +115,18 @@ NANET_HD inline std::uint32_t far_hits_first(std::uint16_t* hits, std::uint32_t 
 
 // Whether a finder may answer as many rings as an answer holds.
 constexpr bool finds_several(FinderKind kind) {
-  return kind == FinderKind::histogram || kind == FinderKind::almagest || kind == FinderKind::triplets || kind == FinderKind::mixture;
+  constexpr bool kSeveral[] = {
+#define X(name, cuts, several) several,
+      NANET_FINDERS(X)
+#undef X
+  };
+  return kSeveral[static_cast<std::size_t>(kind)];
 }
 
 // ---- one event, host and device. `points`: kPmPoints, or its copy in the GPU's memory.
 
 // The MATH fit as a finder: its ring, if there are four hits.
-NANET_HD inline EventRings find_math(event::Event event, const PmPoint* points) {
+NANET_HD inline EventRings find_math(event::Event event, const PmPoint* points, const NoCuts&) {
   const std::uint32_t count = event.count < kMaxHits ? event.count : kMaxHits;
   RingSums sums;
   for (std::uint32_t k = 0; k < count; ++k) {
@@ -120,30 +144,20 @@ NANET_HD inline EventRings find_math(event::Event event, const PmPoint* points) 
 
 template <FinderKind kind>
 NANET_HD inline EventRings find_event(const FinderConfig& config, event::Event event, const PmPoint* points) {
-  if constexpr (kind == FinderKind::math) return find_math(event, points);
-  if constexpr (kind == FinderKind::pomh) return find_pomh(event, points, config.pomh);
-  if constexpr (kind == FinderKind::domh) return find_domh(event, points, config.domh);
-  if constexpr (kind == FinderKind::hough) return find_hough(event, points, config.hough);
-  if constexpr (kind == FinderKind::tripls) return find_tripls(event, points, config.tripls);
-  if constexpr (kind == FinderKind::histogram) return find_histogram(event, points, config.histogram);
-  if constexpr (kind == FinderKind::almagest) return find_almagest(event, points, config.almagest);
-  if constexpr (kind == FinderKind::triplets) return find_triplets(event, points, config.triplets);
-  if constexpr (kind == FinderKind::mixture) return find_mixture(event, points, config.mixture);
+#define X(name, cuts, several) \
+  if constexpr (kind == FinderKind::name) return find_##name(event, points, config.name);
+  NANET_FINDERS(X)
+#undef X
 }
 
 // Calls take(constant) with the kind as a std::integral_constant, so that take can be a template.
 template <class Take>
 decltype(auto) with_finder(FinderKind kind, Take&& take) {
   switch (kind) {
-    case FinderKind::pomh: return take(std::integral_constant<FinderKind, FinderKind::pomh>{});
-    case FinderKind::domh: return take(std::integral_constant<FinderKind, FinderKind::domh>{});
-    case FinderKind::hough: return take(std::integral_constant<FinderKind, FinderKind::hough>{});
-    case FinderKind::tripls: return take(std::integral_constant<FinderKind, FinderKind::tripls>{});
-    case FinderKind::histogram: return take(std::integral_constant<FinderKind, FinderKind::histogram>{});
-    case FinderKind::almagest: return take(std::integral_constant<FinderKind, FinderKind::almagest>{});
-    case FinderKind::triplets: return take(std::integral_constant<FinderKind, FinderKind::triplets>{});
-    case FinderKind::mixture: return take(std::integral_constant<FinderKind, FinderKind::mixture>{});
-    case FinderKind::math: break;
+#define X(name, cuts, several) \
+  case FinderKind::name: return take(std::integral_constant<FinderKind, FinderKind::name>{});
+    NANET_FINDERS(X)
+#undef X
   }
   return take(std::integral_constant<FinderKind, FinderKind::math>{});
 }

@@ -12,7 +12,7 @@
 #include "nanet/na62/protocols.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
-#include "support.hpp"
+#include "../engine/support.hpp"
 
 namespace nanet::engine {
 namespace {

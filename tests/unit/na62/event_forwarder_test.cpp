@@ -15,7 +15,7 @@
 #include "nanet/na62/rich_trigger.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
-#include "support.hpp"
+#include "../engine/support.hpp"
 
 namespace nanet::engine {
 namespace {

@@ -12,8 +12,8 @@
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mtp.hpp"
-#include "sockets.hpp"
-#include "support.hpp"
+#include "../engine/sockets.hpp"
+#include "../engine/support.hpp"
 
 namespace nanet::engine::test {
 
