@@ -26,7 +26,10 @@ CODE = (".cpp", ".hpp", ".cu", ".cuh", ".py", ".sv", ".cmake", ".txt", ".rdl", "
 GENERATED = re.compile(r"\bdo not edit\b|@generated")
 GUESTS = {  # its name, and what its own files have in their path
     "format M2EGP": (r"m2egp", r"m2egp|na62/"),
-    "finder triplets": (r"TripletsCuts|\"triplets\"|triplets\.(?:hpp|cuh)|FinderKind::triplets|\btripls \w+ \w+ triplets", r"triplets|config/finders"),
+    "finder triplets": (
+        r"TripletsCuts|\"triplets\"|triplets\.(?:hpp|cuh)|FinderKind::triplets|\btripls \w+ \w+ triplets",
+        r"triplets|config/finders",
+    ),
     "link UCX": (r"ucx", r"ucx|rdma|tiles"),
 }
 KEYS = ("busy_poll_us", "socket_buffer_bytes", "packet_bytes_max", "zero_copy", "open_events_max", "timeout_us")

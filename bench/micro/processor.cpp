@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "nanet/emulate/monte_carlo.hpp"
-#include "nanet/engine/receiver.hpp"
 #include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/transmitter.hpp"
 #include "nanet/na62/protocols.hpp"
 #include "nanet/na62/rich_trigger.hpp"
-#include "nanet/engine/transmitter.hpp"
 #include "nanet/wire/mgp.hpp"
 
 namespace {
@@ -92,8 +92,8 @@ Cost measure(double mean_hits, double seconds) {
   auto receiver = na62::kMgp.make_receiver({.batch_size = 64}, {link, clop, queue, flow::Router({{0x1C, 0, 0, 0}}), 1});
   engine::EventBuilder builder(
       queue, {{.clop = &clop, .protocol = &na62::kMgp, .first_source = 0}}, 1, std::nullopt,
-      std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent, {}, counters, &transmitter),
-                                            counters, monitor, channels),
+      std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent, {}, counters, &transmitter), counters,
+                                          monitor, channels),
       counters);
   using Clock = std::chrono::steady_clock;
   std::vector<double> receive_ns;

@@ -43,7 +43,7 @@ constexpr std::uint32_t kMagic = 0x314D4143;  // "CAM1"
 struct CameraProtocol {
   static constexpr bool has_sequence = true;
   static constexpr bool has_events = true;
-  static constexpr std::size_t kScratchHits = 0;     // pixels lie in the packet as a trigger wants them
+  static constexpr std::size_t kScratchHits = 0;  // pixels lie in the packet as a trigger wants them
   static constexpr bool kHitsPadded = false;
 
   struct Packet {
@@ -56,7 +56,8 @@ struct CameraProtocol {
     if (payload.size() < sizeof(Header)) return {false, Counter::packets_bad_length};
     const Packet packet = open(payload);
     if (packet.header.magic != kMagic) return {false, Counter::packets_bad_format};
-    if (payload.size() != sizeof(Header) + packet.header.event_count * sizeof(CameraEvent)) return {false, Counter::packets_bad_length};
+    if (payload.size() != sizeof(Header) + packet.header.event_count * sizeof(CameraEvent))
+      return {false, Counter::packets_bad_length};
     for (std::size_t e = 0; e < packet.header.event_count; ++e) {
       if (event_of(packet, e).count > std::size(CameraEvent{}.pixels)) return {false, Counter::packets_bad_format};
     }
@@ -165,7 +166,8 @@ std::uint32_t receive_answers(link::UdpLink& answers, std::uint32_t expected) {
     answers.wait(100'000'000);
     const link::RxBatch batch = answers.receive(room, packets, flow::clock_now_ns());
     silent = batch.packet_count == 0 ? silent + 1 : 0;
-    for (std::uint32_t k = 0; k < batch.packet_count; ++k) count += packets[k].bytes / static_cast<std::uint32_t>(sizeof(std::uint32_t));
+    for (std::uint32_t k = 0; k < batch.packet_count; ++k)
+      count += packets[k].bytes / static_cast<std::uint32_t>(sizeof(std::uint32_t));
   }
   return count;
 }
@@ -188,15 +190,16 @@ int run() {
   engine::Engine engine(config);
   engine.start();
 
-  link::UdpLink camera(link::UdpConfig{.name = "camera", .destinations = {link::parse_endpoint(url(engine.inputs()[0].link->local()))}});
+  link::UdpLink camera(
+      link::UdpConfig{.name = "camera", .destinations = {link::parse_endpoint(url(engine.inputs()[0].link->local()))}});
   send_packets(camera);
   constexpr std::uint32_t kBright = kPackets * 3;  // of eight events those with 3, 4 and 5 pixels
   const std::uint32_t answered = receive_answers(answers, kBright);
   engine.stop();
 
   const auto events = engine.total(flow::Counter::events_received);
-  std::printf("%llu events of %u packets, %u bright ones answered, %llu packets lost\n", static_cast<unsigned long long>(events), kPackets,
-              answered, static_cast<unsigned long long>(engine.total(flow::Counter::packets_lost_kernel)));
+  std::printf("%llu events of %u packets, %u bright ones answered, %llu packets lost\n", static_cast<unsigned long long>(events),
+              kPackets, answered, static_cast<unsigned long long>(engine.total(flow::Counter::packets_lost_kernel)));
   return events == kPackets * kPacketEvents && answered == kBright ? 0 : 1;
 }
 

@@ -33,7 +33,8 @@ void check_links(const EngineConfig& config) {
                      "let several sources share a link");
   }
   for (const LinkConfig& link : config.links) {
-    if (link.protocol == nullptr) throw SetupError("link " + link.name + " has no protocol", "its packets cannot be read", "name one");
+    if (link.protocol == nullptr)
+      throw SetupError("link " + link.name + " has no protocol", "its packets cannot be read", "name one");
   }
 }
 
@@ -47,7 +48,8 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
     throw SetupError(std::to_string(send.endpoints.size()) + " destinations of " + send.name,
                      "a packet goes to 1 to " + std::to_string(Transmitter::kDestinationsMax), "list fewer copies");
   }
-  const bool known = std::any_of(config.links.begin(), config.links.end(), [&](const LinkConfig& link) { return link.name == send.via; });
+  const bool known = std::any_of(config.links.begin(), config.links.end(),
+                                 [&](const LinkConfig& link) { return link.name == send.via; });
   if (!send.via.empty() && !known) {
     throw SetupError(send.name + ": via " + send.via, "there is no link of that name", "name one of links:, or leave via out");
   }

@@ -23,8 +23,7 @@ std::size_t scratch_hits(const std::vector<EventOrigin>& origins) {
 }  // namespace
 
 EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<EventOrigin> origins, std::uint32_t source_count,
-                           const std::optional<MergeConfig>& merge, std::unique_ptr<event::EventSink> sink,
-                           flow::Counters& counters)
+                           const std::optional<MergeConfig>& merge, std::unique_ptr<event::EventSink> sink, flow::Counters& counters)
     : completions_(completions),
       origins_(std::move(origins)),
       merge_(merge),
@@ -34,8 +33,8 @@ EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<Event
       scratch_(kBatch * scratch_hits(origins_)) {
   for (const EventOrigin& origin : origins_) {
     if (origin.protocol->read != nullptr) continue;
-    throw SetupError("no events in packets of protocol " + std::string(origin.protocol->name), "nothing is known of what is in them",
-                     "choose another protocol, or processor: {kind: count}");
+    throw SetupError("no events in packets of protocol " + std::string(origin.protocol->name),
+                     "nothing is known of what is in them", "choose another protocol, or processor: {kind: count}");
   }
   if (merge) {
     merger_ = std::make_unique<event::Merger>(event::MergerConfig{.source_count = source_count,

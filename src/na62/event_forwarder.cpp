@@ -25,9 +25,8 @@ EventForwarder::EventForwarder(flow::TxRing& ring, flow::CompletionQueue& sent_q
 void EventForwarder::take(std::span<const event::Event> events, std::uint64_t arrival_ns) {
   std::uint64_t cut = 0;
   for (const event::Event& event : events) {
-    const wire::MgpEvent head{.timestamp = event.timestamp,
-                              .fine_time = event.fine_time,
-                              .event_number = static_cast<std::uint16_t>(next_event_number_)};
+    const wire::MgpEvent head{
+        .timestamp = event.timestamp, .fine_time = event.fine_time, .event_number = static_cast<std::uint16_t>(next_event_number_)};
     const std::size_t hit_count = std::min<std::size_t>(event.count, wire::kM2egpHitsMax);
     cut += hit_count != event.count;
     const std::span<const std::uint16_t> hits(event.hits, hit_count);

@@ -19,8 +19,7 @@ void ForwardProcessor::check(const engine::EngineConfig& engine) const {
                      "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");
   }
   constexpr std::size_t kLeastBytes = wire::kMgpHeaderBytes + wire::m2egp_event_bytes(wire::kM2egpHitsMax);
-  if (config_.packet_bytes_max < kLeastBytes || config_.packet_bytes_max > wire::kM2egpBytesMax ||
-      config_.packet_bytes_max % 2 != 0) {
+  if (config_.packet_bytes_max < kLeastBytes || config_.packet_bytes_max > wire::kM2egpBytesMax || config_.packet_bytes_max % 2 != 0) {
     throw SetupError("forward: packet_bytes_max is " + std::to_string(config_.packet_bytes_max),
                      "it must be even and 280 to 8972, so that any event fits", "set 1472, or 8972 where the MTU is 9000");
   }

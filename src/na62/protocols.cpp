@@ -84,9 +84,8 @@ struct M2egpProtocol : SequencedProtocol<wire::M2egpView> {
 
   template <class Room, class Visit>
   static void for_each_event(const wire::M2egpView& packet, Room, Visit visit) {
-    wire::for_each_event(packet, [&](const wire::MgpEvent& event, const std::uint16_t* hits) {
-      visit(MgpProtocol::event_of(event, hits));
-    });
+    wire::for_each_event(
+        packet, [&](const wire::MgpEvent& event, const std::uint16_t* hits) { visit(MgpProtocol::event_of(event, hits)); });
   }
 };
 

@@ -35,9 +35,8 @@ void RichTrigger::take(std::span<const event::Event> all, std::uint64_t arrival_
     unmapped += std::min(events[e].count, rich::kMaxHits) - rings[e].mapped_hits;
     over += rings[e].more_rings;
     outside += verdict.outside;
-    primitives_[e] = {.timestamp = events[e].timestamp,
-                      .fine_time = events[e].fine_time,
-                      .id = rich::primitive_id(verdict, decision_.conditions)};
+    primitives_[e] = {
+        .timestamp = events[e].timestamp, .fine_time = events[e].fine_time, .id = rich::primitive_id(verdict, decision_.conditions)};
     monitor_.record(events[e], rings[e], verdict, primitives_[e]);
   }
   if (answers_) answers_->add(std::span(primitives_).first(events.size()), arrival_ns);

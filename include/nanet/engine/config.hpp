@@ -47,7 +47,7 @@ struct LinkConfig {
   std::string name;
   std::string endpoint;
   const Protocol* protocol = nullptr;  // must be given
-  MemoryRegionConfig memory_region;  // each link fills a CLOP of its own
+  MemoryRegionConfig memory_region;    // each link fills a CLOP of its own
   std::uint32_t batch_size = 128;
   std::uint64_t timeout_ns = 0;
   std::uint32_t socket_buffer_bytes = 64u << 20;
@@ -74,9 +74,9 @@ struct MergeConfig {
 
 // Where a processor's packets go.
 struct SendConfig {
-  std::string name = "answers";         // of the link
-  std::vector<std::string> endpoints;   // each packet goes to all of them; at most Transmitter::kDestinationsMax
-  std::string via;                      // name of the link that sends them; empty: a UDP socket of their own
+  std::string name = "answers";        // of the link
+  std::vector<std::string> endpoints;  // each packet goes to all of them; at most Transmitter::kDestinationsMax
+  std::string via;                     // name of the link that sends them; empty: a UDP socket of their own
 };
 
 struct WaitingConfig {

@@ -119,7 +119,7 @@ class Engine {
   std::unique_ptr<link::Link> own_send_link_;  // unless an input's link sends
   link::Link* send_link_ = nullptr;
   std::uint32_t destination_count_ = 0;  // of send_link_
-  std::deque<Lane> lanes_;  // after the memory that their consumers use
+  std::deque<Lane> lanes_;               // after the memory that their consumers use
 
   std::vector<std::thread> threads_;
   std::atomic<std::uint32_t> threads_ready_{0};

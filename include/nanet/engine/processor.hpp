@@ -22,12 +22,12 @@ namespace nanet::engine {
 struct EngineConfig;
 
 struct ProcessorNeeds {
-  std::vector<int> gpus;                  // one lane for each, with a consumer that works alone; none: one lane, and the engine's own threads
-  std::uint32_t buffers_in_flight = 1;    // that a consumer has at a time
-  std::uint32_t buffer_packets_max = 0;   // that a consumer can take; 0: any number
-  std::uint32_t tx_slot_bytes = 0;        // of the packets that it sends; 0: none
-  std::uint32_t tx_packets_max = 1024;    // that may wait to be sent
-  bool merges = false;                    // events of several sources
+  std::vector<int> gpus;  // one lane for each, with a consumer that works alone; none: one lane, and the engine's own threads
+  std::uint32_t buffers_in_flight = 1;               // that a consumer has at a time
+  std::uint32_t buffer_packets_max = 0;              // that a consumer can take; 0: any number
+  std::uint32_t tx_slot_bytes = 0;                   // of the packets that it sends; 0: none
+  std::uint32_t tx_packets_max = 1024;               // that may wait to be sent
+  bool merges = false;                               // events of several sources
   flow::Counter sent = flow::Counter::answers_sent;  // what its packets count as
 };
 
@@ -35,14 +35,14 @@ struct ProcessorNeeds {
 struct LaneParts {
   std::size_t lane;
   flow::CompletionQueue& completions;
-  std::vector<EventOrigin> origins;            // by Completion::clop
-  std::vector<flow::PayloadMemory> payloads;   // likewise
-  std::uint32_t source_count;                  // over all CLOPs
+  std::vector<EventOrigin> origins;           // by Completion::clop
+  std::vector<flow::PayloadMemory> payloads;  // likewise
+  std::uint32_t source_count;                 // over all CLOPs
   // Null when nothing is sent.
   flow::TxRing* tx_ring;
   flow::CompletionQueue* sent_completions;
-  Transmitter* inline_transmitter;             // who empties the ring when it is full; null too when another thread does
-  flow::Counters& counters;                    // of the thread that polls the consumer
+  Transmitter* inline_transmitter;  // who empties the ring when it is full; null too when another thread does
+  flow::Counters& counters;         // of the thread that polls the consumer
 
   std::vector<flow::Clop*> clops() const {
     std::vector<flow::Clop*> all;

@@ -21,8 +21,7 @@ class RingMonitor {
  public:
   RingMonitor() : samples_(rich::kSamples) {}
 
-  void record(const event::Event& event, const rich::EventRings& rings, const rich::Verdict& verdict,
-              const wire::Primitive& answer) {
+  void record(const event::Event& event, const rich::EventRings& rings, const rich::Verdict& verdict, const wire::Primitive& answer) {
     add(spectra_.multiplicity[std::min<std::size_t>(verdict.multiplicity, rich::kSpectrumMultiplicityBins - 1)]);
     add(spectra_.ring_count[verdict.rings]);
     for (std::uint32_t k = 0; k < rings.count; ++k) {

@@ -31,15 +31,15 @@ struct NoCuts {};
 
 // X(name, cuts, several): find_NAME is the finder, in two forms, for one event and for many; several: it may answer as many rings as an answer holds.
 // Append only: the order is that of FinderKind's numbers. NanetCuda.cmake reads it too.
-#define NANET_FINDERS(X)              \
-  X(math, NoCuts, false)              \
-  X(pomh, PomhCuts, false)            \
-  X(domh, DomhCuts, false)            \
-  X(hough, HoughCuts, false)          \
-  X(tripls, TriplsCuts, false)        \
-  X(histogram, HistogramCuts, true)   \
-  X(almagest, AlmagestCuts, true)     \
-  X(triplets, TripletsCuts, true)     \
+#define NANET_FINDERS(X)            \
+  X(math, NoCuts, false)            \
+  X(pomh, PomhCuts, false)          \
+  X(domh, DomhCuts, false)          \
+  X(hough, HoughCuts, false)        \
+  X(tripls, TriplsCuts, false)      \
+  X(histogram, HistogramCuts, true) \
+  X(almagest, AlmagestCuts, true)   \
+  X(triplets, TripletsCuts, true)   \
   X(mixture, MixtureCuts, true)
 
 enum class FinderKind : std::uint8_t {

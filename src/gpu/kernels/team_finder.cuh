@@ -30,8 +30,7 @@ struct TeamFinder {
 
   // The rings of one event. event.hits lies in global or shared memory, aligned to 2 bytes at least. What comes back is valid in the team's
   // first lane; lanes of a team that has no event must not call.
-  __device__ static rich::EventRings find(const rich::FinderConfig& config, event::Event event, const DeviceTables& tables,
-                                          Shared&) {
+  __device__ static rich::EventRings find(const rich::FinderConfig& config, event::Event event, const DeviceTables& tables, Shared&) {
     return rich::find_event<kind>(config, event, tables.points);
   }
 };

@@ -73,8 +73,7 @@ struct TeamFinder<rich::FinderKind::mixture> {
   static constexpr bool kMixtureInShared = true;
   using Shared = rich::MixtureTeamMemory;
 
-  __device__ static rich::EventRings find(const rich::FinderConfig&, event::Event event, const DeviceTables& tables,
-                                          Shared& shared) {
+  __device__ static rich::EventRings find(const rich::FinderConfig&, event::Event event, const DeviceTables& tables, Shared& shared) {
     const CudaWarp::Memory<Shared> memory{static_cast<std::uint32_t>(__cvta_generic_to_shared(&shared))};
     rich::find_mixture_together<CudaWarp>(event, tables.points, *tables.mixture, memory);
     rich::EventRings found;

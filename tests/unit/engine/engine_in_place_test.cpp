@@ -183,7 +183,7 @@ TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
   config.links.push_back(copied);
   std::vector<flow::PayloadMemory> told;
   const na62::GpuFactory asks = [&](const gpu::EventProcessorConfig&,
-                              const gpu::ContractMemory& memory) -> std::unique_ptr<gpu::EventProcessor> {
+                                    const gpu::ContractMemory& memory) -> std::unique_ptr<gpu::EventProcessor> {
     told = memory.payloads;
     throw SetupError("no GPU", "this one only asks", "");
   };

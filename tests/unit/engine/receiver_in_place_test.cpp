@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "nanet/na62/protocols.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/payload_memory.hpp"
+#include "nanet/na62/protocols.hpp"
 #include "placed_link.hpp"
 
 namespace nanet::engine {
@@ -31,11 +31,10 @@ struct Rig {
               .index_capacity = 1024,
               .huge_pages = false,
               .locked = false}),
-        receiver(na62::kMgp.make_receiver(
-            config, {link, clop, queue,
-                     flow::Router({{.source_id = 0x1C, .source_sub_id = 0, .source = 0, .clop = 0},
-                                   {.source_id = 0x1C, .source_sub_id = 1, .source = 1, .clop = 0}}),
-                     2})) {}
+        receiver(na62::kMgp.make_receiver(config, {link, clop, queue,
+                                                   flow::Router({{.source_id = 0x1C, .source_sub_id = 0, .source = 0, .clop = 0},
+                                                                 {.source_id = 0x1C, .source_sub_id = 1, .source = 1, .clop = 0}}),
+                                                   2})) {}
 
   void poll_all() {
     while (receiver->poll(1000) > 0) {

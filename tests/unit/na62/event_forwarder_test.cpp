@@ -7,15 +7,15 @@
 
 #include <map>
 
+#include "../engine/support.hpp"
 #include "nanet/engine/engine.hpp"
-#include "nanet/engine/receiver.hpp"
 #include "nanet/engine/event_builder.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/transmitter.hpp"
 #include "nanet/na62/forward_processor.hpp"
 #include "nanet/na62/protocols.hpp"
 #include "nanet/na62/rich_trigger.hpp"
-#include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
-#include "../engine/support.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -81,8 +81,7 @@ class Node {
 };
 
 // What a node with a ring processor answers to these packets, by key.
-std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<MergeConfig> merge,
-                                                  const std::vector<Bytes>& packets) {
+std::map<std::uint64_t, std::uint16_t> answers_of(Node& node, std::optional<MergeConfig> merge, const std::vector<Bytes>& packets) {
   na62::RingMonitor monitor;
   na62::ChannelMonitor channels;
   na62::AnswerWriter writer(node.ring, node.sent_queue, {}, node.counters, &node.transmitter);

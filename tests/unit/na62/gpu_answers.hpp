@@ -8,12 +8,12 @@
 #include <map>
 #include <span>
 
+#include "../engine/sockets.hpp"
+#include "../engine/support.hpp"
 #include "nanet/event/parts.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mtp.hpp"
-#include "../engine/sockets.hpp"
-#include "../engine/support.hpp"
 
 namespace nanet::engine::test {
 

@@ -6,13 +6,13 @@
 
 #include <map>
 
+#include "../engine/support.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/na62/protocols.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
-#include "../engine/support.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -41,8 +41,9 @@ class RichTriggerTest : public ::testing::Test {
     receiver = na62::kMgp.make_receiver({.batch_size = 16}, {link, *clop, queue, flow::Router(routes), source_count});
     event_builder = std::make_unique<EventBuilder>(
         queue, std::vector<EventOrigin>{{clop.get(), &na62::kMgp, 0}}, source_count, merge,
-        std::make_unique<na62::RichTrigger>(na62::RichConfig{}, na62::AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
-                                      counters, monitor, *channels),
+        std::make_unique<na62::RichTrigger>(na62::RichConfig{},
+                                            na62::AnswerWriter(ring, sent_queue, {.source_sub_id = 7}, counters, &transmitter),
+                                            counters, monitor, *channels),
         counters);
   }
 

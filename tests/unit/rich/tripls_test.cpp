@@ -8,7 +8,9 @@ namespace {
 
 const classic::Finder<TriplsCuts> kTripls{
     [](event::Event event, const PmPoint* points, const TriplsCuts& cuts) { return find_tripls(event, points, cuts); },
-    [](std::span<const event::Event> events, std::span<EventRings> rings, const TriplsCuts& cuts) { find_tripls(events, rings, cuts); }};
+    [](std::span<const event::Event> events, std::span<EventRings> rings, const TriplsCuts& cuts) {
+      find_tripls(events, rings, cuts);
+    }};
 
 TEST(Tripls, SameBitsAsScalarOnEveryInstructionSet) { classic::expect_same_bits_on_all_targets(kTripls, classic::any_events()); }
 TEST(Tripls, OrderOfHitsDoesNotMatter) { classic::expect_order_of_hits_does_not_matter(kTripls); }
