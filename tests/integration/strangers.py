@@ -192,11 +192,12 @@ def attack(port: Port, connections: int, seed: int) -> Found:
             over.set()
             clients.join()
         deadline = time.monotonic() + 2 * WITHIN_S
-        while descriptors(process.pid) > before and process.poll() is None and time.monotonic() < deadline:
+        after = descriptors(process.pid)  # a stranger may still be on the way in: what counts is that all are gone at some time
+        while after > before and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
+            after = descriptors(process.pid)
         exit_code = process.poll()
-        after = descriptors(process.pid) if exit_code is None else -1
-    return Found(thrown, exit_code, before, after, sorted(took), failed, seconds)
+    return Found(thrown, exit_code, before, after if exit_code is None else -1, sorted(took), failed, seconds)
 
 
 def come_and_go(port: Port, over: threading.Event, took: list[float], failed: list[str]) -> None:
