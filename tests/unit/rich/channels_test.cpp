@@ -87,7 +87,8 @@ TEST(Channels, ADiskWithoutHitsIsNotDead) {
 }
 
 TEST(Channels, ChannelsThatAlwaysFireAreHotAfter32Events) {
-  AllHits hits = hits_of(32);
+  AllHits hits{};
+  for (std::size_t c = 0; c < hits.size(); c += 3) hits[c] = 1;  // of 32 events, most PMs have seen nothing
   const std::vector<std::uint32_t> hot{3, 250, 251, 700, 1999};
   for (const std::uint32_t c : hot) hits[c] = 32;
   EXPECT_EQ(numbers(hot_channels(hits)), hot);
