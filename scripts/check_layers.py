@@ -22,6 +22,7 @@ from pathlib import Path
 # Folder of src/ and include/nanet/ -> folders it may include beside itself. docs/design/dataflow.md says the same in words.
 LAYERS: dict[str, set[str]] = {
     "base": set(),
+    "config": set(),
     "wire": {"base"},
     "flow": set(),
     "event": {"wire"},
