@@ -129,5 +129,5 @@ if [[ " ${missing[*]} " == *" cmake "* ]] && ! has_cmake; then
   fail "cmake is too old" "3.25 or newer is needed" "use Debian 12, Ubuntu 24.04 or newer, or put such a cmake first on PATH"
 fi
 if [[ " ${missing[*]} " == *" g++ "* ]] && ! has_cxx; then
-  fail "${CXX:-c++} is too old" "g++ 12 or clang 14, or newer, is needed" "use Debian 12, Ubuntu 24.04 or newer, or name a newer one: make CXX=g++-12 ${MAKECMDGOALS:-}"
+  fail "${CXX:-c++} is too old" "g++ 12 or clang 14, or newer, is needed" "use Debian 12, Ubuntu 24.04 or newer, or name a newer one: make CXX=g++-12 VERB"
 fi

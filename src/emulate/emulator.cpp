@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "nanet/flow/clock.hpp"
-#include "nanet/flow/thread.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -118,32 +117,23 @@ void Emulator::start() {
   if (thread_.joinable() || phase_.load() != RunPhase::ready) {
     throw SetupError("the emulator was started before", "one object is one run", "make a new one");
   }
+  const auto prepare = [this] {
+    if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
+    flow::name_this_thread("nanet-emulate");
+  };
   running_.store(true);
-  thread_ = std::thread([this] { run_guarded(); });
-  thread_ready_.wait(false);
-  if (thread_error_) {
-    thread_.join();
-    std::rethrow_exception(thread_error_);
+  try {
+    thread_.start(prepare, [this] { run(); });
+  } catch (...) {
+    phase_.store(RunPhase::finished);
+    running_.store(false, std::memory_order_release);
+    throw;
   }
 }
 
 void Emulator::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
-}
-
-void Emulator::run_guarded() {
-  try {
-    if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
-    flow::name_this_thread("nanet-emulate");
-  } catch (...) {
-    thread_error_ = std::current_exception();
-    phase_.store(RunPhase::finished);
-    running_.store(false, std::memory_order_release);
-  }
-  thread_ready_.store(true);
-  thread_ready_.notify_one();
-  if (!thread_error_) run();
 }
 
 void Emulator::run() {

@@ -12,7 +12,6 @@
 #include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/realtime.hpp"
-#include "nanet/flow/thread.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"
@@ -146,6 +145,21 @@ void Engine::add_consumer(std::size_t index) {
 
 void Engine::start() {
   if (!threads_.empty()) throw SetupError("engine is started already", "start was called twice", "make a new engine for a new run");
+  try {
+    start_threads();
+  } catch (...) {  // those before it wait to be let go
+    stopping_ = true;
+    let_go();
+    for (flow::Thread& thread : threads_) thread.join();
+    threads_.clear();
+    throw;
+  }
+  start_ns_ = flow::clock_now_ns();
+  running_.store(true, std::memory_order_release);
+  let_go();
+}
+
+void Engine::start_threads() {
   if (config_.topology == Topology::run_to_completion) {
     spawn("nanet-run", config_.receive_core, &Engine::run_to_completion_loop);
   } else {
@@ -157,17 +171,6 @@ void Engine::start() {
       if (send_link_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
     }
   }
-  while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
-  if (thread_error_) {
-    stopping_ = true;
-    let_go();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    std::rethrow_exception(thread_error_);
-  }
-  start_ns_ = flow::clock_now_ns();
-  running_.store(true, std::memory_order_release);
-  let_go();
 }
 
 void Engine::let_go() {
@@ -175,35 +178,29 @@ void Engine::let_go() {
   go_.notify_all();
 }
 
-// The thread pins itself, and takes its priority, before it says that it is ready, so that start() can refuse to run without. It sleeps until all are:
-// with real-time priority it could keep who starts them from its core.
+// The thread sleeps until all are there: with real-time priority it could keep who starts them from its core.
 void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loop)()) {
   const bool receives = threads_.empty();  // the first
-  threads_.emplace_back([this, name, core, loop, receives] {
-    bool as_asked = true;
-    try {
-      flow::name_this_thread(name);
-      if (core) flow::pin_this_thread(*core);
-      if (receives && config_.realtime_priority) flow::set_realtime_priority(*config_.realtime_priority);
-    } catch (...) {
-      as_asked = false;
-      thread_error_ = std::current_exception();
-    }
-    threads_ready_.fetch_add(1, std::memory_order_release);
+  const auto prepare = [this, name, core, receives] {
+    flow::name_this_thread(name);
+    if (core) flow::pin_this_thread(*core);
+    if (receives && config_.realtime_priority) flow::set_realtime_priority(*config_.realtime_priority);
+  };
+  const auto run = [this, loop] {
     go_.wait(false, std::memory_order_acquire);
-    if (!as_asked) return;
     const std::uint64_t waited_before_ns = flow::this_thread_core_wait_ns();
     (this->*loop)();
     core_wait_ns_.fetch_add(flow::this_thread_core_wait_ns() - waited_before_ns, std::memory_order_release);
-  });
-  // One after the other: a failing thread writes thread_error_ alone.
-  while (threads_ready_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
+  };
+  flow::Thread thread;
+  thread.start(prepare, run);
+  threads_.push_back(std::move(thread));
 }
 
 void Engine::stop() {
   if (!running()) return;
   stopping_.store(true, std::memory_order_release);
-  for (std::thread& thread : threads_) thread.join();
+  for (flow::Thread& thread : threads_) thread.join();
   for (const Input& input : inputs_) {
     if (input.recorder != nullptr) input.recorder->flush();  // now, so that the result says whether the disk took the rest
   }

@@ -7,10 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "nanet/setup_error.hpp"
 
@@ -63,6 +67,30 @@ std::uint64_t this_thread_core_wait_ns() {
   std::uint64_t running_ns = 0;
   std::uint64_t waiting_ns = 0;
   return file >> running_ns >> waiting_ns ? waiting_ns : 0;
+}
+
+void Thread::start(std::function<void()> prepare, std::function<void()> run) {
+  struct Outcome {
+    std::atomic<bool> known{false};
+    std::exception_ptr error;
+  };
+  const auto outcome = std::make_shared<Outcome>();  // the thread still notifies when start() may have returned
+  thread_ = std::thread([outcome, prepare = std::move(prepare), run = std::move(run)] {
+    try {
+      prepare();
+    } catch (...) {
+      outcome->error = std::current_exception();
+    }
+    const bool prepared = outcome->error == nullptr;
+    outcome->known.store(true, std::memory_order_release);
+    outcome->known.notify_one();
+    if (prepared) run();
+  });
+  outcome->known.wait(false, std::memory_order_acquire);
+  if (outcome->error) {
+    thread_.join();
+    std::rethrow_exception(std::exchange(outcome->error, nullptr));
+  }
 }
 
 }  // namespace nanet::flow

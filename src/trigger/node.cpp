@@ -6,7 +6,6 @@
 #include <chrono>
 
 #include "nanet/flow/clock.hpp"
-#include "nanet/flow/thread.hpp"
 #include "nanet/flow/wait.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -70,33 +69,24 @@ void TriggerNode::start() {
   if (thread_.joinable() || start_ns_.load() != 0) {
     throw SetupError("the trigger processor was started before", "one object is one run", "make a new one");
   }
+  const auto prepare = [this] {
+    start_ns_.store(flow::clock_now_ns());
+    if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
+    flow::name_this_thread("nanet-l0tp");
+    if (config_.gather_ns > 0) flow::ask_for_short_turns();  // it shares its core
+  };
   running_.store(true);
-  thread_ = std::thread([this] { run_guarded(); });
-  thread_ready_.wait(false);
-  if (thread_error_) {
-    thread_.join();
-    std::rethrow_exception(thread_error_);
+  try {
+    thread_.start(prepare, [this] { run(); });
+  } catch (...) {
+    running_.store(false, std::memory_order_release);
+    throw;
   }
 }
 
 void TriggerNode::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
-}
-
-void TriggerNode::run_guarded() {
-  try {
-    if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
-    flow::name_this_thread("nanet-l0tp");
-    if (config_.gather_ns > 0) flow::ask_for_short_turns();  // it shares its core
-  } catch (...) {
-    thread_error_ = std::current_exception();
-    running_.store(false, std::memory_order_release);
-  }
-  start_ns_.store(flow::clock_now_ns());
-  thread_ready_.store(true);
-  thread_ready_.notify_one();
-  if (!thread_error_) run();
 }
 
 void TriggerNode::run() {

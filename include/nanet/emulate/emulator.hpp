@@ -14,11 +14,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "nanet/emulate/answer_book.hpp"
@@ -30,6 +28,7 @@
 #include "nanet/emulate/sample.hpp"
 #include "nanet/emulate/schedule.hpp"
 #include "nanet/emulate/tel62.hpp"
+#include "nanet/flow/thread.hpp"
 #include "nanet/link/udp.hpp"
 
 namespace nanet::emulate {
@@ -93,7 +92,6 @@ class Emulator {
 
  private:
   void run();
-  void run_guarded();
   void send_and_receive();
   void drain();
   std::uint64_t drained_ns(std::uint64_t began_ns, std::uint64_t heard_ns) const;
@@ -125,9 +123,7 @@ class Emulator {
   std::uint64_t events_given_up_ = 0;  // not waited for any longer, see in_flight_packets_max
   std::uint64_t last_send_ns_ = 0;
 
-  std::thread thread_;
-  std::exception_ptr thread_error_;
-  std::atomic<bool> thread_ready_{false};
+  flow::Thread thread_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<RunPhase> phase_{RunPhase::ready};

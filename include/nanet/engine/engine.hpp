@@ -9,12 +9,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "nanet/engine/config.hpp"
@@ -22,6 +20,7 @@
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/latency_histogram.hpp"
+#include "nanet/flow/thread.hpp"
 #include "nanet/gpu/device_memory.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/link/recorder.hpp"
@@ -93,6 +92,7 @@ class Engine {
   void open_send_link();
   void add_transmitter(Lane& lane);
   void add_consumer(std::size_t index);
+  void start_threads();
   void let_go();
   void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
   void run_to_completion_loop();
@@ -121,8 +121,7 @@ class Engine {
   std::uint32_t destination_count_ = 0;  // of send_link_
   std::deque<Lane> lanes_;               // after the memory that their consumers use
 
-  std::vector<std::thread> threads_;
-  std::atomic<std::uint32_t> threads_ready_{0};
+  std::vector<flow::Thread> threads_;
   std::atomic<bool> go_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> receive_done_{false};
@@ -133,7 +132,6 @@ class Engine {
   std::atomic<std::uint64_t> drained_ns_{0};  // when nothing more waited, neither in the links nor in partly filled buffers
   std::atomic<std::uint32_t> flush_requests_{0};
   std::uint32_t flushes_done_ = 0;
-  std::exception_ptr thread_error_;
   std::uint64_t start_ns_ = 0;
   std::atomic<std::uint64_t> stop_ns_{0};
   std::atomic<std::uint64_t> core_wait_ns_{0};

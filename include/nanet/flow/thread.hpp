@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread runs and what it is called.
+// Where a thread runs and what it is called, and how it is started.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <thread>
 
 namespace nanet::flow {
 
@@ -21,5 +23,23 @@ void ask_for_short_turns();
 // Nanoseconds for which the calling thread was ready to run but something else had its core, since it began; 0 where the kernel does not
 // say. Reads a file: not for the hot path. What a hypervisor takes away is not in it.
 std::uint64_t this_thread_core_wait_ns();
+
+// A thread that is asked for something which can fail (a core, a priority) before it begins.
+//
+// Thread rules: one thread calls start() and join().
+class Thread {
+ public:
+  Thread() = default;
+
+  // Runs prepare(), then run(), in a new thread, and returns when prepare() has ended. What that throws is thrown here, and there is no thread then.
+  // Precondition: !joinable().
+  void start(std::function<void()> prepare, std::function<void()> run);
+
+  bool joinable() const { return thread_.joinable(); }
+  void join() { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
 
 }  // namespace nanet::flow

@@ -22,14 +22,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "nanet/flow/latency_histogram.hpp"
+#include "nanet/flow/thread.hpp"
 #include "nanet/l0tp/aligner.hpp"
 #include "nanet/l0tp/trigger_processor.hpp"
 #include "nanet/link/udp.hpp"
@@ -116,7 +115,6 @@ class TriggerNode {
     std::uint64_t decision_packets;
   };
 
-  void run_guarded();
   void run();
   std::uint32_t turn();
   void take(std::span<const std::byte> datagram, std::uint64_t now_ns);
@@ -137,9 +135,7 @@ class TriggerNode {
   std::uint64_t decisions_seen_ = 0;
   std::array<std::atomic<std::uint64_t>, kWords> published_{};
 
-  std::thread thread_;
-  std::exception_ptr thread_error_;
-  std::atomic<bool> thread_ready_{false};
+  flow::Thread thread_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> start_ns_{0};

@@ -71,5 +71,33 @@ TEST(Thread, KnowsHowLongItWaitedForItsCore) {
   second.join();
 }
 
+TEST(StartedThread, PreparesBeforeStartReturnsAndThenRuns) {
+  std::atomic<bool> go{false};
+  std::atomic<int> step{0};
+  Thread thread;
+  thread.start([&] { step = 1; },
+               [&] {
+                 go.wait(false);
+                 step = 2;
+               });
+  EXPECT_EQ(step, 1);
+  EXPECT_TRUE(thread.joinable());
+  go = true;
+  go.notify_all();
+  thread.join();
+  EXPECT_EQ(step, 2);
+}
+
+TEST(StartedThread, ThatCannotBePreparedDoesNotRunAndIsNotThere) {
+  bool ran = false;
+  Thread thread;
+  EXPECT_THROW(thread.start([] { pin_this_thread(-1); }, [&] { ran = true; }), SetupError);
+  EXPECT_FALSE(ran);
+  EXPECT_FALSE(thread.joinable());
+  thread.start([] {}, [&] { ran = true; });  // and may be tried again
+  thread.join();
+  EXPECT_TRUE(ran);
+}
+
 }  // namespace
 }  // namespace nanet::flow
