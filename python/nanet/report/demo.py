@@ -166,6 +166,6 @@ def _events_section(result: Mapping[str, Any]) -> Section:
         figures += f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
     text = (
         "Six events of this run: hit photomultipliers on the disk, both disks overlaid, in the colour of the ring that was "
-        "found nearest; black: on no ring. Dashed: the true rings."
+        "found nearest; without a colour: on no ring. Dashed: the true rings."
     )
     return Section("Events", f'<div class="events">{figures}</div>', text)
