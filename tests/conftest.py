@@ -3,12 +3,54 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import signal
+import sys
 import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from nanet import rdma
 from nanet.machine.gpu_driver import ask_driver
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+json_page = importlib.import_module("make_json_page")  # which knows the types of the results
+
+
+@pytest.fixture(scope="session")
+def check_keys() -> Callable[[Mapping[str, Any], str], None]:
+    """check_keys(result, command): the result, read from JSON, has every key that the type below the command's heading in docs/json.md declares,
+    and no other. Of a table that is written by hand: every key that it names."""
+    text = (ROOT / "docs" / "json.md").read_text()
+
+    def check(result: Mapping[str, Any], command: str) -> None:
+        assert result["command"] == command
+        section = re.search(rf"^## `nanet {re.escape(command)}`\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        assert section, f"docs/json.md says nothing of nanet {command}"
+        if (made := json_page.type_of(section[1])) is not None:
+            assert list(json_page.differences(result, made)) == []
+        else:
+            _look_for(re.findall(r"^\| `([^`]+)` \|", section[1], flags=re.MULTILINE), result)
+
+    return check
+
+
+def _look_for(paths: list[str], result: Mapping[str, Any]) -> None:
+    assert paths
+    for path in paths:
+        here: Any = result
+        for part in path.split("."):
+            name = part.removesuffix("[]")
+            assert name in here, path
+            here = here[name]
+            if part != name:
+                assert isinstance(here, list)
+                assert here, path
+                here = here[0]
 
 
 def pytest_configure(config: pytest.Config) -> None:

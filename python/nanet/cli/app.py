@@ -206,6 +206,7 @@ def tel62(
     from nanet.config import emulator as emulator_config
     from nanet.config.errors import validated
     from nanet.result import files
+    from nanet.result.keys.emulator import Tel62Result
     from nanet.run import emulate
 
     if config is not None:
@@ -218,8 +219,8 @@ def tel62(
             "monte_carlo": {"mean_hits": mean_hits, "noise_hits": noise_hits, "seed": seed},
         })  # fmt: skip
     title = f"nanet emulate tel62 · {loaded.rate_events_per_s / 1e6:g} Mevent/s to {', '.join(loaded.destinations)}"
-    result = emulate.run(loaded, title=title)
-    result["verdict"] = emulate.verdict(result, budget_us)
+    ran = emulate.run(loaded, title=title)
+    result: Tel62Result = {**ran, "verdict": emulate.verdict(ran, budget_us)}
     files.write_json(json_file, result)
     _say(emulate.sentence(result))
     raise typer.Exit(0 if result["verdict"]["kept"] else 1)

@@ -35,6 +35,7 @@ from nanet.cli.options import (
     TopologyOption,
 )
 from nanet.result import outputs
+from nanet.result.keys.base import Base
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
 bench_app.command("gpu")(bench_gpu)
@@ -255,7 +256,7 @@ def _compare(
 
 
 def _finish(
-    result: dict[str, Any],
+    result: Base,
     name: str,
     rows: list[tuple[str, str, float, str]],
     out: Path,

@@ -12,6 +12,8 @@ from typing import Any
 import jinja2
 import yaml
 
+from nanet.result.keys.base import Config
+
 DENSE_COLUMNS = 7  # a table of more has smaller letters, so that it fits on a wide screen
 
 
@@ -75,7 +77,7 @@ def table(
     return f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def facts_section(result: Mapping[str, Any], configs: Mapping[str, Any], notes: Sequence[str]) -> Section:
+def facts_section(result: Mapping[str, Any], configs: Mapping[str, Config], notes: Sequence[str]) -> Section:
     """Machine, notes and configurations."""
     machine = result["machine"]
     names = {"memory_gib": "memory [GiB]", "cpu": "CPU"}

@@ -113,7 +113,7 @@ class Watched:
 
     samples: Samples
     stalls: Stalls
-    emulated: dict[str, Any] = field(default_factory=dict)
+    emulated: Mapping[str, Any] = field(default_factory=dict)  # of the boards
     engine: Mapping[str, Any] = field(default_factory=dict)  # the result of the last life; empty: it did not start
     lives: list[Life] = field(default_factory=list)
     gap_packets: int = 0

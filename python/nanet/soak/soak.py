@@ -22,6 +22,7 @@ from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig, load
 from nanet.config.errors import ConfigError, validated
 from nanet.config.link import Faults
+from nanet.loop.keys import Run, run_of
 from nanet.loop.run import SAMPLES, Loop, loop_configs, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import NamespaceError, VethPair
@@ -158,9 +159,9 @@ def critical_rate(
     """A brief search for the highest rate without loss, with the fault injector in place but off. Raises ConfigError when there is none."""
     search = rates.RateSearch(first=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
 
-    def trial(rate: float) -> Mapping[str, Any]:
+    def trial(rate: float) -> Run:
         boards = emulator.model_copy(update={"rate_events_per_s": rate, "duration_s": search.repeat_s, "drain_ms": 500})
-        return run_loop(engine, boards, cores, pair=pair)
+        return run_of(run_loop(engine, boards, cores, pair=pair))
 
     critical = rates.bisect(search, lambda rate: bool(rates.try_rate(rate, search, trial, say)["passed"]))
     if critical == 0.0:
