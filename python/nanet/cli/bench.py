@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,7 +35,9 @@ from nanet.cli.options import (
     TopologyOption,
 )
 from nanet.result import outputs
-from nanet.result.keys.base import Base
+
+if TYPE_CHECKING:
+    from nanet.result.keys.base import Base
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
 bench_app.command("gpu")(bench_gpu)
