@@ -15,8 +15,8 @@ import importlib
 import re
 import sys
 import typing
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -50,9 +50,10 @@ def named(name: str) -> Any:
 
 def keys_of(made: Any) -> list[Key]:
     """The keys of a TypedDict, those of its bases first, or of a dictionary whose annotation has their names."""
-    if names := names_of(made):
+    if (names := names_of(made)) is not None:
         value = typing.get_args(plain(made))[1]
-        return [Key(name, value, meaning, True) for name, meaning in names.items()]
+        more = [] if names.more is None else [replace(key, needed=False) for key in keys_of(names.more)]
+        return [Key(name, value, meaning, True) for name, meaning in names.meanings.items()] + more
     keys = []
     for name, hint in typing.get_type_hints(plain(made), include_extras=True).items():
         needed = typing.get_origin(hint) is not typing.NotRequired
@@ -68,9 +69,9 @@ def plain(made: Any) -> Any:
     return typing.get_args(made)[0] if typing.get_origin(made) is typing.Annotated else made
 
 
-def names_of(made: Any) -> Mapping[str, str] | None:
+def names_of(made: Any) -> Names | None:
     """The names that an annotation says of a dictionary."""
-    return next((one.meanings for one in getattr(made, "__metadata__", ()) if isinstance(one, Names)), None)
+    return next((one for one in getattr(made, "__metadata__", ()) if isinstance(one, Names)), None)
 
 
 def has_keys(made: Any) -> bool:
@@ -121,9 +122,8 @@ def table(name: str, own: set[int]) -> str:
 
 
 def type_of(section: str) -> Any:
-    """The type that the first mark of a section names; None: its table is written by hand."""
-    names = [*MARK.findall(section), *SAME.findall(section)]
-    return named(names[0]) if names else None
+    """The type that the first mark of a section names."""
+    return named([*MARK.findall(section), *SAME.findall(section)][0])
 
 
 def written(text: str) -> str:

@@ -202,12 +202,13 @@ def test_validate_prints_the_truth_table(tmp_path: Path, check_keys: CheckKeys) 
         assert row["electron"] == (row["electrons"] >= 1)
 
 
-def test_physics(tmp_path: Path) -> None:
+def test_physics(tmp_path: Path, check_keys: CheckKeys) -> None:
     nanet(
         "physics", "--events", "200", "--case", "single_ring", "--case", "two_rings_apart", "--no-scan", "--finder", "math",
         "--finder", "almagest", "--html", tmp_path / "p.html", "--json", tmp_path / "p.json",
     )  # fmt: skip
     result = json.loads((tmp_path / "p.json").read_text())
+    check_keys(result, "physics")
     assert result["single_ring"]["efficiency"] > 0.9
     assert result["single_ring"]["best"] == "almagest"
     assert (tmp_path / "p.html").stat().st_size > 10_000

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,17 @@ def made(**changes: Any) -> dict[str, Any]:
 
 def test_the_page_is_current() -> None:
     assert subprocess.run([sys.executable, SCRIPT, "--check"], check=False).returncode == 0
+
+
+def test_every_command_has_a_type_and_no_table_is_written_by_hand() -> None:
+    text = page.PAGE.read_text()
+    commands = text.split("\n## `nanet ")[1:]
+    assert len(commands) > 25
+    for section in commands:
+        if not section.startswith("schema`"):  # which writes a JSON schema
+            assert page.type_of(section) is not None, section[:40]
+    tables = [part for part in re.split(r"\n\n", text) if part.startswith("| key")]
+    assert len(tables) == len(page.MARK.findall(text))
 
 
 def test_rows_of_lists_dictionaries_and_names() -> None:

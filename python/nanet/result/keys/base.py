@@ -18,9 +18,10 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """In an annotation: the names that a dictionary has, with what each means."""
+    """In an annotation: the names that a dictionary has, with what each means. more: a TypedDict whose keys it may have too."""
 
     meanings: Mapping[str, str]
+    more: type | None = None
 
 
 class Elsewhere:
