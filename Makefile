@@ -124,10 +124,11 @@ compilers: packages-run packages-links packages-test $(STAMPS)/native $(STAMPS)/
 	  $(BIN)/cmake --build build/$$compiler; \
 	done
 
-lint: $(STAMPS)/native $(STAMPS)/lint ## layers, file heads and sizes, formatting, types
+lint: $(STAMPS)/native $(STAMPS)/lint ## layers, file heads and sizes, made pages, formatting, types
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/python scripts/count_doors.py --check
 	$(BIN)/python scripts/check_docs.py
+	$(BIN)/python scripts/make_json_page.py --check
 	@echo clang-format
 	@$(BIN)/clang-format --dry-run -Werror $(CXX_FILES) || { echo "error: not in the project's format (see above) run make format" >&2; exit 1; }
 	$(BIN)/ruff check $(PYTHON_DIRS)

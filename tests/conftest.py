@@ -3,12 +3,37 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import signal
+import sys
 import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from nanet import rdma
 from nanet.machine.gpu_driver import ask_driver
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+json_page = importlib.import_module("make_json_page")  # which knows the types of the results
+
+
+@pytest.fixture(scope="session")
+def check_keys() -> Callable[[Mapping[str, Any], str], None]:
+    """check_keys(result, command): the result, read from JSON, has every key that the type below the command's heading in docs/json.md declares,
+    and no other."""
+    text = (ROOT / "docs" / "json.md").read_text()
+
+    def check(result: Mapping[str, Any], command: str) -> None:
+        assert command.startswith(result["command"])
+        section = re.search(rf"^## `nanet {re.escape(command)}`\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        assert section, f"docs/json.md says nothing of nanet {command}"
+        assert list(json_page.differences(result, json_page.type_of(section[1]))) == []
+
+    return check
 
 
 def pytest_configure(config: pytest.Config) -> None:

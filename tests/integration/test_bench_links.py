@@ -20,7 +20,7 @@ from loops import nanet, wait_for
 from nanet import _core
 from nanet.bench import links
 from nanet.machine.netns import Namespace, NamespaceError, VethPair
-from test_commands import QUIET_BUDGET, check_keys
+from test_commands import QUIET_BUDGET, CheckKeys
 
 HOLD = """import signal, time
 from nanet.machine.netns import VethPair
@@ -140,7 +140,7 @@ def test_no_ip_program(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_bench_latency_of_a_link(tmp_path: Path) -> None:
+def test_bench_latency_of_a_link(tmp_path: Path, check_keys: CheckKeys) -> None:
     arguments = (
         "--link",
         "gro",
@@ -177,7 +177,7 @@ def test_bench_latency_of_a_link(tmp_path: Path) -> None:
     assert "Balance sheets" in (tmp_path / "bench-latency-links.html").read_text()
 
 
-def test_every_link_of_this_build_balances(tmp_path: Path) -> None:
+def test_every_link_of_this_build_balances(tmp_path: Path, check_keys: CheckKeys) -> None:
     """All that can run here runs, loses nothing at a low rate, and has every packet explained; what cannot says why."""
     with a_pair() as pair:
         if pair is None:
@@ -204,7 +204,7 @@ def test_every_link_of_this_build_balances(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("boards", ["socket", "answers-xdp", "xdp"])
-def test_boards_by_every_way_links_alone_and_a_long_run(tmp_path: Path, boards: str) -> None:
+def test_boards_by_every_way_links_alone_and_a_long_run(tmp_path: Path, boards: str, check_keys: CheckKeys) -> None:
     """However the emulator sends and receives, each packet has its place in the sheet, alone and in a long run too."""
     name = "spinning"
     if boards != "socket" and not _core.build_info()["back_ends"]["xdp"]:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +16,13 @@ import pytest
 import yaml
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
-from loops import ROOT, engine_config, free_pair, free_ports, nanet, sender
+from loops import engine_config, free_pair, free_ports, nanet, sender
 from nanet import _core, wire
 from nanet.port.port import open as open_port
 from nanet.result.histogram import HIGHEST_NS
 
+CheckKeys = Callable[[dict[str, Any], str], None]  # of tests/conftest.py
 QUIET_BUDGET = ("--budget-us", "60000000")  # of time there are no promises here: the machine may be busy
-
-
-def documented(command: str) -> list[str]:
-    """The key paths that docs/json.md lists for a command, such as `latency_us.p50`."""
-    text = (ROOT / "docs" / "json.md").read_text()
-    section = re.search(rf"^## `nanet {re.escape(command)}`\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    assert section, f"docs/json.md says nothing of nanet {command}"
-    keys = re.findall(r"^\| `([^`]+)` \|", section[1], flags=re.MULTILINE)
-    assert keys
-    return keys
-
-
-def check_keys(result: dict[str, Any], command: str) -> None:
-    assert result["command"] == command
-    for path in [*documented(command), "nanet", "command", "date", "machine"]:
-        here: Any = result
-        for part in path.split("."):
-            if part.endswith("[]"):
-                here = here[part[:-2]]
-                assert isinstance(here, list)
-                assert here, path
-                here = here[0]
-            else:
-                assert part in here, path
-                here = here[part]
 
 
 def write_config(path: Path, **changes: Any) -> tuple[int, int]:
@@ -56,7 +32,7 @@ def write_config(path: Path, **changes: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("boards", ["1", "4"])
-def test_demo(tmp_path: Path, boards: str) -> None:
+def test_demo(tmp_path: Path, boards: str, check_keys: CheckKeys) -> None:
     port = free_pair()
     done = nanet(
         "demo", "--duration", "2", "--rate", "2e5", "--boards", boards, "--port", port, "--out", tmp_path / "out",
@@ -97,7 +73,7 @@ def test_a_demo_over_its_budget(tmp_path: Path, strict: tuple[str, ...], code: i
     assert "The promise was broken" not in (tmp_path / "demo.html").read_text()
 
 
-def test_run_and_emulate_as_three_would(tmp_path: Path) -> None:
+def test_run_and_emulate_as_three_would(tmp_path: Path, check_keys: CheckKeys) -> None:
     """The engine in one terminal, the boards in another; Ctrl-C ends the engine in order."""
     port, answers = write_config(tmp_path / "e.yaml")
     command = [sys.executable, "-m", "nanet", "run", str(tmp_path / "e.yaml"), "--json", str(tmp_path / "run.json")]
@@ -135,7 +111,7 @@ def test_boards_without_engine_are_1(tmp_path: Path) -> None:
     assert "Promise broken: 1,600 of 1,600 events were not answered" in done.stdout
 
 
-def test_l0tp_alone(tmp_path: Path) -> None:
+def test_l0tp_alone(tmp_path: Path, check_keys: CheckKeys) -> None:
     port = free_ports(1)[0]
     command = [
         sys.executable, "-m", "nanet", "emulate", "l0tp", "--answers", f"udp://127.0.0.1:{port}", "--duration", "60",
@@ -159,7 +135,7 @@ def test_l0tp_alone(tmp_path: Path) -> None:
     assert result["bad_packets"]["length"] == 2
 
 
-def test_bench_rate(tmp_path: Path) -> None:
+def test_bench_rate(tmp_path: Path, check_keys: CheckKeys) -> None:
     port = free_pair()
     nanet(
         "bench", "rate", "--short", "--lowest", "1e4", "--highest", "5e5", "--port", port, "--out", tmp_path, "--json", tmp_path / "r.json",
@@ -172,7 +148,7 @@ def test_bench_rate(tmp_path: Path) -> None:
     assert "without a single loss" in (tmp_path / "bench-rate.html").read_text()
 
 
-def test_bench_latency(tmp_path: Path) -> None:
+def test_bench_latency(tmp_path: Path, check_keys: CheckKeys) -> None:
     port = free_pair()
     nanet(
         "bench",
@@ -195,14 +171,14 @@ def test_bench_latency(tmp_path: Path) -> None:
     assert (tmp_path / "bench-latency.html").exists()
 
 
-def test_bench_rings(tmp_path: Path) -> None:
+def test_bench_rings(tmp_path: Path, check_keys: CheckKeys) -> None:
     nanet("bench", "rings", "--short", "--out", tmp_path, "--json", tmp_path / "r.json")
     result = json.loads((tmp_path / "r.json").read_text())
     check_keys(result, "bench rings")
     assert result["math"]["events_per_s"] > result["cases"][2]["numpy"]["events_per_s"]
 
 
-def test_bench_finders(tmp_path: Path) -> None:
+def test_bench_finders(tmp_path: Path, check_keys: CheckKeys) -> None:
     nanet("bench", "rings", "--finder", "almagest", "--finder", "math", "--short", "--out", tmp_path, "--json", tmp_path / "r.json")
     result = json.loads((tmp_path / "r.json").read_text())
     check_keys(result, "bench rings --finder")
@@ -211,7 +187,7 @@ def test_bench_finders(tmp_path: Path) -> None:
     assert "almagest" in (tmp_path / "bench-finders.html").read_text()
 
 
-def test_validate_prints_the_truth_table(tmp_path: Path) -> None:
+def test_validate_prints_the_truth_table(tmp_path: Path, check_keys: CheckKeys) -> None:
     path = tmp_path / "e.yaml"
     several = {"name": "several", "when": "rings >= 2 and multiplicity < 40"}
     write_config(path, processor={"conditions": [several, {"name": "electron", "when": "electrons >= 1"}]})
@@ -226,19 +202,20 @@ def test_validate_prints_the_truth_table(tmp_path: Path) -> None:
         assert row["electron"] == (row["electrons"] >= 1)
 
 
-def test_physics(tmp_path: Path) -> None:
+def test_physics(tmp_path: Path, check_keys: CheckKeys) -> None:
     nanet(
         "physics", "--events", "200", "--case", "single_ring", "--case", "two_rings_apart", "--no-scan", "--finder", "math",
         "--finder", "almagest", "--html", tmp_path / "p.html", "--json", tmp_path / "p.json",
     )  # fmt: skip
     result = json.loads((tmp_path / "p.json").read_text())
+    check_keys(result, "physics")
     assert result["single_ring"]["efficiency"] > 0.9
     assert result["single_ring"]["best"] == "almagest"
     assert (tmp_path / "p.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("command", ["doctor", "version"])
-def test_documented_keys(tmp_path: Path, command: str) -> None:
+def test_documented_keys(tmp_path: Path, command: str, check_keys: CheckKeys) -> None:
     nanet(command, "--json", tmp_path / "x.json")
     check_keys(json.loads((tmp_path / "x.json").read_text()), command)
 

@@ -22,7 +22,7 @@ from nanet.config.l0tp import L0tpConfig
 from nanet.run import emulate
 from nanet.run.process import EngineProcess, L0tpProcess
 from nanet.wire import l0 as decision_packet
-from test_commands import check_keys
+from test_commands import CheckKeys
 
 RICH_FOUND = "xx_xxxx_x1_xx_xxxxxx"
 THERE = "x1xx_xxxx_xxxx_xxxx"
@@ -183,7 +183,7 @@ def receive_triggers(triggers: socket.socket) -> Any:
         entries = np.concatenate([entries, packet.entries])
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, check_keys: CheckKeys) -> None:
     """`nanet l0tp` in a terminal: says when it listens, ends in order, and writes what docs/json.md promises."""
     listen, decisions = free_ports(2)
     (tmp_path / "l0tp.yaml").write_text(yaml.safe_dump(l0tp_config(listen, decisions).model_dump(mode="json")))

@@ -19,6 +19,7 @@ from nanet.config.errors import ConfigError
 from nanet.run import emulate, replay
 from nanet.run.process import EngineProcess
 from nanet.wire import mep
+from test_commands import CheckKeys
 
 EVENTS = 20_000
 
@@ -143,7 +144,7 @@ def test_laps_are_runs_of_their_own(tmp_path: Path) -> None:
     assert engine["sources"][0]["counters"]["source_restarts"] == 2
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, check_keys: CheckKeys) -> None:
     event = wire.EventRecord(timestamp=1000, fine_time=7, event_number=0, hits=[100, 200, 300, 400])
     packet = wire.build_mgp([event] * 16, source_id=0x1C, source_sub_id=0)
     file, result = tmp_path / "made.pcap", tmp_path / "result.json"
@@ -153,7 +154,9 @@ def test_the_command(tmp_path: Path) -> None:
         wait_for(lambda: len(listener.packets) == 200, "the arrival of all packets")
     assert set(listener.packets) == {packet}
     assert "200 packets (3,200 events)" in said
-    assert json.loads(result.read_text())["recording"]["records"] == 100
+    found = json.loads(result.read_text())
+    check_keys(found, "replay")
+    assert found["recording"]["records"] == 100
     assert "cannot replay" in nanet("replay", __file__, "--to", listener.url, expect=2).stderr
     assert "pace" in nanet("replay", file, "--to", listener.url, "--pace", "fast", expect=2).stderr
 

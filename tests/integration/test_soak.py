@@ -19,7 +19,7 @@ from nanet.config import Faults
 from nanet.run.process import EngineError, EngineProcess
 from nanet.soak import faults, lives, soak
 from nanet.soak import verdict as soak_verdict
-from test_commands import check_keys
+from test_commands import CheckKeys
 
 RATE = 400_000  # events/s: 25,000 packets/s, which a busy machine's socket buffer holds for half a second
 GROWTH_MAX_MIB = 2.0  # between the quarters compared lie 130,000 packets, so 16 B of each would be seen
@@ -37,7 +37,7 @@ def check(result: dict[str, Any]) -> None:
     assert injected["passed"] > 0.98 * result["packets"]["at_socket"]  # faults were off most of the time
 
 
-def test_ten_seconds(tmp_path: Path) -> None:
+def test_ten_seconds(tmp_path: Path, check_keys: CheckKeys) -> None:
     done = nanet(
         "soak", "--duration", "10s", "--rate", RATE, "--port", free_pair(), "--growth-max-mib", GROWTH_MAX_MIB, "--out", tmp_path / "out",
         "--json", tmp_path / "soak.json", expect=None,

@@ -3,15 +3,38 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Any
 
+import make_json_page
 import numpy as np
 from nanet.loop import l0
 from nanet.loop import run as loops
+from nanet.loop.keys import L0Part
 from nanet.machine.facts import CorePlan
 from nanet.result import books, files
 from nanet.result.histogram import Histogram
+from nanet.result.keys.emulator import Decisions, EmulatorRun
+from nanet.result.keys.engine import EngineEnd
+from nanet.result.keys.l0tp import NodeCounters
 from nanet.rich import pm_map
+
+
+def filled(made: Any, **given: Any) -> Any:
+    """An object of a result's type that says nothing (0, empty, null), apart from what is given."""
+    return {key.name: _nothing(key.type) for key in make_json_page.keys_of(made) if key.needed} | given
+
+
+def _nothing(made: Any) -> Any:
+    bare = make_json_page.plain(made)
+    choices = make_json_page.choices(made)
+    if type(None) in choices or bare is None:
+        return None
+    if make_json_page.has_keys(made):
+        return filled(made)
+    if typing.get_origin(bare) is typing.Literal:
+        return typing.get_args(bare)[0]
+    return (typing.get_origin(bare) or bare)()
 
 
 def samples(count: int = 12, seed: int = 3) -> list[dict[str, Any]]:
@@ -30,7 +53,7 @@ def samples(count: int = 12, seed: int = 3) -> list[dict[str, Any]]:
         found.append({
             "hits": [int(h) for h in hits], "timestamp": n, "fine_time": 0, "found": n != 7, "electron": n % 3 == 0,
             "rings": [{"x_mm": float(x), "y_mm": float(y), "radius_mm": radius, "rms_mm": 4.5, "time_ns": 0.0, "hits": 16}] * (n != 7),
-            "truth": [{"x_mm": float(x) + 2, "y_mm": float(y), "radius_mm": radius - 1}],
+            "truth": [{"x_mm": float(x) + 2, "y_mm": float(y), "radius_mm": radius - 1, "time_ns": 0.0, "hits": 16}],
         })  # fmt: skip
     return found
 
@@ -69,20 +92,19 @@ def whole_demo() -> dict[str, Any]:
         {"t_s": n / 10, "sent": n * 100_000, "answered": n * 100_000, "p50_ns": 21_000 + 40 * n, "p99_ns": 38_000, "max_ns": 90_000 + 3_000 * (n % 7)}
         for n in range(1, 101)
     ]  # fmt: skip
-    emulated = {
-        "config": emulator_config.model_dump(mode="json"), "sent": sent, "answered": sent, "elapsed_s": 10.0, "lost": 0,
-        "mistakes": {"wrong_answers": 0}, "latency_us": ours.summary_us(), "latency_histogram": ours.encode(),
-        "latency_clean_us": ours.summary_us(), "latency_clean_histogram": ours.encode(), "send_lateness_us": inside.summary_us(),
-        "stalls": {"count": 0, "total_us": 0.0, "longest_us": 0.0}, "series": series,
-    }  # fmt: skip
-    engine = {
-        "config": engine_config.model_dump(mode="json"), "counters": counters, "latency_us": inside.summary_us(),
-        "latency_histogram": inside.encode(), "rings": {"radius_mm": radius.tolist()}, "event_samples": samples(), "notes": [],
-        "channels": channels(),
-    }  # fmt: skip
+    emulated = filled(
+        EmulatorRun, config=emulator_config.model_dump(mode="json"), sent=sent, answered=sent, elapsed_s=10.0, lost=0,
+        latency_us=ours.summary_us(), latency_histogram=ours.encode(), latency_clean_us=ours.summary_us(),
+        latency_clean_histogram=ours.encode(), send_lateness_us=inside.summary_us(), series=series,
+    )  # fmt: skip
+    engine = filled(
+        EngineEnd, config=engine_config.model_dump(mode="json"), counters=counters, latency_us=inside.summary_us(), elapsed_s=10.0,
+        latency_histogram=inside.encode(), event_samples=samples(), channels=channels(),
+    )  # fmt: skip
+    engine["rings"]["radius_mm"] = radius.tolist()
     result = loops.joined(engine_config, emulated, engine)
     assert result["losses"] == dict.fromkeys(books.EVENT_LOSSES, 0)
-    return result | {"notes": ["made up for a test"], "date": files.now()}
+    return {**result, "notes": ["made up for a test"], "tune": [], "date": files.now()}
 
 
 def l0_part() -> dict[str, Any]:
@@ -102,10 +124,10 @@ def l0_part() -> dict[str, Any]:
     rich = dict.fromkeys(names, 0) | {"primitives": 10_000_000, "stored": 9_999_900, "late": 100, "matched": 9_999_900}
     inputs = [{"name": one.name, "counters": rich | {"matched": 9_999_900 - 100_000 * n}} for n, one in enumerate(config.inputs)]
     whole, own = histogram_of(240.0, 50_000), histogram_of(210.0, 50_000, seed=4)
-    return {
-        "config": config.model_dump(mode="json"), "counters": {"decided": 9_999_900}, "inputs": inputs,
-        "masks": [{"name": m.name, "downscaling": m.downscaling, "matched": 20_000, "fired": 10_000} for m in config.masks],
-        "triggers_sent": 50_000, "decisions": {"physics": 50_000, "calibration": 0},
-        "latency_us": own.summary_us(), "latency_histogram": own.encode(),
-        "event_to_decision_us": whole.summary_us(), "event_to_decision_histogram": whole.encode(),
-    }  # fmt: skip
+    return dict(filled(
+        L0Part, config=config.model_dump(mode="json"), counters=filled(NodeCounters, decided=9_999_900), inputs=inputs,
+        masks=[{"name": m.name, "downscaling": m.downscaling, "matched": 20_000, "fired": 10_000} for m in config.masks],
+        triggers_sent=50_000, decisions=filled(Decisions, physics=50_000),
+        latency_us=own.summary_us(), latency_histogram=own.encode(),
+        event_to_decision_us=whole.summary_us(), event_to_decision_histogram=whole.encode(),
+    ))  # fmt: skip

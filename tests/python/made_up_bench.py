@@ -30,7 +30,7 @@ def latency_result() -> dict[str, Any]:
         "p50_above_sockperf_us": 2.8, "rate_events_per_s": 1e6, "rounds": [1, 2, 3], "latency_us": ours.summary_us(),
         "latency_clean_us": ours.summary_us(), "one_in_flight_us": ours.summary_us(), "sockperf_us": theirs, "lost": 0, "budget_us": 1000,
         "latency_histogram": ours.encode(), "latency_clean_histogram": clean.encode(), "engine_histogram": engine.encode(),
-        "series": whole_demo()["emulator"]["series"], "config": {}, "notes": [],
+        "series": whole_demo()["emulator"]["series"], "config": {"engine": {}, "emulator": {}}, "notes": [],
     }  # fmt: skip
 
 

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import filled
 from nanet.bench import latency, rate, sockperf
+from nanet.loop.keys import Run
 from nanet.result import files
+from nanet.result.keys.emulator import EmulatorRun
+from nanet.result.keys.engine import EngineEnd
 
 RTT = """\x1b[2;35m====> avg-rtt=8.561 (std-dev=2709.019)\x1b[0m
 sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
@@ -49,15 +53,14 @@ def test_search_brackets_the_true_rate(true_rate: float, steps: int) -> None:
 
 
 def a_run(**changes: Any) -> dict[str, Any]:
-    emulator = {
-        "config": {"duration_s": 2.0},
-        "send_lateness_us": {"p99": 5.0},
-        "latency_histogram": None,
-        "latency_us": None,
-        "stalls": {},
-    }
-    good = {"sent": 2_000_000, "answered": 2_000_000, "lost": 0, "losses": {}, "latency_us": None, "mistakes": {}}
-    return good | {"emulator": emulator, "engine": {"counters": {"packets_accepted": 1}}} | changes
+    emulator = filled(EmulatorRun, config={"duration_s": 2.0}, send_lateness_us={"p99": 5.0})
+    run: dict[str, Any] = filled(Run, sent=2_000_000, answered=2_000_000, emulator=emulator, engine=an_engine(0.0))
+    return run | changes
+
+
+def an_engine(core_wait_s: float) -> Any:
+    config = {"links": [{"xdp": None}]}
+    return filled(EngineEnd, config=config, counters={"packets_accepted": 1}, core_wait_s=core_wait_s)
 
 
 def test_who_failed() -> None:
@@ -65,10 +68,9 @@ def test_who_failed() -> None:
     assert rate.failure_of(a_run(lost=1), 1e6) == "engine"
     assert rate.failure_of(a_run(losses={"unexplained": -1}), 1e6) == "engine"
     assert rate.failure_of(a_run(mistakes={"wrong_answers": 1}), 1e6) == "engine"
-    taken = {"counters": {"packets_accepted": 1}, "core_wait_s": 0.1}
-    assert rate.failure_of(a_run(lost=1, engine=taken), 1e6) == "machine"
-    assert rate.failure_of(a_run(lost=1, engine=taken | {"core_wait_s": 0.001}), 1e6) == "engine"
-    assert rate.failure_of(a_run(lost=1, engine=taken, mistakes={"wrong_answers": 1}), 1e6) == "engine"
+    assert rate.failure_of(a_run(lost=1, engine=an_engine(0.1)), 1e6) == "machine"
+    assert rate.failure_of(a_run(lost=1, engine=an_engine(0.001)), 1e6) == "engine"
+    assert rate.failure_of(a_run(lost=1, engine=an_engine(0.1), mistakes={"wrong_answers": 1}), 1e6) == "engine"
     assert rate.failure_of(a_run(sent=1_900_000), 1e6) == "sender"
 
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 from made_up_gateware import MEASURED, case, changed
+from make_json_page import differences
 from nanet.bench import gateware, gateware_tables
+from nanet.bench.gateware_keys import GatewareResult, Measured
 from nanet.cli import main
 from nanet.report import write_report
 from nanet.result import files
@@ -156,24 +158,8 @@ def test_the_published_page_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def documented() -> list[str]:
-    """The key paths of docs/json.md."""
-    text = (ROOT / "docs" / "json.md").read_text()
-    section = re.search(r"^## `nanet bench gateware`\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    assert section
-    return re.findall(r"^\| `([^`]+)` \|", section[1], flags=re.MULTILINE)
-
-
-def values_at(here: Any, path: str) -> list[Any]:
-    part, _, rest = path.partition(".")
-    if part == "SIZE":
-        found = list(here.values())
-    elif part.endswith("[]"):
-        found = here[part[:-2]]
-    else:
-        found = [here[part]]
-    assert found, path
-    return [value for one in found for value in values_at(one, rest)] if rest else found
+def test_what_these_tests_make_up_is_what_the_program_says() -> None:
+    assert list(differences(MEASURED, Measured)) == []
 
 
 def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
@@ -182,12 +168,9 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
         warnings.warn(f"NOT RUN: the program of nanet bench gateware, {gateware.PROGRAM} is not built", stacklevel=2)
         return
     result = gateware.run(program, gateware.Options(2000, 300, ("--host-write", "5", "--host-busy", "0")))
-    paths = documented()
-    assert {path.partition(".")[0].removesuffix("[]") for path in paths} == set(result) - {"nanet", "command", "date", "machine"}
-    for path in paths:
-        values_at(result, path)
+    assert list(differences(result, GatewareResult)) == []
     assert (result["lost_packets"], result["last_byte_to_last_write_cycles"]["spread"]) == (0, 0)
-    assert set(values_at(result, "line_rate_fraction.SIZE")) == {1}
+    assert set(result["line_rate_fraction"].values()) == {1}
     assert len(result["mixed"]) > 250
     ready, host = (gateware.bounds_of([c for c in cases if c["frame_bytes"] == 64], gateware.FIGURES[1])
                    for cases in (result["cases"], result["modelled_host"]["cases"]))  # fmt: skip

@@ -47,7 +47,8 @@ class Scene:
 
     def snapshot(self) -> dict[str, Any]:
         sent = self.events(self.now_s)
-        none = dict.fromkeys((*emulate.ANSWER_MISTAKES, "tx_dropped", "answers_kernel_dropped"), 0) | {"bad_packets": {}}
+        wrong = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives")
+        none: dict[str, Any] = dict.fromkeys((*wrong, "tx_dropped", "answers_kernel_dropped"), 0) | {"bad_packets": {}}
         return none | {
             "sent": sent, "answered": sent - self.lost, "packets_sent": sent, "answer_packets": sent, "latency": NoLatency(),
             "elapsed_s": self.now_s - 100.0,

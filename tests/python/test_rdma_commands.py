@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.needs_ucx, pytest.mark.timeout(240)]
 ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 120
 BYTES = (5 << 20) + 3
+CheckKeys = Callable[[dict[str, Any], str], None]  # of tests/conftest.py
 WAYS = {"shared": ("--transports", "posix"), "tcp": ("--transports", "tcp", "--trust-network")}
 TCP = {"transports": "tcp", "trust_network": True}
 
@@ -88,25 +90,6 @@ def remote(place: str, **changes: Any) -> transfer.Remote:
     return transfer.Remote(address, port, "r", **changes)
 
 
-def check_keys(result: dict[str, Any], command: str) -> None:
-    """Every key that docs/json.md promises; those of a peer need not be there without one."""
-    page = (ROOT / "docs" / "json.md").read_text().split(f"## `nanet {command}`\n")[1].split("\n## ")[0]
-    keys = re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE)
-    assert keys
-    assert result["command"] == command
-    for path in keys:
-        here: Any = result
-        for part in path.split("."):
-            if here is None:
-                break
-            if part.endswith("[]"):
-                assert here[part[:-2]], path
-                here = here[part[:-2]][0]
-            else:
-                assert part in here, path
-                here = here[part]
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "data"
@@ -115,7 +98,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_file_goes_in_and_comes_out(tmp_path: Path, file: Path, way: str) -> None:
+def test_a_file_goes_in_and_comes_out(tmp_path: Path, file: Path, way: str, check_keys: CheckKeys) -> None:
     with served("--json", tmp_path / "serve.json", *WAYS[way]) as target:
         common = ("--region", "r", *WAYS[way])
         put = nanet("put", file, "--to", target.place, *common, "--json", tmp_path / "put.json")
@@ -311,7 +294,7 @@ def test_serve_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_bench_measures_all_and_checks_every_byte(tmp_path: Path, way: str) -> None:
+def test_bench_measures_all_and_checks_every_byte(tmp_path: Path, way: str, check_keys: CheckKeys) -> None:
     done = nanet(
         "bench", "--size", "8", "--size", "100001", "--iterations", "20", "--batch", "3", *WAYS[way], "--out", tmp_path,
         "--json", tmp_path / "bench.json", "--csv", tmp_path / "bench.csv",
@@ -335,7 +318,7 @@ def test_bench_measures_all_and_checks_every_byte(tmp_path: Path, way: str) -> N
     assert (tmp_path / "bench.csv").read_text().count("put_bandwidth 8 bytes") == 2
 
 
-def test_bench_beside_ucx_perftest(tmp_path: Path) -> None:
+def test_bench_beside_ucx_perftest(tmp_path: Path, check_keys: CheckKeys) -> None:
     done = nanet(
         "bench", "--peer", "ucx_perftest", "--rounds", "2", "--size", "8", "--size", "1MiB", "--iterations", "50",
         "--test", "put_bandwidth", "--test", "put_latency", "--out", tmp_path, "--json", tmp_path / "bench.json",
@@ -424,7 +407,7 @@ def test_a_bench_that_is_stopped_leaves_no_process() -> None:
     assert not Path(f"/proc/{children[0]}").exists()
 
 
-def test_doctor_of_this_machine(tmp_path: Path) -> None:
+def test_doctor_of_this_machine(tmp_path: Path, check_keys: CheckKeys) -> None:
     done = nanet("doctor", "--json", tmp_path / "doctor.json")
     result = json.loads((tmp_path / "doctor.json").read_text())
     check_keys(result, "rdma doctor")

@@ -14,7 +14,7 @@ import pytest
 from nanet import SetupError
 from nanet.rdma import native, transfer
 from nanet.rdma.memory import CudaMemory, Memory, allocate, parse_memory
-from test_rdma_commands import Started, check_keys, nanet
+from test_rdma_commands import CheckKeys, Started, nanet
 
 pytestmark = [pytest.mark.needs_ucx, pytest.mark.needs_gpus(1), pytest.mark.timeout(240)]
 SIZE = 4 << 20
@@ -27,7 +27,7 @@ PAIRS = [  # the target's memory, this side's
 
 
 @pytest.mark.parametrize(("there", "here"), PAIRS)
-def test_a_file_goes_in_and_comes_out(tmp_path: Path, there: str, here: str) -> None:
+def test_a_file_goes_in_and_comes_out(tmp_path: Path, there: str, here: str, check_keys: CheckKeys) -> None:
     file = tmp_path / "data"
     file.write_bytes(os.urandom(BYTES))
     with Started("serve", "--region", "r", "--size", BYTES, "--read", "--write", "--memory", there) as target:
@@ -53,7 +53,7 @@ def test_a_file_goes_in_and_comes_out(tmp_path: Path, there: str, here: str) -> 
 
 
 @pytest.mark.parametrize(("there", "here"), PAIRS)
-def test_bench_checks_every_byte(tmp_path: Path, there: str, here: str) -> None:
+def test_bench_checks_every_byte(tmp_path: Path, there: str, here: str, check_keys: CheckKeys) -> None:
     done = nanet(
         "bench", "--size", "8", "--size", "100001", "--size", 17 << 20, "--iterations", "4", "--memory", here, "--target-memory", there,
         "--out", tmp_path, "--json", tmp_path / "bench.json",

@@ -45,7 +45,8 @@ class MadeUpEngine:
     def snapshot(self) -> dict[str, Any]:
         counters = dict.fromkeys((name for name, _, _ in _core.counter_table()), 0)
         counters |= {"events_received": 1000, "events_answered": 600, "events_unjudged": 400} if self.fails else {}
-        return {"elapsed_s": 1.0, "core_wait_s": 0.0, "counters": counters, "sources": [], "links": [], "rings": {}}
+        rings: dict[str, list[int]] = {"radius_mm": [], "multiplicity": [], "count": []}
+        return {"elapsed_s": 1.0, "core_wait_s": 0.0, "counters": counters, "sources": [], "links": [], "rings": rings}
 
     def event_samples(self) -> list[Any]:
         return []

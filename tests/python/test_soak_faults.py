@@ -15,6 +15,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import made_up
+import make_json_page
 import pytest
 from nanet.config import ConfigError
 from nanet.run.process import EngineProcess, Reading
@@ -23,6 +25,7 @@ from nanet.soak import plan as soak_plan
 from nanet.soak.books import WITH_ENGINE, Fault, Look, Rate
 from nanet.soak.course import CYCLE, Schedule, phase_of
 from nanet.soak.faults import FaultMaker, whole_packets
+from nanet.soak.keys import Flat, Flatness, WithTable
 from nanet.soak.lives import HELD_PACKETS, Life, Lives
 from nanet.soak.watch import Stalls, queued_bytes
 
@@ -208,12 +211,12 @@ def test_faults_of_packets_that_come_all_the_time_have_a_row() -> None:
 def outcome(faults: Sequence[Fault], holes: Sequence[int], stolen_s: float = 0.0, share_max: float = 0.2) -> tuple[str, list[str]]:
     """Of a made-up soak of 100 s that is flawless otherwise."""
     rows = rows_of(*holes)
-    result: dict[str, Any] = {
-        "faults": [], "unexplained_events": sum(map(abs, holes)), "unexplained_packets": 0, "lost_in_stalls": {}, "lost_outside_stalls": {},
-        "lost_in_faults": {}, "sent": 1000, "losses": {"answers_lost": 0}, "mistakes": {}, "flat": {}, "phases_counted": {},
-        "packets": {"injected": {}, "residues": {}}, "stalls_s": {"steal": stolen_s}, "elapsed_s": 100.0, "host_share_max": share_max,
-        "recover_within_s": 10.0, "machine_faults": books.judged(faults, rows, 10.0),
-    }  # fmt: skip
+    flat = made_up.filled(Flatness, flat=True, growth=0)
+    result: dict[str, Any] = made_up.filled(
+        WithTable, unexplained_events=sum(map(abs, holes)), sent=1000, losses={"answers_lost": 0}, stalls_s={"steal": stolen_s},
+        flat={key.name: flat for key in make_json_page.keys_of(Flat)}, elapsed_s=100.0, host_share_max=share_max,
+        recover_within_s=10.0, machine_faults=books.judged(faults, rows, 10.0),
+    )  # fmt: skip
     result["table"] = books.table_rows(result["machine_faults"], {"gpu": "no GPU"})
     reasons, late = verdict.verdict_reasons(result, may_be_incomplete=False), verdict.late_reasons(result)
     judged = verdict.outcome_of(result, reasons, late)

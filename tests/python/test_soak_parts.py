@@ -8,11 +8,13 @@ import mmap
 import os
 from typing import Any
 
+import made_up
 import numpy as np
 import pytest
 from nanet.config import ConfigError, EngineConfig, Faults
 from nanet.config.errors import validated
 from nanet.soak import course, soak, verdict
+from nanet.soak.keys import PacketBalance, WithTable
 from nanet.soak.lives import Life
 from nanet.soak.watch import (
     SERIES,
@@ -237,14 +239,13 @@ def test_a_packet_too_few_is_seen(place: tuple[Any, ...], residue: str) -> None:
 
 def passed() -> dict[str, Any]:
     nothing = {"start": 100, "end": 100, "peak": 100, "growth": 0, "growth_max": 0, "flat": True}
-    return {
-        "faults": [], "unexplained_events": 0, "unexplained_packets": 0, "lost_in_stalls": {}, "lost_outside_stalls": {}, "lost_in_faults": {}, "sent": 1000,
-        "losses": {"answers_lost": 0, "events_lost": 5}, "mistakes": {"wrong_answers": 0, "duplicate_answers": 0},
-        "flat": {name: dict(nothing) for name in SERIES}, "phases": {"off": 2, "loss": 1, "corrupt": 1}, "phases_counted": {"loss": 1, "corrupt": 1}, "machine_faults": [], "table": [], "engine_lives": 1,
-        "host_share_max": 0.2, "recover_within_s": 10.0,
-        "packets": {"injected": {"lost": 3, "corrupted": 1, "delayed": 0}, "residues": {"link": 0}},
-        "stalls_s": {"steal": 0.1}, "elapsed_s": 10.0,
-    }  # fmt: skip
+    result: dict[str, Any] = made_up.filled(
+        WithTable, sent=1000, losses={"answers_lost": 0, "events_lost": 5}, flat={name: dict(nothing) for name in SERIES},
+        phases={"off": 2, "loss": 1, "corrupt": 1}, phases_counted={"loss": 1, "corrupt": 1}, engine_lives=1, host_share_max=0.2,
+        recover_within_s=10.0, packets=made_up.filled(PacketBalance, injected={"lost": 3, "corrupted": 1, "delayed": 0}),
+        stalls_s={"steal": 0.1}, elapsed_s=10.0,
+    )  # fmt: skip
+    return result
 
 
 @pytest.mark.parametrize(

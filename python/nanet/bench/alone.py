@@ -8,17 +8,19 @@ other run; nothing comes back, so the only verdict is whether each packet was re
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from nanet.bench import links
 from nanet.bench.links import Variant
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import validated
+from nanet.loop.keys import Run
 from nanet.loop.run import Loop
 from nanet.machine.facts import CorePlan, keep_to
 from nanet.machine.netns import VethPair
 from nanet.result import books
+from nanet.result.keys.emulator import EmulatorRun
+from nanet.result.keys.engine import EngineEnd
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
 
@@ -32,7 +34,7 @@ def configs(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> tu
     return validated(EngineConfig, engine), validated(EmulatorConfig, emulator)
 
 
-def run(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> dict[str, Any]:
+def run(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> Run:
     """One run, under the keys of demo.run_loop; `lost` and `losses` are packets here. Raises ConfigError and EngineError."""
     engine_config, emulator_config = configs(variant, loop, pair, cores)
     with EngineProcess(engine_config, pair.engine.namespace) as engine:
@@ -45,7 +47,7 @@ def run(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> dict[s
         return joined(emulated, engine.stop())
 
 
-def joined(emulated: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
+def joined(emulated: EmulatorRun, engine: EngineEnd) -> Run:
     """The result of a run from the results of its two halves."""
     counters = engine["counters"]
     lost = int(emulated["packets_sent"]) - int(counters["packets_accepted"])
@@ -59,4 +61,5 @@ def joined(emulated: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
         "mistakes": {name: int(counters[name]) for name in books.PACKET_REFUSALS},
         "emulator": emulated,
         "engine": engine,
+        "balance": None,
     }

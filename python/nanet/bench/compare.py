@@ -6,30 +6,47 @@ stated shares of it, and the balance sheet of every run. docs/design/links-compa
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal
 
 from nanet.bench import alone, arp, hops, links, rate, sockperf, spead2_peer, tables, testpmd, watch
 from nanet.bench.latency import MESSAGE_BYTES
+from nanet.bench.link_keys import (
+    AloneRate,
+    ComparedLink,
+    ComparisonResult,
+    LinkEntry,
+    Load,
+    LoadRun,
+    LongRun,
+    Peers,
+    RatePeers,
+    Ratios,
+    Sockperf,
+    SockperfTrips,
+    Trip,
+)
 from nanet.bench.links import Variant
 from nanet.bench.rate import RateSearch
+from nanet.bench.tables import trips
 from nanet.config.errors import ConfigError
+from nanet.loop.keys import Run, run_of
 from nanet.loop.run import Loop, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import VethPair
 from nanet.result import files
 from nanet.result.histogram import Histogram
 from nanet.result.hops import unexplained_text
+from nanet.result.keys.hops import BalanceSheet
 from nanet.run.process import EngineError
 
 Say = Callable[[str], None]
-Sheet = Callable[[Mapping[str, Any], hops.Cable], dict[str, Any]]
+Sheet = Callable[[Run, hops.Cable], BalanceSheet]
 PROBE_S = 0.2
 HALF = 0.5  # the load whose latency stands for a link
 ALONE_HIGHER = 3.0  # how much higher the search of a link alone goes
 LONG_RUN_MAX_S = 1800.0
-LONG_RUN_ROWS = (("packets", "packets"), ("lost", "events"), ("kernel_dropped", "packets"), ("engine_core_wait_s", "s"))
 KEPT_US = ("min", "p50", "p90", "p99", "p99_9", "p99_99", "max")
 
 
@@ -62,17 +79,16 @@ class Bench:
         self.runs = self.packets = self.unexplained = 0
         self.where: list[str] = []
 
-    def trial(self, loop: Loop) -> dict[str, Any]:
+    def trial(self, loop: Loop) -> tuple[Run, BalanceSheet]:
         """One run, with its balance sheet under `balance`. Raises EngineError and ConfigError."""
         configs = links.configs(self.variant, loop, self.pair, self.cores)
-        run = functools.partial(run_loop, *configs, self.cores, pair=self.pair)
-        return self._balanced(loop, run, hops.sheet)
+        return self._balanced(loop, lambda: run_of(run_loop(*configs, self.cores, pair=self.pair)), hops.sheet)
 
-    def trial_alone(self, loop: Loop) -> dict[str, Any]:
+    def trial_alone(self, loop: Loop) -> tuple[Run, BalanceSheet]:
         """The same of the link alone: nothing is judged or answered."""
         return self._balanced(loop, functools.partial(alone.run, self.variant, loop, self.pair, self.cores), hops.sheet_alone)
 
-    def _balanced(self, loop: Loop, run: Callable[[], dict[str, Any]], sheet: Sheet) -> dict[str, Any]:
+    def _balanced(self, loop: Loop, run: Callable[[], Run], sheet: Sheet) -> tuple[Run, BalanceSheet]:
         ends = (self.pair.boards, self.pair.engine)
         before, told = [end.counts() for end in ends], self.pair.boards.kernel_counts()
         with arp.Counter(self.pair.boards if not self.variant.engine_address else None) as asked:
@@ -83,12 +99,12 @@ class Bench:
             cable = hops.Cable(*crossed, self.variant.coalesced, asked.count(), icmp, too_late)
         if result["emulator"]["stopped_early"]:
             raise KeyboardInterrupt
-        result["balance"] = sheet(result, cable)
-        self._book(result, loop)
-        return result
+        balance = result["balance"] = sheet(result, cable)
+        self._book(result, balance, loop)
+        return result, balance
 
-    def _book(self, result: Mapping[str, Any], loop: Loop) -> None:
-        engine, balance = result["engine"], result["balance"]
+    def _book(self, result: Run, balance: BalanceSheet, loop: Loop) -> None:
+        engine = result["engine"]
         self.path = engine["links"][0]["path"]
         self.boards = links.boards_of(self.variant, loop)
         self.notes += [note for note in engine["notes"] if note not in self.notes]
@@ -99,29 +115,30 @@ class Bench:
             self.where.append(f"at {loop.rate_events_per_s:.0f} events/s: {unexplained_text(balance)}")
 
 
-def run_rate(comparison: Comparison, say: Say) -> dict[str, Any]:
+def run_rate(comparison: Comparison, say: Say) -> ComparisonResult:
     """The result as `nanet bench rate --link --json` writes it. Raises ConfigError, EngineError, NamespaceError, SockperfError."""
     _check(comparison)
     cores = plan_cores()
     found = [_link(variant, comparison, cores, say, shares=()) for variant in comparison.variants]
-    peers = _rate_peers(comparison, cores, say)
+    measured = _rate_peers(comparison, cores, say)
+    peers: Peers = {"spead2": measured["spead2"], "testpmd": measured["testpmd"]}
     return _result("bench rate --link", comparison, cores, found, peers)
 
 
-def run_latency(comparison: Comparison, say: Say) -> dict[str, Any]:
+def run_latency(comparison: Comparison, say: Say) -> ComparisonResult:
     """The result as `nanet bench latency --link --json` writes it. Raises as run_rate does."""
     _check(comparison)
     cores = plan_cores()
     before = _sockperf(comparison, cores, say)
     found = [_link(variant, comparison, cores, say, shares=comparison.shares) for variant in comparison.variants]
     after = _sockperf(comparison, cores, say)
-    peers = {"sockperf": joined_sockperf(before, after)} | _rate_peers(comparison, cores, say)
+    peers: Peers = {"sockperf": joined_sockperf(before, after), **_rate_peers(comparison, cores, say)}
     return _result("bench latency --link", comparison, cores, found, peers)
 
 
-def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *, shares: tuple[float, ...]) -> dict[str, Any]:
+def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *, shares: tuple[float, ...]) -> LinkEntry:
     """Everything of one link; with `reason` where it cannot run here."""
-    entry: dict[str, Any] = {
+    entry: LinkEntry = {
         "name": variant.name, "what": variant.what, "path": None, "boards": None, "reason": links.missing(variant),
         "critical_rate_events_per_s": None, "critical_rate_packets_per_s": None, "limited_by": None, "latency_us": None,
         "loads": [], "one_in_flight": None, "alone": None, "long_run": None, "steps": [], "runs": 0, "packets_sent": 0, "unexplained_packets": 0, "unexplained_at": [], "notes": [],
@@ -132,7 +149,7 @@ def _link(variant: Variant, comparison: Comparison, cores: CorePlan, say: Say, *
             bench = Bench(variant, pair, cores)
             entry["reason"] = _probe(bench, comparison)
             if entry["reason"] is None:
-                return entry | _measure(bench, comparison, say, shares)
+                return _measure(bench, comparison, say, shares)
     if not comparison.every:
         raise ConfigError([f"link {variant.name} cannot be compared ({entry['reason']}) leave it out, or use --link all"])
     say(f"--- {variant.name}: left out, {entry['reason']}")
@@ -161,9 +178,9 @@ def _probe(bench: Bench, comparison: Comparison) -> str | None:
     return None
 
 
-def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float, ...]) -> dict[str, Any]:
+def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float, ...]) -> LinkEntry:
     search = comparison.search
-    found = rate.find(search, lambda at: bench.trial(rate.loop_at(at, search)), say)
+    found = rate.find(search, lambda at: bench.trial(rate.loop_at(at, search))[0], say)
     critical = float(found["critical_rate_events_per_s"])
     loads = [_load(bench, comparison, share, share * critical, say) for share in shares] if critical else []
     single = None
@@ -171,16 +188,21 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
         single = _load(bench, comparison, HALF, HALF * critical, say, in_flight=1)
     half = [load for load in loads if load["share"] == HALF] or loads
     at_critical = [step["latency_us"] for step in found["steps"] if step["rate_events_per_s"] == critical]
-    return found | {
+    return {
+        "name": bench.variant.name,
+        "what": bench.variant.what,
         "path": bench.path,
         "boards": bench.boards,
         "reason": None,
+        "critical_rate_events_per_s": found["critical_rate_events_per_s"],
         "critical_rate_packets_per_s": critical / search.loop.events_per_packet * search.loop.boards,
+        "limited_by": found["limited_by"],
         "latency_us": half[0]["latency_us"] if half else at_critical[0] if at_critical else None,
         "loads": loads,
         "one_in_flight": single,
         "alone": _alone(bench, search, say) if comparison.alone and not shares else None,
         "long_run": _long_run(bench, comparison, critical, say) if comparison.long_run_packets and critical else None,
+        "steps": found["steps"],
         "runs": bench.runs,
         "packets_sent": bench.packets,
         "unexplained_packets": bench.unexplained,
@@ -189,47 +211,45 @@ def _measure(bench: Bench, comparison: Comparison, say: Say, shares: tuple[float
     }
 
 
-def _alone(bench: Bench, search: RateSearch, say: Say) -> dict[str, Any]:
+def _alone(bench: Bench, search: RateSearch, say: Say) -> AloneRate:
     """The critical rate of the link without processor and answers."""
     search = replace(search, highest=ALONE_HIGHER * search.highest)
-    found = rate.find(search, lambda at: bench.trial_alone(rate.loop_at(at, search)), lambda line: say(f"{line}  (link alone)"))
+    found = rate.find(search, lambda at: bench.trial_alone(rate.loop_at(at, search))[0], lambda line: say(f"{line}  (link alone)"))
     packets = float(found["critical_rate_events_per_s"]) / search.loop.events_per_packet * search.loop.boards
     return {"critical_rate_packets_per_s": packets, "limited_by": found["limited_by"], "steps": found["steps"]}
 
 
-def _long_run(bench: Bench, comparison: Comparison, critical: float, say: Say) -> dict[str, Any]:
+def _long_run(bench: Bench, comparison: Comparison, critical: float, say: Say) -> LongRun:
     """One run of many packets at a share of the critical rate, with the names of what was lost and what the machine did meanwhile."""
     loop, events_per_s = comparison.search.loop, comparison.long_run_share * critical
     packets_per_s = events_per_s / loop.events_per_packet * loop.boards
     duration_s = min(LONG_RUN_MAX_S, comparison.long_run_packets / packets_per_s)
     say(f"{events_per_s / 1e6:8.3f} Mevent/s  long run of {duration_s:,.0f} s")
     with watch.Watcher(watch.spare_core(bench.cores)) as watcher:
-        result = bench.trial(rate.loop_at(events_per_s, replace(comparison.search, repeat_s=duration_s)))
+        result, balance = bench.trial(rate.loop_at(events_per_s, replace(comparison.search, repeat_s=duration_s)))
         seen = watcher.stop()
     emulator, link = result["emulator"], result["engine"]["links"][0]["stats"]
-    run = {
+    run: LongRun = {
         "share": comparison.long_run_share, "rate_events_per_s": events_per_s, "duration_s": emulator["elapsed_s"],
         "packets": int(emulator["packets_sent"]), "sent": result["sent"], "lost": result["lost"], "losses": result["losses"],
         "mistakes": result["mistakes"], "kernel_dropped": link["rx_kernel_dropped"], "latency_us": result["latency_us"],
         "failure": rate.failure_of(result, events_per_s), "stalls": emulator["stalls"],
-        "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": result["balance"],
+        "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": balance,
     }  # fmt: skip
     for line in tables.long_run_lines(bench.variant.name, run):
         say(line)
     return run
 
 
-def _load(
-    bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say, *, in_flight: int = 0
-) -> dict[str, Any]:
+def _load(bench: Bench, comparison: Comparison, share: float, events_per_s: float, say: Say, *, in_flight: int = 0) -> Load:
     """The runs at one share of the critical rate, together. in_flight: most packets in flight, 0: as many as there are."""
     loop = rate.loop_at(events_per_s, replace(comparison.search, repeat_s=comparison.repeat_s))
     loop = replace(loop, in_flight_packets_max=in_flight)
     whole, clean = Histogram(), Histogram()
-    runs: list[dict[str, Any]] = []
+    runs: list[LoadRun] = []
     for _ in range(comparison.repeats):
         with watch.Watcher(watch.spare_core(bench.cores)) as watcher:
-            result = bench.trial(loop)
+            result, balance = bench.trial(loop)
             seen = watcher.stop()
         emulator = result["emulator"]
         whole += Histogram.decode(emulator["latency_histogram"], emulator["latency_us"])
@@ -238,7 +258,7 @@ def _load(
             "sent": result["sent"], "lost": result["lost"], "losses": result["losses"], "mistakes": result["mistakes"],
             "latency_us": result["latency_us"], "latency_clean_us": emulator["latency_clean_us"],
             "send_lateness_us": emulator["send_lateness_us"], "stalls": emulator["stalls"],
-            "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": result["balance"],
+            "engine_core_wait_s": result["engine"]["core_wait_s"], "watcher": seen, "balance": balance,
         })  # fmt: skip
     latency = whole.summary_us() if whole.count else None
     lost = sum(run["lost"] for run in runs)
@@ -259,62 +279,71 @@ def _load(
     }
 
 
-def _sockperf(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
+def _sockperf(comparison: Comparison, cores: CorePlan, say: Say) -> SockperfTrips:
     """Round trips over the cable, both sides spinning and both blocking; null where sockperf is not installed."""
-    found: dict[str, Any] = {"spinning_us": None, "blocking_us": None, "problems": []}
+    found: SockperfTrips = {"spinning_us": None, "blocking_us": None, "problems": []}
     if not comparison.peers or not sockperf.available():
         return found
     with VethPair() as pair:
-        for waiting in ("spinning", "blocking"):
+        keys: dict[Literal["spinning", "blocking"], Literal["spinning_us", "blocking_us"]]
+        keys = {"spinning": "spinning_us", "blocking": "blocking_us"}
+        for waiting, key in keys.items():
             try:
                 latency = sockperf.ping_pong(
-                    cores, message_bytes=MESSAGE_BYTES, duration_s=comparison.sockperf_s, pair=pair,
-                    waiting="spinning" if waiting == "spinning" else "blocking",
-                ).latency_us  # fmt: skip
+                    cores, message_bytes=MESSAGE_BYTES, duration_s=comparison.sockperf_s, pair=pair, waiting=waiting
+                ).latency_us
             except sockperf.SockperfError as error:  # on a busy machine it may find no time; that must not cost the other figures
                 found["problems"].append(f"{waiting}: {error}")
                 say(f"sockperf, {waiting}: {error}")
                 continue
-            found[f"{waiting}_us"] = latency
+            found[key] = latency
             say(f"sockperf, {waiting}: p50 {latency['p50']:.1f}  p99.9 {latency['p99_9']:.1f} us")
     return found
 
 
-def joined_sockperf(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def joined_sockperf(before: SockperfTrips, after: SockperfTrips) -> Sockperf:
     """What stands under `peers.sockperf`: means of before and after, the lower min and the higher max; one alone where the other failed."""
-    result: dict[str, Any] = {"version": sockperf.version(), "install": sockperf.INSTALL, "message_bytes": MESSAGE_BYTES}
-    for key in ("spinning_us", "blocking_us"):
-        one, two = before[key] or after[key], after[key] or before[key]
-        result[key] = None
-        if one and two:
-            result[key] = {name: round((one[name] + two[name]) / 2, 3) for name in KEPT_US if name in one and name in two}
-            result[key] |= {"min": min(one["min"], two["min"]), "max": max(one["max"], two["max"])}
-    problems = [*before["problems"], *after["problems"]]
-    return result | {"before": dict(before), "after": dict(after), "problems": problems}
+    return {
+        "version": sockperf.version(),
+        "install": sockperf.INSTALL,
+        "message_bytes": MESSAGE_BYTES,
+        "spinning_us": _mean(before["spinning_us"], after["spinning_us"]),
+        "blocking_us": _mean(before["blocking_us"], after["blocking_us"]),
+        "before": before,
+        "after": after,
+        "problems": [*before["problems"], *after["problems"]],
+    }
 
 
-def _rate_peers(comparison: Comparison, cores: CorePlan, say: Say) -> dict[str, Any]:
+def _mean(before: Trip | None, after: Trip | None) -> Trip | None:
+    one, two = before or after, after or before
+    if not one or not two:
+        return None
+    mean = {name: round((one[name] + two[name]) / 2, 3) for name in KEPT_US if name in one and name in two}
+    return mean | {"min": min(one["min"], two["min"]), "max": max(one["max"], two["max"])}
+
+
+def _rate_peers(comparison: Comparison, cores: CorePlan, say: Say) -> RatePeers:
     frame_bytes = MESSAGE_BYTES + hops.HEADER_BYTES
     if not comparison.peers:
         return {"spead2": spead2_peer.without_figures(MESSAGE_BYTES), "testpmd": testpmd.without_figures(frame_bytes)}
     with VethPair() as pair:
         spead2 = spead2_peer.measure(pair, cores, packet_bytes=MESSAGE_BYTES, search=comparison.search, say=say)
     forwarded = testpmd.measure(cores, frame_bytes=frame_bytes, duration_s=comparison.testpmd_s)
-    for driver in testpmd.DRIVERS:
-        if figure := forwarded[f"{driver}_packets_per_s"]:
+    for driver, figure in testpmd.figures(forwarded).items():
+        if figure:
             say(f"{figure / 1e3:8.1f} kpacket/s  testpmd, {driver}")
     return {"spead2": spead2, "testpmd": forwarded}
 
 
-def _result(
-    command: str, comparison: Comparison, cores: CorePlan, found: list[dict[str, Any]], peers: Mapping[str, Any]
-) -> dict[str, Any]:
+def _result(command: str, comparison: Comparison, cores: CorePlan, found: list[LinkEntry], peers: Peers) -> ComparisonResult:
     loop = comparison.search.loop
     notes = [cores.note] if cores.note else []
     if command.startswith("bench latency") and watch.spare_core(cores) is None:
         notes.append("no watcher of the machine's pauses (no core to spare) the emulator's own stalls and core_wait_s have to do")
-    compared = [link | ratios(link, peers) for link in found]
-    return files.base(command) | {
+    compared: list[ComparedLink] = [{**link, **ratios(link, peers)} for link in found]
+    return {
+        **files.base(command),
         "boards": loop.boards,
         "layout": loop.layout,
         "burst_packets": loop.burst_packets,
@@ -324,22 +353,22 @@ def _result(
         "repeats": comparison.search.repeats,
         "repeat_s": comparison.search.repeat_s,
         "links": compared,
-        "peers": dict(peers),
+        "peers": peers,
         "unexplained_packets": sum(link["unexplained_packets"] for link in found),
         "unexplained_at": [f"{link['name']} {where}" for link in found for where in link["unexplained_at"]],
         "notes": notes + [f"{link['name']}: {note}" for link in found for note in link["notes"]],
     }  # fmt: skip
 
 
-def ratios(link: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, float | None]:
+def ratios(link: LinkEntry, peers: Peers) -> Ratios:
     """How a link stands to the peers; null where either has no figure."""
     packets = link["critical_rate_packets_per_s"]
     spead2 = peers["spead2"]["critical_rate_packets_per_s"]
-    forwarded = max((peers["testpmd"][f"{driver}_packets_per_s"] or 0.0 for driver in testpmd.DRIVERS), default=0.0)
-    trip = (peers.get("sockperf") or {}).get("spinning_us")
+    forwarded = max(figure or 0.0 for figure in testpmd.figures(peers["testpmd"]).values())
+    trip = peers["sockperf"]["spinning_us"] if "sockperf" in peers else None
     latency = link["latency_us"] if link["loads"] else None
-    received = (link.get("alone") or {}).get("critical_rate_packets_per_s")
-    single = (link.get("one_in_flight") or {}).get("latency_us")
+    received = link["alone"]["critical_rate_packets_per_s"] if link["alone"] else None
+    single = link["one_in_flight"]["latency_us"] if link["one_in_flight"] else None
     return {
         "ratio_to_spead2": _ratio(packets, spead2),
         "ratio_to_testpmd": _ratio(packets, forwarded),
@@ -356,7 +385,7 @@ def _ratio(ours: float | None, theirs: float | None) -> float | None:
     return round(ours / theirs, 3) if ours and theirs else None
 
 
-def kept(result: Mapping[str, Any]) -> bool:
+def kept(result: ComparisonResult) -> bool:
     """Nothing unexplained, every link that ran had a critical rate, and nothing was lost at the loads below it or in a long run."""
     ran = [link for link in result["links"] if link["reason"] is None]
     lossless = all(link["critical_rate_events_per_s"] and not any(load["lost"] for load in link["loads"]) for link in ran)
@@ -364,42 +393,50 @@ def kept(result: Mapping[str, Any]) -> bool:
     return bool(ran) and lossless and result["unexplained_packets"] == 0
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: ComparisonResult) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
     rows: list[tuple[str, str, float, str]] = []
     for link in result["links"]:
         if link["reason"] is not None:
             continue
         name = link["name"]
-        rows.append((name, "critical_rate", float(link["critical_rate_events_per_s"]), "events/s"))
-        rows.append((name, "critical_rate_packets", float(link["critical_rate_packets_per_s"]), "packets/s"))
+        rows.append((name, "critical_rate", float(link["critical_rate_events_per_s"] or 0.0), "events/s"))
+        rows.append((name, "critical_rate_packets", float(link["critical_rate_packets_per_s"] or 0.0), "packets/s"))
         rows.append((name, "unexplained", float(link["unexplained_packets"]), "packets"))
         if link["alone"]:
             rows.append((name, "alone_critical_rate_packets", float(link["alone"]["critical_rate_packets_per_s"]), "packets/s"))
-        for key in ("ratio_to_spead2", "alone_ratio_to_spead2", "ratio_to_testpmd", "alone_ratio_to_testpmd"):
-            if link[key] is not None:
-                rows.append((name, key, float(link[key]), "1"))
-        if link["long_run"]:
-            case = f"{name}@{link['long_run']['share'] * 100:.0f}%-long"
-            rows += [(case, key, float(link["long_run"][key]), unit) for key, unit in LONG_RUN_ROWS]
+        of_link = {
+            "ratio_to_spead2": link["ratio_to_spead2"],
+            "alone_ratio_to_spead2": link["alone_ratio_to_spead2"],
+            "ratio_to_testpmd": link["ratio_to_testpmd"],
+            "alone_ratio_to_testpmd": link["alone_ratio_to_testpmd"],
+        }
+        rows += [(name, key, float(ratio), "1") for key, ratio in of_link.items() if ratio is not None]
+        if long_run := link["long_run"]:
+            case = f"{name}@{long_run['share'] * 100:.0f}%-long"
+            rows += [
+                (case, "packets", float(long_run["packets"]), "packets"),
+                (case, "lost", float(long_run["lost"]), "events"),
+                (case, "kernel_dropped", float(long_run["kernel_dropped"]), "packets"),
+                (case, "engine_core_wait_s", float(long_run["engine_core_wait_s"]), "s"),
+            ]
         named = [(f"{name}@{load['share'] * 100:.0f}%", load) for load in link["loads"]]
         for case, load in [*named, *([(f"{name}@1-in-flight", link["one_in_flight"])] if link["one_in_flight"] else [])]:
             rows.append((case, "rate", float(load["rate_events_per_s"]), "events/s"))
             rows.append((case, "lost", float(load["lost"]), "events"))
             rows.append((case, "longest_stall", float(load["longest_stall_us"]), "us"))
-            for key, short in (("latency_us", "latency"), ("latency_clean_us", "latency_clean")):
-                rows += [(case, f"{short}_{p}", float(load[key][p]), "us") for p in KEPT_US if load[key]]
+            for short, latency in (("latency", load["latency_us"]), ("latency_clean", load["latency_clean_us"])):
+                rows += [(case, f"{short}_{p}", float(latency[p]), "us") for p in KEPT_US if latency]
     return rows + _peer_rows(result["peers"])
 
 
-def _peer_rows(peers: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def _peer_rows(peers: Peers) -> list[tuple[str, str, float, str]]:
     rows: list[tuple[str, str, float, str]] = []
-    for waiting in ("spinning", "blocking"):
-        trip = (peers.get("sockperf") or {}).get(f"{waiting}_us") or {}
+    for waiting, trip in trips(peers).items():
         rows += [(f"sockperf-{waiting}", f"latency_{name}", float(value), "us") for name, value in trip.items()]
     if peers["spead2"]["critical_rate_packets_per_s"] is not None:
         rows.append(("spead2", "critical_rate_packets", float(peers["spead2"]["critical_rate_packets_per_s"]), "packets/s"))
-    for driver in testpmd.DRIVERS:
-        if (figure := peers["testpmd"][f"{driver}_packets_per_s"]) is not None:
+    for driver, figure in testpmd.figures(peers["testpmd"]).items():
+        if figure is not None:
             rows.append((f"testpmd-{driver}", "forwarded_packets", float(figure), "packets/s"))
     return rows

@@ -11,18 +11,18 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from nanet.bench.gateware_keys import Case, GatewareResult, Measured, PaperLine, Throughput
 from nanet.result import files
 
 PROGRAM = Path("build/release/bench/gateware/bench_gateware")
 NS_PER_CYCLE = 6.4
 LONGEST_S = 6 * 3600.0
-FIGURES = ("first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion")
-KEYS = {
-    *(f"{figure}_cycles" for figure in FIGURES), "lost_packets", "line_rate_fraction", "cycles_per_wall_second", "cases", "throughput",
-    "long_runs", "mixed", "modelled_host", "router",
-}  # fmt: skip
+Latency = Literal["first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion"]
+FIGURES: tuple[Latency, Latency, Latency, Latency] = (
+    "first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion",
+)  # fmt: skip
 
 
 class GatewareBenchError(RuntimeError):
@@ -42,7 +42,7 @@ class Options:
         return ["--cycles", str(self.cycles), "--packets", str(self.packets), *self.host, "--json"]
 
 
-def run(program: Path | None, options: Options) -> dict[str, Any]:
+def run(program: Path | None, options: Options) -> GatewareResult:
     """The result as `nanet bench gateware --json` writes it. Raises GatewareBenchError."""
     chosen = program or PROGRAM
     if not chosen.is_file():
@@ -53,25 +53,31 @@ def run(program: Path | None, options: Options) -> dict[str, Any]:
     command = [str(chosen), *options.arguments()]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        measured = json.loads(done.stdout) if done.returncode == 0 else {}
+        said: Any = json.loads(done.stdout) if done.returncode == 0 else {}
     except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
         raise GatewareBenchError(f"{chosen.name} gives no result ({error}) build it again") from None
-    if set(measured) != KEYS:
+    if set(said) != set(Measured.__annotations__):
         last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise GatewareBenchError(f"{chosen.name} gives no result ({last[0]}) exit status {done.returncode}")
-    about = {"cycles_per_case": options.cycles, "packets_per_long_run": options.packets}
-    return files.base("bench gateware") | about | measured | {"papers": papers_of(measured)}
+    measured: Measured = said
+    return {
+        **files.base("bench gateware"),
+        "cycles_per_case": options.cycles,
+        "packets_per_long_run": options.packets,
+        **measured,
+        "papers": papers_of(measured),
+    }
 
 
-def papers_of(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
+def papers_of(measured: Measured) -> list[PaperLine]:
     """Figures of the papers beside ours: [least, most] each; None where there is nothing to compare."""
     payload = 1472
 
-    def us(cases: Iterable[Mapping[str, Any]], figure: str) -> list[float] | None:
+    def us(cases: Iterable[Case], figure: Latency) -> list[float] | None:
         bounds = bounds_of([case for case in cases if case["payload_bytes"] == payload], figure)
         return None if bounds is None else [bound * NS_PER_CYCLE / 1000 for bound in bounds]
 
-    def rate(rows: Iterable[Mapping[str, Any]]) -> list[float] | None:
+    def rate(rows: Iterable[Throughput]) -> list[float] | None:
         found = [row["payload_bytes_per_s"] / 1e6 for row in rows if row["frame_bytes"] == payload + 46]
         return [min(found), max(found)] if found else None
 
@@ -89,20 +95,25 @@ def papers_of(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def bounds_of(cases: Iterable[Mapping[str, Any]], figure: str) -> tuple[int, int] | None:
+def bounds_of(cases: Iterable[Case], figure: Latency) -> tuple[int, int] | None:
     """Least and most cycles of a figure in these cases; None if no packet has it."""
     seen = [cycles for case in cases for cycles, _ in case[figure]]
     return (min(seen), max(seen)) if seen else None
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: GatewareResult) -> list[tuple[str, str, float, str]]:
     """Rows (case, name, value, unit) of `--csv`."""
     host = result["modelled_host"]
     rows = _size_rows("RTL", result["cases"], result["throughput"]) + _size_rows("modelled host", host["cases"], host["throughput"])
-    rows += [("modelled host", name, float(value), "") for name, value in host["timing"].items()]
-    for name in ("long_runs", "mixed"):
-        cases = result[name]
-        case = name.replace("_", " ")
+    timing = host["timing"]
+    rows += [
+        ("modelled host", "write_cycles", float(timing["write_cycles"]), ""),
+        ("modelled host", "read_cycles_min", float(timing["read_cycles_min"]), ""),
+        ("modelled host", "read_cycles_max", float(timing["read_cycles_max"]), ""),
+        ("modelled host", "busy_per_1024", float(timing["busy_per_1024"]), ""),
+        ("modelled host", "seed", float(timing["seed"]), ""),
+    ]
+    for case, cases in (("long runs", result["long_runs"]), ("mixed", result["mixed"])):
         rows.append((case, "packets", float(sum(one["packets"] for one in cases)), ""))
         rows.append((case, "sizes", float(len({one["frame_bytes"] for one in cases})), ""))
         if cases:
@@ -112,15 +123,14 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
         rows.append((f"router, {load['name']}", "full_rate_fraction", float(load["full_rate_fraction"]), ""))
         rows.append((f"router, {load['name']}", "jain_index", float(load["jain_index"]), ""))
         rows.append((f"router, {load['name']}", "packets_apart", float(max(load["packets"]) - min(load["packets"])), ""))
-    rows += [("all", f"last_byte_to_last_write_{name}", float(value), "cycles")
-             for name, value in result["last_byte_to_last_write_cycles"].items()]  # fmt: skip
+    bounds = result["last_byte_to_last_write_cycles"]
+    of_all = (("min", bounds["min"]), ("max", bounds["max"]), ("spread", bounds["spread"]))
+    rows += [("all", f"last_byte_to_last_write_{name}", float(value), "cycles") for name, value in of_all]
     rows.append(("all", "lost_packets", float(result["lost_packets"]), ""))
     return [*rows, ("all", "cycles_per_wall_second", float(result["cycles_per_wall_second"]), "cycles/s")]
 
 
-def _size_rows(
-    label: str, cases: Iterable[Mapping[str, Any]], throughput: Iterable[Mapping[str, Any]]
-) -> list[tuple[str, str, float, str]]:
+def _size_rows(label: str, cases: Iterable[Case], throughput: Iterable[Throughput]) -> list[tuple[str, str, float, str]]:
     rows: list[tuple[str, str, float, str]] = []
     for row in size_rows(cases, throughput):
         case = f"{label}, {row.frame_bytes} B"
@@ -150,7 +160,7 @@ class SizeRow:
     line_rate_fraction: float
 
 
-def size_rows(cases: Iterable[Mapping[str, Any]], throughput: Iterable[Mapping[str, Any]]) -> list[SizeRow]:
+def size_rows(cases: Iterable[Case], throughput: Iterable[Throughput]) -> list[SizeRow]:
     """A row for each frame size."""
     all_cases, all_rates = list(cases), list(throughput)
     rows = []
@@ -171,7 +181,5 @@ def size_rows(cases: Iterable[Mapping[str, Any]], throughput: Iterable[Mapping[s
     return rows
 
 
-def _beside(
-    figure: str, theirs: list[float], unit: str, rtl: list[float] | None, modelled_host: list[float] | None
-) -> dict[str, Any]:
+def _beside(figure: str, theirs: list[float], unit: str, rtl: list[float] | None, modelled_host: list[float] | None) -> PaperLine:
     return {"figure": figure, "unit": unit, "papers": theirs, "rtl": rtl, "modelled_host": modelled_host}

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from nanet.bench.gateware import NS_PER_CYCLE, SizeRow
+from nanet.bench.gateware_keys import Case, HostTiming, PaperLine, Router
 
 NONE = "-"
 LATENCY_HEAD = (
@@ -39,7 +39,7 @@ def rate_rows(rows: Iterable[SizeRow]) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def router_rows(router: Mapping[str, Any]) -> list[list[str]]:
+def router_rows(router: Router) -> list[list[str]]:
     """A row for each load of the router."""
     return [
         [str(load["name"]), f"{load['bytes_per_s'] / 1e9:.3f}", f"{load['full_rate_fraction']:.6f}", f"{load['jain_index']:.6f}",
@@ -48,13 +48,13 @@ def router_rows(router: Mapping[str, Any]) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def paper_rows(papers: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+def paper_rows(papers: Iterable[PaperLine]) -> list[list[str]]:
     """The papers' figures and ours; RTL and modelled host in columns of their own."""
     return [
         [
             str(line["figure"]),
             str(line["unit"]),
-            *(between(line[key], 3 if line["unit"] == "us" else 1) for key in ("papers", "rtl", "modelled_host")),
+            *(between(bounds, 3 if line["unit"] == "us" else 1) for bounds in (line["papers"], line["rtl"], line["modelled_host"])),
         ]
         for line in papers
     ]
@@ -68,7 +68,7 @@ def between(bounds: Sequence[float] | None, digits: int) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def timing_text(timing: Mapping[str, Any]) -> str:
+def timing_text(timing: HostTiming) -> str:
     """The modelled host in words."""
     return (
         f"a write is in memory {timing['write_cycles']} cycles after its last word, a read is answered after {timing['read_cycles_min']} to "
@@ -76,7 +76,7 @@ def timing_text(timing: Mapping[str, Any]) -> str:
     )
 
 
-def many_text(name: str, cases: Sequence[Mapping[str, Any]]) -> str:
+def many_text(name: str, cases: Sequence[Case]) -> str:
     """A long or mixed run in one sentence."""
     if not cases:
         return f"{name}: not timed, because packets were lost"

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from nanet.bench.gpu_keys import FinderRow, GpuResult, Ratio, RoundTrip, Row
 from nanet.result import files, outputs
 
 # Part -> columns that its CSV has at least. The program is bench_gpu_PART.
@@ -42,8 +42,6 @@ PROGRAMS = Path("build/cuda-release/bench/gpu")
 LONGEST_S = 600.0  # a program ends itself before
 # Rows that bench_gpu_trace writes beside the functions' own.
 ALLOCATIONS, SET_UP_ALLOCATIONS, ALL_CALLS = "operator new", "operator new at set-up", "all of CUDA"
-
-Row = dict[str, Any]
 
 
 class GpuBenchError(RuntimeError):
@@ -151,26 +149,32 @@ def _run_to_its_end(command: Sequence[str], program: Path, say: Callable[[str], 
         raise problem(f"{program.name} failed ({last[0].removeprefix('error: ')}) exit status {process.returncode}")
 
 
-def result_of(measured: Sequence[Measured]) -> dict[str, Any]:
+def result_of(measured: Sequence[Measured]) -> GpuResult:
     """The result as `nanet bench gpu --json` writes it. Of a part that was measured twice the later counts."""
     by_part = {one.part: one for one in measured}
     facts = {name: value for one in by_part.values() for name, value in one.facts.items()}
     rows: dict[str, list[Row]] = {part: [dict(row) for row in by_part[part].rows] if part in by_part else [] for part in PARTS}
     ratios = ratios_of(rows["round_trip"])
-    return files.base("bench gpu") | {
+    return {
+        **files.base("bench gpu"),
         "gpu": facts.get("gpu", "unknown"),
         "gpu_host_cpu": facts.get("cpu", "unknown"),
         "cuda": facts.get("cuda", "unknown"),
         "finder": facts.get("finder", "math"),
-        **rows,
+        "round_trip": rows["round_trip"],
+        "driver_path": rows["driver_path"],
+        "loop": rows["loop"],
+        "finders": rows["finders"],
+        "merge": rows["merge"],
+        "trace": rows["trace"],
         "ratios": ratios,
         "wrong": sum(int(row.get("wrong") or row.get("events_that_differ") or 0) for part in rows.values() for row in part),
     }
 
 
-def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+def ratios_of(rows: Sequence[RoundTrip]) -> list[Ratio]:
     """Persistent over the best of all ways that launch, at each size; `same_work`: of those that do the same work, the event processor's."""
-    ratios: list[Row] = []
+    ratios: list[Ratio] = []
     for events in sorted({row["events"] for row in rows if row["way"] != "flag"}):
         here = [row for row in rows if row["events"] == events]
         persistent = next((row for row in here if row["way"] == "persistent"), None)
@@ -178,7 +182,7 @@ def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
         if persistent is None or not others:
             continue
         same = [row for row in others if not row["way"].endswith("_sync")]
-        ratio: Row = {"events": events, "same_work_p50": None, "same_work_best_way": None}
+        ratio: Ratio = {"events": events, "same_work_p50": None, "same_work_best_way": None}
         if same:
             best = min(same, key=lambda row: float(row["p50_us"]))
             ratio |= {"same_work_p50": round(persistent["p50_us"] / best["p50_us"], 4), "same_work_best_way": best["way"]}
@@ -190,13 +194,13 @@ def ratios_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     return ratios
 
 
-def share_of_copy(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def share_of_copy(rows: Sequence[FinderRow]) -> dict[str, float]:
     """Of each case of `record_fit`: bytes that it moves over those that a copy moved in the same run. Empty where no copy was measured."""
     copy = next((row["bytes_per_s"] for row in rows if row["finder"] == "copy"), None)
     return {row["case"]: row["bytes_per_s"] / copy for row in rows if row["finder"] == "record_fit"} if copy else {}
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: GpuResult) -> list[tuple[str, str, float, str]]:
     """Rows for the common CSV: case, name, value, unit."""
     rows: list[tuple[str, str, float, str]] = []
     percentiles = (("p50", "p50_us"), ("p99", "p99_us"), ("p99_9", "p999_us"), ("p99_99", "p9999_us"), ("max", "max_us"))

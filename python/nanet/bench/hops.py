@@ -8,14 +8,14 @@ decoder, the sequence numbers, the processor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nanet import wire
+from nanet.loop.keys import Run
 from nanet.machine.netns import InterfaceCounts
 from nanet.result import hops
 from nanet.result.hops import Hop
+from nanet.result.keys.hops import BalanceSheet
 
 HEADER_BYTES = 42  # Ethernet, IPv4, UDP
 ICMP_QUOTE_BYTES = 576 + 14 - HEADER_BYTES  # more than a UDP header, of an ICMP message at most
@@ -40,17 +40,17 @@ class Cable:
     too_late: int = 0
 
 
-def sheet(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
+def sheet(result: Run, cable: Cable) -> BalanceSheet:
     """The balance sheet of one run (result: of demo.run_loop)."""
     return hops.sheet([*_there(result, cable), *_decoded(result), *_back(result, cable)])
 
 
-def sheet_alone(result: Mapping[str, Any], cable: Cable) -> dict[str, Any]:
+def sheet_alone(result: Run, cable: Cable) -> BalanceSheet:
     """The same of a run without processor and answers (result: of alone.run)."""
     return hops.sheet([*_there(result, cable), *_taken(result)])
 
 
-def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
+def _there(result: Run, cable: Cable) -> list[Hop]:
     """From the boards to the link."""
     emulator, engine = result["emulator"], result["engine"]
     link, counters = engine["links"][0]["stats"], engine["counters"]
@@ -72,7 +72,7 @@ def _there(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
     return [sent, Hop("cable", on_wire, arrived), received]
 
 
-def _taken(result: Mapping[str, Any]) -> list[Hop]:
+def _taken(result: Run) -> list[Hop]:
     """From the link to the processor: decoder, sequence numbers."""
     emulator, engine = result["emulator"], result["engine"]
     counters = engine["counters"]
@@ -82,7 +82,7 @@ def _taken(result: Mapping[str, Any]) -> list[Hop]:
     return [hops.decoder(int(engine["links"][0]["stats"]["rx_packets"]), counters), numbered]
 
 
-def _decoded(result: Mapping[str, Any]) -> list[Hop]:
+def _decoded(result: Run) -> list[Hop]:
     """From the link to the answer: decoder, sequence numbers, event building, events."""
     emulator, engine = result["emulator"], result["engine"]
     found = _taken(result)
@@ -90,12 +90,12 @@ def _decoded(result: Mapping[str, Any]) -> list[Hop]:
     if engine["config"]["processor"]["merge"] is not None:
         found.append(hops.event_building(engine["counters"]))
     losses = {name: count for name, count in result["losses"].items() if name != "unexplained"}
-    events = Hop("events", int(result["sent"]), int(result["answered"]), losses, "events")
+    events = Hop("events", int(result["sent"]), int(result["answered"] or 0), losses, "events")
     events.name_up_to(LOST_AT_AN_END, numbered.named.get(LOST_AT_AN_END, 0) * int(emulator["config"]["events_per_packet"]))
     return [*found, events]
 
 
-def _back(result: Mapping[str, Any], cable: Cable) -> list[Hop]:
+def _back(result: Run, cable: Cable) -> list[Hop]:
     """From the answers written to those received."""
     emulator, engine = result["emulator"], result["engine"]
     answers = next(link["stats"] for link in engine["links"] if link["name"] == "answers")

@@ -11,16 +11,18 @@ send when a packet is due, and `one_in_flight` at the same rate but with one pac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
 
 from nanet.bench import sockperf
+from nanet.bench.keys import LatencyResult, LoopConfigs, Round, RoundSummary
+from nanet.loop.keys import LoopResult
 from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import plan_cores
 from nanet.result import files
 from nanet.result.histogram import Histogram
+from nanet.result.keys.emulator import CoursePoint
 
 MESSAGE_BYTES = 1168
 NAMES = ("p50", "p99", "p99_9", "p99_99", "max")
@@ -36,15 +38,15 @@ class LatencyBench:
     sockperf_s: float = 3.0
 
 
-def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
+def run(bench: LatencyBench, say: Callable[[str], None]) -> LatencyResult:
     """The result as `nanet bench latency --json` writes it. Raises SockperfError and ConfigError."""
     cores = plan_cores()
     loop = replace(bench.loop, duration_s=bench.repeat_s)
     loop_configs(loop, cores)  # what does not go together is refused before anything is measured
-    rounds: list[dict[str, Any]] = []
+    rounds: list[Round] = []
     all_ours, all_clean, all_engine = Histogram(), Histogram(), Histogram()
-    series: list[Any] = []
-    configs: dict[str, Any] = {}
+    series: list[CoursePoint] = []
+    configs: LoopConfigs = {"engine": {}, "emulator": {}}
     for number in range(bench.repeats):
         before = sockperf.ping_pong(cores, message_bytes=MESSAGE_BYTES, duration_s=bench.sockperf_s)
         result = run_loop(*loop_configs(loop, cores), cores)
@@ -64,7 +66,9 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
             f" sockperf {last['sockperf_us']['p99_9']:.1f};"
             f" max {last['latency_us']['max']:.0f}, sockperf {last['sockperf_us']['max']:.0f}; lost {last['lost']}"
         )
-    return files.base("bench latency") | summary(rounds) | {
+    return {
+        **files.base("bench latency"),
+        **summary(rounds),
         "rate_events_per_s": loop.rate_events_per_s,
         "boards": loop.boards,
         "layout": loop.layout,
@@ -81,10 +85,11 @@ def run(bench: LatencyBench, say: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(rounds: list[Round]) -> RoundSummary:
     """Medians over the rounds, and the figures that compare with sockperf."""
     ours = {name: median(r["latency_us"][name] for r in rounds) for name in NAMES}
-    clean = {name: median(r["latency_clean_us"][name] for r in rounds) for name in NAMES} if rounds[0]["latency_clean_us"] else None
+    cleans = [r["latency_clean_us"] or {} for r in rounds]
+    clean = {name: median(of_round[name] for of_round in cleans) for name in NAMES} if cleans[0] else None
     single = {name: median(r["one_in_flight_us"][name] for r in rounds) for name in NAMES}
     theirs = {name: median(r["sockperf_us"][name] for r in rounds) for name in NAMES}
     return {
@@ -107,7 +112,7 @@ def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: LatencyResult) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
     runtime = "" if result["runtime"] == "cpu" else f"-{result['runtime']}"
     case = f"{result['boards']}board-{result['layout']}{runtime}@{result['rate_events_per_s']:.0f}"
@@ -118,30 +123,28 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
         (case, "one_in_flight_p99_9_ratio_to_sockperf", float(result["one_in_flight_p99_9_ratio_to_sockperf"]), "1"),
         (case, "longest_stall", float(result["longest_stall_us"]), "us"),
     ]
-    keys = {
-        "latency_us": "latency",
-        "latency_clean_us": "latency_clean",
-        "one_in_flight_us": "one_in_flight",
-        "sockperf_us": "sockperf",
+    measured = {
+        "latency": result["latency_us"],
+        "latency_clean": result["latency_clean_us"],
+        "one_in_flight": result["one_in_flight_us"],
+        "sockperf": result["sockperf_us"],
     }
-    for key, name in keys.items():
-        if result[key]:
-            rows += [(case, f"{name}_{p}", float(result[key][p]), "us") for p in NAMES]
+    for name, latency in measured.items():
+        if latency:
+            rows += [(case, f"{name}_{p}", float(latency[p]), "us") for p in NAMES]
     return rows
 
 
-def _round(
-    result: Mapping[str, Any], single: Mapping[str, Any], before: sockperf.RoundTrip, after: sockperf.RoundTrip
-) -> dict[str, Any]:
+def _round(result: LoopResult, single: LoopResult, before: sockperf.RoundTrip, after: sockperf.RoundTrip) -> Round:
     yardstick = {name: (before.latency_us[name] + after.latency_us[name]) / 2 for name in NAMES[:-1]}
     yardstick["max"] = max(before.latency_us["max"], after.latency_us["max"])
     return {
         "sent": result["sent"],
         "lost": result["lost"] + single["lost"],
         "losses": result["losses"],
-        "latency_us": result["latency_us"],
+        "latency_us": result["latency_us"] or {},
         "latency_clean_us": result["emulator"]["latency_clean_us"],
-        "one_in_flight_us": single["latency_us"],
+        "one_in_flight_us": single["latency_us"] or {},
         "sockperf_us": yardstick,
         "sockperf_before_us": before.latency_us,
         "sockperf_after_us": after.latency_us,

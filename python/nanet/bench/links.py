@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
@@ -12,12 +12,13 @@ from nanet.config.errors import ConfigError, validated
 from nanet.loop.run import Loop, loop_configs
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import VethPair
+from nanet.result.keys.base import Config
 
 # Room for a pause of the engine's thread of 10 ms at 1.6 million packets a second. A socket has 64 MiB, about as much.
 RING_PACKETS = 16384
 # AF_XDP: a half of that. Frames are used in turn, so that with more of them the kernel writes each into cold memory, on the sender's core here.
-XDP: dict[str, Any] = {"zero_copy": "off", "frame_count": RING_PACKETS}  # a half is for sending
-DPDK: dict[str, Any] = {"descriptors": RING_PACKETS, "memory_mib": 512}
+XDP: Config = {"zero_copy": "off", "frame_count": RING_PACKETS}  # a half is for sending
+DPDK: Config = {"descriptors": RING_PACKETS, "memory_mib": 512}
 ANSWER_FRAMES = 4096  # of the emulator
 REALTIME_PRIORITY = 50
 DRAIN_MS = 3000  # so that answers of a full socket buffer still come, also when something else has the engine's core for a second
@@ -35,7 +36,7 @@ class Variant:
     name: str
     what: str
     back_end: BackEnd = "udp"
-    link: dict[str, Any] = field(default_factory=dict)  # keys of the engine's link
+    link: Config = field(default_factory=dict)  # keys of the engine's link
     spin: int | None = None  # of `waiting`; None: forever, where the engine has a core
     coalesced: bool = False  # super-packets cross the cable in one piece
     engine_address: bool = True  # the engine's kernel has the address

@@ -10,10 +10,11 @@ called so.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from nanet.bench.keys import Failure, Found, RateResult, Repeat, Step
+from nanet.loop.keys import Run, run_of
 from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.result import books, files
@@ -41,15 +42,17 @@ class RateSearch:
     lowest: float = LOWEST
 
 
-Trial = Callable[[float], Mapping[str, Any]]
+Trial = Callable[[float], Run]
 
 
-def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
+def run(search: RateSearch, say: Callable[[str], None]) -> RateResult:
     """The result as `nanet bench rate --json` writes it."""
     cores = plan_cores()
     loop = search.loop
     found = find(search, lambda rate: _one_run(rate, search, cores), say)
-    return files.base("bench rate") | found | {
+    return {
+        **files.base("bench rate"),
+        **found,
         "boards": loop.boards,
         "sample": loop.sample,
         "finder": loop.finder,
@@ -65,9 +68,9 @@ def run(search: RateSearch, say: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def find(search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+def find(search: RateSearch, trial: Trial, say: Callable[[str], None]) -> Found:
     """The critical rate, what limits it, and every step of the search."""
-    steps: list[dict[str, Any]] = []
+    steps: list[Step] = []
 
     def passes(rate: float) -> bool:
         step = try_rate(rate, search, trial, say)
@@ -86,7 +89,7 @@ def find(search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[s
     }
 
 
-def verdict_text(result: Mapping[str, Any]) -> str:
+def verdict_text(result: Found) -> str:
     """What the search found, as a sentence."""
     critical = float(result["critical_rate_events_per_s"])
     if critical:
@@ -121,9 +124,9 @@ def bisect(search: RateSearch, passes: Callable[[float], bool]) -> float:
     return low
 
 
-def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str], None]) -> Step:
     """One step: up to `repeats` runs at a rate, ended by the first that fails."""
-    repeats: list[dict[str, Any]] = []
+    repeats: list[Repeat] = []
     failure = None
     merged = Histogram()
     good = again = 0
@@ -154,13 +157,9 @@ def try_rate(rate: float, search: RateSearch, trial: Trial, say: Callable[[str],
     }
 
 
-def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
+def failure_of(result: Run, rate: float) -> Failure | None:
     """None, or who failed: `engine` (loss or wrong answers), `sender` (it did not keep the rate), `machine` (it took the core away)."""
-    if (
-        result["lost"]
-        and not any(result["mistakes"].values())
-        and result["engine"].get("core_wait_s", 0.0) > core_taken_s(result, rate)
-    ):
+    if result["lost"] and not any(result["mistakes"].values()) and result["engine"]["core_wait_s"] > core_taken_s(result, rate):
         return "machine"
     if result["lost"] or any(result["losses"].values()) or any(result["mistakes"].values()):
         return "engine"
@@ -173,9 +172,9 @@ def failure_of(result: Mapping[str, Any], rate: float) -> str | None:
     return None
 
 
-def core_taken_s(result: Mapping[str, Any], rate: float) -> float:
+def core_taken_s(result: Run, rate: float) -> float:
     """How long the engine may be without its core before packets must be lost: as long as its link can hold what comes."""
-    link = (result["engine"].get("config") or {}).get("links", [{}])[0]
+    link = result["engine"]["config"]["links"][0]
     if not link.get("xdp"):
         return CORE_TAKEN_S
     emulator = result["emulator"]["config"]
@@ -184,7 +183,7 @@ def core_taken_s(result: Mapping[str, Any], rate: float) -> float:
     return min(CORE_TAKEN_S, float(link["xdp"]["frame_count"] / half / packets_per_s))
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: RateResult) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
     case = f"{result['boards']}board-{result['layout']}-burst{result['burst_packets']}-{result['topology']}"
     if (result["sample"], result["finder"]) != ("single", "math"):
@@ -201,8 +200,8 @@ def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
     return rows
 
 
-def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Mapping[str, Any]:
-    return run_loop(*loop_configs(loop_at(rate, search), cores), cores)
+def _one_run(rate: float, search: RateSearch, cores: CorePlan) -> Run:
+    return run_of(run_loop(*loop_configs(loop_at(rate, search), cores), cores))
 
 
 def loop_at(rate: float, search: RateSearch) -> Loop:
@@ -210,15 +209,21 @@ def loop_at(rate: float, search: RateSearch) -> Loop:
     return replace(search.loop, rate_events_per_s=rate, duration_s=search.repeat_s, pool_events=POOL_EVENTS)
 
 
-def _short(result: Mapping[str, Any], failure: str | None) -> dict[str, Any]:
-    keys = ("sent", "answered", "lost", "losses", "latency_us", "mistakes")
-    short: dict[str, Any] = {key: result[key] for key in keys} | {"failure": failure}
-    counters = result["engine"]["counters"]
-    short["packets"] = {k: v for k, v in counters.items() if k.startswith("packets_") and v}
-    short["send_lateness_us"] = result["emulator"]["send_lateness_us"]
-    short["stalls"] = result["emulator"]["stalls"]
-    if "balance" in result:
-        short["balance"] = result["balance"]
+def _short(result: Run, failure: Failure | None) -> Repeat:
+    short: Repeat = {
+        "sent": result["sent"],
+        "answered": result["answered"],
+        "lost": result["lost"],
+        "losses": result["losses"],
+        "latency_us": result["latency_us"],
+        "mistakes": result["mistakes"],
+        "failure": failure,
+        "packets": {k: v for k, v in result["engine"]["counters"].items() if k.startswith("packets_") and v},
+        "send_lateness_us": result["emulator"]["send_lateness_us"],
+        "stalls": result["emulator"]["stalls"],
+    }
+    if balance := result["balance"]:
+        short["balance"] = balance
     return short
 
 

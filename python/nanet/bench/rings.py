@@ -8,7 +8,7 @@ nearest photomultiplier, exactly so many hits an event. The numpy fit is written
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.bench.keys import FitCase, FitQuality, FitRate, RingsResult
 from nanet.result import files
 from nanet.rich import pm_map
 
@@ -39,23 +40,29 @@ class RingBench:
 Events = tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.float64]]
 
 
-def run(bench: RingBench, say: Callable[[str], None]) -> dict[str, Any]:
+def run(bench: RingBench, say: Callable[[str], None]) -> RingsResult:
     """The result as `nanet bench rings --json` writes it."""
     from nanet import _core
 
     generator = np.random.default_rng(bench.seed)
-    cases = []
+    cases: list[FitCase] = []
     for hit_count in HIT_COUNTS:
         hits, counts, truth = make_events(generator, bench.events, hit_count)
-        case: dict[str, Any] = {"hits": hit_count, "events": bench.events}
-        case["math"] = _rates(partial(_core.fit_rings, hits, counts), bench)
-        case["math_scalar"] = _rates(partial(_core.fit_rings_scalar, hits, counts), bench)
-        case["numpy"] = _rates(partial(fit_numpy, hits, counts), bench)
-        case["circle_fit"] = _circle_fit_rate(hits, bench)
-        for peer in ("math_scalar", "numpy", "circle_fit"):
-            rate = case[peer]["events_per_s"] if case[peer] else None
-            case[f"ratio_to_{peer}"] = round(case["math"]["events_per_s"] / rate, 2) if rate else None
-        case |= quality(np.asarray(_core.fit_rings(hits, counts)), fit_numpy(hits, counts), truth)
+        ours = _rates(partial(_core.fit_rings, hits, counts), bench)
+        scalar = _rates(partial(_core.fit_rings_scalar, hits, counts), bench)
+        in_numpy, peer = _rates(partial(fit_numpy, hits, counts), bench), _circle_fit_rate(hits, bench)
+        case: FitCase = {
+            "hits": hit_count,
+            "events": bench.events,
+            "math": ours,
+            "math_scalar": scalar,
+            "numpy": in_numpy,
+            "circle_fit": peer,
+            "ratio_to_math_scalar": _ratio(ours, scalar),
+            "ratio_to_numpy": _ratio(ours, in_numpy),
+            "ratio_to_circle_fit": _ratio(ours, peer) if peer else None,
+            **quality(np.asarray(_core.fit_rings(hits, counts)), fit_numpy(hits, counts), truth),
+        }
         cases.append(case)
         circle = (
             f", circle-fit x{case['ratio_to_circle_fit']:,.0f}" if case["ratio_to_circle_fit"] else ", circle-fit is not installed"
@@ -65,7 +72,8 @@ def run(bench: RingBench, say: Callable[[str], None]) -> dict[str, Any]:
             f"{circle}  radius rms {case['radius_rms_mm']:.2f} mm, bias {case['radius_bias_mm']:+.3f} mm"
         )
     headline = next(case for case in cases if case["hits"] == HITS_OF_HEADLINE)
-    return files.base("bench rings") | {
+    return {
+        **files.base("bench rings"),
         "math": {"events_per_s": headline["math"]["events_per_s"], "hits": HITS_OF_HEADLINE, "simd": _core.build_info()["simd"]},
         "ratio_to_numpy": headline["ratio_to_numpy"],
         "ratio_to_circle_fit": headline["ratio_to_circle_fit"],
@@ -114,7 +122,7 @@ def fit_numpy(hits: NDArray[np.uint16], counts: NDArray[np.uint32]) -> NDArray[n
     return np.column_stack([uc + mean[:, 0], vc + mean[:, 1], radius, rms])
 
 
-def quality(rings: NDArray[Any], reference: NDArray[np.float64], truth: NDArray[np.float64]) -> dict[str, float]:
+def quality(rings: NDArray[Any], reference: NDArray[np.float64], truth: NDArray[np.float64]) -> FitQuality:
     """Radius against truth (median bias, rms of the central part), and the largest difference to the numpy fit."""
     error = rings["radius_mm"].astype(np.float64) - truth[:, 2]
     good = np.abs(error) < 25.0
@@ -126,14 +134,13 @@ def quality(rings: NDArray[Any], reference: NDArray[np.float64], truth: NDArray[
     }
 
 
-def csv_rows(result: Mapping[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: RingsResult) -> list[tuple[str, str, float, str]]:
     """Rows for the CSV."""
     rows = []
     for case in result["cases"]:
         name = f"{case['hits']}hits"
-        for method in ("math", "math_scalar", "numpy", "circle_fit"):
-            if case[method]:
-                rows.append((name, f"{method}_rate", float(case[method]["events_per_s"]), "events/s"))
+        rates = {"math": case["math"], "math_scalar": case["math_scalar"], "numpy": case["numpy"], "circle_fit": case["circle_fit"]}
+        rows += [(name, f"{method}_rate", float(rate["events_per_s"]), "events/s") for method, rate in rates.items() if rate]
         rows.append((name, "radius_rms", case["radius_rms_mm"], "mm"))
         rows.append((name, "radius_bias", case["radius_bias_mm"], "mm"))
     return rows
@@ -182,7 +189,11 @@ def _nearest(disk: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
     return best
 
 
-def _rates(work: Callable[[], object], bench: RingBench) -> dict[str, float]:
+def _ratio(ours: FitRate, theirs: FitRate) -> float | None:
+    return round(ours["events_per_s"] / theirs["events_per_s"], 2) if theirs["events_per_s"] else None
+
+
+def _rates(work: Callable[[], object], bench: RingBench) -> FitRate:
     """Events a second: the median of the repeats, and the best."""
     work()
     rates = []
@@ -195,7 +206,7 @@ def _rates(work: Callable[[], object], bench: RingBench) -> dict[str, float]:
     return {"events_per_s": float(np.median(rates)), "best_events_per_s": max(rates)}
 
 
-def _circle_fit_rate(hits: NDArray[np.uint16], bench: RingBench) -> dict[str, float] | None:
+def _circle_fit_rate(hits: NDArray[np.uint16], bench: RingBench) -> FitRate | None:
     try:
         import circle_fit
     except ImportError:

@@ -14,7 +14,7 @@ import logging
 import signal
 import sys
 import time
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -26,7 +26,23 @@ BURST_BYTES = (
 )  # after which the sender looks whether it is ahead of its rate; its default of 64 KiB makes it sleep every 56 packets
 
 
-def receive(address: str, port: int, heap_bytes: int, packet_bytes: int, core: int) -> dict[str, Any]:
+class ReceivedHeaps(TypedDict):
+    """What the receiver says at its end."""
+
+    heaps: int
+    packets: int
+    incomplete_heaps: int
+
+
+class SentHeaps(TypedDict):
+    """What the sender says at its end."""
+
+    heaps: int
+    bytes: int
+    elapsed_s: float
+
+
+def receive(address: str, port: int, heap_bytes: int, packet_bytes: int, core: int) -> ReceivedHeaps:
     """Takes heaps until the stream ends: how many, and packets, were received."""
     import spead2
     import spead2.recv
@@ -48,7 +64,7 @@ def receive(address: str, port: int, heap_bytes: int, packet_bytes: int, core: i
 
 def send(
     address: str, port: int, heap_bytes: int, packet_bytes: int, core: int, packets_per_s: float, duration_s: float
-) -> dict[str, Any]:
+) -> SentHeaps:
     """Sends heaps at a rate of packets for a time: how many, and how long it took."""
     import spead2
     import spead2.send

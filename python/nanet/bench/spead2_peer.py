@@ -14,10 +14,11 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nanet.bench import sockperf
+from nanet.bench.link_keys import Spead2, Spead2Run, Spead2Step
 from nanet.bench.rate import RateSearch, bisect
+from nanet.bench.spead2_ends import ReceivedHeaps, SentHeaps
 from nanet.machine.facts import CorePlan
 from nanet.machine.netns import VethPair
 from nanet.machine.processes import end
@@ -37,7 +38,7 @@ def version() -> str | None:
     return importlib.metadata.version("spead2") if importlib.util.find_spec("spead2") else None
 
 
-def without_figures(packet_bytes: int, problems: Sequence[str] = ()) -> dict[str, Any]:
+def without_figures(packet_bytes: int, problems: Sequence[str] = ()) -> Spead2:
     """What stands under `peers.spead2` when it was not measured."""
     return {
         "version": version(), "install": INSTALL, "packet_bytes": packet_bytes, "critical_rate_packets_per_s": None, "limited_by": None,
@@ -45,17 +46,15 @@ def without_figures(packet_bytes: int, problems: Sequence[str] = ()) -> dict[str
     }  # fmt: skip
 
 
-def measure(
-    pair: VethPair, cores: CorePlan, *, packet_bytes: int, search: RateSearch, say: Callable[[str], None]
-) -> dict[str, Any]:
+def measure(pair: VethPair, cores: CorePlan, *, packet_bytes: int, search: RateSearch, say: Callable[[str], None]) -> Spead2:
     """What stands under `peers.spead2`. search: steps, repeats and length of a run are its; rates are packets a second here."""
     result = without_figures(packet_bytes)
     if result["version"] is None:
         return result
-    steps: list[dict[str, Any]] = []
+    steps: list[Spead2Step] = []
 
     def passes(rate: float) -> bool:
-        runs = []
+        runs: list[Spead2Run] = []
         for _ in range(search.repeats):
             frames = pair.boards.counts().tx_frames
             runs.append(one_run(pair, cores, packet_bytes, rate, search.repeat_s))
@@ -64,18 +63,18 @@ def measure(
             if runs[-1]["failure"]:
                 break
         steps.append({"rate_packets_per_s": rate, "passed": not runs[-1]["failure"], "failure": runs[-1]["failure"], "runs": runs})
-        say(
-            f"{rate / 1e3:8.1f} kpacket/s  spead2 {'no loss' if not runs[-1]['failure'] else 'fails (' + runs[-1]['failure'] + ')'}"
-        )
-        return not runs[-1]["failure"]
+        failure = runs[-1]["failure"]
+        say(f"{rate / 1e3:8.1f} kpacket/s  spead2 {f'fails ({failure})' if failure else 'no loss'}")
+        return not failure
 
     own = RateSearch(first=LOWEST, lowest=LOWEST, highest=HIGHEST, steps=search.steps)
     try:
         critical = bisect(own, passes)
     except sockperf.SockperfError as error:
-        return without_figures(packet_bytes, [str(error)]) | {"steps": steps}
+        return {**without_figures(packet_bytes, [str(error)]), "steps": steps}
     limited = any(step["failure"] == "sender" for step in steps if step["rate_packets_per_s"] > critical)
-    return result | {
+    return {
+        **result,
         "critical_rate_packets_per_s": critical,
         "limited_by": "sender" if limited else ("search range" if critical >= HIGHEST else "receiver"),
         "steps": sorted(steps, key=lambda step: float(step["rate_packets_per_s"])),
@@ -83,7 +82,7 @@ def measure(
     }
 
 
-def one_run(pair: VethPair, cores: CorePlan, packet_bytes: int, packets_per_s: float, duration_s: float) -> dict[str, Any]:
+def one_run(pair: VethPair, cores: CorePlan, packet_bytes: int, packets_per_s: float, duration_s: float) -> Spead2Run:
     """One run at a rate: heaps sent and received, the rate that was kept, and who failed."""
     common = [pair.engine.address, str(PORT), str(HEAP_BYTES), str(packet_bytes)]
     program = [sys.executable, "-m", "nanet.bench.spead2_ends"]
@@ -113,7 +112,7 @@ def one_run(pair: VethPair, cores: CorePlan, packet_bytes: int, packets_per_s: f
     return outcome(json.loads(sent.stdout), json.loads(text), packet_bytes, packets_per_s)
 
 
-def outcome(sent: dict[str, Any], received: dict[str, Any], packet_bytes: int, packets_per_s: float) -> dict[str, Any]:
+def outcome(sent: SentHeaps, received: ReceivedHeaps, packet_bytes: int, packets_per_s: float) -> Spead2Run:
     """Joins what the two ends say."""
     packets = sent["bytes"] / packet_bytes
     kept = packets / sent["elapsed_s"]

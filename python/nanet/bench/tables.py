@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from nanet.bench.testpmd import DRIVERS
+from nanet.bench.link_keys import ComparisonResult, LongRun, Peers, Sockperf, Spead2, Testpmd, Trip
+from nanet.bench.testpmd import figures
 
 WIDTH = 100
 NAMES = (("min", "min"), ("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99_9", "p99.9"), ("p99_99", "p99.99"), ("max", "max"))
 
 
-def latency_table(result: Mapping[str, Any]) -> list[str]:
+def latency_table(result: ComparisonResult) -> list[str]:
     """A line for each link and load, then the peers; microseconds."""
     head = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost"]
     rows: list[list[str]] = []
@@ -24,14 +24,12 @@ def latency_table(result: Mapping[str, Any]) -> list[str]:
             rows.append([name, share, rate, *_times(load["latency_us"]), f"{load['lost']:,}"])
         if link["one_in_flight"]:
             rows.append(["", "1 out", "", *_times(link["one_in_flight"]["latency_us"]), f"{link['one_in_flight']['lost']:,}"])
-    sockperf = result["peers"]["sockperf"]
-    for waiting in ("spinning", "blocking"):
-        if sockperf[f"{waiting}_us"]:
-            rows.append([f"sockperf {waiting}", "1 out", "", *_times(sockperf[f"{waiting}_us"]), ""])
+    for waiting, trip in trips(result["peers"]).items():
+        rows.append([f"sockperf {waiting}", "1 out", "", *_times(trip), ""])
     return [*_aligned(head, rows), *_left_out(result), *_sums(result)]
 
 
-def rate_table(result: Mapping[str, Any]) -> list[str]:
+def rate_table(result: ComparisonResult) -> list[str]:
     """A line for each link, then the peers."""
     head = ["link", "Mevent/s", "kpacket/s", "limited by", "p50 us", "p99.9 us", "x spead2", "x testpmd"]
     alone: list[list[str]] = []
@@ -41,8 +39,8 @@ def rate_table(result: Mapping[str, Any]) -> list[str]:
             continue
         latency = link["latency_us"] or {}
         rows.append([
-            link["name"], rate_text(link["critical_rate_events_per_s"]), f"{link['critical_rate_packets_per_s'] / 1e3:.0f}",
-            link["limited_by"], _us(latency.get("p50")), _us(latency.get("p99_9")), _ratio(link["ratio_to_spead2"]),
+            link["name"], rate_text(link["critical_rate_events_per_s"] or 0.0), f"{(link['critical_rate_packets_per_s'] or 0.0) / 1e3:.0f}",
+            link["limited_by"] or "", _us(latency.get("p50")), _us(latency.get("p99_9")), _ratio(link["ratio_to_spead2"]),
             _ratio(link["ratio_to_testpmd"]),
         ])  # fmt: skip
         if link["alone"]:
@@ -60,18 +58,26 @@ def rate_text(events_per_s: float) -> str:
     return f"{events_per_s / 1e6:.2f}" if events_per_s else "none"
 
 
-def peer_rates(peers: Mapping[str, Any]) -> list[tuple[str, float, str]]:
+def trips(peers: Peers) -> dict[str, Trip]:
+    """sockperf's round trips by how it waited; only what was measured."""
+    if "sockperf" not in peers:
+        return {}
+    found = {"spinning": peers["sockperf"]["spinning_us"], "blocking": peers["sockperf"]["blocking_us"]}
+    return {waiting: trip for waiting, trip in found.items() if trip}
+
+
+def peer_rates(peers: Peers) -> list[tuple[str, float, str]]:
     """Name, packets a second and limit of each peer that has a rate."""
     found: list[tuple[str, float, str]] = []
     if peers["spead2"]["critical_rate_packets_per_s"]:
         found.append(("spead2", float(peers["spead2"]["critical_rate_packets_per_s"]), str(peers["spead2"]["limited_by"])))
-    for driver in DRIVERS:
-        if figure := peers["testpmd"][f"{driver}_packets_per_s"]:
+    for driver, figure in figures(peers["testpmd"]).items():
+        if figure:
             found.append((f"testpmd {driver}", float(figure), "forwards"))
     return found
 
 
-def long_run_lines(name: str, run: Mapping[str, Any]) -> list[str]:
+def long_run_lines(name: str, run: LongRun) -> list[str]:
     """What a long run says: packets, losses by name, what the machine did meanwhile, and the balance sheet."""
     losses = ", ".join(f"{key} {count:,}" for key, count in run["losses"].items() if count) or "nothing"
     stalls = run["stalls"]
@@ -94,16 +100,18 @@ def long_run_lines(name: str, run: Mapping[str, Any]) -> list[str]:
     return [*_wrapped(lines), *_aligned(head, rows)]
 
 
-def _left_out(result: Mapping[str, Any]) -> list[str]:
+def _left_out(result: ComparisonResult) -> list[str]:
     lines = [f"{link['name']}: {link['reason']}" for link in result["links"] if link["reason"] is not None]
-    for name, peer in result["peers"].items():
+    peers = result["peers"]
+    named: dict[str, Sockperf | Spead2 | Testpmd] = {"sockperf": peers["sockperf"]} if "sockperf" in peers else {}
+    for name, peer in (named | {"spead2": peers["spead2"], "testpmd": peers["testpmd"]}).items():
         if peer["version"] is None:
             lines.append(f"{name}: absent; {peer['install']}")
-        lines += [f"{name}: {problem}" for problem in peer.get("problems", ())]
+        lines += [f"{name}: {problem}" for problem in peer["problems"]]
     return _wrapped(lines)
 
 
-def _sums(result: Mapping[str, Any]) -> list[str]:
+def _sums(result: ComparisonResult) -> list[str]:
     runs = sum(link["runs"] for link in result["links"])
     packets = sum(link["packets_sent"] for link in result["links"])
     lines = [f"unexplained packets: {result['unexplained_packets']:,} of {packets:,} in {runs} runs"]

@@ -11,8 +11,8 @@ import shutil
 import signal
 import subprocess
 from statistics import median
-from typing import Any
 
+from nanet.bench.link_keys import Testpmd
 from nanet.machine.facts import CorePlan
 from nanet.machine.netns import VethPair
 from nanet.machine.processes import end
@@ -37,23 +37,32 @@ def version() -> str | None:
     return found[1] if found else "not known"
 
 
-def without_figures(frame_bytes: int) -> dict[str, Any]:
+def without_figures(frame_bytes: int) -> Testpmd:
     """What stands under `peers.testpmd` when it was not measured."""
-    figures = {f"{driver}_packets_per_s": None for driver in DRIVERS}
-    return {"version": version(), "install": INSTALL, "frame_bytes": frame_bytes} | figures | {"problems": []}
+    return {
+        "version": version(), "install": INSTALL, "frame_bytes": frame_bytes, "af_packet_packets_per_s": None, "af_xdp_packets_per_s": None,
+        "problems": [],
+    }  # fmt: skip
 
 
-def measure(cores: CorePlan, *, frame_bytes: int, duration_s: float) -> dict[str, Any]:
+def figures(found: Testpmd) -> dict[str, float | None]:
+    """Packets a second by driver."""
+    return {"af_packet": found["af_packet_packets_per_s"], "af_xdp": found["af_xdp_packets_per_s"]}
+
+
+def measure(cores: CorePlan, *, frame_bytes: int, duration_s: float) -> Testpmd:
     """What stands under `peers.testpmd`. Of each driver the packets a second received over both ends, or why there is no figure."""
     result = without_figures(frame_bytes)
     if result["version"] is None:
         return result
-    problems = []
     for driver in DRIVERS:
         rate, problem = _forward(driver, cores, frame_bytes, duration_s)
-        result[f"{driver}_packets_per_s"] = rate
-        problems += [f"{driver}: {problem}"] if problem else []
-    return result | {"problems": problems}
+        if driver == "af_packet":
+            result["af_packet_packets_per_s"] = rate
+        else:
+            result["af_xdp_packets_per_s"] = rate
+        result["problems"] += [f"{driver}: {problem}"] if problem else []
+    return result
 
 
 def _forward(driver: str, cores: CorePlan, frame_bytes: int, duration_s: float) -> tuple[float | None, str | None]:

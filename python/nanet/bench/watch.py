@@ -14,8 +14,10 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
+from nanet.bench.link_keys import Pauses
 from nanet.machine.facts import CorePlan
 
 GAP_US = 50.0  # as the emulator's own stalls
@@ -47,18 +49,18 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def stop(self) -> dict[str, float] | None:
+    def stop(self) -> Pauses | None:
         """What it saw."""
         process, self._process = self._process, None
         if process is None:
             return None
         process.send_signal(signal.SIGTERM)
         text, _ = process.communicate(timeout=10)
-        found: dict[str, float] = json.loads(text)
+        found: Pauses = json.loads(text)
         return found
 
 
-def watch(core: int) -> dict[str, Any]:
+def watch(core: int) -> Pauses:
     """Looks at the clock until SIGTERM comes."""
     os.sched_setaffinity(0, {core})
     ended: list[int] = []
@@ -68,7 +70,7 @@ def watch(core: int) -> dict[str, Any]:
     return gaps(time.monotonic_ns, ended)
 
 
-def gaps(clock_ns: Any, ended: list[int]) -> dict[str, Any]:
+def gaps(clock_ns: Callable[[], int], ended: list[int]) -> Pauses:
     """Count, sum and longest of the steps of the clock of GAP_US or more, until `ended` is not empty."""
     count, total_ns, longest_ns, least_ns = 0, 0, 0, int(GAP_US * 1e3)
     then = clock_ns()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,6 +44,10 @@ from nanet.cli.replay import replay
 from nanet.cli.soak import soak
 from nanet.cli.stencil import stencil
 from nanet.cli.tune import doctor, tune
+
+if TYPE_CHECKING:
+    from nanet.cli.keys import ValidateResult, ValidResult, VersionResult
+    from nanet.result.keys.emulator import Tel62Result
 
 app = typer.Typer(
     name="nanet", cls=Panels, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -218,8 +222,8 @@ def tel62(
             "monte_carlo": {"mean_hits": mean_hits, "noise_hits": noise_hits, "seed": seed},
         })  # fmt: skip
     title = f"nanet emulate tel62 · {loaded.rate_events_per_s / 1e6:g} Mevent/s to {', '.join(loaded.destinations)}"
-    result = emulate.run(loaded, title=title)
-    result["verdict"] = emulate.verdict(result, budget_us)
+    ran = emulate.run(loaded, title=title)
+    result: Tel62Result = {**ran, "verdict": emulate.verdict(ran, budget_us)}
     files.write_json(json_file, result)
     _say(emulate.sentence(result))
     raise typer.Exit(0 if result["verdict"]["kept"] else 1)
@@ -272,19 +276,20 @@ def validate(
         load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
         loaded: Any = load(config)
     except ConfigError as error:
-        files.write_json(json_file, files.base("validate") | {"valid": False, "problems": error.problems})
+        refused: ValidateResult = {**files.base("validate"), "valid": False, "problems": error.problems}
+        files.write_json(json_file, refused)
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
         raise typer.Exit(2) from None
     decision: Any = None if l0tp else loaded if emulator else loaded.processor
     names = [condition.name for condition in decision.conditions] if decision is not None else []
     table = decision.truth_table() if names else []
-    rows = [{**row.mix, "multiplicity": row.multiplicity, **dict(zip(names, row.holds, strict=True))} for row in table]
-    files.write_json(
-        json_file,
-        files.base("validate")
-        | {"valid": True, "problems": [], "config": loaded.model_dump(mode="json"), "conditions": names, "truth_table": rows},
-    )
+    rows = [{**row.mix, "multiplicity": list(row.multiplicity), **dict(zip(names, row.holds, strict=True))} for row in table]
+    result: ValidResult = {
+        **files.base("validate"), "valid": True, "problems": [], "config": loaded.model_dump(mode="json"), "conditions": names,
+        "truth_table": rows,
+    }  # fmt: skip
+    files.write_json(json_file, result)
     if table:
         text.truth_table(table, names)
     if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
@@ -321,7 +326,9 @@ def version(json_file: JsonFile = None) -> None:
     from nanet.result.build import UNKNOWN, build
 
     unsaid = dict.fromkeys(("commit", "compiler", "build_type"), UNKNOWN)
-    files.write_json(json_file, files.base("version") | {"build": unsaid | _core.build_info()})
+    said: Any = unsaid | _core.build_info()  # the stub says no more than `dict`
+    result: VersionResult = {**files.base("version"), "build": said}
+    files.write_json(json_file, result)
     for line in build().lines():
         _say(line)
 

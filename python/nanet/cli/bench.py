@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +35,9 @@ from nanet.cli.options import (
     TopologyOption,
 )
 from nanet.result import outputs
+
+if TYPE_CHECKING:
+    from nanet.result.keys.base import Base
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
 bench_app.command("gpu")(bench_gpu)
@@ -255,7 +258,7 @@ def _compare(
 
 
 def _finish(
-    result: dict[str, Any],
+    result: Base,
     name: str,
     rows: list[tuple[str, str, float, str]],
     out: Path,

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nanet.cli.options import CsvFile, JsonFile, Out
+
+if TYPE_CHECKING:
+    from nanet.bench.gateware_keys import GatewareResult
 
 HOST = "The modelled host: "
 
@@ -60,7 +63,7 @@ def bench_gateware(
     print(f"report: {out / 'bench-gateware.html'}")
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: GatewareResult) -> None:
     from nanet.bench import gateware
     from nanet.bench import gateware_tables as tables
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nanet.cli.options import CsvFile, HtmlFile, JsonFile
+
+if TYPE_CHECKING:
+    from nanet.result.keys.physics import PhysicsResult
 
 SHOWN = (
     ("single_ring", "efficiency", "1 ring %", 100, 2), ("single_ring", "fakes", "fakes", 1, 4),
@@ -58,7 +60,7 @@ def physics(
     _say(f"report: {html_file}")
 
 
-def finder_table(result: Mapping[str, Any]) -> None:
+def finder_table(result: PhysicsResult) -> None:
     """Prints a line for each finder: a short choice of figures of the samples that were measured."""
     from rich.console import Console
     from rich.table import Table

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from nanet.rdma import TRUSTED, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.require import Require
 from nanet.result import outputs
+
+if TYPE_CHECKING:
+    from nanet.result.keys.rdma import MovedResult, TransferBenchResult
 
 rdma_app = typer.Typer(
     no_args_is_help=True,
@@ -316,7 +319,7 @@ def _remote(
 
 
 def _finish_bench(
-    result: dict[str, Any], rows: list[tuple[str, str, float, str]], out: Path, json_file: Path | None, csv_file: Path | None
+    result: TransferBenchResult, rows: list[tuple[str, str, float, str]], out: Path, json_file: Path | None, csv_file: Path | None
 ) -> None:
     from nanet.report import write_report
     from nanet.result import files
@@ -324,15 +327,15 @@ def _finish_bench(
     files.write_json(json_file, result)
     files.append_csv(csv_file, "rdma", rows)
     write_report(result, out / "rdma-bench.html")
-    if result["ratio_to_peer"] is not None:
-        say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {result['peer']['version']}): {result['ratio_to_peer']:.3f}")
+    if (ratio := result["ratio_to_peer"]) is not None and (peer := result["peer"]) is not None:
+        say(f"ratio_to_peer (put bandwidth at 1 MiB, ucx_perftest {peer['version']}): {ratio:.3f}")
     for note in result["notes"]:
         say(f"note: {note}")
     say("every byte was right" if result["right"] else "WRONG BYTES: see the lines above")
     say(f"report: {out / 'rdma-bench.html'}")
 
 
-def _report(result: dict[str, Any], what: str, json_file: Path | None) -> None:
+def _report(result: MovedResult, what: str, json_file: Path | None) -> None:
     from nanet.rdma import units
     from nanet.result import files
 

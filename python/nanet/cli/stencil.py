@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from nanet.cli.options import CheckpointFile, JsonFile, PlotFile
 
+if TYPE_CHECKING:
+    from nanet.stencil.keys import MovedTilesResult, SweptResult
+
+Made = TypeVar("Made")
 BROKEN = 1  # exit code: a rank or an owner is gone
 
 
@@ -188,7 +192,7 @@ def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str) -
             raise SetupError(f"{option} together with {beside} (only --device cpu supports it) remove {option}")
 
 
-def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
+def _swept(options: Any, among: Any, ranks: str) -> SweptResult | None:
     import os
 
     from nanet import SetupError
@@ -206,7 +210,7 @@ def _swept(options: Any, among: Any, ranks: str) -> dict[str, Any] | None:
     return stencil_ranks.run_ranks(options, among, int(ranks))
 
 
-def _or_broken(call: Any) -> Any:
+def _or_broken(call: Callable[[], Made]) -> Made:
     """A rank or an owner that is gone is one line and exit code 1."""
     try:
         return call()
@@ -217,14 +221,13 @@ def _or_broken(call: Any) -> Any:
         raise typer.Exit(BROKEN) from None
 
 
-def _say_swept(result: Mapping[str, Any], options: Any) -> None:
-    from nanet.stencil.model import Prediction, table
+def _say_swept(result: SweptResult, options: Any) -> None:
+    from nanet.stencil import model
 
     for norm in result["norms"]:
         _say(f"sweep {norm['sweep']:>8}: change max {norm['max']:.6e}  L2 {norm['l2']:.6e}")
     if result["ranks"] > 1:
-        keys = Prediction.__dataclass_fields__
-        for line in table([Prediction(**{key: one[key] for key in keys}) for one in result["model"]], result["halo_rows"]):
+        for line in model.table([model.read(one) for one in result["model"]], result["halo_rows"]):
             _say(line)
         _say(f"{result['ranks']} ranks, halos of {result['halo_rows']} rows, over {result['path']}")
     where = f"cores {', '.join(map(str, result['cores']))}" if result["cores"] else "not pinned"
@@ -242,7 +245,7 @@ def _say_swept(result: Mapping[str, Any], options: Any) -> None:
         _say(f"picture {options.plot}")
 
 
-def _say_moved(result: Mapping[str, Any]) -> None:
+def _say_moved(result: MovedTilesResult) -> None:
     where = f"cores {', '.join(map(str, result['cores']))}" if result["cores"] else "not pinned"
     _say(
         f"{result['mode']}: {result['dtype']}, {result['sweeps']} sweeps, {result['threads']} threads ({where}), over {result['path']}"
@@ -250,7 +253,7 @@ def _say_moved(result: Mapping[str, Any]) -> None:
     _say_copy(result)
 
 
-def _say_copy(result: Mapping[str, Any]) -> None:
+def _say_copy(result: SweptResult | MovedTilesResult) -> None:
     _say(f"{result['fraction_of_copy_bandwidth']:.2f} of a copy on the same cores ({result['copy_bytes_per_s'] / 1e9:.2f} GB/s; "
          f"an update counted as one read and one write)")  # fmt: skip
     for note in result["notes"]:

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from nanet.config.conditions import MULTIPLICITY_MAX, Row
+from nanet.machine.check import CheckKeys
 
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-def doctor_table(checks: Sequence[Mapping[str, Any]]) -> None:
+def doctor_table(checks: Sequence[CheckKeys]) -> None:
     """Prints the findings, then the commands that fix them, one to a line so that they can be copied."""
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nanet.cli.options import JsonFile
 
 if TYPE_CHECKING:
+    from nanet.cli.keys import TuneResult
     from nanet.tune.apply import Step
     from nanet.tune.plan import Knob
 
@@ -56,7 +57,7 @@ def tune(
         raise typer.BadParameter("--undo takes --undo-file and --json only")
     system = knobs_of.this_system()
     mode = "undo" if do_undo else "apply" if do_apply else "plan"
-    result = files.base("tune") | {"mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
+    result: TuneResult = {**files.base("tune"), "mode": mode, "undo_file": str(undo_file), "knobs": [], "steps": []}
     if do_undo:
         steps = apply.undo(system, undo_file)
         _print_steps(steps, "nothing to undo")
@@ -92,11 +93,10 @@ def doctor(config: Config = None, interface: Interfaces = None, json_file: JsonF
     raise typer.Exit(1 if result["state"] == findings.FAIL else 0)
 
 
-def _finish(result: dict[str, Any], steps: Sequence[Step], json_file: Path | None) -> None:
+def _finish(result: TuneResult, steps: Sequence[Step], json_file: Path | None) -> None:
     from nanet.result import files
 
-    keys = ("name", "target", "before", "now", "problem")
-    result["steps"] = [{key: getattr(step, key) for key in keys} for step in steps]
+    result["steps"] = [step.plain() for step in steps]
     files.write_json(json_file, result)
     raise typer.Exit(1 if any(step.problem for step in steps) else 0)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nanet.config.base import online_cores
 from nanet.config.engine import EngineConfig
@@ -13,6 +12,7 @@ from nanet.machine.check import FAIL, OK, REINSTALL, WARN, Check, Lister, Reader
 from nanet.machine.facts import cpu_model, memory_gib
 from nanet.machine.gpu_driver import Driver, ask_driver
 from nanet.result import files
+from nanet.result.keys.checks import ChecksResult
 from nanet.tune import plan
 from nanet.tune.knob import AS_IT_IS, Knob
 
@@ -44,11 +44,11 @@ def checks(
     ]  # fmt: skip
 
 
-def run(config: EngineConfig | None = None, interfaces: Sequence[str] = ()) -> dict[str, Any]:
+def run(config: EngineConfig | None = None, interfaces: Sequence[str] = ()) -> ChecksResult:
     """The result as `nanet doctor --json` writes it."""
     found = checks(config=config, interfaces=interfaces)
     worst = next((state for state in (FAIL, WARN) if any(check.state == state for check in found)), OK)
-    return files.base("doctor") | {"state": worst, "checks": [check.__dict__ for check in found]}
+    return {**files.base("doctor"), "state": worst, "checks": [check.plain() for check in found]}
 
 
 def _knob(knob: Knob) -> Check:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nanet.loop import host, l0
+from nanet.loop.keys import DemoResult
 from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import plan_cores
 from nanet.result import files
@@ -20,8 +20,8 @@ DRAIN_MS, WINDOW_US = 30_000, 1_000_000
 
 
 def demo(
-    loop: Loop, out: Path, json_path: Path | None, write_report: Callable[[Mapping[str, Any], Path], None], *, show: bool = True
-) -> dict[str, Any]:
+    loop: Loop, out: Path, json_path: Path | None, write_report: Callable[[DemoResult, Path], None], *, show: bool = True
+) -> DemoResult:
     """Runs the loop and writes OUT/demo.html, OUT/demo.json and OUT/demo.hlog. The result."""
     loop = replace(loop, drain_ms=DRAIN_MS, window_us=WINDOW_US)
     cores = plan_cores()
@@ -31,10 +31,10 @@ def demo(
     title = f"nanet demo · {loop.rate_events_per_s / 1e6:g} Mevent/s · {boards}, {loop.layout} · {where}"
     title += "" if loop.runtime == "cpu" else f" · {engine_config.processor.place()}"
     l0tp_config = l0.l0tp_config(loop.port, cores) if loop.l0 else None
-    result = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config)
+    ran = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config)
     l0_note = l0.note(cores) if loop.l0 else None
-    result["notes"] = [note for note in (cores.note, l0_note, *result["engine"]["notes"]) if note]
-    result["tune"] = host.to_mend()
+    notes = [note for note in (cores.note, l0_note, *ran["engine"]["notes"]) if note]
+    result: DemoResult = {**ran, "notes": notes, "tune": host.to_mend()}
     for path in {out / "demo.json", json_path or out / "demo.json"}:
         files.write_json(path, result)
     write_hlog(out / "demo.hlog", _intervals(result), note=f"nanet demo, {result['date']}")
@@ -42,21 +42,17 @@ def demo(
     return result
 
 
-def exit_code(result: Mapping[str, Any], *, strict: bool) -> int:
+def exit_code(result: DemoResult, *, strict: bool) -> int:
     """0 when the loop worked; strict: when the budget was kept, too."""
     return OK if result["verdict"]["kept" if strict else "worked"] else BROKEN
 
 
-def _intervals(result: Mapping[str, Any]) -> list[tuple[str, float, float, Histogram]]:
-    length = float(result["emulator"]["elapsed_s"])
-    found = []
-    for tag, side, name in (
-        ("last-packet-to-answer", "emulator", "latency"),
-        ("without-own-stalls", "emulator", "latency_clean"),
-        ("engine-residence", "engine", "latency"),
-        ("event-to-decision", "emulator", "decision_latency"),
-    ):
-        histogram = Histogram.decode(result[side][f"{name}_histogram"], result[side][f"{name}_us"])
-        if histogram.count:
-            found.append((tag, 0.0, length, histogram))
-    return found
+def _intervals(result: DemoResult) -> list[tuple[str, float, float, Histogram]]:
+    emulator, engine = result["emulator"], result["engine"]
+    histograms = {
+        "last-packet-to-answer": Histogram.decode(emulator["latency_histogram"], emulator["latency_us"]),
+        "without-own-stalls": Histogram.decode(emulator["latency_clean_histogram"], emulator["latency_clean_us"]),
+        "engine-residence": Histogram.decode(engine["latency_histogram"], engine["latency_us"]),
+        "event-to-decision": Histogram.decode(emulator["decision_latency_histogram"], emulator["decision_latency_us"]),
+    }
+    return [(tag, 0.0, float(emulator["elapsed_s"]), histogram) for tag, histogram in histograms.items() if histogram.count]

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from nanet.loop.keys import Host
 from nanet.machine.facts import CorePlan, read_text
+from nanet.result.keys.emulator import EmulatorRun
+from nanet.result.keys.engine import EngineEnd
+from nanet.result.keys.l0tp import L0tpEnd
 from nanet.tune import plan
+from nanet.tune.keys import KnobKeys
 
 CAUGHT_UP_AFTER = 3.0
 """An event that comes while the engine catches up is late too: a stop explains late events for up to this many times its length."""
@@ -22,15 +26,13 @@ def steal_s(cores: CorePlan, stat: str | None = None) -> float:
     return sum(int(row[8]) for row in rows if row and row[0] in wanted and len(row) > 8) / USER_HZ
 
 
-def host_part(
-    emulated: Mapping[str, Any], engine: Mapping[str, Any], l0tp: Mapping[str, Any] | None, stolen_s: float
-) -> dict[str, Any]:
+def host_part(emulated: EmulatorRun, engine: EngineEnd, l0tp: L0tpEnd | None, stolen_s: float) -> Host:
     """`host` of the result. Times in seconds; a wait counts from the start of who waited to its end, a stop while it sent."""
     stalls = emulated["stalls"]
     return {
         "elapsed_s": float(emulated["elapsed_s"]),
-        "engine_elapsed_s": float(engine.get("elapsed_s", emulated["elapsed_s"])),
-        "engine_core_wait_s": float(engine.get("core_wait_s", 0.0)),
+        "engine_elapsed_s": float(engine["elapsed_s"]),
+        "engine_core_wait_s": float(engine["core_wait_s"]),
         "l0tp_core_wait_s": float(l0tp["core_wait_s"]) if l0tp is not None else None,
         "emulator_stopped_s": min(float(stalls["total_us"]) / 1e6, float(emulated["elapsed_s"])),  # the drain has stops, too
         "longest_stop_us": float(stalls["longest_us"]),
@@ -38,7 +40,7 @@ def host_part(
     }
 
 
-def explains(host: Mapping[str, Any], late_share: float) -> bool:
+def explains(host: Host, late_share: float) -> bool:
     """Whether what the host took is enough for this share of events to be late."""
     taken_s = host["engine_core_wait_s"] + host["emulator_stopped_s"] + host["steal_s"]
     if taken_s < 1e-3 or not host["elapsed_s"]:
@@ -48,7 +50,7 @@ def explains(host: Mapping[str, Any], late_share: float) -> bool:
     return bool(CAUGHT_UP_AFTER * share >= late_share)
 
 
-def what_it_took(host: Mapping[str, Any]) -> str:
+def what_it_took(host: Host) -> str:
     """The larger of what the host took first; empty for less than a millisecond of all."""
     parts = [
         (host["engine_core_wait_s"], f"something else had the engine's core for {_of(host['engine_core_wait_s'], host['engine_elapsed_s'])}"),
@@ -59,18 +61,18 @@ def what_it_took(host: Mapping[str, Any]) -> str:
     return "; ".join(text for taken_s, text in sorted(parts, reverse=True) if taken_s >= 1e-3)
 
 
-def host_line(host: Mapping[str, Any]) -> str:
+def host_line(host: Host) -> str:
     """What the host did, as one line."""
     return f"host: {what_it_took(host) or 'took less than a millisecond'}."
 
 
-def to_mend(system: plan.System | None = None) -> list[dict[str, Any]]:
+def to_mend(system: plan.System | None = None) -> list[KnobKeys]:
     """What `nanet tune` finds on this machine and does not like: its knobs, as its JSON writes them."""
     system = system or plan.this_system()
     return [plan.as_json(knob) for knob in plan.plan(plan.needs_of(None, system), system) if knob.state != plan.OK]
 
 
-def tune_line(knobs: Sequence[Mapping[str, Any]]) -> str:
+def tune_line(knobs: Sequence[KnobKeys]) -> str:
     """What `nanet tune` would fix, as one line."""
     by_itself = [f"{knob['name']} ({knob['now']}, not {knob['wanted']})" for knob in knobs if knob["state"] == plan.CHANGE]
     by_hand = [str(knob["name"]) for knob in knobs if knob["state"] == plan.BY_HAND]

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from nanet.config.l0tp import L0tpConfig
+from nanet.loop.keys import L0Part
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.result import books
+from nanet.result.keys.base import Config
+from nanet.result.keys.emulator import EmulatorResult
+from nanet.result.keys.l0tp import L0tpResult
 
 FRAME_US = 64.0
 """How often each detector sends: seldom enough to cost the emulator little."""
@@ -26,7 +27,7 @@ GATHER_US = 100
 # Primitive ID bits: docs/formats.md. Bit 8 ring found, bit 9 electron-like, bits 7 and 6 number of rings; bit 14 is always set.
 THERE = "x1xx_xxxx_xxxx_xxxx"
 NOT_THERE = "0000_0000_0000_0000"
-MASKS: tuple[dict[str, Any], ...] = (
+MASKS: tuple[Config, ...] = (
     {"name": "ring-and-chod", "bits": {"RICH": "xx_xxxx_x1_xx_xxxxxx", "CHOD": THERE}, "downscaling": 10},
     {"name": "electron", "bits": {"RICH": "xx_xxxx_11_xx_xxxxxx", "LKr": THERE, "CEDAR": THERE}},
     {"name": "two-rings-no-muon", "bits": {"RICH": "xx_xxxx_x1_10_xxxxxx", "CHOD": THERE, "MUV3": NOT_THERE}},
@@ -56,7 +57,7 @@ def decisions_endpoint(port: int) -> str:
     return f"udp://127.0.0.1:{port + 300}"
 
 
-def emulator_part(port: int) -> dict[str, Any]:
+def emulator_part(port: int) -> Config:
     """Keys of the emulator's configuration."""
     return {
         "detectors": {"endpoint": primitives_endpoint(port), "frame_us": FRAME_US},
@@ -92,11 +93,20 @@ def note(cores: CorePlan) -> str | None:
     )
 
 
-def result_part(l0tp: Mapping[str, Any], emulated: Mapping[str, Any]) -> dict[str, Any]:
+def result_part(l0tp: L0tpResult, emulated: EmulatorResult) -> L0Part:
     """`l0` of the result: the processor's own, and what the emulator saw of it."""
-    keys = ("config", "elapsed_s", "core_wait_s", "counters", "inputs", "masks", "triggers_sent", "decision_packets", "link",
-            "latency_us", "latency_histogram")  # fmt: skip
-    return {key: l0tp[key] for key in keys} | {
+    return {
+        "config": l0tp["config"],
+        "elapsed_s": l0tp["elapsed_s"],
+        "core_wait_s": l0tp["core_wait_s"],
+        "counters": l0tp["counters"],
+        "inputs": l0tp["inputs"],
+        "masks": l0tp["masks"],
+        "triggers_sent": l0tp["triggers_sent"],
+        "decision_packets": l0tp["decision_packets"],
+        "link": l0tp["link"],
+        "latency_us": l0tp["latency_us"],
+        "latency_histogram": l0tp["latency_histogram"],
         "detectors": emulated["detectors"],
         "decisions": emulated["decisions"],
         "event_to_decision_us": emulated["decision_latency_us"],
@@ -104,7 +114,7 @@ def result_part(l0tp: Mapping[str, Any], emulated: Mapping[str, Any]) -> dict[st
     }
 
 
-def undecided(l0: Mapping[str, Any], answered: int) -> dict[str, int]:
+def undecided(l0: L0Part, answered: int) -> dict[str, int]:
     """Answers of the engine that the processor did not decide on, by name. One that shares its cell with a later one is not among them:
     a cell of the alignment memory holds one primitive, and is decided on."""
     rich = l0["inputs"][0]["counters"]
@@ -114,7 +124,7 @@ def undecided(l0: Mapping[str, Any], answered: int) -> dict[str, int]:
     return {name: count for name, count in (named | {"unexplained": max(0, rest)}).items() if count}
 
 
-def failures(l0: Mapping[str, Any], answered: int, host: str) -> list[str]:
+def failures(l0: L0Part, answered: int, host: str) -> list[str]:
     """What went wrong after the engine, one text each. host: what it took, in words; empty: nothing."""
     found = []
     because = f" ({host})" if host else ""
@@ -126,15 +136,15 @@ def failures(l0: Mapping[str, Any], answered: int, host: str) -> list[str]:
     others = {str(one["name"]): sum(int(one["counters"][name]) for name in ("late", "out_of_range")) for one in l0["inputs"][1:]}
     if any(others.values()):
         found.append(f"decided without primitives of other detectors that arrived late: {books.lost_text(others)}{because}")
-    back = l0["decisions"]
-    if missing := l0["triggers_sent"] - back["physics"] - back["calibration"]:
+    back = l0["decisions"] or {}
+    if missing := l0["triggers_sent"] - back.get("physics", 0) - back.get("calibration", 0):
         found.append(f"{missing:,} of {l0['triggers_sent']:,} triggers did not come back")
     if wrong := {name: back[name] for name in WRONG_DECISIONS if back.get(name)}:
         found.append(f"wrong decisions: {books.lost_text(wrong)}")
     return found
 
 
-def decided_text(l0: Mapping[str, Any], answered: int) -> str:
+def decided_text(l0: L0Part, answered: int) -> str:
     """What the processor decided, in words."""
     text = f"{l0['counters']['decided']:,} decided on"
     if shared := l0["inputs"][0]["counters"]["overwritten"]:

@@ -5,26 +5,30 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import validated
 from nanet.config.l0tp import L0tpConfig
 from nanet.loop import host, l0
+from nanet.loop.keys import LoopParts, LoopResult
 from nanet.loop.verdict import verdict
 from nanet.machine.facts import CorePlan, keep_to
 from nanet.machine.netns import VethPair
 from nanet.result import books, files
 from nanet.result.histogram import Histogram
+from nanet.result.keys.base import Config
+from nanet.result.keys.emulator import EmulatorRun
+from nanet.result.keys.engine import EngineEnd, EventSample, TrueEvent
+from nanet.result.keys.l0tp import L0tpEnd
 from nanet.run import emulate
 from nanet.run.process import EngineProcess, L0tpProcess
 
 RING_MIX = (0.1, 0.5, 0.25, 0.1, 0.05)  # shares of 0 to 4 rings
 # What the boards send: one ring of 20 hits an event; the default mix of several rings, at any radius; the same mix of real particles.
-SAMPLES: dict[str, dict[str, Any]] = {
+SAMPLES: dict[str, Config] = {
     "single": {"mean_hits": 20.0},
     "multi": {"mean_hits": 12.0, "noise_hits": 1.2, "ring_count_shares": RING_MIX, "flat_radius": True},
     "particles": {"mean_hits": 12.0, "noise_hits": 1.2, "ring_count_shares": RING_MIX},
@@ -112,7 +116,7 @@ def run_loop(
     l0tp_config: L0tpConfig | None = None,
     *,
     pair: VethPair | None = None,
-) -> dict[str, Any]:
+) -> LoopResult:
     """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`.
 
     pair: engine and emulator are at its two ends; None: both here.
@@ -141,19 +145,20 @@ def run_loop(
 
 def joined(
     engine_config: EngineConfig,
-    emulated: Mapping[str, Any],
-    engine_result: Mapping[str, Any],
-    l0tp_result: Mapping[str, Any] | None = None,
+    emulated: EmulatorRun,
+    engine_result: EngineEnd,
+    l0tp_result: L0tpEnd | None = None,
     *,
     stolen_s: float = 0.0,
-) -> dict[str, Any]:
+) -> LoopResult:
     """The result of a loop from the results of its parts. stolen_s: what the hypervisor took meanwhile."""
-    sent, answered = int(emulated["sent"]), int(emulated["answered"])
+    sent, answered = int(emulated["sent"]), int(emulated["answered"] or 0)
     merged = engine_config.processor.merge is not None
-    _attach_truth(engine_result["event_samples"], emulated.get("truth") or ())
+    _attach_truth(engine_result["event_samples"], emulated["truth"])
     losses = books.balance(sent, answered, engine_result["counters"], merged=merged)
     latency = Histogram.decode(emulated["latency_histogram"], emulated["latency_us"])
-    result = files.base("demo") | {
+    made: LoopParts = {
+        **files.base("demo"),
         "sent": sent,
         "answered": answered,
         "lost": sent - answered,
@@ -166,11 +171,10 @@ def joined(
         "l0": l0.result_part(l0tp_result, emulated) if l0tp_result is not None else None,
         "host": host.host_part(emulated, engine_result, l0tp_result, stolen_s),
     }
-    result["verdict"] = verdict(result, latency, engine_config.run.budget_us)
-    return result
+    return {**made, "verdict": verdict(made, latency, engine_config.run.budget_us)}
 
 
-def _attach_truth(samples: Sequence[dict[str, Any]], truth: Sequence[Mapping[str, Any]]) -> None:
+def _attach_truth(samples: Sequence[EventSample], truth: Sequence[TrueEvent]) -> None:
     """Gives each kept event its true rings, found by its time; None where it is not known."""
     by_time = {(event["timestamp"], event["fine_time"]): event["rings"] for event in truth}
     for sample in samples:

@@ -5,9 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 REINSTALL = "run make setup in a clone, or pip install --force-reinstall nanet"
+
+
+class CheckKeys(TypedDict):
+    """A finding in a result."""
+
+    name: Annotated[str, "what was checked"]
+    state: Annotated[str, "`ok`, `warn` or `fail`"]
+    found: Annotated[str, "what is there, or why not"]
+    mend: Annotated[str, "the command that fixes it, empty when there is nothing to fix"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,10 @@ class Check:
     state: str
     found: str
     mend: str = ""
+
+    def plain(self) -> CheckKeys:
+        """As a result has it."""
+        return {"name": self.name, "state": self.state, "found": self.found, "mend": self.mend}
 
 
 Reader = Callable[[str], str]  # path of a small file of /proc or /sys -> its text, empty where there is none

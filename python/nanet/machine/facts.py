@@ -8,6 +8,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from nanet.config.base import online_cores
 
@@ -20,7 +21,19 @@ def read_text(path: str, default: str = "") -> str:
         return default
 
 
-def facts() -> dict[str, str | int | float]:
+class Facts(TypedDict):
+    """`machine` of a result."""
+
+    cpu: Annotated[str, "model of the CPU"]
+    cores: Annotated[int, "that are online"]
+    memory_gib: Annotated[float, "main memory"]
+    kernel: Annotated[str, "its release"]
+    system: Annotated[str, "name of the distribution"]
+    governor: Annotated[str, "of the first core's frequency"]
+    python: Annotated[str, "its version"]
+
+
+def facts() -> Facts:
     """What a reader needs to judge a figure. Names no host."""
     return {
         "cpu": cpu_model(),

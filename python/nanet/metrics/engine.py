@@ -11,8 +11,8 @@ counter that falls, Prometheus would believe that the program was started again,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily, Metric
@@ -21,6 +21,8 @@ from prometheus_client.registry import Collector
 from nanet.config.engine import EngineConfig
 from nanet.result.channels import STATES, hits_of_pms, state_lists
 from nanet.result.hops import Balance
+from nanet.result.keys.engine import EngineMetrics, LinkMetrics, NativeChannels, ResidenceCounts
+from nanet.result.keys.hops import HopLook
 
 BOUNDS_US = (
     2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 1_000_000,
@@ -103,13 +105,13 @@ ODD_CHANNELS_MAX = 32
 class Readable(Protocol):
     """The part of nanet._core.Engine that is read here."""
 
-    def metrics(self, bounds_ns: list[int]) -> dict[str, Any]: ...
+    def metrics(self, bounds_ns: list[int]) -> EngineMetrics: ...
 
 
 class Healthy(Protocol):
     """Says what is wrong, as nanet.metrics.health.Health does."""
 
-    def look(self, now: Mapping[str, Any]) -> list[str]: ...
+    def look(self, now: EngineMetrics) -> list[str]: ...
 
 
 class EngineCollector(Collector):
@@ -164,7 +166,7 @@ def counter_places(table: Iterable[tuple[str, str, str]]) -> dict[str, Place]:
     return places
 
 
-def _counters(now: Mapping[str, Any]) -> Iterator[Metric]:
+def _counters(now: EngineMetrics) -> Iterator[Metric]:
     """One family a counter or group, in the table's order. A counter without a known place is given in total."""
     from nanet import _core
 
@@ -186,7 +188,7 @@ def _group_help(group: Group, help_of: Mapping[str, str]) -> str:
     return f"{group.help}. " + "; ".join(f"{reason}: {help_of[counter]}" for counter, reason in group.reasons.items())
 
 
-def _values(counter: str, now: Mapping[str, Any]) -> Iterator[tuple[list[str], int]]:
+def _values(counter: str, now: EngineMetrics) -> Iterator[tuple[list[str], int]]:
     """Label values of link and source, with the count there."""
     if counter in OF_SOURCES:
         for link in now["links"]:
@@ -200,7 +202,7 @@ def _values(counter: str, now: Mapping[str, Any]) -> Iterator[tuple[list[str], i
         yield [], now["counters"][counter]
 
 
-def _links(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+def _links(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
     families: dict[str, CounterMetricFamily] = {}
     for link in links:
         for stat, count in link["stats"].items():
@@ -223,23 +225,22 @@ def _links(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     yield held
 
 
-def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+def _nics(links: Iterable[LinkMetrics]) -> Iterator[Metric]:
     """What NICs say of themselves, in the cycles of their own clocks; nothing without such a link."""
-    timed = [link for link in links if link["nic_times"] is not None]
+    timed = [(link["name"], times) for link in links if (times := link["nic_times"]) is not None]
     if not timed:
         return
     cycle = GaugeMetricFamily("nanet_nic_cycle_seconds", "a cycle of the NIC's own clock", labels=["link", "clock"])
     stages = HistogramMetricFamily(
         "nanet_nic_stage_cycles", "how long stages of the packets' path through the NIC took, by the NIC's own clock [cycles]", labels=["link", "stage"]
     )  # fmt: skip
-    for link in timed:
-        times = link["nic_times"]
-        cycle.add_metric([link["name"], times["clock"]], times["cycle_ns"] / 1e9)
+    for link, times in timed:
+        cycle.add_metric([link, times["clock"]], times["cycle_ns"] / 1e9)
         for stage in times["stages"]:
             ended = [(bin_["to_cycles"], bin_["count"]) for bin_ in stage["bins"] if bin_["to_cycles"] is not None]
             buckets = [(str(bound), float(sum(count for to, count in ended if to <= bound))) for bound in NIC_BOUNDS_CYCLES]
             stages.add_metric(
-                [link["name"], stage["name"]],
+                [link, stage["name"]],
                 buckets=[*buckets, ("+Inf", float(stage["count"]))],
                 sum_value=float(stage["sum_cycles"]),
             )
@@ -247,7 +248,7 @@ def _nics(links: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     yield stages
 
 
-def _channels(channels: Mapping[str, Any]) -> Iterator[Metric]:
+def _channels(channels: NativeChannels) -> Iterator[Metric]:
     """A summary, and a series only for each channel with something wrong: /channels has all of them."""
     lists = state_lists(channels)
     counts = GaugeMetricFamily(
@@ -276,9 +277,9 @@ def _channels(channels: Mapping[str, Any]) -> Iterator[Metric]:
     yield odd
 
 
-def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+def _hops(lines: Iterable[HopLook]) -> Iterator[Metric]:
     """The balance sheet as of now. Gauges: what was named as lost can come after all."""
-    texts = {
+    texts: dict[Literal["in", "out", "in_flight", "unexplained"], str] = {
         "in": "what arrived at this hop", "out": "what left it", "in_flight": "what is in flight in this hop",
         "unexplained": "what arrived at this hop some seconds ago, did not leave and has no name; negative: left but never arrived",
     }  # fmt: skip
@@ -295,7 +296,7 @@ def _hops(lines: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     yield named
 
 
-def _residence(latency: Mapping[str, Any]) -> Metric:
+def _residence(latency: ResidenceCounts) -> Metric:
     buckets = [(repr(bound / 1e6), float(count)) for bound, count in zip(BOUNDS_US, latency["counts"], strict=True)]
     return HistogramMetricFamily(
         "nanet_residence_seconds", "from the arrival of the packets that an answer packet is for to its handing to the kernel, one entry per packet",
@@ -303,7 +304,7 @@ def _residence(latency: Mapping[str, Any]) -> Metric:
     )  # fmt: skip
 
 
-def _state(now: Mapping[str, Any], config: EngineConfig, reasons: list[str]) -> Iterator[Metric]:
+def _state(now: EngineMetrics, config: EngineConfig, reasons: list[str]) -> Iterator[Metric]:
     from nanet import _core
 
     build = _core.build_info()

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from nanet.config.engine import EngineConfig
+from nanet.result.keys.engine import EngineMetrics
 
 STALL_S = 2.0
 """Work that waits this long, none of which is done, means that a thread hangs."""
@@ -55,7 +55,7 @@ class Health:
         """The run ends: from now on it is not healthy."""
         self._ending = True
 
-    def look(self, now: Mapping[str, Any]) -> list[str]:
+    def look(self, now: EngineMetrics) -> list[str]:
         """What is wrong, a sentence each; empty while all is well. now: of `Engine.metrics`."""
         reasons = [str(fault) for fault in now["faults"]]
         if self._ending or not now["running"]:

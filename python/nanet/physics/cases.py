@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanet.config.emulator import MonteCarlo
+from nanet.result.keys.base import Config
 
 NOISE_HITS = 1.2
 APART_MM = 60.0
 # All rings of an event on one disk, as in the reference study: where they may be on two, the disk of a hit helps to tell them apart.
-FLAT: dict[str, Any] = {"mean_hits": 12.0, "noise_hits": NOISE_HITS, "flat_radius": True, "hits_max": 128, "jura_share": 1.0}
+FLAT: Config = {"mean_hits": 12.0, "noise_hits": NOISE_HITS, "flat_radius": True, "hits_max": 128, "jura_share": 1.0}
 REAL = FLAT | {"flat_radius": False}  # 12 hits of an electron inside the disk are 12.9 photons
 MIX = (0.1, 0.5, 0.25, 0.1, 0.05)
 
@@ -26,8 +27,8 @@ class Case:
 
     name: str
     title: str
-    changes: dict[str, Any] = field(default_factory=dict)
-    base: dict[str, Any] = field(default_factory=lambda: FLAT)
+    changes: Config = field(default_factory=dict)
+    base: Config = field(default_factory=lambda: FLAT)
     apart_mm: float = 0.0
     momentum_bins_gev: tuple[float, ...] = ()  # of the separation of particles; none: not measured
 

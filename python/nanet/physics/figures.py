@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.result.keys.physics import Figures
+
 Columns = dict[str, NDArray[Any]]
-Figures = dict[str, Any]
 
 # Unit of each figure, for CSV and documentation; a share or a number an event has none.
 UNITS = {

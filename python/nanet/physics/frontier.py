@@ -7,9 +7,9 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nanet.config.errors import ConfigError
+from nanet.result.keys.physics import CaseResult, FrontierPoint
 
 COLUMNS = ("finder", "case", "events_per_s")
 
@@ -46,30 +46,32 @@ def read_gpu_csv(path: Path, finders: Sequence[str]) -> list[GpuRow]:
     return rows
 
 
-def points(cases: Mapping[str, Mapping[str, Any]], gpu_rows: Sequence[GpuRow]) -> list[dict[str, Any]]:
+def points(cases: Mapping[str, CaseResult], gpu_rows: Sequence[GpuRow]) -> list[FrontierPoint]:
     """Points of every sample. A GPU's has the quality of the same finder on this sample's events: it finds the same rings."""
     rates = [(row.case, row.finder, "gpu", row.events_per_s) for row in gpu_rows if row.case in cases]
     for name, case in cases.items():
         for finder, found in case["finders"].items():
             if found["ns_per_event"]:
                 rates.append((name, finder, "cpu", 1e9 / found["ns_per_event"]))
-    rows = []
+    rows: list[FrontierPoint] = []
     for name, finder, device, rate in rates:
         found = cases[name]["finders"][finder]
-        figures = {key: found[key] for key in ("efficiency", "all_found", "fakes", "clones")}
-        rows.append({"case": name, "finder": finder, "device": device, "events_per_s": round(rate, 1)} | figures)
+        rows.append({
+            "case": name, "finder": finder, "device": device, "events_per_s": round(rate, 1), "efficiency": found["efficiency"],
+            "all_found": found["all_found"], "fakes": found["fakes"], "clones": found["clones"], "on_frontier": False,
+        })  # fmt: skip
     for row in rows:
         rivals = [other for other in rows if other["case"] == row["case"] and other["device"] == row["device"]]
         row["on_frontier"] = row["efficiency"] is not None and not any(_beats(other, row) for other in rivals)
     return rows
 
 
-def _beats(other: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _beats(other: FrontierPoint, row: FrontierPoint) -> bool:
     """Not slower and not worse, and better in one of the two; worth is efficiency less false rings."""
     faster = other["events_per_s"] - row["events_per_s"]
     better = _worth(other) - _worth(row)
     return bool(faster >= 0 and better >= 0 and (faster > 0 or better > 0))
 
 
-def _worth(row: Mapping[str, Any]) -> float:
-    return float(row["efficiency"]) - float(row["fakes"]) - float(row["clones"])
+def _worth(row: FrontierPoint) -> float:
+    return float(row["efficiency"] or 0.0) - float(row["fakes"] or 0.0) - float(row["clones"] or 0.0)

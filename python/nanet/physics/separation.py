@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nanet.physics.figures import Columns, number, share
+from nanet.result.keys.physics import Figures, MomentumBin
 from nanet.rich import pm_map
 
 PARTICLES = ("e", "mu", "pi", "K")  # in the order of the column ring_particle
@@ -19,10 +20,10 @@ WINDOW_MM = 6.0
 FEWEST = 20  # rings of each kind, for a width
 
 
-def electron_window(columns: Columns) -> dict[str, Any]:
+def electron_window(columns: Columns) -> dict[str, Figures]:
     """Of each particle, the share of its rings that is found with a radius within WINDOW_MM of an electron's."""
     inside = np.abs(columns["ring_found_radius_mm"] - pm_map.ELECTRON_RADIUS_MM) <= WINDOW_MM  # NaN, not found: outside
-    result: dict[str, Any] = {}
+    result: dict[str, Figures] = {}
     for index, particle in enumerate(PARTICLES):
         mine = columns["ring_particle"] == index
         if mine.any():
@@ -32,18 +33,18 @@ def electron_window(columns: Columns) -> dict[str, Any]:
     return result
 
 
-def by_momentum(columns: Columns, edges_gev: tuple[float, ...]) -> list[dict[str, Any]]:
+def by_momentum(columns: Columns, edges_gev: tuple[float, ...]) -> list[MomentumBin]:
     """In bins of true momentum: of each particle efficiency, electron-like share and radius resolution; of each pair the separation in sigmas.
 
     Separation of a and b: distance of the mean radii in the middle of the bin over sqrt((sigma_a^2 + sigma_b^2) / 2), where mean and sigma are those of
     found radius minus the radius expected at the ring's own momentum, so that the width of the bin does not count.
     """
-    bins = []
+    bins: list[MomentumBin] = []
     momentum = columns["ring_momentum_gev"]
     for low, high in pairwise(edges_gev):
         inside = (momentum >= low) & (momentum < high)
         middle = (low + high) / 2
-        one: dict[str, Any] = {"momentum_min_gev": low, "momentum_max_gev": high, "particles": {}, "separation": {}}
+        one: MomentumBin = {"momentum_min_gev": low, "momentum_max_gev": high, "particles": {}, "separation": {}}
         spread: dict[str, tuple[float, float, int]] = {}
         window = electron_window({name: values[inside] for name, values in columns.items() if name.startswith("ring_")})
         for index, particle in enumerate(PARTICLES):
@@ -74,7 +75,7 @@ def separation(a: tuple[float, float, int], b: tuple[float, float, int]) -> tupl
     return sigmas, math.hypot(of_means, sigmas * of_width)
 
 
-def kind_shares(columns: Columns) -> dict[str, dict[str, float | None]]:
+def kind_shares(columns: Columns) -> dict[str, Figures]:
     """Of the found rings of each particle, the shares that get each name when the momentum is known: that of the nearest expected radius."""
     found = columns["ring_matched"].astype(bool)
     present = [index for index in range(len(PARTICLES)) if (columns["ring_particle"] == index).any()]

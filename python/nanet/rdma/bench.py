@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nanet._core import SetupError
 from nanet.machine import facts
@@ -21,9 +20,17 @@ from nanet.rdma.control import SILENT_S_MAX, Control
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require
-from nanet.rdma.session import Session, own_responder
+from nanet.rdma.session import CheckedRun, Session, own_responder
 from nanet.rdma.units import rate_text, size_text
 from nanet.result import files
+from nanet.result.keys.rdma import (
+    PeerFigures,
+    PeerRun,
+    RunFigures,
+    TransferBenchResult,
+    TransferLatency,
+    TransferMeasurement,
+)
 
 ALWAYS = (64 << 10, 1 << 20)  # sizes that are compared from machine to machine
 UNDER_WAY_BYTES = 256 << 20  # at most: larger transfers have fewer at once
@@ -65,7 +72,7 @@ def sweep(smallest: int, largest: int, factor: float) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
+def run(options: BenchOptions, say: Callable[[str], None]) -> TransferBenchResult:
     """The result, as docs/json.md describes it. Raises SetupError and NotDone."""
     tests = chosen_tests(options.tests, options.memory, options.target_memory)
     if not options.sizes or not tests:
@@ -84,7 +91,7 @@ def run(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
             open_ends.callback(facts.keep_to, before)
         session = _session(options, plan.emulator, open_ends)
         say(f"path: {session.path['text']}")
-        measured = []
+        measured: list[TransferMeasurement] = []
         for test in tests:
             for size in options.sizes:
                 measured.append(_point(options, session, peer, test, size, stop))
@@ -104,13 +111,15 @@ def chosen_tests(asked: Sequence[Measurement] | None, *memories: Memory) -> tupl
     return tuple(asked if asked is not None else every)
 
 
-def csv_rows(result: dict[str, Any]) -> list[tuple[str, str, float, str]]:
+def csv_rows(result: TransferBenchResult) -> list[tuple[str, str, float, str]]:
     """Rows (case, name, value, unit) for results.append_csv."""
-    rows = []
+    rows: list[tuple[str, str, float, str]] = []
     for row in result["measurements"]:
         case = f"{row['test']} {row['message_bytes']} bytes"
         rows += [(case, "bandwidth", row["bytes_per_s"], "byte/s"), (case, "messages", row["messages_per_s"], "1/s")]
-        rows += [(case, f"latency_{name}", value, "us") for name, value in (row["latency_us"] or {}).items()]
+        rows += [
+            (case, f"latency_{name}", value, "us") for name, value in (row["latency_us"] or {}).items() if isinstance(value, float)
+        ]
         if row["ratio_to_peer"] is not None:
             rows.append((case, "ratio_to_peer", row["ratio_to_peer"], ""))
     return rows
@@ -134,10 +143,12 @@ def _session(options: BenchOptions, target_core: int | None, open_ends: contextl
 
 def _point(
     options: BenchOptions, session: Session, peer: perftest.Perftest | None, test: Measurement, size: int, stop: StopSignals
-) -> dict[str, Any]:
+) -> TransferMeasurement:
     """One test at one size, all rounds."""
     depth = max(1, min(options.depth, UNDER_WAY_BYTES // size)) if test.is_bandwidth else 1
-    count, ours, theirs = options.count, [], []
+    count = options.count
+    ours: list[RunFigures] = []
+    theirs: list[PeerRun] = []
 
     def measure() -> None:
         nonlocal count
@@ -164,16 +175,24 @@ def _point(
     return _medians(test, size, depth, ours, theirs)
 
 
-def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[str, Any]:
+def _figures(test: Measurement, size: int, run_result: CheckedRun) -> RunFigures:
     """Of one run. The latency of a put is half a round trip of the ping-pong."""
     seconds, count = run_result["elapsed_ns"] / 1e9, run_result["count"]
     ways = 2 if test.is_both_ways else 1
-    names = {"p50": "p50_ns", "p99": "p99_ns", "p99_9": "p99_9_ns", "max": "max_ns", "min": "min_ns"}
-    latency = None
+
+    def us(value_ns: int) -> float:  # a percentile is the end of a bucket, which may lie above the slowest
+        return float(min(value_ns, run_result["max_ns"]) / ways / 1e3)
+
+    latency: TransferLatency | None = None
     if not test.is_bandwidth:
-        # A percentile is the end of a bucket, which may lie above the slowest.
-        latency = {name: min(run_result[key], run_result["max_ns"]) / ways / 1e3 for name, key in names.items()}
-        latency["mean"] = seconds / count / ways * 1e6
+        latency = {
+            "p50": us(run_result["p50_ns"]),
+            "p99": us(run_result["p99_ns"]),
+            "p99_9": us(run_result["p99_9_ns"]),
+            "max": us(run_result["max_ns"]),
+            "min": us(run_result["min_ns"]),
+            "mean": seconds / count / ways * 1e6,
+        }
     return {
         "count": count, "seconds": seconds, "bytes_per_s": size * count * ways / seconds, "messages_per_s": count * ways / seconds,
         "latency_us": latency, "right": run_result["right"], "way": run_result["way"],
@@ -181,38 +200,54 @@ def _figures(test: Measurement, size: int, run_result: dict[str, Any]) -> dict[s
 
 
 def _medians(
-    test: Measurement, size: int, depth: int, ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    def median(rows: Sequence[dict[str, Any]], key: str) -> float:
-        return float(statistics.median(row[key] for row in rows))
+    test: Measurement, size: int, depth: int, ours: Sequence[RunFigures], theirs: Sequence[PeerRun]
+) -> TransferMeasurement:
+    def median(values: Iterable[float]) -> float:
+        return float(statistics.median(values))
 
     latencies = [one["latency_us"] for one in ours if one["latency_us"] is not None]
-    row = {
+    latency: TransferLatency | None = None
+    if latencies:
+        latency = {
+            "p50": median(one["p50"] for one in latencies),
+            "p99": median(one["p99"] for one in latencies),
+            "p99_9": median(one["p99_9"] for one in latencies),
+            "max": median(one["max"] for one in latencies),
+            "min": median(one["min"] for one in latencies),
+            "mean": median(one["mean"] for one in latencies),
+        }
+    row: TransferMeasurement = {
         "test": str(test), "message_bytes": size, "depth": depth, "count": ours[-1]["count"],
-        "bytes_per_s": median(ours, "bytes_per_s"), "messages_per_s": median(ours, "messages_per_s"),
-        "latency_us": {name: median(latencies, name) for name in latencies[0]} if latencies else None,
-        "right": all(one["right"] for one in ours), "way": ours[-1]["way"], "peer": None, "ratio_to_peer": None, "rounds": [dict(one) for one in ours],
+        "bytes_per_s": median(one["bytes_per_s"] for one in ours), "messages_per_s": median(one["messages_per_s"] for one in ours),
+        "latency_us": latency,
+        "right": all(one["right"] for one in ours), "way": ours[-1]["way"], "peer": None, "ratio_to_peer": None, "rounds": list(ours),
     }  # fmt: skip
     if theirs:
-        row["peer"] = {key: median(theirs, key) for key in ("bytes_per_s", "messages_per_s", "p50_us", "mean_us")} | {
-            "rounds": list(theirs)
+        peer: PeerFigures = {
+            "bytes_per_s": median(one["bytes_per_s"] for one in theirs),
+            "messages_per_s": median(one["messages_per_s"] for one in theirs),
+            "p50_us": median(one["p50_us"] for one in theirs),
+            "mean_us": median(one["mean_us"] for one in theirs),
+            "rounds": list(theirs),
         }
-        row["ratio_to_peer"] = (
-            row["bytes_per_s"] / row["peer"]["bytes_per_s"]
-            if test.is_bandwidth
-            else row["latency_us"]["p50"] / row["peer"]["p50_us"]
-        )
+        row["peer"] = peer
+        row["ratio_to_peer"] = row["bytes_per_s"] / peer["bytes_per_s"] if latency is None else latency["p50"] / peer["p50_us"]
     return row
 
 
 def _result(
-    options: BenchOptions, session: Session, peer: perftest.Perftest | None, plan: facts.CorePlan, measured: list[dict[str, Any]]
-) -> dict[str, Any]:
+    options: BenchOptions,
+    session: Session,
+    peer: perftest.Perftest | None,
+    plan: facts.CorePlan,
+    measured: list[TransferMeasurement],
+) -> TransferBenchResult:
     def ratio(test: Measurement, size: int) -> float | None:
         found = [row["ratio_to_peer"] for row in measured if (row["test"], row["message_bytes"]) == (test, size)]
         return found[0] if found else None
 
-    return files.base("rdma bench") | {
+    return {
+        **files.base("rdma bench"),
         "path": session.path, "require": options.require, "transports": options.transports,
         "memory": str(options.memory), "target_memory": str(options.target_memory),
         "depth": options.depth, "batch": options.batch, "duration_s": options.duration_s, "rounds": options.rounds,
@@ -226,14 +261,14 @@ def _result(
     }  # fmt: skip
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: TransferMeasurement) -> str:
     test = Measurement(row["test"])
     text = f"{test.words:14} {size_text(row['message_bytes']):>8}  "
-    if test.is_bandwidth:
+    latency = row["latency_us"]
+    if latency is None:
         rate = row["messages_per_s"]
         text += f"{rate_text(row['bytes_per_s']):>30}  {f'{rate:,.0f}' if rate >= 100 else f'{rate:.3g}':>13} messages/s"
     else:
-        latency = row["latency_us"]
         text += f"p50 {latency['p50']:.3f}  p99 {latency['p99']:.3f}  p99.9 {latency['p99_9']:.3f}  max {latency['max']:.3f} us"
     if row["peer"] is not None:
         theirs = rate_text(row["peer"]["bytes_per_s"]) if test.is_bandwidth else f"p50 {row['peer']['p50_us']:.3f} us"

@@ -13,7 +13,6 @@ import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nanet.machine.check import FAIL, OK, WARN, Check
 from nanet.machine.gpu_driver import Driver, ask_driver
@@ -21,6 +20,7 @@ from nanet.rdma import INSTALL, NotDone, native
 from nanet.rdma.acs import acs_check
 from nanet.rdma.tools import UcxBuild, find_tools, read_build
 from nanet.result import files
+from nanet.result.keys.checks import ChecksResult
 
 SHARED_MEMORY_BYTES = 1 << 30  # of /dev/shm: less, and a region of 1 GiB has no room there
 DMA_BUF_SINCE = (5, 12)  # kernel that registers dma-bufs with RDMA NICs
@@ -69,11 +69,11 @@ def this_system() -> System:
     )  # fmt: skip
 
 
-def run(system: System | None = None) -> dict[str, Any]:
+def run(system: System | None = None) -> ChecksResult:
     """The result as `nanet rdma doctor --json` writes it."""
     found = checks(system or this_system())
     worst = next((state for state in (FAIL, WARN) if any(check.state == state for check in found)), OK)
-    return files.base("rdma doctor") | {"state": worst, "checks": [check.__dict__ for check in found]}
+    return {**files.base("rdma doctor"), "state": worst, "checks": [check.plain() for check in found]}
 
 
 def checks(system: System) -> list[Check]:

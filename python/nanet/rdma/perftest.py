@@ -21,6 +21,7 @@ from nanet.rdma import INSTALL, NotDone
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.memory import Memory
 from nanet.rdma.tools import Tools, find_tools, read_build
+from nanet.result.keys.rdma import PeerRun
 
 NAMES = {  # it has no puts both ways at once, and no put that waits for its flush
     Measurement.PUT_BANDWIDTH: "ucp_put_bw",
@@ -45,14 +46,14 @@ class Perftest:
     memory: Memory = Memory()
     target_memory: Memory = Memory()
 
-    def run(self, test: Measurement, size: int, *, depth: int, count: int, timeout_s: float) -> dict[str, Any]:
+    def run(self, test: Measurement, size: int, *, depth: int, count: int, timeout_s: float) -> PeerRun:
         """One run of `count` transfers after a tenth of them as warm-up, done again where its two sides do not meet. Raises NotDone."""
         for _ in range(TRIES - 1):
             with contextlib.suppress(NotDone):
                 return self._run(test, size, depth, count, timeout_s)
         return self._run(test, size, depth, count, timeout_s)
 
-    def _run(self, test: Measurement, size: int, depth: int, count: int, timeout_s: float) -> dict[str, Any]:
+    def _run(self, test: Measurement, size: int, depth: int, count: int, timeout_s: float) -> PeerRun:
         port = _free_port()
         environment = self.tools.environment | ({"UCX_TLS": self.transports} if self.transports else {}) | self._gpus()
         common = [self.tools.program("ucx_perftest"), "-p", str(port)]
@@ -105,7 +106,7 @@ def _name(memory: Memory) -> str:
     return "cuda" if memory.is_device else "host"
 
 
-def parse(output: str, errors: str, size: int) -> dict[str, Any]:
+def parse(output: str, errors: str, size: int) -> PeerRun:
     """The last line of its CSV: iterations, percentile, mean and overall mean of the time [us], then MiB/s and messages/s, mean and overall.
 
     Its MB is 2^20 bytes. Raises NotDone.

@@ -27,6 +27,7 @@ from nanet.rdma import NotDone, serve, transfer
 from nanet.rdma.memory import parse_memory
 from nanet.rdma.require import Require
 from nanet.rdma.tokens import read_token
+from nanet.result.keys.rdma import TransferPath
 
 __all__ = ["Connection", "Target", "connect", "expose"]
 
@@ -137,7 +138,7 @@ class Connection:
         """Of the region."""
         self.may_read: bool = native.may_read
         self.may_write: bool = native.may_write
-        self.path: dict[str, Any] = native.path
+        self.path: TransferPath = native.path
         """How the bytes travel: lanes, sided, gpudirect, and text for people (docs/rdma.md)."""
 
     def __enter__(self) -> Self:

@@ -17,6 +17,7 @@ from nanet.rdma.memory import Memory, allocate
 from nanet.rdma.tokens import VARIABLE
 from nanet.rdma.units import both_text
 from nanet.result import files
+from nanet.result.keys.rdma import ServeResult
 
 TURN_MS = 50  # a signal is seen between two
 
@@ -50,7 +51,7 @@ def make_target(exposure: Exposure) -> Any:
     return module.Target({key: getattr(exposure, key) for key in keys} | memory)
 
 
-def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.0) -> dict[str, Any]:
+def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.0) -> ServeResult:
     """Serves until SIGINT or SIGTERM, or for this long. Says `ready: ...` when it accepts connections."""
     check_account(exposure.region, allow_root=exposure.allow_root)
     with StopSignals() as stop:
@@ -65,7 +66,8 @@ def serve(exposure: Exposure, say: Callable[[str], None], duration_s: float = 0.
         while not stop.wait(0.0) and not 0 < duration_s <= time.monotonic() - begin_s:
             target.serve(TURN_MS, exposure.spin)
             most = max(most, target.connection_count)
-        return files.base("rdma serve") | {
+        return {
+            **files.base("rdma serve"),
             "region": exposure.region,
             "bytes": exposure.bytes,
             "memory": str(exposure.memory),

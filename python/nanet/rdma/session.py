@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 from nanet._core import SetupError
 from nanet.machine.processes import end
@@ -22,6 +22,7 @@ from nanet.rdma.memory import Memory
 from nanet.rdma.require import Require, refusals
 from nanet.rdma.side import REGION, Side
 from nanet.rdma.tokens import VARIABLE
+from nanet.result.keys.rdma import TransferPath
 
 STARTS_WITHIN_S = 60.0
 SEED, OTHER_SEED = 1, 2
@@ -48,6 +49,26 @@ def own_responder(*, trust_network: bool = False) -> Iterator[tuple[int, int]]:
         yield int(line.rpartition(" ")[2]), token
     finally:
         end(process)
+
+
+class NativeRun(TypedDict):
+    """What nanet._core's rank says of one run."""
+
+    status: str
+    count: int
+    elapsed_ns: int
+    min_ns: int
+    p50_ns: int
+    p99_ns: int
+    p99_9_ns: int
+    max_ns: int
+
+
+class CheckedRun(NativeRun):
+    """One run whose bytes were looked at."""
+
+    right: bool
+    way: str | None
 
 
 class Refused(NotDone):
@@ -81,17 +102,18 @@ class Session:
 
         with refusals(require):
             self._side.connect(connection(address, int(hello["port"]), require or ""))
-        self.path = self._rank.path
+        self.path: TransferPath = self._rank.path
         self._ask(do="connect", connection=connection(own_address, self._rank.port, ""))
 
-    def measure(self, test: Measurement, size: int, *, depth: int, batch: int, count: int, duration_s: float) -> dict[str, Any]:
+    def measure(self, test: Measurement, size: int, *, depth: int, batch: int, count: int, duration_s: float) -> CheckedRun:
         """One run of `count` transfers (0: as many as last duration_s) after a warm-up, and whether the bytes are right."""
         self._prepare(test, size)
         if count == 0:
             count = self._count_for(test, size, depth, batch, duration_s)
         else:
             self._run(test, size, depth, batch, max(1, count // 10))
-        return self._run(test, size, depth, batch, count) | {"right": self._is_right(test, size), "way": self._way(test, size)}
+        run = self._run(test, size, depth, batch, count)
+        return {**run, "right": self._is_right(test, size), "way": self._way(test, size)}
 
     def rest(self) -> None:
         """The other side sleeps until it is asked again: nothing of ours takes a core meanwhile."""
@@ -142,7 +164,8 @@ class Session:
                 return max(1, min(COUNT_MAX, int(count * duration_s / seconds)))
             count *= 4
 
-    def _run(self, test: Measurement, size: int, depth: int, batch: int, count: int) -> dict[str, Any]:
+    def _run(self, test: Measurement, size: int, depth: int, batch: int, count: int) -> NativeRun:
+        result: NativeRun
         if test is Measurement.PUT_BIDIRECTIONAL_BANDWIDTH:
             result = self._both_ways(size, depth, batch, count)
         elif test.is_bandwidth:
@@ -155,25 +178,25 @@ class Session:
             raise NotDone(
                 f"{test} of {size} bytes was not done ({result['status']}: {self._rank.error}) see whether the other side runs, or raise --timeout-ms"
             )
-        return dict(result)
+        return result
 
-    def _ping(self, size: int, count: int) -> dict[str, Any]:
+    def _ping(self, size: int, count: int) -> NativeRun:
         limit_ns = round(self._timeout_s * 1e9)
         self._rank.clear_last(size)
         self._control.send(do="pong", bytes=size, count=count, time_limit_ns=limit_ns)
         self._answer()
-        result = dict(self._rank.ping(size, count, limit_ns))
+        result: NativeRun = self._rank.ping(size, count, limit_ns)
         status = str(self._answer()["status"])
         if result["status"] == "ok" and status != "ok":
             result["status"] = status
         return result
 
-    def _both_ways(self, size: int, depth: int, batch: int, count: int) -> dict[str, Any]:
+    def _both_ways(self, size: int, depth: int, batch: int, count: int) -> NativeRun:
         """`count` puts from each side. The time ends when both have said that all of theirs is done."""
         self._control.send(do="stream", bytes=size, count=count, depth=depth, batch=batch)
         self._answer()
         begin_ns = time.perf_counter_ns()
-        result = dict(self._rank.stream(True, size, count, depth, batch))
+        result: NativeRun = self._rank.stream(True, size, count, depth, batch)
         status = str(self._answer(spin=True)["status"])
         result["elapsed_ns"] = time.perf_counter_ns() - begin_ns
         if result["status"] == "ok" and status != "ok":

@@ -19,6 +19,7 @@ from nanet.rdma import NotDone, native
 from nanet.rdma.memory import CudaMemory, Memory, allocate
 from nanet.rdma.require import Require, refusals
 from nanet.result import files, outputs
+from nanet.result.keys.rdma import MovedResult
 
 SLICE_BYTES = 16 << 20  # of the file at a time; a signal is seen between two
 
@@ -61,7 +62,7 @@ def connect(remote: Remote, given: CudaMemory | None = None) -> Any:
         })  # fmt: skip
 
 
-def put(remote: Remote, file: Path, offset_bytes: int = 0) -> dict[str, Any]:
+def put(remote: Remote, file: Path, offset_bytes: int = 0) -> MovedResult:
     """Writes all of `file` to the region. Returns when it is there. Raises SetupError and NotDone."""
     with StopSignals() as stop, _openable(file), file.open("rb") as source:
         size = os.fstat(source.fileno()).st_size
@@ -80,7 +81,7 @@ def put(remote: Remote, file: Path, offset_bytes: int = 0) -> dict[str, Any]:
         return _moved("rdma put", remote, connection, stop, offset_bytes, size, one)
 
 
-def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | None = None) -> dict[str, Any]:
+def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | None = None) -> MovedResult:
     """Reads the region, or a part of it, into `file`, which is written whole or not at all. Raises SetupError and NotDone."""
     with StopSignals() as stop:
         given = _given(remote)
@@ -108,7 +109,7 @@ def get(remote: Remote, file: Path, offset_bytes: int = 0, size_bytes: int | Non
 def _moved(
     command: str, remote: Remote, connection: Any, stop: StopSignals, offset_bytes: int, size: int,
     one: Callable[[int, np.ndarray[Any, np.dtype[np.uint8]]], str],
-) -> dict[str, Any]:  # fmt: skip
+) -> MovedResult:  # fmt: skip
     """Moves slice after slice, then waits until all is done. The path is that of before: a closed connection has none."""
     path = connection.path
     buffer = np.empty(min(size, SLICE_BYTES), np.uint8)
@@ -125,7 +126,8 @@ def _moved(
     if status != "ok":
         _fail(connection, status, remote)
     seconds = time.perf_counter() - begin_s
-    return files.base(command) | {
+    return {
+        **files.base(command),
         "region": remote.region,
         "offset_bytes": offset_bytes,
         "bytes": size,

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma
 from nanet.result import outputs
+from nanet.result.keys.base import Base
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[[Any], page.Page]] = {  # each takes the result of its command
     "demo": demo.make,
     "bench rate": bench.make_rate,
     "bench latency": bench.make_latency,
@@ -25,6 +26,6 @@ _MAKERS = {
 }
 
 
-def write_report(result: Mapping[str, Any], path: Path) -> None:
+def write_report(result: Base, path: Path) -> None:
     """Writes the report of a result (what the command's --json holds) to `path`. Raises OutputError."""
-    outputs.write(path, page.render(_MAKERS[str(result["command"])](result)).encode())
+    outputs.write(path, page.render(_MAKERS[result["command"]](result)).encode())

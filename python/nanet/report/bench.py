@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from nanet.bench.keys import FindersResult, LatencyResult, RateResult, RingsResult
 from nanet.bench.tables import rate_text
 from nanet.report.latency import STALLS_TEXT, rate_chart, survival_chart, time_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
@@ -20,7 +18,7 @@ LIMITS = {
 }
 
 
-def make_rate(result: Mapping[str, Any]) -> Page:
+def make_rate(result: RateResult) -> Page:
     """The page of `nanet bench rate`."""
     critical = float(result["critical_rate_events_per_s"])
     boards = "one board" if result["boards"] == 1 else f"{result['boards']} boards, merged"
@@ -59,7 +57,7 @@ def make_rate(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _rate_lead(result: Mapping[str, Any]) -> str:
+def _rate_lead(result: RateResult) -> str:
     if not result["critical_rate_events_per_s"]:
         lowest = result["steps"][0]
         return (
@@ -70,13 +68,13 @@ def _rate_lead(result: Mapping[str, Any]) -> str:
     return f"Receive, decode, fit, answer: the highest rate at which nothing was lost in {_runs(result)}. {limit}"
 
 
-def _runs(result: Mapping[str, Any]) -> str:
+def _runs(result: RateResult) -> str:
     return (
         f"{result['repeats']} runs of {result['repeat_s']:g} s" if result["repeats"] > 1 else f"a run of {result['repeat_s']:g} s"
     )
 
 
-def make_latency(result: Mapping[str, Any]) -> Page:
+def make_latency(result: LatencyResult) -> Page:
     """The page of `nanet bench latency`."""
     ours, theirs = result["latency_us"], result["sockperf_us"]
     page = Page(
@@ -96,14 +94,15 @@ def make_latency(result: Mapping[str, Any]) -> Page:
         Figure("lost", number(result["lost"])),
     ]
     lines = [
-        (name, style, Histogram.decode(result[key]))
-        for name, style, key in (
-            ("last packet sent to answer", "s1", "latency_histogram"),
-            ("without the emulator\u2019s own stalls", "s2", "latency_clean_histogram"),
-            ("inside the engine", "s3", "engine_histogram"),
+        (name, style, Histogram.decode(histogram))
+        for name, style, histogram in (
+            ("last packet sent to answer", "s1", result["latency_histogram"]),
+            ("without the emulator\u2019s own stalls", "s2", result["latency_clean_histogram"]),
+            ("inside the engine", "s3", result["engine_histogram"]),
         )
-        if result[key]
+        if histogram
     ]
+    configs = {"engine": result["config"]["engine"], "emulator": result["config"]["emulator"]}
     names = (("p50", "p50"), ("p99", "p99"), ("p99_9", "p99.9"), ("p99_99", "p99.99"), ("max", "slowest"))
     clean = result["latency_clean_us"] or {}
     single = result["one_in_flight_us"]
@@ -128,12 +127,12 @@ def make_latency(result: Mapping[str, Any]) -> Page:
             "All rounds together. Both axes are logarithmic. " + (STALLS_TEXT if result["latency_clean_histogram"] else ""),
         ),
         Section("Last round over time", time_chart(result["series"], float(result["budget_us"]))),
-        facts_section(result, {f"Configuration: {name}": config for name, config in result["config"].items()}, result["notes"]),
+        facts_section(result, {f"Configuration: {name}": configs[name] for name in configs}, result["notes"]),
     ]
     return page
 
 
-def make_finders(result: Mapping[str, Any]) -> Page:
+def make_finders(result: FindersResult) -> Page:
     """The page of `nanet bench rings --finder ...`."""
     page = Page(
         title="nanet bench rings",
@@ -160,7 +159,7 @@ def make_finders(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def make_rings(result: Mapping[str, Any]) -> Page:
+def make_rings(result: RingsResult) -> Page:
     """The page of `nanet bench rings`."""
     math = result["math"]
     ratio = result["ratio_to_circle_fit"]
@@ -201,21 +200,21 @@ def make_rings(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _rings_chart(result: Mapping[str, Any]) -> str:
+def _rings_chart(result: RingsResult) -> str:
     cases = result["cases"]
     hits = [float(case["hits"]) for case in cases]
     chart = Chart(
         Axis(min(hits) - 2, max(hits) + 2, "hits of an event"), Axis(0.001, 200.0, "million rings/s", log=True),
         title="Rings per second against hits", height=320,
     )  # fmt: skip
-    for key, style, name in (
-        ("math", "s1", "MATH"),
-        ("math_scalar", "s3", "MATH, scalar"),
-        ("numpy", "s2", "numpy"),
-        ("circle_fit", "s4", "circle-fit"),
+    for of_cases, style, name in (
+        ([case["math"] for case in cases], "s1", "MATH"),
+        ([case["math_scalar"] for case in cases], "s3", "MATH, scalar"),
+        ([case["numpy"] for case in cases], "s2", "numpy"),
+        ([case["circle_fit"] for case in cases], "s4", "circle-fit"),
     ):
-        if all(case[key] for case in cases):
-            rates = [case[key]["events_per_s"] / 1e6 for case in cases]
+        rates = [found["events_per_s"] / 1e6 for found in of_cases if found]
+        if len(rates) == len(cases):
             chart.line(hits, rates, style, name)
             chart.dots(hits, rates, style)
     return chart.html()

@@ -11,6 +11,7 @@ import numpy as np
 
 from nanet.report.page import Section, number
 from nanet.result.channels import hits_of_pms, numbers_text, state_lists
+from nanet.result.keys.engine import Channels
 from nanet.rich import pm_map
 
 DISKS = ("Jura", "Saleve")
@@ -23,7 +24,7 @@ MARKS = {
 }
 
 
-def section(channels: Mapping[str, Any]) -> Section:
+def section(channels: Channels) -> Section:
     """The map, what its colours and marks mean, and the channels that are marked."""
     hits = np.asarray(channels["hits"], dtype=np.int64)
     lists = state_lists(channels)

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 import numpy as np
 
 from nanet.loop import verdict
+from nanet.loop.keys import DemoResult
 from nanet.report import channels, events, l0
 from nanet.report.hops import hop_table
 from nanet.report.latency import STALLS_TEXT, survival_chart, time_chart
@@ -26,7 +25,7 @@ PACKET_ROWS = (
 )  # fmt: skip
 
 
-def make(result: Mapping[str, Any]) -> Page:
+def make(result: DemoResult) -> Page:
     """The page of a demo's result."""
     judged, latency = result["verdict"], result["latency_us"] or {}
     kept, budget_us = bool(judged["kept"]), float(judged["budget_us"])
@@ -56,7 +55,7 @@ def make(result: Mapping[str, Any]) -> Page:
         _latency_section(result, budget_us),
         _time_section(result, budget_us),
         _books_section(result),
-        *([l0.section(result, budget_us)] if l0_part else []),
+        *([l0.section(l0_part, budget_us)] if l0_part else []),
         _radius_section(result),
         _events_section(result),
         *([channels.section(pms)] if (pms := result["engine"].get("channels")) else []),  # not in results of before
@@ -70,7 +69,7 @@ def make(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _lead(result: Mapping[str, Any]) -> str:
+def _lead(result: DemoResult) -> str:
     judged = result["verdict"]
     if not judged["kept"]:
         return "Because: " + "; ".join(judged["reasons"]) + "."
@@ -81,34 +80,38 @@ def _lead(result: Mapping[str, Any]) -> str:
             f"{number(late)} of them took longer than {number(judged['budget_us'])} \u00b5s; in this run the machine kept "
             f"the emulator\u2019s own thread from running for up to {number(result['host']['longest_stop_us'])} \u00b5s."
         )
-    return text + f"The slowest answer took {us(result['latency_us']['max'])} \u00b5s."
+    return text + f"The slowest answer took {us((result['latency_us'] or {}).get('max'))} \u00b5s."
 
 
-def _short_section(result: Mapping[str, Any]) -> Section:
+def _short_section(result: DemoResult) -> Section:
     """What the loop did, what the host did, what `nanet tune` would fix."""
     rows = [line.rstrip(".").partition(": ")[::2] for line in verdict.lines(result)]
     return Section("In short", table(["", ""], rows))
 
 
-def _latency_section(result: Mapping[str, Any], budget_us: float) -> Section:
+def _latency_section(result: DemoResult, budget_us: float) -> Section:
+    emulator, engine = result["emulator"], result["engine"]
     lines = [
-        (shown, style, Histogram.decode(result[side][f"{name}_histogram"], result[side][f"{name}_us"]))
-        for shown, style, side, name in (
-            ("last packet sent to answer", "s1", "emulator", "latency"),
-            ("without the emulator\u2019s own stalls", "s2", "emulator", "latency_clean"),
-            ("inside the engine", "s3", "engine", "latency"),
-        )
-    ]
+        (
+            "last packet sent to answer", "s1",
+            Histogram.decode(emulator["latency_histogram"], emulator["latency_us"]),
+        ),
+        (
+            "without the emulator\u2019s own stalls", "s2",
+            Histogram.decode(emulator["latency_clean_histogram"], emulator["latency_clean_us"]),
+        ),
+        ("inside the engine", "s3", Histogram.decode(engine["latency_histogram"], engine["latency_us"])),
+    ]  # fmt: skip
     text = "Share of events that took at least this long. Both axes are logarithmic, so the rare slow ones can be seen. "
     return Section("Latency", survival_chart(lines, budget_us), text + STALLS_TEXT)
 
 
-def _time_section(result: Mapping[str, Any], budget_us: float) -> Section:
+def _time_section(result: DemoResult, budget_us: float) -> Section:
     text = "Each point is a stretch of the run: half of its answers, 99\u2009% of them, and the slowest one."
     return Section("Latency over the run", time_chart(result["emulator"]["series"], budget_us), text)
 
 
-def _books_section(result: Mapping[str, Any]) -> Section:
+def _books_section(result: DemoResult) -> Section:
     counters = result["engine"]["counters"]
     rows = [["answered", number(result["answered"]), "a right answer came back"]]
     styles = {}
@@ -128,7 +131,7 @@ def _books_section(result: Mapping[str, Any]) -> Section:
     return Section("The books", body, text)
 
 
-def _radius_section(result: Mapping[str, Any]) -> Section:
+def _radius_section(result: DemoResult) -> Section:
     counts = np.asarray(result["engine"]["rings"].get("radius_mm", []), dtype=np.float64)
     if not counts.any():
         return Section("Ring radii", "<p>No ring was found.</p>")
@@ -159,7 +162,7 @@ def _radius_section(result: Mapping[str, Any]) -> Section:
     return Section("Ring radii", chart.html(), text)
 
 
-def _events_section(result: Mapping[str, Any]) -> Section:
+def _events_section(result: DemoResult) -> Section:
     figures = ""
     for sample in events.choose(result["engine"]["event_samples"]):
         svg, caption = events.display(sample)

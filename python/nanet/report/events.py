@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.result.keys.engine import EventSample, FoundRing, TrueRing
 from nanet.rich import pm_map
 
 CHANNEL_MASK = 0x07FF
@@ -18,7 +19,7 @@ SHOWN = 6
 OWN_HIT_MM = 16.0  # a hit has the colour of the nearest ring that is at most this far: three times the error of a hit
 
 
-def choose(samples: Sequence[Mapping[str, Any]], wanted: int = SHOWN) -> list[Mapping[str, Any]]:
+def choose(samples: Sequence[EventSample], wanted: int = SHOWN) -> list[EventSample]:
     """A telling choice: events with most rings, events with one over the range of radii, and one without ring if there is one."""
     several = sorted((s for s in samples if len(s["rings"]) > 1), key=lambda s: -len(s["rings"]))
     electrons = [s for s in samples if len(s["rings"]) == 1 and s["electron"]]
@@ -41,7 +42,7 @@ def definitions() -> str:
     return f'<svg class="hidden" aria-hidden="true"><defs><g id="disk" class="pm">{circles}</g></defs></svg>'
 
 
-def display(sample: Mapping[str, Any]) -> tuple[str, str]:
+def display(sample: EventSample) -> tuple[str, str]:
     """One event as (svg, caption)."""
     positions = pm_map.positions_mm()
     channels = np.asarray(sample["hits"], dtype=np.int64) & CHANNEL_MASK
@@ -63,7 +64,7 @@ def display(sample: Mapping[str, Any]) -> tuple[str, str]:
     return svg, caption
 
 
-def hit_owners(places: NDArray[Any], rings: Sequence[Mapping[str, Any]]) -> NDArray[np.int64]:
+def hit_owners(places: NDArray[Any], rings: Sequence[FoundRing]) -> NDArray[np.int64]:
     """Index of the ring that each hit (x, y [mm] a row) lies nearest to, -1 where none is within OWN_HIT_MM."""
     if not rings or not len(places):
         return np.full(len(places), -1)
@@ -73,7 +74,7 @@ def hit_owners(places: NDArray[Any], rings: Sequence[Mapping[str, Any]]) -> NDAr
     return np.where(distances.min(axis=1) <= OWN_HIT_MM, nearest, -1)
 
 
-def _ring(ring: Mapping[str, Any], style: str) -> str:
+def _ring(ring: FoundRing | TrueRing, style: str) -> str:
     x, y, radius = float(ring["x_mm"]), float(ring["y_mm"]), float(ring["radius_mm"])
     circle = f'<circle class="{style}" cx="{x:.1f}" cy="{-y:.1f}" r="{radius:.1f}"/>'
     if "truth" in style:
@@ -81,7 +82,7 @@ def _ring(ring: Mapping[str, Any], style: str) -> str:
     return circle + f'<path class="centre" d="M{x - 7:.1f} {-y:.1f}h14M{x:.1f} {-y - 7:.1f}v14"/>'
 
 
-def _caption(sample: Mapping[str, Any], hits: int) -> str:
+def _caption(sample: EventSample, hits: int) -> str:
     rings = sample["rings"]
     if not rings:
         return f"no ring \u00b7 {hits} hits"
@@ -92,5 +93,5 @@ def _caption(sample: Mapping[str, Any], hits: int) -> str:
     return caption + (" \u00b7 e\u2011like" if sample["electron"] else "")
 
 
-def _radius(sample: Mapping[str, Any]) -> float:
+def _radius(sample: EventSample) -> float:
     return float(sample["rings"][0]["radius_mm"]) if sample["rings"] else 0.0

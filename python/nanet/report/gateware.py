@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from nanet.bench import gateware_tables as tables
-from nanet.bench.gateware import FIGURES, NS_PER_CYCLE, bounds_of, size_rows
+from nanet.bench.gateware import FIGURES, NS_PER_CYCLE, Latency, bounds_of, size_rows
+from nanet.bench.gateware_keys import Case, GatewareResult
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
 
@@ -17,7 +17,7 @@ DOTS_MAX = 50
 NOTHING = "<p>No packet was timed.</p>"
 
 
-def make_gateware(result: Mapping[str, Any]) -> Page:
+def make_gateware(result: GatewareResult) -> Page:
     """The page of `nanet bench gateware`."""
     bounds = result["last_byte_to_last_write_cycles"]
     host = result["modelled_host"]
@@ -71,7 +71,7 @@ def make_gateware(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _figures(result: Mapping[str, Any]) -> list[Figure]:
+def _figures(result: GatewareResult) -> list[Figure]:
     bounds = result["last_byte_to_last_write_cycles"]
     figures = [
         Figure("last byte to last write, at most", f"{bounds['max'] * NS_PER_CYCLE:.1f}", "ns"),
@@ -84,7 +84,7 @@ def _figures(result: Mapping[str, Any]) -> list[Figure]:
     return [*figures, Figure("router", f"{min(router) / 1e9:.3g}", "GB/s")]
 
 
-def _size_chart(cases: Sequence[Mapping[str, Any]], title: str) -> str:
+def _size_chart(cases: Sequence[Case], title: str) -> str:
     """Most cycles of each payload size, by lane; payloads longer than 1472 B are left out, as they change nothing."""
     shown = [case for case in cases if case["payload_bytes"] <= 1472 and case["packets"]]
     if not shown:
@@ -109,7 +109,7 @@ def _size_chart(cases: Sequence[Mapping[str, Any]], title: str) -> str:
     return chart.html()
 
 
-def _most(cases: Sequence[Mapping[str, Any]], figure: str, lane: int) -> list[tuple[int, int]]:
+def _most(cases: Sequence[Case], figure: Latency, lane: int) -> list[tuple[int, int]]:
     """(payload, most cycles) by payload."""
     found: dict[int, int] = {}
     for case in cases:
@@ -119,7 +119,7 @@ def _most(cases: Sequence[Mapping[str, Any]], figure: str, lane: int) -> list[tu
     return sorted(found.items())
 
 
-def _histograms(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
+def _histograms(cases: Sequence[Case], figure: Latency) -> str:
     """A chart for each frame size: packets by cycles, both lanes."""
     bounds = bounds_of(cases, figure)
     if bounds is None:
@@ -146,15 +146,16 @@ def _histograms(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
     return "".join(charts)
 
 
-def _counts(cases: Sequence[Mapping[str, Any]], figure: str, size: int, lane: int) -> Counter[int]:
+def _counts(cases: Sequence[Case], figure: Latency, size: int, lane: int) -> Counter[int]:
     counts: Counter[int] = Counter()
     for case in cases:
         if case["frame_bytes"] == size and case["start_lane"] == lane:
-            counts.update(dict(case[figure]))
+            for cycles, packets in case[figure]:
+                counts[cycles] += packets
     return counts
 
 
-def _by_buffer(cases: Sequence[Mapping[str, Any]]) -> str:
+def _by_buffer(cases: Sequence[Case]) -> str:
     """Frame sizes by packets a buffer."""
     buffers = sorted({int(case["packets_per_buffer"]) for case in cases})
     rows = []
@@ -173,5 +174,5 @@ def _wide(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return table(head, rows, numbers=range(len(head)))
 
 
-def _many(result: Mapping[str, Any]) -> str:
+def _many(result: GatewareResult) -> str:
     return f"<p>{tables.many_text('Long runs', result['long_runs'])}.</p><p>{tables.many_text('Sizes at random', result['mixed'])}.</p>"

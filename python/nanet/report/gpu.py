@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from nanet.bench.gpu_keys import GpuResult, Row
 from nanet.report.gpu_parts import draw_best, finder_sections, mega, merge_sections, trace_section
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import Axis, Chart
@@ -22,7 +22,7 @@ PERCENTILES = (("p50_us", "p50"), ("p99_us", "p99"), ("p999_us", "p99.9"), ("p99
 NOTHING = "<p>It was not measured.</p>"
 
 
-def make_gpu(result: Mapping[str, Any]) -> Page:
+def make_gpu(result: GpuResult) -> Page:
     """The page of `nanet bench gpu`."""
     wrong = int(result["wrong"])
     page = Page(
@@ -50,7 +50,7 @@ def make_gpu(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _headline(result: Mapping[str, Any]) -> str:
+def _headline(result: GpuResult) -> str:
     by_events = {ratio["events"]: ratio for ratio in result["ratios"]}
     if not by_events:
         return "GPU benchmarks"
@@ -60,7 +60,7 @@ def _headline(result: Mapping[str, Any]) -> str:
     )
 
 
-def _figures(result: Mapping[str, Any]) -> list[Figure]:
+def _figures(result: GpuResult) -> list[Figure]:
     figures = [
         Figure(f"{number(row['events'])} events, p50", us(row["p50_us"]), "\u00b5s")
         for row in result["round_trip"]
@@ -77,7 +77,7 @@ def _figures(result: Mapping[str, Any]) -> list[Figure]:
     return figures
 
 
-def _round_trip_sections(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Mapping[str, Any]]) -> list[Section]:
+def _round_trip_sections(rows: Sequence[Row], ratios: Sequence[Row]) -> list[Section]:
     if not rows:
         return [Section("Round trips", NOTHING)]
     shares = [
@@ -112,7 +112,7 @@ def _round_trip_sections(rows: Sequence[Mapping[str, Any]], ratios: Sequence[Map
     ]
 
 
-def _round_trip_chart(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> str:
+def _round_trip_chart(rows: Sequence[Row], key: str, name: str) -> str:
     sizes = sorted({row["events"] for row in rows if row["events"]})
     values = [row[key] for row in rows]
     if not sizes:
@@ -128,7 +128,7 @@ def _round_trip_chart(rows: Sequence[Mapping[str, Any]], key: str, name: str) ->
     return chart.html()
 
 
-def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
+def _driver_section(rows: Sequence[Row]) -> Section:
     title = "The papers\u2019 comparison: driver path and persistent kernel"
     if not rows:
         return Section(title, NOTHING)
@@ -156,7 +156,7 @@ def _driver_section(rows: Sequence[Mapping[str, Any]]) -> Section:
     )
 
 
-def _loop_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def _loop_sections(rows: Sequence[Row]) -> list[Section]:
     title = "Whole loop over UDP"
     if not rows:
         return [Section(title, NOTHING)]
@@ -189,7 +189,7 @@ def _loop_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     ]
 
 
-def _loop_chart(rows: Sequence[Mapping[str, Any]], key: str, scale: float, label: str) -> str:
+def _loop_chart(rows: Sequence[Row], key: str, scale: float, label: str) -> str:
     lines = _lines_of(rows)
     places = [float(row[key]) * scale for row in rows]
     if max(places) <= min(places):
@@ -201,7 +201,7 @@ def _loop_chart(rows: Sequence[Mapping[str, Any]], key: str, scale: float, label
     )  # fmt: skip
     for n, (runtime, in_flight) in enumerate(lines):
         style = STYLES[min(n, len(STYLES) - 1)]
-        first: dict[float, Mapping[str, Any]] = {}  # what was measured twice is all in the table
+        first: dict[float, Row] = {}  # what was measured twice is all in the table
         for row in rows:
             if (row["runtime"], row["in_flight"]) == (runtime, in_flight):
                 first.setdefault(float(row[key]), row)
@@ -214,7 +214,7 @@ def _loop_chart(rows: Sequence[Mapping[str, Any]], key: str, scale: float, label
     return chart.html()
 
 
-def _lines_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+def _lines_of(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """(runtime, buffers in flight) of a chart's lines: persistent serialised and overlapped, the others overlapped only."""
     lines = list(dict.fromkeys((row["runtime"], row["in_flight"]) for row in rows))
     most = {runtime: max(n for name, n in lines if name == runtime) for runtime, _ in lines}

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from nanet.bench.gpu import ALL_CALLS, ALLOCATIONS, SET_UP_ALLOCATIONS, share_of_copy
+from nanet.bench.gpu_keys import Row
 from nanet.report.page import Section, number, table, us
 from nanet.report.svg import Axis, Chart
 
@@ -21,7 +21,7 @@ MERGE_LINES = (
 PERCENTILES = (("p50_us", "p50"), ("p99_us", "p99"), ("p999_us", "p99.9"), ("p9999_us", "p99.99"), ("max_us", "slowest"))
 
 
-def finder_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def finder_sections(rows: Sequence[Row]) -> list[Section]:
     """Rate and latency of each finder, and the MATH fit of records beside a copy."""
     title = "Ring finders, events in device memory"
     finders = [row for row in rows if row["finder"] not in ("copy", "record_fit")]
@@ -46,7 +46,7 @@ def finder_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     return sections + _record_section(rows)
 
 
-def _record_section(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def _record_section(rows: Sequence[Row]) -> list[Section]:
     records = [row for row in rows if row["finder"] == "record_fit"]
     if not records:
         return []
@@ -67,7 +67,7 @@ def _record_section(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     ]
 
 
-def _finder_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+def _finder_chart(rows: Sequence[Row]) -> str:
     xs, ys = [row["latency_1_us"] for row in rows], [row["events_per_s"] * 1e-6 for row in rows]
     chart = Chart(
         Axis(max(min(xs), 1e-3) / 1.6, max(xs) * 1.6, "one event [\u00b5s]", log=True),
@@ -94,7 +94,7 @@ def _finder_chart(rows: Sequence[Mapping[str, Any]]) -> str:
     return chart.html()
 
 
-def merge_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def merge_sections(rows: Sequence[Row]) -> list[Section]:
     """Latency and rate of event building, with the rings and the answers."""
     title = "Event building from four boards"
     if not rows:
@@ -123,7 +123,7 @@ def merge_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
 
 
 def _merge_chart(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     key: str,
     scale: float,
     label: str,
@@ -145,7 +145,7 @@ def _merge_chart(
 
 
 def draw_best(
-    chart: Chart, lines: Iterable[tuple[str, str, Collection[str]]], rows: Sequence[Mapping[str, Any]], key: str,
+    chart: Chart, lines: Iterable[tuple[str, str, Collection[str]]], rows: Sequence[Row], key: str,
     best: Callable[[list[float]], float], show: Callable[[float], str],
 ) -> None:  # fmt: skip
     """A line for each (name, style, ways): at each size of a buffer the best of its ways. The first style has its values written beside it."""
@@ -160,7 +160,7 @@ def draw_best(
         chart.dots(xs, ys, style, [show(y) for y in ys] if style == "s1" else ())
 
 
-def trace_section(rows: Sequence[Mapping[str, Any]]) -> Section:
+def trace_section(rows: Sequence[Row]) -> Section:
     """What the host asks of CUDA and of the allocator while the whole loop runs."""
     title = "What a running loop asks of CUDA and of the allocator"
     if not rows:

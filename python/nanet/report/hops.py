@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from nanet.report.page import number, table
+from nanet.result.keys.hops import BalanceSheet
 
 
-def hop_table(balance: Mapping[str, Any]) -> str:
+def hop_table(balance: BalanceSheet) -> str:
     """A row a hop. balance: of nanet.result.hops.sheet."""
     rows = [
         [hop["hop"], hop["unit"], number(hop["in"]), number(hop["out"]), ", ".join(f"{k} {v:,}" for k, v in hop["named"].items()),

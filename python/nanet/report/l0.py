@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
+from nanet.loop.keys import L0Part
 from nanet.report.latency import survival_chart
 from nanet.report.page import Section, number, table, us
 from nanet.result.histogram import Histogram
+from nanet.result.keys.l0tp import InputResult
 
 NOT_DECIDED = {
     "late": "came when its time was decided on already",
@@ -20,9 +20,8 @@ NOT_DECIDED = {
 }
 
 
-def section(result: Mapping[str, Any], budget_us: float) -> Section:
-    """Decisions and their latency. result: that of a demo with the L0 trigger processor in its loop."""
-    l0 = result["l0"]
+def section(l0: L0Part, budget_us: float) -> Section:
+    """Decisions and their latency."""
     counters, inputs = l0["counters"], l0["inputs"]
     decided = int(counters["decided"])
     body = _latency(l0, budget_us)
@@ -48,10 +47,10 @@ def section(result: Mapping[str, Any], budget_us: float) -> Section:
     return Section("The L0 trigger processor", body, text)
 
 
-def _latency(l0: Mapping[str, Any], budget_us: float) -> str:
+def _latency(l0: L0Part, budget_us: float) -> str:
     if not l0["event_to_decision_histogram"]:
         return "<p>No trigger came back.</p>"
-    whole, own = l0["event_to_decision_us"], l0["latency_us"]
+    whole, own = l0["event_to_decision_us"] or {}, l0["latency_us"] or {}
     lines = [
         ("last packet sent to trigger", "s1", Histogram.decode(l0["event_to_decision_histogram"], whole)),
         ("primitive received to trigger sent", "s3", Histogram.decode(l0["latency_histogram"], own)),
@@ -64,11 +63,12 @@ def _latency(l0: Mapping[str, Any], budget_us: float) -> str:
     return survival_chart(lines, budget_us) + table(["\u00b5s", *names.values()], rows, numbers=[1, 2, 3, 4, 5]) + "<br>"
 
 
-def _received(l0: Mapping[str, Any]) -> int:
-    return int(l0["decisions"]["physics"]) + int(l0["decisions"]["calibration"])
+def _received(l0: L0Part) -> int:
+    decisions = l0["decisions"] or {}
+    return int(decisions["physics"]) + int(decisions["calibration"])
 
 
-def _not_decided(inputs: list[Mapping[str, Any]]) -> str:
+def _not_decided(inputs: list[InputResult]) -> str:
     shown = [name for name in NOT_DECIDED if any(one["counters"][name] for one in inputs)]
     if not shown:
         return "<p>No primitive was late, out of range or overwritten.</p>"

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from nanet.bench.keys import Step
 from nanet.report.page import number, us
 from nanet.report.svg import Axis, Chart
 from nanet.result.histogram import Histogram
+from nanet.result.keys.emulator import CoursePoint
 
 POINTS_MAX = 500
 STALLS_TEXT = (
@@ -43,7 +45,7 @@ def survival_chart(lines: Sequence[tuple[str, str, Histogram]], budget_us: float
     return chart.html()
 
 
-def time_chart(series: Sequence[Mapping[str, Any]], budget_us: float) -> str:
+def time_chart(series: Sequence[CoursePoint], budget_us: float) -> str:
     """p50, p99 and slowest of each stretch of a run."""
     series = [row for row in series if row["answered"]]
     if len(series) < 2:
@@ -57,18 +59,23 @@ def time_chart(series: Sequence[Mapping[str, Any]], budget_us: float) -> str:
         title="Latency over the run", height=300,
     )  # fmt: skip
     chart.horizontal(budget_us, "limit", _budget(budget_us))
-    for key, style, name in (("max_ns", "soft", "slowest"), ("p99_ns", "s2", "p99"), ("p50_ns", "s1", "p50")):
-        chart.line(times, [float(row[key]) / 1e3 for row in series], style, name)
+    for values, style, name in (
+        ([row["max_ns"] for row in series], "soft", "slowest"),
+        ([row["p99_ns"] for row in series], "s2", "p99"),
+        ([row["p50_ns"] for row in series], "s1", "p50"),
+    ):
+        chart.line(times, [float(value) / 1e3 for value in values], style, name)
     return chart.html()
 
 
-def rate_chart(points: Sequence[Mapping[str, Any]], budget_us: float, critical: float | None) -> str:
-    """Latency against the rate that was offered; `points` have rate_events_per_s and latency_us."""
-    points = sorted((p for p in points if p.get("latency_us")), key=lambda p: float(p["rate_events_per_s"]))
+def rate_chart(steps: Sequence[Step], budget_us: float, critical: float | None) -> str:
+    """Latency against the rate that was offered; steps without an answer are left out."""
+    found = [(float(step["rate_events_per_s"]), latency) for step in steps if (latency := step["latency_us"])]
+    points = sorted(found, key=lambda point: point[0])
     if len(points) < 2:
         return "<p>Too few rates were measured.</p>"
-    rates = [float(p["rate_events_per_s"]) / 1e6 for p in points]
-    values = {key: [float(p["latency_us"][key]) for p in points] for key in ("p50", "p99", "p99_9", "max")}
+    rates = [rate / 1e6 for rate, _ in points]
+    values = {key: [float(latency[key]) for _, latency in points] for key in ("p50", "p99", "p99_9", "max")}
     lowest, highest = min(values["p50"]), max(values["max"])
     chart = Chart(
         Axis(0.0, max(rates) * 1.05, "rate [Mevent/s]"),

@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from nanet.bench.compare import HALF
-from nanet.bench.tables import NAMES, peer_rates, rate_text
+from nanet.bench.link_keys import ComparedLink, ComparisonResult
+from nanet.bench.tables import NAMES, peer_rates, rate_text, trips
 from nanet.report.hops import hop_table
 from nanet.report.latency import survival_chart
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table, us
 from nanet.report.svg import NARROW, WIDE
 from nanet.result.histogram import Histogram
+from nanet.result.keys.hops import BalanceSheet
 
 STYLES = tuple(f"k{n}" for n in (7, 8, 4, 3, 6, 1, 5, 2))  # colours of style.css, in the order of the links
 BAR, GAP, LABEL, VALUE = 18, 8, 190, 90  # heights, and the room for names and values
 
 
-def make_links(result: Mapping[str, Any]) -> Page:
+def make_links(result: ComparisonResult) -> Page:
     """The page of `nanet bench rate --link` and `nanet bench latency --link`."""
     ran = [link for link in result["links"] if link["reason"] is None]
-    best = max(ran, key=lambda link: float(link["critical_rate_events_per_s"]), default=None)
+    best = max(ran, key=lambda link: float(link["critical_rate_events_per_s"] or 0.0), default=None)
     unexplained = int(result["unexplained_packets"])
     packets = sum(link["packets_sent"] for link in ran)
     page = Page(
@@ -34,7 +35,7 @@ def make_links(result: Mapping[str, Any]) -> Page:
         kept=bool(ran) and unexplained == 0,
         footer=footer(result),
     )  # fmt: skip
-    page.figures = [Figure(link["name"], rate_text(link["critical_rate_events_per_s"]), "Mevent/s") for link in ran]
+    page.figures = [Figure(link["name"], rate_text(link["critical_rate_events_per_s"] or 0.0), "Mevent/s") for link in ran]
     page.sections = [Section("Critical rates", _bars(_rates(result)), _rate_text(result))]
     if any(link["long_run"] for link in ran):
         page.sections.append(
@@ -62,7 +63,7 @@ def make_links(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _headline(best: Mapping[str, Any] | None) -> str:
+def _headline(best: ComparedLink | None) -> str:
     if best is None:
         return "No link ran"
     if not best["critical_rate_events_per_s"]:
@@ -70,9 +71,11 @@ def _headline(best: Mapping[str, Any] | None) -> str:
     return f"{best['name']} is the fastest: {rate_text(best['critical_rate_events_per_s'])} Mevent/s"
 
 
-def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
+def _rates(result: ComparisonResult) -> list[tuple[str, float, str]]:
     ours = [
-        (link["name"], float(link["critical_rate_packets_per_s"]), "ours") for link in result["links"] if link["reason"] is None
+        (link["name"], float(link["critical_rate_packets_per_s"] or 0.0), "ours")
+        for link in result["links"]
+        if link["reason"] is None
     ]
     ours += [
         (f"{link['name']}, alone", float(link["alone"]["critical_rate_packets_per_s"]), "alone")
@@ -82,7 +85,7 @@ def _rates(result: Mapping[str, Any]) -> list[tuple[str, float, str]]:
     return ours + [(name, rate, "peer") for name, rate, _ in peer_rates(result["peers"])]
 
 
-def _rate_text(result: Mapping[str, Any]) -> str:
+def _rate_text(result: ComparisonResult) -> str:
     return (
         "Thousand packets a second: of a link, received, decoded, judged and answered without a loss; of a link alone and of spead2, received without a loss; "
         f"of testpmd, forwarded by one core. A packet of ours holds {result['events_per_packet']} events. The boards sent "
@@ -116,7 +119,7 @@ def _bar_svg(rates: Sequence[tuple[str, float, str]], digits: int, width: int, k
     return head + "".join(parts) + "</svg>"
 
 
-def _latency_table(result: Mapping[str, Any]) -> str:
+def _latency_table(result: ComparisonResult) -> str:
     rows = []
     for link in result["links"]:
         for load in link["loads"]:
@@ -129,28 +132,24 @@ def _latency_table(result: Mapping[str, Any]) -> str:
             latency = single["latency_us"] or {}
             values = [us(latency.get(key)) for key, _ in NAMES]
             rows.append([link["name"], "1 out", "", *values, number(single["lost"]), us(single["longest_stall_us"])])
-    for waiting in ("spinning", "blocking"):
-        trip = (result["peers"].get("sockperf") or {}).get(f"{waiting}_us")
-        if trip:
-            rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
+    for waiting, trip in trips(result["peers"]).items():
+        rows.append([f"sockperf {waiting}", "1 out", "", *(us(trip.get(key)) for key, _ in NAMES), "", ""])
     columns = ["link", "load", "Mevent/s", *(shown for _, shown in NAMES), "lost", "longest own stall"]
     return table(columns, rows, numbers=range(2, len(columns)))
 
 
-def _single_bars(result: Mapping[str, Any]) -> str:
+def _single_bars(result: ComparisonResult) -> str:
     """Medians with one packet in flight, beside sockperf's."""
     found = [
-        (str(link["name"]), 1e3 * float(link["one_in_flight"]["latency_us"]["p50"]), "ours")
+        (str(link["name"]), 1e3 * float(latency["p50"]), "ours")
         for link in result["links"]
-        if link["one_in_flight"] and link["one_in_flight"]["latency_us"]
+        if (single := link["one_in_flight"]) and (latency := single["latency_us"])
     ]
-    for waiting in ("spinning", "blocking"):
-        trip = (result["peers"].get("sockperf") or {}).get(f"{waiting}_us")
-        found += [(f"sockperf {waiting}", 1e3 * float(trip["p50"]), "peer")] if trip else []
+    found += [(f"sockperf {waiting}", 1e3 * float(trip["p50"]), "peer") for waiting, trip in trips(result["peers"]).items()]
     return _bars(found, digits=1)
 
 
-def _long_runs(ran: Sequence[Mapping[str, Any]]) -> str:
+def _long_runs(ran: Sequence[ComparedLink]) -> str:
     rows = []
     for link in ran:
         if not (run := link["long_run"]):
@@ -166,7 +165,7 @@ def _long_runs(ran: Sequence[Mapping[str, Any]]) -> str:
     return table(columns, rows, numbers=[2, 3, 5, 6, 7])
 
 
-def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
+def _distributions(ran: Sequence[ComparedLink], budget_us: float) -> str:
     lines: list[tuple[str, str, Histogram]] = []
     names: list[tuple[str, str]] = []
     for n, link in enumerate(ran):
@@ -183,7 +182,7 @@ def _distributions(ran: Sequence[Mapping[str, Any]], budget_us: float) -> str:
     return f'<p class="legend">{items}</p>' + survival_chart(lines, budget_us)
 
 
-def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
+def _link_table(links: Sequence[ComparedLink]) -> str:
     rows = []
     for link in links:
         rate = link["critical_rate_events_per_s"]
@@ -194,7 +193,7 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
     return table(["link", "what", "path", "Mevent/s", "limited by"], rows, numbers=[3])
 
 
-def _balances(ran: Sequence[Mapping[str, Any]]) -> str:
+def _balances(ran: Sequence[ComparedLink]) -> str:
     parts = []
     for link in ran:
         sheet = _last_balance(link)
@@ -205,8 +204,7 @@ def _balances(ran: Sequence[Mapping[str, Any]]) -> str:
     return "".join(parts)
 
 
-def _last_balance(link: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    runs = [run for load in link["loads"] for run in load["runs"]] or [
-        run for step in link["steps"] if step["passed"] for run in step["repeats"]
-    ]
-    return runs[-1].get("balance") if runs else None
+def _last_balance(link: ComparedLink) -> BalanceSheet | None:
+    runs = [run["balance"] for load in link["loads"] for run in load["runs"]]
+    repeats = [run.get("balance") for step in link["steps"] if step["passed"] for run in step["repeats"]]
+    return runs[-1] if runs else repeats[-1] if repeats else None

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
-from typing import Any
 
 import jinja2
 import yaml
+
+from nanet.result.keys.base import Base, Config
 
 DENSE_COLUMNS = 7  # a table of more has smaller letters, so that it fits on a wide screen
 
@@ -75,7 +76,7 @@ def table(
     return f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def facts_section(result: Mapping[str, Any], configs: Mapping[str, Any], notes: Sequence[str]) -> Section:
+def facts_section(result: Base, configs: Mapping[str, Config], notes: Sequence[str]) -> Section:
     """Machine, notes and configurations."""
     machine = result["machine"]
     names = {"memory_gib": "memory [GiB]", "cpu": "CPU"}
@@ -89,7 +90,7 @@ def facts_section(result: Mapping[str, Any], configs: Mapping[str, Any], notes: 
     return Section("Machine and configuration", body)
 
 
-def footer(result: Mapping[str, Any]) -> str:
+def footer(result: Base) -> str:
     """Who made this page, and when."""
     return f"Made by nanet {result['nanet']}, {result['date']}. All latencies are from CLOCK_MONOTONIC of one machine."
 

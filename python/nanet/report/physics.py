@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Literal
 
 from nanet.report.page import Figure, Page, Section, facts_section, table
 from nanet.report.series import NinesAxis, SeriesChart, legend
 from nanet.report.svg import Axis
+from nanet.result.keys.physics import CaseResult, Figures, FrontierPoint, PhysicsResult, ScanResult
 
 HEIGHT = 320
 NINES = 0.9995
@@ -20,10 +21,10 @@ SHARES = {"efficiency", "all_found"}
 PAIR_NAMES = {"e_mu": "electron and muon", "mu_pi": "muon and pion", "e_pi": "electron and pion", "pi_K": "pion and kaon"}
 FRONTIER_CASES = ("single_ring", "two_rings_apart", "multi_ring")
 ORACLE = "oracle"
-Finders = Mapping[str, Mapping[str, Any]]
+Finders = Mapping[str, Figures]
 
 
-def make_physics(result: Mapping[str, Any]) -> Page:
+def make_physics(result: PhysicsResult) -> Page:
     """The page of `nanet physics`."""
     single = result["single_ring"]
     headline = "Ring finders against truth"
@@ -41,15 +42,15 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     )
     page.figures = [
         Figure(name, value, unit)
-        for key, name, what, unit in (
-            ("single_ring", "1 ring", "efficiency", "%"),
-            ("two_rings_apart", "2 rings apart", "all_found", "%"),
-            ("three_rings_apart", "3 rings apart", "all_found", "%"),
-            ("three_rings", "3 rings", "all_found", "%"),
-            ("multi_ring", "0 to 4 rings", "all_found", "%"),
+        for figures, name, what, unit in (
+            (result["single_ring"], "1 ring", "efficiency", "%"),
+            (result["two_rings_apart"], "2 rings apart", "all_found", "%"),
+            (result["three_rings_apart"], "3 rings apart", "all_found", "%"),
+            (result["three_rings"], "3 rings", "all_found", "%"),
+            (result["multi_ring"], "0 to 4 rings", "all_found", "%"),
         )
-        if result[key]
-        for value in [f"{100 * result[key][what]:.2f}"]
+        if figures
+        for value in [f"{100 * figures[what]:.2f}"]
     ]
     plain = [*result["finders"], ORACLE]  # in the scans; the samples also have finders that look at hit times
     names = list(next(iter(result["cases"].values()))["finders"])
@@ -63,13 +64,13 @@ def make_physics(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
+def _frontier_sections(result: PhysicsResult) -> list[Section]:
     body = ""
     for name in FRONTIER_CASES:
         points = [point for point in result["frontier"] if point["case"] == name and point["efficiency"] is not None]
         if points:
             body += f"<h3>{escape(result['cases'][name]['title'])}</h3>"
-            body += "".join(frontier_chart(points, figure).html() for figure in ("efficiency", "fakes"))
+            body += frontier_chart(points, "efficiency").html() + frontier_chart(points, "fakes").html()
     if not body:
         return []
     text = (
@@ -79,7 +80,7 @@ def _frontier_sections(result: Mapping[str, Any]) -> list[Section]:
     return [Section("The frontier: quality against speed", body, text)]
 
 
-def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> SeriesChart:
+def frontier_chart(points: Sequence[FrontierPoint], figure: Literal["efficiency", "fakes"]) -> SeriesChart:
     """One sample's points: `figure` (efficiency or fakes) against events a second."""
     rates = [point["events_per_s"] for point in points]
     x = Axis(
@@ -92,14 +93,14 @@ def frontier_chart(points: Sequence[Mapping[str, Any]], figure: str) -> SeriesCh
     chart = SeriesChart(x, y, title=f"{NAMES[figure]} against events a second", height=HEIGHT)
     for device in ("cpu", "gpu"):
         best = sorted((p for p in points if p["on_frontier"] and p["device"] == device), key=lambda p: float(p["events_per_s"]))
-        chart.frontier([p["events_per_s"] for p in best], [p[figure] for p in best])
+        chart.frontier([p["events_per_s"] for p in best], [p[figure] or 0.0 for p in best])
     chart.scatter([
-        (p["finder"], p["finder"] + (" (GPU)" if p["device"] == "gpu" else ""), p["events_per_s"], p[figure]) for p in points
+        (p["finder"], p["finder"] + (" (GPU)" if p["device"] == "gpu" else ""), p["events_per_s"], p[figure] or 0.0) for p in points
     ])  # fmt: skip
     return chart
 
 
-def _scan_sections(scans: Mapping[str, Any], names: Sequence[str]) -> list[Section]:
+def _scan_sections(scans: Mapping[str, ScanResult], names: Sequence[str]) -> list[Section]:
     key = legend(names)
     pictures = (
         ("hits", "Efficiency against hits", "efficiency", "Single rings; the mean number of different hits of a ring."),
@@ -129,7 +130,7 @@ def _scan_sections(scans: Mapping[str, Any], names: Sequence[str]) -> list[Secti
     return sections
 
 
-def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> SeriesChart | None:
+def scan_chart(scan: ScanResult, names: Sequence[str], figure: str) -> SeriesChart | None:
     """One figure of each finder along a scan; None where there are too few points."""
     xs = [float(point["x"]) for point in scan["points"]]
     if len(xs) < 2:
@@ -158,7 +159,7 @@ def scan_chart(scan: Mapping[str, Any], names: Sequence[str], figure: str) -> Se
     return chart
 
 
-def _separation_sections(cases: Mapping[str, Any], names: Sequence[str]) -> list[Section]:
+def _separation_sections(cases: Mapping[str, CaseResult], names: Sequence[str]) -> list[Section]:
     body = ""
     for case_name, pairs in (("real_mix", ("e_mu", "mu_pi", "e_pi")), ("real_kaons", ("pi_K",))):
         for pair in pairs:
@@ -212,7 +213,7 @@ def _window_table(finders: Finders, names: Sequence[str]) -> str:
     return table(columns, rows, numbers=range(1, len(columns)))
 
 
-def _tables_section(cases: Mapping[str, Any], names: Sequence[str]) -> Section:
+def _tables_section(cases: Mapping[str, CaseResult], names: Sequence[str]) -> Section:
     whole = (
         ("all_found", "Events with every ring found, %", 100, 2), ("efficiency", "Rings found, %", 100, 2),
         ("efficiency_pileup", "Pile-up rings found, %", 100, 2), ("efficiency_in_time", "In-time rings found, %", 100, 2),

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
+from nanet.result.keys.rdma import TransferBenchResult, TransferMeasurement
 
 BANDWIDTHS = (
     ("put_bandwidth", "put", "s1"),
@@ -20,7 +20,7 @@ PEER_STYLES = {"s1": "s3", "s2": "s4", "soft": "soft"}
 NOTHING = "<p>Too few sizes were measured for a chart.</p>"
 
 
-def make_rdma(result: Mapping[str, Any]) -> Page:
+def make_rdma(result: TransferBenchResult) -> Page:
     """The page of `nanet rdma bench`."""
     rows = result["measurements"]
     page = Page(
@@ -47,29 +47,29 @@ def make_rdma(result: Mapping[str, Any]) -> Page:
     return page
 
 
-def _headline(rows: Sequence[Mapping[str, Any]]) -> str:
+def _headline(rows: Sequence[TransferMeasurement]) -> str:
     puts = [row for row in rows if row["test"] == "put_bandwidth"] or [row for row in rows if row["test"] == "get_bandwidth"]
     if puts:
         best = max(puts, key=lambda row: float(row["bytes_per_s"]))
         return f"{best['bytes_per_s'] / 1e9:.3g} GB/s with transfers of {_size(best['message_bytes'])}"
-    least = min(rows, key=lambda row: float(row["latency_us"]["p50"]))
-    return f"{least['latency_us']['p50']:.3g} \u00b5s with {_size(least['message_bytes'])}"
+    p50_us, size = min((latency["p50"], row["message_bytes"]) for row in rows if (latency := row["latency_us"]))
+    return f"{p50_us:.3g} \u00b5s with {_size(size)}"
 
 
-def _figures(result: Mapping[str, Any]) -> list[Figure]:
+def _figures(result: TransferBenchResult) -> list[Figure]:
     figures = []
     for row in result["measurements"]:
         at = row["message_bytes"]
         if row["test"] in ("put_bandwidth", "get_bandwidth") and at == 1 << 20:
             figures.append(Figure(f"{row['test'][:3]}, 1 MiB", f"{row['bytes_per_s'] / 1e9:.3g}", "GB/s"))
-        if row["test"] in ("put_latency", "get_latency") and at == 8:
-            figures.append(Figure(f"{row['test'][:3]}, 8 B, p50", f"{row['latency_us']['p50']:.3g}", "\u00b5s"))
+        if row["test"] in ("put_latency", "get_latency") and at == 8 and (latency := row["latency_us"]):
+            figures.append(Figure(f"{row['test'][:3]}, 8 B, p50", f"{latency['p50']:.3g}", "\u00b5s"))
     if result["ratio_to_peer"] is not None:
         figures.append(Figure("put, 1 MiB, of ucx_perftest\u2019s", f"{result['ratio_to_peer']:.2f}"))
     return figures
 
 
-def _bandwidth_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+def _bandwidth_chart(rows: Sequence[TransferMeasurement]) -> str:
     lines = []
     for test, name, style in BANDWIDTHS:
         mine = [row for row in rows if row["test"] == test]
@@ -79,11 +79,11 @@ def _bandwidth_chart(rows: Sequence[Mapping[str, Any]]) -> str:
     return _chart(lines, "bandwidth [GB/s]", "Bandwidth against size")
 
 
-def _latency_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+def _latency_chart(rows: Sequence[TransferMeasurement]) -> str:
     lines = []
     for test, name, style in LATENCIES:
         mine = [row for row in rows if row["test"] == test]
-        lines.append((name, style, [(row["message_bytes"], row["latency_us"]["p50"]) for row in mine]))
+        lines.append((name, style, [(row["message_bytes"], latency["p50"]) for row in mine if (latency := row["latency_us"])]))
         theirs = [(row["message_bytes"], row["peer"]["p50_us"]) for row in mine if row["peer"]]
         lines.append((f"{name}, ucx_perftest", PEER_STYLES[style], theirs))
     return _chart(lines, "p50 [\u00b5s]", "Latency against size")
@@ -106,7 +106,7 @@ def _chart(lines: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], labe
     return chart.html()
 
 
-def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _bandwidth_table(rows: Sequence[TransferMeasurement]) -> str:
     body: list[list[str]] = []
     styles: dict[int, str] = {}
     for row in rows:
@@ -117,13 +117,13 @@ def _bandwidth_table(rows: Sequence[Mapping[str, Any]]) -> str:
         rate = row["bytes_per_s"]
         body.append([
             NAMES[row["test"]], _size(row["message_bytes"]), number(row["depth"]), number(row["count"]), _short(rate / 1e9), _short(rate / 2**30),
-            _short(row["messages_per_s"]), *_peer_cells(row, "bytes_per_s", 1e9), "right" if row["right"] else "WRONG", row["way"] or "not known",
+            _short(row["messages_per_s"]), *_peer_cells(row, row["peer"]["bytes_per_s"] / 1e9 if row["peer"] else None), "right" if row["right"] else "WRONG", row["way"] or "not known",
         ])  # fmt: skip
     columns = ["", "size", "in flight", "transfers", "GB/s", "GiB/s", "messages/s", "ucx_perftest GB/s", "ratio", "bytes", "way"]
     return table(columns, body, numbers=range(1, 9), styles=styles) if body else "<p>It was not measured.</p>"
 
 
-def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _latency_table(rows: Sequence[TransferMeasurement]) -> str:
     body: list[list[str]] = []
     styles: dict[int, str] = {}
     for row in rows:
@@ -134,7 +134,8 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
             styles[len(body)] = "loss"
         body.append([
             NAMES[row["test"]], _size(row["message_bytes"]), number(row["count"]),
-            *(_short(latency[name]) for name in ("min", "p50", "p99", "p99_9", "max", "mean")), *_peer_cells(row, "p50_us", 1.0),
+            *map(_short, (latency["min"], latency["p50"], latency["p99"], latency["p99_9"], latency["max"], latency["mean"])),
+            *_peer_cells(row, row["peer"]["p50_us"] if row["peer"] else None),
             "right" if row["right"] else "WRONG",
         ])  # fmt: skip
     columns = ["", "size", "times", "fastest \u00b5s", "p50 \u00b5s", "p99 \u00b5s", "p99.9 \u00b5s", "slowest \u00b5s", "mean \u00b5s",
@@ -142,13 +143,11 @@ def _latency_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return table(columns, body, numbers=range(1, 11), styles=styles) if body else "<p>It was not measured.</p>"
 
 
-def _peer_cells(row: Mapping[str, Any], key: str, unit: float) -> list[str]:
-    if row["peer"] is None:
-        return ["\u2013", "\u2013"]
-    return [_short(row["peer"][key] / unit), f"{row['ratio_to_peer']:.3f}"]
+def _peer_cells(row: TransferMeasurement, theirs: float | None) -> list[str]:
+    return ["\u2013", "\u2013"] if theirs is None else [_short(theirs), f"{row['ratio_to_peer']:.3f}"]
 
 
-def _notes(result: Mapping[str, Any]) -> list[str]:
+def _notes(result: TransferBenchResult) -> list[str]:
     peer = [f"peer: {result['peer']['name']} {result['peer']['version']}"] if result["peer"] else []
     return [
         f"UCX {result['ucx_version']} here, {result['target_ucx_version']} at the target; transports {result['transports'] or 'as UCX chooses'}",

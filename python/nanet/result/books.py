@@ -7,7 +7,10 @@ Terms: `counters` are an engine's totals by name, `sent` and `answered` are the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nanet.result.keys.engine import EngineSnapshot
 
 EVENT_LOSSES = {
     "events_lost": "their packet was missing or dropped before the processor",
@@ -60,7 +63,7 @@ def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bo
     return losses
 
 
-def totals(snapshot: Mapping[str, Any], *, raw_links: Collection[str] = ()) -> dict[str, int]:
+def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict[str, int]:
     """An engine's counters, and what only its links know: LINK_LOSSES. raw_links: names of links without sequence numbers."""
     counters = {name: int(count) for name, count in snapshot["counters"].items()}
     counters |= dict.fromkeys(LINK_LOSSES, 0)

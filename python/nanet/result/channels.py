@@ -4,12 +4,12 @@ are masked. The rule is the native one (include/nanet/rich/channels.hpp)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.result.keys.engine import Channels, MaskedChannel, NativeChannels
 from nanet.rich import pm_map
 
 __all__ = ["STATES", "hits_of_pms", "masked_notes", "notes", "numbers_text", "plain", "state_lists"]
@@ -20,28 +20,28 @@ MASKED_MAX = 97
 LISTED = 24  # ranges in a line
 
 
-def plain(native: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def plain(native: NativeChannels | None) -> Channels | None:
     """The part `channels` of a snapshot as a result has it; None where no processor looks at hits."""
     if native is None:
         return None
-    return dict(native) | {"hits": [int(n) for n in native["hits"]]}
+    return {**native, "hits": [int(n) for n in native["hits"]]}
 
 
-def state_lists(channels: Mapping[str, Any]) -> dict[str, list[int]]:
+def state_lists(channels: Channels | NativeChannels) -> dict[str, list[int]]:
     """Channels by state; those that were masked in the run are among the masked ones."""
     found = [one["channel"] for one in channels["masked_in_run"]]
     return {"hot": list(channels["hot"]), "dead": list(channels["dead"]), "masked": sorted({*channels["masked"], *found})}
 
 
-def hits_of_pms(channels: Mapping[str, Any]) -> NDArray[np.int64]:
+def hits_of_pms(channels: Channels | NativeChannels) -> NDArray[np.int64]:
     """Hits of each channel that has a photomultiplier."""
     hits = np.asarray(channels["hits"], dtype=np.int64)
     return hits[~np.isnan(pm_map.positions_mm()[:, 0])]
 
 
-def masked_notes(channels: Mapping[str, Any] | None) -> Iterator[str]:
+def masked_notes(channels: Channels | NativeChannels | None) -> Iterator[str]:
     """A line for each moment at which channels were masked by the run itself."""
-    found: Sequence[Mapping[str, Any]] = channels["masked_in_run"] if channels else ()
+    found: Sequence[MaskedChannel] = channels["masked_in_run"] if channels else ()
     for at_s in sorted({one["at_s"] for one in found}):
         there = [one for one in found if one["at_s"] == at_s]
         yield (
@@ -52,7 +52,7 @@ def masked_notes(channels: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"no further channel is masked by itself ({len(found)} are) see whether the detector or its noise changed"
 
 
-def notes(channels: Mapping[str, Any] | None) -> Iterator[str]:
+def notes(channels: Channels | None) -> Iterator[str]:
     """A line for hot channels that are not masked, and one for dead ones."""
     if not channels:
         return

@@ -18,11 +18,12 @@ from nanet.config.base import online_cores
 from nanet.machine import facts
 from nanet.result import outputs
 from nanet.result.build import version
+from nanet.result.keys.base import Base
 
 CSV_COLUMNS = ("date", "bench", "case", "name", "value", "unit", "machine")
 
 
-def base(command: str) -> dict[str, Any]:
+def base(command: str) -> Base:
     """The keys that every result begins with."""
     return {"nanet": version(), "command": command, "date": now(), "machine": facts.facts()}
 

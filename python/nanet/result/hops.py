@@ -16,11 +16,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from nanet.config.engine import EngineConfig
 from nanet.config.link import LinkConfig
 from nanet.result import books
+from nanet.result.keys.engine import EngineMetrics, EngineSnapshot, LinkReading
+from nanet.result.keys.hops import BalanceSheet, HopLine, HopLook
 
 IN_FLIGHT_S = 3.0
 """Longer than anything is in flight from one hop to the next. What is between two hops for longer is unexplained."""
@@ -61,7 +62,7 @@ class Hop:
         """Books up to `count` of what is still missing under a name. A drop that two layers count (a queue and its user) is booked once."""
         self.named[name] = max(0, min(int(count), self.unexplained))
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> HopLine:
         """As JSON keys."""
         named = {name: count for name, count in self.named.items() if count}
         return {
@@ -74,18 +75,23 @@ class Hop:
         }
 
 
-def sheet(hops: Iterable[Hop]) -> dict[str, Any]:
+def sheet(hops: Iterable[Hop]) -> BalanceSheet:
     """The balance sheet of hops of which nothing is in flight any more."""
     found = list(hops)
     return {"hops": [hop.plain() for hop in found], "unexplained_packets": sum(abs(hop.unexplained) for hop in found)}
 
 
-def unexplained_text(balance: Mapping[str, Any]) -> str:
+def at_rest(line: HopLine) -> HopLook:
+    """A line of the end, for who shows lines of a run."""
+    return {"in_flight": 0, **line}
+
+
+def unexplained_text(balance: BalanceSheet) -> str:
     """`3 packets at link, -1 parts at event building`, or nothing."""
     return ", ".join(f"{hop['unexplained']} {hop['unit']} at {hop['hop']}" for hop in balance["hops"] if hop["unexplained"])
 
 
-def fault_injector(links: Sequence[Mapping[str, Any]]) -> list[Hop]:
+def fault_injector(links: Sequence[LinkReading]) -> list[Hop]:
     """Faults on purpose. A duplicated packet enters twice."""
     injecting = [link for link in links if link["faults"]]
     if not injecting:
@@ -96,7 +102,7 @@ def fault_injector(links: Sequence[Mapping[str, Any]]) -> list[Hop]:
     return [Hop("fault injector", entered, out, {"injected_loss": _injected(injecting, "lost"), "held": held})]
 
 
-def delivered(links: Sequence[Mapping[str, Any]]) -> int:
+def delivered(links: Sequence[LinkReading]) -> int:
     """Packets given to the decoder."""
     return _sum(links, "rx_packets") + _injected(links, "duplicated") - _injected(links, "lost", "held")
 
@@ -132,7 +138,7 @@ class EngineHops:
         self._interfaces = list(dict.fromkeys(name for name in map(interface_of, config.links) if name))
         self._before = {name: received(name) for name in self._interfaces}
 
-    def read(self, reading: Mapping[str, Any]) -> list[Hop]:
+    def read(self, reading: EngineSnapshot | EngineMetrics) -> list[Hop]:
         """All, in the order of the packets' path."""
         config, counters = self._config, reading["counters"]
         links = reading["links"][: len(config.links)]
@@ -151,7 +157,7 @@ class EngineHops:
         frames, dropped = (now - then for now, then in zip(received(name), self._before[name], strict=True))
         return Hop(f"interface {name}", frames + dropped, frames, {"interface_dropped": dropped}, "frames")
 
-    def _answers(self, reading: Mapping[str, Any]) -> list[Hop]:
+    def _answers(self, reading: EngineSnapshot | EngineMetrics) -> list[Hop]:
         """Of answers, each to all destinations, or of events sent on. The link is one of its own, or one that receives too."""
         config = self._config
         forwards = config.processor.kind == "forward"
@@ -173,8 +179,8 @@ class Balance:
         self._lock = threading.Lock()
         self._looks: deque[tuple[float, dict[str, tuple[int, int]]]] = deque()
 
-    def look(self, reading: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """A line for each hop, as JSON keys, with `in_flight` and `unexplained`; what is named is there with 0 too.
+    def look(self, reading: EngineSnapshot | EngineMetrics) -> list[HopLook]:
+        """A line for each hop; what is named is there with 0 too.
 
         `unexplained` is what came before the earlier look and is not gone now, or what was gone then and has not come yet.
         """
@@ -188,32 +194,33 @@ class Balance:
         old = now_s - then_s >= IN_FLIGHT_S
         return [_line(hop, then[hop.name] if old else None) for hop in hops]
 
-    def end(self, reading: Mapping[str, Any]) -> dict[str, Any]:
+    def end(self, reading: EngineSnapshot | EngineMetrics) -> BalanceSheet:
         """The balance sheet after the engine's end."""
         return sheet(self._hops.read(reading))
 
 
-def _line(hop: Hop, then: tuple[int, int] | None) -> dict[str, Any]:
+def _line(hop: Hop, then: tuple[int, int] | None) -> HopLook:
     unexplained = 0
     if then is not None:
         entered, gone = then
         unexplained = max(0, entered - hop.gone) - max(0, gone - hop.entered)
-    return hop.plain() | {
+    return {
+        **hop.plain(),
         "named": dict(hop.named),
         "in_flight": max(0, hop.unexplained - max(0, unexplained)),
         "unexplained": unexplained,
     }
 
 
-def _sum(links: Iterable[Mapping[str, Any]], stat: str) -> int:
+def _sum(links: Iterable[LinkReading], stat: str) -> int:
     return sum(int(link["stats"][stat]) for link in links)
 
 
-def _injected(links: Iterable[Mapping[str, Any]], *names: str) -> int:
+def _injected(links: Iterable[LinkReading], *names: str) -> int:
     return sum(int(link["faults"].get(name, 0)) for link in links if link["faults"] for name in names)
 
 
-def _link(links: Sequence[Mapping[str, Any]]) -> Hop:
+def _link(links: Sequence[LinkReading]) -> Hop:
     """What the kernel, the XDP program, DPDK's driver or the reader of a file says came to our links, and what they gave."""
     names = ("kernel_dropped", "foreign", "malformed", "skipped_not_udp", "skipped_port", "skipped_fragment", "skipped_cut")
     named, given = {name: _sum(links, f"rx_{name}") for name in names}, _sum(links, "rx_packets")

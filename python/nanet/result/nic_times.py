@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+
+from nanet.result.keys.engine import LinkReading, NicStage
 
 
-def lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def lines(links: Iterable[LinkReading]) -> Iterator[str]:
     """A head for each link whose NIC times itself, and a line a stage: cycles of the NIC's clock, and the same in ns."""
     for link in links:
         times = link["nic_times"]
@@ -17,7 +18,7 @@ def lines(links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield from (_line(stage, times["cycle_ns"]) for stage in times["stages"])
 
 
-def _line(stage: Mapping[str, Any], cycle_ns: float) -> str:
+def _line(stage: NicStage, cycle_ns: float) -> str:
     name, count = f"  {stage['name']:18}", stage["count"]
     if not count:
         return f"{name}nothing"

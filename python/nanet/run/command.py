@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from nanet.config.base import online_cores
 from nanet.config.engine import EngineConfig
@@ -24,8 +24,12 @@ from nanet.machine.facts import keep_to
 from nanet.machine.signals import StopSignals
 from nanet.result import books, channels, files, hops, outputs
 from nanet.result.histogram import Histogram
+from nanet.result.keys.base import Verdict
+from nanet.result.keys.engine import EngineResult, EngineSnapshot, EventSample, NativeSample, RingSpectra
+from nanet.result.keys.hops import HopLook
 from nanet.run.live import LiveState, LiveTable
-from nanet.run.native import native_config
+from nanet.run.native import NativeEngine, make_engine
+from nanet.run.process import StatusLine
 
 if TYPE_CHECKING:
     from nanet.metrics.server import MetricsServer
@@ -46,10 +50,8 @@ class RunOptions:
     control_fd: int | None = None
 
 
-def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]:
+def run(config: EngineConfig, options: RunOptions) -> tuple[int, EngineResult]:
     """Exit code (0 promise kept, 1 broken) and the result. Raises nanet._core.SetupError and ConfigError."""
-    from nanet import _core
-
     control = None if options.control_fd is None else Control(options.control_fd)
     parent = os.getppid()  # before it can know that we are ready, and end
     user = privileges.account(config.run.user) if config.run.user else None
@@ -59,7 +61,7 @@ def run(config: EngineConfig, options: RunOptions) -> tuple[int, dict[str, Any]]
         balance = hops.Balance(config)
         if user is not None:
             privileges.prepare()
-        engine = _core.Engine(native_config(config))
+        engine = make_engine(config)
         told = _tell_notes([*config.processor.old_names(), *engine.notes], [], options)
         engine.start()
         if user is not None:
@@ -102,7 +104,7 @@ def _metrics_server(config: EngineConfig) -> MetricsServer:
     return MetricsServer(config)
 
 
-def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dict[str, Any]:
+def make_result(config: EngineConfig, engine: NativeEngine, balance: hops.Balance) -> EngineResult:
     """What `nanet run --json` writes."""
     snapshot = engine.snapshot()
     counters = books.totals(snapshot, raw_links=_raw_links(config))
@@ -110,7 +112,9 @@ def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dic
     histogram = _residence(snapshot)
     losses = books.engine_losses(counters, merged=merged)
     pms = channels.plain(snapshot.get("channels") if config.processor.kind == "rich" else None)
-    result = files.base("run") | {
+    faults, sheet = list(engine.faults), balance.end(snapshot)
+    return {
+        **files.base("run"),
         "config": config.model_dump(mode="json"),
         "notes": [*config.processor.old_names(), *engine.notes, *channels.masked_notes(pms), *channels.notes(pms)],
         "processor": {
@@ -120,28 +124,27 @@ def make_result(config: EngineConfig, engine: Any, balance: hops.Balance) -> dic
                 for index, name in zip(config.processor.gpu.devices, engine.device_names, strict=False)
             ],
         },
-        "faults": list(engine.faults),
+        "faults": faults,
         "elapsed_s": snapshot["elapsed_s"],
         "core_wait_s": snapshot["core_wait_s"],
         "counters": {name: counters[name] for name in snapshot["counters"]},
         "losses": losses,
         "refusals": books.refusals(counters),
-        "balance": balance.end(snapshot),
+        "balance": sheet,
         "sources": snapshot["sources"],
         "links": snapshot["links"],
-        "rings": {name: [int(n) for n in values] for name, values in (snapshot.get("rings") or {}).items()},
+        "rings": _spectra(snapshot),
         "channels": pms,
         "latency_us": histogram.summary_us() if histogram.count else None,
         "latency_histogram": histogram.encode() if histogram.count else None,
         "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
+        "verdict": verdict(losses, histogram, config.run.budget_us, faults, hops.unexplained_text(sheet)),
     }
-    result["verdict"] = verdict(losses, histogram, config.run.budget_us, result["faults"], hops.unexplained_text(result["balance"]))
-    return result
 
 
 def verdict(
     losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str] = (), unexplained: str = ""
-) -> dict[str, Any]:
+) -> Verdict:
     """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up, books that balance; with the reasons where not."""
     reasons = list(faults)
     if unexplained:
@@ -155,7 +158,7 @@ def verdict(
 
 
 def _control_loop(
-    engine: Any, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
+    engine: NativeEngine, config: EngineConfig, options: RunOptions, stop: StopSignals, parent: int, metrics: MetricsServer | None,
     control: Control | None, balance: hops.Balance, table: _Table | None, told: list[str],
 ) -> None:  # fmt: skip
     end = time.monotonic() + config.run.duration_s if config.run.duration_s else float("inf")
@@ -207,7 +210,7 @@ class _Table:
         """Something was written below the frame: the next one comes below that."""
         self._table.close()
 
-    def paint(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
+    def paint(self, snapshot: EngineSnapshot, counters: Mapping[str, int], lines: Sequence[HopLook]) -> None:
         """counters, lines: made of the snapshot."""
         events, at_s = counters[self._came], float(snapshot["elapsed_s"])
         self._state.rate = (events - self._events) / (at_s - self._at_s) if at_s > self._at_s else 0.0
@@ -215,15 +218,15 @@ class _Table:
         self._show(snapshot, counters, lines)
         self._table.paint(self._state)
 
-    def last_frame(self, snapshot: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    def last_frame(self, snapshot: EngineSnapshot, result: EngineResult) -> None:
         """What the result says, with the mean rate. snapshot: of the engine that has stopped."""
         at_s = float(snapshot["elapsed_s"])
         self._state.rate = result["counters"][self._came] / at_s if at_s else 0.0
-        lines = [{"in_flight": 0} | hop for hop in result["balance"]["hops"]]
+        lines = [hops.at_rest(hop) for hop in result["balance"]["hops"]]
         self._show(snapshot, result["counters"] | result["losses"], lines)
         self._table.close(self._state)
 
-    def _show(self, snapshot: Mapping[str, Any], counters: Mapping[str, int], lines: Sequence[Mapping[str, Any]]) -> None:
+    def _show(self, snapshot: EngineSnapshot, counters: Mapping[str, int], lines: Sequence[HopLook]) -> None:
         state, histogram = self._state, _residence(snapshot)
         state.elapsed_s = float(snapshot["elapsed_s"])
         state.answered = counters[self._done]
@@ -232,10 +235,10 @@ class _Table:
         state.latency_us = histogram.summary_us() if histogram.count else {}
 
 
-def _wait(engine: Any, stop: StopSignals, longest_s: float, control: Control | None) -> bool:
+def _wait(engine: NativeEngine, stop: StopSignals, longest_s: float, control: Control | None) -> bool:
     """Waits for a signal, or for a GPU's fault, and does what it is told meanwhile; true when a signal came."""
     end = time.monotonic() + longest_s
-    looks = engine.device_names or control is not None
+    looks = bool(engine.device_names) or control is not None
     while looks and not engine.faults and (left_s := end - time.monotonic()) > LOOK_EVERY_S:
         if stop.wait(min(LOOK_EVERY_S, left_s)):
             return True
@@ -252,7 +255,7 @@ class Status:
         self._descriptor = descriptor
         self._rest = b""  # of a line that went out in part
 
-    def say(self, told: Mapping[str, Any]) -> None:
+    def say(self, told: StatusLine) -> None:
         """Writes a line, or the rest of the one before, as far as there is room."""
         line = self._rest or json.dumps(told).encode() + b"\n"
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
@@ -267,7 +270,7 @@ class Control:
         self._descriptor = descriptor
         self._rest = b""
 
-    def obey(self, engine: Any) -> None:
+    def obey(self, engine: NativeEngine) -> None:
         """Does what has arrived. Raises nanet._core.SetupError for what cannot be done."""
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._descriptor, 65536):
@@ -300,11 +303,26 @@ def _leave_cores(config: EngineConfig) -> None:
         keep_to(set(online_cores()) - pinned)
 
 
-def _residence(snapshot: Mapping[str, Any]) -> Histogram:
+def _residence(snapshot: EngineSnapshot) -> Histogram:
     native = snapshot.get("latency_ns")
     return Histogram() if native is None else Histogram.from_native(native)
 
 
-def _plain_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in sample.items() if name != "hits"}
-    return plain | {"hits": [int(hit) for hit in sample["hits"]]}
+def _spectra(snapshot: EngineSnapshot) -> RingSpectra:
+    native = snapshot["rings"]
+    return {
+        "radius_mm": [int(n) for n in native["radius_mm"]],
+        "multiplicity": [int(n) for n in native["multiplicity"]],
+        "count": [int(n) for n in native["count"]],
+    }
+
+
+def _plain_sample(sample: NativeSample) -> EventSample:
+    return {
+        "timestamp": sample["timestamp"],
+        "fine_time": sample["fine_time"],
+        "rings": sample["rings"],
+        "found": sample["found"],
+        "electron": sample["electron"],
+        "hits": [int(hit) for hit in sample["hits"]],
+    }

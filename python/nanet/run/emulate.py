@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from nanet.config.emulator import EmulatorConfig
@@ -17,11 +17,24 @@ from nanet.machine.netns import Namespace
 from nanet.machine.signals import StopSignals
 from nanet.result import books, files
 from nanet.result.histogram import Histogram
-from nanet.result.hops import Hop
+from nanet.result.hops import Hop, at_rest
+from nanet.result.keys.base import Verdict
+from nanet.result.keys.emulator import (
+    AnswersResult,
+    CoursePoint,
+    DetectorCounts,
+    EmulatorResult,
+    EmulatorRun,
+    EmulatorSnapshot,
+    Mistakes,
+    NativeStalls,
+    Stalls,
+    Tel62Result,
+)
+from nanet.result.keys.hops import HopLook
 from nanet.run.live import LiveState, LiveTable
+from nanet.run.native import NativeEmulator, make_emulator
 from nanet.run.process import Reading
-
-ANSWER_MISTAKES = ("wrong_answers", "duplicate_answers", "unknown_answers", "stale_answers", "bad_primitives", "bad_packets")
 
 LOOK_EVERY_S = 0.2
 TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
@@ -41,7 +54,7 @@ def run(
     settle: Callable[[], object] | None = None,
     ready: str | None = None,
     namespace: Namespace | None = None,
-) -> dict[str, Any]:
+) -> EmulatorRun:
     """Sends and checks until all is sent and answered, or a signal comes; the result as `nanet emulate --json` writes it.
 
     title: of the live table; None: quiet. engine: asked for what the engine has counted; a frame is painted when that is new, so that all its
@@ -50,11 +63,9 @@ def run(
     ready: a line to print when it has started. namespace: the network namespace that its sockets are in; None: the caller's.
     Raises nanet._core.SetupError.
     """
-    from nanet import _core
-
     with StopSignals() as stop:
         with namespace.entered() if namespace is not None else contextlib.nullcontext():
-            emulator = _core.Emulator(config.model_dump(mode="json"))  # opens its sockets
+            emulator = make_emulator(config)  # opens its sockets
         watch = _Watch(emulator, config, LiveTable(title) if title else None, engine, merged=merged)
         gc.collect()
         gc.disable()  # a collection would take milliseconds from the emulator's core
@@ -70,19 +81,20 @@ def run(
         finally:
             gc.enable()
             watch.close()
-        result = make_result(config, emulator.snapshot()) | {"truth": emulator.truth(TRUTH_KEPT)}
-    result["stopped_early"] = stop.stopped
-    return result
+        result, truth = make_result(config, emulator.snapshot()), emulator.truth(TRUTH_KEPT)
+    return {**result, "truth": truth, "stopped_early": stop.stopped}
 
 
-def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def make_result(config: EmulatorConfig, snapshot: EmulatorSnapshot) -> EmulatorResult:
     """The emulator's side of a run, as JSON keys."""
     latency, clean = Histogram.from_native(snapshot["latency"]), Histogram.from_native(snapshot["latency_clean"])
     lateness = Histogram.from_native(snapshot["send_lateness"])
     elapsed_s = float(snapshot["elapsed_s"])
     checks = config.answers is not None
     sent = int(snapshot["sent"])
-    return files.base("emulate tel62") | {
+    decided = Histogram.from_native(snapshot["decision_latency"])
+    return {
+        **files.base("emulate tel62"),
         "config": config.model_dump(mode="json"),
         "sent": sent,
         "packets_sent": int(snapshot["packets_sent"]),
@@ -101,41 +113,39 @@ def make_result(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str
         "latency_clean_histogram": clean.encode() if clean.count else None,
         "send_lateness_us": lateness.summary_us() if lateness.count else None,
         "stalls": _stalls(snapshot["stalls"]),
-        **_l0(config, snapshot),
+        "detectors": _detectors(config, snapshot),
+        "decisions": {key: int(count) for key, count in snapshot["decisions"].items()} if config.decisions else None,
+        "decision_latency_us": decided.summary_us() if decided.count else None,
+        "decision_latency_histogram": decided.encode() if decided.count else None,
         "series": [_course_point(row) for row in snapshot["series"]],
     }
 
 
-def _l0(config: EmulatorConfig, snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """What the detectors sent and which decisions came back; null what is not in the loop."""
-    latency = Histogram.from_native(snapshot["decision_latency"])
-    detectors = None
-    if config.detectors is not None:
-        names = [one.name for one in config.detectors.detectors]
-        detectors = [
-            {"name": name} | {key: int(count) for key, count in counts.items()}
-            for name, counts in zip(names, snapshot["detectors"], strict=True)
-        ]
+def _detectors(config: EmulatorConfig, snapshot: EmulatorSnapshot) -> list[DetectorCounts] | None:
+    """What the detectors sent."""
+    if config.detectors is None:
+        return None
+    names = [one.name for one in config.detectors.detectors]
+    return [{"name": name, **counts} for name, counts in zip(names, snapshot["detectors"], strict=True)]
+
+
+def mistakes(snapshot: EmulatorSnapshot) -> Mistakes:
+    """Answers that are wrong, by name."""
     return {
-        "detectors": detectors,
-        "decisions": {key: int(count) for key, count in snapshot["decisions"].items()} if config.decisions else None,
-        "decision_latency_us": latency.summary_us() if latency.count else None,
-        "decision_latency_histogram": latency.encode() if latency.count else None,
+        "wrong_answers": int(snapshot["wrong_answers"]),
+        "duplicate_answers": int(snapshot["duplicate_answers"]),
+        "unknown_answers": int(snapshot["unknown_answers"]),
+        "stale_answers": int(snapshot["stale_answers"]),
+        "bad_primitives": int(snapshot["bad_primitives"]),
+        "bad_packets": sum(map(int, snapshot["bad_packets"].values())),
     }
-
-
-def mistakes(snapshot: Mapping[str, Any]) -> dict[str, int]:
-    """Answers that are wrong, by name; `bad_packets` are MTP packets that break the format."""
-    counts = {name: snapshot[name] for name in ANSWER_MISTAKES}
-    counts["bad_packets"] = sum(snapshot["bad_packets"].values())
-    return {name: int(count) for name, count in counts.items()}
 
 
 class _Watch:
     """The live table of a run."""
 
     def __init__(
-        self, emulator: Any, config: EmulatorConfig, table: LiveTable | None, engine: EngineReader | None = None, *, merged: bool = False
+        self, emulator: NativeEmulator, config: EmulatorConfig, table: LiveTable | None, engine: EngineReader | None = None, *, merged: bool = False
     ) -> None:  # fmt: skip
         self._emulator, self._table = emulator, table
         self._checks = config.answers is not None
@@ -208,22 +218,28 @@ class _Watch:
         )
 
 
-def _boards(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def _boards(snapshot: EmulatorSnapshot) -> HopLook:
     given, dropped = int(snapshot["packets_sent"]), int(snapshot["tx_dropped"])
-    return Hop("boards' socket", given, given - dropped, {"tx_dropped": dropped}).plain() | {"in_flight": 0}
+    return at_rest(Hop("boards' socket", given, given - dropped, {"tx_dropped": dropped}).plain())
 
 
-def _receiver(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def _receiver(snapshot: EmulatorSnapshot) -> HopLook:
     came, dropped = int(snapshot["answer_packets"]), int(snapshot["answers_kernel_dropped"])
-    return Hop("answers' receiver", came + dropped, came, {"kernel_dropped": dropped}).plain() | {"in_flight": 0}
+    return at_rest(Hop("answers' receiver", came + dropped, came, {"kernel_dropped": dropped}).plain())
 
 
-def _course_point(row: Any) -> dict[str, float]:
-    point = {name: int(row[name]) for name in ("sent", "answered", "p50_ns", "p99_ns", "max_ns")}
-    return {"t_s": round(int(row["end_ns"]) / 1e9, 3)} | point
+def _course_point(row: Any) -> CoursePoint:
+    return {
+        "t_s": round(int(row["end_ns"]) / 1e9, 3),
+        "sent": int(row["sent"]),
+        "answered": int(row["answered"]),
+        "p50_ns": int(row["p50_ns"]),
+        "p99_ns": int(row["p99_ns"]),
+        "max_ns": int(row["max_ns"]),
+    }
 
 
-def _stalls(stalls: Mapping[str, Any]) -> dict[str, float]:
+def _stalls(stalls: NativeStalls) -> Stalls:
     return {
         "count": int(stalls["count"]),
         "total_us": int(stalls["total_ns"]) / 1e3,
@@ -231,7 +247,7 @@ def _stalls(stalls: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def verdict(result: Mapping[str, Any], budget_us: float) -> dict[str, Any]:
+def verdict(result: EmulatorResult, budget_us: float) -> Verdict:
     """The promise as the sender sees it."""
     reasons = []
     if result["lost"]:
@@ -245,7 +261,7 @@ def verdict(result: Mapping[str, Any], budget_us: float) -> dict[str, Any]:
     return {"kept": not reasons, "budget_us": budget_us, "reasons": reasons}
 
 
-def sentence(result: Mapping[str, Any]) -> str:
+def sentence(result: Tel62Result) -> str:
     """The sender's view as one sentence."""
     latency = result["latency_us"]
     text = f"{result['sent']:,} events sent in {result['packets_sent']:,} packets"
@@ -257,14 +273,20 @@ def sentence(result: Mapping[str, Any]) -> str:
     return text + (". Promise kept." if judged["kept"] else ". Promise broken: " + "; ".join(judged["reasons"]) + ".")
 
 
-def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> dict[str, Any]:
+def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> AnswersResult:
     """Only receives answers and checks their format; the result as `nanet emulate l0tp --json` writes it."""
     result = run(config, title=title, ready=f"ready: listening on {config.answers}")
     bad = {name: result["mistakes"][name] for name in ("bad_packets", "bad_primitives")}
-    keys = ("nanet", "date", "machine", "config", "answer_packets", "bad_packets", "answers_kernel_dropped", "elapsed_s")
-    short = {key: result[key] for key in keys}
     reasons = [f"{name} {count:,}" for name, count in bad.items() if count]
-    return short | {
+    return {
+        "nanet": result["nanet"],
+        "date": result["date"],
+        "machine": result["machine"],
+        "config": result["config"],
+        "answer_packets": result["answer_packets"],
+        "bad_packets": result["bad_packets"],
+        "answers_kernel_dropped": result["answers_kernel_dropped"],
+        "elapsed_s": result["elapsed_s"],
         "command": "emulate l0tp",
         "primitives": sum(result["mistakes"][name] for name in ("unknown_answers", "stale_answers", "bad_primitives")),
         "bad_primitives": bad["bad_primitives"],
@@ -272,6 +294,6 @@ def run_l0tp(config: EmulatorConfig, *, title: str | None = None) -> dict[str, A
     }
 
 
-def bad_text(result: Mapping[str, Any]) -> str:
+def bad_text(result: AnswersResult) -> str:
     """Bad packets by reason."""
-    return books.lost_text(dict(result["bad_packets"]) | {"primitives": result["bad_primitives"]})
+    return books.lost_text(result["bad_packets"] | {"primitives": result["bad_primitives"]})

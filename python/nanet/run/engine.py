@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from nanet.config.engine import EngineConfig, load
 from nanet.config.errors import ConfigError, validated
+
+if TYPE_CHECKING:
+    from nanet.result.keys.engine import EngineResult
 
 __all__ = ["Engine"]
 
@@ -28,9 +31,8 @@ class Engine:
         run.duration_s is not used, and no metrics are served: that is what nanet run does. Raises ConfigError for a wrong
         configuration and for run.user, which would change the account of the whole process, and SetupError where the machine refuses.
         """
-        from nanet import _core
         from nanet.result import hops
-        from nanet.run.native import native_config
+        from nanet.run.native import make_engine
 
         if isinstance(config, str | Path):
             config = load(config)
@@ -41,10 +43,10 @@ class Engine:
                 ["run.user is configured (this whole process would switch to that account) remove it, or use nanet run"]
             )
         self.config = config
-        self.result: dict[str, Any] | None = None
+        self.result: EngineResult | None = None
         """As `nanet run --json` writes it (docs/json.md); None until the engine has stopped."""
         self._balance = hops.Balance(config)
-        self._native = _core.Engine(native_config(config))
+        self._native = make_engine(config)
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,7 +64,7 @@ class Engine:
             raise ValueError("this engine has stopped (it runs once) make another one")
         self._native.start()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> EngineResult:
         """Drains, answers what is open, ends the threads; returns `result`. Twice is the same as once."""
         from nanet.run import command
 

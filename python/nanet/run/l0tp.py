@@ -7,10 +7,9 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nanet.config.base import online_cores
 from nanet.config.l0tp import L0tpConfig
@@ -18,6 +17,8 @@ from nanet.machine.facts import keep_to
 from nanet.machine.signals import StopSignals
 from nanet.result import files
 from nanet.result.histogram import Histogram
+from nanet.result.keys.l0tp import InputCounters, L0tpResult, MaskCounters
+from nanet.run.native import NativeNode, make_node
 
 LOST = ("late", "out_of_range", "duplicates", "calibrations_no_room", "overwritten")
 """Counters of an input: what came and was not decided on."""
@@ -34,15 +35,13 @@ class RunOptions:
     ready_fd: int | None = None
 
 
-def run(config: L0tpConfig, options: RunOptions) -> dict[str, Any]:
+def run(config: L0tpConfig, options: RunOptions) -> L0tpResult:
     """The result as `nanet l0tp --json` writes it. Raises nanet._core.SetupError."""
-    from nanet import _core
-
     parent = os.getppid()  # before it can know that we are ready, and end
     with StopSignals() as stop:
         if config.cpu_core is not None and len(online_cores()) > 1:
             keep_to(set(online_cores()) - {config.cpu_core})
-        node = _core.TriggerNode(config.native_node())
+        node = make_node(config)
         if not options.quiet:
             for note in node.notes:
                 print(f"note: {note}", file=sys.stderr)
@@ -57,13 +56,15 @@ def run(config: L0tpConfig, options: RunOptions) -> dict[str, Any]:
     return result
 
 
-def make_result(config: L0tpConfig, node: Any) -> dict[str, Any]:
+def make_result(config: L0tpConfig, node: NativeNode) -> L0tpResult:
     """What `nanet l0tp --json` writes."""
     snapshot = node.snapshot()
     counters = dict(snapshot["counters"])
-    inputs, masks = counters.pop("inputs"), counters.pop("masks")
+    inputs: list[InputCounters] = counters.pop("inputs")
+    masks: list[MaskCounters] = counters.pop("masks")
     histogram = Histogram.from_native(snapshot["latency_ns"])
-    return files.base("l0tp") | {
+    return {
+        **files.base("l0tp"),
         "config": config.model_dump(mode="json"),
         "notes": list(node.notes),
         "elapsed_s": snapshot["elapsed_s"],
@@ -80,15 +81,16 @@ def make_result(config: L0tpConfig, node: Any) -> dict[str, Any]:
     }
 
 
-def lost(inputs: list[Mapping[str, Any]]) -> dict[str, int]:
+def lost(inputs: Iterable[InputCounters]) -> dict[str, int]:
     """Primitives of all inputs that came and were not decided on, by reason."""
-    return {name: sum(int(one["counters"][name]) for one in inputs) for name in LOST}
+    found = list(inputs)
+    return {name: sum(int(one[name]) for one in found) for name in LOST}
 
 
-def sentence(result: Mapping[str, Any]) -> str:
+def sentence(result: L0tpResult) -> str:
     """The run as one sentence."""
     counters = result["counters"]
-    named = [f"{name} {count:,}" for name, count in lost(result["inputs"]).items() if count]
+    named = [f"{name} {count:,}" for name, count in lost(one["counters"] for one in result["inputs"]).items() if count]
     named += [f"{name} {counters[name]:,}" for name in BAD if counters[name]]
     fired = [f"{mask['name']} {mask['fired']:,}" for mask in result["masks"]]
     text = f"{counters['packets']:,} packets, {counters['decided']:,} primitives decided, {counters['triggers_physics']:,} triggers"
@@ -97,7 +99,7 @@ def sentence(result: Mapping[str, Any]) -> str:
     return text + f"; not decided on: {', '.join(named) if named else 'nothing'}."
 
 
-def _control_loop(node: Any, config: L0tpConfig, options: RunOptions, stop: StopSignals, parent: int) -> None:
+def _control_loop(node: NativeNode, config: L0tpConfig, options: RunOptions, stop: StopSignals, parent: int) -> None:
     start = then = time.monotonic()
     end = start + options.duration_s if options.duration_s else float("inf")
     decided_before = 0
@@ -111,7 +113,7 @@ def _control_loop(node: Any, config: L0tpConfig, options: RunOptions, stop: Stop
         snapshot, now = node.snapshot(), time.monotonic()
         counters = snapshot["counters"]
         rate, decided_before, then = (counters["decided"] - decided_before) / (now - then), counters["decided"], now
-        named = lost([{"counters": of} for of in counters["inputs"]])
+        named = lost(counters["inputs"])
         print(
             f"{now - start:7.1f} s  {rate / 1e6:.3f} M/s decided  {snapshot['triggers_sent']:,} triggers sent"
             f"  not decided on {sum(named.values()):,}",

@@ -12,7 +12,9 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TextIO
+
+from nanet.result.keys.hops import HopLook
 
 BAR_WIDTH = 44
 LABEL = 23  # width of the first column
@@ -33,7 +35,7 @@ class LiveState:
     latency_name: str = "latency"
     unit: str = "event"
     done_name: str = "answered"
-    hops: Sequence[Mapping[str, Any]] = ()  # of nanet.result.hops.Balance.look
+    hops: Sequence[HopLook] = ()  # of nanet.result.hops.Balance.look
 
 
 class LiveTable:
@@ -122,7 +124,7 @@ def _named(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _hop(hop: Mapping[str, Any]) -> str:
+def _hop(hop: HopLook) -> str:
     """One line. The unit is said where it is not packets."""
     name = hop["hop"] + ("" if hop["unit"] in ("packets", hop["hop"]) else f" ({hop['unit']})")
     return f"{name:>{LABEL}}{hop['in']:>16,}{hop['out']:>16,}{hop['in_flight']:>12,}  {_named({k: n for k, n in hop['named'].items() if n})}".rstrip()

@@ -19,23 +19,31 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Generic, Self, TypedDict, TypeVar
 
 from nanet.config.base import Model
 from nanet.config.engine import EngineConfig
 from nanet.config.l0tp import L0tpConfig
 from nanet.config.link import Faults
 from nanet.machine.netns import Namespace
+from nanet.result.hops import at_rest
+from nanet.result.keys.base import Base, Counts
+from nanet.result.keys.engine import EngineEnd
+from nanet.result.keys.hops import HopLook
+from nanet.result.keys.l0tp import L0tpEnd
 
 READY_WITHIN_S = 30.0
 STOP_WITHIN_S = 20.0
+
+
+Result = TypeVar("Result", bound=Base)
 
 
 class EngineError(RuntimeError):
     """The process did not start, or ended early. The text is its last line of error output."""
 
 
-class _Process:
+class _Process(Generic[Result]):
     """`with ...Process(config) as process: ...; result = process.stop()`. It listens when `__enter__` returns."""
 
     def __init__(
@@ -47,7 +55,7 @@ class _Process:
         self._what = what
         self._folder = tempfile.TemporaryDirectory(prefix="nanet-")
         self._process: subprocess.Popen[bytes] | None = None
-        self._result: dict[str, Any] | None = None
+        self._result: Result | None = None
 
     def __enter__(self) -> Self:
         folder = Path(self._folder.name)
@@ -106,7 +114,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> Result:
         """Lets it drain and end; its result as `nanet run --json` writes it, with the exit code under `exit_code`."""
         if self._result is not None:
             return self._result
@@ -120,8 +128,9 @@ class _Process:
         path = Path(self._folder.name) / "result.json"
         if not path.exists() or path.stat().st_size == 0:  # a run that becomes another account opens it before
             raise EngineError(self._last_error(code))
-        self._result = json.loads(path.read_text(encoding="utf-8")) | {"exit_code": code}
-        return self._result
+        result: Result = json.loads(path.read_text(encoding="utf-8")) | {"exit_code": code}
+        self._result = result
+        return result
 
     def _wait_ready(self, ready_fd: int) -> None:
         assert self._process is not None
@@ -152,14 +161,17 @@ class Reading:
 
     number: int  # of readings that it has published; another number is another moment
     counters: Mapping[str, int]
-    hops: Sequence[Mapping[str, Any]]  # of nanet.result.hops.Balance.look
+    hops: Sequence[HopLook]  # of nanet.result.hops.Balance.look
 
 
-def _at_rest(hop: dict[str, Any]) -> dict[str, Any]:
-    return {"in_flight": 0} | hop
+class StatusLine(TypedDict):
+    """What an engine in a process of its own says of itself, a line each time."""
+
+    counters: Counts
+    hops: list[HopLook]
 
 
-class EngineProcess(_Process):
+class EngineProcess(_Process[EngineEnd]):
     """An engine, which reports once a second what it has counted, and can be told to inject faults into what it receives."""
 
     def __init__(
@@ -190,14 +202,14 @@ class EngineProcess(_Process):
         """The newest one (once a second); after stop() the final one."""
         if self._result is not None:
             final = self._result
-            hops = [_at_rest(hop) for hop in final["balance"]["hops"]]
+            hops = [at_rest(hop) for hop in final["balance"]["hops"]]
             return Reading(self._reading.number + 1, final["counters"] | final["losses"], hops)
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._status_fd, 65536):
                 self._status_rest += data
         *lines, self._status_rest = self._status_rest.split(b"\n")
         if lines:
-            newest = json.loads(lines[-1])
+            newest: StatusLine = json.loads(lines[-1])
             self._reading = Reading(self._reading.number + len(lines), newest["counters"], newest["hops"])
         return self._reading
 
@@ -222,7 +234,7 @@ class EngineProcess(_Process):
         self._status_fd = self._control_fd = -1
 
 
-class L0tpProcess(_Process):
+class L0tpProcess(_Process[L0tpEnd]):
     """An L0 trigger processor."""
 
     def __init__(self, config: L0tpConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
@@ -13,6 +13,7 @@ from nanet.config.base import Byte, Endpoint, Model, problem, setting
 from nanet.config.errors import ConfigError, validated
 from nanet.machine.signals import StopSignals
 from nanet.result import files
+from nanet.result.keys.base import Base, Config, Counts
 
 LOOK_EVERY_S = 0.05
 
@@ -52,7 +53,7 @@ def options_from_text(file: Path, to: str, pace: str, **others: Any) -> ReplayOp
 
     Raises ConfigError.
     """
-    plain: dict[str, Any] = {"file": file, "to": to, **others}
+    plain: Config = {"file": file, "to": to, **others}
     if pace in ("original", "max"):
         return validated(ReplayOptions, plain | {"pace": pace})
     unit = "packets" if pace.endswith("p") else "events"
@@ -66,7 +67,26 @@ def options_from_text(file: Path, to: str, pace: str, **others: Any) -> ReplayOp
     return validated(ReplayOptions, plain | {"pace": unit, "rate": rate})
 
 
-def run(options: ReplayOptions) -> dict[str, Any]:
+class ReplayResult(Base):
+    """What `nanet replay` writes."""
+
+    options: Annotated[Config, "file, destination, pace and all else as understood"]
+    notes: Annotated[list[str], "what the machine could not give, a line each"]
+    recording: Annotated[Counts, "packets and events of the file, and what in it could not be used, by name"]
+    packets_sent: Annotated[int, "in all laps"]
+    bytes_sent: Annotated[int, "payload of these"]
+    events_sent: Annotated[int, "in these"]
+    laps_done: Annotated[int, "times that the recording was played whole"]
+    elapsed_s: Annotated[float, "length of the replay"]
+    latest_us: Annotated[float, "how late the latest packet left"]
+    tx_dropped: Annotated[int, "packets that the kernel did not take"]
+    tx_refused: Annotated[int, "packets that the receiver's machine refused: no one listens there"]
+    packets_per_s: Annotated[float, "sent, over the whole replay"]
+    events_per_s: Annotated[float, "the same in events"]
+    stopped_early: Annotated[bool, "true after a signal"]
+
+
+def run(options: ReplayOptions) -> ReplayResult:
     """Plays; the result as `nanet replay --json` writes it. Raises nanet._core.SetupError."""
     from nanet import _core
 
@@ -81,28 +101,37 @@ def run(options: ReplayOptions) -> dict[str, Any]:
         thread.join()
         snapshot = replay.snapshot()
         elapsed_s = float(snapshot["elapsed_s"])
-        return files.base("replay") | {
+        return {
+            **files.base("replay"),
             "options": options.model_dump(mode="json"),
             "notes": list(replay.notes),
             "recording": replay.counts(),
-            **snapshot,
+            "packets_sent": snapshot["packets_sent"],
+            "bytes_sent": snapshot["bytes_sent"],
+            "events_sent": snapshot["events_sent"],
+            "laps_done": snapshot["laps_done"],
+            "elapsed_s": snapshot["elapsed_s"],
+            "latest_us": snapshot["latest_us"],
+            "tx_dropped": snapshot["tx_dropped"],
+            "tx_refused": snapshot["tx_refused"],
             "packets_per_s": snapshot["packets_sent"] / elapsed_s if elapsed_s else 0.0,
             "events_per_s": snapshot["events_sent"] / elapsed_s if elapsed_s else 0.0,
             "stopped_early": stop.stopped,
         }
 
 
-def passed_over(result: dict[str, Any]) -> dict[str, int]:
+def passed_over(result: ReplayResult) -> Counts:
     """What of the recording could not be played, by name."""
     played = ("records", "meps", "events", "hits")
     return {name: int(count) for name, count in result["recording"].items() if count and name not in played}
 
 
-def sentence(result: dict[str, Any]) -> str:
+def sentence(result: ReplayResult) -> str:
     """The result as one line."""
     text = (
         f"{result['packets_sent']:,} packets ({result['events_sent']:,} events) in {result['elapsed_s']:.3f} s, "
         f"{result['packets_per_s']:,.0f} packets/s, {result['events_per_s']:,.0f} events/s"
     )
-    lost = {name: result[name] for name in ("tx_dropped", "tx_refused") if result[name]} | passed_over(result)
+    sending = {"tx_dropped": result["tx_dropped"], "tx_refused": result["tx_refused"]}
+    lost = {name: count for name, count in sending.items() if count} | passed_over(result)
     return text + ("; " + ", ".join(f"{name} {count:,}" for name, count in lost.items()) if lost else "")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from nanet.result import books
+from nanet.soak.keys import MachineFault, Period, TableRow
 from nanet.soak.plan import KINDS
 
 WITH_ENGINE = "lost_with_the_engine"
@@ -83,48 +83,50 @@ def remainders(looks: Sequence[Look], *, merged: bool) -> tuple[list[dict[str, i
     return named, open_now
 
 
-def periods(looks: Sequence[Look], *, merged: bool) -> list[dict[str, Any]]:
+def periods(looks: Sequence[Look], *, merged: bool) -> list[Period]:
     """A row for each look: the losses by name since the one before, with WITH_ENGINE within its bound, and what is `unexplained`."""
     named, running = remainders(looks, merged=merged)
-    rows = []
+    rows: list[Period] = []
     before, bound_before = 0, 0
     for look, losses, now in zip(looks, named, running, strict=True):
         rest, bound = now - before, look.gap_events - bound_before
         before, bound_before = now, look.gap_events
         with_engine = min(max(0, rest), bound)
         rows.append({
-            "period": look.period, "losses": losses | {WITH_ENGINE: with_engine}, f"{WITH_ENGINE}_max": bound, "unexplained": rest - with_engine,
+            "period": look.period, "losses": losses | {WITH_ENGINE: with_engine}, "lost_with_the_engine_max": bound, "unexplained": rest - with_engine,
         })  # fmt: skip
     return rows
 
 
-def judged(faults: Sequence[Fault], rows: Sequence[Mapping[str, Any]], recover_within_s: float) -> list[dict[str, Any]]:
+def judged(faults: Sequence[Fault], rows: Sequence[Period], recover_within_s: float) -> list[MachineFault]:
     """Each fault with the books of its period. A period whose books could not be read is judged with the next; the losses of both stand at
     the first fault then."""
-    found, taken = [], set[int]()
+    found: list[MachineFault] = []
+    taken = set[int]()
     for fault in faults:
         index = next((number for number, row in enumerate(rows) if row["period"] >= fault.period), None)
-        row: Mapping[str, Any] = {"losses": {}, "unexplained": None} if index is None else rows[index]
+        losses = {} if index is None else rows[index]["losses"]
+        unexplained = None if index is None else rows[index]["unexplained"]
         problems = list(fault.problems)
         if index is None:
             problems.append("its books were never read")
-        elif row["unexplained"]:
-            problems.append(f"{row['unexplained']:,} events are not in any counter")
+        elif unexplained:
+            problems.append(f"{unexplained:,} events are not in any counter")
         late = fault.recover_s is None or fault.recover_s > recover_within_s
         found.append({
             "fault": fault.kind, "at_s": round(fault.begin_s, 2),
             "lasted_s": None if fault.end_s is None else round(fault.end_s - fault.begin_s, 2),
             "recover_s": None if fault.recover_s is None else round(fault.recover_s, 2),
-            "losses": {} if index in taken else {name: count for name, count in row["losses"].items() if count},
-            "unexplained": row["unexplained"], "late": late, "problems": problems, "survived": not problems and not late,
+            "losses": {} if index in taken else {name: count for name, count in losses.items() if count},
+            "unexplained": unexplained, "late": late, "problems": problems, "survived": not problems and not late,
         })  # fmt: skip
         taken |= {index} if index is not None else set()
     return found
 
 
-def table_rows(found: Sequence[Mapping[str, Any]], not_run: Mapping[str, str]) -> list[dict[str, Any]]:
+def table_rows(found: Sequence[MachineFault], not_run: Mapping[str, str]) -> list[TableRow]:
     """A row a kind of fault, those that could not be made included."""
-    rows = []
+    rows: list[TableRow] = []
     for kind in KINDS:
         of_kind = [one for one in found if one["fault"] == kind]
         if not of_kind and kind not in not_run:
@@ -133,16 +135,16 @@ def table_rows(found: Sequence[Mapping[str, Any]], not_run: Mapping[str, str]) -
         for one in of_kind:
             for name, count in one["losses"].items():
                 losses[name] = losses.get(name, 0) + count
-        recovered = [one["recover_s"] for one in of_kind]
+        recovered = [one["recover_s"] for one in of_kind if one["recover_s"] is not None]
         rows.append({
             "fault": kind, "times": len(of_kind), "survived": sum(bool(one["survived"]) for one in of_kind), "losses": losses,
-            "recover_longest_s": None if None in recovered or not recovered else max(recovered),
+            "recover_longest_s": max(recovered) if recovered and len(recovered) == len(of_kind) else None,
             "not_run": None if of_kind else not_run[kind],
         })  # fmt: skip
     return rows
 
 
-def row_text(row: Mapping[str, Any]) -> str:
+def row_text(row: TableRow) -> str:
     """A row as a line of the terminal's table."""
     if row["not_run"]:
         return f"{row['fault']:8}  not run ({row['not_run']})"

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
@@ -23,7 +22,10 @@ from nanet.machine.facts import CorePlan, keep_to
 from nanet.machine.netns import VethPair
 from nanet.machine.signals import StopSignals
 from nanet.result import books
+from nanet.result.keys.emulator import EmulatorResult, EmulatorSnapshot
+from nanet.result.keys.engine import EngineEnd
 from nanet.run import emulate
+from nanet.run.native import NativeEmulator, make_emulator
 from nanet.run.process import EngineError, EngineProcess
 from nanet.soak.books import Fault, Look, Rate
 from nanet.soak.faults import UNDISTURBED, FaultMaker
@@ -113,8 +115,8 @@ class Watched:
 
     samples: Samples
     stalls: Stalls
-    emulated: dict[str, Any] = field(default_factory=dict)
-    engine: Mapping[str, Any] = field(default_factory=dict)  # the result of the last life; empty: it did not start
+    emulated: EmulatorResult | None = None  # None: they have not ended
+    engine: EngineEnd | None = None  # the result of the last life; None: it did not end in order
     lives: list[Life] = field(default_factory=list)
     gap_packets: int = 0
     life_starts_s: list[float] = field(default_factory=lambda: [0.0])
@@ -127,7 +129,10 @@ class Watched:
     @property
     def longest_life_s(self) -> tuple[float, float]:
         """From when to when one process was the engine for the longest time: there memory and descriptors are judged."""
-        ends = [*self.life_starts_s[1:], float("inf") if len(self.life_starts_s) == 1 else float(self.emulated["elapsed_s"])]
+        ends = [
+            *self.life_starts_s[1:],
+            float("inf") if len(self.life_starts_s) == 1 else float(self.emulated["elapsed_s"]) if self.emulated else 0.0,
+        ]
         return max(zip(self.life_starts_s, ends, strict=True), key=lambda life: life[1] - life[0])
 
 
@@ -142,12 +147,9 @@ class Course:
         self._seed, self._say = seed, say
         self._schedule = Schedule(plan.duration_s)
         self._watched = Watched(Samples(plan.duration_s), Stalls(enough_ns=stall_ns(engine, emulator)))
-        self._emulator: Any = None
 
     def run(self) -> Watched:
         """Until the boards are done, a signal comes, or the engine ends."""
-        from nanet import _core
-
         watched, affinity = self._watched, os.sched_getaffinity(0)
         with contextlib.ExitStack() as stack:
             stop = stack.enter_context(StopSignals())
@@ -158,7 +160,8 @@ class Course:
             keep_to(self._cores.others)
             stack.callback(keep_to, affinity)
             with self._pair.boards.namespace.entered() if self._pair is not None else contextlib.nullcontext():
-                self._emulator = _core.Emulator(self._boards.model_dump(mode="json"))
+                emulator = make_emulator(self._boards)
+            self._emulator: NativeEmulator = emulator
             gc.collect()
             maker = stack.enter_context(FaultMaker(lives, self._pair, self._seed, self._packets_sent))
             self._emulator.start()
@@ -170,7 +173,7 @@ class Course:
             sent = self._packets_sent()
             lives.look(sent)
             lives.settle_gap(sent)
-            watched.engine = {} if lives.gone else lives.stop(sent)
+            watched.engine = None if lives.gone else lives.stop(sent)
             watch.final_look(watched.emulated, add_up([life.counters for life in lives.ended]))
         watched.lives, watched.gap_packets, watched.stopped_early = lives.ended, lives.gap_packets, stop.stopped
         return watched
@@ -249,7 +252,7 @@ class _Watch:
         for kept, count in self._phases_of_life.items():
             self._watched.phases_counted[kept] = self._watched.phases_counted.get(kept, 0) + count
 
-    def final_look(self, emulated: Mapping[str, Any], counters: Mapping[str, int]) -> None:
+    def final_look(self, emulated: EmulatorResult, counters: Mapping[str, int]) -> None:
         """The books after the end of all."""
         self._look(self._plan.period(float(emulated["elapsed_s"])), emulated, counters, int(emulated["mistakes"]["stale_answers"]))
         self._watched.stalls.end(
@@ -296,7 +299,7 @@ class _Watch:
         self._life_count, self._phases_of_life, self._phase = len(self._lives.ended), {}, "off"
         self._watched.life_starts_s.append(self._now_s())
 
-    def _step_fault(self, now_s: float, snapshot: Mapping[str, Any]) -> None:
+    def _step_fault(self, now_s: float, snapshot: EmulatorSnapshot) -> None:
         if self._fault is None:
             if self._queue and now_s >= self._queue[0].start_s:
                 self._begin_fault(now_s)
@@ -359,7 +362,7 @@ class _Watch:
         problems = "".join(f"; {problem}" for problem in fault.problems)
         self._say(f"{self._now_s():9.0f} s  {fault.kind:8} at {fault.begin_s:.0f} s: rate reached again {within}{problems}")
 
-    def _read_books(self, now_s: float, snapshot: Mapping[str, Any], reading: tuple[int, int]) -> None:
+    def _read_books(self, now_s: float, snapshot: EmulatorSnapshot, reading: tuple[int, int]) -> None:
         """Once a pause, when nothing has been sent for a while and the engine has told twice since then what it counted."""
         period, sent = self._plan.period(now_s), int(snapshot["packets_sent"])
         quiet_sent, since_s, then = self._quiet
@@ -372,8 +375,8 @@ class _Watch:
             self._lives.settle_gap(sent)
             self._look(period, snapshot, self._lives.counters(), int(snapshot["stale_answers"]))
 
-    def _look(self, period: int, boards: Mapping[str, Any], counters: Mapping[str, int], stale: int) -> None:
-        look = Look(period, int(boards["sent"]), int(boards["answered"]), counters, self._gap_events(), stale)
+    def _look(self, period: int, boards: EmulatorResult | EmulatorSnapshot, counters: Mapping[str, int], stale: int) -> None:
+        look = Look(period, int(boards["sent"]), int(boards["answered"] or 0), counters, self._gap_events(), stale)
         self._watched.looks.append(look)
 
     def _gap_events(self) -> int:
@@ -388,7 +391,7 @@ class _Watch:
         if not self._lives.gone:
             self._watched.samples.add(now_s, (rss_bytes(pid), rss_bytes(own), descriptor_count(pid), descriptor_count(own)))
 
-    def _look_at_stalls(self, now_s: float, snapshot: Mapping[str, Any]) -> dict[str, int]:
+    def _look_at_stalls(self, now_s: float, snapshot: EmulatorSnapshot) -> dict[str, int]:
         engine_cores = [] if self._cores.engine is None else [self._cores.engine]
         stalled = {
             "engine_core_wait": self._lives.core_wait_ns(), "steal": steal_ns(engine_cores),
@@ -398,7 +401,7 @@ class _Watch:
         self._watched.stalls.look(now_s, stalled, lost, in_fault=now_s < self._excused_until_s)
         return lost
 
-    def _line(self, now_s: float, snapshot: Mapping[str, Any], lost: Mapping[str, int]) -> str:
+    def _line(self, now_s: float, snapshot: EmulatorSnapshot, lost: Mapping[str, int]) -> str:
         pid, fault = self._lives.process.pid, self._phase if self._fault is None else self._fault[1].kind
         return (
             f"{now_s:9.0f} s  faults {fault:9}  sent {int(snapshot['sent']):,}  answered {int(snapshot['answered']):,}"
@@ -406,7 +409,7 @@ class _Watch:
         )
 
 
-def overflows(counters: Mapping[str, int], emulated: Mapping[str, Any]) -> dict[str, int]:
+def overflows(counters: Mapping[str, int], emulated: EmulatorResult | EmulatorSnapshot) -> dict[str, int]:
     """What is lost where somebody did not come to take it in time."""
     totals = {name: int(counters.get(name, 0)) for name in LOSSES_OF_A_STALL}
     return totals | {"answers_kernel_dropped": int(emulated["answers_kernel_dropped"])}

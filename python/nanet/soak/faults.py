@@ -15,11 +15,11 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from nanet.machine.netns import VethPair
+from nanet.result.keys.engine import EngineEnd
 from nanet.run.process import EngineError
 from nanet.soak.lives import Lives
 from nanet.soak.watch import PAGE_BYTES
@@ -82,7 +82,7 @@ class FaultMaker:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._lives.process.pid, number)
 
-    def _restart(self, prefix: tuple[str, ...] = (), record: str | None = None) -> Mapping[str, Any]:
+    def _restart(self, prefix: tuple[str, ...] = (), record: str | None = None) -> EngineEnd:
         """In order: the life that ends says all that it knows."""
         result = self._lives.stop(self._packets_sent())
         self._lives.begin(self._packets_sent(), prefix, record)

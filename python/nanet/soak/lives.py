@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nanet.config.engine import EngineConfig
 from nanet.machine.facts import keep_to
 from nanet.result import books
+from nanet.result.keys.engine import EngineEnd
+from nanet.result.keys.hops import HopLook
 from nanet.run.process import EngineProcess, Reading
 from nanet.soak.watch import core_wait_ns, queued_bytes
 
@@ -29,12 +30,12 @@ class Life:
     """What one engine has said."""
 
     counters: Mapping[str, int]
-    hops: Sequence[Mapping[str, Any]]
-    result: Mapping[str, Any] | None  # None: it was killed
+    hops: Sequence[HopLook]
+    result: EngineEnd | None  # None: it was killed
 
-    def hop(self, name: str) -> Mapping[str, Any]:
+    def hop(self, name: str) -> HopLook:
         """One line of its balance; an empty one where it has none."""
-        empty: dict[str, Any] = {"in": 0, "out": 0, "named": {}, "unexplained": 0}
+        empty: HopLook = {"hop": name, "unit": "packets", "in": 0, "out": 0, "named": {}, "unexplained": 0, "in_flight": 0}
         return next((hop for hop in self.hops if hop["hop"] == name), empty)
 
 
@@ -131,7 +132,7 @@ class Lives:
         self.ended.append(Life(reading.counters, reading.hops, None))
         self._end()
 
-    def stop(self, packets_sent: int) -> Mapping[str, Any]:
+    def stop(self, packets_sent: int) -> EngineEnd:
         """The engine ends in order; its result. Raises EngineError."""
         self.look(packets_sent)
         self._core_wait_ns += core_wait_ns(self.process.pid)

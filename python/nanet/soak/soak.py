@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nanet.bench import rate as rates
 from nanet.config.base import online_cores
@@ -22,12 +21,14 @@ from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig, load
 from nanet.config.errors import ConfigError, validated
 from nanet.config.link import Faults
+from nanet.loop.keys import Run, run_of
 from nanet.loop.run import SAMPLES, Loop, loop_configs, run_loop
 from nanet.machine.facts import CorePlan, plan_cores
 from nanet.machine.netns import NamespaceError, VethPair
 from nanet.result import files
 from nanet.soak import books
 from nanet.soak.course import Course, Schedule, Watched
+from nanet.soak.keys import Flat, Flatness, Judged, Seen, Settings, SoakResult
 from nanet.soak.lives import add_up
 from nanet.soak.plan import KINDS, PAUSE_S, Plan, make, missing_here
 from nanet.soak.verdict import (
@@ -41,7 +42,7 @@ from nanet.soak.verdict import (
     stall_note,
     verdict_reasons,
 )
-from nanet.soak.watch import DESCRIPTORS_MORE_MAX, GROWTH_MAX_BYTES, SERIES, Samples, flatness
+from nanet.soak.watch import DESCRIPTORS_MORE_MAX, GROWTH_MAX_BYTES, Samples, flatness
 
 SHARE = 0.8  # of the critical rate
 LIFE_WARM_UP_SHARE = 0.25  # of a short life of the engine, in which memory is not judged
@@ -158,9 +159,9 @@ def critical_rate(
     """A brief search for the highest rate without loss, with the fault injector in place but off. Raises ConfigError when there is none."""
     search = rates.RateSearch(first=1e5, highest=40e6, steps=9, repeats=1, repeat_s=1.0)
 
-    def trial(rate: float) -> Mapping[str, Any]:
+    def trial(rate: float) -> Run:
         boards = emulator.model_copy(update={"rate_events_per_s": rate, "duration_s": search.repeat_s, "drain_ms": 500})
-        return run_loop(engine, boards, cores, pair=pair)
+        return run_of(run_loop(engine, boards, cores, pair=pair))
 
     critical = rates.bisect(search, lambda rate: bool(rates.try_rate(rate, search, trial, say)["passed"]))
     if critical == 0.0:
@@ -169,7 +170,7 @@ def critical_rate(
     return critical
 
 
-def run(options: SoakOptions, say: Callable[[str], None]) -> dict[str, Any]:
+def run(options: SoakOptions, say: Callable[[str], None]) -> SoakResult:
     """The result as `nanet soak --json` writes it. Raises ConfigError, EngineError and nanet._core.SetupError."""
     plan = plan_of(options)
     with contextlib.ExitStack() as stack:
@@ -182,7 +183,7 @@ def run(options: SoakOptions, say: Callable[[str], None]) -> dict[str, Any]:
         return _run(options, plan, pair, say)
 
 
-def _run(options: SoakOptions, plan: Plan, pair: VethPair | None, say: Callable[[str], None]) -> dict[str, Any]:
+def _run(options: SoakOptions, plan: Plan, pair: VethPair | None, say: Callable[[str], None]) -> SoakResult:
     cores = plan_cores() if options.config_path is None else cores_beside(load(options.config_path))
     engine_config, emulator_config = configs(options, cores, pair)
     critical = None
@@ -195,19 +196,17 @@ def _run(options: SoakOptions, plan: Plan, pair: VethPair | None, say: Callable[
     emulator_config = emulator_config.model_copy(update=update)
     schedule = Schedule(options.duration_s)
     watched = Course(engine_config, emulator_config, plan, cores, pair, options.seed, say).run()
-    result = files.base("soak") | {
+    settings: Settings = {
+        **files.base("soak"),
         "duration_s": options.duration_s, "rate_events_per_s": rate, "critical_rate_events_per_s": critical,
         "boards": emulator_config.boards, "warm_up_s": schedule.warm_up_s, "phase_s": schedule.phase_s,
         "seed": options.seed, "fault_every_s": plan.every_s, "recover_within_s": options.recover_within_s,
         "host_share_max": options.host_share_max, "over": "veth pair" if pair is not None else "loopback",
     }  # fmt: skip
-    result |= summary(watched, engine_config, plan, result, options.growth_max_bytes)
-    result["notes"] = [
-        note
-        for note in (cores.note, early_note(result), stall_note(result), lives_note(result), *watched.engine.get("notes", ()))
-        if note
-    ]
-    return result
+    result = summary(watched, engine_config, plan, settings, options.growth_max_bytes)
+    of_engine = watched.engine["notes"] if watched.engine is not None else []
+    notes = (cores.note, early_note(result), stall_note(result), lives_note(result), *of_engine)
+    return {**result, "notes": [note for note in notes if note]}
 
 
 def plan_of(options: SoakOptions, missing: Mapping[str, str] | None = None) -> Plan:
@@ -225,23 +224,28 @@ def plan_of(options: SoakOptions, missing: Mapping[str, str] | None = None) -> P
     )
 
 
-def _flat(samples: Samples, life_s: tuple[float, float], warm_up_s: float, growth_max_bytes: int) -> dict[str, Any]:
+def _flat(samples: Samples, life_s: tuple[float, float], warm_up_s: float, growth_max_bytes: int) -> Flat:
     """Of each series; the engine's in the longest life alone, the boards' in the whole run."""
-    found = {}
-    for name in SERIES:
+
+    def of(name: str) -> Flatness:
         from_s, until_s = life_s if name.startswith("engine") else (0.0, float("inf"))
         inside = samples.times_s < until_s
         warm_s = from_s + min(warm_up_s, LIFE_WARM_UP_SHARE * (until_s - from_s))
         more_max = growth_max_bytes if name.endswith("bytes") else DESCRIPTORS_MORE_MAX
-        found[name] = flatness(samples.times_s[inside], samples.of(name)[inside], warm_s, more_max)
-    return found
+        return flatness(samples.times_s[inside], samples.of(name)[inside], warm_s, more_max)
+
+    return {
+        "engine_rss_bytes": of("engine_rss_bytes"),
+        "emulator_rss_bytes": of("emulator_rss_bytes"),
+        "engine_descriptors": of("engine_descriptors"),
+        "emulator_descriptors": of("emulator_descriptors"),
+    }
 
 
-def summary(
-    watched: Watched, engine_config: EngineConfig, plan: Plan, settings: Mapping[str, Any], growth_max_bytes: int
-) -> dict[str, Any]:
+def summary(watched: Watched, engine_config: EngineConfig, plan: Plan, settings: Settings, growth_max_bytes: int) -> Judged:
     """Books, flatness, faults and verdict. settings: the keys of the result that the options gave."""
     emulated, engine, samples, lives = watched.emulated, watched.engine, watched.samples, watched.lives
+    assert emulated is not None
     merged = engine_config.processor.merge is not None
     packets = packet_balance(emulated, lives, watched.gap_packets)
     rows = books.periods(watched.looks, merged=merged)
@@ -249,17 +253,19 @@ def summary(
     losses = add_up([row["losses"] for row in rows]) | {"unexplained": sum(row["unexplained"] for row in rows)}
     from_s, until_s = watched.longest_life_s
     flat = _flat(samples, (from_s, until_s), float(settings["warm_up_s"]), growth_max_bytes)
-    result = dict(settings) | {
+    residues = packets["residues"]
+    seen: Seen = {
+        **settings,
         "elapsed_s": emulated["elapsed_s"],
         "stopped_early": watched.stopped_early,
         "sent": emulated["sent"],
-        "answered": emulated["answered"],
+        "answered": emulated["answered"] or 0,
         "losses": losses,
         "unexplained_events": sum(abs(row["unexplained"]) for row in rows),
         "lost_with_the_engine_max": sum(row["lost_with_the_engine_max"] for row in rows),
         "periods": rows,
         "packets": packets,
-        "unexplained_packets": sum(abs(count) for count in packets["residues"].values()),
+        "unexplained_packets": abs(residues["sources"]) + abs(residues["injector"]) + abs(residues["link"]),
         "lost_in_stalls": dict(watched.stalls.in_stalls),
         "lost_in_faults": dict(watched.stalls.in_faults),
         "lost_outside_stalls": dict(watched.stalls.outside),
@@ -273,15 +279,21 @@ def summary(
         "engine_lives": len(lives),
         "judged_life_s": [round(from_s, 1), round(min(until_s, float(emulated["elapsed_s"])), 1)],
         "flat": flat,
-        "samples": {"time_s": [round(float(t), 2) for t in samples.times_s]} | {name: samples.of(name).tolist() for name in SERIES},
+        "samples": {
+            "time_s": [round(float(t), 2) for t in samples.times_s],
+            "engine_rss_bytes": samples.of("engine_rss_bytes").tolist(),
+            "emulator_rss_bytes": samples.of("emulator_rss_bytes").tolist(),
+            "engine_descriptors": samples.of("engine_descriptors").tolist(),
+            "emulator_descriptors": samples.of("emulator_descriptors").tolist(),
+        },
         "latency_us": emulated["latency_us"],
         "latency_clean_us": emulated["latency_clean_us"],
-        "residence_us": engine.get("latency_us"),
+        "residence_us": engine["latency_us"] if engine is not None else None,
         "faults": [fault for life in lives if life.result is not None for fault in life.result["faults"]],
         "config": {"engine": engine_config.model_dump(mode="json"), "emulator": emulated["config"]},
     }
-    result["table"] = ([packets_row(result)] if plan.always else []) + books.table_rows(faults, plan.not_run)
+    table = ([packets_row(seen)] if plan.always else []) + books.table_rows(faults, plan.not_run)
     incomplete = engine_config.processor.merge is not None and engine_config.processor.merge.incomplete == "process"
-    reasons, late = verdict_reasons(result, may_be_incomplete=incomplete), late_reasons(result)
-    outcome = outcome_of(result, reasons, late)
-    return result | {"verdict": {"kept": outcome == "passed", "outcome": outcome, "reasons": reasons + late}}
+    reasons, late = verdict_reasons(seen, may_be_incomplete=incomplete), late_reasons(seen)
+    outcome = outcome_of(seen, reasons, late)
+    return {**seen, "table": table, "verdict": {"kept": outcome == "passed", "outcome": outcome, "reasons": reasons + late}}

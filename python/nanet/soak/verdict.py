@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from nanet.result import books, hops
+from nanet.result.keys.emulator import EmulatorResult
+from nanet.result.keys.engine import EngineResult
 from nanet.soak.books import HEAD, STALE, row_text
+from nanet.soak.keys import Flatness, Judged, Outcome, PacketBalance, Seen, TableRow, WithTable
 from nanet.soak.lives import Life, add_up, expected_packets
 
 FAULTS = ("loss", "duplicate", "reorder", "corrupt", "truncate", "delay")
@@ -23,7 +26,7 @@ HOST_SHARE_MAX = 0.2
 short pieces, nearly every loss of the engine's own would have been put down to the machine."""
 
 
-def packet_balance(emulated: Mapping[str, Any], lives: Sequence[Life], gap_packets: int = 0) -> dict[str, Any]:
+def packet_balance(emulated: EmulatorResult, lives: Sequence[Life], gap_packets: int = 0) -> PacketBalance:
     """Packets from hop to hop; books 1 and 2 of docs/design/books.md. All residues are 0 when all is told.
 
     gap_packets: the most that may be in no book because an engine was killed, or started again.
@@ -56,20 +59,31 @@ def packet_balance(emulated: Mapping[str, Any], lives: Sequence[Life], gap_packe
     }  # fmt: skip
 
 
-def _of_result(engine: Mapping[str, Any]) -> dict[str, Any]:
+class _Part(TypedDict):
+    """The packets of one life."""
+
+    at_socket: int
+    injected: dict[str, int]
+    delivered: int
+    injector: int
+    link: int
+
+
+def _of_result(engine: EngineResult) -> _Part:
     """A life that was stopped."""
     inputs = [link for link in engine["links"] if link["faults"] is not None]
+    faults = [link["faults"] or {} for link in inputs]
     delivered = hops.delivered(inputs)
     return {
         "at_socket": sum(int(link["stats"]["rx_packets"]) for link in inputs),
-        "injected": {name: sum(int(link["faults"][name]) for link in inputs) for name in ("passed", *DONE.values(), "held")},
+        "injected": {name: sum(int(of_link[name]) for of_link in faults) for name in ("passed", *DONE.values(), "held")},
         "delivered": delivered,
         "injector": sum(hop.unexplained for hop in hops.fault_injector(inputs)),
         "link": hops.decoder(delivered, engine["counters"]).unexplained,
     }
 
 
-def _of_hops(life: Life) -> dict[str, Any]:
+def _of_hops(life: Life) -> _Part:
     """A life that was killed: what its newest reading tells. What was between two hops then is not unexplained."""
     injector = life.hop("fault injector")
     named = injector["named"]
@@ -82,7 +96,7 @@ def _of_hops(life: Life) -> dict[str, Any]:
     }
 
 
-def packets_row(result: Mapping[str, Any]) -> dict[str, Any]:
+def packets_row(result: Seen) -> TableRow:
     """The row of the table for faults of packets that come and go all the time: a time is a phase."""
     times = sum(count for phase, count in result["phases"].items() if phase != "off")
     balanced = not result["unexplained_events"] and not result["unexplained_packets"]
@@ -92,13 +106,15 @@ def packets_row(result: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> list[str]:
+def verdict_reasons(result: Seen, *, may_be_incomplete: bool) -> list[str]:
     """Why the soak was not passed, a sentence each."""
     reasons = list(result["faults"])
+    of_packets = result["packets"]["residues"]
+    residues = {"sources": of_packets["sources"], "injector": of_packets["injector"], "link": of_packets["link"]}
     if result["unexplained_events"]:
         reasons.append(f"{result['unexplained_events']:,} events are not in any counter")
     if result["unexplained_packets"]:
-        reasons.append(f"the books of packets do not balance: {books.lost_text(result['packets']['residues'])}")
+        reasons.append(f"the books of packets do not balance: {books.lost_text(residues)}")
     reasons += [
         f"{one['fault']} at {one['at_s']:.0f} s: {problem}" for one in result["machine_faults"] for problem in one["problems"]
     ]
@@ -111,7 +127,7 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     if wrong:
         reasons.append(f"wrong answers: {books.lost_text(wrong)}")
     reasons += [
-        _growth_text(name, flat) for name, flat in result["flat"].items() if not flat["flat"] and not _too_short(name, result)
+        _growth_text(name, flat) for name, flat in flats(result).items() if not flat["flat"] and not _too_short(name, result)
     ]
     done = result["packets"]["injected"]
     idle = [fault for fault in FAULTS if result["phases_counted"].get(fault) and not done[DONE[fault]]]
@@ -122,24 +138,35 @@ def verdict_reasons(result: Mapping[str, Any], *, may_be_incomplete: bool) -> li
     return reasons
 
 
-def _mistakes(result: Mapping[str, Any]) -> dict[str, int]:
+def flats(result: Seen) -> dict[str, Flatness]:
+    """By name of the series."""
+    flat = result["flat"]
+    return {
+        "engine_rss_bytes": flat["engine_rss_bytes"],
+        "emulator_rss_bytes": flat["emulator_rss_bytes"],
+        "engine_descriptors": flat["engine_descriptors"],
+        "emulator_descriptors": flat["emulator_descriptors"],
+    }
+
+
+def _mistakes(result: Seen) -> dict[str, int]:
     """Without answers that were old because of a fault."""
     stale = sum(int(one["losses"].get(STALE, 0)) for one in result["machine_faults"])
     found = {name: int(count) for name, count in result["mistakes"].items()}
     return found | ({"stale_answers": found["stale_answers"] - stale} if stale else {})
 
 
-def _answers_lost(result: Mapping[str, Any]) -> list[str]:
+def _answers_lost(result: Seen) -> list[str]:
     """Answers that did not arrive, although no socket dropped them, and no link was down."""
     lost = int(result["losses"]["answers_lost"])
     lost -= sum(int(one["losses"].get("answers_lost", 0)) for one in result["machine_faults"] if one["fault"] == "link")
-    sides = ("lost_in_stalls", "lost_outside_stalls", "lost_in_faults")
-    if lost <= 0 or any(result[side].get("answers_kernel_dropped") for side in sides):
+    sides = (result["lost_in_stalls"], result["lost_outside_stalls"], result["lost_in_faults"])
+    if lost <= 0 or any(side.get("answers_kernel_dropped") for side in sides):
         return []
     return [f"{lost:,} answers did not arrive, and no socket says that it dropped them"]
 
 
-def late_reasons(result: Mapping[str, Any]) -> list[str]:
+def late_reasons(result: Seen) -> list[str]:
     """Faults after which the loop did not reach its rate in time. A machine that had no time for the loop explains them."""
     return [
         f"{one['fault']} at {one['at_s']:.0f} s: "
@@ -154,13 +181,13 @@ def late_reasons(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def stalled_share(result: Mapping[str, Any]) -> float:
+def stalled_share(result: Seen) -> float:
     """The share of the run for which the machine kept the engine or the boards from running, whichever was longer."""
     elapsed_s = float(result["elapsed_s"])
     return max(result["stalls_s"].values(), default=0.0) / elapsed_s if elapsed_s else 0.0
 
 
-def outcome_of(result: Mapping[str, Any], reasons: Sequence[str], late: Sequence[str] = ()) -> str:
+def outcome_of(result: Seen, reasons: Sequence[str], late: Sequence[str] = ()) -> Outcome:
     """`failed` for any reason; else `inconclusive` where the machine stalled for too much of the run to show anything; else `failed` for what
     came late; else `passed`."""
     if reasons:
@@ -170,7 +197,7 @@ def outcome_of(result: Mapping[str, Any], reasons: Sequence[str], late: Sequence
     return "failed" if late else "passed"
 
 
-def verdict_text(result: Mapping[str, Any]) -> str:
+def verdict_text(result: Judged) -> str:
     """The verdict as a sentence."""
     judged = result["verdict"]
     if judged["outcome"] == "failed":
@@ -190,7 +217,7 @@ def verdict_text(result: Mapping[str, Any]) -> str:
     )
 
 
-def early_note(result: Mapping[str, Any]) -> str | None:
+def early_note(result: Seen) -> str | None:
     """Says when a signal ended the soak: then it has passed only as far as it got."""
     if not result["stopped_early"]:
         return None
@@ -200,7 +227,7 @@ def early_note(result: Mapping[str, Any]) -> str | None:
     return f"stopped after {result['elapsed_s']:.0f} of {result['duration_s']:.0f} s (a signal arrived{never}) only that much was checked"
 
 
-def stall_note(result: Mapping[str, Any]) -> str | None:
+def stall_note(result: Seen) -> str | None:
     """Says when the machine was so busy with other things that the run tells little about losses."""
     if stalled_share(result) <= BUSY_SHARE:
         return None
@@ -211,26 +238,26 @@ def stall_note(result: Mapping[str, Any]) -> str | None:
     )
 
 
-def _too_short(name: str, result: Mapping[str, Any]) -> bool:
+def _too_short(name: str, result: Seen) -> bool:
     """Whether a series of the engine has too few samples because engines came and went."""
-    return name.startswith("engine") and result["flat"][name]["growth"] is None and result["engine_lives"] > 1
+    return name.startswith("engine") and flats(result)[name]["growth"] is None and result["engine_lives"] > 1
 
 
-def lives_note(result: Mapping[str, Any]) -> str | None:
+def lives_note(result: Seen) -> str | None:
     """Says when no engine lived for long enough to judge its memory."""
-    if not any(_too_short(name, result) for name in result["flat"]):
+    if not any(_too_short(name, result) for name in flats(result)):
         return None
     return "the engine's memory was not judged (none lived for long enough) use --faults packets to look for leaks, or a longer --fault-every"
 
 
-def _growth_text(name: str, flat: Mapping[str, Any]) -> str:
+def _growth_text(name: str, flat: Flatness) -> str:
     who, _, what = name.partition("_")
     if flat["growth"] is None:
         return f"{what} of the {who}: too few samples after the warm-up"
     return f"{what} of the {who} grew by {flat['growth']:,} after the warm-up, more than {flat['growth_max']:,}"
 
 
-def table(result: Mapping[str, Any]) -> list[str]:
+def table(result: WithTable) -> list[str]:
     """The result as lines."""
     packets, latency = result["packets"], result["latency_us"] or {}
     injected = {name: count for name, count in packets["injected"].items() if name not in ("passed", "held")}
@@ -244,11 +271,12 @@ def table(result: Mapping[str, Any]) -> list[str]:
         f";  outside {books.lost_text(result['lost_outside_stalls'])}",
         f"{'stalls':22}  " + ", ".join(f"{who} {seconds:.3f} s" for who, seconds in result["stalls_s"].items()),
     ]
-    for name, flat in result["flat"].items():
+    for name, flat in flats(result).items():
         unit, scale = ("MiB", 2.0**20) if name.endswith("bytes") else ("", 1.0)
-        if flat["growth"] is not None:
+        start, end = flat["start"], flat["end"]
+        if start is not None and end is not None:
             lines.append(
-                f"{name.removesuffix('_bytes'):22}{flat['start'] / scale:>18,.1f} -> {flat['end'] / scale:,.1f} {unit}"
+                f"{name.removesuffix('_bytes'):22}{start / scale:>18,.1f} -> {end / scale:,.1f} {unit}"
                 f"{'' if flat['flat'] else '  GREW'}"
             )
     if latency:

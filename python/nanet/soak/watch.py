@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nanet.soak.keys import Flatness
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -126,7 +127,7 @@ class Samples:
         return self._rows[: self._count, SERIES.index(name)]
 
 
-def flatness(times_s: NDArray[np.float64], values: NDArray[np.int64], warm_up_s: float, more_max: int) -> dict[str, Any]:
+def flatness(times_s: NDArray[np.float64], values: NDArray[np.int64], warm_up_s: float, more_max: int) -> Flatness:
     """Medians of the first and of the last quarter after the warm-up, and whether the last is at most more_max above the first.
 
     Medians, so that a short peak does not count as growth, and growth cannot hide behind one. With fewer than eight samples nothing is flat.

@@ -26,6 +26,7 @@ from nanet._core import SetupError
 from nanet.config.base import online_cores
 from nanet.machine.facts import read_text
 from nanet.result import files
+from nanet.result.keys.base import Config
 from nanet.stencil.checkpoint import Checkpoint, open_checkpoint, write_checkpoint
 from nanet.stencil.drive import Norm, Plan, at_once, drive
 from nanet.stencil.field import (
@@ -40,6 +41,7 @@ from nanet.stencil.field import (
     shape_of,
     write_picture,
 )
+from nanet.stencil.keys import SweptResult, norm_keys
 
 __all__ = ["NORM", "StencilOptions", "Swept", "cache_bytes", "jacobi", "measure", "shape_of"]
 
@@ -178,7 +180,7 @@ class _OneProcess:
         return norms
 
 
-def measure(options: StencilOptions) -> dict[str, Any]:
+def measure(options: StencilOptions) -> SweptResult:
     """Sweeps a field as `options` say, with STREAM copies by the same threads before and after; the keys are those of docs/json.md."""
     start = start_of(options)
     check_places(options)
@@ -201,8 +203,13 @@ def measure(options: StencilOptions) -> dict[str, Any]:
     copies = max(copies, copy_bytes_per_s(native))
     if options.plot:
         write_picture(options.plot, swept[np.ix_(sampled(start.rows), sampled(start.columns))])
+    head = files.base("stencil")
     updates_per_s = start.inner * (driven.sweeps_done - start.sweeps_done) / driven.compute_s
-    return files.base("stencil") | {
+    return {
+        "nanet": head["nanet"],
+        "command": head["command"],
+        "date": head["date"],
+        "machine": head["machine"],
         "mode": "resident",
         "ranks": 1,
         "rows": start.rows,
@@ -215,7 +222,7 @@ def measure(options: StencilOptions) -> dict[str, Any]:
         "sweeps_per_pass": options.sweeps_per_pass,
         "threads": thread_count(options.threads),
         "cores": cores_of(options.threads, options.pinned),
-        "norms": [dict(zip(("sweep", "max", "l2"), norm, strict=True)) for norm in driven.norms],
+        "norms": [norm_keys(norm) for norm in driven.norms],
         "mean": float(swept.mean(dtype=np.float64)),
         "crc32": crc_of_rows(row_crcs(swept)),
         "seconds_in": 0.0,
@@ -246,7 +253,7 @@ def native_field(
         "the rows between have to stay in the cache: 1 to 32",
         "give 1, 4 or 8",
     )
-    kind: Callable[[dict[str, Any]], Any] = _core.JacobiF32 if dtype == DTYPES["fp32"] else _core.JacobiF64
+    kind: Callable[[Config], Any] = _core.JacobiF32 if dtype == DTYPES["fp32"] else _core.JacobiF64
     return kind(
         {
             "rows": shape[0],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from nanet import _core
 from nanet._core import SetupError
 from nanet.result import files
 from nanet.stencil.cpu import NORM, Swept
+from nanet.stencil.keys import GpuFigures, GpuStencilResult, norm_keys
 
 __all__ = ["GpuStencilOptions", "gpus_of", "jacobi", "lines_of", "measure"]
 
@@ -81,7 +82,7 @@ def gpus_of(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-def measure(options: GpuStencilOptions) -> dict[str, Any]:
+def measure(options: GpuStencilOptions) -> GpuStencilResult:
     """Sweeps a field as `options` say; the keys are those of docs/json.md. The field is 1, and 2 along the first row."""
     inner = max(options.rows - 2, 0) * max(options.columns - 2, 0)
     text = f"{options.rows} x {options.columns} cells for {options.sweeps} sweeps cannot be measured"
@@ -91,27 +92,25 @@ def measure(options: GpuStencilOptions) -> dict[str, Any]:
     field = np.ones((options.rows, options.columns), DTYPES[options.dtype])
     field[0] = 2
     found = _measure_resident(options, field) if options.mode == "resident" else _measure_moved(options, field)
-    seconds = found["seconds_compute" if options.mode == "resident" else "seconds_total"]
+    seconds = found["seconds_compute"] if options.mode == "resident" else found["seconds_total"]
     updates_per_s = inner * options.sweeps / seconds
-    return (
-        files.base("stencil")
-        | {
-            "device": "gpu",
-            "mode": options.mode,
-            "gpus": list(options.gpus),
-            "rows": options.rows,
-            "columns": options.columns,
-            "dtype": options.dtype,
-            "sweeps": options.sweeps,
-            "sweeps_per_pass": options.sweeps_per_pass,
-            "updates_per_s": updates_per_s,
-            "fraction_of_copy_bandwidth": updates_per_s * 2 * field.itemsize / found["copy_bytes_per_s"],
-        }
-        | found
-    )
+    return {
+        **files.base("stencil"),
+        "device": "gpu",
+        "mode": options.mode,
+        "gpus": list(options.gpus),
+        "rows": options.rows,
+        "columns": options.columns,
+        "dtype": options.dtype,
+        "sweeps": options.sweeps,
+        "sweeps_per_pass": options.sweeps_per_pass,
+        "updates_per_s": updates_per_s,
+        "fraction_of_copy_bandwidth": updates_per_s * 2 * field.itemsize / found["copy_bytes_per_s"],
+        **found,
+    }
 
 
-def lines_of(result: Mapping[str, Any]) -> list[str]:
+def lines_of(result: GpuStencilResult) -> list[str]:
     """What `nanet stencil --device gpu` prints of a result of `measure`."""
     lines = [f"sweep {norm['sweep']:>8}: change max {norm['max']:.6e}  L2 {norm['l2']:.6e}" for norm in result["norms"]]
     where = f"GPU {', '.join(map(str, result['gpus']))}, {result['mode']}"
@@ -133,7 +132,7 @@ def lines_of(result: Mapping[str, Any]) -> list[str]:
     return lines + [f"note: {note}" for note in result["notes"]]
 
 
-def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[str, Any]:
+def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> GpuFigures:
     begin_s = time.perf_counter()
     native = _resident(field.shape, field.dtype, options.sweeps_per_pass, options.norm_every, options.gpus)
     loading_s = time.perf_counter()
@@ -146,7 +145,7 @@ def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[s
     field = native.store()
     stored_s = time.perf_counter()
     return {
-        "norms": [dict(zip(("sweep", "max", "l2"), norm, strict=True)) for norm in norms],
+        "norms": [norm_keys(norm) for norm in norms],
         "mean": float(field.mean(dtype=np.float64)),
         "seconds_in": loaded_s - loading_s,
         "seconds_compute": swept_s - sweeping_s,
@@ -160,7 +159,7 @@ def _measure_resident(options: GpuStencilOptions, field: NDArray[Any]) -> dict[s
     }
 
 
-def _measure_moved(options: GpuStencilOptions, field: NDArray[Any]) -> dict[str, Any]:
+def _measure_moved(options: GpuStencilOptions, field: NDArray[Any]) -> GpuFigures:
     text = f"mode {options.mode} is not possible"
     _check(
         options.norm_every == 0,

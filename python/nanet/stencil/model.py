@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nanet.stencil.keys import HaloKeys
+
 CANDIDATES = (1, 2, 4, 8, 16, 32)
 
 
@@ -37,6 +39,23 @@ class Prediction:
     def sweep_s(self) -> float:
         """What a sweep takes on average."""
         return self.pass_s / self.halo_rows
+
+    def plain(self) -> HaloKeys:
+        """As a result has it."""
+        return {
+            "halo_rows": self.halo_rows,
+            "row_s": self.row_s,
+            "exchange_s": self.exchange_s,
+            "edges_s": self.edges_s,
+            "middle_s": self.middle_s,
+            "pass_s": self.pass_s,
+            "sweep_s": self.sweep_s,
+        }
+
+
+def read(keys: HaloKeys) -> Prediction:
+    """From a result."""
+    return Prediction(keys["halo_rows"], keys["row_s"], keys["exchange_s"], keys["edges_s"], keys["middle_s"], keys["pass_s"])
 
 
 def candidates(rows_min: int) -> list[int]:

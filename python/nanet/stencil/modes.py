@@ -19,6 +19,7 @@ from nanet._core import SetupError
 from nanet.result import files
 from nanet.stencil.cpu import copy_bytes_per_s, native_field, thread_count, tile_bytes, usable_cores
 from nanet.stencil.field import DTYPES, available_bytes, check, crc_of_rows, made_rows
+from nanet.stencil.keys import MovedTilesResult, TileLine
 from nanet.stencil.owner import TileOwner
 from nanet.stencil.ranks import native_tiles
 
@@ -29,7 +30,6 @@ SPINS_MAX = 50_000  # some ms: where each thread has a core, no thread sleeps be
 PROBE_BYTES = 256 * MIB  # at most, to find how many threads a stream needs
 WAITED_PART_MAX = 0.02  # of the time, for the sweeps
 UNITS = {"K": 2**10, "M": MIB, "G": 2**30}
-KEYS = ("seconds_in", "seconds_compute", "seconds_out", "seconds_total")
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ def sizes_of(text: str) -> tuple[int, ...]:
     return tuple(int(one[1]) * UNITS[one[2]] for one in found if one)
 
 
-def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> MovedTilesResult:
     """Measures each size that the memory holds; the last one's figures are the result's own. Keys: docs/json.md."""
     native_tiles()
     check(
         1 <= options.sweeps <= 32, f"{options.sweeps} sweeps cannot be done", "a tile is swept in one pass: 1 to 32", "give 1 to 32"
     )
-    sizes: list[dict[str, Any]] = []
+    sizes: list[TileLine] = []
     notes: list[str] = []
     if options.mode == "stream" and options.threads is None:
         options = replace(options, threads=_stream_threads(options))
@@ -75,7 +75,8 @@ def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str,
         raise SetupError(f"no tile was moved ({'; '.join(notes)}) give smaller sizes")
     last = sizes[-1]
     cell_bytes = DTYPES[options.dtype].itemsize
-    return files.base("stencil") | {
+    return {
+        **files.base("stencil"),
         "mode": options.mode,
         "ranks": 1,
         "dtype": options.dtype,
@@ -86,21 +87,33 @@ def measure_modes(options: ModeOptions, say: Callable[[str], None]) -> dict[str,
         "path": last["path"],
         "chunk_bytes": options.chunk_bytes if options.mode == "stream" else 0,
         "sizes": sizes,
-        **{key: last[key] for key in ("rows", "columns", *KEYS, "updates_per_s")},
+        "rows": last["rows"],
+        "columns": last["columns"],
+        "seconds_in": last["seconds_in"],
+        "seconds_compute": last["seconds_compute"],
+        "seconds_out": last["seconds_out"],
+        "seconds_total": last["seconds_total"],
+        "updates_per_s": last["updates_per_s"],
         "copy_bytes_per_s": copies,
         "fraction_of_copy_bandwidth": last["updates_per_s"] * 2 * cell_bytes / copies,
         "notes": notes,
     }
 
 
-def line_text(line: dict[str, Any]) -> str:
+def line_text(line: TileLine) -> str:
     """One size, for people."""
-    times = "  ".join(f"{key.removeprefix('seconds_')} {line[key]:8.4f} s" for key in KEYS)
+    seconds = {
+        "in": line["seconds_in"],
+        "compute": line["seconds_compute"],
+        "out": line["seconds_out"],
+        "total": line["seconds_total"],
+    }
+    times = "  ".join(f"{what} {taken_s:8.4f} s" for what, taken_s in seconds.items())
     beside = f"  {line['ratio_to_transfer']:.2f} of the transfer alone" if "ratio_to_transfer" in line else ""
     return f"{line['bytes'] / MIB:7.0f} MiB  {times}  {line['updates_per_s'] / 1e9:7.3f} Gupdate/s{beside}"
 
 
-def _lines(options: ModeOptions, notes: list[str]) -> Iterator[dict[str, Any]]:
+def _lines(options: ModeOptions, notes: list[str]) -> Iterator[TileLine]:
     """One size after the other; what the memory does not hold is noted."""
     cell_bytes = DTYPES[options.dtype].itemsize
     for size in options.tile_bytes:
@@ -168,7 +181,7 @@ def _mover(options: ModeOptions, rows: int, columns: int) -> Iterator[tuple[Any,
         )
 
 
-def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
+def _one_size(options: ModeOptions, rows: int, columns: int) -> TileLine:
     with _mover(options, rows, columns) as (mover, owner):
         way = mover.move if options.mode == "paper" else mover.stream
         alone = []
@@ -180,18 +193,22 @@ def _one_size(options: ModeOptions, rows: int, columns: int) -> dict[str, Any]:
                     alone.append(mover.stream_transfer_alone(options.sweeps)[3])
         in_s, compute_s, out_s, total_s = min(runs[1:] or runs, key=lambda run: run[3])
         inner = (rows - 2) * (columns - 2)
-        line = {
+        line: TileLine = {
             "bytes": rows * columns * DTYPES[options.dtype].itemsize,
             "rows": rows,
             "columns": columns,
-            **dict(zip(KEYS, (in_s, compute_s, out_s, total_s), strict=True)),
+            "seconds_in": in_s,
+            "seconds_compute": compute_s,
+            "seconds_out": out_s,
+            "seconds_total": total_s,
             "updates_per_s": inner * options.sweeps / total_s,
             "path": mover.path,
             "sweeps_done": len(runs) * options.sweeps,
             "crc32": crc_of_rows(owner.crcs()),
         }
         if alone:
-            line |= {"seconds_transfer_alone": min(alone), "ratio_to_transfer": total_s / min(alone)}
+            line["seconds_transfer_alone"] = min(alone)
+            line["ratio_to_transfer"] = total_s / min(alone)
         return line
 
 

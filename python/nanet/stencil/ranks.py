@@ -52,6 +52,7 @@ from nanet.stencil.field import (
     sampled,
     write_picture,
 )
+from nanet.stencil.keys import SweptResult, norm_keys
 from nanet.stencil.model import Prediction, best, candidates, predict
 from nanet.stencil.rendezvous import SECRET, RankError, Rendezvous, place_of, rank_of_environment
 
@@ -122,7 +123,7 @@ class _RankSweeps:
         return largest, l2
 
 
-def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, count: int) -> dict[str, Any] | None:
+def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, count: int) -> SweptResult | None:
     """Runs one rank to the end. The result at rank 0, None elsewhere. Raises SetupError, RankError, TransferError (a RuntimeError)."""
     check(
         bool(ranks_options.rendezvous),
@@ -168,7 +169,12 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
             return None
     cell_bytes = DTYPES[start.dtype].itemsize
     updates_per_s = start.inner * (driven.sweeps_done - start.sweeps_done) / slowest_s
-    return files.base("stencil") | {
+    head = files.base("stencil")
+    return {
+        "nanet": head["nanet"],
+        "command": head["command"],
+        "date": head["date"],
+        "machine": head["machine"],
         "mode": "resident",
         "ranks": count,
         "rows": start.rows,
@@ -180,11 +186,11 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
         "checkpoints": driven.checkpoints,
         "sweeps_per_pass": halo_rows,
         "halo_rows": halo_rows,
-        "model": [dataclasses.asdict(one) | {"sweep_s": one.sweep_s} for one in predictions],
+        "model": [one.plain() for one in predictions],
         "path": next((path for path in paths if path), ""),
         "threads": len(cores) or options.threads or 1,
         "cores": cores,
-        "norms": [dict(zip(("sweep", "max", "l2"), norm, strict=True)) for norm in driven.norms],
+        "norms": [norm_keys(norm) for norm in driven.norms],
         "mean": mean,
         "crc32": crc32,
         "seconds_in": 0.0,
@@ -321,7 +327,7 @@ def _plot(path: Path, ranks: Rendezvous, start: Start, own: NDArray[Any], row_be
 # --- all ranks of one machine ---
 
 
-def run_ranks(options: StencilOptions, ranks_options: RankOptions, count: int) -> dict[str, Any]:
+def run_ranks(options: StencilOptions, ranks_options: RankOptions, count: int) -> SweptResult:
     """Starts `count` ranks on this machine and waits for them. Raises SetupError, RankError."""
     native_tiles()
     _check_ranks(start_of(options), count, ranks_options.halo_rows)
@@ -347,7 +353,7 @@ def run_ranks(options: StencilOptions, ranks_options: RankOptions, count: int) -
                     process.kill()
                     process.wait()
             result.seek(0)
-            found: dict[str, Any] = json.loads(result.read())
+            found: SweptResult = json.loads(result.read())
             return found
 
 

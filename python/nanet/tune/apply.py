@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nanet.tune.keys import StepKeys
 from nanet.tune.knob import Change, Knob
 from nanet.tune.system import ETHTOOL_OPTIONS, System, TuneError
 
@@ -41,6 +42,10 @@ class Step:
     before: str
     now: str
     problem: str = ""
+
+    def plain(self) -> StepKeys:
+        """As `nanet tune --json` writes it."""
+        return {"name": self.name, "target": self.target, "before": self.before, "now": self.now, "problem": self.problem}
 
 
 def apply(knobs: Iterable[Knob], system: System, undo_file: Path = UNDO_FILE) -> list[Step]:

@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from nanet.config.engine import EngineConfig, MemoryRegion
 from nanet.config.link import LinkConfig
 from nanet.tune.interface import balancer_knobs, interface_knobs
 from nanet.tune.kernel import kernel_knobs
+from nanet.tune.keys import ChangeKeys, KnobKeys
 from nanet.tune.knob import BY_HAND, CHANGE, OK, Change, Knob, Needs
 from nanet.tune.system import System, TuneError, cores_of, this_system
 
@@ -80,9 +80,9 @@ def chosen(knobs: Iterable[Knob], names: Sequence[str]) -> tuple[Knob, ...]:
     return tuple(knob for knob in knobs if not names or knob.name in names)
 
 
-def as_json(knob: Knob) -> dict[str, Any]:
+def as_json(knob: Knob) -> KnobKeys:
     """A knob as `nanet tune --json` writes it."""
-    changes = [{"target": change.target, "now": change.now, "wanted": change.wanted} for change in knob.changes]
+    changes: list[ChangeKeys] = [{"target": change.target, "now": change.now, "wanted": change.wanted} for change in knob.changes]
     return {
         "name": knob.name, "state": knob.state, "now": knob.now, "wanted": knob.wanted, "why": knob.why,
         "command": knob.command, "changes": changes,
