@@ -65,8 +65,7 @@ int run() {
   engine::Engine engine(config);
   engine.start();
 
-  link::UdpLink board(
-      link::UdpConfig{.name = "board", .destinations = {link::parse_endpoint(url(engine.inputs()[0].link->local()))}});
+  link::UdpLink board(link::UdpConfig{.name = "board", .destinations = {link::parse_endpoint(url(engine.inputs()[0].link->local()))}});
   send_packets(board);
   constexpr std::uint32_t kBright = kPackets * 3;  // of eight events those with 3, 4 and 5 pixels
   const std::uint32_t answered = receive_answers(answers, kBright);

@@ -60,8 +60,7 @@ class CameraLink final : public link::Link {
     const std::uint32_t made = made_.load(std::memory_order_relaxed);
     const auto due = static_cast<std::uint32_t>(
         std::min(1e-9 * static_cast<double>(now_ns - start_ns_) * packets_per_s_, static_cast<double>(packets_)));
-    const auto count =
-        static_cast<std::uint32_t>(std::min<std::size_t>({due - made, packets.size(), room.size() / kPacketBytes}));
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>({due - made, packets.size(), room.size() / kPacketBytes}));
     for (std::uint32_t k = 0; k < count; ++k) {
       const auto offset = static_cast<std::uint32_t>(k * kPacketBytes);
       write_packet(room.subspan(offset, kPacketBytes), camera_, made + k);

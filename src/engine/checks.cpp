@@ -59,7 +59,8 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
     throw SetupError(send.name + ": via " + send.via, "there is no link of that name", "name one of links:, or leave via out");
   }
   if (!kind_of(*via)->sends) {
-    throw SetupError(send.name + ": via " + send.via, "that link only receives", "leave via out, and they get a socket of their own");
+    throw SetupError(send.name + ": via " + send.via, "that link only receives",
+                     "leave via out, and they get a socket of their own");
   }
 }
 

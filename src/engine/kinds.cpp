@@ -81,7 +81,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   std::string all;
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(name.size() / 2, 1) + 1;  // further away it is no slip
+  // Two letters that have changed places are two. Further away it is no slip.
+  std::size_t least = std::min(std::max<std::size_t>(name.size() / 3, 2) + 1, std::max<std::size_t>(name.size(), 1));
   for (const std::string& one : known) {
     all += (all.empty() ? "" : ", ") + one;
     if (const std::size_t letters = distance(name, one); letters < least) {
@@ -120,9 +121,8 @@ Kinds built_in_kinds() {
   Kinds kinds;
   for (const LinkKind& kind : built_in_links()) kinds.add(kind);
   kinds.add(kRaw);
-  kinds.add(ProcessorKind{.name = "count",
-                          .make = [](const ProcessorSettings&) { return std::make_shared<CountProcessor>(); },
-                          .done = std::nullopt});
+  kinds.add(ProcessorKind{
+      .name = "count", .make = [](const ProcessorSettings&) { return std::make_shared<CountProcessor>(); }, .done = std::nullopt});
   return kinds;
 }
 

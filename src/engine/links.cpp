@@ -94,10 +94,10 @@ Opened open_pcap(const LinkConfig& config, LinkParts) {
 std::vector<LinkKind> built_in_links() {
   return {
       {.name = "udp", .open = open_udp},
-      {.name = "xdp", .open = open_xdp},
-      {.name = "dpdk", .open = open_dpdk, .gpu_bytes = dpdk_gpu_bytes},
-      {.name = "ucx", .open = open_ucx, .sends = false, .names_senders = false},
-      {.name = "gateware", .open = open_gateware},
+      {.name = "xdp", .open = open_xdp, .is_back_end = true},
+      {.name = "dpdk", .open = open_dpdk, .is_back_end = true, .gpu_bytes = dpdk_gpu_bytes},
+      {.name = "ucx", .open = open_ucx, .sends = false, .names_senders = false, .is_back_end = true},
+      {.name = "gateware", .open = open_gateware, .is_back_end = true},
       {.name = "pcap", .open = open_pcap, .sends = false},
   };
 }

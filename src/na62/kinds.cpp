@@ -16,22 +16,24 @@ void add_kinds(engine::Kinds& kinds, ProcessorConfigs configs) {
   kinds.add(kMgp);
   kinds.add(kM2egp);
   kinds.add(ProcessorKind{.name = "rich",
-                          .make = [rich = std::move(configs.rich)](const ProcessorSettings& settings) {
-               RichConfig config = rich();
-               config.merge = settings.merge;
-               return std::make_shared<RichProcessor>(config);
-             },
-             .merges = true,
-             .sends = true,
-             .on_gpu = true});
+                          .make =
+                              [rich = std::move(configs.rich)](const ProcessorSettings& settings) {
+                                RichConfig config = rich();
+                                config.merge = settings.merge;
+                                return std::make_shared<RichProcessor>(config);
+                              },
+                          .merges = true,
+                          .sends = true,
+                          .on_gpu = true});
   kinds.add(ProcessorKind{.name = "forward",
-             .make = [forward = std::move(configs.forward)](const ProcessorSettings& settings) {
-               ForwardConfig config = forward();
-               config.merge = settings.merge;
-               return std::make_shared<ForwardProcessor>(config);
-             },
-             .merges = true,
-             .done = flow::Counter::events_forwarded});
+                          .make =
+                              [forward = std::move(configs.forward)](const ProcessorSettings& settings) {
+                                ForwardConfig config = forward();
+                                config.merge = settings.merge;
+                                return std::make_shared<ForwardProcessor>(config);
+                              },
+                          .merges = true,
+                          .done = flow::Counter::events_forwarded});
 }
 
 }  // namespace nanet::na62

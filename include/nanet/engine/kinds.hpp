@@ -29,10 +29,11 @@ struct LinkParts {
 };
 
 struct LinkKind {
-  std::string name;  // the scheme of its endpoints: "udp"
+  std::string name;                                                                            // the scheme of its endpoints: "udp"
   std::function<std::unique_ptr<link::Link>(const LinkConfig& config, LinkParts parts)> open;  // throws SetupError
-  bool sends = true;          // packets can leave by it
+  bool sends = true;                                                                           // packets can leave by it
   bool names_senders = true;  // it knows from which address a packet came (LinkConfig::senders)
+  bool is_back_end = false;   // of link/back_end.hpp, which this machine or build may not have
   // How much memory of a GPU the payloads shall lie in; 0, or no function: none.
   std::function<std::size_t(const LinkConfig& config)> gpu_bytes = {};
 };
@@ -77,7 +78,7 @@ class Kinds {
   std::vector<std::shared_ptr<const LinkKind>> links_;
 };
 
-// Links udp, xdp, dpdk, ucx, gateware and pcap, protocol raw, processor count. Which back-ends of links are there shows when one is opened.
+// The links of nanet, protocol raw, processor count.
 Kinds built_in_kinds();
 
 // Of the link's configuration: its own, or the built-in one that its endpoint's scheme names. Throws SetupError.

@@ -49,12 +49,31 @@ class BuiltWith {
     add("another C++ library");
 #endif
     add(", sizes");
-    for (const std::size_t bytes :
-         {sizeof(void*), sizeof(std::string), sizeof(config::Value), sizeof(Plugin), sizeof(Kinds), sizeof(Protocol), sizeof(ProcessorKind),
-          sizeof(ProcessorSettings), sizeof(LinkKind), sizeof(LinkParts), sizeof(LinkConfig), sizeof(EngineConfig), sizeof(ProcessorNeeds),
-          sizeof(LaneParts), sizeof(EventBuilder), sizeof(ReceiverConfig), sizeof(ReceiverParts), sizeof(Completion), sizeof(flow::Clop),
-          sizeof(flow::TxRing), sizeof(flow::CompletionQueue), sizeof(flow::Counters), sizeof(link::RxPacket), sizeof(link::TxPacket),
-          sizeof(link::LinkStats)}) {
+    for (const std::size_t bytes : {sizeof(void*),
+                                    sizeof(std::string),
+                                    sizeof(config::Value),
+                                    sizeof(Plugin),
+                                    sizeof(Kinds),
+                                    sizeof(Protocol),
+                                    sizeof(ProcessorKind),
+                                    sizeof(ProcessorSettings),
+                                    sizeof(LinkKind),
+                                    sizeof(LinkParts),
+                                    sizeof(LinkConfig),
+                                    sizeof(EngineConfig),
+                                    sizeof(ProcessorNeeds),
+                                    sizeof(LaneParts),
+                                    sizeof(EventBuilder),
+                                    sizeof(ReceiverConfig),
+                                    sizeof(ReceiverParts),
+                                    sizeof(Completion),
+                                    sizeof(flow::Clop),
+                                    sizeof(flow::TxRing),
+                                    sizeof(flow::CompletionQueue),
+                                    sizeof(flow::Counters),
+                                    sizeof(link::RxPacket),
+                                    sizeof(link::TxPacket),
+                                    sizeof(link::LinkStats)}) {
       add(" ");
       add(bytes);
     }
@@ -81,12 +100,10 @@ void add_plugin(Kinds& kinds, const std::string& path);
 
 }  // namespace nanet::engine
 
-#define NANET_PLUGIN(...)                                                                                \
-  extern "C" {                                                                                           \
-  [[gnu::visibility("default")]] extern constinit const nanet::engine::Plugin nanet_plugin;              \
-  constinit const nanet::engine::Plugin nanet_plugin{nanet::engine::kPluginAbi,                          \
-                                                     nanet::engine::kBuiltWith.text(),                   \
-                                                     &nanet::base::kBuildInfo.name,                      \
-                                                     +(__VA_ARGS__)};                                    \
-  }                                                                                                      \
+#define NANET_PLUGIN(...)                                                                                         \
+  extern "C" {                                                                                                    \
+  [[gnu::visibility("default")]] extern constinit const nanet::engine::Plugin nanet_plugin;                       \
+  constinit const nanet::engine::Plugin nanet_plugin{nanet::engine::kPluginAbi, nanet::engine::kBuiltWith.text(), \
+                                                     &nanet::base::kBuildInfo.name, +(__VA_ARGS__)};              \
+  }                                                                                                               \
   static_assert(true)

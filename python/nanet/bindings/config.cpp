@@ -109,7 +109,8 @@ engine::Kinds kinds_for(const nb::dict& processor, const std::optional<nb::dict>
 }
 
 // The processor, and where it sends.
-void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, const nb::dict& dict, const std::optional<nb::dict>& answers) {
+void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, const nb::dict& dict,
+                   const std::optional<nb::dict>& answers) {
   const engine::ProcessorKind& kind = kinds.processor(get<std::string>(dict, "kind"));
   if (!kind.on_gpu && get<std::string>(dict, "runtime") != "cpu") {
     throw SetupError("processor " + kind.name + " on a GPU", "it runs on none", "set runtime: cpu");

@@ -287,6 +287,8 @@ def validate(
     )
     if table:
         text.truth_table(table, names)
+    if not (l0tp or emulator) and loaded.plugins:
+        _say(f"plug-ins: {', '.join(loaded.plugin_names())}")
     if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
         _say(f"processor: {loaded.processor.place()}{_no_gpu_code()}")
     _say(f"{config}: valid")

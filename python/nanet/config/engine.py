@@ -290,6 +290,16 @@ class EngineConfig(Model):
         """What can be named, with what the native module says of each; None: there are no plug-ins."""
         return load_kinds(self.plugins) if self.plugins else None
 
+    def plugin_names(self) -> list[str]:
+        """What plug-ins add: `protocol camera`, `link camera`."""
+        own, kinds = load_kinds(()), self.kinds() or load_kinds(())
+        tables = (
+            ("protocol", own.protocols, kinds.protocols),
+            ("processor", own.processors, kinds.processors),
+            ("link", own.links, kinds.links),
+        )
+        return [f"{what} {name}" for what, known, names in tables for name in names if name not in known]
+
     def done_counter(self) -> str | None:
         """The counter of the events that the processor is done with; None: it looks at none."""
         kinds = self.kinds()
@@ -434,7 +444,9 @@ class EngineConfig(Model):
             return
         facts = kinds.processors[processor.kind] if kinds is not None else {}
         for name, field in Processor.model_fields.items():
-            if name not in ("kind", "settings", "merge") and getattr(processor, name) != field.get_default(call_default_factory=True):
+            if name not in ("kind", "settings", "merge") and getattr(processor, name) != field.get_default(
+                call_default_factory=True
+            ):
                 raise problem(
                     f"processor.{name} is configured", f"{processor.kind} is of a plug-in, which reads its settings",
                     "remove it, or see what processor.settings can have",

@@ -454,7 +454,9 @@ class LinkConfig(Model):
             return self
         for key in (*SOCKET_KEYS, "interface", "busy_poll_us"):
             if getattr(self, key) != LinkConfig.model_fields[key].default:
-                raise problem(f"link '{self.name}' has {key}", f"{self.scheme} is of a plug-in", f"remove {key}, or see its settings")
+                raise problem(
+                    f"link '{self.name}' has {key}", f"{self.scheme} is of a plug-in", f"remove {key}, or see its settings"
+                )
         kinds = current_kinds()
         known = kinds.links.get(self.scheme) if kinds is not None else None
         if self.senders and known is not None and not known["names_senders"]:

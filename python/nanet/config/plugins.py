@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
@@ -134,4 +134,4 @@ def _numbers(value: JsonValue) -> Iterator[int]:
             yield from _numbers(one)
 
 
-Settings = Annotated[dict[str, JsonValue], AfterValidator(_check_settings)]
+Settings = Annotated[dict[str, JsonValue], AfterValidator(_check_settings), WithJsonSchema({"type": "object"})]
