@@ -288,7 +288,9 @@ def validate(
     if table:
         text.truth_table(table, names)
     if not (l0tp or emulator) and loaded.plugins:
-        _say(f"plug-ins: {', '.join(loaded.plugin_names())}")
+        from nanet.config.plugins import names_added
+
+        _say(f"plug-ins: {', '.join(names_added(loaded.plugins))}")
     if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
         _say(f"processor: {loaded.processor.place()}{_no_gpu_code()}")
     _say(f"{config}: valid")

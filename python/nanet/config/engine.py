@@ -290,16 +290,6 @@ class EngineConfig(Model):
         """What can be named, with what the native module says of each; None: there are no plug-ins."""
         return load_kinds(self.plugins) if self.plugins else None
 
-    def plugin_names(self) -> list[str]:
-        """What plug-ins add: `protocol camera`, `link camera`."""
-        own, kinds = load_kinds(()), self.kinds() or load_kinds(())
-        tables = (
-            ("protocol", own.protocols, kinds.protocols),
-            ("processor", own.processors, kinds.processors),
-            ("link", own.links, kinds.links),
-        )
-        return [f"{what} {name}" for what, known, names in tables for name in names if name not in known]
-
     def done_counter(self) -> str | None:
         """The counter of the events that the processor is done with; None: it looks at none."""
         kinds = self.kinds()

@@ -21,7 +21,7 @@ from nanet.config.base import problem
 from nanet.config.errors import nearest
 
 __all__ = [
-    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_plugins", "current_kinds", "load_kinds", "unknown_kind", "with_plugins",
+    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_plugins", "current_kinds", "load_kinds", "names_added", "unknown_kind", "with_plugins",
 ]  # fmt: skip
 
 
@@ -45,6 +45,12 @@ def load_kinds(paths: tuple[str, ...]) -> Kinds:
     from nanet import _core
 
     return Kinds(**_core.kinds(list(paths)))
+
+
+def names_added(paths: tuple[str, ...]) -> list[str]:
+    """What plug-ins add: `protocol camera`, `link camera`. Raises nanet._core.SetupError."""
+    own, all_kinds = vars(load_kinds(())), vars(load_kinds(paths))
+    return [f"{what.removesuffix('s')} {name}" for what, kinds in all_kinds.items() for name in kinds if name not in own[what]]
 
 
 _CURRENT: ContextVar[Kinds | None] = ContextVar("kinds of the configuration that is validated", default=None)
