@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"wire", "flow", "event", "rich", "link"},
-    "engine": {"flow", "event", "link", "gpu"},  # names no detector and no format
+    "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"wire", "flow", "link", "l0tp"},
     "gpu": {"wire", "flow", "event", "rich", "stencil"},

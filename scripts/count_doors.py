@@ -38,9 +38,9 @@ NEUTRAL = ("include/nanet/contract.hpp", "include/nanet/flow/", "src/flow/", "in
 
 
 LIMITS = {  # what a change may not make worse; lower one when it can be
-    "format M2EGP": 12,
+    "format M2EGP": 11,
     "finder triplets": 3,
-    "link UCX": 18,
+    "link UCX": 17,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
     "rooms": 20,
     "arrows": 75,

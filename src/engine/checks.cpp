@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/engine/set_up.hpp"
@@ -35,6 +36,9 @@ void check_links(const EngineConfig& config) {
   for (const LinkConfig& link : config.links) {
     if (link.protocol == nullptr)
       throw SetupError("link " + link.name + " has no protocol", "its packets cannot be read", "name one");
+    if (!link.senders.empty() && !kind_of(link)->names_senders) {
+      throw SetupError("link " + link.name + " has senders", "it does not know from which address a packet comes", "remove senders");
+    }
   }
 }
 
@@ -48,10 +52,15 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
     throw SetupError(std::to_string(send.endpoints.size()) + " destinations of " + send.name,
                      "a packet goes to 1 to " + std::to_string(Transmitter::kDestinationsMax), "list fewer copies");
   }
-  const bool known = std::any_of(config.links.begin(), config.links.end(),
-                                 [&](const LinkConfig& link) { return link.name == send.via; });
-  if (!send.via.empty() && !known) {
+  if (send.via.empty()) return;
+  const auto via = std::find_if(config.links.begin(), config.links.end(),
+                                [&](const LinkConfig& link) { return link.name == send.via; });
+  if (via == config.links.end()) {
     throw SetupError(send.name + ": via " + send.via, "there is no link of that name", "name one of links:, or leave via out");
+  }
+  if (!kind_of(*via)->sends) {
+    throw SetupError(send.name + ": via " + send.via, "that link only receives",
+                     "leave via out, and they get a socket of their own");
   }
 }
 

@@ -27,11 +27,28 @@ ucx=$(sed -n 's|^UCX_INCLUDE_DIR:PATH=\(.*\)/include$|\1|p' "$build/CMakeCache.t
 configure find_package -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"}
 configure add_subdirectory -DNANET_SOURCE="$root"
 
-# The example of a detector with a format and a trigger of its own, as its head says that it is built.
+# The example of a detector with a format and a trigger of its own, built as its head says.
 cmake -S "$root/examples/own_detector" -B "$work/own_detector" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"} \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -Wno-missing-field-initializers" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmake --build "$work/own_detector" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 echo "own_detector: $("$work/own_detector/own_detector")"
+
+# The same as a plug-in, in the nanet that was made of these libraries. It shows its entry point and nothing else.
+plugin=$work/own_detector/libown_camera.so
+shown=$(nm --dynamic --defined-only "$plugin" | sed 's/.* //')
+[[ $shown == nanet_plugin ]] || { echo "error: the plug-in shows more than its entry point: ${shown//$'\n'/ }" >&2; exit 1; }
+if grep -q '^NANET_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
+  python=$(sed -n 's/^Python_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+  (cd "$work/own_detector" && "$python" -m nanet run own_camera.yaml --quiet --json "$work/result.json") || exit 1
+  "$python" - "$work/result.json" <<'END'
+import json, sys
+counters = json.load(open(sys.argv[1]))["counters"]
+print(f"own_camera: {counters['events_answered']} events of {counters['packets_accepted']} packets")
+sys.exit((counters["packets_accepted"], counters["events_answered"]) != (5000, 40000))
+END
+else
+  echo "own_camera: NOT RUN (nanet's Python module is not built here)"
+fi
 
 libraries=$(find "$work/prefix" -name nanet.pc -printf %h)
 flags=$(PKG_CONFIG_PATH=$libraries pkg-config --cflags --libs nanet)

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/config/value.hpp"
 #include "nanet/engine/sender_filter.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -20,6 +21,7 @@
 namespace nanet::engine {
 
 class Processor;
+struct LinkKind;
 struct Protocol;
 
 enum class Topology : std::uint8_t { run_to_completion, pipelined };
@@ -64,6 +66,8 @@ struct LinkConfig {
   std::vector<SourceConfig> sources;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;
+  std::shared_ptr<const LinkKind> kind;  // none: the built-in one that the endpoint's scheme names
+  config::Value settings;                // what only a plug-in's kind of link needs: a map of its own keys
 };
 
 struct MergeConfig {

@@ -14,7 +14,7 @@ namespace nanet::engine {
 
 template <class Type>
 constexpr Protocol protocol_of(std::string_view name) {
-  Protocol made{.name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0};
+  Protocol made{.name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0, .numbered = Type::has_sequence};
   made.make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
     return std::make_unique<ProtocolReceiver<Type>>(config, std::move(parts));
   };

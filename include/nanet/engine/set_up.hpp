@@ -22,7 +22,7 @@ bool wants_gpu_memory(const LinkConfig& config);
 // That memory, on GPU number `device`, as much as the link needs. Throws SetupError; in a build without CUDA always.
 std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device);
 
-// The link that the endpoint's scheme names; it sends to `destinations`. gpu_memory: for one that wants it; outlives the link. Throws SetupError.
+// The link of the configuration's kind; it sends to `destinations`. gpu_memory: for one that wants it; outlives the link. Throws SetupError.
 std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {},
                                       std::span<std::byte> gpu_memory = {});
 

@@ -9,13 +9,11 @@
 #include <cstring>
 
 #include "finders.hpp"
-#include "nanet/engine/processor.hpp"
-#include "nanet/engine/protocol.hpp"
+#include "nanet/engine/plugin.hpp"
 #include "nanet/link/endpoint.hpp"
-#include "nanet/na62/forward_processor.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_processor.hpp"
+#include "nanet/na62/kinds.hpp"
 #include "nanet/rich/search_range.hpp"
+#include "values.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -76,7 +74,6 @@ na62::AnswerConfig answer_config(const nb::dict& dict) {
 // processor: and answers: of a configuration whose processor is of kind rich.
 na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>& answers) {
   na62::RichConfig config;
-  if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   rich::set_search_range(config.finder, config.decision.cuts);
@@ -93,11 +90,6 @@ na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>
   return config;
 }
 
-void refuse_gpu(const nb::dict& processor) {
-  if (get<std::string>(processor, "runtime") == "cpu") return;
-  throw SetupError("a GPU for a processor that finds no rings", "only kind rich runs on one", "set runtime: cpu, or kind: rich");
-}
-
 engine::SendConfig send_config(std::string name, const nb::dict& dict) {
   engine::SendConfig config{.name = std::move(name), .endpoints = {get<std::string>(dict, "endpoint")}, .via = {}};
   if (has(dict, "copies")) {
@@ -107,29 +99,29 @@ engine::SendConfig send_config(std::string name, const nb::dict& dict) {
   return config;
 }
 
-// The processor, and where it sends.
-void set_processor(engine::EngineConfig& config, const nb::dict& dict, const std::optional<nb::dict>& answers) {
-  const auto kind = get<std::string>(dict, "kind");
-  if (kind == "rich") {
-    config.processor = std::make_shared<na62::RichProcessor>(rich_config(dict, answers));
-    if (answers) config.send = send_config("answers", *answers);
-    return;
-  }
-  refuse_gpu(dict);
-  if (kind == "count") {
-    config.processor = std::make_shared<engine::CountProcessor>();
-    return;
-  }
-  if (kind != "forward") throw SetupError("processor kind " + kind, "there is no such kind", "use rich, forward or count");
-  const auto forward = get<nb::dict>(dict, "forward");
-  na62::ForwardConfig forwards = forward_config(forward);
-  if (has(dict, "merge")) forwards.merge = merge_config(get<nb::dict>(dict, "merge"));
-  config.processor = std::make_shared<na62::ForwardProcessor>(forwards);
-  config.send = send_config("forward", forward);
+// Of what an engine can be built from: nanet's own, NA62's, and those of plug-ins. processor, answers: outlive what is returned.
+engine::Kinds kinds_for(const nb::dict& processor, const std::optional<nb::dict>& answers, const std::vector<std::string>& plugins) {
+  engine::Kinds kinds = engine::built_in_kinds();
+  na62::add_kinds(kinds, {.rich = [&] { return rich_config(processor, answers); },
+                          .forward = [&] { return forward_config(get<nb::dict>(processor, "forward")); }});
+  for (const std::string& path : plugins) engine::add_plugin(kinds, path);
+  return kinds;
 }
 
-const engine::Protocol* protocol(const nb::dict& dict) {
-  return choice<const engine::Protocol*>(dict, "protocol", {{"mgp", &na62::kMgp}, {"m2egp", &na62::kM2egp}, {"raw", &engine::kRaw}});
+// The processor, and where it sends.
+void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, const nb::dict& dict,
+                   const std::optional<nb::dict>& answers) {
+  const engine::ProcessorKind& kind = kinds.processor(get<std::string>(dict, "kind"));
+  if (!kind.on_gpu && get<std::string>(dict, "runtime") != "cpu") {
+    throw SetupError("processor " + kind.name + " on a GPU", "it runs on none", "set runtime: cpu");
+  }
+  engine::ProcessorSettings settings;
+  if (has(dict, "settings")) settings.settings = value_of(dict["settings"]);
+  if (has(dict, "merge")) settings.merge = merge_config(get<nb::dict>(dict, "merge"));
+  settings.has_destination = answers.has_value();
+  config.processor = kind.make(settings);
+  if (kind.sends && answers) config.send = send_config("answers", *answers);
+  if (has(dict, "forward")) config.send = send_config("forward", get<nb::dict>(dict, "forward"));
 }
 
 // "10.0.0.0/24", checked already.
@@ -219,10 +211,10 @@ link::PcapLinkConfig pcap_config(const nb::dict& dict) {
 }
 
 // What a link of an engine and a port have in common.
-LinkConfig common_link_config(const nb::dict& dict) {
+LinkConfig common_link_config(const engine::Kinds& kinds, const nb::dict& dict) {
   LinkConfig config;
   config.endpoint = get<std::string>(dict, "endpoint");
-  config.protocol = protocol(dict);
+  config.protocol = &kinds.protocol(get<std::string>(dict, "protocol"));
   config.batch_size = get<std::uint32_t>(dict, "batch_size");
   config.timeout_ns = us_to_ns(dict, "timeout_us");
   config.socket_buffer_bytes = get<std::uint32_t>(dict, "socket_buffer_bytes");
@@ -251,8 +243,10 @@ engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::strin
   };
 }
 
-LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
-  LinkConfig config = common_link_config(dict);
+LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, const nb::list& regions) {
+  LinkConfig config = common_link_config(kinds, dict);
+  config.kind = kinds.link(config.endpoint.substr(0, config.endpoint.find("://")));
+  if (has(dict, "settings")) config.settings = value_of(dict["settings"]);
   config.name = get<std::string>(dict, "name");
   if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
   if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
@@ -290,8 +284,42 @@ link::FaultConfig fault_config(const nb::dict& dict) {
   };
 }
 
+nb::dict kinds_with(const std::vector<std::string>& plugins) {
+  const nb::dict no_processor;
+  const engine::Kinds kinds = kinds_for(no_processor, std::nullopt, plugins);
+  nb::dict protocols;
+  for (const engine::Protocol* protocol : kinds.protocols()) {
+    nb::dict one;
+    one["numbered"] = protocol->numbered;
+    one["has_events"] = protocol->read != nullptr;
+    protocols[nb::str(protocol->name.data(), protocol->name.size())] = one;
+  }
+  nb::dict processors;
+  for (const engine::ProcessorKind& kind : kinds.processors()) {
+    nb::dict one;
+    one["merges"] = kind.merges;
+    one["sends"] = kind.sends;
+    one["done"] = kind.done ? nb::object(nb::str(flow::kCounterTable[static_cast<std::size_t>(*kind.done)].name.data()))
+                            : nb::object(nb::none());
+    processors[kind.name.c_str()] = one;
+  }
+  nb::dict links;
+  for (const auto& kind : kinds.links()) {
+    nb::dict one;
+    one["sends"] = kind->sends;
+    one["names_senders"] = kind->names_senders;
+    links[kind->name.c_str()] = one;
+  }
+  nb::dict all;
+  all["protocols"] = protocols;
+  all["processors"] = processors;
+  all["links"] = links;
+  return all;
+}
+
 LinkConfig port_config(const nb::dict& dict) {
-  LinkConfig config = common_link_config(dict);
+  const nb::dict no_processor;
+  LinkConfig config = common_link_config(kinds_for(no_processor, std::nullopt, {}), dict);
   config.name = "port";
   config.memory_region = memory_region_config(dict, "port");
   return config;
@@ -307,13 +335,15 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   config.process_core = core(cores, "process");
   config.send_core = core(cores, "send");
   if (has(cores, "realtime_priority")) config.realtime_priority = get<int>(cores, "realtime_priority");
-  const auto regions = get<nb::list>(dict, "memory_regions");
-  for (const nb::handle link : get<nb::list>(dict, "links")) {
-    config.links.push_back(engine_link_config(nb::cast<nb::dict>(link), regions));
-  }
   std::optional<nb::dict> answers;
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
-  set_processor(config, get<nb::dict>(dict, "processor"), answers);
+  const auto processor = get<nb::dict>(dict, "processor");
+  const engine::Kinds kinds = kinds_for(processor, answers, get<std::vector<std::string>>(dict, "plugins"));
+  const auto regions = get<nb::list>(dict, "memory_regions");
+  for (const nb::handle link : get<nb::list>(dict, "links")) {
+    config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));
+  }
+  set_processor(config, kinds, processor, answers);
   const auto waiting = get<nb::dict>(dict, "waiting");
   config.waiting = {.spins = get<std::int64_t>(waiting, "spin"), .sleep_ns = us_to_ns(waiting, "sleep_us")};
   return config;

@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "nanet/base/build_info.hpp"
+#include "nanet/engine/kinds.hpp"
 #include "nanet/flow/counters.hpp"
 #ifdef NANET_CUDA
 #include "nanet/gpu/build.hpp"
@@ -31,10 +32,10 @@ nb::object gpu_code() {
 nb::dict build_info() {
   nb::dict back_ends;
   back_ends["udp"] = true;
-  back_ends["xdp"] = link::has_back_end("xdp");
-  back_ends["dpdk"] = link::has_back_end("dpdk");
-  back_ends["ucx"] = link::has_back_end("ucx");
-  back_ends["gateware"] = link::has_back_end("gateware");
+  const engine::Kinds kinds = engine::built_in_kinds();
+  for (const auto& kind : kinds.links()) {
+    if (kind->is_back_end) back_ends[kind->name.c_str()] = link::has_back_end(kind->name);
+  }
   back_ends["rdma"] = NANET_HAS_RDMA != 0;
   back_ends["cuda"] = !gpu_code().is_none();
   nb::dict info;
@@ -63,7 +64,7 @@ NB_MODULE(_core, module) {
              "Version, commit, compiler, build type, instruction set of the ring fit, and the back-ends that are there.");
   module.def(
       "back_end_problem", [](const std::string& name) { return link::back_end_problem(name); }, nb::arg("name"),
-      "Loads the back-end `xdp`, `dpdk`, `ucx` or `gateware`. Empty: links of that kind can be opened; else \"why; suggestion\".");
+      "Loads the back-end of a kind of link, such as `xdp`. Empty: links of that kind can be opened; else \"why; suggestion\".");
   module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
   bind_histogram(module);
   bind_rings(module);

@@ -257,6 +257,10 @@ nb::list event_samples(const engine::Engine& engine) {
 
 void bind_engine(nb::module_& module) {
   using engine::Engine;
+  module.def(
+      "kinds", &kinds_with, nb::arg("plugins"),
+      "What an engine can be built from: protocols, processors and links by name, with those of the plug-ins. Loads them; raises "
+      "SetupError.");
   nb::class_<Engine>(module, "Engine", "A configured pipeline with its threads.")
       .def(
           "__init__", [](Engine* self, const nb::dict& config) { new (self) Engine(engine_config(config)); }, nb::arg("config"))

@@ -292,6 +292,10 @@ def validate(
     files.write_json(json_file, result)
     if table:
         text.truth_table(table, names)
+    if not (l0tp or emulator) and loaded.plugins:
+        from nanet.config.plugins import names_added
+
+        _say(f"plug-ins: {', '.join(names_added(loaded.plugins))}")
     if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
         _say(f"processor: {loaded.processor.place()}{_no_gpu_code()}")
     _say(f"{config}: valid")

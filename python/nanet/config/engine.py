@@ -13,13 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
 from nanet.config.base import Byte, Core, Endpoint, Model, Name, check_power_of_two, problem, same_as, setting
 from nanet.config.errors import load_document, nearest, validated
 from nanet.config.link import LinkConfig, Network, Source, room_bytes
+from nanet.config.plugins import KindName, Kinds, PluginPath, Settings, check_plugins, load_kinds, with_plugins
 from nanet.config.rich import Decision
 
 __all__ = [
@@ -32,6 +33,7 @@ GPU_PACKET_BYTES_MAX = 1472
 GPU_PACKET_EVENTS_MAX = (GPU_PACKET_BYTES_MAX - 16) // 8  # of a packet of events without hits; each such packet has one of answers
 GPU_MERGED_ANSWERS_MAX = 64  # of a packet of answers to events that a GPU has merged
 MERGE_SOURCES_MAX = 8
+OWN_PROCESSORS = ("rich", "forward", "count")
 
 
 def load(path: str | Path) -> EngineConfig:
@@ -150,7 +152,7 @@ class Gpu(Model):
 class Processor(Decision):
     """What is done with the events."""
 
-    kind: Literal["rich", "forward", "count"] = setting(
+    kind: Annotated[str, KindName("processor", OWN_PROCESSORS)] = setting(
         "rich", "rich: find the rings of each event; forward: send whole events on; count: only count packets and bytes"
     )
     runtime: Literal["cpu", "launch", "graph", "persistent"] = setting(
@@ -161,6 +163,7 @@ class Processor(Decision):
     gpu: Gpu = setting(Gpu, "How events are judged on GPUs; not with runtime cpu")
     merge: Merge | None = setting(None, "Event building; needed with more than one source; null: each packet holds whole events")
     forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
+    settings: Settings | None = setting(None, "What a processor of a plug-in needs, keys of its own; only there; null: nothing")
 
     def place(self) -> str:
         """Who processes, for a person: `cpu`, or `persistent on GPU 0, 1`."""
@@ -257,6 +260,12 @@ class EngineConfig(Model):
     topology: Literal["run_to_completion", "pipelined"] = setting(
         "run_to_completion", "run_to_completion: one thread receives, processes and sends; pipelined: one thread per stage"
     )
+    plugins: tuple[PluginPath, ...] = setting(
+        (),
+        "Shared libraries with protocols, processors and links of their own, whose names can then be used; each was built against this"
+        " nanet (docs/design/doors.md), and its code runs in this process. Paths, from the working directory",
+        max_length=16,
+    )
     cpu_cores: Cores = setting(Cores, "Pinning of threads to cores")
     memory_regions: tuple[MemoryRegion, ...] = setting(..., "Memory for received packets", min_length=1)
     links: tuple[LinkConfig, ...] = setting(..., "Where packets come from", min_length=1)
@@ -266,11 +275,42 @@ class EngineConfig(Model):
     run: Run = setting(Run, "How long a run lasts and what it promises")
     metrics: Metrics | None = setting(None, "Counters and health over HTTP; null: nothing is served")
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_plugins(cls, said: Any, handler: ModelWrapValidatorHandler[EngineConfig]) -> EngineConfig:
+        with with_plugins(said):
+            return handler(said)
+
+    @field_validator("plugins")
+    @classmethod
+    def _plugins(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        return check_plugins(paths)
+
+    def kinds(self) -> Kinds | None:
+        """What can be named, with what the native module says of each; None: there are no plug-ins."""
+        return load_kinds(self.plugins) if self.plugins else None
+
+    def done_counter(self) -> str | None:
+        """The counter of the events that the processor is done with; None: it looks at none."""
+        kinds = self.kinds()
+        if kinds is not None:
+            done: str | None = kinds.processors[self.processor.kind]["done"]
+            return done
+        return {"rich": "events_answered", "forward": "events_forwarded"}.get(self.processor.kind)
+
+    def raw_links(self) -> set[str]:
+        """Names of the links whose packets have no sequence numbers."""
+        kinds = self.kinds()
+        if kinds is not None:
+            return {link.name for link in self.links if not kinds.protocols[link.protocol]["numbered"]}
+        return {link.name for link in self.links if link.protocol == "raw"}
+
     @model_validator(mode="after")
     def _whole(self) -> EngineConfig:
         self._check_names()
         self._check_via()
         self._check_cores()
+        self._check_plugin_processor()
         self._check_processor()
         self._check_gpu()
         return self
@@ -329,6 +369,9 @@ class EngineConfig(Model):
                 "set gateware.next_hop to the Ethernet address of the receiver, or of the router to it",
             )  # fmt: skip
         receives_only = {"pcap": "it plays a file", "ucx": "over UCX it only receives"}.get(link.scheme)
+        kinds = self.kinds()
+        if kinds is not None and receives_only is None and not kinds.links[link.scheme]["sends"]:
+            receives_only = f"{link.scheme} only receives"
         if receives_only is not None:
             raise problem(
                 f"answers cannot leave by link '{via}'", receives_only, "remove via, so that they get a socket of their own"
@@ -383,6 +426,29 @@ class EngineConfig(Model):
                 "list them in mask.channels, or set runtime: cpu",
             )
 
+    def _check_plugin_processor(self) -> None:
+        processor, kinds = self.processor, self.kinds()
+        if processor.kind in OWN_PROCESSORS:
+            if processor.settings is not None:
+                raise problem("processor.settings is configured", f"{processor.kind} is of no plug-in", "remove it")
+            return
+        facts = kinds.processors[processor.kind] if kinds is not None else {}
+        for name, field in Processor.model_fields.items():
+            if name not in ("kind", "settings", "merge") and getattr(processor, name) != field.get_default(
+                call_default_factory=True
+            ):
+                raise problem(
+                    f"processor.{name} is configured", f"{processor.kind} is of a plug-in, which reads its settings",
+                    "remove it, or see what processor.settings can have",
+                )  # fmt: skip
+        if processor.merge is not None and not facts["merges"]:
+            raise problem("processor.merge is configured", f"{processor.kind} merges nothing", "set it to null")
+        if self.answers is not None and not facts["sends"]:
+            raise problem("answers are configured", f"processor {processor.kind} sends none", "set answers to null")
+        for name in ("source_id", "source_sub_id", "primitives_max"):
+            if self.answers is not None and getattr(self.answers, name) != Answers.model_fields[name].default:
+                raise problem(f"answers.{name} is configured", f"processor {processor.kind} writes packets of its own", "remove it")
+
     def _check_processor(self) -> None:
         source_count = sum(len(link.sources) for link in self.links)
         self._check_forward()
@@ -395,14 +461,17 @@ class EngineConfig(Model):
             return
         if self.processor.kind == "forward" and self.answers is not None:
             raise problem("answers are configured", "processor forward finds no rings", "set answers to null, or kind to rich")
-        raw = [link.name for link in self.links if link.protocol == "raw"]
+        kinds = self.kinds()
+        without_events = {"raw"} if kinds is None else {name for name, facts in kinds.protocols.items() if not facts["has_events"]}
+        raw = [link for link in self.links if link.protocol in without_events] if self.done_counter() is not None else []
         if raw:
             raise problem(
-                f"processor {self.processor.kind} cannot read link '{raw[0]}'",
-                "its protocol is raw",
+                f"processor {self.processor.kind} cannot read link '{raw[0].name}'",
+                f"its protocol is {raw[0].protocol}",
                 "use protocol: mgp, or kind: count",
             )
-        if source_count > 1 and self.processor.merge is None and self.processor.runtime == "cpu":
+        merges = kinds is None or kinds.processors[self.processor.kind]["merges"]
+        if source_count > 1 and merges and self.processor.merge is None and self.processor.runtime == "cpu":
             raise problem(
                 f"{source_count} sources but no merge",
                 "their parts of an event have to be merged",

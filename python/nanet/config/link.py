@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nanet.config.base import Byte, Model, Name, Probability, check_endpoint, check_power_of_two, problem, setting
+from nanet.config.plugins import KindName, Settings, Unknown, current_kinds, unknown_kind
 
 __all__ = ["Dpdk", "Faults", "Gateware", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
 
@@ -78,7 +79,14 @@ Mac = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_mac)]
 
 
 def check_link_endpoint(url: str) -> str:
-    """Where a link listens, or the file that it plays."""
+    """Where a link listens, or the file that it plays. What follows the scheme of a plug-in's link, the plug-in reads."""
+    kinds, (scheme, separator, rest) = current_kinds(), url.partition("://")
+    if kinds is not None and separator and scheme not in LINK_SCHEMES:
+        if not isinstance(kinds, Unknown) and scheme not in kinds.links:
+            raise unknown_kind("kind of link", scheme, kinds.links)
+        if not rest:
+            raise problem(f"endpoint '{url}' names no place", "only its kind is said", f"write {scheme}://PLACE")
+        return url
     if not url.startswith("pcap://"):
         return check_endpoint(url, LINK_SCHEMES)
     if url == "pcap://":
@@ -336,7 +344,7 @@ class LinkConfig(Model):
         " rings that remote writers fill through UCX; gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC,"
         " or a card with that NIC, whose own address it is; or pcap://FILE, a recording to play. udp://0.0.0.0:PORT listens on every address",
     )
-    protocol: Literal["mgp", "m2egp", "raw"] = setting(
+    protocol: Annotated[str, KindName("protocol", ("mgp", "m2egp", "raw"))] = setting(
         "mgp",
         "mgp: packets of readout boards, with sequence numbers and checksum; m2egp: the same for merged events, from a node"
         " that forwards; raw: any datagrams, counted and handed over",
@@ -378,6 +386,7 @@ class LinkConfig(Model):
     ucx: Ucx | None = setting(None, "What only a ucx:// link needs; null: the defaults")
     gateware: Gateware | None = setting(None, "The card of a gateware:// link, not yet run on hardware; null: its NIC is simulated")
     pcap: Pcap | None = setting(None, "How a pcap:// link plays its file; null: at its own pace")
+    settings: Settings | None = setting(None, "What a link of a plug-in needs, keys of its own; only there; null: nothing")
     senders: tuple[Network, ...] = setting(
         (), "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets from others are refused and counted; none: anyone",
         max_length=64,
@@ -388,25 +397,32 @@ class LinkConfig(Model):
     faults: Faults | None = setting(None, "Faults injected on purpose; null: none")
     record: Record | None = setting(None, "Recording of what arrives; null: none")
 
+    @property
+    def numbered(self) -> bool:
+        """Whether its packets name their source and have sequence numbers. While a configuration with plug-ins is validated."""
+        kinds = current_kinds()
+        known = kinds.protocols.get(self.protocol) if kinds is not None else None
+        return bool(known["numbered"]) if known is not None else self.protocol != "raw"
+
     @model_validator(mode="after")
     def _sources(self) -> LinkConfig:
-        if self.protocol != "raw" and not self.sources:
+        if self.numbered and not self.sources:
             raise problem(
                 f"link '{self.name}' has no sources",
                 f"with protocol {self.protocol} every packet of an unknown source is refused",
                 "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]",
             )
-        if self.protocol == "raw" and self.sources:
+        if not self.numbered and self.sources:
             raise problem(
-                f"link '{self.name}' has sources but protocol raw",
-                "raw datagrams carry no source ID",
+                f"link '{self.name}' has sources but protocol {self.protocol}",
+                f"{self.protocol} datagrams carry no source ID",
                 "remove sources, or use protocol: mgp",
             )
         return self
 
     @property
     def scheme(self) -> str:
-        """Which kind of link: `udp`, `xdp`, `dpdk`, `ucx`, `gateware` or `pcap`."""
+        """Which kind of link: `udp`, `xdp`, `dpdk`, `ucx`, `gateware` or `pcap`, or one of a plug-in."""
         return self.endpoint.partition("://")[0]
 
     @property
@@ -428,6 +444,23 @@ class LinkConfig(Model):
                 f"packet_bytes_max {self.packet_bytes_max} of link '{self.name}'", "a payload in place lies in one frame",
                 f"set at most {XDP_IN_PLACE_BYTES_MAX}, or payloads: copied",
             )  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
+    def _of_plugin(self) -> LinkConfig:
+        if self.scheme in LINK_SCHEMES:
+            if self.settings is not None:
+                raise problem(f"link '{self.name}' has settings", f"{self.scheme} is of no plug-in", "remove settings")
+            return self
+        for key in (*SOCKET_KEYS, "interface", "busy_poll_us"):
+            if getattr(self, key) != LinkConfig.model_fields[key].default:
+                raise problem(
+                    f"link '{self.name}' has {key}", f"{self.scheme} is of a plug-in", f"remove {key}, or see its settings"
+                )
+        kinds = current_kinds()
+        known = kinds.links.get(self.scheme) if kinds is not None else None
+        if self.senders and known is not None and not known["names_senders"]:
+            raise problem(f"link '{self.name}' has senders", f"{self.scheme} does not say who sent a packet", "remove senders")
         return self
 
     @model_validator(mode="after")

@@ -48,7 +48,7 @@ class Health:
         self._lock = threading.Lock()
         self._receiving = {link.name: Progress(limit_s) for link in config.links}
         self._processing = Progress(limit_s)
-        self._processes = config.processor.kind != "count"
+        self._processes = config.done_counter() is not None
         self._ending = False
 
     def end(self) -> None:

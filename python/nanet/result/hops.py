@@ -146,11 +146,12 @@ class EngineHops:
         hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
         if any(link.sources for link in config.links):
             hops.append(sequence_numbers(counters))
-        if config.processor.kind == "count":
-            return hops
+        done = config.done_counter()
+        if done is None:
+            return hops + (self._answers(reading) if config.answers is not None else [])
         merged = config.processor.merge is not None
         hops += [event_building(counters)] if merged else []
-        hops += _events(counters, merged=merged, forwards=config.processor.kind == "forward")
+        hops += _events(counters, merged=merged, done=int(counters[done]))
         return [*hops, *self._answers(reading)]
 
     def _interface(self, name: str) -> Hop:
@@ -227,14 +228,13 @@ def _link(links: Sequence[LinkReading]) -> Hop:
     return Hop("link", given + sum(named.values()), given, named)
 
 
-def _events(counters: Mapping[str, int], *, merged: bool, forwards: bool) -> list[Hop]:
+def _events(counters: Mapping[str, int], *, merged: bool, done: int) -> list[Hop]:
     """Events that were built, or came whole, against those that were answered or sent on."""
     closed = sum(int(counters[name]) for name in ("events_complete", "events_missing_parts", "events_overflow"))
     if merged and counters["events_unjudged"]:
         return []  # a GPU that was given up keeps open events, which nothing counts as closed
     names = ("events_discarded", "events_unjudged") if merged else ("events_discarded", "events_unjudged", "events_bad_body")
     named = {name: int(counters.get(name, 0)) for name in names}
-    done = int(counters["events_forwarded" if forwards else "events_answered"])
     return [Hop("events", closed if merged else int(counters["events_received"]), done, named, "events")]
 
 

@@ -107,7 +107,7 @@ def _metrics_server(config: EngineConfig) -> MetricsServer:
 def make_result(config: EngineConfig, engine: NativeEngine, balance: hops.Balance) -> EngineResult:
     """What `nanet run --json` writes."""
     snapshot = engine.snapshot()
-    counters = books.totals(snapshot, raw_links=_raw_links(config))
+    counters = books.totals(snapshot, raw_links=config.raw_links())
     merged = config.processor.merge is not None
     histogram = _residence(snapshot)
     losses = books.engine_losses(counters, merged=merged)
@@ -163,7 +163,7 @@ def _control_loop(
 ) -> None:  # fmt: skip
     end = time.monotonic() + config.run.duration_s if config.run.duration_s else float("inf")
     status = None if options.status_fd is None else Status(options.status_fd)
-    raw_links = _raw_links(config)
+    raw_links = config.raw_links()
     while engine.running and time.monotonic() < end:
         if _wait(engine, stop, min(1.0, end - time.monotonic()), control) or engine.faults or engine.inputs_finished:
             break
@@ -191,9 +191,10 @@ class _Table:
         place = "" if config.processor.runtime == "cpu" else f" · {config.processor.place()}"
         self._table = LiveTable(f"nanet run · {config.name} · {config.topology}{place}", plain_every_s=10.0)
         self._merged = config.processor.merge is not None
-        counting = config.processor.kind == "count"
+        done = config.done_counter()
+        counting = done is None
         self._came = "packets_accepted" if counting else "events_received"
-        self._done = {"count": "packets_accepted", "forward": "events_forwarded"}.get(config.processor.kind, "events_answered")
+        self._done = done or "packets_accepted"
         self._state = LiveState(
             duration_s=config.run.duration_s, latency_name="residence", unit="packet" if counting else "event",
             done_name="answered" if self._done == "events_answered" else self._done.partition("_")[2],
@@ -290,10 +291,6 @@ def _say_ready(config: EngineConfig, options: RunOptions) -> None:
         print(f"ready: listening on {where}", flush=True)
         if config.metrics is not None:
             print(f"metrics: {config.metrics.endpoint}/metrics, {config.metrics.endpoint}/health", flush=True)
-
-
-def _raw_links(config: EngineConfig) -> set[str]:
-    return {link.name for link in config.links if link.protocol == "raw"}
 
 
 def _leave_cores(config: EngineConfig) -> None:

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/engine/plugin.hpp"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::engine {
+namespace {
+
+// What a plug-in's code throws reaches no one but as a SetupError: `what` could not be done.
+template <class Call>
+auto guarded(const std::string& what, Call&& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const SetupError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw SetupError(what, "it threw: " + std::string(error.what()), "see what the plug-in's author says of that");
+  } catch (...) {
+    throw SetupError(what, "it threw what is no std::exception", "ask the plug-in's author");
+  }
+}
+
+template <class Pointer>
+Pointer not_null(const std::string& what, Pointer pointer) {
+  if (pointer == nullptr) throw SetupError(what, "it gave none", "ask the plug-in's author");
+  return pointer;
+}
+
+class GuardedProcessor final : public Processor {
+ public:
+  GuardedProcessor(std::string name, std::shared_ptr<Processor> inner) : name_(std::move(name)), inner_(std::move(inner)) {}
+
+  void check(const EngineConfig& config) const override {
+    guarded(name_ + " cannot check the configuration", [&] { inner_->check(config); });
+  }
+  ProcessorNeeds needs() const override {
+    return guarded(name_ + " cannot say what it needs", [&] { return inner_->needs(); });
+  }
+  std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
+    const std::string what = name_ + " cannot make its consumer";
+    return not_null(what, guarded(what, [&] { return inner_->make_consumer(std::move(parts)); }));
+  }
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<Processor> inner_;
+};
+
+ProcessorKind guarded_kind(ProcessorKind kind, const std::string& plugin) {
+  if (!kind.make) return kind;  // Kinds::add() refuses it
+  const std::string name = "processor " + kind.name + " of plug-in " + plugin;
+  kind.make = [name, make = std::move(kind.make)](const ProcessorSettings& settings) -> std::shared_ptr<Processor> {
+    const std::string what = name + " cannot be made";
+    return std::make_shared<GuardedProcessor>(name, not_null(what, guarded(what, [&] { return make(settings); })));
+  };
+  return kind;
+}
+
+LinkKind guarded_kind(LinkKind kind, const std::string& plugin) {
+  kind.open = [plugin, open = std::move(kind.open)](const LinkConfig& config, LinkParts parts) {
+    const std::string what = "link " + config.name + " of plug-in " + plugin + " cannot be opened";
+    return not_null(what, guarded(what, [&] { return open(config, std::move(parts)); }));
+  };
+  if (!kind.gpu_bytes) return kind;
+  kind.gpu_bytes = [plugin, gpu_bytes = std::move(kind.gpu_bytes)](const LinkConfig& config) {
+    return guarded("link " + config.name + " of plug-in " + plugin + " cannot say what memory it needs",
+                   [&] { return gpu_bytes(config); });
+  };
+  return kind;
+}
+
+const Plugin& load(const std::string& path, const std::string& plugin) {
+  const std::filesystem::path file = std::filesystem::path(path).has_parent_path() ? path : "./" + path;
+  std::error_code error;
+  if (const auto status = std::filesystem::status(file, error); !std::filesystem::exists(status)) {
+    const std::string why = error ? error.message() : std::strerror(ENOENT);
+    throw SetupError("plug-in " + plugin + " cannot be read", why, "give the path of a shared library");
+  }
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    throw SetupError("plug-in " + plugin + " does not load", ::dlerror(), "build it as a shared library (CMake: nanet_plugin)");
+  }
+  const auto* const entry = static_cast<const Plugin*>(::dlsym(library, kPluginSymbol));
+  if (entry == nullptr) {
+    throw SetupError(plugin + " is no plug-in of nanet", std::string("it has no ") + kPluginSymbol,
+                     "write NANET_PLUGIN(...) in one of its sources");
+  }
+  return *entry;
+}
+
+// abi comes first: of another version nothing else is known.
+void check_built(const Plugin& entry, const std::string& plugin) {
+  const std::string what = "plug-in " + plugin + " does not fit this nanet";
+  if (entry.abi != kPluginAbi) {
+    throw SetupError(what, "its ABI version is " + std::to_string(entry.abi) + ", this is " + std::to_string(kPluginAbi),
+                     "build it again, with the nanet that shall load it");
+  }
+  if (std::strcmp(*entry.nanet, base::kBuildInfo.name) != 0) {
+    throw SetupError(what, std::string("it was built with ") + *entry.nanet + ", this is " + base::kBuildInfo.name,
+                     "build it again, with the nanet that shall load it");
+  }
+  if (std::strcmp(entry.built_with, kBuiltWith.text()) != 0) {
+    throw SetupError(what, std::string("it has ") + entry.built_with + ", this nanet " + kBuiltWith.text(),
+                     "build it again, with the same compiler and options");
+  }
+}
+
+}  // namespace
+
+void add_plugin(Kinds& kinds, const std::string& path) {
+  const std::string plugin = std::filesystem::path(path).filename().string();
+  const Plugin& entry = load(path, plugin);
+  check_built(entry, plugin);
+  Kinds all = kinds;
+  try {
+    Kinds theirs;
+    guarded("its kinds cannot be told", [&] { entry.add(theirs); });
+    for (const Protocol* protocol : theirs.protocols()) all.add(*protocol);
+    for (const ProcessorKind& kind : theirs.processors()) all.add(guarded_kind(kind, plugin));
+    for (const std::shared_ptr<const LinkKind>& kind : theirs.links()) all.add(guarded_kind(*kind, plugin));
+  } catch (const SetupError& error) {
+    throw SetupError("plug-in " + plugin, error);
+  }
+  kinds = std::move(all);
+}
+
+}  // namespace nanet::engine
