@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "finders.hpp"
+#include "nanet/config/read.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/link/endpoint.hpp"
@@ -16,6 +17,7 @@
 #include "nanet/na62/protocols.hpp"
 #include "nanet/na62/rich_processor.hpp"
 #include "nanet/rich/search_range.hpp"
+#include "values.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -31,20 +33,21 @@ T choice(const nb::dict& dict, const char* key, std::initializer_list<std::pair<
   throw SetupError(std::string("unknown ") + key + " '" + name + "'", "the native module does not have it", "see nanet schema");
 }
 
+// The component that `dict` says under `key`.
+template <config::IsComponent T>
+T part(const nb::dict& dict, const char* key) {
+  return config::read<T>(value_of(get<nb::dict>(dict, key)), key);
+}
+
+template <config::IsComponent T>
+std::optional<T> part_if_given(const nb::dict& dict, const char* key) {
+  return has(dict, key) ? std::optional(part<T>(dict, key)) : std::nullopt;
+}
+
 std::uint64_t us_to_ns(const nb::dict& dict, const char* key) { return get<std::uint64_t>(dict, key) * 1000; }
 
 std::optional<int> core(const nb::dict& dict, const char* key) {
   return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
-}
-
-engine::MergeConfig merge_config(const nb::dict& dict) {
-  using engine::IncompletePolicy;
-  return {
-      .window_ns = us_to_ns(dict, "window_us"),
-      .open_events_max = get<std::uint32_t>(dict, "open_events_max"),
-      .incomplete = choice<IncompletePolicy>(dict, "incomplete",
-                                             {{"drop", IncompletePolicy::drop}, {"process", IncompletePolicy::process}}),
-  };
 }
 
 na62::ForwardConfig forward_config(const nb::dict& dict) {
@@ -76,7 +79,7 @@ na62::AnswerConfig answer_config(const nb::dict& dict) {
 // processor: and answers: of a configuration whose processor is of kind rich.
 na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>& answers) {
   na62::RichConfig config;
-  if (has(dict, "merge")) config.merge = merge_config(get<nb::dict>(dict, "merge"));
+  config.merge = part_if_given<engine::MergeConfig>(dict, "merge");
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   rich::set_search_range(config.finder, config.decision.cuts);
@@ -123,7 +126,7 @@ void set_processor(engine::EngineConfig& config, const nb::dict& dict, const std
   if (kind != "forward") throw SetupError("processor kind " + kind, "there is no such kind", "use rich, forward or count");
   const auto forward = get<nb::dict>(dict, "forward");
   na62::ForwardConfig forwards = forward_config(forward);
-  if (has(dict, "merge")) forwards.merge = merge_config(get<nb::dict>(dict, "merge"));
+  forwards.merge = part_if_given<engine::MergeConfig>(dict, "merge");
   config.processor = std::make_shared<na62::ForwardProcessor>(forwards);
   config.send = send_config("forward", forward);
 }
@@ -230,25 +233,24 @@ LinkConfig common_link_config(const nb::dict& dict) {
   config.gro = get<bool>(dict, "gro");
   config.busy_poll_us = get<std::uint32_t>(dict, "busy_poll_us");
   for (const nb::handle source : get<nb::list>(dict, "sources")) {
-    const auto one = nb::cast<nb::dict>(source);
-    config.sources.push_back({.name = get<std::string>(one, "name"),
-                              .source_id = get<std::uint8_t>(one, "source_id"),
-                              .source_sub_id = get<std::uint8_t>(one, "source_sub_id")});
+    config.sources.push_back(config::read<engine::SourceConfig>(value_of(source), "sources"));
   }
   for (const nb::handle sender : get<nb::list>(dict, "senders")) {
     config.senders.push_back(sender_network(nb::cast<std::string>(sender)));
   }
-  if (has(dict, "faults")) config.faults = fault_config(get<nb::dict>(dict, "faults"));
+  config.faults = part_if_given<link::FaultConfig>(dict, "faults");
   return config;
 }
 
+// The keys of a memory region that `dict` has, among others.
 engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::string name) {
-  return {
-      .name = std::move(name),
-      .huge_pages = get<bool>(dict, "huge_pages"),
-      .buffer_count = get<std::uint32_t>(dict, "buffer_count"),
-      .buffer_bytes = get<std::uint32_t>(dict, "buffer_bytes"),
-  };
+  config::Value keys = value_of(dict);
+  if (keys.find("name") == nullptr) {
+    auto map = *keys.as<config::Value::Map>();
+    map.emplace_back("name", config::Value(std::move(name)));
+    keys = config::Value(std::move(map));
+  }
+  return config::read<engine::MemoryRegionConfig>(keys, "memory_region", config::Others::ignored);
 }
 
 LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
@@ -260,10 +262,7 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
   if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
   if (has(dict, "gateware")) config.gateware.card = card_config(get<nb::dict>(dict, "gateware"));
   if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
-  if (has(dict, "record")) {
-    const auto record = get<nb::dict>(dict, "record");
-    config.record = {.file = get<std::string>(record, "file"), .bytes_max = get<std::uint64_t>(record, "bytes_max")};
-  }
+  config.record = part_if_given<engine::RecordConfig>(dict, "record");
   const auto wanted = get<std::string>(dict, "memory_region");
   for (const nb::handle handle : regions) {
     const auto region = nb::cast<nb::dict>(handle);
@@ -276,19 +275,6 @@ LinkConfig engine_link_config(const nb::dict& dict, const nb::list& regions) {
 }
 
 }  // namespace
-
-link::FaultConfig fault_config(const nb::dict& dict) {
-  return {
-      .loss = get<double>(dict, "loss"),
-      .duplicate = get<double>(dict, "duplicate"),
-      .reorder = get<double>(dict, "reorder"),
-      .corrupt = get<double>(dict, "corrupt"),
-      .truncate = get<double>(dict, "truncate"),
-      .delay = get<double>(dict, "delay"),
-      .delay_ns = us_to_ns(dict, "delay_us"),
-      .seed = get<std::uint64_t>(dict, "seed"),
-  };
-}
 
 LinkConfig port_config(const nb::dict& dict) {
   LinkConfig config = common_link_config(dict);
@@ -314,8 +300,7 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   std::optional<nb::dict> answers;
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
   set_processor(config, get<nb::dict>(dict, "processor"), answers);
-  const auto waiting = get<nb::dict>(dict, "waiting");
-  config.waiting = {.spins = get<std::int64_t>(waiting, "spin"), .sleep_ns = us_to_ns(waiting, "sleep_us")};
+  config.waiting = part<engine::WaitingConfig>(dict, "waiting");
   return config;
 }
 

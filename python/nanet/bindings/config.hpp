@@ -9,7 +9,6 @@
 namespace nanet::bindings {
 
 engine::EngineConfig engine_config(const nb::dict& dict);
-link::FaultConfig fault_config(const nb::dict& dict);  // python/nanet/config/link.py, Faults
 engine::LinkConfig port_config(const nb::dict& dict);
 rich::RingCuts ring_cuts(const nb::dict& dict);
 rich::FinderConfig finder_config(const nb::dict& dict);  // {"name": finder, cut: number, ...}
