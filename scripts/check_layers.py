@@ -22,21 +22,21 @@ from pathlib import Path
 # Folder of src/ and include/nanet/ -> folders it may include beside itself. docs/design/dataflow.md says the same in words.
 LAYERS: dict[str, set[str]] = {
     "base": set(),
-    "config": set(),
+    "config": set(),  # how components describe themselves: for every room whose components can be configured
     "wire": {"base"},
     "flow": set(),
     "event": {"wire"},
-    "rich": {"wire", "event"},
+    "rich": {"config", "wire", "event"},
     "l0tp": {"wire"},
-    "link": {"flow", "base"},
+    "link": {"config", "flow", "base"},
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
-    "emulate": {"wire", "flow", "event", "rich", "link"},
+    "emulate": {"config", "wire", "flow", "event", "rich", "link"},
     "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
-    "na62": {"wire", "flow", "event", "rich", "gpu", "engine"},
+    "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"wire", "flow", "link", "l0tp"},
-    "gpu": {"wire", "flow", "event", "rich", "stencil"},
+    "gpu": {"config", "wire", "flow", "event", "rich", "stencil"},
 }
 # A back-end folder, which is loaded or linked by itself, may include more than the rest of its layer.
 BACK_END_LAYERS: dict[str, set[str]] = {"link/ucx": {"rdma"}}

@@ -53,7 +53,7 @@ int run() {
   link::UdpLink answers(link::UdpConfig{.name = "answers", .listen = link::parse_endpoint("udp://127.0.0.1:0")});
 
   engine::EngineConfig config;
-  config.waiting = {.spins = 100, .sleep_ns = 100'000};
+  config.waiting = {.spin = 100, .sleep_us = 100};
   engine::LinkConfig& link = config.links.emplace_back();
   link.name = "camera";
   link.endpoint = "udp://127.0.0.1:0";

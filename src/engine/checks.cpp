@@ -80,6 +80,25 @@ void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
 
 }  // namespace
 
+std::optional<config::Problem> MemoryRegionConfig::check() const {
+  if (auto broken = config::power_of_two("buffer_count", buffer_count, "buffers are indexed by masking a running number")) return broken;
+  if (buffer_bytes % 64 != 0) {
+    return config::Problem{"buffer_bytes", "buffer_bytes " + std::to_string(buffer_bytes) + " is not a multiple of 64",
+                           "every buffer starts on a cache line", "choose " + std::to_string((buffer_bytes / 64 + 1) * 64)};
+  }
+  if (kind == MemoryKind::device) {
+    return config::Problem{
+        "kind", "memory region '" + name + "' cannot be device memory",
+        "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
+        "use host_pinned, which a GPU reads in place"};
+  }
+  return std::nullopt;
+}
+
+std::optional<config::Problem> MergeConfig::check() const {
+  return config::power_of_two("open_events_max", open_events_max, "open events are found by masking a hash");
+}
+
 void check(const EngineConfig& config) {
   if (!config.processor) throw SetupError("no processor", "nothing takes what is received", "give one");
   const ProcessorNeeds needs = config.processor->needs();

@@ -38,7 +38,7 @@ EventBuilder::EventBuilder(flow::CompletionQueue& completions, std::vector<Event
   }
   if (merge) {
     merger_ = std::make_unique<event::Merger>(event::MergerConfig{.source_count = source_count,
-                                                                  .window_ns = merge->window_ns,
+                                                                  .window_ns = merge->window_us * 1000,
                                                                   .open_events_max = merge->open_events_max,
                                                                   .hits_max = event::kHitsMax});
     parts_uncleared_max_ = std::max(merge->open_events_max, 256u);

@@ -76,7 +76,7 @@ bool Engine::in_flight() const {
 }
 
 // With several links the sleep on the first is cut short, so that the others are looked at in time.
-void Engine::sleep_on_link() { inputs_.front().link->wait(config_.waiting.sleep_ns / inputs_.size()); }
+void Engine::sleep_on_link() { inputs_.front().link->wait(sleep_ns() / inputs_.size()); }
 
 void Engine::publish_fault(Lane& lane) {
   if (lane.fault_told == lane.consumer->fault()) return;
@@ -86,7 +86,7 @@ void Engine::publish_fault(Lane& lane) {
 }
 
 void Engine::run_to_completion_loop() {
-  Idle idle(config_.waiting.spins);
+  Idle idle(config_.waiting.spin);
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint64_t now_ns = flow::clock_now_ns();
     const std::uint32_t work = receive_once(now_ns) + process_once(now_ns) + send_once(now_ns);
@@ -97,7 +97,7 @@ void Engine::run_to_completion_loop() {
 }
 
 void Engine::receive_loop() {
-  Idle idle(config_.waiting.spins);
+  Idle idle(config_.waiting.spin);
   while (!stopping_.load(std::memory_order_relaxed)) {
     const std::uint32_t packets = receive_once(flow::clock_now_ns());
     if (idle.should_sleep(packets > 0 || in_flight())) sleep_on_link();
@@ -107,10 +107,10 @@ void Engine::receive_loop() {
 }
 
 void Engine::process_loop() {
-  const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
+  const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spin, 0, UINT32_MAX));
   flow::CompletionQueue& completions = *lanes_.front().completions;
   while (!receive_done_.load(std::memory_order_acquire)) {
-    if (process_once(flow::clock_now_ns()) == 0) completions.wait(config_.waiting.sleep_ns, spins);
+    if (process_once(flow::clock_now_ns()) == 0) completions.wait(sleep_ns(), spins);
   }
   process_rest();
   process_done_.store(true, std::memory_order_release);
@@ -118,21 +118,21 @@ void Engine::process_loop() {
 
 // With a GPU: the process thread only launches or watches, so it sends too. A completion ends its sleep.
 void Engine::process_and_send_loop() {
-  Idle idle(config_.waiting.spins);
+  Idle idle(config_.waiting.spin);
   flow::CompletionQueue& completions = *lanes_.front().completions;
   while (!receive_done_.load(std::memory_order_acquire)) {
     const std::uint64_t now_ns = flow::clock_now_ns();
     const std::uint32_t work = process_once(now_ns) + send_once(now_ns);
-    if (idle.should_sleep(work > 0 || in_flight())) completions.wait(config_.waiting.sleep_ns / lanes_.size(), 0);
+    if (idle.should_sleep(work > 0 || in_flight())) completions.wait(sleep_ns() / lanes_.size(), 0);
   }
   process_rest();
 }
 
 void Engine::send_loop() {
-  const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spins, 0, UINT32_MAX));
+  const auto spins = static_cast<std::uint32_t>(std::clamp<std::int64_t>(config_.waiting.spin, 0, UINT32_MAX));
   flow::TxRing& ring = *lanes_.front().tx_ring;
   while (!process_done_.load(std::memory_order_acquire)) {
-    if (send_once(flow::clock_now_ns()) == 0) ring.wait(config_.waiting.sleep_ns, spins);
+    if (send_once(flow::clock_now_ns()) == 0) ring.wait(sleep_ns(), spins);
   }
   send_rest();  // the processing thread has ended: its part is done here
 }

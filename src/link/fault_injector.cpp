@@ -5,8 +5,10 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <sstream>
 #include <string>
 
+#include "nanet/config/read.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
@@ -83,30 +85,14 @@ class PlanExchange {
   alignas(64) std::atomic<std::uint32_t> shared_{2};
 };
 
-void check_probability(const char* name, double value) {
-  if (!(value >= 0 && value <= 1)) {
-    throw SetupError("fault injector cannot use " + std::string(name) + " = " + std::to_string(value), "it is no probability",
-                     "use a number from 0 to 1");
-  }
-}
-
 Plan plan_of(const FaultConfig& c) {
-  const std::array<std::pair<const char*, double>, kFaultCount - 1> probabilities{{{"loss", c.loss},
-                                                                                   {"duplicate", c.duplicate},
-                                                                                   {"reorder", c.reorder},
-                                                                                   {"corrupt", c.corrupt},
-                                                                                   {"truncate", c.truncate},
-                                                                                   {"delay", c.delay}}};
-  Plan plan{.delay_ns = c.delay_ns, .hold_max_ns = c.hold_max_ns};
+  config::require(c);
+  Plan plan{.delay_ns = c.delay_us * 1000, .hold_max_ns = c.hold_max_ns};
   double sum = 0;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    check_probability(probabilities[i].first, probabilities[i].second);
-    sum += probabilities[i].second;
-    plan.limits[i + 1] = sum;
-  }
-  if (sum > 1.0 + 1e-9) {
-    throw SetupError("fault injector cannot use these probabilities",
-                     "their sum is " + std::to_string(sum) + ", and a packet meets one fault at most", "lower them to a sum of 1");
+  std::size_t fault = 0;
+  for (const double probability : {c.loss, c.duplicate, c.reorder, c.corrupt, c.truncate, c.delay}) {
+    sum += probability;
+    plan.limits[++fault] = sum;
   }
   return plan;
 }
@@ -182,6 +168,14 @@ std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
 }
 
 }  // namespace
+
+std::optional<config::Problem> FaultConfig::check() const {
+  const double sum = loss + duplicate + reorder + corrupt + truncate + delay;
+  if (sum <= 1.0 + 1e-9) return std::nullopt;  // six times a sixth is allowed
+  std::ostringstream problem;
+  problem << "the probabilities add up to " << sum;
+  return config::Problem{"loss", problem.str(), "a packet gets at most one fault", "lower them to a total of at most 1"};
+}
 
 FaultInjector::FaultInjector(std::unique_ptr<Link> inner, const FaultConfig& config)
     : inner_(checked(std::move(inner))), state_(std::make_unique<State>(config)) {}

@@ -35,7 +35,7 @@ std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProces
 
 event::MergerConfig merger_config(const engine::MergeConfig& merge, std::uint32_t source_count) {
   return {.source_count = source_count,
-          .window_ns = merge.window_ns,
+          .window_ns = merge.window_us * 1000,
           .open_events_max = merge.open_events_max,
           .hits_max = rich::kMaxHits};
 }

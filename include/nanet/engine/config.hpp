@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine is built from. python/nanet/config/engine.py validates the YAML file and fills these structs; every field is
-// described there with its unit, default and effect, so this file only gives the shape.
+// What an engine is built from. A struct with visit() says each of its keys once, and the models of a YAML file are made from it
+// (config/setting.hpp); what python/nanet/config/engine.py still describes itself only has its shape here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/config/value.hpp"
+#include "nanet/contract.hpp"
 #include "nanet/engine/sender_filter.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -17,6 +20,15 @@
 #include "nanet/link/pcap_link.hpp"
 #include "nanet/link/ucx.hpp"
 #include "nanet/link/xdp.hpp"
+
+namespace nanet {
+
+constexpr auto choices(MemoryKind) {
+  return std::array{config::Choice{"host", MemoryKind::host}, config::Choice{"host_pinned", MemoryKind::host_pinned},
+                    config::Choice{"device", MemoryKind::device}};
+}
+
+}  // namespace nanet
 
 namespace nanet::engine {
 
@@ -27,22 +39,76 @@ struct Protocol;
 enum class Topology : std::uint8_t { run_to_completion, pipelined };
 enum class IncompletePolicy : std::uint8_t { drop, process };
 
+constexpr auto choices(IncompletePolicy) {
+  return std::array{config::Choice{"drop", IncompletePolicy::drop}, config::Choice{"process", IncompletePolicy::process}};
+}
+
 struct SourceConfig {
+  static constexpr config::Component component{"Source", "One sender of packets, known by source ID and sub-ID."};
+
   std::string name;
   std::uint8_t source_id = 0x1C;
   std::uint8_t source_sub_id = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("name", name, {.help = "Name in reports", .form = "Name", .required = true});
+    v("source_id", source_id, {.help = "Source ID in the packet header; 0x1C is the RICH", .least = 0, .most = 255});
+    v("source_sub_id", source_sub_id, {.help = "Sub-ID in the packet header: which board", .least = 0, .most = 255});
+  }
 };
 
 struct MemoryRegionConfig {
+  static constexpr config::Component component{
+      "MemoryRegion", "Memory for the circular list of persistent buffers (CLOP) of the links that name it."};
+
   std::string name;
+  MemoryKind kind = MemoryKind::host;
   bool huge_pages = true;
   std::uint32_t buffer_count = 64;
   std::uint32_t buffer_bytes = 256 * 1024;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("name", name, {.help = "Name by which links refer to it", .form = "Name", .required = true});
+    v("kind", kind,
+      {.help = "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused"});
+    v("huge_pages", huge_pages, {.help = "Try huge pages; if there are none, ordinary pages are used and this is reported"});
+    v("buffer_count", buffer_count,
+      {.help = "Buffers of each CLOP, a power of two",
+       .unit = "buffers",
+       .least = 2,
+       .most = 65536,
+       .too_small = "packets are dropped as packets_clop_full while the processor is busy",
+       .too_big = "the working set exceeds the caches, and packets wait longer instead of being dropped"});
+    v("buffer_bytes", buffer_bytes,
+      {.help = "Size of one buffer, a multiple of 64",
+       .unit = "bytes",
+       .least = 4096,
+       .most = 1 << 30,
+       .too_small = "few packets per hand-over, so more overhead for each",
+       .too_big = "memory; with timeout_us above 0 also latency at low rates"});
+  }
+
+  // Powers of two, cache lines, and no memory of a GPU.
+  std::optional<config::Problem> check() const;
 };
 
 struct RecordConfig {
+  static constexpr config::Component component{"Record", "Writes what a link receives to a pcap file, for tshark and for replay."};
+
   std::string file;
   std::uint64_t bytes_max = 1u << 30;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("file", file, {.help = "Path of the pcap file; it is overwritten", .length_least = 1, .required = true});
+    v("bytes_max", bytes_max,
+      {.help = "The file stops growing at this size; what is left out is counted",
+       .unit = "bytes",
+       .least = 4096,
+       .too_big = "a full disk"});
+  }
 };
 
 struct LinkConfig {
@@ -71,9 +137,35 @@ struct LinkConfig {
 };
 
 struct MergeConfig {
-  std::uint64_t window_ns = 200'000;
+  static constexpr config::Component component{
+      "Merge", "How the parts of an event from several sources are put together, by timestamp."};
+
+  std::uint64_t window_us = 200;
   std::uint32_t open_events_max = 8192;
   IncompletePolicy incomplete = IncompletePolicy::drop;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("window_us", window_us,
+      {.help = "How long an open event waits for its missing parts",
+       .unit = "us",
+       .least = 1,
+       .most = 1'000'000,
+       .too_small = "parts that are merely slow arrive after their event was closed without them",
+       .too_big = "more latency for every event that lost a part, and more open events"});
+    v("open_events_max", open_events_max,
+      {.help = "Most events that can be open at once, a power of two",
+       .unit = "events",
+       .least = 16,
+       .most = 1 << 20,
+       .too_small = "events_overflow at high rates: events are closed early",
+       .too_big = "the working set exceeds the caches"});
+    v("incomplete", incomplete,
+      {.help = "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded"});
+  }
+
+  // A power of two.
+  std::optional<config::Problem> check() const;
 };
 
 // Where a processor's packets go.
@@ -84,8 +176,27 @@ struct SendConfig {
 };
 
 struct WaitingConfig {
-  std::int64_t spins = 20'000;       // idle turns before a blocking wait; negative: spin for ever
-  std::uint64_t sleep_ns = 100'000;  // longest blocking wait
+  static constexpr config::Component component{"Waiting", "What a thread does when there is nothing to do."};
+
+  std::int64_t spin = 20'000;
+  std::uint64_t sleep_us = 100;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("spin", spin,
+      {.help = "Empty polls before it sleeps; -1: spin forever, which needs a core of its own",
+       .unit = "polls",
+       .least = -1,
+       .most = 0x1p40,
+       .too_small = "the kernel's wake-up time (about 30 us) is added at every pause",
+       .too_big = "a core that is never idle"});
+    v("sleep_us", sleep_us,
+      {.help = "Longest sleep, after which time-outs are checked",
+       .unit = "us",
+       .least = 1,
+       .most = 1'000'000,
+       .too_big = "buffers and open events are handed over late while nothing arrives"});
+  }
 };
 
 struct EngineConfig {

@@ -104,6 +104,7 @@ class Engine {
   std::uint32_t process_once(std::uint64_t now_ns);
   std::uint32_t send_once(std::uint64_t now_ns);
   bool in_flight() const;
+  std::uint64_t sleep_ns() const { return config_.waiting.sleep_us * 1000; }
   void sleep_on_link();
   void publish_fault(Lane& lane);
   void receive_rest();

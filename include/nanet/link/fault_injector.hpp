@@ -16,22 +16,46 @@
 #include <optional>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/link/link.hpp"
 
 namespace nanet::link {
 
-// Probabilities for each packet, 0..1, their sum at most 1.
 struct FaultConfig {
+  static constexpr config::Component component{
+      "Faults", "Faults injected into a link on purpose, each with a probability per packet. Seeded, so a run can be repeated."};
+
   double loss = 0;       // the packet disappears
-  double duplicate = 0;  // it comes now and again, behind the next 0..8 packets
-  double reorder = 0;    // it comes behind the next 1..8 packets
+  double duplicate = 0;  // it comes now and again, after the next 0..8 packets
+  double reorder = 0;    // it comes after the next 1..8 packets
   double corrupt = 0;    // 1..8 different bits of it are flipped
   double truncate = 0;   // it comes with 0..bytes-1 of its bytes. Not flagged: a short packet looks like any other
-  double delay = 0;      // it comes delay_ns later
-
-  std::uint64_t delay_ns = 100'000;
-  std::uint64_t hold_max_ns = 1'000'000;  // a reordered or duplicated packet comes out after this time even if no other packet came
+  double delay = 0;      // it comes delay_us later
+  std::uint64_t delay_us = 100;
   std::uint64_t seed = 1;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("loss", loss, {.help = "Probability that a packet is lost", .least = 0, .most = 1});
+    v("duplicate", duplicate, {.help = "Probability that a packet arrives twice", .least = 0, .most = 1});
+    v("reorder", reorder, {.help = "Probability that a packet arrives after one of the next eight", .least = 0, .most = 1});
+    v("corrupt", corrupt, {.help = "Probability that bits of a packet are flipped", .least = 0, .most = 1});
+    v("truncate", truncate, {.help = "Probability that a packet loses its end", .least = 0, .most = 1});
+    v("delay", delay, {.help = "Probability that a packet is held back for delay_us", .least = 0, .most = 1});
+    v("delay_us", delay_us,
+      {.help = "How long a delayed packet is held back",
+       .unit = "us",
+       .least = 0,
+       .most = 10'000'000,
+       .too_big = "packets arrive after their event's window and are counted as late"});
+    v("seed", seed, {.help = "Seed of the random numbers", .least = 0, .below = 0x1p63});
+  }
+
+  // The probabilities add up to at most 1.
+  std::optional<config::Problem> check() const;
+
+  // For programs.
+  std::uint64_t hold_max_ns = 1'000'000;  // a reordered or duplicated packet comes out after this time even if no other packet came
   std::uint32_t held_max = 1024;          // packets in storage. Full: a packet passes unharmed and counts as passed
   std::uint32_t packet_bytes_max = 1472;  // longer packets are never held back or duplicated: they pass and count as passed
 };
@@ -70,7 +94,7 @@ class FaultInjector : public Link {
   std::string path() const override;
   std::vector<std::string> notes() const override;
 
-  // From the next receive() on these probabilities, delay_ns and hold_max_ns hold; seed, held_max and packet_bytes_max stay as they were, and so
+  // From the next receive() on these probabilities, delay_us and hold_max_ns hold; seed, held_max and packet_bytes_max stay as they were, and so
   // does what is held back. Any one thread, at any time: nothing waits, and of several calls between two receive() the last counts.
   // Throws SetupError as the constructor does, and then changes nothing.
   void reconfigure(const FaultConfig& config);

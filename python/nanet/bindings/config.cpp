@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "finders.hpp"
+#include "nanet/config/read.hpp"
 #include "nanet/engine/plugin.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/na62/kinds.hpp"
@@ -29,20 +30,21 @@ T choice(const nb::dict& dict, const char* key, std::initializer_list<std::pair<
   throw SetupError(std::string("unknown ") + key + " '" + name + "'", "the native module does not have it", "see nanet schema");
 }
 
+// The component that `dict` says under `key`.
+template <config::IsComponent T>
+T part(const nb::dict& dict, const char* key) {
+  return config::read<T>(value_of(get<nb::dict>(dict, key)), key);
+}
+
+template <config::IsComponent T>
+std::optional<T> part_if_given(const nb::dict& dict, const char* key) {
+  return has(dict, key) ? std::optional(part<T>(dict, key)) : std::nullopt;
+}
+
 std::uint64_t us_to_ns(const nb::dict& dict, const char* key) { return get<std::uint64_t>(dict, key) * 1000; }
 
 std::optional<int> core(const nb::dict& dict, const char* key) {
   return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
-}
-
-engine::MergeConfig merge_config(const nb::dict& dict) {
-  using engine::IncompletePolicy;
-  return {
-      .window_ns = us_to_ns(dict, "window_us"),
-      .open_events_max = get<std::uint32_t>(dict, "open_events_max"),
-      .incomplete = choice<IncompletePolicy>(dict, "incomplete",
-                                             {{"drop", IncompletePolicy::drop}, {"process", IncompletePolicy::process}}),
-  };
 }
 
 na62::ForwardConfig forward_config(const nb::dict& dict) {
@@ -117,7 +119,7 @@ void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, con
   }
   engine::ProcessorSettings settings;
   if (has(dict, "settings")) settings.settings = value_of(dict["settings"]);
-  if (has(dict, "merge")) settings.merge = merge_config(get<nb::dict>(dict, "merge"));
+  settings.merge = part_if_given<engine::MergeConfig>(dict, "merge");
   settings.has_destination = answers.has_value();
   config.processor = kind.make(settings);
   if (kind.sends && answers) config.send = send_config("answers", *answers);
@@ -222,25 +224,24 @@ LinkConfig common_link_config(const engine::Kinds& kinds, const nb::dict& dict) 
   config.gro = get<bool>(dict, "gro");
   config.busy_poll_us = get<std::uint32_t>(dict, "busy_poll_us");
   for (const nb::handle source : get<nb::list>(dict, "sources")) {
-    const auto one = nb::cast<nb::dict>(source);
-    config.sources.push_back({.name = get<std::string>(one, "name"),
-                              .source_id = get<std::uint8_t>(one, "source_id"),
-                              .source_sub_id = get<std::uint8_t>(one, "source_sub_id")});
+    config.sources.push_back(config::read<engine::SourceConfig>(value_of(source), "sources"));
   }
   for (const nb::handle sender : get<nb::list>(dict, "senders")) {
     config.senders.push_back(sender_network(nb::cast<std::string>(sender)));
   }
-  if (has(dict, "faults")) config.faults = fault_config(get<nb::dict>(dict, "faults"));
+  config.faults = part_if_given<link::FaultConfig>(dict, "faults");
   return config;
 }
 
+// The keys of a memory region that `dict` has, among others.
 engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::string name) {
-  return {
-      .name = std::move(name),
-      .huge_pages = get<bool>(dict, "huge_pages"),
-      .buffer_count = get<std::uint32_t>(dict, "buffer_count"),
-      .buffer_bytes = get<std::uint32_t>(dict, "buffer_bytes"),
-  };
+  config::Value keys = value_of(dict);
+  if (keys.find("name") == nullptr) {
+    auto map = *keys.as<config::Value::Map>();
+    map.emplace_back("name", config::Value(std::move(name)));
+    keys = config::Value(std::move(map));
+  }
+  return config::read<engine::MemoryRegionConfig>(keys, "memory_region", config::Others::ignored);
 }
 
 LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, const nb::list& regions) {
@@ -254,10 +255,7 @@ LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, 
   if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
   if (has(dict, "gateware")) config.gateware.card = card_config(get<nb::dict>(dict, "gateware"));
   if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
-  if (has(dict, "record")) {
-    const auto record = get<nb::dict>(dict, "record");
-    config.record = {.file = get<std::string>(record, "file"), .bytes_max = get<std::uint64_t>(record, "bytes_max")};
-  }
+  config.record = part_if_given<engine::RecordConfig>(dict, "record");
   const auto wanted = get<std::string>(dict, "memory_region");
   for (const nb::handle handle : regions) {
     const auto region = nb::cast<nb::dict>(handle);
@@ -270,19 +268,6 @@ LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, 
 }
 
 }  // namespace
-
-link::FaultConfig fault_config(const nb::dict& dict) {
-  return {
-      .loss = get<double>(dict, "loss"),
-      .duplicate = get<double>(dict, "duplicate"),
-      .reorder = get<double>(dict, "reorder"),
-      .corrupt = get<double>(dict, "corrupt"),
-      .truncate = get<double>(dict, "truncate"),
-      .delay = get<double>(dict, "delay"),
-      .delay_ns = us_to_ns(dict, "delay_us"),
-      .seed = get<std::uint64_t>(dict, "seed"),
-  };
-}
 
 nb::dict kinds_with(const std::vector<std::string>& plugins) {
   const nb::dict no_processor;
@@ -344,8 +329,7 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
     config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));
   }
   set_processor(config, kinds, processor, answers);
-  const auto waiting = get<nb::dict>(dict, "waiting");
-  config.waiting = {.spins = get<std::int64_t>(waiting, "spin"), .sleep_ns = us_to_ns(waiting, "sleep_us")};
+  config.waiting = part<engine::WaitingConfig>(dict, "waiting");
   return config;
 }
 

@@ -9,7 +9,6 @@
 namespace nanet::bindings {
 
 engine::EngineConfig engine_config(const nb::dict& dict);
-link::FaultConfig fault_config(const nb::dict& dict);  // python/nanet/config/link.py, Faults
 engine::LinkConfig port_config(const nb::dict& dict);
 // What protocols, processors and links there are with these plug-ins, and what nanet/config/plugins.py has to know of each. Throws SetupError.
 nb::dict kinds_with(const std::vector<std::string>& plugins);

@@ -68,6 +68,7 @@ NB_MODULE(_core, module) {
   module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
   bind_histogram(module);
   bind_rings(module);
+  bind_components(module);
   bind_finders(module);
   bind_engine(module);
   bind_l0tp(module);

@@ -8,6 +8,8 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
+#include "nanet/config/read.hpp"
+#include "values.hpp"
 #include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::bindings {
@@ -214,7 +216,7 @@ void set_faults(const engine::Engine& engine, const std::string& link, const nb:
       throw SetupError("link " + link + " has no faults to set", "its configuration has no fault injector",
                        "configure faults: {} to have one that does nothing yet");
     }
-    return input.faults->reconfigure(fault_config(faults));
+    return input.faults->reconfigure(config::read<link::FaultConfig>(value_of(faults), "faults"));
   }
   throw SetupError("no link " + link, "the configuration does not name it", "name one of its links");
 }

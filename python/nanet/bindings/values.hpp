@@ -10,4 +10,7 @@ namespace nanet::bindings {
 // None, bool, int, float, str, list and dict with texts as keys. Throws SetupError for anything else.
 config::Value value_of(nb::handle object);
 
+// The other way round.
+nb::object python_of(const config::Value& value);
+
 }  // namespace nanet::bindings

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -29,14 +29,28 @@ __all__ = [
     "check_power_of_two",
     "online_cores",
     "problem",
+    "ruled",
     "same_as",
     "setting",
 ]
 
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
 def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
     """An error of ours inside a validator, in the project's grammar."""
     return PydanticCustomError("nanet", "{text}", {"text": f"{what} ({why}) {suggestion}"})  # braces in a text are no fields
+
+
+def ruled(model: ModelT, component: type[BaseModel]) -> ModelT:
+    """The model, if it breaks none of the rules that stand beside the component's C++ struct. Only a check loads the native module."""
+    from nanet import _core
+
+    keys = model.model_dump(mode="json", include=set(component.model_fields))
+    if (broken := _core.broken_rule(component.__name__, keys)) is not None:
+        raise problem(*broken[1:])
+    return model
 
 
 def setting(

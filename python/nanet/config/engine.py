@@ -17,9 +17,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
-from nanet.config.base import Byte, Core, Endpoint, Model, Name, check_power_of_two, problem, same_as, setting
+from nanet.config.base import Byte, Core, Endpoint, Model, Name, problem, same_as, setting
+from nanet.config.components import MemoryRegion, Merge, Source, Waiting
 from nanet.config.errors import load_document, nearest, validated
-from nanet.config.link import LinkConfig, Network, Source, room_bytes
+from nanet.config.forms import Network
+from nanet.config.link import LinkConfig, room_bytes
 from nanet.config.plugins import KindName, Kinds, PluginPath, Settings, check_plugins, load_kinds, with_plugins
 from nanet.config.rich import Decision
 
@@ -57,67 +59,6 @@ class Cores(Model):
         " kernel's real-time throttling is off; null: an ordinary thread",
         ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
     )  # fmt: skip
-
-
-class MemoryRegion(Model):
-    """Memory for the circular list of persistent buffers (CLOP) of the links that name it."""
-
-    name: Name = setting(..., "Name by which links refer to it")
-    kind: MemoryKind = setting(
-        "host", "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused"
-    )
-    huge_pages: bool = setting(True, "Try huge pages; if there are none, ordinary pages are used and this is reported")
-    buffer_count: int = setting(
-        64, "Buffers of each CLOP, a power of two", unit="buffers", ge=2, le=65536,
-        too_small="packets are dropped as packets_clop_full while the processor is busy",
-        too_big="the working set exceeds the caches, and packets wait longer instead of being dropped",
-    )  # fmt: skip
-    buffer_bytes: int = setting(
-        262144, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1 << 30,
-        too_small="few packets per hand-over, so more overhead for each",
-        too_big="memory; with timeout_us above 0 also latency at low rates",
-    )  # fmt: skip
-
-    @model_validator(mode="after")
-    def _shape(self) -> MemoryRegion:
-        check_power_of_two("buffer_count", self.buffer_count, "buffers are indexed by masking a running number")
-        if self.buffer_bytes % 64:
-            raise problem(
-                f"buffer_bytes {self.buffer_bytes} is not a multiple of 64",
-                "every buffer starts on a cache line",
-                f"choose {(self.buffer_bytes // 64 + 1) * 64}",
-            )
-        if self.kind == "device":
-            raise problem(
-                f"memory region '{self.name}' cannot be device memory",
-                "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
-                "use host_pinned, which a GPU reads in place",
-            )
-        return self
-
-
-class Merge(Model):
-    """How the parts of an event from several sources are put together, by timestamp."""
-
-    window_us: int = setting(
-        200, "How long an open event waits for its missing parts", unit="us", ge=1, le=1_000_000,
-        too_small="parts that are merely slow arrive after their event was closed without them",
-        too_big="more latency for every event that lost a part, and more open events",
-    )  # fmt: skip
-    open_events_max: int = setting(
-        8192, "Most events that can be open at once, a power of two", unit="events", ge=16, le=1 << 20,
-        too_small="events_overflow at high rates: events are closed early",
-        too_big="the working set exceeds the caches",
-    )  # fmt: skip
-    incomplete: Literal["drop", "process"] = setting(
-        "drop",
-        "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded",
-    )
-
-    @model_validator(mode="after")
-    def _power(self) -> Merge:
-        check_power_of_two("open_events_max", self.open_events_max, "open events are found by masking a hash")
-        return self
 
 
 class Gpu(Model):
@@ -197,20 +138,6 @@ class Answers(Model):
     via: Name | None = setting(
         None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own"
     )
-
-
-class Waiting(Model):
-    """What a thread does when there is nothing to do."""
-
-    spin: int = setting(
-        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1, le=1 << 40,
-        too_small="the kernel's wake-up time (about 30 us) is added at every pause",
-        too_big="a core that is never idle",
-    )  # fmt: skip
-    sleep_us: int = setting(
-        100, "Longest sleep, after which time-outs are checked", unit="us", ge=1, le=1_000_000,
-        too_big="buffers and open events are handed over late while nothing arrives",
-    )  # fmt: skip
 
 
 class Run(Model):

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from nanet.config.base import Byte, Model, Name, Probability, check_endpoint, check_power_of_two, problem, setting
+from nanet.config.base import Model, Name, check_endpoint, check_power_of_two, problem, setting
+from nanet.config.components import Faults, Record, Source
+from nanet.config.forms import Mac, Network, PciAddress
 from nanet.config.plugins import KindName, Settings, Unknown, current_kinds, unknown_kind
 
 __all__ = ["Dpdk", "Faults", "Gateware", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
@@ -30,54 +32,6 @@ WITHOUT_SENDER_ADDRESSES = {  # why, what to do instead, and why there is nothin
 }  # fmt: skip
 
 
-def check_network(text: str) -> str:
-    """An IPv4 address or network, with its prefix length."""
-    try:
-        return str(ipaddress.IPv4Network(text))
-    except ValueError as error:
-        raise problem(f"'{text}' is not an IPv4 address or network", str(error), "write it as 10.0.0.7 or 10.0.0.0/24") from None
-
-
-Network = Annotated[str, AfterValidator(check_network)]
-
-
-def check_quoted(value: Any) -> Any:
-    """Anything but a number; YAML takes 0000:03:00.0 and 52:54:00:12:34:56 for numbers in base 60."""
-    if isinstance(value, (int, float)):
-        raise problem(f"{value} is a number", "YAML reads digits between colons as one", "put the address into quotes")
-    return value
-
-
-def check_pci_address(text: str) -> str:
-    """A PCI address with its domain, in lower case."""
-    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", text):
-        raise problem(
-            f"'{text}' is not a PCI address",
-            "it is domain:bus:device.function in lower case",
-            "write it as lspci -D does, such as 0000:3b:00.0",
-        )
-    return text
-
-
-PciAddress = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_pci_address)]
-
-
-def check_mac(text: str) -> str:
-    """The Ethernet address of one station, in lower case."""
-    if not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", text):
-        raise problem(
-            f"'{text}' is not an Ethernet address", "one has six bytes in hexadecimal digits", "write it as 02:00:00:00:00:01"
-        )
-    if int(text[:2], 16) & 1 or text.strip("0:") == "":
-        raise problem(
-            f"'{text}' is not the address of a station", "it is a group address, or zero", "write that of one network port"
-        )
-    return text.lower()
-
-
-Mac = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_mac)]
-
-
 def check_link_endpoint(url: str) -> str:
     """Where a link listens, or the file that it plays. What follows the scheme of a plug-in's link, the plug-in reads."""
     kinds, (scheme, separator, rest) = current_kinds(), url.partition("://")
@@ -95,49 +49,6 @@ def check_link_endpoint(url: str) -> str:
 
 
 LinkEndpoint = Annotated[str, AfterValidator(check_link_endpoint)]
-
-
-class Source(Model):
-    """One sender of packets, known by source ID and sub-ID."""
-
-    name: Name = setting(..., "Name in reports")
-    source_id: Byte = setting(0x1C, "Source ID in the packet header; 0x1C is the RICH")
-    source_sub_id: Byte = setting(0, "Sub-ID in the packet header: which board")
-
-
-class Faults(Model):
-    """Faults injected into a link on purpose, each with a probability per packet. Seeded, so a run can be repeated."""
-
-    loss: Probability = setting(0.0, "Probability that a packet is lost")
-    duplicate: Probability = setting(0.0, "Probability that a packet arrives twice")
-    reorder: Probability = setting(0.0, "Probability that a packet arrives after one of the next eight")
-    corrupt: Probability = setting(0.0, "Probability that bits of a packet are flipped")
-    truncate: Probability = setting(0.0, "Probability that a packet loses its end")
-    delay: Probability = setting(0.0, "Probability that a packet is held back for delay_us")
-    delay_us: int = setting(
-        100, "How long a delayed packet is held back", unit="us", ge=0, le=10_000_000,
-        too_big="packets arrive after their event's window and are counted as late",
-    )  # fmt: skip
-    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=1 << 63)
-
-    @model_validator(mode="after")
-    def _sum(self) -> Faults:
-        total = self.loss + self.duplicate + self.reorder + self.corrupt + self.truncate + self.delay
-        if total > 1.0:
-            raise problem(
-                f"the probabilities add up to {total:g}", "a packet gets at most one fault", "lower them to a total of at most 1"
-            )
-        return self
-
-
-class Record(Model):
-    """Writes what a link receives to a pcap file, for tshark and for replay."""
-
-    file: str = setting(..., "Path of the pcap file; it is overwritten", min_length=1)
-    bytes_max: int = setting(
-        1 << 30, "The file stops growing at this size; what is left out is counted", unit="bytes", ge=4096,
-        too_big="a full disk",
-    )  # fmt: skip
 
 
 class Xdp(Model):

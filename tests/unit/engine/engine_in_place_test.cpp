@@ -35,7 +35,7 @@ constexpr std::uint16_t kAnswers = 6300;
 test::NodeConfig config_over_xdp(Payloads payloads, Topology topology) {
   test::NodeConfig config = test::config_for(kPort, kAnswers, topology);
   config.send->endpoints[0] = "udp://10.77.0.2:" + std::to_string(kAnswers);
-  config.rich.merge = MergeConfig{.window_ns = 2'000'000'000};
+  config.rich.merge = MergeConfig{.window_us = 2'000'000};
   LinkConfig& link = config.links[0];
   link.endpoint = "xdp://10.77.0.1:" + std::to_string(kPort);
   link.batch_size = 16;

@@ -86,7 +86,7 @@ inline const na62::RichProcessor& rich_of(const Engine& engine) {
 inline NodeConfig config_for(std::uint16_t port, std::uint16_t answer_port, Topology topology) {
   NodeConfig config;
   config.topology = topology;
-  config.waiting = {.spins = 100, .sleep_ns = 200'000};
+  config.waiting = {.spin = 100, .sleep_us = 200};
   LinkConfig& link = config.links.emplace_back();
   link.name = "boards";
   link.protocol = &na62::kMgp;

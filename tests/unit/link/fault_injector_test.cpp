@@ -276,7 +276,7 @@ TEST(FaultInjector, TheSameSeedGivesTheSamePacketsHoweverTheyAreBatched) {
 TEST(FaultInjector, DelayedPacketComesAtItsTime) {
   FaultConfig config;
   config.delay = 1;
-  config.delay_ns = 123'456;
+  config.delay_us = 123;
   Bench bench(config, 1);
   EXPECT_EQ(bench.receive(), 0u);
   EXPECT_EQ(bench.injector->faults().held, 1u);
@@ -314,7 +314,7 @@ TEST(FaultInjector, HeldPacketsComeOutWhenNothingNewArrives) {
 TEST(FaultInjector, FullStorageLetsPacketsPassUnharmed) {
   FaultConfig config;
   config.delay = 1;
-  config.delay_ns = 1'000'000'000;
+  config.delay_us = 1'000'000;
   config.held_max = 10;
   Bench bench(config, 100);
   while (bench.script->next < 100) {
@@ -384,7 +384,7 @@ TEST(FaultInjector, NewProbabilitiesHoldFromTheNextBatch) {
   bench.receive();
   EXPECT_EQ(bench.injector->faults().lost, 100u);
   EXPECT_EQ(bench.injector->faults().duplicated, 0u);
-  bench.injector->reconfigure({.delay = 1, .delay_ns = 50'000});
+  bench.injector->reconfigure({.delay = 1, .delay_us = 50});
   bench.receive();
   EXPECT_EQ(bench.injector->faults().held, 100u);
   bench.injector->reconfigure({});

@@ -159,7 +159,7 @@ TEST_F(ForwarderTest, SendsEveryEventOfOneBoardInOrder) {
 }
 
 TEST_F(ForwarderTest, MergesAndBalances) {
-  make(4, MergeConfig{.window_ns = 1000, .open_events_max = 1024});
+  make(4, MergeConfig{.window_us = 1, .open_events_max = 1024});
   const auto events = test::make_events(16 * 100, 6);
   give_boards(events, 4);
   node->link.incoming.pop_back();  // 16 events lose a part
@@ -205,7 +205,7 @@ TEST_F(ForwarderTest, FullPacketsHaveOneLengthAndEventsFillThem) {
 }
 
 TEST_F(ForwarderTest, RunsAreMarkedAndNumberedFromZero) {
-  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024});
+  make(2, MergeConfig{.window_us = 1000, .open_events_max = 1024});
   const auto first = test::make_events(64, 9, 5000);
   const auto second = test::make_events(32, 10, 100);
   for (const auto* events : {&first, &second}) {
@@ -267,7 +267,7 @@ TEST_F(ForwarderTest, CutsWhatTheFormatCannotHoldAndSaysSo) {
 
 // Two nodes in a row against one: the same answers, and the second node's books against the first one's.
 TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
-  const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
+  const MergeConfig merge{.window_us = 1, .open_events_max = 1024};
   make(4, merge);
   const auto events = test::make_events(16 * 200, 21);
   give_boards(events, 4);
@@ -290,7 +290,7 @@ TEST_F(ForwarderTest, ASecondNodeAnswersAsTheFirstWouldHave) {
 
 // Two forwarding nodes, each with two boards, and a third that merges their halves.
 TEST_F(ForwarderTest, MergedHalvesCanBeMergedAgain) {
-  const MergeConfig merge{.window_ns = 1000, .open_events_max = 1024};
+  const MergeConfig merge{.window_us = 1, .open_events_max = 1024};
   const auto events = test::make_events(16 * 50, 22);
   Node third(na62::kM2egp, 2);
   for (std::uint8_t half = 0; half < 2; ++half) {

@@ -42,7 +42,7 @@ TEST_P(GpuEngineTest, NobodySleepsWhileTheGpuIsBusyOrAnswersWait) {
   constexpr std::uint32_t kPackets = 500;
   script.polls_a_buffer = 50;
   test::NodeConfig made = config();
-  made.waiting = {.spins = 0, .sleep_ns = 2'000'000'000};
+  made.waiting = {.spin = 0, .sleep_us = 2'000'000};
   Engine engine(made.made(test::fake_gpu(script)));
   engine.start();
   const auto events = test::make_events(16 * kPackets, 21);

@@ -26,7 +26,7 @@ using test::TestEvent;
 
 constexpr std::uint32_t kBoards = 4;
 constexpr std::uint32_t kPacketEvents = 16;
-constexpr std::uint64_t kForEverNs = 10'000'000'000;  // the longest window: no test takes so long
+constexpr std::uint64_t kForEverUs = 10'000'000;     // the longest window: no test takes so long
 constexpr int kPatienceMs = 60'000;                   // of a test that fails
 
 // False when it is not so in time.
@@ -114,10 +114,10 @@ class GpuMergeTest : public ::testing::TestWithParam<Param> {
     for (std::size_t k = 0; k < std::get<1>(GetParam()); ++k) ports.push_back(test::free_port());
   }
 
-  test::NodeConfig config(std::uint64_t window_ns, IncompletePolicy incomplete) const {
+  test::NodeConfig config(std::uint64_t window_us, IncompletePolicy incomplete) const {
     test::NodeConfig made = test::gpu_config(ports[0], l0tp.port(), std::get<0>(GetParam()));
     made.rich.answers->source_sub_id = test::kAnswerSubId;
-    made.rich.merge = MergeConfig{.window_ns = window_ns, .incomplete = incomplete};
+    made.rich.merge = MergeConfig{.window_us = window_us, .incomplete = incomplete};
     made.links.resize(ports.size(), made.links[0]);
     std::uint8_t board = 0;
     for (std::size_t k = 0; k < ports.size(); ++k) {
@@ -150,7 +150,7 @@ void expect_balanced_books(const Engine& engine, const Boards& boards, const std
 
 TEST_P(GpuMergeTest, PartsOfAllBoardsAreWholeEventsAtOnce) {
   constexpr std::uint32_t kPackets = 60;
-  Engine engine(config(kForEverNs, IncompletePolicy::drop).made(test::fake_gpu(script)));
+  Engine engine(config(kForEverUs, IncompletePolicy::drop).made(test::fake_gpu(script)));
   engine.start();
   Boards boards(ports, kPackets, 31);
   for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -175,7 +175,7 @@ TEST_P(GpuMergeTest, TheBooksBalanceWithLossAndDuplicatesAndStopClosesWhatIsOpen
   constexpr std::uint32_t kPackets = 50;
   for (const IncompletePolicy incomplete : {IncompletePolicy::process, IncompletePolicy::drop}) {
     const bool drops = incomplete == IncompletePolicy::drop;
-    Engine engine(config(kForEverNs, incomplete).made(test::fake_gpu(script)));
+    Engine engine(config(kForEverUs, incomplete).made(test::fake_gpu(script)));
     engine.start();
     Boards boards(ports, kPackets, 32);
     for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -228,7 +228,7 @@ TEST_P(GpuMergeTest, WindowsEndWhileNothingComesAndThenPartsAreLate) {
 TEST_P(GpuMergeTest, PartsThatTheGpuRefusesAreCountedAndNotMerged) {
   constexpr std::uint32_t kPackets = 40;
   script.refuse_every = 7;
-  Engine engine(config(kForEverNs, IncompletePolicy::process).made(test::fake_gpu(script)));
+  Engine engine(config(kForEverUs, IncompletePolicy::process).made(test::fake_gpu(script)));
   engine.start();
   Boards boards(ports, kPackets, 35);
   for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -251,7 +251,7 @@ TEST_P(GpuMergeTest, AFaultIsToldAndTheBooksBalance) {
     FakeGpuScript broken;
     broken.fault_after_buffers = kBoards + 2;
     broken.ends = ends;
-    Engine engine(config(kForEverNs, IncompletePolicy::process).made(test::fake_gpu(broken)));
+    Engine engine(config(kForEverUs, IncompletePolicy::process).made(test::fake_gpu(broken)));
     engine.start();
     Boards boards(ports, kPackets, 34);
     std::uint64_t merged = 0;
@@ -291,7 +291,7 @@ TEST(GpuMergeRuns, ANewRunForgetsTheOneBefore) {
   const std::uint16_t port = test::free_port();
   test::NodeConfig config = test::gpu_config(port, l0tp.port(), Topology::run_to_completion);
   config.rich.answers->source_sub_id = test::kAnswerSubId;
-  config.rich.merge = MergeConfig{.window_ns = kForEverNs, .incomplete = IncompletePolicy::process};
+  config.rich.merge = MergeConfig{.window_us = kForEverUs, .incomplete = IncompletePolicy::process};
   config.links[0].sources.resize(kBoards);
   for (std::uint8_t board = 0; board < kBoards; ++board) config.links[0].sources[board].source_sub_id = board;
   FakeGpuScript script;
@@ -321,7 +321,7 @@ test::NodeConfig merging_config() {
   config.links[0].sources.resize(3);
   config.links[1].sources.resize(2);
   for (std::uint8_t board = 0; board < 5; ++board) config.links[board / 3].sources[board % 3].source_sub_id = board;
-  config.rich.merge = MergeConfig{.window_ns = 300'000, .open_events_max = 1u << 20};
+  config.rich.merge = MergeConfig{.window_us = 300, .open_events_max = 1u << 20};
   return config;
 }
 
@@ -360,7 +360,7 @@ TEST(GpuMergeSetUp, WhatAGpuCannotMergeIsRefused) {
   expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices = {0, 1}; }, "merge on 2 GPUs");
   expect_refused([](test::NodeConfig& c) { c.links[1].sources.resize(6); }, "merge of 9 sources on a GPU");
   expect_refused([](test::NodeConfig& c) { c.links[1].sources.clear(); }, "others has no sources");
-  expect_refused([](test::NodeConfig& c) { c.rich.merge->window_ns = 999; }, "window_ns is 999");
+  expect_refused([](test::NodeConfig& c) { c.rich.merge->window_us = 0; }, "window_ns is 0");
   expect_refused([](test::NodeConfig& c) { c.rich.merge->open_events_max = 1000; }, "open_events_max is 1000");
   expect_refused([](test::NodeConfig& c) { c.rich.answers->primitives_max = 63; }, "primitives_max is 63");
 }

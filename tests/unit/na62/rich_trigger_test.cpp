@@ -159,7 +159,7 @@ TEST_F(RichTriggerTest, CountsHitsWithoutAPm) {
 }
 
 TEST_F(RichTriggerTest, MergesFourBoards) {
-  make(4, MergeConfig{.window_ns = 1000, .open_events_max = 1024});
+  make(4, MergeConfig{.window_us = 1, .open_events_max = 1024});
   const auto events = test::make_events(16 * 300, 6);
   for (std::uint32_t p = 0; p < 300; ++p) {
     for (std::uint8_t board = 0; board < 4; ++board) {
@@ -180,7 +180,7 @@ TEST_F(RichTriggerTest, DropsOrAnswersIncompleteEventsAsConfigured) {
     SetUp();
     counters.set(Counter::events_discarded, 0);
     counters.set(Counter::events_answered, 0);
-    make(2, MergeConfig{.window_ns = 1000, .open_events_max = 1024, .incomplete = policy});
+    make(2, MergeConfig{.window_us = 1, .open_events_max = 1024, .incomplete = policy});
     const auto events = test::make_events(32, 7);
     link.incoming.push_back({test::make_packet(std::span(events).first(16), 0, 0)});
     link.incoming.push_back({test::make_packet(std::span(events).first(16), 0, 1)});
@@ -197,7 +197,7 @@ TEST_F(RichTriggerTest, DropsOrAnswersIncompleteEventsAsConfigured) {
 }
 
 TEST_F(RichTriggerTest, FinishClosesOpenEvents) {
-  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024, .incomplete = IncompletePolicy::process});
+  make(2, MergeConfig{.window_us = 1000, .open_events_max = 1024, .incomplete = IncompletePolicy::process});
   const auto events = test::make_events(16, 8);
   link.incoming.push_back({test::make_packet(events, 0, 0)});
   run(1000);
@@ -208,7 +208,7 @@ TEST_F(RichTriggerTest, FinishClosesOpenEvents) {
 }
 
 TEST_F(RichTriggerTest, ANewRunMayStartItsTimestampsAgain) {
-  make(2, MergeConfig{.window_ns = 1'000'000, .open_events_max = 1024});
+  make(2, MergeConfig{.window_us = 1000, .open_events_max = 1024});
   const auto first = test::make_events(64, 9, 5000);
   const auto second = test::make_events(64, 10, 100);
   for (const auto* events : {&first, &second}) {

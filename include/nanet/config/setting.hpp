@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a component says what can be configured of it: once, in its struct. From this come the models that check a file, the JSON schema, the
+// reference page and what reads the struct (read.hpp, describe.hpp).
+//
+//   struct RecordConfig {
+//     static constexpr config::Component component{"Record", "Writes what a link receives to a pcap file."};
+//
+//     std::string file;
+//     std::uint64_t bytes_max = 1u << 30;
+//
+//     template <class Visit>
+//     void visit(Visit&& v) {
+//       v("file", file, {.help = "Path of the pcap file", .length_least = 1, .required = true});
+//       v("bytes_max", bytes_max, {.help = "The file stops growing at this size", .unit = "bytes", .least = 4096, .too_big = "a full disk"});
+//     }
+//
+//     std::optional<config::Problem> check() const;  // what holds between its keys, where anything does
+//   };
+//
+// A member is a bool, a number, a text, an enum with choices(), another component, or an optional or a vector of one of these. Its default is the
+// key's. A member that is not visited is for programs only.
+//
+// Thread rules: none of its own.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace nanet::config {
+
+// Name and purpose of a component. The name is that of its model in Python and in the schema.
+struct Component {
+  std::string_view name;
+  std::string_view help;
+};
+
+// What a person has to know of one key. Of a list, unit and bounds are those of its items.
+struct Setting {
+  std::string_view help;
+  std::string_view unit = {};
+  std::optional<double> least = {};  // allowed, as is most
+  std::optional<double> most = {};
+  std::optional<double> above = {};  // not allowed, nor is below
+  std::optional<double> below = {};
+  std::optional<double> multiple_of = {};
+  std::string_view too_small = {};  // effect of a value that is allowed and too small
+  std::string_view too_big = {};
+  std::optional<std::uint32_t> length_least = {};  // of a text in characters, of a list in items
+  std::optional<std::uint32_t> length_most = {};
+  std::string_view pattern = {};  // regular expression that a text matches
+  std::string_view form = {};     // of a text or number that Python looks at more closely: a type of python/nanet/config/forms.py
+  bool required = false;          // there is no default
+};
+
+// A rule between keys that is broken; key: the one to look at first.
+struct Problem {
+  std::string key;
+  std::string problem;
+  std::string why;
+  std::string suggestion;
+};
+
+// That a number is not a power of two, with the two nearest that are; why: why it has to be one.
+inline std::optional<Problem> power_of_two(std::string_view key, std::uint64_t value, std::string_view why) {
+  if ((value & (value - 1)) == 0) return std::nullopt;
+  const std::uint64_t lower = std::bit_floor(value);
+  return Problem{std::string(key), std::string(key) + " " + std::to_string(value) + " is not a power of two", std::string(why),
+                 "choose " + std::to_string(lower) + " or " + std::to_string(2 * lower)};
+}
+
+// One value of an enum and its name in a file. The enum's table is choices(Enum), found beside the enum.
+template <class Enum>
+struct Choice {
+  std::string_view name;
+  Enum value;
+};
+
+struct AnyVisitor {
+  template <class T>
+  void operator()(const char*, T&, const Setting&) const {}
+};
+
+template <class T>
+concept IsComponent = requires(T& one) {
+  T::component;
+  one.visit(AnyVisitor{});
+};
+
+template <class T>
+concept HasRules = requires(const T& one) {
+  { one.check() } -> std::same_as<std::optional<Problem>>;
+};
+
+template <class T>
+concept IsChoice = std::is_enum_v<T>;
+
+template <class T>
+concept IsText = std::is_same_v<T, std::string>;
+
+template <class T>
+concept IsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+
+// The name of an enum's value, and the other way round: none where there is no such name.
+template <IsChoice Enum>
+constexpr std::string_view name_of(Enum value) {
+  for (const auto& one : choices(Enum{})) {
+    if (one.value == value) return one.name;
+  }
+  return {};
+}
+
+template <IsChoice Enum>
+constexpr std::optional<Enum> choice_of(std::string_view name) {
+  for (const auto& one : choices(Enum{})) {
+    if (one.name == name) return one.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nanet::config

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts and numbers of a configuration that have a form of their own: a component's struct names it for a key, and it is checked here."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from nanet.config.base import Core, Endpoint, Name, problem
+
+__all__ = ["Core", "Endpoint", "Mac", "Name", "Network", "PciAddress"]
+
+
+def check_network(text: str) -> str:
+    """An IPv4 address or network, with its prefix length."""
+    try:
+        return str(ipaddress.IPv4Network(text))
+    except ValueError as error:
+        raise problem(f"'{text}' is not an IPv4 address or network", str(error), "write it as 10.0.0.7 or 10.0.0.0/24") from None
+
+
+Network = Annotated[str, AfterValidator(check_network)]
+
+
+def check_quoted(value: Any) -> Any:
+    """Anything but a number; YAML takes 0000:03:00.0 and 52:54:00:12:34:56 for numbers in base 60."""
+    if isinstance(value, (int, float)):
+        raise problem(f"{value} is a number", "YAML reads digits between colons as one", "put the address into quotes")
+    return value
+
+
+def check_pci_address(text: str) -> str:
+    """A PCI address with its domain, in lower case."""
+    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", text):
+        raise problem(
+            f"'{text}' is not a PCI address",
+            "it is domain:bus:device.function in lower case",
+            "write it as lspci -D does, such as 0000:3b:00.0",
+        )
+    return text
+
+
+PciAddress = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_pci_address)]
+
+
+def check_mac(text: str) -> str:
+    """The Ethernet address of one station, in lower case."""
+    if not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", text):
+        raise problem(
+            f"'{text}' is not an Ethernet address", "one has six bytes in hexadecimal digits", "write it as 02:00:00:00:00:01"
+        )
+    if int(text[:2], 16) & 1 or text.strip("0:") == "":
+        raise problem(
+            f"'{text}' is not the address of a station", "it is a group address, or zero", "write that of one network port"
+        )
+    return text.lower()
+
+
+Mac = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_mac)]
