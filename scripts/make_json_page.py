@@ -3,7 +3,7 @@
 """Writes the tables of docs/json.md that stand below a mark `<!-- keys: MODULE.TYPE -->`, from the types of the results and their annotations.
 
 A type says each key's meaning once, and mypy checks who makes and who reads it; this carries it to the page. Everything else on the page is
-written by hand. `scripts/make_json_page.py [--check]`: exit 1 when the page is not current.
+written by hand. `.venv/bin/python scripts/make_json_page.py [--check]`: exit 1 when the page is not current.
 
 `<!-- the keys are those of: MODULE.TYPE -->` says it of a section without a table, for the tests.
 A key whose type has a table of its own is one row; other objects are written out, `a.b`, in lists `a[].b`, in dictionaries `a.NAME.b`.
@@ -21,12 +21,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+from nanet.result.keys.base import ELSEWHERE, Base, Names
 
-from nanet.result.keys.base import ELSEWHERE, Base, Names  # noqa: E402
-
-PAGE = ROOT / "docs" / "json.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "json.md"
 MARK = re.compile(r"^<!-- keys: ([\w.]+) -->\n(?:\n(?:\|.*\n)+)?", re.MULTILINE)
 SAME = re.compile(r"^<!-- the keys are those of: ([\w.]+) -->\n", re.MULTILINE)
 HEAD = "| key | meaning |\n|---|---|\n"

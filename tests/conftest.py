@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all Python tests share: those that need UCX, or GPUs."""
+"""What all Python tests share: how a result is compared with its type, and those that need UCX, or GPUs."""
 
 from __future__ import annotations
 

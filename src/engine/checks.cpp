@@ -6,7 +6,6 @@
 
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
-#include "nanet/engine/protocol.hpp"
 #include "nanet/engine/set_up.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/flow/realtime.hpp"
@@ -107,14 +106,6 @@ void check(const EngineConfig& config) {
   check_cores(config, needs);
   check_payloads(config, needs);
   check_send(config, needs);
-}
-
-void require_events(const EngineConfig& config) {
-  for (const LinkConfig& link : config.links) {
-    if (link.protocol->read != nullptr) continue;
-    throw SetupError("link " + link.name + " cannot feed the processor", "its protocol is " + std::string(link.protocol->name),
-                     "choose one whose packets have events, or processor: {kind: count}");
-  }
 }
 
 }  // namespace nanet::engine

@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "links.hpp"
-#include "nanet/engine/processor.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -116,22 +114,5 @@ const Protocol& Kinds::protocol(std::string_view name) const { return *known_as(
 const ProcessorKind& Kinds::processor(std::string_view name) const { return known_as("processor", processors_, name); }
 
 std::shared_ptr<const LinkKind> Kinds::link(std::string_view scheme) const { return known_as("link", links_, scheme); }
-
-Kinds built_in_kinds() {
-  Kinds kinds;
-  for (const LinkKind& kind : built_in_links()) kinds.add(kind);
-  kinds.add(kRaw);
-  kinds.add(ProcessorKind{
-      .name = "count", .make = [](const ProcessorSettings&) { return std::make_shared<CountProcessor>(); }, .done = std::nullopt});
-  return kinds;
-}
-
-std::shared_ptr<const LinkKind> kind_of(const LinkConfig& config) {
-  if (config.kind) return config.kind;
-  static const Kinds built_in = built_in_kinds();
-  const std::size_t scheme_end = config.endpoint.find("://");
-  if (scheme_end == std::string::npos) link::parse_endpoint(config.endpoint);  // which says what is wrong
-  return built_in.link(std::string_view(config.endpoint).substr(0, scheme_end));
-}
 
 }  // namespace nanet::engine

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "nanet/engine/processor.hpp"
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/gateware.hpp"
@@ -100,6 +101,23 @@ std::vector<LinkKind> built_in_links() {
       {.name = "gateware", .open = open_gateware, .is_back_end = true},
       {.name = "pcap", .open = open_pcap, .sends = false},
   };
+}
+
+Kinds built_in_kinds() {
+  Kinds kinds;
+  for (const LinkKind& kind : built_in_links()) kinds.add(kind);
+  kinds.add(kRaw);
+  kinds.add(ProcessorKind{
+      .name = "count", .make = [](const ProcessorSettings&) { return std::make_shared<CountProcessor>(); }, .done = std::nullopt});
+  return kinds;
+}
+
+std::shared_ptr<const LinkKind> kind_of(const LinkConfig& config) {
+  if (config.kind) return config.kind;
+  static const Kinds built_in = built_in_kinds();
+  const std::size_t scheme_end = config.endpoint.find("://");
+  if (scheme_end == std::string::npos) link::parse_endpoint(config.endpoint);  // which says what is wrong
+  return built_in.link(std::string_view(config.endpoint).substr(0, scheme_end));
 }
 
 std::uint32_t records_bytes(const LinkConfig& config) {

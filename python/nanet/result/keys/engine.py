@@ -119,8 +119,8 @@ class FoundRing(TypedDict):
     y_mm: Annotated[float, "of the centre"]
     radius_mm: Annotated[float, "of the circle"]
     rms_mm: Annotated[float, "of the distances of its hits from the circle"]
-    time_ns: Annotated[float, "mean of its hits'"]
-    hits: Annotated[int, "on it"]
+    time_ns: Annotated[float, "mean time of its hits relative to the event; 0 from finders that do not look at time"]
+    hits: Annotated[int, "of the ring"]
 
 
 class EventHead(TypedDict):
