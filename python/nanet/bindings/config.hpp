@@ -10,7 +10,6 @@ namespace nanet::bindings {
 
 engine::EngineConfig engine_config(const nb::dict& dict);
 engine::LinkConfig port_config(const nb::dict& dict);
-rich::RingCuts ring_cuts(const nb::dict& dict);
 rich::FinderConfig finder_config(const nb::dict& dict);  // {"name": finder, cut: number, ...}
 rich::Decision decision_config(const nb::dict& dict);    // "cuts" and "conditions"
 emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict);
