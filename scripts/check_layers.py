@@ -32,7 +32,7 @@ LAYERS: dict[str, set[str]] = {
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
-    "emulate": {"config", "wire", "flow", "event", "rich", "link"},
+    "emulate": {"wire", "flow", "event", "rich", "link"},
     "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"wire", "flow", "link", "l0tp"},

@@ -57,8 +57,8 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
   engine::EngineConfig config;
   config.topology = plan.topology;
   if (!plan.cores.empty()) {
-    config.receive_core = plan.cores[1];
-    config.process_core = plan.cores[2];
+    config.cpu_cores.receive = plan.cores[1];
+    config.cpu_cores.process = plan.cores[2];
   }
   config.links = {link};
   na62::RichConfig rich{.finder = plan.finder, .answers = na62::AnswerConfig{}, .gpu = plan.gpu};

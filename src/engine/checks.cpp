@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "nanet/config/read.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/set_up.hpp"
@@ -65,22 +66,19 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
 
 // The thread that watches consumers that work alone sends too.
 void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
-  if (!needs.gpus.empty() && config.topology == Topology::pipelined && config.send_core) {
+  if (!needs.gpus.empty() && config.topology == Topology::pipelined && config.cpu_cores.send) {
     throw SetupError("a core for the sending thread", "with a GPU the processing thread, which only watches, sends too",
                      "set cpu_cores.send to null");
   }
-  if (!config.realtime_priority) return;
-  if (!config.receive_core) {
-    throw SetupError("real-time priority for a thread without a core", "it could take any core from what runs there",
-                     "set cpu_cores.receive");
-  }
-  flow::check(flow::realtime_guard());
+  config::require(config.cpu_cores, "cpu_cores");
+  if (config.cpu_cores.realtime_priority) flow::check(flow::realtime_guard());
 }
 
 }  // namespace
 
 std::optional<config::Problem> MemoryRegionConfig::check() const {
-  if (auto broken = config::power_of_two("buffer_count", buffer_count, "buffers are indexed by masking a running number")) return broken;
+  if (auto broken = config::power_of_two("buffer_count", buffer_count, "buffers are indexed by masking a running number"))
+    return broken;
   if (buffer_bytes % 64 != 0) {
     return config::Problem{"buffer_bytes", "buffer_bytes " + std::to_string(buffer_bytes) + " is not a multiple of 64",
                            "every buffer starts on a cache line", "choose " + std::to_string((buffer_bytes / 64 + 1) * 64)};
@@ -92,6 +90,12 @@ std::optional<config::Problem> MemoryRegionConfig::check() const {
         "use host_pinned, which a GPU reads in place"};
   }
   return std::nullopt;
+}
+
+std::optional<config::Problem> CoresConfig::check() const {
+  if (!realtime_priority || receive) return std::nullopt;
+  return config::Problem{"realtime_priority", "cpu_cores.realtime_priority without a core",
+                         "the thread could pre-empt whatever runs on any core", "set cpu_cores.receive"};
 }
 
 std::optional<config::Problem> MergeConfig::check() const {

@@ -26,7 +26,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 Engine::Engine(const EngineConfig& config) : config_(config) {
   check(config);
   needs_ = config.processor->needs();
-  if (config.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
+  if (config.cpu_cores.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
   add_lanes();
   for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
   open_send_link();
@@ -161,14 +161,14 @@ void Engine::start() {
 
 void Engine::start_threads() {
   if (config_.topology == Topology::run_to_completion) {
-    spawn("nanet-run", config_.receive_core, &Engine::run_to_completion_loop);
+    spawn("nanet-run", config_.cpu_cores.receive, &Engine::run_to_completion_loop);
   } else {
-    spawn("nanet-receive", config_.receive_core, &Engine::receive_loop);
+    spawn("nanet-receive", config_.cpu_cores.receive, &Engine::receive_loop);
     if (works_alone()) {
-      spawn("nanet-process", config_.process_core, &Engine::process_and_send_loop);
+      spawn("nanet-process", config_.cpu_cores.process, &Engine::process_and_send_loop);
     } else {
-      spawn("nanet-process", config_.process_core, &Engine::process_loop);
-      if (send_link_) spawn("nanet-send", config_.send_core, &Engine::send_loop);
+      spawn("nanet-process", config_.cpu_cores.process, &Engine::process_loop);
+      if (send_link_) spawn("nanet-send", config_.cpu_cores.send, &Engine::send_loop);
     }
   }
 }
@@ -184,7 +184,7 @@ void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loo
   const auto prepare = [this, name, core, receives] {
     flow::name_this_thread(name);
     if (core) flow::pin_this_thread(*core);
-    if (receives && config_.realtime_priority) flow::set_realtime_priority(*config_.realtime_priority);
+    if (receives && config_.cpu_cores.realtime_priority) flow::set_realtime_priority(*config_.cpu_cores.realtime_priority);
   };
   const auto run = [this, loop] {
     go_.wait(false, std::memory_order_acquire);

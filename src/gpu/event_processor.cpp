@@ -223,7 +223,7 @@ std::uint32_t ProcessorBase::poll(std::uint64_t now_ns, std::uint64_t caught_up_
   if (stalled_ns < kQueryAfterNs) return 0;
   if (const cudaError_t state = query(); state != cudaSuccess && state != cudaErrorNotReady) {
     give_up(cudaGetErrorString(state));
-  } else if (stalled_ns > config_.gpu.watchdog_ns) {
+  } else if (stalled_ns > config_.gpu.watchdog_ns()) {
     give_up("no buffer was given back for " + std::to_string(stalled_ns / 1'000'000) + " ms");
   }
   return 0;
@@ -267,10 +267,10 @@ void ProcessorBase::finish() {
     if (const cudaError_t error = drain(); error != cudaSuccess) give_up(cudaGetErrorString(error));
   }
   if (fault_.empty()) tell(Stop::when_idle);
-  bool ended = wait_until_ended(config_.gpu.watchdog_ns);
+  bool ended = wait_until_ended(config_.gpu.watchdog_ns());
   if (!ended) {
     tell(Stop::now);
-    ended = wait_until_ended(config_.gpu.watchdog_ns);
+    ended = wait_until_ended(config_.gpu.watchdog_ns());
     if (fault_.empty())
       fault_ = std::string("GPU ") + properties_.name +
                " did not end by itself (it was still at work) see nvidia-smi and the kernel's log";

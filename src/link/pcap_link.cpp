@@ -33,8 +33,8 @@ const PcapLinkConfig& checked(const PcapLinkConfig& config) {
 
 PcapLink::PcapLink(const PcapLinkConfig& config)
     : config_(checked(config)),
-      source_(std::make_unique<MappedFile>(config.path), config.path, config.only_port, &no_events),
-      pace_(config.pace, config.rate) {
+      source_(std::make_unique<MappedFile>(config.path), config.path, config.port, &no_events),
+      pace_(config.pace, config.packets_per_s) {
   has_waiting_ = source_.next_packet(waiting_);
   publish();
 }
@@ -102,12 +102,12 @@ LinkStats PcapLink::stats() const {
           .tx_dropped = tx_dropped_.value()};
 }
 
-Endpoint PcapLink::local() const { return {.scheme = "pcap", .address = 0, .port = config_.only_port}; }
+Endpoint PcapLink::local() const { return {.scheme = "pcap", .address = 0, .port = config_.port}; }
 
 std::string PcapLink::path() const {
   std::string pace = "as fast as its packets are taken";
   if (config_.pace == ReplayPace::original) pace = "at its own pace";
-  if (config_.pace == ReplayPace::packets) pace = "at " + std::to_string(std::llround(config_.rate)) + " packets/s";
+  if (config_.pace == ReplayPace::packets) pace = "at " + std::to_string(std::llround(config_.packets_per_s)) + " packets/s";
   return "pcap file " + config_.path + ", " + pace;
 }
 

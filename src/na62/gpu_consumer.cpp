@@ -42,8 +42,8 @@ event::MergerConfig merger_config(const engine::MergeConfig& merge, std::uint32_
 
 gpu::EventProcessorConfig event_processor_config(const RichConfig& config, const engine::LaneParts& parts) {
   gpu::EventProcessorConfig made{.gpu = config.gpu, .finder = config.finder, .decision = config.decision};
-  made.gpu.device = config.gpu_devices[parts.lane];
-  made.gpu.kernels = static_cast<std::uint32_t>(std::ranges::count(config.gpu_devices, made.gpu.device));
+  made.gpu.device = config.gpu.devices[parts.lane];
+  made.gpu.kernels = static_cast<std::uint32_t>(std::ranges::count(config.gpu.devices, made.gpu.device));
   if (config.merge) {
     gpu::EventMerge& merge = made.merge.emplace();
     merge.merger = merger_config(*config.merge, parts.source_count);

@@ -53,7 +53,7 @@ engine::ProcessorNeeds RichProcessor::needs() const {
   needs.merges = config_.merge.has_value();
   if (config_.answers) needs.tx_slot_bytes = kTxSlotBytes;
   if (!on_gpu()) return needs;
-  needs.gpus = config_.gpu_devices;
+  needs.gpus = config_.gpu.devices;
   needs.buffer_packets_max = kGpuBufferPacketsMax;
   // What one buffer left open the next one completes.
   needs.buffers_in_flight = config_.merge ? 1 : config_.gpu.buffers_in_flight;
@@ -87,8 +87,8 @@ void RichProcessor::check_gpu(const engine::EngineConfig& engine) const {
                      "list them in mask.channels, or set runtime: cpu");
   }
   for (const engine::LinkConfig& link : engine.links) check_gpu_link(link, config_.merge.has_value());
-  if (config_.gpu_devices.empty() || config_.gpu_devices.size() > engine.links.size()) {
-    throw SetupError(std::to_string(config_.gpu_devices.size()) + " GPUs for " + std::to_string(engine.links.size()) + " links",
+  if (config_.gpu.devices.empty() || config_.gpu.devices.size() > engine.links.size()) {
+    throw SetupError(std::to_string(config_.gpu.devices.size()) + " GPUs for " + std::to_string(engine.links.size()) + " links",
                      "the links go to the GPUs in turn", "name a GPU at least, and not more than there are links");
   }
   if (config_.merge) check_gpu_merge(engine);
@@ -101,8 +101,8 @@ void RichProcessor::check_gpu(const engine::EngineConfig& engine) const {
 }
 
 void RichProcessor::check_gpu_merge(const engine::EngineConfig& engine) const {
-  if (config_.gpu_devices.size() > 1) {
-    throw SetupError("merge on " + std::to_string(config_.gpu_devices.size()) + " GPUs",
+  if (config_.gpu.devices.size() > 1) {
+    throw SetupError("merge on " + std::to_string(config_.gpu.devices.size()) + " GPUs",
                      "the parts of an event meet in the memory of one",
                      "name one device, or let nodes with kind: forward build the events");
   }

@@ -35,7 +35,7 @@ inline const std::vector<Way>& ways() {
 
 inline EventProcessorConfig config_of(const Way& way, IncompletePolicy incomplete = IncompletePolicy::process) {
   EventProcessorConfig config{.gpu = way.gpu};
-  if (check::under_sanitizer()) config.gpu.watchdog_ns = 60'000'000'000;  // a round takes a hundred times as long
+  if (check::under_sanitizer()) config.gpu.watchdog_ms = 60'000;  // a round takes a hundred times as long
   config.answer_source_sub_id = 3;
   config.merge = EventMerge{.merger = {.source_count = Boards::kCount, .window_ns = kWindowNs, .open_events_max = 1024},
                             .incomplete = incomplete,

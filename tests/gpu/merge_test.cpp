@@ -226,7 +226,7 @@ TEST(Merge, too_many_open_events_are_closed_and_counted) {
 TEST(Merge, a_stall_is_noticed_and_ended) {
   for (const Way& way : ways()) {
     EventProcessorConfig config = config_of(way);
-    config.gpu.watchdog_ns = 200'000'000;
+    config.gpu.watchdog_ms = 200;
     Rig rig({.buffer_count = 4, .buffer_bytes = 65536, .tx_capacity = 2});
     rig.start(config);
     Boards boards(10);

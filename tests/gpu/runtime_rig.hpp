@@ -31,7 +31,7 @@ inline const std::vector<Way>& ways() {
 inline EventProcessorConfig config_of(const Way& way, rich::FinderKind finder = rich::FinderKind::math) {
   EventProcessorConfig config{.gpu = way.gpu};
   config.finder.kind = finder;
-  if (check::under_sanitizer()) config.gpu.watchdog_ns = 60'000'000'000;  // a buffer takes a hundred times as long
+  if (check::under_sanitizer()) config.gpu.watchdog_ms = 60'000;  // a buffer takes a hundred times as long
   config.answer_source_sub_id = 3;
   return config;
 }

@@ -126,7 +126,7 @@ TEST(Runtime, finish_judges_what_is_there) {
 TEST(Runtime, a_stall_is_noticed_and_ended) {
   for (const Way& way : ways()) {
     EventProcessorConfig config = config_of(way);
-    config.gpu.watchdog_ns = 200'000'000;
+    config.gpu.watchdog_ms = 200;
     PacketSource source(11);
     Rig rig({.buffer_count = 4, .buffer_bytes = 65536, .tx_capacity = 2});
     rig.start(config);

@@ -91,8 +91,10 @@ Value describe() {
   T defaults;
   defaults.visit([&](const char* name, auto& field, const Setting& setting) {
     using Field = std::remove_reference_t<decltype(field)>;
-    Value::Map key{{"key", detail::text(name)}, {"type", detail::type_of<Field>()}};
-    if (!setting.required) key.emplace_back("default", detail::value_of(field));
+    Value type = detail::type_of<Field>();
+    if (setting.nullable) type = Value::Map{{"kind", detail::text("optional")}, {"of", std::move(type)}};
+    Value::Map key{{"key", detail::text(name)}, {"type", std::move(type)}};
+    if (!setting.required) key.emplace_back("default", setting.nullable ? Value() : detail::value_of(field));
     detail::add_setting(key, setting);
     keys.emplace_back(std::move(key));
   });

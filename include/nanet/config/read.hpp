@@ -50,8 +50,10 @@ inline std::string bound_broken(double number, const Setting& setting) {
 }
 
 inline std::string length_broken(std::size_t length, const Setting& setting) {
-  if (setting.length_least && length < *setting.length_least) return "its length must be at least " + std::to_string(*setting.length_least);
-  if (setting.length_most && length > *setting.length_most) return "its length must be at most " + std::to_string(*setting.length_most);
+  if (setting.length_least && length < *setting.length_least)
+    return "its length must be at least " + std::to_string(*setting.length_least);
+  if (setting.length_most && length > *setting.length_most)
+    return "its length must be at most " + std::to_string(*setting.length_most);
   return {};
 }
 
@@ -59,6 +61,9 @@ inline std::string length_broken(std::size_t length, const Setting& setting) {
 template <class T>
 void require_field(const T& field, const std::string& path, const Setting& setting) {
   std::string why;
+  if constexpr (IsNumber<T> || IsText<T>) {
+    if (setting.nullable && field == T{}) return;
+  }
   if constexpr (IsComponent<T>) {
     T copy = field;  // visit() is for members that may change
     copy.visit([&](const char* key, auto& one, const Setting& of_key) { require_field(one, joined(path, key), of_key); });
@@ -123,6 +128,10 @@ void read_component(const Value& value, T& into, const std::string& path, Others
 
 template <class T>
 void read_field(const Value& value, T& into, const std::string& path, const Setting& setting) {
+  if (setting.nullable && value.is_null()) {
+    into = T{};
+    return;
+  }
   if constexpr (IsComponent<T>) {
     read_component(value, into, path);
   } else if constexpr (kIsOptional<T>) {

@@ -56,6 +56,7 @@ struct Setting {
   std::string_view pattern = {};  // regular expression that a text matches
   std::string_view form = {};     // of a text or number that Python looks at more closely: a type of python/nanet/config/forms.py
   bool required = false;          // there is no default
+  bool nullable = false;          // null stands for T{}, such as 0 or an empty text, which is the default then
 };
 
 // A rule between keys that is broken; key: the one to look at first.

@@ -53,7 +53,7 @@ struct SourceConfig {
   template <class Visit>
   void visit(Visit&& v) {
     v("name", name, {.help = "Name in reports", .form = "Name", .required = true});
-    v("source_id", source_id, {.help = "Source ID in the packet header; 0x1C is the RICH", .least = 0, .most = 255});
+    v("source_id", source_id, {.help = "Source ID in the packet header", .least = 0, .most = 255});
     v("source_sub_id", source_sub_id, {.help = "Sub-ID in the packet header: which board", .least = 0, .most = 255});
   }
 };
@@ -137,8 +137,8 @@ struct LinkConfig {
 };
 
 struct MergeConfig {
-  static constexpr config::Component component{
-      "Merge", "How the parts of an event from several sources are put together, by timestamp."};
+  static constexpr config::Component component{"Merge",
+                                               "How the parts of an event from several sources are put together, by timestamp."};
 
   std::uint64_t window_us = 200;
   std::uint32_t open_events_max = 8192;
@@ -160,8 +160,8 @@ struct MergeConfig {
        .most = 1 << 20,
        .too_small = "events_overflow at high rates: events are closed early",
        .too_big = "the working set exceeds the caches"});
-    v("incomplete", incomplete,
-      {.help = "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded"});
+    v("incomplete",
+      incomplete, {.help = "process: an event with a part missing is answered from the hits that arrived; drop: it is dropped as events_discarded"});
   }
 
   // A power of two.
@@ -199,12 +199,38 @@ struct WaitingConfig {
   }
 };
 
+struct CoresConfig {
+  static constexpr config::Component component{
+      "Cores", "Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."};
+
+  std::optional<int> receive;
+  std::optional<int> process;
+  std::optional<int> send;
+  std::optional<int> realtime_priority;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("receive", receive,
+      {.help = "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned", .form = "Core"});
+    v("process", process,
+      {.help = "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned", .form = "Core"});
+    v("send", send, {.help = "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned", .form = "Core"});
+    v("realtime_priority", realtime_priority,
+      {.help = "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused "
+               "while the"
+               " kernel's real-time throttling is off; null: an ordinary thread",
+       .least = 1,
+       .most = 99,
+       .too_big = "real-time kernel threads, such as those of interrupts (50), have to wait"});
+  }
+
+  // A thread with priority is pinned.
+  std::optional<config::Problem> check() const;
+};
+
 struct EngineConfig {
   Topology topology = Topology::run_to_completion;
-  std::optional<int> receive_core;
-  std::optional<int> process_core;
-  std::optional<int> send_core;
-  std::optional<int> realtime_priority;  // of the receiving thread, which is pinned then; none: an ordinary thread
+  CoresConfig cpu_cores;
   std::vector<LinkConfig> links;
   std::shared_ptr<Processor> processor;  // must be given; of one engine
   std::optional<SendConfig> send;

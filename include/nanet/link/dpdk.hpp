@@ -12,6 +12,7 @@
 // Thread rules: those of Link. wait() belongs to the thread that receives. The first call of a thread registers it with DPDK, once.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,14 @@ namespace nanet::link {
 // Whose memory received packets land in: DPDK's, huge pages of the link's own, which something else (a GPU) can be told about, or a GPU's.
 enum class DpdkMemory : std::uint8_t { dpdk, host, gpu };
 
+constexpr auto choices(DpdkMemory) {
+  return std::array{config::Choice{"dpdk", DpdkMemory::dpdk}, config::Choice{"host", DpdkMemory::host},
+                    config::Choice{"gpu", DpdkMemory::gpu}};
+}
+
 struct DpdkConfig {
+  static constexpr config::Component component{"Dpdk", "What a DPDK link needs: a device and memory."};
+
   // Name of the link in messages and reports.
   std::string name = "dpdk";
 
@@ -80,6 +88,68 @@ struct DpdkConfig {
 
   // Microseconds that send() may wait for the device to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.
   std::uint32_t tx_wait_us = 100;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("device", device,
+      {.help = "What DPDK calls it: '0000:3b:00.0', or a virtual device such as 'net_af_packet0,iface=eth1'",
+       .length_least = 1,
+       .length_most = 255,
+       .required = true});
+    v("address", address,
+      {.help = "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
+       .pattern = R"(^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$)",
+       .nullable = true});
+    v("gateway", gateway,
+      {.help = "IPv4 of the router to destinations outside the link's own network; null: none",
+       .pattern = R"(^\d{1,3}(\.\d{1,3}){3}$)",
+       .nullable = true});
+    v("arp_wait_ms", arp_wait_ms,
+      {.help = "How long to wait at start for a destination's MAC address (ARP)",
+       .unit = "ms",
+       .least = 1,
+       .most = 60'000,
+       .too_small = "a peer that starts later keeps this one from starting",
+       .too_big = "a missing peer is noticed late"});
+    v("tx_wait_us", tx_wait_us,
+      {.help = "How long a send may wait for room in the device's ring",
+       .unit = "us",
+       .least = 0,
+       .most = 1'000'000,
+       .too_small = "answers_dropped in a burst",
+       .too_big = "the sending thread does nothing else meanwhile"});
+    v("eal_arguments", eal_arguments,
+      {.help = "More arguments for DPDK's environment abstraction layer (EAL); those of the first link count"});
+    v("huge_pages", huge_pages, {.help = "Use huge pages; a NIC needs them, virtual devices do not"});
+    v("memory_mib", memory_mib,
+      {.help = "Memory for DPDK's pools", .unit = "MiB", .least = 32, .most = 1 << 16, .too_small = "DPDK does not start"});
+    v("descriptors", descriptors,
+      {.help = "Length of the device's receive and send rings",
+       .unit = "packets",
+       .least = 64,
+       .most = 1 << 15,
+       .too_small = "kernel_dropped at every pause of the receiving thread",
+       .too_big = "the working set exceeds the caches"});
+    v("split_bytes", split_bytes,
+      {.help = "The NIC writes this many bytes of each frame into one buffer and the rest into another; null: frames stay whole. "
+               "Refused where"
+               " the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header",
+       .unit = "bytes",
+       .least = 42,
+       .most = 1024,
+       .nullable = true});
+    v("payload_memory", payload_memory,
+      {.help = "Where packets are received (if the NIC splits them: their payloads). dpdk: DPDK's memory; host: huge pages of the "
+               "link's own;"
+               " gpu: memory of the processor's GPU, with split_bytes 66 and payloads that stay in place"});
+    v("payloads", payloads,
+      {.help = "copied: each payload is copied into a buffer of the memory region; in_place: it stays where the device wrote it "
+               "until the"
+               " buffer that names it is given back, with payload_memory host (frames whole) or gpu, which implies it"});
+  }
+
+  // What payloads in place need.
+  std::optional<config::Problem> check() const;
 };
 
 // Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).

@@ -24,9 +24,32 @@ namespace nanet::link {
 
 // Which card, given to programs by vfio-pci, and the Ethernet addresses that no one else can tell it.
 struct GatewareCard {
-  std::string pci_address;     // as lspci -D writes it, "0000:65:00.0"
-  std::uint64_t mac = 0;       // its own, as one writes it: 02:00:00:00:00:01 is 0x02'00'00'00'00'01
-  std::uint64_t next_hop = 0;  // of the station that packets go to, a receiver or a router; 0: none, the link only receives
+  static constexpr config::Component component{
+      "Gateware", "A card with the NIC of gateware/ in place of the simulated one. Not yet run on hardware."};
+
+  std::string card;
+  std::string mac;
+  std::string next_hop;  // empty: none, the link only receives
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("card", card,
+      {.help = "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl "
+               "set-override ADDRESS"
+               " vfio-pci)",
+       .form = "PciAddress",
+       .required = true});
+    v("mac", mac,
+      {.help = "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station on its network may have it",
+       .form = "Mac",
+       .required = true});
+    v("next_hop", next_hop,
+      {.help = "Ethernet address of the station that answers go to, the receiver or the router to it: the NIC answers ARP but "
+               "sends no"
+               " requests; null: no answers leave through this link",
+       .form = "Mac",
+       .nullable = true});
+  }
 };
 
 struct GatewareConfig {

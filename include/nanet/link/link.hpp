@@ -7,6 +7,7 @@
 // Neither function blocks, allocates, logs or throws after the constructor returned.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/contract.hpp"
 #include "nanet/flow/payload_memory.hpp"
 #include "nanet/link/endpoint.hpp"
@@ -82,6 +84,10 @@ enum class Payloads : std::uint8_t {
   copied,    // receive() copies it into its room
   in_place,  // it stays where it is, and receive() says where (Link::payload_memory); for links that can
 };
+
+constexpr auto choices(Payloads) {
+  return std::array{config::Choice{"copied", Payloads::copied}, config::Choice{"in_place", Payloads::in_place}};
+}
 
 class Link {
  public:

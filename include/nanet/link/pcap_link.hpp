@@ -10,6 +10,7 @@
 // is not in memory yet is read inside receive().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -22,7 +23,15 @@
 
 namespace nanet::link {
 
+// Those that a link can play at.
+constexpr auto choices(ReplayPace) {
+  return std::array{config::Choice{"original", ReplayPace::original}, config::Choice{"packets", ReplayPace::packets},
+                    config::Choice{"maximum", ReplayPace::maximum}};
+}
+
 struct PcapLinkConfig {
+  static constexpr config::Component component{"Pcap", "How a recording is played."};
+
   // Name of the link in messages and reports.
   std::string name = "pcap";
 
@@ -30,14 +39,26 @@ struct PcapLinkConfig {
   std::string path;
 
   // Play packets to this UDP port only, the others are counted as skipped_port; 0: all.
-  std::uint16_t only_port = 0;
+  std::uint16_t port = 0;
 
-  // Not events: a link does not know what is in its packets. rate: packets a second, above 0 and up to 1e9.
+  // Not events: a link does not know what is in its packets. packets_per_s: with pace packets, and only then.
   ReplayPace pace = ReplayPace::original;
-  double rate = 0;
+  double packets_per_s = 0;
 
   // Bytes, 1..65507: longest UDP payload expected. Longer ones are cut to it and flagged as truncated.
   std::uint32_t packet_bytes_max = 1472;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("port", port, {.help = "Play packets to this UDP port only; null: all", .least = 1, .most = 65535, .nullable = true});
+    v("pace",
+      pace, {.help = "original: the gaps of the recording; packets: packets_per_s; maximum: as fast as the engine takes them, with no loss"});
+    v("packets_per_s", packets_per_s,
+      {.help = "Rate, with pace packets", .unit = "packets/s", .most = 1e9, .above = 0, .nullable = true});
+  }
+
+  // A rate with pace packets, and only then.
+  std::optional<config::Problem> check() const;
 };
 
 class PcapLink final : public Link {
@@ -58,7 +79,7 @@ class PcapLink final : public Link {
   void wait(std::uint64_t timeout_ns) override;
 
   LinkStats stats() const override;
-  Endpoint local() const override;  // scheme pcap, address 0, only_port
+  Endpoint local() const override;  // scheme pcap, address 0, port
   std::string path() const override;
   std::vector<std::string> notes() const override { return {}; }
 

@@ -14,6 +14,7 @@
 // Thread rules: those of Link. wait() belongs to the thread that receives; no notice can wake it, so it sleeps 50 us at most.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,7 +29,14 @@ namespace nanet::link {
 // shared: memory that processes of this machine can map. host: private memory, for RDMA hardware.
 enum class UcxMemory : std::uint8_t { shared, host };
 
+constexpr auto choices(UcxMemory) {
+  return std::array{config::Choice{"shared", UcxMemory::shared}, config::Choice{"host", UcxMemory::host}};
+}
+
 struct UcxConfig {
+  static constexpr config::Component component{"Ucx",
+                                               "What a UCX link needs: rings that remote writers fill, and who may fill them."};
+
   // Name of the link in messages and reports.
   std::string name = "ucx";
 
@@ -57,6 +65,47 @@ struct UcxConfig {
   bool trust_network = false;
 
   UcxMemory memory = UcxMemory::shared;
+
+  // For whoever starts the engine: may it be root, and where is the token. The link itself looks at neither.
+  bool allow_root = false;
+  std::string token_file;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("ring_count", ring_count,
+      {.help = "Rings, one for each sender: its region is ring-0, ring-1, ...",
+       .unit = "rings",
+       .least = 1,
+       .most = 1024,
+       .too_small = "further senders are refused",
+       .too_big = "memory, and one more poll for each empty ring"});
+    v("slot_count", slot_count,
+      {.help = "Payloads that each ring has room for, each of the link's packet_bytes_max",
+       .unit = "payloads",
+       .least = 1,
+       .most = 1 << 20,
+       .too_small = "its sender waits at every pause of the receiving thread; nothing is lost",
+       .too_big = "the working set exceeds the caches"});
+    v("memory", memory,
+      {.help = "shared: memory that writers on this machine map; host: locked memory of this process, for RDMA hardware"});
+    v("transports", transports,
+      {.help = "As in UCX_TLS, such as posix or rc_verbs; senders need the same. Empty: shared memory at a loopback address, "
+               "elsewhere RDMA"
+               " hardware (rc, dc) of the device that owns the address",
+       .length_most = 255,
+       .pattern = R"(^[!-~]*$)"});
+    v("trust_network", trust_network,
+      {.help = "UCX's TCP may be used, where it is named in transports, or where the address is of no RDMA hardware. It checks no "
+               "keys: whoever"
+               " reaches that interface has full control over this process"});
+    v("allow_root",
+      allow_root, {.help = "Receive as root. Otherwise root is refused unless run.user gives it up: a sender could use what this process may do"});
+    v("token_file", token_file,
+      {.help = "File with the token that a sender must prove to know, 1 to 16 hexadecimal digits, readable by its owner only; null:"
+               " NANET_RDMA_TOKEN of the environment, else none, and then the endpoint must be on loopback",
+       .length_least = 1,
+       .nullable = true});
+  }
 };
 
 // Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).

@@ -11,6 +11,7 @@
 // a socket. tx_refused stays 0: notices that a peer is not there go to the kernel.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,12 +24,24 @@
 namespace nanet::link {
 
 enum class XdpZeroCopy : std::uint8_t { automatic, required, off };
-enum class XdpAttach : std::uint8_t { automatic, driver, generic };  // where the program runs: in the driver, or behind it
+enum class XdpAttach : std::uint8_t { automatic, driver, generic };  // where the program runs: in the driver, or after it
+
+constexpr auto choices(XdpZeroCopy) {
+  return std::array{config::Choice{"automatic", XdpZeroCopy::automatic}, config::Choice{"required", XdpZeroCopy::required},
+                    config::Choice{"off", XdpZeroCopy::off}};
+}
+
+constexpr auto choices(XdpAttach) {
+  return std::array{config::Choice{"automatic", XdpAttach::automatic}, config::Choice{"driver", XdpAttach::driver},
+                    config::Choice{"generic", XdpAttach::generic}};
+}
 
 // The UDP checksum of what is sent. absent: 0, by which IPv4 says that there is none; for payloads that carry one of their own.
 enum class XdpChecksum : std::uint8_t { present, absent };
 
 struct XdpConfig {
+  static constexpr config::Component component{"Xdp", "What an AF_XDP link needs besides an interface."};
+
   // Name of the link in messages and reports.
   std::string name = "xdp";
 
@@ -72,6 +85,44 @@ struct XdpConfig {
   bool huge_pages = true;  // for the frames
 
   XdpChecksum checksum = XdpChecksum::present;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("queues", queues,
+      {.help = "Queues of the interface to receive from; none: all of them. Packets in other queues go to the kernel",
+       .least = 0,
+       .most = 1023,
+       .length_most = 64});
+    v("frame_count", frame_count,
+      {.help = "Frames of each queue, a power of two; half of them are for sending",
+       .unit = "frames",
+       .least = 64,
+       .most = 1 << 20,
+       .too_small = "kernel_dropped at every pause of the receiving thread",
+       .too_big = "the working set exceeds the caches"});
+    v("zero_copy", zero_copy,
+      {.help = "automatic: if the driver supports it; required: refuse to start without it; off: the kernel copies"});
+    v("attach",
+      attach, {.help = "Where the steering program runs. driver: in the NIC's driver; generic: after it, on any NIC; automatic: the better of the two"});
+    v("tx_wait_us", tx_wait_us,
+      {.help = "How long a send may wait for room in the ring",
+       .unit = "us",
+       .least = 0,
+       .most = 1'000'000,
+       .too_small = "answers_dropped in a burst",
+       .too_big = "the sending thread does nothing else meanwhile"});
+    v("huge_pages", huge_pages,
+      {.help = "Try huge pages for the frames; if there are none, ordinary pages are used and this is reported"});
+    v("payloads", payloads,
+      {.help = "copied: each payload is copied into a buffer of the memory region, and its frame is free at once; in_place: it "
+               "stays in its"
+               " frame until the buffer that names it is given back, so each queue gets frames for all packets of the region in "
+               "addition to"
+               " frame_count"});
+  }
+
+  // A power of two, and no queue twice.
+  std::optional<config::Problem> check() const;
 };
 
 // Attaches the program, opens the sockets, allocates everything. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).

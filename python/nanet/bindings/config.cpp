@@ -5,14 +5,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "finders.hpp"
+#include "nanet/config/describe.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/engine/plugin.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/na62/kinds.hpp"
+#include "nanet/rich/ring_cuts_config.hpp"
 #include "nanet/rich/search_range.hpp"
 #include "values.hpp"
 
@@ -47,32 +50,6 @@ std::optional<int> core(const nb::dict& dict, const char* key) {
   return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
 }
 
-na62::ForwardConfig forward_config(const nb::dict& dict) {
-  return {
-      .source_id = get<std::uint8_t>(dict, "source_id"),
-      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
-      .packet_bytes_max = get<std::uint32_t>(dict, "packet_bytes_max"),
-  };
-}
-
-gpu::GpuConfig gpu_config(const nb::dict& dict) {
-  using gpu::BufferPath;
-  return {
-      .path = choice<BufferPath>(dict, "path", {{"mapped", BufferPath::mapped}, {"copied", BufferPath::copied}}),
-      .buffers_in_flight = get<std::uint32_t>(dict, "buffers_in_flight"),
-      .blocks = has(dict, "blocks") ? get<std::uint32_t>(dict, "blocks") : 0,
-      .watchdog_ns = get<std::uint64_t>(dict, "watchdog_ms") * 1'000'000,
-  };
-}
-
-na62::AnswerConfig answer_config(const nb::dict& dict) {
-  return {
-      .source_id = get<std::uint8_t>(dict, "source_id"),
-      .source_sub_id = get<std::uint8_t>(dict, "source_sub_id"),
-      .primitives_max = get<std::uint32_t>(dict, "primitives_max"),
-  };
-}
-
 // processor: and answers: of a configuration whose processor is of kind rich.
 na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>& answers) {
   na62::RichConfig config;
@@ -80,24 +57,12 @@ na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>
   config.decision = decision_config(dict);
   rich::set_search_range(config.finder, config.decision.cuts);
   config.hot_channels = get<bool>(get<nb::dict>(dict, "mask"), "hot") ? na62::HotChannels::mask : na62::HotChannels::keep;
-  if (answers) config.answers = answer_config(*answers);
+  if (answers) config.answers = config::read<na62::AnswerConfig>(value_of(*answers), "answers");
   using gpu::Runtime;
-  const auto settings = get<nb::dict>(dict, "gpu");
-  config.gpu = gpu_config(settings);
+  config.gpu = part<gpu::GpuConfig>(dict, "gpu");
   config.gpu.runtime = choice<Runtime>(
       dict, "runtime",
       {{"cpu", Runtime::cpu}, {"launch", Runtime::launch}, {"graph", Runtime::graph}, {"persistent", Runtime::persistent}});
-  config.gpu_devices.clear();
-  for (const nb::handle device : get<nb::list>(settings, "devices")) config.gpu_devices.push_back(nb::cast<int>(device));
-  return config;
-}
-
-engine::SendConfig send_config(std::string name, const nb::dict& dict) {
-  engine::SendConfig config{.name = std::move(name), .endpoints = {get<std::string>(dict, "endpoint")}, .via = {}};
-  if (has(dict, "copies")) {
-    for (const nb::handle copy : get<nb::list>(dict, "copies")) config.endpoints.push_back(nb::cast<std::string>(copy));
-  }
-  if (has(dict, "via")) config.via = get<std::string>(dict, "via");
   return config;
 }
 
@@ -105,7 +70,7 @@ engine::SendConfig send_config(std::string name, const nb::dict& dict) {
 engine::Kinds kinds_for(const nb::dict& processor, const std::optional<nb::dict>& answers, const std::vector<std::string>& plugins) {
   engine::Kinds kinds = engine::built_in_kinds();
   na62::add_kinds(kinds, {.rich = [&] { return rich_config(processor, answers); },
-                          .forward = [&] { return forward_config(get<nb::dict>(processor, "forward")); }});
+                          .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }});
   for (const std::string& path : plugins) engine::add_plugin(kinds, path);
   return kinds;
 }
@@ -122,8 +87,8 @@ void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, con
   settings.merge = part_if_given<engine::MergeConfig>(dict, "merge");
   settings.has_destination = answers.has_value();
   config.processor = kind.make(settings);
-  if (kind.sends && answers) config.send = send_config("answers", *answers);
-  if (has(dict, "forward")) config.send = send_config("forward", get<nb::dict>(dict, "forward"));
+  if (kind.sends && answers) config.send = config::read<na62::AnswerConfig>(value_of(*answers), "answers").send_config();
+  if (has(dict, "forward")) config.send = part<na62::ForwardConfig>(dict, "forward").send_config();
 }
 
 // "10.0.0.0/24", checked already.
@@ -133,82 +98,19 @@ engine::SenderNetwork sender_network(const std::string& text) {
   return {.address = endpoint.address, .prefix_bits = static_cast<std::uint8_t>(std::stoul(text.substr(slash + 1)))};
 }
 
-link::Payloads payloads(const nb::dict& dict) {
-  using link::Payloads;
-  return choice<Payloads>(dict, "payloads", {{"copied", Payloads::copied}, {"in_place", Payloads::in_place}});
-}
-
-link::XdpConfig xdp_config(const nb::dict& dict) {
-  using link::XdpAttach;
-  using link::XdpZeroCopy;
-  link::XdpConfig config;
-  for (const nb::handle queue : get<nb::list>(dict, "queues")) config.queues.push_back(nb::cast<std::uint32_t>(queue));
-  config.frame_count = get<std::uint32_t>(dict, "frame_count");
-  config.tx_wait_us = get<std::uint32_t>(dict, "tx_wait_us");
-  config.zero_copy = choice<XdpZeroCopy>(
-      dict, "zero_copy", {{"automatic", XdpZeroCopy::automatic}, {"required", XdpZeroCopy::required}, {"off", XdpZeroCopy::off}});
-  config.attach = choice<XdpAttach>(
-      dict, "attach", {{"automatic", XdpAttach::automatic}, {"driver", XdpAttach::driver}, {"generic", XdpAttach::generic}});
-  config.huge_pages = get<bool>(dict, "huge_pages");
-  config.payloads = payloads(dict);
-  return config;
-}
-
-link::DpdkConfig dpdk_config(const nb::dict& dict) {
-  link::DpdkConfig config;
-  config.device = get<std::string>(dict, "device");
-  if (has(dict, "address")) config.address = get<std::string>(dict, "address");
-  if (has(dict, "gateway")) config.gateway = get<std::string>(dict, "gateway");
-  config.arp_wait_ms = get<std::uint32_t>(dict, "arp_wait_ms");
-  config.tx_wait_us = get<std::uint32_t>(dict, "tx_wait_us");
-  for (const nb::handle argument : get<nb::list>(dict, "eal_arguments")) {
-    config.eal_arguments.push_back(nb::cast<std::string>(argument));
-  }
-  config.huge_pages = get<bool>(dict, "huge_pages");
-  config.memory_mib = get<std::uint32_t>(dict, "memory_mib");
-  config.descriptors = get<std::uint32_t>(dict, "descriptors");
-  if (has(dict, "split_bytes")) config.split_bytes = get<std::uint32_t>(dict, "split_bytes");
-  using link::DpdkMemory;
-  config.payload_memory = choice<DpdkMemory>(dict, "payload_memory",
-                                             {{"dpdk", DpdkMemory::dpdk}, {"host", DpdkMemory::host}, {"gpu", DpdkMemory::gpu}});
-  config.payloads = payloads(dict);
-  return config;
+// What only a link of this kind needs; its defaults where the section is not there.
+template <config::IsComponent T>
+T section(const nb::dict& dict, const char* key) {
+  return has(dict, key) ? part<T>(dict, key) : T{};
 }
 
 link::UcxConfig ucx_config(const nb::dict& dict) {
-  using link::UcxMemory;
-  link::UcxConfig config;
-  config.ring_count = get<std::uint32_t>(dict, "ring_count");
-  config.slot_count = get<std::uint32_t>(dict, "slot_count");
-  config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/native_config.py
-  config.transports = get<std::string>(dict, "transports");
-  config.trust_network = get<bool>(dict, "trust_network");
-  config.memory = choice<UcxMemory>(dict, "memory", {{"shared", UcxMemory::shared}, {"host", UcxMemory::host}});
-  return config;
-}
-
-// "02:00:00:00:00:01", checked already.
-std::uint64_t mac_address(const std::string& text) {
-  std::uint64_t mac = 0;
-  for (std::size_t at = 0; at < text.size(); at += 3) mac = mac << 8 | std::stoul(text.substr(at, 2), nullptr, 16);
-  return mac;
-}
-
-link::GatewareCard card_config(const nb::dict& dict) {
-  return {
-      .pci_address = get<std::string>(dict, "card"),
-      .mac = mac_address(get<std::string>(dict, "mac")),
-      .next_hop = has(dict, "next_hop") ? mac_address(get<std::string>(dict, "next_hop")) : 0,
-  };
-}
-
-link::PcapLinkConfig pcap_config(const nb::dict& dict) {
-  using link::ReplayPace;
-  link::PcapLinkConfig config;
-  if (has(dict, "port")) config.only_port = get<std::uint16_t>(dict, "port");
-  config.pace = choice<ReplayPace>(
-      dict, "pace", {{"original", ReplayPace::original}, {"packets", ReplayPace::packets}, {"maximum", ReplayPace::maximum}});
-  if (has(dict, "packets_per_s")) config.rate = get<double>(dict, "packets_per_s");
+  nb::dict keys;
+  for (const auto& [key, value] : dict) {
+    if (nb::cast<std::string>(key) != "token") keys[key] = value;
+  }
+  auto config = config::read<link::UcxConfig>(value_of(keys), "ucx");
+  config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/run/native.py
   return config;
 }
 
@@ -250,11 +152,11 @@ LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, 
   if (has(dict, "settings")) config.settings = value_of(dict["settings"]);
   config.name = get<std::string>(dict, "name");
   if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
-  if (has(dict, "xdp")) config.xdp = xdp_config(get<nb::dict>(dict, "xdp"));
-  if (has(dict, "dpdk")) config.dpdk = dpdk_config(get<nb::dict>(dict, "dpdk"));
+  config.xdp = section<link::XdpConfig>(dict, "xdp");
+  config.dpdk = section<link::DpdkConfig>(dict, "dpdk");
   if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
-  if (has(dict, "gateware")) config.gateware.card = card_config(get<nb::dict>(dict, "gateware"));
-  if (has(dict, "pcap")) config.pcap = pcap_config(get<nb::dict>(dict, "pcap"));
+  config.gateware.card = part_if_given<link::GatewareCard>(dict, "gateware");
+  config.pcap = section<link::PcapLinkConfig>(dict, "pcap");
   config.record = part_if_given<engine::RecordConfig>(dict, "record");
   const auto wanted = get<std::string>(dict, "memory_region");
   for (const nb::handle handle : regions) {
@@ -315,11 +217,7 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   engine::EngineConfig config;
   config.topology = choice<Topology>(dict, "topology",
                                      {{"run_to_completion", Topology::run_to_completion}, {"pipelined", Topology::pipelined}});
-  const auto cores = get<nb::dict>(dict, "cpu_cores");
-  config.receive_core = core(cores, "receive");
-  config.process_core = core(cores, "process");
-  config.send_core = core(cores, "send");
-  if (has(cores, "realtime_priority")) config.realtime_priority = get<int>(cores, "realtime_priority");
+  config.cpu_cores = part<engine::CoresConfig>(dict, "cpu_cores");
   std::optional<nb::dict> answers;
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
   const auto processor = get<nb::dict>(dict, "processor");
@@ -333,21 +231,6 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   return config;
 }
 
-rich::RingCuts ring_cuts(const nb::dict& dict) {
-  rich::RingCuts cuts{
-      .min_hits = get<std::uint32_t>(dict, "min_hits"),
-      .radius_min_mm = get<float>(dict, "radius_min_mm"),
-      .radius_max_mm = get<float>(dict, "radius_max_mm"),
-      .center_max_mm = get<float>(dict, "center_max_mm"),
-      .rms_max_mm = get<float>(dict, "rms_max_mm"),
-      .electron_radius_mm = get<float>(dict, "electron_radius_mm"),
-      .electron_window_mm = get<float>(dict, "electron_window_mm"),
-      .kind_window_mm = get<float>(dict, "kind_window_mm"),
-  };
-  if (has(dict, "momentum_gev")) rich::set_momentum(cuts, get<double>(dict, "momentum_gev"));
-  return cuts;
-}
-
 rich::FinderConfig finder_config(const nb::dict& dict) {
   nb::dict cuts;
   for (const auto& [key, value] : dict) {
@@ -357,7 +240,7 @@ rich::FinderConfig finder_config(const nb::dict& dict) {
 }
 
 rich::Decision decision_config(const nb::dict& dict) {
-  rich::Decision decision{.cuts = ring_cuts(get<nb::dict>(dict, "cuts"))};
+  rich::Decision decision{.cuts = part<rich::RingCutsConfig>(dict, "cuts").cuts()};
   if (dict.contains("mask")) {
     for (const std::uint16_t channel : get<std::vector<std::uint16_t>>(get<nb::dict>(dict, "mask"), "channels"))
       decision.mask.add(channel);
@@ -459,6 +342,60 @@ emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
   if (has(dict, "detectors")) config.detectors = detectors_config(get<nb::dict>(dict, "detectors"));
   config.decisions = has(dict, "decisions") ? std::optional(get<std::string>(dict, "decisions")) : std::nullopt;
   return config;
+}
+
+// ---- what the components say of themselves, for scripts/make_config.py and for the models that it makes
+
+namespace {
+
+struct Entry {
+  std::string_view name;
+  config::Value (*describe)();
+  std::optional<config::Problem> (*broken_rule)(const config::Value&);
+};
+
+template <config::IsComponent T>
+constexpr Entry entry() {
+  return {T::component.name, &config::describe<T>, [](const config::Value& keys) -> std::optional<config::Problem> {
+            if constexpr (config::HasRules<T>) return config::read_unchecked<T>(keys).check();
+            return std::nullopt;
+          }};
+}
+
+// Every component whose model is made; one that is part of another stands before it.
+constexpr Entry kComponents[] = {
+    entry<engine::SourceConfig>(), entry<engine::MemoryRegionConfig>(), entry<engine::RecordConfig>(),
+    entry<link::FaultConfig>(),    entry<engine::MergeConfig>(),        entry<engine::WaitingConfig>(),
+    entry<link::XdpConfig>(),      entry<link::DpdkConfig>(),           entry<link::UcxConfig>(),
+    entry<link::GatewareCard>(),   entry<link::PcapLinkConfig>(),       entry<gpu::GpuConfig>(),
+    entry<engine::CoresConfig>(),  entry<na62::ForwardConfig>(),        entry<na62::AnswerConfig>(),
+    entry<rich::RingCutsConfig>(),
+};
+
+nb::list components() {
+  nb::list all;
+  for (const Entry& one : kComponents) all.append(python_of(one.describe()));
+  return all;
+}
+
+nb::object broken_rule(const std::string& component, const nb::dict& keys) {
+  const auto* const found = std::find_if(std::begin(kComponents), std::end(kComponents),
+                                         [&](const Entry& one) { return one.name == component; });
+  if (found == std::end(kComponents)) {
+    throw SetupError("no component " + component, "the models and the native module come apart", "run make setup");
+  }
+  const auto broken = found->broken_rule(value_of(keys));
+  if (!broken) return nb::none();
+  return nb::make_tuple(broken->key, broken->problem, broken->why, broken->suggestion);
+}
+
+}  // namespace
+
+void bind_components(nb::module_& module) {
+  module.def("components", &components, "What can be configured of each component: {name, help, has_rules, keys}.");
+  module.def("broken_rule", &broken_rule, nb::arg("component"), nb::arg("keys"),
+             nb::sig("def broken_rule(component: str, keys: dict) -> tuple[str, str, str, str] | None"),
+             "The first rule between its keys that a component breaks: (key, problem, why, suggestion), or None.");
 }
 
 }  // namespace nanet::bindings

@@ -12,7 +12,6 @@ engine::EngineConfig engine_config(const nb::dict& dict);
 engine::LinkConfig port_config(const nb::dict& dict);
 // What protocols, processors and links there are with these plug-ins, and what nanet/config/plugins.py has to know of each. Throws SetupError.
 nb::dict kinds_with(const std::vector<std::string>& plugins);
-rich::RingCuts ring_cuts(const nb::dict& dict);
 rich::FinderConfig finder_config(const nb::dict& dict);  // {"name": finder, cut: number, ...}
 rich::Decision decision_config(const nb::dict& dict);    // "cuts" and "conditions"
 emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict);

@@ -9,8 +9,8 @@
 #include "bindings.hpp"
 #include "config.hpp"
 #include "nanet/config/read.hpp"
-#include "values.hpp"
 #include "nanet/na62/rich_processor.hpp"
+#include "values.hpp"
 
 namespace nanet::bindings {
 namespace {

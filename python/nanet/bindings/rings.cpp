@@ -11,6 +11,7 @@
 #include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/pm_map.hpp"
+#include "nanet/rich/ring_cuts_config.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -80,17 +81,11 @@ std::tuple<Array, Array, Array> monte_carlo(const nb::dict& dict, std::size_t ev
 }
 
 nb::dict default_cuts() {
-  const rich::RingCuts cuts;
   nb::dict dict;
-  dict["min_hits"] = cuts.min_hits;
-  dict["radius_min_mm"] = cuts.radius_min_mm;
-  dict["radius_max_mm"] = cuts.radius_max_mm;
-  dict["center_max_mm"] = cuts.center_max_mm;
-  dict["rms_max_mm"] = cuts.rms_max_mm;
-  dict["electron_radius_mm"] = cuts.electron_radius_mm;
-  dict["electron_window_mm"] = cuts.electron_window_mm;
-  dict["momentum_gev"] = nb::none();  // no muon, pion or kaon radius is set
-  dict["kind_window_mm"] = cuts.kind_window_mm;
+  rich::RingCutsConfig cuts;
+  cuts.visit([&](const char* key, auto& value, const config::Setting& setting) {
+    dict[key] = setting.nullable ? nb::none() : nb::object(nb::cast(value));
+  });
   return dict;
 }
 

@@ -31,7 +31,8 @@ config::Value value_of(nb::handle object) {
     for (const auto& [key, value] : nb::cast<nb::dict>(object)) map.emplace_back(nb::cast<std::string>(key), value_of(value));
     return Value(std::move(map));
   }
-  throw SetupError(std::string("cannot use ") + nb::repr(object).c_str(), "it is no plain value", "write a text, a number, a list or a map");
+  throw SetupError(std::string("cannot use ") + nb::repr(object).c_str(), "it is no plain value",
+                   "write a text, a number, a list or a map");
 }
 
 nb::object python_of(const config::Value& value) {

@@ -38,9 +38,11 @@ __all__ = [
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def problem(what: str, why: str, suggestion: str) -> PydanticCustomError:
-    """An error of ours inside a validator, in the project's grammar."""
-    return PydanticCustomError("nanet", "{text}", {"text": f"{what} ({why}) {suggestion}"})  # braces in a text are no fields
+def problem(what: str, why: str, suggestion: str, key: str = "") -> PydanticCustomError:
+    """An error of ours inside a validator, in the project's grammar. key: of the model, whose line is the one to look at."""
+    return PydanticCustomError(
+        "nanet", "{text}", {"text": f"{what} ({why}) {suggestion}", "key": key}
+    )  # braces in a text are no fields
 
 
 def ruled(model: ModelT, component: type[BaseModel]) -> ModelT:
@@ -49,7 +51,8 @@ def ruled(model: ModelT, component: type[BaseModel]) -> ModelT:
 
     keys = model.model_dump(mode="json", include=set(component.model_fields))
     if (broken := _core.broken_rule(component.__name__, keys)) is not None:
-        raise problem(*broken[1:])
+        key, what, why, suggestion = broken
+        raise problem(what, why, suggestion, key)
     return model
 
 

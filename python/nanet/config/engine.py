@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, ModelWrapValidatorHandler, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, ModelWrapValidatorHandler, field_validator, model_validator
 
-from nanet.config.base import Byte, Core, Endpoint, Model, Name, problem, same_as, setting
-from nanet.config.components import MemoryRegion, Merge, Source, Waiting
+from nanet.config.base import Endpoint, Model, Name, problem, same_as, setting
+from nanet.config.components import Answers, Cores, Forward, Gpu, MemoryRegion, Merge, Source, Waiting
 from nanet.config.errors import load_document, nearest, validated
 from nanet.config.forms import Network
 from nanet.config.link import LinkConfig, room_bytes
@@ -43,53 +43,6 @@ def load(path: str | Path) -> EngineConfig:
     return validated(EngineConfig, load_document(Path(path)))
 
 
-class Cores(Model):
-    """Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."""
-
-    receive: Core | None = setting(
-        None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned"
-    )
-    process: Core | None = setting(
-        None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned"
-    )
-    send: Core | None = setting(None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned")
-    realtime_priority: int | None = setting(
-        None,
-        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the"
-        " kernel's real-time throttling is off; null: an ordinary thread",
-        ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
-    )  # fmt: skip
-
-
-class Gpu(Model):
-    """How events are judged on GPUs. docs/guide.md says what a GPU cannot do."""
-
-    devices: tuple[Annotated[int, Field(ge=0, le=255)], ...] = setting(
-        (0,), "GPUs by number, as CUDA counts them; the links go to them in turn", min_length=1, max_length=16
-    )
-    path: Literal["mapped", "copied"] = setting(
-        "mapped",
-        "mapped: the GPU reads a buffer in the host memory where the packets arrived; copied: it is copied to the GPU first, with"
-        " launch and graph only",
-    )
-    buffers_in_flight: int = setting(
-        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case; always 1 with merge",
-        unit="buffers", ge=1, le=16,
-        too_small="the GPU idles between two buffers, which lowers the critical rate",
-        too_big="fewer blocks of threads for each, so large buffers take longer",
-    )  # fmt: skip
-    blocks: int | None = setting(
-        None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
-        too_small="large buffers take longer",
-        too_big="no part of the GPU is left for others; what does not fit is refused at start",
-    )  # fmt: skip
-    watchdog_ms: int = setting(
-        1000, "A GPU that has work and finishes nothing for this long is given up: the run ends", unit="ms", ge=20, le=60_000,
-        too_small="a long buffer is mistaken for a fault",
-        too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
-    )  # fmt: skip
-
-
 class Processor(Decision):
     """What is done with the events."""
 
@@ -110,34 +63,6 @@ class Processor(Decision):
         """Who processes, for a person: `cpu`, or `persistent on GPU 0, 1`."""
         devices = ", ".join(map(str, self.gpu.devices))
         return "cpu" if self.runtime == "cpu" else f"{self.runtime} on GPU {devices}"
-
-
-class Forward(Model):
-    """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
-
-    endpoint: Endpoint = setting(..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
-    source_id: Byte = setting(0x1C, "Source ID in the packet header")
-    source_sub_id: Byte = setting(0, "Source sub-ID in the packet header: which node")
-    packet_bytes_max: int = setting(
-        1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972, multiple_of=2,
-        too_small="many small packets", too_big="packets that the network fragments or drops",
-    )  # fmt: skip
-
-
-class Answers(Model):
-    """Where primitives go, as MTP packets, and under which name."""
-
-    endpoint: Endpoint = setting(..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor")
-    copies: tuple[Endpoint, ...] = setting((), "Up to three more receivers of the same packets, such as a monitor", max_length=3)
-    source_id: Byte = setting(0x1C, "Source ID in the MTP header")
-    source_sub_id: Byte = setting(0, "Source sub-ID in the MTP header")
-    primitives_max: int = setting(
-        255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
-        too_small="many small packets at high rates",
-    )  # fmt: skip
-    via: Name | None = setting(
-        None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own"
-    )
 
 
 class Run(Model):
@@ -306,11 +231,6 @@ class EngineConfig(Model):
 
     def _check_cores(self) -> None:
         cores = self.cpu_cores
-        if cores.realtime_priority is not None and cores.receive is None:
-            raise problem(
-                "cpu_cores.realtime_priority without a core", "the thread could pre-empt whatever runs on any core",
-                "set cpu_cores.receive",
-            )  # fmt: skip
         if self.topology == "run_to_completion":
             for stage in ("process", "send"):
                 if getattr(cores, stage) is not None:

@@ -110,7 +110,7 @@ def validated(model: type[ModelT], document: Document | Any) -> ModelT:
         errors = error.errors(include_url=False)
         inner = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
         own = [e for e in errors if e["loc"] not in inner] or errors  # not what only follows from a mistake further in
-        problems = [_printable(document.where(tuple(e["loc"])) + _line(model, dict(e))) for e in own]
+        problems = [_printable(document.where((*e["loc"], *_key_of(dict(e)))) + _line(model, dict(e))) for e in own]
         raise ConfigError(list(dict.fromkeys(problems))) from None
 
 
@@ -119,6 +119,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
+
+
+def _key_of(error: dict[str, Any]) -> Location:
+    """The key that a rule between several names, if it does."""
+    key = error.get("ctx", {}).get("key") if error["type"] == "nanet" else None
+    return (str(key),) if key else ()
 
 
 def _line(model: type[BaseModel], error: dict[str, Any]) -> str:

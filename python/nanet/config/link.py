@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
-from nanet.config.base import Model, Name, check_endpoint, check_power_of_two, problem, setting
-from nanet.config.components import Faults, Record, Source
-from nanet.config.forms import Mac, Network, PciAddress
+from nanet.config.base import Model, Name, check_endpoint, problem, setting
+from nanet.config.components import Dpdk, Faults, Gateware, Pcap, Record, Source, Ucx, Xdp
+from nanet.config.forms import Network
 from nanet.config.plugins import KindName, Settings, Unknown, current_kinds, unknown_kind
 
 __all__ = ["Dpdk", "Faults", "Gateware", "LinkConfig", "Pcap", "Record", "Source", "Ucx", "Xdp", "room_bytes"]
@@ -19,7 +17,6 @@ __all__ = ["Dpdk", "Faults", "Gateware", "LinkConfig", "Pcap", "Record", "Source
 LINK_SCHEMES = ("udp", "xdp", "dpdk", "ucx", "gateware", "pcap")
 FRAME_PACKET_BYTES_MAX = 9014  # of the links below which no kernel puts fragments together
 XDP_IN_PLACE_BYTES_MAX = 3784  # of a payload in one frame
-GPU_SPLIT_BYTES = 66  # Ethernet, IPv4, UDP, packet header, first event header
 SOCKET_KEYS = ("gro", "socket_buffer_bytes")
 WITHOUT_SENDER_ADDRESSES = {  # why, what to do instead, and why there is nothing to poll
     "ucx": (
@@ -49,200 +46,6 @@ def check_link_endpoint(url: str) -> str:
 
 
 LinkEndpoint = Annotated[str, AfterValidator(check_link_endpoint)]
-
-
-class Xdp(Model):
-    """What an AF_XDP link needs besides an interface."""
-
-    queues: tuple[Annotated[int, Field(ge=0, le=1023)], ...] = setting(
-        (), "Queues of the interface to receive from; none: all of them. Packets in other queues go to the kernel", max_length=64
-    )
-    frame_count: int = setting(
-        8192, "Frames of each queue, a power of two; half of them are for sending", unit="frames", ge=64, le=1 << 20,
-        too_small="kernel_dropped at every pause of the receiving thread",
-        too_big="the working set exceeds the caches",
-    )  # fmt: skip
-    zero_copy: Literal["automatic", "required", "off"] = setting(
-        "automatic", "automatic: if the driver supports it; required: refuse to start without it; off: the kernel copies"
-    )
-    attach: Literal["automatic", "driver", "generic"] = setting(
-        "automatic",
-        "Where the steering program runs. driver: in the NIC's driver; generic: after it, on any NIC; automatic: the better of the two",
-    )
-    tx_wait_us: int = setting(
-        100, "How long a send may wait for room in the ring", unit="us", ge=0, le=1_000_000,
-        too_small="answers_dropped in a burst",
-        too_big="the sending thread does nothing else meanwhile",
-    )  # fmt: skip
-    huge_pages: bool = setting(
-        True, "Try huge pages for the frames; if there are none, ordinary pages are used and this is reported"
-    )
-    payloads: Literal["copied", "in_place"] = setting(
-        "copied",
-        "copied: each payload is copied into a buffer of the memory region, and its frame is free at once; in_place: it stays in its frame"
-        " until the buffer that names it is given back, so each queue gets frames for all packets of the region in addition to frame_count",
-    )
-
-    @model_validator(mode="after")
-    def _shape(self) -> Xdp:
-        check_power_of_two("frame_count", self.frame_count, "the kernel's rings have such sizes")
-        if len(set(self.queues)) < len(self.queues):
-            raise problem("a queue is named twice", "each has one socket", "name each once")
-        return self
-
-
-class Dpdk(Model):
-    """What a DPDK link needs: a device and memory."""
-
-    device: str = setting(
-        ...,
-        "What DPDK calls it: '0000:3b:00.0', or a virtual device such as 'net_af_packet0,iface=eth1'",
-        min_length=1,
-        max_length=255,
-    )
-    address: str | None = setting(
-        None, "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
-        pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$",
-    )  # fmt: skip
-    gateway: str | None = setting(
-        None, "IPv4 of the router to destinations outside the link's own network; null: none", pattern=r"^\d{1,3}(\.\d{1,3}){3}$"
-    )
-    arp_wait_ms: int = setting(
-        3000, "How long to wait at start for a destination's MAC address (ARP)", unit="ms", ge=1, le=60_000,
-        too_small="a peer that starts later keeps this one from starting",
-        too_big="a missing peer is noticed late",
-    )  # fmt: skip
-    tx_wait_us: int = setting(
-        100, "How long a send may wait for room in the device's ring", unit="us", ge=0, le=1_000_000,
-        too_small="answers_dropped in a burst",
-        too_big="the sending thread does nothing else meanwhile",
-    )  # fmt: skip
-    eal_arguments: tuple[str, ...] = setting(
-        (), "More arguments for DPDK's environment abstraction layer (EAL); those of the first link count"
-    )
-    huge_pages: bool = setting(False, "Use huge pages; a NIC needs them, virtual devices do not")
-    memory_mib: int = setting(
-        256, "Memory for DPDK's pools", unit="MiB", ge=32, le=1 << 16,
-        too_small="DPDK does not start",
-    )  # fmt: skip
-    descriptors: int = setting(
-        1024, "Length of the device's receive and send rings", unit="packets", ge=64, le=1 << 15,
-        too_small="kernel_dropped at every pause of the receiving thread",
-        too_big="the working set exceeds the caches",
-    )  # fmt: skip
-    split_bytes: int | None = setting(
-        None, "The NIC writes this many bytes of each frame into one buffer and the rest into another; null: frames stay whole."
-        " Refused where the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header",
-        unit="bytes", ge=42, le=1024,
-    )  # fmt: skip
-    payload_memory: Literal["dpdk", "host", "gpu"] = setting(
-        "dpdk",
-        "Where packets are received (if the NIC splits them: their payloads). dpdk: DPDK's memory; host: huge pages of the link's own;"
-        " gpu: memory of the processor's GPU, with split_bytes 66 and payloads that stay in place",
-    )
-    payloads: Literal["copied", "in_place"] = setting(
-        "copied",
-        "copied: each payload is copied into a buffer of the memory region; in_place: it stays where the device wrote it until the buffer"
-        " that names it is given back, with payload_memory host (frames whole) or gpu, which implies it",
-    )
-
-    @property
-    def in_place(self) -> bool:
-        """Whether payloads stay where the device wrote them."""
-        return self.payloads == "in_place" or self.payload_memory == "gpu"
-
-    @model_validator(mode="after")
-    def _payloads(self) -> Dpdk:
-        if self.payload_memory == "gpu" and self.split_bytes != GPU_SPLIT_BYTES:
-            raise problem(
-                f"payload_memory gpu with split_bytes {self.split_bytes}", "the host has to keep 24 bytes of each payload",
-                f"set split_bytes: {GPU_SPLIT_BYTES}",
-            )  # fmt: skip
-        if self.in_place and self.payload_memory == "dpdk":
-            raise problem(
-                "payloads in_place in DPDK's memory",
-                "that is not one piece of memory that a consumer can be pointed to",
-                "set payload_memory: host",
-            )
-        if self.in_place and self.payload_memory == "host" and self.split_bytes is not None:
-            raise problem(
-                f"payloads in_place with split_bytes {self.split_bytes}", "a consumer on the host reads each in one piece",
-                "remove split_bytes",
-            )  # fmt: skip
-        return self
-
-
-class Ucx(Model):
-    """What a UCX link needs: rings that remote writers fill, and who may fill them."""
-
-    ring_count: int = setting(
-        1, "Rings, one for each sender: its region is ring-0, ring-1, ...", unit="rings", ge=1, le=1024,
-        too_small="further senders are refused",
-        too_big="memory, and one more poll for each empty ring",
-    )  # fmt: skip
-    slot_count: int = setting(
-        1024, "Payloads that each ring has room for, each of the link's packet_bytes_max", unit="payloads", ge=1, le=1 << 20,
-        too_small="its sender waits at every pause of the receiving thread; nothing is lost",
-        too_big="the working set exceeds the caches",
-    )  # fmt: skip
-    memory: Literal["shared", "host"] = setting(
-        "shared", "shared: memory that writers on this machine map; host: locked memory of this process, for RDMA hardware"
-    )
-    transports: str = setting(
-        "", "As in UCX_TLS, such as posix or rc_verbs; senders need the same. Empty: shared memory at a loopback address, elsewhere RDMA"
-        " hardware (rc, dc) of the device that owns the address",
-        max_length=255, pattern=r"^[!-~]*$",
-    )  # fmt: skip
-    trust_network: bool = setting(
-        False, "UCX's TCP may be used, where it is named in transports, or where the address is of no RDMA hardware. It checks no keys: whoever"
-        " reaches that interface has full control over this process",
-    )  # fmt: skip
-    allow_root: bool = setting(
-        False, "Receive as root. Otherwise root is refused unless run.user gives it up: a sender could use what this process may do",
-    )  # fmt: skip
-    token_file: str | None = setting(
-        None,
-        "File with the token that a sender must prove to know, 1 to 16 hexadecimal digits, readable by its owner only; null: NANET_RDMA_TOKEN of the"
-        " environment, else none, and then the endpoint must be on loopback",
-        min_length=1,
-    )
-
-
-class Gateware(Model):
-    """A card with the NIC of gateware/ in place of the simulated one. Not yet run on hardware."""
-
-    card: PciAddress = setting(
-        ...,
-        "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl set-override ADDRESS vfio-pci)",
-    )
-    mac: Mac = setting(
-        ..., "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station on its network may have it"
-    )
-    next_hop: Mac | None = setting(
-        None,
-        "Ethernet address of the station that answers go to, the receiver or the router to it: the NIC answers ARP but sends no requests;"
-        " null: no answers leave through this link",
-    )
-
-
-class Pcap(Model):
-    """How a recording is played."""
-
-    port: int | None = setting(None, "Play packets to this UDP port only; null: all", ge=1, le=65535)
-    pace: Literal["original", "packets", "maximum"] = setting(
-        "original",
-        "original: the gaps of the recording; packets: packets_per_s; maximum: as fast as the engine takes them, with no loss",
-    )
-    packets_per_s: float | None = setting(None, "Rate, with pace packets", unit="packets/s", gt=0.0, le=1e9)
-
-    @model_validator(mode="after")
-    def _rate(self) -> Pcap:
-        if (self.pace == "packets") != (self.packets_per_s is not None):
-            raise problem(
-                f"pace {self.pace} {'without' if self.packets_per_s is None else 'with'} packets_per_s",
-                "pace packets has a rate, the others have none", "set both or neither",
-            )  # fmt: skip
-        return self
 
 
 class LinkConfig(Model):
@@ -339,7 +142,9 @@ class LinkConfig(Model):
     @property
     def in_place(self) -> bool:
         """Whether payloads stay where the NIC or the kernel wrote them, and the memory region only says where."""
-        return (self.dpdk is not None and self.dpdk.in_place) or (self.xdp is not None and self.xdp.payloads == "in_place")
+        return (self.dpdk is not None and (self.dpdk.payloads == "in_place" or self.dpdk.payload_memory == "gpu")) or (
+            self.xdp is not None and self.xdp.payloads == "in_place"
+        )
 
     @model_validator(mode="after")
     def _in_place(self) -> LinkConfig:

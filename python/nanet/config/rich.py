@@ -12,67 +12,15 @@ from pydantic import StrictInt, field_validator, model_validator
 
 from nanet.config import conditions
 from nanet.config.base import Model, Name, problem, setting
+from nanet.config.components import Cuts
 from nanet.config.conditions import Row
 from nanet.config.finders import Finder, MathFinder
 
 __all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
 
-ELECTRON_RADIUS_MM = 189.65
 CHANNEL_COUNT = 2048
 RANGE = ("radius_min_mm", "radius_max_mm", "center_max_mm")  # of rings; in old configurations of a finder
 UNUSED = ("triplet_radius_min_mm", "triplet_radius_max_mm")
-
-
-class Cuts(Model):
-    """When a fit counts as a ring, and of which kind a ring is: electron, muon, pion, kaon or other."""
-
-    min_hits: int = setting(
-        4, "Fewest mapped hits", unit="hits", ge=4, le=128,
-        too_small="rings through noise: any three hits lie on a circle", too_big="rings with few photons are not found",
-    )  # fmt: skip
-    radius_min_mm: float = setting(
-        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another", unit="mm", ge=0.0, le=1000.0,
-        too_small="clusters of noise pass as rings", too_big="particles near their threshold are not found",
-    )  # fmt: skip
-    radius_max_mm: float = setting(
-        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", gt=0.0, le=1000.0,
-        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
-    )  # fmt: skip
-    center_max_mm: float = setting(
-        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", gt=0.0, le=1000.0,
-        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
-    )  # fmt: skip
-    rms_max_mm: float = setting(
-        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", gt=0.0, le=1000.0,
-        too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
-    )  # fmt: skip
-    electron_radius_mm: float = setting(ELECTRON_RADIUS_MM, "Radius of an electron's ring", unit="mm", gt=0.0, le=1000.0)
-    electron_window_mm: float = setting(
-        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm",
-        ge=0.0, le=1000.0,
-        too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
-        too_big="fast muons and pions pass as electrons",
-    )  # fmt: skip
-    momentum_gev: float | None = setting(
-        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are identified",
-        unit="GeV/c", gt=0.0, le=400.0,
-    )  # fmt: skip
-    kind_window_mm: float = setting(
-        6.0, "A ring is a muon's, pion's or kaon's when its radius is at most this far from the one expected", unit="mm",
-        ge=0.0, le=1000.0,
-        too_small="they are missed: the radius is known to about 1.8 mm with 12 hits",
-        too_big="rings of other momenta pass for them",
-    )  # fmt: skip
-
-    @model_validator(mode="after")
-    def _order(self) -> Cuts:
-        if self.radius_min_mm >= self.radius_max_mm:
-            raise problem(
-                f"radius_min_mm {self.radius_min_mm:g} is not below radius_max_mm {self.radius_max_mm:g}",
-                "no ring could pass",
-                "swap or widen them",
-            )
-        return self
 
 
 class Condition(Model):

@@ -2,6 +2,9 @@
 #include "link/gateware/card_link.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "link/gateware/nic_counts.hpp"
@@ -17,9 +20,23 @@ constexpr int kRoomPolls = 10'000;  // each about a microsecond of a card: more 
 // 4 MiB: with the ring's, less than the 8 MiB that many systems let a user lock.
 const ClopConfig kClop{.buffer_bytes = 64 << 10, .buffer_count = 64, .packets_per_buffer = 64};
 
+// "02:00:00:00:00:01" is 0x02'00'00'00'00'01; 0: it is no Ethernet address.
+std::uint64_t mac_of(const std::string& text) {
+  constexpr std::size_t kLength = 17;
+  if (text.size() != kLength) return 0;
+  std::uint64_t mac = 0;
+  for (std::size_t at = 0; at < kLength; at += 3) {
+    std::uint32_t byte = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + at + 2, byte, 16);
+    if (error != std::errc{} || stop != text.data() + at + 2) return 0;
+    mac = mac << 8 | byte;
+  }
+  return mac;
+}
+
 bool is_station(std::uint64_t mac) {
   constexpr std::uint64_t kGroup = std::uint64_t{1} << 40;
-  return mac != 0 && mac >> 48 == 0 && (mac & kGroup) == 0;
+  return mac != 0 && (mac & kGroup) == 0;
 }
 
 const GatewareConfig& checked(const GatewareConfig& config) {
@@ -28,11 +45,11 @@ const GatewareConfig& checked(const GatewareConfig& config) {
     throw SetupError(link + " has no address of its own", "a card answers to one, and receives for one port",
                      "write its endpoint as gateware://ADDRESS:PORT");
   }
-  if (!is_station(config.card->mac)) {
+  if (!is_station(mac_of(config.card->mac))) {
     throw SetupError(link + " has no usable mac", "a card's own Ethernet address is that of one station",
                      "set mac, such as 02:00:00:00:00:01");
   }
-  if (!config.destinations.empty() && !is_station(config.card->next_hop)) {
+  if (!config.destinations.empty() && !is_station(mac_of(config.card->next_hop))) {
     throw SetupError(link + " cannot send", "the NIC answers ARP and does not ask, so it must be told to which station packets go",
                      "set next_hop to the Ethernet address of the receiver, or of the router to it");
   }
@@ -49,10 +66,11 @@ const GatewareConfig& checked(const GatewareConfig& config) {
 CardLink::CardLink(std::unique_ptr<Device> device, const GatewareConfig& config)
     : config_(checked(config)),
       device_(std::move(device)),
-      driver_(*device_, {.mac = config.card->mac, .address = config.listen->address, .clops = {kClop}, .tx_entries = kTxEntries}),
+      driver_(*device_,
+              {.mac = mac_of(config.card->mac), .address = config.listen->address, .clops = {kClop}, .tx_entries = kTxEntries}),
       receiver_(driver_, config_),
       not_sent_before_(not_sent()) {
-  set_destinations(driver_, config_, config_.card->next_hop, config_.listen->port);
+  set_destinations(driver_, config_, mac_of(config_.card->next_hop), config_.listen->port);
   driver_.set_match({.index = 0, .port = config_.listen->port});  // from whomever
 }
 
@@ -116,7 +134,7 @@ std::optional<NicTimes> CardLink::nic_times() const {
   return receiver_.times("the card's");
 }
 
-std::string CardLink::path() const { return "NIC on card " + config_.card->pci_address + " by VFIO"; }
+std::string CardLink::path() const { return "NIC on card " + config_.card->card + " by VFIO"; }
 
 std::vector<std::string> CardLink::notes() const {
   return {"link " + config_.name + " goes by code that was not run on hardware (its tests put the simulated NIC behind it)" +
@@ -124,7 +142,7 @@ std::vector<std::string> CardLink::notes() const {
 }
 
 std::unique_ptr<Link> open_card(const GatewareConfig& config, Kernel& kernel) {
-  return std::make_unique<CardLink>(std::make_unique<VfioDevice>(checked(config).card->pci_address, kernel), config);
+  return std::make_unique<CardLink>(std::make_unique<VfioDevice>(checked(config).card->card, kernel), config);
 }
 
 }  // namespace nanet::link::gateware

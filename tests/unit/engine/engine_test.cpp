@@ -162,7 +162,7 @@ TEST(EngineSetUp, RefusesAnEndpointThatNoLinkServes) {
 
 TEST(EngineSetUp, RefusesToStartUnpinned) {
   test::NodeConfig config = config_for(free_port(), free_port(), Topology::run_to_completion);
-  config.receive_core = 100000;
+  config.cpu_cores.receive = 100000;
   Engine engine(config.made());
   EXPECT_THROW(engine.start(), SetupError);
   EXPECT_FALSE(engine.running());

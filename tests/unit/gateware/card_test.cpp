@@ -53,7 +53,7 @@ class MortalDevice final : public Device {
 
 GatewareConfig config_with(std::size_t destinations = 0) {
   GatewareConfig config{.name = "boards", .listen = Endpoint{"gateware", kAddress, kPort}};
-  config.card = {.pci_address = "0000:65:00.0", .mac = 0x02'00'00'00'00'01, .next_hop = 0x02'00'00'00'00'02};
+  config.card = {.card = "0000:65:00.0", .mac = "02:00:00:00:00:01", .next_hop = "02:00:00:00:00:02"};
   for (std::size_t k = 0; k < destinations; ++k) {
     config.destinations.push_back({"udp", kPeer + 0x100, static_cast<std::uint16_t>(5000 + k)});
   }
@@ -360,10 +360,10 @@ TEST(CardRefusals, OfTheConfiguration) {
       {"link boards has no address of its own (", [](GatewareConfig& c) { c.listen.reset(); }},
       {"link boards has no address of its own (", [](GatewareConfig& c) { c.listen->address = 0; }},
       {"link boards has no address of its own (", [](GatewareConfig& c) { c.listen->port = 0; }},
-      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = 0; }},
-      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = 0x01'00'5E'00'00'01; }},
-      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = 0x01'02'00'00'00'00'01; }},
-      {"set next_hop to the Ethernet address", [](GatewareConfig& c) { c.card->next_hop = 0; }},
+      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = ""; }},
+      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = "01:00:5E:00:00:01"; }},
+      {"link boards has no usable mac (", [](GatewareConfig& c) { c.card->mac = "01:02:00:00:00:00:01"; }},
+      {"set next_hop to the Ethernet address", [](GatewareConfig& c) { c.card->next_hop.clear(); }},
       {"settings of the simulation (nothing is simulated with a card)", [](GatewareConfig& c) { c.seed = 2; }},
       {"settings of the simulation (nothing is simulated with a card)", [](GatewareConfig& c) { c.cycles_per_call = 1; }},
   };
@@ -381,7 +381,7 @@ TEST(CardRefusals, OfTheKernelAndTheCard) {
   GatewareConfig config = config_with();
   test::FakeKernel kernel;
   EXPECT_NE(refusal(config, kernel).find("there is no PCI device 0000:65:00.0 ("), std::string::npos);
-  config.card->pci_address = test::kPciAddress;
+  config.card->card = test::kPciAddress;
   EXPECT_NE(refusal(config, kernel).find("the device is no NIC that this driver knows ("), std::string::npos);
   EXPECT_TRUE(kernel.maps.empty());
   kernel.links["/sys/bus/pci/devices/" + test::kPciAddress + "/driver"] = "ixgbe";
@@ -396,7 +396,7 @@ struct CardOfTheKernel : ::testing::Test {
                    std::uint64_t{140} << 56);
     set(0x038, 1000 | std::uint64_t{8000} << 32);
     set(0x0B8, 5 | 64 << 8);
-    config.card->pci_address = test::kPciAddress;
+    config.card->card = test::kPciAddress;
   }
 
   void set(std::size_t offset, std::uint64_t value) { std::memcpy(kernel.bar.data() + offset, &value, sizeof(value)); }
@@ -457,7 +457,7 @@ TEST_F(CardOfTheKernel, WithoutEnoughLockedMemoryIsLeftAsItWas) {
 
 TEST(CardRefusals, OfThisHost) {
   GatewareConfig config = config_with();
-  config.card->pci_address = "ffff:ff:1f.7";
+  config.card->card = "ffff:ff:1f.7";
   try {
     open_gateware(config);
     FAIL() << "there is such a card here";

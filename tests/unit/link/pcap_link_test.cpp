@@ -158,7 +158,7 @@ TEST_F(PcapLinkFile, KeepsTheGapsOfTheRecording) {
 TEST_F(PcapLinkFile, KeepsARateOfPackets) {
   write(many(100, 0));
   PcapLinkConfig config = this->config(ReplayPace::packets);
-  config.rate = 1e6;
+  config.packets_per_s = 1e6;
   PcapLink link(config);
   std::size_t given = 0;
   for (std::uint64_t now_ns = 0; now_ns < 99'000; now_ns += 500) {
@@ -225,7 +225,7 @@ TEST_F(PcapLinkFile, PlaysOnePortAndCountsWhatItPassesOver) {
   file_.resize(whole + 20);  // the file ends within the record
   write();
   PcapLinkConfig config = this->config();
-  config.only_port = 6200;
+  config.port = 6200;
   PcapLink link(config);
   const auto got = receive(link, 0);
   ASSERT_EQ(got.size(), 2u);

@@ -163,7 +163,7 @@ TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   second.endpoint = "udp://127.0.0.1:" + std::to_string(second_port);
   second.sources[0].source_sub_id = 1;
   made.links.push_back(second);
-  made.rich.gpu_devices = {0, 0};
+  made.rich.gpu.devices = {0, 0};
   std::vector<std::unique_ptr<FakeGpuScript>> scripts;
   Engine engine(made.made([&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     EXPECT_EQ(memory.clops.size(), 1u);
@@ -225,10 +225,10 @@ TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
   expect_refused([](test::NodeConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
   expect_refused([](test::NodeConfig& c) { c.links[0].sources.clear(); }, "boards has no sources");
   expect_refused([](test::NodeConfig& c) { c.links[0].protocol = &kRaw; }, "its protocol is raw");
-  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices = {0, 1}; }, "2 GPUs for 1 links");
-  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices.clear(); }, "0 GPUs for 1 links");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "2 GPUs for 1 links");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices.clear(); }, "0 GPUs for 1 links");
   expect_refused([](test::NodeConfig& c) { c.rich.answers->primitives_max = 100; }, "leave it at 255");
-  expect_refused([](test::NodeConfig& c) { c.send_core = 0; }, "sends too");
+  expect_refused([](test::NodeConfig& c) { c.cpu_cores.send = 0; }, "sends too");
 }
 
 TEST(GpuSetUp, WhatTheConfigurationSaysReachesTheGpu) {
@@ -236,7 +236,7 @@ TEST(GpuSetUp, WhatTheConfigurationSaysReachesTheGpu) {
   config.rich.finder.kind = rich::FinderKind::almagest;
   config.rich.decision.cuts.min_hits = 6;
   config.rich.gpu.buffers_in_flight = 3;
-  config.rich.gpu_devices = {5};
+  config.rich.gpu.devices = {5};
   config.rich.answers->source_id = 0x20;
   FakeGpuScript script;
   const Engine engine(config.made(test::fake_gpu(script)));

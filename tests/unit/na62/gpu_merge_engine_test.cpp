@@ -26,8 +26,8 @@ using test::TestEvent;
 
 constexpr std::uint32_t kBoards = 4;
 constexpr std::uint32_t kPacketEvents = 16;
-constexpr std::uint64_t kForEverUs = 10'000'000;     // the longest window: no test takes so long
-constexpr int kPatienceMs = 60'000;                   // of a test that fails
+constexpr std::uint64_t kForEverUs = 10'000'000;  // the longest window: no test takes so long
+constexpr int kPatienceMs = 60'000;               // of a test that fails
 
 // False when it is not so in time.
 bool comes_true(const std::function<bool()>& is_so) {
@@ -357,7 +357,7 @@ TEST(GpuMergeSetUp, WhatAGpuCannotMergeIsRefused) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   };
-  expect_refused([](test::NodeConfig& c) { c.rich.gpu_devices = {0, 1}; }, "merge on 2 GPUs");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "merge on 2 GPUs");
   expect_refused([](test::NodeConfig& c) { c.links[1].sources.resize(6); }, "merge of 9 sources on a GPU");
   expect_refused([](test::NodeConfig& c) { c.links[1].sources.clear(); }, "others has no sources");
   expect_refused([](test::NodeConfig& c) { c.rich.merge->window_us = 0; }, "window_ns is 0");

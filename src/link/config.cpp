@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules between the keys of a link's own section. Known to every build, whether or not it has that kind of link.
+#include <algorithm>
+#include <string>
+
+#include "nanet/link/dpdk.hpp"
+#include "nanet/link/pcap_link.hpp"
+#include "nanet/link/xdp.hpp"
+
+namespace nanet::link {
+
+using config::Problem;
+
+std::optional<Problem> XdpConfig::check() const {
+  if (auto broken = config::power_of_two("frame_count", frame_count, "the kernel's rings have such sizes")) return broken;
+  std::vector<std::uint32_t> sorted = queues;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) {
+    return Problem{"queues", "a queue is named twice", "each has one socket", "name each once"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> DpdkConfig::check() const {
+  constexpr std::uint32_t kGpuSplitBytes = 66;  // Ethernet, IPv4, UDP, packet header, first event header
+  const bool stays = payloads == Payloads::in_place || payload_memory == DpdkMemory::gpu;
+  const std::string split = split_bytes == 0 ? "None" : std::to_string(split_bytes);
+  if (payload_memory == DpdkMemory::gpu && split_bytes != kGpuSplitBytes) {
+    return Problem{"split_bytes", "payload_memory gpu with split_bytes " + split, "the host has to keep 24 bytes of each payload",
+                   "set split_bytes: " + std::to_string(kGpuSplitBytes)};
+  }
+  if (stays && payload_memory == DpdkMemory::dpdk) {
+    return Problem{"payload_memory", "payloads in_place in DPDK's memory",
+                   "that is not one piece of memory that a consumer can be pointed to", "set payload_memory: host"};
+  }
+  if (stays && payload_memory == DpdkMemory::host && split_bytes != 0) {
+    return Problem{"split_bytes", "payloads in_place with split_bytes " + split, "a consumer on the host reads each in one piece",
+                   "remove split_bytes"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> PcapLinkConfig::check() const {
+  const bool has_rate = packets_per_s != 0;
+  if ((pace == ReplayPace::packets) == has_rate) return std::nullopt;
+  return Problem{"pace", "pace " + std::string(config::name_of(pace)) + (has_rate ? " with" : " without") + " packets_per_s",
+                 "pace packets has a rate, the others have none", "set both or neither"};
+}
+
+}  // namespace nanet::link
