@@ -71,8 +71,11 @@ def test_books_balance_under_every_fault(boards: int, incomplete: str) -> None:
     assert emulated["packets_sent"] == PACKETS
     check_books(emulated, engine)
     faults = engine["links"][0]["faults"]
-    for name in ("lost", "duplicated", "reordered", "corrupted", "truncated", "delayed"):
-        assert 0.009 < faults[name] / PACKETS < 0.011, name
+    injected = ("lost", "duplicated", "reordered", "corrupted", "truncated", "delayed")
+    received = faults["passed"] + sum(faults[name] for name in injected)  # a busy machine's kernel drops packets before the injector
+    assert PACKETS / 2 < received <= PACKETS
+    for name in injected:
+        assert 0.009 < faults[name] / received < 0.011, name
     assert engine["exit_code"] == 1
     c = engine["counters"]
     if incomplete == "drop":
