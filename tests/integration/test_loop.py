@@ -72,7 +72,8 @@ def test_books_balance_under_every_fault(boards: int, incomplete: str) -> None:
     check_books(emulated, engine)
     faults = engine["links"][0]["faults"]
     injected = ("lost", "duplicated", "reordered", "corrupted", "truncated", "delayed")
-    received = faults["passed"] + sum(faults[name] for name in injected)  # a busy machine's kernel drops packets before the injector
+    # What came to the injector: a busy machine's kernel drops packets before it.
+    received = faults["passed"] + sum(faults[name] for name in injected)
     assert PACKETS / 2 < received <= PACKETS
     for name in injected:
         assert 0.009 < faults[name] / received < 0.011, name
