@@ -66,7 +66,7 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
   rich.gpu.buffers_in_flight = setting.in_flight;
   config.processor = std::make_shared<na62::RichProcessor>(rich);
   config.send = engine::SendConfig{.endpoints = {endpoint(plan.port + 1)}};
-  config.waiting.spins = plan.cores.empty() ? 200 : -1;
+  config.waiting.spin = plan.cores.empty() ? 200 : -1;
   return config;
 }
 

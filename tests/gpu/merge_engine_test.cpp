@@ -19,7 +19,7 @@ namespace {
 using flow::Counter;
 
 constexpr std::uint32_t kBoards = 4;
-constexpr std::uint64_t kForEverNs = 10'000'000'000;  // the longest window: nothing is closed by time
+constexpr std::uint64_t kForEverUs = 10'000'000;  // the longest window: nothing is closed by time
 
 struct Way {
   const char* name;
@@ -118,7 +118,7 @@ void run(const Way& way, const Loop& loop, const std::string& what) {
 
 TEST(MergeEngine, four_boards_lose_nothing) {
   for (const Way& way : ways()) {
-    const MergeConfig merge{.window_ns = kForEverNs};
+    const MergeConfig merge{.window_us = kForEverUs};
     run(way, {.merge = merge}, std::string(way.name) + ", packed");
     run(way, {.merge = merge, .topology = Topology::pipelined, .layout = wire::MgpLayout::padded},
         std::string(way.name) + ", padded, pipelined");
@@ -127,10 +127,10 @@ TEST(MergeEngine, four_boards_lose_nothing) {
 
 TEST(MergeEngine, the_books_balance_on_a_bad_network) {
   const link::FaultConfig faults{
-      .loss = 0.01, .duplicate = 0.02, .reorder = 0.02, .delay = 0.02, .delay_ns = 3'000'000, .hold_max_ns = 5'000'000};
+      .loss = 0.01, .duplicate = 0.02, .reorder = 0.02, .delay = 0.02, .delay_us = 3'000, .hold_max_ns = 5'000'000};
   for (const Way& way : ways()) {
     for (const IncompletePolicy incomplete : {IncompletePolicy::drop, IncompletePolicy::process}) {
-      const MergeConfig merge{.window_ns = 1'000'000, .incomplete = incomplete};
+      const MergeConfig merge{.window_us = 1'000, .incomplete = incomplete};
       run(way, {.merge = merge, .faults = faults},
           std::string(way.name) + (incomplete == IncompletePolicy::drop ? ", incomplete dropped" : ", incomplete answered"));
     }
