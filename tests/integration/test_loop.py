@@ -72,9 +72,9 @@ def test_books_balance_under_every_fault(boards: int, incomplete: str) -> None:
     check_books(emulated, engine)
     faults = engine["links"][0]["faults"]
     injected = ("lost", "duplicated", "reordered", "corrupted", "truncated", "delayed")
-    # What came to the injector: a busy machine's kernel drops packets before it.
+    # What came to the injector, markers too: a busy machine's kernel drops packets before it.
     received = faults["passed"] + sum(faults[name] for name in injected)
-    assert PACKETS / 2 < received <= PACKETS
+    assert PACKETS / 2 < received < 1.01 * PACKETS
     for name in injected:
         assert 0.009 < faults[name] / received < 0.011, name
     assert engine["exit_code"] == 1
