@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -50,7 +51,7 @@ bool FrameSocket::send(std::span<const std::byte> message) {
   std::vector<std::byte> frame(kHeadBytes + message.size());
   const auto bytes = static_cast<std::uint32_t>(message.size());
   std::memcpy(frame.data(), &bytes, sizeof bytes);
-  std::memcpy(frame.data() + kHeadBytes, message.data(), message.size());
+  std::copy(message.begin(), message.end(), frame.begin() + kHeadBytes);  // of an empty message too, which may be no memory at all
   return ::send(descriptor_, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(frame.size());
 }
 

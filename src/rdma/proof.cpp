@@ -32,7 +32,7 @@ Proof prove(Role role, std::uint64_t token, const Conversation& said) {
   text.name_bytes = static_cast<std::uint8_t>(said.region.size());
   text.of_target = said.of_target;
   text.of_connection = said.of_connection;
-  std::memcpy(text.name, said.region.data(), said.region.size());
+  said.region.copy(text.name, NAME_BYTES_MAX);
   Proof proof;
   unsigned bytes = 0;
   if (!HMAC(EVP_sha256(), &token, sizeof token, reinterpret_cast<const unsigned char*>(&text), sizeof text,
