@@ -81,6 +81,8 @@ struct Choice {
   std::string_view name;
   Enum value;
 };
+template <class Enum>
+Choice(std::string_view, Enum) -> Choice<Enum>;  // clang deduces for an aggregate only from version 17 on
 
 struct AnyVisitor {
   template <class T>
