@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "fuzz_common.hpp"
-#include "nanet/l0tp/trigger_processor.hpp"
-#include "nanet/wire/l0_decision.hpp"
+#include "l0tp/trigger_processor.hpp"
 #include "nanet/wire/timestamp.hpp"
+#include "wire/l0_decision.hpp"
 
 namespace {
 

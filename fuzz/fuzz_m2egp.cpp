@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fuzz_common.hpp"
-#include "nanet/wire/event_walk.hpp"
+#include "wire/event_walk.hpp"
 
 namespace {
 

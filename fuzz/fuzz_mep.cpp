@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fuzz_common.hpp"
-#include "nanet/wire/mep.hpp"
+#include "wire/mep.hpp"
 
 namespace {
 

@@ -238,6 +238,8 @@ def cxx_line_problems(path: str, place: str | None, line: str) -> Iterator[str]:
     include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
     if include:
         yield from include_problems(place, include[1])
+        if path.startswith("include/") and '#include "' in line and not include[1].startswith("nanet/"):
+            yield f"includes {include[1]} (it is installed, that is not) move one of the two, between include/nanet and src"
     code = line.partition("//")[0]
     if re.search(r"\b__global__\b", code) and not path.startswith("src/gpu/kernels/"):
         yield "__global__ here (kernels are glue, in src/gpu/kernels only) write a host+device function and map it there"
@@ -255,9 +257,9 @@ def include_problems(place: str | None, header: str) -> Iterator[str]:
     layer = place.rpartition("/")[0].partition("/")[0]  # empty for a seam, in include/nanet itself
     if layer and layer not in LAYERS:
         yield f"folder {layer} is not a known layer (its place in the order must be said) add it to LAYERS of check_layers.py"
-    if header.startswith("nanet/"):
-        more = BACK_END_LAYERS.get(place.rpartition("/")[0], set())
-        yield from own_include_problems(layer, more, header.removeprefix("nanet/"))
+    own = header.removeprefix("nanet/")
+    if own != header or (own.partition("/")[0] in LAYERS and own.endswith((".hpp", ".cuh"))):
+        yield from own_include_problems(layer, BACK_END_LAYERS.get(place.rpartition("/")[0], set()), own)
         return
     for pattern, homes in VENDOR_HEADERS:
         if re.match(pattern, header) and not place.startswith(homes):
@@ -273,10 +275,10 @@ def own_include_problems(layer: str, more: set[str], header: str) -> Iterator[st
     if target in SEAMS or target == layer:
         return
     if not layer:
-        yield f"includes nanet/{header} (a seam stands below every folder) move it into a folder"
+        yield f"includes {header} (a seam stands below every folder) move it into a folder"
     elif target not in LAYERS.get(layer, set()) | more:
         allowed = ", ".join(sorted(LAYERS.get(layer, set()) | more)) or "none"
-        yield f"includes nanet/{header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
+        yield f"includes {header} ({layer} may include: {allowed}) turn the dependency round, or pass the value in"
 
 
 def check_links(source: Source) -> Iterator[Finding]:

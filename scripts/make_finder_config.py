@@ -27,7 +27,7 @@ FINDERS = {
         "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, but slow.",
     ),
 }
-# Limits of a finder's search: the engine sets them from the cuts on rings (include/nanet/rich/search_range.hpp). What an old configuration says of
+# Limits of a finder's search: the engine sets them from the cuts on rings (src/rich/search_range.hpp). What an old configuration says of
 # them is read still.
 OLD = {
     "radius_min_mm": "Old name of cuts.radius_min_mm, which holds for every finder",

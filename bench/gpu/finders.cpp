@@ -17,7 +17,7 @@
 
 #include "../micro/finder_quality.hpp"
 #include "common.hpp"
-#include "nanet/gpu/record_fit.hpp"
+#include "gpu/record_fit.hpp"
 #include "nanet/gpu/ring_finder.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/rich/math_fit.hpp"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "common.hpp"
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
+#include "na62/protocols.hpp"
+#include "na62/rich_processor.hpp"
 #include "nanet/engine/engine.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::bench {
 

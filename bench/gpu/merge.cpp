@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "common.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/event/merger.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"

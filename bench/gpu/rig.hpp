@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "common.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "gpu/device_layout.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
+#include "gpu/record_fit.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
 #include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/flow/tx_ring.hpp"
-#include "nanet/gpu/record_fit.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mgp.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
-#include "nanet/emulate/ring_match.hpp"
+#include "emulate/monte_carlo.hpp"
+#include "emulate/ring_match.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::bench {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 #include "nanet/wire/timestamp.hpp"
 
 namespace {

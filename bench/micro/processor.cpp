@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
+#include "na62/protocols.hpp"
+#include "na62/rich_trigger.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/wire/mgp.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/math_fit.hpp"
 

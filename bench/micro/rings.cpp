@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/rich/math_fit.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/answer_book.hpp"
+#include "emulate/answer_book.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/answer_checker.hpp"
+#include "emulate/answer_checker.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/config.hpp"
+#include "emulate/config.hpp"
 
 #include <cmath>
 

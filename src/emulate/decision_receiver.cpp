@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/decision_receiver.hpp"
+#include "emulate/decision_receiver.hpp"
 
 #include <algorithm>
 #include <bit>

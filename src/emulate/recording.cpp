@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/recording.hpp"
+#include "emulate/recording.hpp"
 
 #include <algorithm>
 #include <limits>

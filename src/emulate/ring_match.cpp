@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/ring_match.hpp"
+#include "emulate/ring_match.hpp"
 
 #include <algorithm>
 #include <cmath>

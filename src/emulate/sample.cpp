@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/sample.hpp"
+#include "emulate/sample.hpp"
 
 #include <algorithm>
 #include <array>

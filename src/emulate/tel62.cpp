@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/tel62.hpp"
+#include "emulate/tel62.hpp"
 
 #include <algorithm>
 

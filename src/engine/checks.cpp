@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/set_up.hpp"
+#include "flow/realtime.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
-#include "nanet/engine/set_up.hpp"
 #include "nanet/engine/transmitter.hpp"
-#include "nanet/flow/realtime.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {

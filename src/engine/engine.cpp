@@ -6,12 +6,12 @@
 #include <bit>
 #include <utility>
 
+#include "engine/set_up.hpp"
+#include "flow/realtime.hpp"
 #include "nanet/engine/checks.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/protocol.hpp"
-#include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
-#include "nanet/flow/realtime.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"

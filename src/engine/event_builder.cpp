@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "nanet/engine/merger_counters.hpp"
+#include "engine/merger_counters.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/setup_error.hpp"
 

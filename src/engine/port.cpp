@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/set_up.hpp"
 #include "nanet/engine/protocol.hpp"
-#include "nanet/engine/set_up.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/setup_error.hpp"
 

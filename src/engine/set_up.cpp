@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/engine/set_up.hpp"
+#include "engine/set_up.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "event/part_table.hpp"
 #include "nanet/contract.hpp"
-#include "nanet/event/part_table.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/spectra.hpp"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "event/part_table.hpp"
 #include "gpu/device_layout.hpp"
-#include "nanet/event/part_table.hpp"
 
 namespace nanet::gpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/gpu/record_fit.hpp"
+#include "gpu/record_fit.hpp"
 
 #include <cuda_runtime.h>
 

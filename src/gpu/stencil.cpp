@@ -6,7 +6,7 @@
 //   rest of pass k   after the seams of pass k-1                              (it reads them, and writes what they read)
 //   seams of pass k  after the rest of pass k-1, and the halos of pass k-1    (they read both)
 //   halo of pass k   into a neighbour after that one's seams of pass k-1      (they read what it overwrites)
-#include "nanet/gpu/stencil.hpp"
+#include "gpu/stencil.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "nanet/gpu/stencil.hpp"
+#include "gpu/stencil.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "gpu/cuda_types.hpp"
+#include "gpu/stencil.hpp"
 #include "gpu/stencil_part.hpp"
-#include "nanet/gpu/stencil.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::gpu {

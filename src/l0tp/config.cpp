@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/l0tp/config.hpp"
+#include "l0tp/config.hpp"
 
 #include <set>
 

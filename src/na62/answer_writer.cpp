@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/answer_writer.hpp"
+#include "na62/answer_writer.hpp"
 
 #include <span>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/event_forwarder.hpp"
+#include "na62/event_forwarder.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/forward_processor.hpp"
+#include "na62/forward_processor.hpp"
 
 #include <string>
 #include <utility>
 
+#include "na62/event_forwarder.hpp"
 #include "nanet/engine/checks.hpp"
 #include "nanet/engine/event_builder.hpp"
-#include "nanet/na62/event_forwarder.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/m2egp.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/gpu_consumer.hpp"
+#include "na62/gpu_consumer.hpp"
 
 #include <algorithm>
 
-#include "nanet/engine/merger_counters.hpp"
+#include "engine/merger_counters.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::na62 {

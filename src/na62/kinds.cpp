@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "nanet/na62/forward_processor.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_processor.hpp"
+#include "na62/forward_processor.hpp"
+#include "na62/protocols.hpp"
+#include "na62/rich_processor.hpp"
 
 namespace nanet::na62 {
 

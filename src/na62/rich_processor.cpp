@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/rich_processor.hpp"
+#include "na62/rich_processor.hpp"
 
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "na62/rich_trigger.hpp"
 #include "nanet/engine/checks.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/gpu/event_processor.hpp"
-#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "nanet/wire/mtp.hpp"

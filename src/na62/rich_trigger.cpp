@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/na62/rich_trigger.hpp"
+#include "na62/rich_trigger.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rdma/bench.hpp"
+#include "rdma/bench.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/ring_cuts_config.hpp"
+#include "rich/ring_cuts_config.hpp"
 
 #include <sstream>
 

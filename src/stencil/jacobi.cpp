@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 #include <algorithm>
 #include <string>
 
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/layout.hpp"
-#include "nanet/stencil/passes.hpp"
+#include "stencil/layout.hpp"
+#include "stencil/passes.hpp"
 #include "stencil/strips.hpp"
 
 namespace nanet::stencil {

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 namespace nanet::stencil {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/stencil/passes.hpp"
+#include "stencil/passes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/layout.hpp"
+#include "stencil/layout.hpp"
 #include "stencil/strips.hpp"
 
 namespace nanet::stencil {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/layout.hpp"
+#include "stencil/layout.hpp"
 
 namespace nanet::stencil {
 namespace {

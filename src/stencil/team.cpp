@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/stencil/team.hpp"
+#include "stencil/team.hpp"
 
 #include <string>
 #include <system_error>

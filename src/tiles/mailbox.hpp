@@ -11,7 +11,7 @@
 
 #include "nanet/rdma/connection.hpp"
 #include "nanet/rdma/target.hpp"
-#include "nanet/tiles/rank.hpp"
+#include "tiles/rank.hpp"
 
 namespace nanet::tiles {
 

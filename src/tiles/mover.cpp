@@ -10,9 +10,9 @@
 #include "nanet/flow/wait.hpp"
 #include "nanet/rdma/connection.hpp"
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/layout.hpp"
-#include "nanet/stencil/passes.hpp"
-#include "nanet/tiles/moved_tile.hpp"
+#include "stencil/layout.hpp"
+#include "stencil/passes.hpp"
+#include "tiles/moved_tile.hpp"
 
 namespace nanet::tiles {
 namespace {

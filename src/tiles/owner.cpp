@@ -3,8 +3,8 @@
 #include <span>
 
 #include "nanet/rdma/target.hpp"
-#include "nanet/stencil/layout.hpp"
-#include "nanet/tiles/moved_tile.hpp"
+#include "stencil/layout.hpp"
+#include "tiles/moved_tile.hpp"
 
 namespace nanet::tiles {
 

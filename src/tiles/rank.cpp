@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/tiles/rank.hpp"
+#include "tiles/rank.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/layout.hpp"
-#include "nanet/stencil/passes.hpp"
+#include "stencil/layout.hpp"
+#include "stencil/passes.hpp"
 #include "tiles/mailbox.hpp"
 
 namespace nanet::tiles {

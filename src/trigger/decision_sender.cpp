@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/trigger/decision_sender.hpp"
+#include "trigger/decision_sender.hpp"
 
 namespace nanet::trigger {
 

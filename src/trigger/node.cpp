@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/trigger/node.hpp"
+#include "trigger/node.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/wire/l0_decision.hpp"
+#include "wire/l0_decision.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/wire/mep.hpp"
+#include "wire/mep.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "nanet/wire/packet_check.hpp"
 #include "packet_header.hpp"
+#include "wire/packet_check.hpp"
 
 namespace nanet::wire {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/wire/mtp.hpp"
 #include "payload_room.hpp"

@@ -7,10 +7,10 @@
 
 #include "nanet/gpu/device_memory.hpp"
 #include "nanet/setup_error.hpp"
-#include "nanet/wire/event_walk.hpp"
 #include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "runtime_rig.hpp"
+#include "wire/event_walk.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "check.hpp"
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
+#include "na62/protocols.hpp"
+#include "na62/rich_processor.hpp"
 #include "nanet/engine/engine.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::engine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecordFit: the bits of rich::fit_ring for every record, whatever stands in it.
-#include "nanet/gpu/record_fit.hpp"
+#include "gpu/record_fit.hpp"
 
 #include <algorithm>
 #include <cstring>

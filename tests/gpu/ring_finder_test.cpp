@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/gpu/build.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"

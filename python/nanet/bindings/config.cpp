@@ -15,8 +15,8 @@
 #include "nanet/engine/plugin.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/na62/kinds.hpp"
-#include "nanet/rich/ring_cuts_config.hpp"
-#include "nanet/rich/search_range.hpp"
+#include "rich/ring_cuts_config.hpp"
+#include "rich/search_range.hpp"
 #include "values.hpp"
 
 namespace nanet::bindings {

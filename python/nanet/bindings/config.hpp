@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bindings.hpp"
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
 #include "nanet/engine/config.hpp"
 
 namespace nanet::bindings {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

@@ -8,8 +8,8 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
+#include "na62/rich_processor.hpp"
 #include "nanet/config/read.hpp"
-#include "nanet/na62/rich_processor.hpp"
 #include "values.hpp"
 
 namespace nanet::bindings {

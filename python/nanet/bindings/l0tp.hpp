@@ -5,7 +5,7 @@
 #include <span>
 
 #include "bindings.hpp"
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 
 namespace nanet::bindings {
 

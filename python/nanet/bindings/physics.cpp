@@ -14,9 +14,9 @@
 
 #include "arrays.hpp"
 #include "config.hpp"
+#include "emulate/monte_carlo.hpp"
+#include "emulate/ring_match.hpp"
 #include "finders.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
-#include "nanet/emulate/ring_match.hpp"
 
 namespace nanet::bindings {
 namespace {

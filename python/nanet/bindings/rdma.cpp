@@ -13,8 +13,8 @@
 
 #include "bindings.hpp"
 #include "nanet/flow/clock.hpp"
-#include "nanet/rdma/bench.hpp"
 #include "rdma.hpp"
+#include "rdma/bench.hpp"
 
 namespace nanet::bindings {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "bindings.hpp"
-#include "nanet/rdma/bench.hpp"
 #include "rdma.hpp"
+#include "rdma/bench.hpp"
 
 namespace nanet::bindings {
 namespace {

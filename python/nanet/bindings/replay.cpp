@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "nanet/emulate/recording.hpp"
+#include "emulate/recording.hpp"
 
 namespace nanet::bindings {
 namespace {

@@ -7,11 +7,11 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "finders.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/pm_map.hpp"
-#include "nanet/rich/ring_cuts_config.hpp"
+#include "rich/ring_cuts_config.hpp"
 
 namespace nanet::bindings {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "nanet/stencil/passes.hpp"
+#include "stencil/passes.hpp"
 
 namespace nanet::bindings {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 namespace nanet::bindings {
 

@@ -3,7 +3,7 @@
 #include "bindings.hpp"
 
 #ifdef NANET_CUDA
-#include "nanet/gpu/stencil.hpp"
+#include "gpu/stencil.hpp"
 #include "stencil.hpp"
 #endif
 

@@ -8,8 +8,8 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "nanet/tiles/moved_tile.hpp"
-#include "nanet/tiles/rank.hpp"
+#include "tiles/moved_tile.hpp"
+#include "tiles/rank.hpp"
 
 namespace nanet::bindings {
 namespace {

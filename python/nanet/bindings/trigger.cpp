@@ -4,7 +4,7 @@
 
 #include "bindings.hpp"
 #include "l0tp.hpp"
-#include "nanet/trigger/node.hpp"
+#include "trigger/node.hpp"
 
 namespace nanet::bindings {
 namespace {

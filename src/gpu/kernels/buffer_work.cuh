@@ -11,8 +11,8 @@
 #include "gpu/kernels/placed_work.cuh"
 #include "gpu/kernels/shared_tables.cuh"
 #include "gpu/kernels/team_finders.cuh"
-#include "nanet/wire/event_walk.hpp"
 #include "nanet/wire/mtp.hpp"
+#include "wire/event_walk.hpp"
 
 namespace nanet::gpu {
 

@@ -4,7 +4,7 @@
 
 #include <cuda/atomic>
 
-#include "nanet/event/part_table.hpp"
+#include "event/part_table.hpp"
 
 namespace nanet::gpu {
 

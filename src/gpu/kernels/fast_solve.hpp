@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "nanet/gpu/record_fit.hpp"
+#include "gpu/record_fit.hpp"
 #include "nanet/host_device.hpp"
 #include "nanet/rich/math_fit.hpp"
 #include "nanet/rich/normal_numbers.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "gpu/kernels/tables.hpp"
-#include "nanet/gpu/record_fit.hpp"
+#include "gpu/record_fit.hpp"
 
 namespace nanet::gpu {
 

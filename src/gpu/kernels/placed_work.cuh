@@ -9,7 +9,7 @@
 
 #include "gpu/device_layout.hpp"
 #include "gpu/kernels/ordered_access.cuh"
-#include "nanet/wire/packet_check.hpp"
+#include "wire/packet_check.hpp"
 
 namespace nanet::gpu {
 

@@ -6,7 +6,7 @@
 
 #include "gpu/kernels/team.cuh"
 #include "gpu/kernels/team_finder.cuh"
-#include "nanet/rich/mixture_team.hpp"
+#include "rich/mixture_team.hpp"
 
 namespace nanet::gpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/answer_book.hpp"
+#include "emulate/answer_book.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "nanet/emulate/schedule.hpp"
+#include "emulate/schedule.hpp"
 
 namespace nanet::emulate {
 namespace {

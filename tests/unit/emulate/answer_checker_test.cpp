@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer checker in virtual time, without sockets.
-#include "nanet/emulate/answer_checker.hpp"
+#include "emulate/answer_checker.hpp"
 
 #include <gtest/gtest.h>
 
+#include "emulate/schedule.hpp"
 #include "fake_link.hpp"
-#include "nanet/emulate/schedule.hpp"
 
 namespace nanet::emulate {
 namespace {

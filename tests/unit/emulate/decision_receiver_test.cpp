@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/decision_receiver.hpp"
+#include "emulate/decision_receiver.hpp"
 
 #include <gtest/gtest.h>
 
+#include "emulate/schedule.hpp"
 #include "fake_link.hpp"
-#include "nanet/emulate/schedule.hpp"
 #include "nanet/wire/timestamp.hpp"
 
 namespace nanet::emulate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/detector_bank.hpp"
+#include "emulate/detector_bank.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/detectors.hpp"
+#include "emulate/detectors.hpp"
 
 #include <gtest/gtest.h>
 

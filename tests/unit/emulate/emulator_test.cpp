@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole emulator over the loopback interface, against small engines made here: one that answers all, and some that misbehave.
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Raw data played: packets of the boards, with markers and numbers that balance, and hits whose times are those of the TDC words.
-#include "nanet/emulate/recording.hpp"
+#include "emulate/recording.hpp"
 
 #include <gtest/gtest.h>
 

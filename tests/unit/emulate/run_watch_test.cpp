@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/run_watch.hpp"
+#include "emulate/run_watch.hpp"
 
 #include <gtest/gtest.h>
 

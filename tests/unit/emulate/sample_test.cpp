@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/sample.hpp"
+#include "emulate/sample.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "nanet/emulate/schedule.hpp"
+#include "emulate/schedule.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/mgp.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/emulate/schedule.hpp"
+#include "emulate/schedule.hpp"
 
 #include <gtest/gtest.h>
 

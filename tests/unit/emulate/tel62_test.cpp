@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sender in virtual time, without sockets.
-#include "nanet/emulate/tel62.hpp"
+#include "emulate/tel62.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../link/xdp_rig.hpp"
+#include "engine/set_up.hpp"
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/port.hpp"
-#include "nanet/engine/set_up.hpp"
 #include "nanet/wire/mtp.hpp"
 #include "sockets.hpp"
 #include "support.hpp"

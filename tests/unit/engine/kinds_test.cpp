@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/set_up.hpp"
 #include "nanet/engine/plugin.hpp"
-#include "nanet/engine/set_up.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "nanet/setup_error.hpp"
 

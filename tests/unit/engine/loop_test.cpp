@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "nanet/emulate/emulator.hpp"
+#include "emulate/emulator.hpp"
 #include "nanet/engine/engine.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"

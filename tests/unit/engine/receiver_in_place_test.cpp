@@ -4,9 +4,9 @@
 
 #include <random>
 
+#include "na62/protocols.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/payload_memory.hpp"
-#include "nanet/na62/protocols.hpp"
 #include "placed_link.hpp"
 
 namespace nanet::engine {

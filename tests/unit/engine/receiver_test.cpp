@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/engine/receiver.hpp"
-#include "nanet/na62/protocols.hpp"
+#include "na62/protocols.hpp"
 
 #include <gtest/gtest.h>
 

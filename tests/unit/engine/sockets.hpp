@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "na62/protocols.hpp"
+#include "na62/rich_processor.hpp"
 #include "nanet/engine/engine.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_processor.hpp"
 
 namespace nanet::engine::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of the part table, each by name.
-#include "nanet/event/part_table.hpp"
+#include "event/part_table.hpp"
 
 #include <gtest/gtest.h>
 

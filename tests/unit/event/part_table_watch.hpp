@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/event/part_table.hpp"
+#include "event/part_table.hpp"
 
 namespace nanet::event {
 

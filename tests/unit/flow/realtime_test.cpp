@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/flow/realtime.hpp"
+#include "flow/realtime.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The aligner: whatever the machine does to who sends, the processor gets everything in the order of time.
-#include "nanet/l0tp/aligner.hpp"
+#include "l0tp/aligner.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "../allocation_count.hpp"
-#include "nanet/l0tp/aligner.hpp"
+#include "l0tp/aligner.hpp"
 #include "rig.hpp"
 
 namespace nanet::l0tp {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/l0tp/config.hpp"
+#include "l0tp/config.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::l0tp {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 #include "nanet/wire/mtp.hpp"
 #include "nanet/wire/timestamp.hpp"
 

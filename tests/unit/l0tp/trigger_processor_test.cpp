@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hits by channel, the mask, and what it is for: five channels that always fire make rings until they are masked.
-#include "nanet/na62/channel_monitor.hpp"
+#include "na62/channel_monitor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/emulate/monte_carlo.hpp"
-#include "nanet/emulate/ring_match.hpp"
+#include "emulate/monte_carlo.hpp"
+#include "emulate/ring_match.hpp"
 #include "nanet/rich/finder.hpp"
 
 namespace nanet::na62 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Build and forward: every event leaves once and whole, under markers and running numbers that balance, and a second node that
 // gets the packets answers as one that had got the boards' packets itself.
-#include "nanet/na62/event_forwarder.hpp"
+#include "na62/event_forwarder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "../engine/support.hpp"
+#include "na62/forward_processor.hpp"
+#include "na62/protocols.hpp"
+#include "na62/rich_trigger.hpp"
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
-#include "nanet/na62/forward_processor.hpp"
-#include "nanet/na62/protocols.hpp"
-#include "nanet/na62/rich_trigger.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {

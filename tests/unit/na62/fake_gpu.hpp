@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "fake_merge.hpp"
+#include "na62/gpu_consumer.hpp"
 #include "nanet/flow/wait.hpp"
-#include "nanet/na62/gpu_consumer.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mgp.hpp"

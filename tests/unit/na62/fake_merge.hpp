@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "event/part_table.hpp"
 #include "nanet/contract.hpp"
-#include "nanet/event/part_table.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/gpu/event_processor.hpp"
 #include "nanet/wire/m2egp.hpp"

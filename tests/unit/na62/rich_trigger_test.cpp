@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event building and the trigger against the scalar fit: every event answered once, with the right primitive, whatever the packing.
-#include "nanet/na62/rich_trigger.hpp"
+#include "na62/rich_trigger.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "../engine/support.hpp"
+#include "na62/protocols.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/engine/transmitter.hpp"
-#include "nanet/na62/protocols.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/setup_error.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measuring loops, between two workers of this process, each in a thread of its own.
-#include "nanet/rdma/bench.hpp"
+#include "rdma/bench.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mixture finder as a GPU's warp runs it, on a warp that is emulated: the same bits as find_mixture, whatever the order of the lanes.
-#include "nanet/rich/mixture_team.hpp"
+#include "rich/mixture_team.hpp"
 
 #include <cstring>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings a little outside the range of the cuts are refused by name, and not answered as rings inside it.
-#include "nanet/rich/search_range.hpp"
+#include "rich/search_range.hpp"
 
 #include "classic_finders.hpp"
 

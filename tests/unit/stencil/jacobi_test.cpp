@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps against a scalar loop, bit for bit: shapes, threads, sweeps a pass, strips, both kinds of stores, every instruction set.
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 #include <gtest/gtest.h>
 

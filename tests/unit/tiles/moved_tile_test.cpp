@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile that is moved to be swept, whole and in chunks, against the formula, bit for bit. The owner is another thread.
-#include "nanet/tiles/moved_tile.hpp"
+#include "tiles/moved_tile.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks, each in a thread of its own, against the formula, bit for bit: over shared memory and over TCP.
-#include "nanet/tiles/rank.hpp"
+#include "tiles/rank.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "../fields.hpp"
 #include "nanet/setup_error.hpp"
-#include "nanet/stencil/passes.hpp"
+#include "stencil/passes.hpp"
 
 namespace nanet::tiles {
 namespace {

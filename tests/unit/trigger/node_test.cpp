@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node over the loopback interface: what it decides is what the processor alone decides on the same datagrams, and the books balance.
-#include "nanet/trigger/node.hpp"
+#include "trigger/node.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's way through a packet against the views' and cursors', on random packets and on every vector.
-#include "nanet/wire/event_walk.hpp"
+#include "wire/event_walk.hpp"
 
 #include <gtest/gtest.h>
 

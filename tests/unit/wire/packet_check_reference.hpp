@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "nanet/wire/packet_check.hpp"
+#include "wire/packet_check.hpp"
 
 namespace nanet::wire::test {
 

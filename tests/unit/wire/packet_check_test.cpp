@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of a data packet by shares against what the views accept: on every vector, on random packets, and on these with bytes changed.
-#include "nanet/wire/packet_check.hpp"
+#include "wire/packet_check.hpp"
 
 #include <gtest/gtest.h>
 

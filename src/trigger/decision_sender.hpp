@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "l0tp/decision.hpp"
 #include "nanet/flow/latency_histogram.hpp"
-#include "nanet/l0tp/decision.hpp"
 #include "nanet/link/link.hpp"
-#include "nanet/wire/l0_decision.hpp"
+#include "wire/l0_decision.hpp"
 
 namespace nanet::trigger {
 

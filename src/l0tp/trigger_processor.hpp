@@ -49,8 +49,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nanet/l0tp/config.hpp"
-#include "nanet/l0tp/decision.hpp"
+#include "l0tp/config.hpp"
+#include "l0tp/decision.hpp"
 #include "nanet/wire/mtp.hpp"
 
 namespace nanet::l0tp {

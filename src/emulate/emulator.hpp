@@ -19,15 +19,15 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/answer_book.hpp"
-#include "nanet/emulate/answer_checker.hpp"
-#include "nanet/emulate/config.hpp"
-#include "nanet/emulate/decision_receiver.hpp"
-#include "nanet/emulate/detector_bank.hpp"
-#include "nanet/emulate/run_watch.hpp"
-#include "nanet/emulate/sample.hpp"
-#include "nanet/emulate/schedule.hpp"
-#include "nanet/emulate/tel62.hpp"
+#include "emulate/answer_book.hpp"
+#include "emulate/answer_checker.hpp"
+#include "emulate/config.hpp"
+#include "emulate/decision_receiver.hpp"
+#include "emulate/detector_bank.hpp"
+#include "emulate/run_watch.hpp"
+#include "emulate/sample.hpp"
+#include "emulate/schedule.hpp"
+#include "emulate/tel62.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/link/udp.hpp"
 

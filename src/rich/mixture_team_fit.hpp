@@ -8,8 +8,8 @@
 
 #include "nanet/host_device.hpp"
 #include "nanet/rich/mixture_model.hpp"
-#include "nanet/rich/mixture_team_memory.hpp"
 #include "nanet/rich/ordinary_math.hpp"
+#include "rich/mixture_team_memory.hpp"
 
 namespace nanet::rich {
 

@@ -11,9 +11,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "nanet/emulate/answer_book.hpp"
-#include "nanet/emulate/sample.hpp"
-#include "nanet/emulate/schedule.hpp"
+#include "emulate/answer_book.hpp"
+#include "emulate/sample.hpp"
+#include "emulate/schedule.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/link/link.hpp"
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 
+#include "na62/answer_writer.hpp"
+#include "na62/channel_monitor.hpp"
+#include "na62/ring_monitor.hpp"
 #include "nanet/event/event_sink.hpp"
-#include "nanet/na62/answer_writer.hpp"
-#include "nanet/na62/channel_monitor.hpp"
-#include "nanet/na62/ring_monitor.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::na62 {

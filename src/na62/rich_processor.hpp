@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <memory>
 
+#include "na62/channel_monitor.hpp"
+#include "na62/gpu_consumer.hpp"
+#include "na62/ring_monitor.hpp"
 #include "nanet/engine/processor.hpp"
-#include "nanet/na62/channel_monitor.hpp"
 #include "nanet/na62/config.hpp"
-#include "nanet/na62/gpu_consumer.hpp"
-#include "nanet/na62/ring_monitor.hpp"
 
 namespace nanet::na62 {
 

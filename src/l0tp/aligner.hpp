@@ -27,7 +27,7 @@
 #include <memory>
 #include <span>
 
-#include "nanet/l0tp/trigger_processor.hpp"
+#include "l0tp/trigger_processor.hpp"
 
 namespace nanet::l0tp {
 

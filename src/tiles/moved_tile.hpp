@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "nanet/stencil/jacobi.hpp"
-#include "nanet/tiles/rank.hpp"
+#include "stencil/jacobi.hpp"
+#include "tiles/rank.hpp"
 
 namespace nanet::tiles {
 

@@ -11,14 +11,14 @@
 #include <string>
 #include <string_view>
 
+#include "na62/channel_monitor.hpp"
+#include "na62/ring_monitor.hpp"
 #include "nanet/engine/consumer.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/event/parts.hpp"
 #include "nanet/flow/counters.hpp"
 #include "nanet/gpu/event_processor.hpp"
-#include "nanet/na62/channel_monitor.hpp"
 #include "nanet/na62/config.hpp"
-#include "nanet/na62/ring_monitor.hpp"
 
 namespace nanet::na62 {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "nanet/flow/region.hpp"
-#include "nanet/stencil/team.hpp"
+#include "stencil/team.hpp"
 
 namespace nanet::stencil {
 

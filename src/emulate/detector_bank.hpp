@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/detectors.hpp"
-#include "nanet/emulate/schedule.hpp"
+#include "emulate/detectors.hpp"
+#include "emulate/schedule.hpp"
 #include "nanet/link/link.hpp"
 
 namespace nanet::emulate {

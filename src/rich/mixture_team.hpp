@@ -14,10 +14,10 @@
 #include "nanet/rich/hit_plane.hpp"
 #include "nanet/rich/mixture_model.hpp"
 #include "nanet/rich/mixture_search.hpp"
-#include "nanet/rich/mixture_team_fit.hpp"
-#include "nanet/rich/mixture_team_memory.hpp"
-#include "nanet/rich/mixture_team_starts.hpp"
 #include "nanet/rich/ring.hpp"
+#include "rich/mixture_team_fit.hpp"
+#include "rich/mixture_team_memory.hpp"
+#include "rich/mixture_team_starts.hpp"
 
 namespace nanet::rich {
 

@@ -5,7 +5,7 @@
 // A turn: one batch of datagrams is received, each is taken and what it made ready is decided; the triggers of the batch leave in L0
 // decision packets (docs/formats-l0.md) before the next batch is looked at. Decisions that are no triggers are only counted.
 //
-// With patience_ns, primitives wait for the slowest detector (nanet/l0tp/aligner.hpp) and `silence_ns` of the processor is not used: when
+// With patience_ns, primitives wait for the slowest detector (l0tp/aligner.hpp) and `silence_ns` of the processor is not used: when
 // all inputs were silent for the patience, all that waits is decided.
 //
 // Latency: from the return of the receive call that brought the reference (or calibration) primitive to the return of the call that sent
@@ -27,12 +27,12 @@
 #include <string>
 #include <vector>
 
+#include "l0tp/aligner.hpp"
+#include "l0tp/trigger_processor.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/flow/thread.hpp"
-#include "nanet/l0tp/aligner.hpp"
-#include "nanet/l0tp/trigger_processor.hpp"
 #include "nanet/link/udp.hpp"
-#include "nanet/trigger/decision_sender.hpp"
+#include "trigger/decision_sender.hpp"
 
 namespace nanet::trigger {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 namespace nanet::stencil {
 

@@ -19,11 +19,11 @@
 
 #include "nanet/host_device.hpp"
 #include "nanet/wire/checksum.hpp"
-#include "nanet/wire/event_walk.hpp"
 #include "nanet/wire/little_endian.hpp"
 #include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "nanet/wire/parse_error.hpp"
+#include "wire/event_walk.hpp"
 
 namespace nanet::wire {
 

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::emulate {

@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "nanet/emulate/answer_book.hpp"
-#include "nanet/emulate/config.hpp"
-#include "nanet/emulate/run_watch.hpp"
+#include "emulate/answer_book.hpp"
+#include "emulate/config.hpp"
+#include "emulate/run_watch.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/link/link.hpp"
 #include "nanet/wire/mtp.hpp"

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "nanet/link/replay.hpp"
-#include "nanet/wire/mep.hpp"
 #include "nanet/wire/mgp.hpp"
+#include "wire/mep.hpp"
 
 namespace nanet::emulate {
 

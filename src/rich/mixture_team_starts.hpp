@@ -13,7 +13,7 @@
 
 #include "nanet/host_device.hpp"
 #include "nanet/rich/mixture_model.hpp"
-#include "nanet/rich/mixture_team_memory.hpp"
+#include "rich/mixture_team_memory.hpp"
 
 namespace nanet::rich {
 

@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 namespace nanet::tiles {
 

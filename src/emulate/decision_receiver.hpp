@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "nanet/emulate/answer_book.hpp"
+#include "emulate/answer_book.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/link/link.hpp"
-#include "nanet/wire/l0_decision.hpp"
+#include "wire/l0_decision.hpp"
 
 namespace nanet::emulate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Five-point Jacobi sweeps on GPUs: the formula, and the bits, of nanet/stencil/jacobi.hpp.
+// Five-point Jacobi sweeps on GPUs: the formula, and the bits, of stencil/jacobi.hpp.
 //
 // Jacobi: the field stays in the memory of one GPU or of several, which share its rows and hand one another what stands at the seams.
 // JacobiTile: the field lies in memory of the host, goes through a GPU and comes back, in one piece or in chunks of rows.
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "nanet/stencil/jacobi.hpp"
+#include "stencil/jacobi.hpp"
 
 namespace nanet::gpu {
 

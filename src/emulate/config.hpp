@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nanet/emulate/detector_bank.hpp"
-#include "nanet/emulate/monte_carlo.hpp"
+#include "emulate/detector_bank.hpp"
+#include "emulate/monte_carlo.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mgp.hpp"

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "nanet/emulate/config.hpp"
+#include "emulate/config.hpp"
 #include "nanet/wire/mtp.hpp"
 #include "nanet/wire/timestamp.hpp"
 
