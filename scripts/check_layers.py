@@ -3,7 +3,7 @@
 """Refuses what breaks the structure of the source tree, one line per finding: `path:line: error: problem (why) suggestion`.
 
 C++      an include or a linked library that points up (LAYERS), a vendor header outside its back-end folder (VENDOR_HEADERS), `__global__`
-         outside src/gpu/kernels, code for one GPU architecture, I/O or a clock in a folder that has neither (PURE, CLOCKS)
+         outside the folders of KERNELS, code for one GPU architecture, I/O or a clock in a folder that has neither (PURE, CLOCKS)
 Python   a module in no room, an import that points up inside nanet (PYTHON_LAYERS), a library outside the one module that may use it
 any      no SPDX line at the head, more than 800 lines (more than 600: a warning; not for what a script made), marks of unfinished or skipped work
 
@@ -36,7 +36,8 @@ LAYERS: dict[str, set[str]] = {
     "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"wire", "flow", "link", "l0tp"},
-    "gpu": {"config", "wire", "flow", "event", "rich", "stencil"},
+    "gpu": {"config", "wire", "flow", "event", "rich"},
+    "stencil_gpu": {"flow", "base", "stencil", "gpu"},
 }
 # A back-end folder, which is loaded or linked by itself, may include more than the rest of its layer.
 BACK_END_LAYERS: dict[str, set[str]] = {"link/ucx": {"rdma"}}
@@ -46,13 +47,14 @@ SEAMS = {
     "setup_error.hpp",
 }  # include/nanet/*.hpp: for every folder, include no folder
 
+KERNELS = ("src/gpu/kernels/", "src/stencil_gpu/kernels/")
 # Include path -> beginnings of the paths (below src/ and include/nanet/) that may name it.
 VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"linux/if_xdp\.h|xdp/|bpf/", ("link/xdp",)),
     (r"rte_", ("link/dpdk",)),
     (r"pcap[./]", ("link/pcap",)),
     (r"verilated|Vnanet", ("link/gateware",)),
-    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/",)),
+    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/", "stencil_gpu/")),
     (r"uc[mpst]/|infiniband/|rdma/", ("rdma/",)),
     (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/", "rdma/")),
     (r"nanobind/|Python\.h", ()),
@@ -82,7 +84,9 @@ CLOCKS = (
     "trigger/",
     "emulate/emulator",
     "link/udp",
-    "link/recorder",
+    "link/pcap/recorder",
+    "link/pcap/replay",
+    "link/recorder",  # their headers
     "link/replay",
     "gpu/event_processor",
     "rdma/",
@@ -241,8 +245,8 @@ def cxx_line_problems(path: str, place: str | None, line: str) -> Iterator[str]:
         if path.startswith("include/") and '#include "' in line and not include[1].startswith("nanet/"):
             yield f"includes {include[1]} (it is installed, that is not) move one of the two, between include/nanet and src"
     code = line.partition("//")[0]
-    if re.search(r"\b__global__\b", code) and not path.startswith("src/gpu/kernels/"):
-        yield "__global__ here (kernels are glue, in src/gpu/kernels only) write a host+device function and map it there"
+    if re.search(r"\b__global__\b", code) and not path.startswith(KERNELS):
+        yield f"__global__ here (kernels are glue, in {' and '.join(KERNELS)} only) write a host+device function and map it there"
     if "__CUDA_ARCH__" in code and code.strip() != "#ifdef __CUDA_ARCH__":
         yield "code for one GPU architecture (what compiles for the oldest must stand for all) ask only #ifdef __CUDA_ARCH__"
     if place is not None and not place.startswith(CLOCKS) and re.search(CLOCK_CALL, code):

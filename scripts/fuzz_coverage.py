@@ -36,7 +36,7 @@ PARSERS = (
     "src/wire/packet_header.hpp",
     "src/wire/event_walk.hpp",
     "src/wire/packet_check.hpp",
-    "src/link/pcap_reader.cpp",
+    "src/link/pcap/pcap_reader.cpp",
     "src/link/udp_frame.cpp",
     "src/link/udp_template.cpp",
     "src/link/dpdk/arp.cpp",

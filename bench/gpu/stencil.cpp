@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "common.hpp"
-#include "gpu/stencil.hpp"
 #include "nanet/flow/region.hpp"
 #include "nanet/setup_error.hpp"
 #include "stencil/jacobi.hpp"
+#include "stencil_gpu/stencil.hpp"
 #include "stencil_tune.hpp"
 
 using namespace nanet;

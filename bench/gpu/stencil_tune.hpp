@@ -10,8 +10,8 @@
 
 #include "common.hpp"
 #include "gpu/cuda_types.hpp"
-#include "gpu/kernels/stencil.hpp"
-#include "gpu/kernels/stencil_variants.hpp"
+#include "stencil_gpu/kernels/stencil.hpp"
+#include "stencil_gpu/kernels/variants.hpp"
 
 namespace nanet::bench {
 

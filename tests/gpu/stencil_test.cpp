@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps on a GPU: the bits, and the norms, of the CPU's library, whatever the shape, the sweeps a pass, the GPUs and the way of the tile.
-#include "gpu/stencil.hpp"
+#include "stencil_gpu/stencil.hpp"
 
 #include <cuda_runtime.h>
 

@@ -40,4 +40,4 @@ def test_nothing_but_the_recorder_asks_for_the_time_of_day() -> None:
         for path in ROOT.glob(pattern)
         if OTHER_CLOCKS.search(re.sub(r"//.*", "", path.read_text()))
     }
-    assert asked == {"src/link/recorder.cpp"}
+    assert asked == {"src/link/pcap/recorder.cpp"}

@@ -3,8 +3,8 @@
 #include "bindings.hpp"
 
 #ifdef NANET_CUDA
-#include "gpu/stencil.hpp"
 #include "stencil.hpp"
+#include "stencil_gpu/stencil.hpp"
 #endif
 
 namespace nanet::bindings {

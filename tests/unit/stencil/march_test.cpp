@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The march of a GPU's warp, on warps made of arrays, against a scalar loop, bit for bit: shapes, sweeps, rows loaded ahead, bands, parts of a field.
-#include "gpu/kernels/stencil_march.hpp"
+#include "stencil_gpu/kernels/march.hpp"
 
 #include <gtest/gtest.h>
 

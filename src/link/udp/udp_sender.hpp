@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "socket.hpp"
+#include "link/socket.hpp"
 
 namespace nanet::link {
 

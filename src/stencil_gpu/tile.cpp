@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/stencil.hpp"
-#include "gpu/stencil_part.hpp"
 #include "nanet/setup_error.hpp"
+#include "stencil_gpu/part.hpp"
+#include "stencil_gpu/stencil.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "gpu/kernels/stencil_march.hpp"
+#include "stencil_gpu/kernels/march.hpp"
 
 namespace nanet::gpu {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/kernels/stencil_variants.cuh"
-#include "gpu/kernels/stencil_variants.hpp"
+#include "stencil_gpu/kernels/variants.cuh"
+#include "stencil_gpu/kernels/variants.hpp"
 
 namespace nanet::gpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "udp_receiver.hpp"
+#include "link/udp/udp_receiver.hpp"
 
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>

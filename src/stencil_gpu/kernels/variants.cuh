@@ -2,8 +2,8 @@
 // The table of variants of one type.
 #pragma once
 
-#include "gpu/kernels/stencil_variants.hpp"
-#include "gpu/kernels/stencil_warp.cuh"
+#include "stencil_gpu/kernels/variants.hpp"
+#include "stencil_gpu/kernels/warp.cuh"
 
 namespace nanet::gpu {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/stencil_part.hpp"
+#include "stencil_gpu/part.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "gpu/stencil.hpp"
+#include "stencil_gpu/stencil.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/kernels/stencil.hpp"
+#include "stencil_gpu/kernels/stencil.hpp"
 
 namespace nanet::gpu {
 

@@ -6,7 +6,7 @@
 //   rest of pass k   after the seams of pass k-1                              (it reads them, and writes what they read)
 //   seams of pass k  after the rest of pass k-1, and the halos of pass k-1    (they read both)
 //   halo of pass k   into a neighbour after that one's seams of pass k-1      (they read what it overwrites)
-#include "gpu/stencil.hpp"
+#include "stencil_gpu/stencil.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@
 #include <string>
 
 #include "gpu/cuda_types.hpp"
-#include "gpu/stencil_part.hpp"
 #include "nanet/setup_error.hpp"
+#include "stencil_gpu/part.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "gpu/kernels/stencil_march.hpp"
+#include "stencil_gpu/kernels/march.hpp"
 
 namespace nanet::gpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "udp_sender.hpp"
+#include "link/udp/udp_sender.hpp"
 
 #include <linux/filter.h>
 #include <netinet/udp.h>

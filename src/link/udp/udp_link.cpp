@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/link/udp.hpp"
 
+#include "link/udp/udp_receiver.hpp"
+#include "link/udp/udp_sender.hpp"
 #include "nanet/setup_error.hpp"
-#include "udp_receiver.hpp"
-#include "udp_sender.hpp"
 
 namespace nanet::link {
 namespace {

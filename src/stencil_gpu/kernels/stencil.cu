@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/kernels/stencil.hpp"
+#include "stencil_gpu/kernels/stencil.hpp"
 
-#include "gpu/kernels/stencil_warp.cuh"
+#include "stencil_gpu/kernels/warp.cuh"
 
 namespace nanet::gpu {
 namespace {

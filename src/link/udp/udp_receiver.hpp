@@ -13,8 +13,8 @@
 #include <array>
 #include <vector>
 
-#include "rx_room.hpp"
-#include "socket.hpp"
+#include "link/rx_room.hpp"
+#include "link/socket.hpp"
 
 namespace nanet::link {
 

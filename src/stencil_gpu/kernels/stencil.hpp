@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-#include "gpu/kernels/stencil_march.hpp"
+#include "stencil_gpu/kernels/march.hpp"
 
 namespace nanet::gpu {
 
