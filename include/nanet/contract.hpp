@@ -86,7 +86,7 @@ struct alignas(64) Completion {
   std::uint16_t packet_count;  // entries of the packet index
   std::uint16_t stride_bytes;  // not 0: every packet is this long and packet p starts at p * stride_bytes
   std::uint8_t clop;
-  std::uint8_t packet_events_max;  // of the packets, the largest number of events
+  std::uint8_t packet_events_max;  // of the packets, the largest number of events; 255: that or more
   std::uint32_t first_packet_low;  // low half of first_packet_ns
   std::uint32_t sequence;          // written last
 };

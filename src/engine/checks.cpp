@@ -45,7 +45,7 @@ void check_links(const EngineConfig& config) {
 void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (!config.send) {
     if (needs.tx_slot_bytes == 0) return;
-    throw SetupError("no destination for what the processor sends", "nothing says where to", "give an endpoint");
+    throw SetupError("no destination for what the processor sends", "nothing says where to", "add answers: {endpoint: ...}");
   }
   const SendConfig& send = *config.send;
   if (send.endpoints.empty() || send.endpoints.size() > Transmitter::kDestinationsMax) {

@@ -138,7 +138,7 @@ void Engine::add_consumer(std::size_t index) {
   for (std::size_t k = index; k < inputs_.size(); k += lanes_.size()) {
     const Input& input = inputs_[k];
     parts.origins.push_back({.clop = input.clop.get(), .protocol = input.config.protocol, .first_source = parts.source_count});
-    parts.source_count += static_cast<std::uint32_t>(input.config.sources.size());
+    parts.source_count += static_cast<std::uint32_t>(source_count(input.config));
   }
   lane.consumer = config_.processor->make_consumer(std::move(parts));
 }

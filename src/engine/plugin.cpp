@@ -15,13 +15,14 @@
 namespace nanet::engine {
 namespace {
 
-// What a plug-in's code throws reaches no one but as a SetupError: `what` could not be done.
+// What a plug-in's code throws reaches no one but as a SetupError that names it: `name` cannot do `what`.
 template <class Call>
-auto guarded(const std::string& what, Call&& call) -> decltype(call()) {
+auto guarded(const std::string& name, const std::string& cannot, Call&& call) -> decltype(call()) {
+  const std::string what = name + " " + cannot;
   try {
     return call();
-  } catch (const SetupError&) {
-    throw;
+  } catch (const SetupError& error) {
+    throw SetupError(name, error);
   } catch (const std::exception& error) {
     throw SetupError(what, "it threw: " + std::string(error.what()), "see what the plug-in's author says of that");
   } catch (...) {
@@ -40,14 +41,14 @@ class GuardedProcessor final : public Processor {
   GuardedProcessor(std::string name, std::shared_ptr<Processor> inner) : name_(std::move(name)), inner_(std::move(inner)) {}
 
   void check(const EngineConfig& config) const override {
-    guarded(name_ + " cannot check the configuration", [&] { inner_->check(config); });
+    guarded(name_, "cannot check the configuration", [&] { inner_->check(config); });
   }
   ProcessorNeeds needs() const override {
-    return guarded(name_ + " cannot say what it needs", [&] { return inner_->needs(); });
+    return guarded(name_, "cannot say what it needs", [&] { return inner_->needs(); });
   }
   std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
-    const std::string what = name_ + " cannot make its consumer";
-    return not_null(what, guarded(what, [&] { return inner_->make_consumer(std::move(parts)); }));
+    const std::string cannot = "cannot make its consumer";
+    return not_null(name_ + " " + cannot, guarded(name_, cannot, [&] { return inner_->make_consumer(std::move(parts)); }));
   }
 
  private:
@@ -59,20 +60,22 @@ ProcessorKind guarded_kind(ProcessorKind kind, const std::string& plugin) {
   if (!kind.make) return kind;  // Kinds::add() refuses it
   const std::string name = "processor " + kind.name + " of plug-in " + plugin;
   kind.make = [name, make = std::move(kind.make)](const ProcessorSettings& settings) -> std::shared_ptr<Processor> {
-    const std::string what = name + " cannot be made";
-    return std::make_shared<GuardedProcessor>(name, not_null(what, guarded(what, [&] { return make(settings); })));
+    const std::string cannot = "cannot be made";
+    return std::make_shared<GuardedProcessor>(name,
+                                              not_null(name + " " + cannot, guarded(name, cannot, [&] { return make(settings); })));
   };
   return kind;
 }
 
 LinkKind guarded_kind(LinkKind kind, const std::string& plugin) {
   kind.open = [plugin, open = std::move(kind.open)](const LinkConfig& config, LinkParts parts) {
-    const std::string what = "link " + config.name + " of plug-in " + plugin + " cannot be opened";
-    return not_null(what, guarded(what, [&] { return open(config, std::move(parts)); }));
+    const std::string name = "link " + config.name + " of plug-in " + plugin;
+    const std::string cannot = "cannot be opened";
+    return not_null(name + " " + cannot, guarded(name, cannot, [&] { return open(config, std::move(parts)); }));
   };
   if (!kind.gpu_bytes) return kind;
   kind.gpu_bytes = [plugin, gpu_bytes = std::move(kind.gpu_bytes)](const LinkConfig& config) {
-    return guarded("link " + config.name + " of plug-in " + plugin + " cannot say what memory it needs",
+    return guarded("link " + config.name + " of plug-in " + plugin, "cannot say what memory it needs",
                    [&] { return gpu_bytes(config); });
   };
   return kind;
@@ -83,7 +86,8 @@ const Plugin& load(const std::string& path, const std::string& plugin) {
   std::error_code error;
   if (const auto status = std::filesystem::status(file, error); !std::filesystem::exists(status)) {
     const std::string why = error ? error.message() : std::strerror(ENOENT);
-    throw SetupError("plug-in " + plugin + " cannot be read", why, "give the path of a shared library");
+    throw SetupError("plug-in " + plugin + " cannot be read",
+                     std::filesystem::absolute(file).lexically_normal().string() + ": " + why, "give the path of a shared library");
   }
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
@@ -121,9 +125,9 @@ void add_plugin(Kinds& kinds, const std::string& path) {
   const Plugin& entry = load(path, plugin);
   check_built(entry, plugin);
   Kinds all = kinds;
+  Kinds theirs;
+  guarded("plug-in " + plugin, "cannot tell its kinds", [&] { entry.add(theirs); });
   try {
-    Kinds theirs;
-    guarded("its kinds cannot be told", [&] { entry.add(theirs); });
     for (const Protocol* protocol : theirs.protocols()) all.add(*protocol);
     for (const ProcessorKind& kind : theirs.processors()) all.add(guarded_kind(kind, plugin));
     for (const std::shared_ptr<const LinkKind>& kind : theirs.links()) all.add(guarded_kind(*kind, plugin));

@@ -9,12 +9,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from loops import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
@@ -174,7 +176,7 @@ def test_the_command_says_one_line_and_starts_nothing(makes: Path, tmp_path: Pat
     for said, expected in (
         (
             configuration("gone.so"),
-            "engine.yaml:4: plugins[0]: plug-in gone.so cannot be read (No such file or directory) give the path",
+            "engine.yaml:4: plugins[0]: plug-in gone.so cannot be read (
         ),
         (
             configuration(makes, processor={"kind": "made"}),
@@ -220,11 +222,11 @@ def test_a_plugin_that_is_refused(
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        ("throws", "its kinds cannot be told (it threw: no pixels) see what the plug-in's author says of that"),
-        ("throws_any", "its kinds cannot be told (it threw what is no std::exception) ask the plug-in's author"),
-        ("refuses", "no camera (it is off) switch it on"),
-        ("twice", "there are two kinds of processor with the name made (a configuration could mean either) rename one"),
-        ("as_ours", "there are two kinds of link with the name udp (a configuration could mean either) rename one"),
+        ("throws", " cannot tell its kinds (it threw: no pixels) see what the plug-in's author says of that"),
+        ("throws_any", " cannot tell its kinds (it threw what is no std::exception) ask the plug-in's author"),
+        ("refuses", ": no camera (it is off) switch it on"),
+        ("twice", ": there are two kinds of processor with the name made (a configuration could mean either) rename one"),
+        ("as_ours", ": there are two kinds of link with the name udp (a configuration could mean either) rename one"),
     ],
 )
 def test_a_plugin_that_cannot_tell_its_kinds(
@@ -232,7 +234,7 @@ def test_a_plugin_that_cannot_tell_its_kinds(
 ) -> None:
     library = shutil.copy(makes, tmp_path / f"lib{how}.so")  # one that was loaded well is asked once only
     monkeypatch.setenv("NANET_TEST_PLUGIN", how)
-    assert refusal(tmp_path, configuration(library)) == f"engine.yaml:4: plugins[0]: plug-in lib{how}.so: {expected}"
+    assert refusal(tmp_path, configuration(library)) == f"engine.yaml:4: plugins[0]: plug-in lib{how}.so{expected}"
 
 
 def test_a_file_that_is_none(camera: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +244,8 @@ def test_a_file_that_is_none(camera: Path, tmp_path: Path, monkeypatch: pytest.M
     assert line.startswith("engine.yaml:4: plugins[0]: plug-in text.so does not load (./text.so: ")
     line = refusal(tmp_path, configuration("gone.so"))
     assert line == (
-        "engine.yaml:4: plugins[0]: plug-in gone.so cannot be read (No such file or directory) give the path of a shared library"
+        f"engine.yaml:4: plugins[0]: plug-in gone.so cannot be read ({tmp_path}/gone.so: No such file or directory)"
+        " give the path of a shared library"
     )
     line = refusal(tmp_path, configuration(camera, plugins=[str(camera), os.path.relpath(camera, tmp_path)]))
     assert line.startswith(
@@ -272,6 +275,73 @@ def test_what_is_made_of_a_kind(makes: Path, tmp_path: Path, kind: str, expected
     assert refusal(tmp_path, said) == expected
 
 
+# Packets of one event each, which name no source.
+UNNUMBERED = """
+#include <nanet/engine/plugin.hpp>
+#include <nanet/engine/protocol_of.hpp>
+#include <nanet/event/event_sink.hpp>
+using namespace nanet;
+using namespace nanet::engine;
+
+struct Plain {
+  static constexpr bool has_sequence = false;
+  static constexpr bool has_events = true;
+  static constexpr std::size_t kScratchHits = 0;
+  static constexpr bool kHitsPadded = false;
+  using Packet = std::span<const std::byte>;
+  static Inspection inspect(std::span<const std::byte>, PacketFacts& facts) {
+    facts.event_count = 1;
+    return {.accepted = true, .refused_as = {}};
+  }
+  static Inspection inspect_head(std::span<const std::byte> head, std::size_t, PacketFacts& facts) { return inspect(head, facts); }
+  static Packet open(std::span<const std::byte> payload) { return payload; }
+  static std::size_t event_count(const Packet&) { return 1; }
+  template <class Room, class Visit>
+  static void for_each_event(const Packet& packet, Room, Visit visit) {
+    visit(event::Event{.hits = reinterpret_cast<const std::uint16_t*>(packet.data()), .count = 1});
+  }
+};
+inline constexpr Protocol kPlain = protocol_of<Plain>("plain");
+
+struct Sink final : event::EventSink {
+  explicit Sink(flow::Counters& counters) : counters_(counters) {}
+  void take(std::span<const event::Event> events, std::uint64_t) override {
+    counters_.add(flow::Counter::events_answered, events.size());
+  }
+  flow::Counters& counters_;
+};
+struct Takes final : Processor {
+  std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
+    return std::make_unique<EventBuilder>(parts.completions, std::move(parts.origins), parts.source_count, std::nullopt,
+                                          std::make_unique<Sink>(parts.counters), parts.counters);
+  }
+};
+static std::shared_ptr<Processor> takes(const ProcessorSettings&) { return std::make_shared<Takes>(); }
+
+NANET_PLUGIN([](Kinds& kinds) {
+  kinds.add(kPlain);
+  kinds.add(ProcessorKind{.name = "takes", .make = takes});
+});
+"""
+
+
+def test_events_of_packets_without_numbers(compiled: Callable[[str, str], Path]) -> None:
+    """Such packets name no source, and the configuration none: they are all of one."""
+    import nanet
+
+    said = configuration(compiled("unnumbered", UNNUMBERED), processor={"kind": "takes"})
+    port = free_ports(1)[0]
+    said["links"] = [{"name": "a", "endpoint": f"udp://127.0.0.1:{port}", "protocol": "plain", "memory_region": "main"}]
+    with nanet.Engine(said) as engine, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(50):
+            sender.sendto(b"event!", ("127.0.0.1", port))
+        deadline = time.monotonic() + 20
+        while engine.counters()["events_answered"] < 50 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert engine.result is not None
+    assert engine.result["counters"]["events_received"] == engine.result["counters"]["events_answered"] == 50
+
+
 def test_a_link_that_is_none(makes: Path, tmp_path: Path) -> None:
     said = configuration(makes, processor={"kind": "count"})
     said["links"][0] |= {"endpoint": "none://x", "settings": None, "protocol": "raw", "sources": []}
@@ -293,8 +363,10 @@ def test_a_link_that_is_none(makes: Path, tmp_path: Path) -> None:
         ({}, {"senders": ["10.0.0.0/24"]}, "links[0]: link 'camera' has senders (camera does not say who sent a packet) remove senders"),
         ({}, {"sources": []}, "links[0]: link 'camera' has no sources ("),
         ({}, {"protocol": "raw", "sources": []}, "processor bright cannot read link 'camera' (its protocol is raw)"),
+        ({"plugins": "own.so"}, {}, "plugins: 'own.so' is not allowed (it must be a list)"),
+        ({"processor": {"kind": "bright", "settings": [1]}}, {}, "processor.settings: [1] is not allowed (it must be a table of keys and values)"),
         ({}, {"settings": {"packets": 1 << 63}}, "links[0].settings: the number 9223372036854775808 is not usable (it has more than 64 bits)"),
-        ({}, {"settings": {"packets": "many"}}, "settings: packets is not usable (it is a number from 1 to 1,000,000,000) write one"),
+        ({}, {"settings": {"packets": "many"}}, "link camera of plug-in libown_camera.so: settings: packets is not usable (it is a number from 1 to 1,000,000,000) write one"),
         ({}, {"settings": {"pakets": 5}}, "settings: unknown key 'pakets' (the camera has no such setting) remove it"),
         ({}, {"endpoint": "camera://256"}, "link camera: '256' is no camera (cameras have numbers up to 255) write camera://7"),
         ({"processor": {"kind": "bright", "cuts": {"min_hits": 5}}}, {}, "processor.cuts is configured (bright is of a plug-in, which reads its"
@@ -320,6 +392,7 @@ def test_without_plugins_their_names_are_refused(tmp_path: Path) -> None:
     del said["plugins"]
     problems = nanet(tmp_path, said, "validate").stderr
     assert "processor.kind: 'bright' is not allowed (it must be one of rich, forward, count)" in problems
+    assert "for one of a plug-in add plugins: [FILE.so]" in problems
     assert "links[0].protocol: 'camera' is not allowed (it must be one of mgp, m2egp, raw)" in problems
     assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, pcap)" in problems
 

@@ -59,6 +59,13 @@ def test_parts_that_a_gpu_refused_are_no_events() -> None:
     assert books.engine_losses(counters, merged=True) == {"events_discarded": 18, "events_unseen": 2, "packets_bad_body": 3}
 
 
+def test_hits_that_had_no_room_are_a_loss() -> None:
+    """The event was answered, from a part of its hits: no promise is kept over that."""
+    counters = {"events_answered": 1000, "parts_overflow_hits": 1, "events_forwarded_cut": 2}
+    assert books.engine_losses(counters, merged=True) == {"parts_overflow_hits": 1, "events_forwarded_cut": 2}
+    assert books.balance(1000, 1000, counters, merged=True)["unexplained"] == 0
+
+
 def test_what_nobody_counted_is_unexplained() -> None:
     assert books.balance(10, 7, {"events_answered": 7}, merged=False)["unexplained"] == 3
 
@@ -72,7 +79,7 @@ def test_names_are_counters() -> None:
     from nanet import _core
 
     known = {name for name, _, _ in _core.counter_table()}
-    assert known >= {*books.PACKET_LOSSES, *books.PACKET_REFUSALS}
+    assert known >= {*books.CUTS, *books.PACKET_LOSSES, *books.PACKET_REFUSALS}
     assert known >= set(books.EVENT_LOSSES) - {"answers_lost", "unexplained"}
 
 

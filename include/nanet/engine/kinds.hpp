@@ -58,7 +58,8 @@ struct ProcessorKind {
 class Kinds {
  public:
   // Throw SetupError for a name that is taken, or that is none: letters, digits, '_', '-' and '.', a letter first.
-  void add(const Protocol& protocol);  // which stays where it is
+  void add(const Protocol& protocol);  // only its address is kept: a constant of a namespace
+  void add(const Protocol&&) = delete;
   void add(ProcessorKind kind);
   void add(LinkKind kind);
 

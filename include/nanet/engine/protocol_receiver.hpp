@@ -242,7 +242,7 @@ class ProtocolReceiver final : public Receiver {
     completion.last_packet_ns = filling_.last_packet_ns;
     completion.bytes = filling_.used_bytes;
     completion.packet_count = static_cast<std::uint16_t>(filling_.packet_count);
-    completion.packet_events_max = static_cast<std::uint8_t>(filling_.packet_events_max);
+    completion.packet_events_max = static_cast<std::uint8_t>(std::min<std::uint32_t>(filling_.packet_events_max, 255));
     completion.event_count = filling_.event_count;
     completion.packets_lost = newly_lost;
     completion.buffer_index = static_cast<std::uint16_t>(buffer_index);

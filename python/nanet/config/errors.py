@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from nanet.config.yaml import BYTES_MAX, Loader, Refused
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+SHAPES = {"tuple_type": "it must be a list", "list_type": "it must be a list", "dict_type": "it must be a table of keys and values"}
 Location = tuple[int | str, ...]
 
 
@@ -144,7 +145,7 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
         allowed = re.findall(r"'([^']*)'|(\b\d+\b)", str(context.get("expected", "")))
         names = [a or b for a, b in allowed]
         return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {nearest(str(error['input']), names)}"
-    why = error["msg"][:1].lower() + error["msg"][1:]
+    why = SHAPES.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
     return f"{path or name}: {value} is not allowed ({why}) it means: {_lower(_about(model, location))}"
 
 

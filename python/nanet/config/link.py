@@ -130,7 +130,7 @@ class LinkConfig(Model):
             raise problem(
                 f"link '{self.name}' has sources but protocol {self.protocol}",
                 f"{self.protocol} datagrams carry no source ID",
-                "remove sources, or use protocol: mgp",
+                "remove sources, or choose a protocol whose packets name their source",
             )
         return self
 

@@ -39,6 +39,9 @@ LINK_LOSSES = {
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}
 
+CUTS = ("parts_overflow_hits", "events_forwarded_cut")
+"""Counters of what was judged or sent on without the hits that had no room."""
+
 PACKET_REFUSALS = (
     "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
     "packets_unknown_source", "packets_unknown_sender",
@@ -85,7 +88,7 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
     unlike = ["events_unseen"] if merged else ["events_lost", "events_bad_body"]
-    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *PACKET_LOSSES, *LINK_LOSSES]
+    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 
