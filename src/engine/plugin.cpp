@@ -15,7 +15,7 @@
 namespace nanet::engine {
 namespace {
 
-// What a plug-in's code throws reaches no one but as a SetupError: `what` could not be done.
+// What a plug-in's code throws reaches others only as a SetupError: `what` could not be done.
 template <class Call>
 auto guarded(const std::string& what, Call&& call) -> decltype(call()) {
   try {
@@ -97,7 +97,7 @@ const Plugin& load(const std::string& path, const std::string& plugin) {
   return *entry;
 }
 
-// abi comes first: of another version nothing else is known.
+// abi comes first: nothing else is known about another version.
 void check_built(const Plugin& entry, const std::string& plugin) {
   const std::string what = "plug-in " + plugin + " does not fit this nanet";
   if (entry.abi != kPluginAbi) {
