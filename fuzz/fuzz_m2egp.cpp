@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an M2EGP packet: first as they are, then with a checksum that fits, so that the fuzzer gets past it. What is
-// accepted is walked in both ways, built again from what was read, and must read the same; and no MGP reader may accept it.
+// accepted is walked by both methods, built again from what was read, and must read the same; and no MGP reader may accept it.
 #include <algorithm>
 #include <vector>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames back to back at 10 Gb/s through the simulated NIC, and how many cycles each took.
 //
-// Times begin with the word in which a frame's start character stands on XGMII (first byte), or the last byte of its check sequence (last byte). They end
+// Times begin with the word in which a frame's start character is on XGMII (first byte), or the last byte of its check sequence (last byte). They end
 // with the cycle in which the host's memory has the last word of its payload, or of the completion that hands it over: with a host that is ready at once,
-// the cycle in which the bus takes that word. A frame that begins on lane 4 is half a word later on the wire, so lanes are told apart.
+// the cycle in which the bus takes that word. A frame that begins on lane 4 is half a word later on the wire, so lanes are kept apart.
 //
 // Thread rules: one thread.
 #pragma once

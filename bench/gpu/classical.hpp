@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classical ways to use a GPU, written plainly: for each buffer the host launches, and synchronises.
+// The classical methods of using a GPU, written plainly: for each buffer the host launches, and synchronises.
 #pragma once
 
 #include <functional>

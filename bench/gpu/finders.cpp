@@ -106,7 +106,7 @@ std::vector<gpu::EventRecord> make_records(std::size_t count, std::uint32_t hits
     gpu::EventRecord& record = records.emplace_back();
     record.hit_count = static_cast<std::uint8_t>(take);
     for (std::uint32_t k = 0; k < take; ++k) record.hits[k] = event.hits[k * event.hit_count / take];
-    for (std::uint32_t k = take; k < gpu::kRecordHitsMax; ++k) record.hits[k] = 77;  // behind the hits anything may stand
+    for (std::uint32_t k = take; k < gpu::kRecordHitsMax; ++k) record.hits[k] = 77;  // after the hits anything may lie
   }
   return records;
 }

@@ -8,7 +8,7 @@
 //   --repeat 20000       round trips a row at most, --seconds 1 for them and again for the rate
 //   --core -1, --limit-s 140, --short: a smoke of it, --csv FILE
 //
-// Packets are packed ones of 16 events (of up to 64 in buffers of more than 64 events), as they lie in a buffer behind one another. Latency is from the write of the
+// Packets are packed ones of 16 events (of up to 64 in buffers of more than 64 events), as they lie in a buffer one after another. Latency is from the write of the
 // completion until all answers are seen, one buffer at a time. Rate: as many buffers are handed over as are free. `wrong`: answers that are not the CPU's,
 // twice or missing.
 // Exit status: 0; 1 wrong answers; 2 no GPU or wrong options; 3 something took too long.

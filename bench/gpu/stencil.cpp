@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gpu_stencil: Jacobi sweeps on GPUs, against a copy within the GPU's memory, and tiles through PCIe, against the way alone.
+// bench_gpu_stencil: Jacobi sweeps on GPUs, against a copy within the GPU's memory, and tiles through PCIe, against copies alone.
 //
 //   --parts check,resident,tile   which of the three; --dtypes fp32,fp64
 //   --sizes 16384,32768           of the field that stays, squares; --passes 1,2,3,4,6,8 sweeps a pass; --gpus 1,2 (as many as there are); --shares 1 a GPU

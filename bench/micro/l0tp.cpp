@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
     for (const double efficiency : {0.1, 0.5, 0.9}) {
       l0tp::Config config;
       config.fine_time_bits = bits;
-      config.read_lag_ticks = kFrameTicks + 16'416;  // inputs speak one after the other, so each may be a frame behind
+      config.read_lag_ticks = kFrameTicks + 16'416;  // inputs speak one after the other, so each may be a frame late
       for (std::uint32_t m = 0; m < l0tp::kMasksMax; ++m) {
         config.masks.push_back({.name = "m", .value = {static_cast<std::uint16_t>(m)}, .care = {0x000F}, .downscaling = m + 1});
       }

@@ -6,7 +6,7 @@
 //   packet index  one PacketRef for each good packet of a buffer, in memory beside the buffer.
 //   in place    a CLOP whose payloads stay where the NIC wrote them: its buffers hold a PlacedPacket instead of each payload.
 //   completion  one 64-byte entry of the completion queue: a buffer was filled, a packet was sent, or an error happened.
-//   descriptor  one 64-byte entry of the TX ring: please send these bytes.
+//   descriptor  one 64-byte entry of the TX ring: a request to send some bytes.
 //   doorbell    the producer index of the TX ring, the only word that a sender of answers has to touch.
 //
 // Rules
@@ -17,7 +17,7 @@
 //   * A buffer belongs to the NIC until its completion is written, then to the consumer until it advances the CLOP's
 //     consumer index. Buffers are handed over and returned in order.
 //   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old and the consumer waits for it (or
-//     soon will: it has less than two others), or on flush.
+//     soon will: it has fewer than two others), or on flush.
 //   * With no free buffer a packet is dropped and counted under its own name. Nothing blocks, nothing is overwritten.
 //   * All times are CLOCK_MONOTONIC nanoseconds unless a name says otherwise.
 #pragma once
@@ -104,7 +104,7 @@ struct alignas(64) TxDescriptor {
 static_assert(sizeof(TxDescriptor) == 64 && std::is_trivially_copyable_v<TxDescriptor>);
 static_assert(offsetof(TxDescriptor, tag) == 16 && offsetof(TxDescriptor, sequence) == 56);
 
-// The two running numbers of a CLOP or ring, in its own memory behind the entries, so that whoever sees the memory sees them too. Each is on
+// The two running numbers of a CLOP or ring, in its own memory after the entries, so that whoever sees the memory sees them too. Each is on
 // a cache line of its own and written by one side only, with release order; neither ever wraps.
 struct Indexes {
   alignas(64) std::uint64_t produced;  // buffers handed over; descriptors rung (the doorbell)

@@ -40,7 +40,7 @@ AnswerBook::Answer AnswerBook::find(std::uint64_t wire_key, std::uint64_t near_p
   std::uint64_t low = packets_sent_ > mask_ ? packets_sent_ - mask_ - 1 : 0;
   std::uint64_t high = packets_sent_;
   if (key < first_key(low)) return {low == 0 ? Match::unknown : Match::stale, 0, 0};
-  // Losses and small disorder: the event is in the expected packet or a few after it. So steps that double, from there.
+  // Losses and small disorder: the event is in the expected packet or a few after it. So search from there, in steps that double.
   if (near_packet < high && near_packet >= low && first_key(near_packet) <= key) {
     low = near_packet;
     for (std::uint64_t step = 1; low + step < high; step *= 2) {

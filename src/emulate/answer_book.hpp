@@ -54,7 +54,7 @@ class AnswerBook {
   }
 
   // Where the event is, without a claim: `match` is answered (whether it was or not), stale or unknown. Fast when the event is in the packet
-  // near_packet or a little behind it.
+  // near_packet or a little after it.
   Answer find(std::uint64_t wire_key, std::uint64_t near_packet) const;
 
   // Of a packet in the window.

@@ -10,7 +10,7 @@
 namespace nanet::emulate {
 namespace {
 
-constexpr std::size_t kRoomBytes = 128 * 1024;  // of answers a batch: more would keep the sender waiting
+constexpr std::size_t kRoomBytes = 128 * 1024;  // of answers per batch: more would keep the sender waiting
 
 // docs/formats.md: bit 14 always 1, bit 15 calibration. Number of rings, "ring found", electron and class must agree; where conditions stand in
 // the place of the class, they may be anything.

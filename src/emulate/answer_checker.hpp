@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnswerChecker: stands where the L0 trigger processor gets the answers. Checks every field, finds the event that each primitive belongs to, measures
+// AnswerChecker: takes the L0 trigger processor's place for the answers. Checks every field, finds the event that each primitive belongs to, measures
 // the latency.
 //
 // Latency: from the send time of the last packet with a part of the event to the return of the receive call that brought the answer.
@@ -44,14 +44,14 @@ class AnswerChecker {
   AnswerChecker(const EmulatorConfig& config, AnswerBook& book, std::span<const std::uint16_t> expected, link::Link& link,
                 StallWatch& stalls, Course& course);
 
-  // Takes one batch from the link. Not 0: call check() at once, with the time that it is now.
+  // Takes one batch from the link. Not 0: call check() at once, with the current time.
   std::uint32_t receive(std::uint64_t now_ns);
   void check(std::uint64_t received_ns);
 
   std::uint64_t answered() const { return published_[kAnsweredIndex].load(std::memory_order_relaxed); }
   AnswerCounts counts() const;
 
-  // One record an event answered.
+  // One record per answered event.
   const flow::LatencyHistogram& latency() const { return latency_; }
   // Of these, the ones whose interval holds no stall of this thread.
   const flow::LatencyHistogram& latency_clean() const { return latency_clean_; }

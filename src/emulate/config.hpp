@@ -17,11 +17,11 @@
 namespace nanet::emulate {
 
 enum class AnswerCheck : std::uint8_t {
-  time_only,  // an answer has to belong to a sent event; what it says of the ring is not looked at
+  time_only,  // an answer has to belong to a sent event; what it says about the ring is not checked
   primitive,  // and its primitive ID has to be what `finder` and `decision` give for all hits of the event
 };
 
-// Answers, and packets too if wanted, through AF_XDP: past this kernel's network stack.
+// Answers, and packets too if wanted, through AF_XDP: bypassing this kernel's network stack.
 struct XdpPath {
   // Network interface that has the address of `answers`.
   std::string interface;
@@ -72,7 +72,7 @@ struct EmulatorConfig {
   // Bytes the kernel may queue for answers. Too small: answers are lost here, not in the engine (link.rx_kernel_dropped tells).
   std::uint32_t answers_socket_bytes = 64u << 20;
 
-  // Needs `answers`. None: sockets of this kernel for both ways.
+  // Needs `answers`. None: this kernel's sockets, in both directions.
   std::optional<XdpPath> xdp;
 
   // ---- when

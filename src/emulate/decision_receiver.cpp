@@ -10,7 +10,7 @@
 namespace nanet::emulate {
 namespace {
 
-constexpr std::size_t kRoomBytes = 128 * 1024;  // of decisions a batch: more would keep the sender waiting
+constexpr std::size_t kRoomBytes = 128 * 1024;  // of decisions per batch: more would keep the sender waiting
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DecisionReceiver: stands where the experiment gets the triggers of the L0 trigger processor. Finds the event that each belongs to and
+// DecisionReceiver: takes the experiment's place for the triggers of the L0 trigger processor. Finds the event that each belongs to and
 // measures the latency.
 //
 // Latency: from the send time of the last packet with a part of the event to the return of the receive call that brought the decision.
@@ -39,13 +39,13 @@ class DecisionReceiver {
   // Everything given must outlive it.
   DecisionReceiver(const AnswerBook& book, link::Link& link);
 
-  // Takes one batch from the link. Not 0: call check() at once, with the time that it is now.
+  // Takes one batch from the link. Not 0: call check() at once, with the current time.
   std::uint32_t receive(std::uint64_t now_ns);
   void check(std::uint64_t received_ns);
 
   DecisionCounts counts() const;
 
-  // One record a trigger that belongs to an event.
+  // One record per trigger that belongs to an event.
   const flow::LatencyHistogram& latency() const { return latency_; }
 
  private:
@@ -61,7 +61,7 @@ class DecisionReceiver {
   std::array<link::RxPacket, kPacketsMax> packets_{};
   std::uint32_t packet_count_ = 0;
   std::uint32_t next_number_ = 0;  // on the wire's 24 bits
-  std::uint64_t near_packet_ = 0;  // where the last one was found: triggers come in the order of time
+  std::uint64_t near_packet_ = 0;  // where the last one was found: triggers come in order of time
   DecisionCounts counts_;
   std::array<std::atomic<std::uint64_t>, kWords> published_{};
   flow::LatencyHistogram latency_;

@@ -70,7 +70,7 @@ void DetectorBank::add_to_batch(std::span<const std::byte> payload) {
   batch_->bytes[batch_->count++] = static_cast<std::uint32_t>(payload.size());
 }
 
-// Made equally long: the header's time is said again, and the length set again.
+// Made equally long: the header's time is repeated, and the length set again.
 void DetectorBank::send_batch(std::uint64_t now_ns) {
   const auto sizes = std::span(batch_->bytes).first(batch_->count);
   const std::uint32_t longest = *std::max_element(sizes.begin(), sizes.end());
@@ -85,7 +85,7 @@ void DetectorBank::send_batch(std::uint64_t now_ns) {
   batch_->count = 0;
 }
 
-// What of the schedule lies in this frame.
+// The part of the schedule that lies in this frame.
 void DetectorBank::gather_events() {
   events_.clear();
   const std::uint64_t end_ticks = (frame_ + 1) * frame_ticks_;

@@ -2,8 +2,8 @@
 // DetectorBank: the emulated detectors beside the one whose boards are emulated. Shows them the events of a schedule, frame after frame,
 // and sends their MTP packets to the L0 trigger processor. No clock: time is an argument.
 //
-// A frame (see detectors.hpp) is sent when its end has come on the boards' own time: that of the clock, or, when the boards are behind, that of
-// the next packet that they have to send. And the boards wait when the bank is more than a frame behind (must_catch_up). So what reaches
+// A frame (see detectors.hpp) is sent when its end has come on the boards' own time: that of the clock, or, when the boards are late, that of
+// the next packet that they have to send. And the boards wait when the bank is more than a frame late (must_catch_up). So what reaches
 // the trigger processor from both is about a frame apart at most, even after the machine has stopped this thread for long.
 //
 // The packets of a frame leave in one call. They are made equally long by timestamp words at their ends, which say nothing in MTP, so that
@@ -56,7 +56,7 @@ class DetectorBank {
   // with its last one. True: it made one.
   bool turn(std::uint64_t boards_ns, std::uint64_t now_ns);
 
-  // The boards should wait: the bank is more than a frame behind.
+  // The boards should wait: the bank is more than a frame late.
   bool must_catch_up(std::uint64_t boards_ns) const { return boards_ns > frame_end_ns_ + frame_ns_; }
 
   // All frames with events of the packets before this one are sent.

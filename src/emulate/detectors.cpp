@@ -79,7 +79,7 @@ void Detector::see_frame(std::uint64_t frame, std::span<const std::uint64_t> eve
   frame_ = frame;
   const std::uint64_t begin = frame * frame_ticks_;
   const std::uint64_t end = begin + frame_ticks_;
-  // In the order of time but for the shifts, so that little has to be moved.
+  // In order of time except for the shifts, so that little has to be moved.
   const auto accidentals_until = [&](std::uint64_t ticks) {
     while (accidental_gap_ticks_ > 0 && next_accidental_ticks_ < static_cast<double>(ticks - begin)) {
       ++accidentals_;
@@ -106,7 +106,7 @@ void Detector::see_frame(std::uint64_t frame, std::span<const std::uint64_t> eve
 
 void Detector::draw_accidental() { next_accidental_ticks_ -= accidental_gap_ticks_ * std::log1p(-uniform()); }
 
-// To its place in the order of time, which is near the end.
+// To its place in time order, which is near the end.
 void Detector::insert(std::uint64_t ticks, std::uint64_t bits) {
   const Sighting seen{ticks, static_cast<std::uint16_t>(config_.id | (bits & config_.id_random_bits))};
   waiting_.push_back(seen);

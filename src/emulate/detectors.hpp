@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detector: an emulated detector that sees given events, each with some probability and at a time that is a little wrong, and things
-// that are no events; it says so in MTP packets, at least one every 6.4 us. No clock, no I/O.
+// Detector: an emulated detector that sees given events, each with some probability and at a slightly wrong time, and things
+// that are no events; it reports both in MTP packets, at least one every 6.4 us. No clock, no I/O.
 //
 // Terms
 //   tick     97.46 ps; times are ticks since the start of the run (64 bits, never wrap). (timestamp, fine time) on the wire are
@@ -8,7 +8,7 @@
 //   frame    65536 ticks, 6.4 us: what one TSH covers; or a whole number of these. Frame k of n ticks begins at tick n k.
 //
 // A primitive is sent with the frame that its own time lies in, or with the frame of its event when its time is before that. So
-// primitives of a packet are in order of time, and those of a frame are at most four sigma less the offset before its begin.
+// primitives of a packet are in order of time, and those of a frame are at most four sigma less the offset before its beginning.
 //
 // One draw of 64 bits an event decides whether it is seen, when and how: the time is looked up in a table of 4096 equally likely ones.
 //
@@ -79,7 +79,7 @@ class Detector {
   std::uint64_t seen_below_;          // of 2^24 equally likely draws, so many see the event
   std::vector<std::int16_t> shifts_;  // from an event's time to that of its primitive, equally likely [ticks]
   double accidental_gap_ticks_;       // mean; 0: none
-  double next_accidental_ticks_ = 0;  // since the begin of the frame to come
+  double next_accidental_ticks_ = 0;  // since the beginning of the next frame
   std::uint64_t frame_ = 0;
   std::vector<Sighting> waiting_;  // in order of time from the call of see_frame on
   std::size_t ready_count_ = 0;    // of these belong to this frame

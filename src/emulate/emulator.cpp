@@ -237,7 +237,7 @@ bool Emulator::receive_decisions() {
   return true;
 }
 
-// The time on which detectors go: the boards may be behind the clock.
+// The time that detectors follow: the boards may be late.
 std::uint64_t Emulator::boards_ns(std::uint64_t now_ns) const {
   const std::uint64_t start_ns = start_ns_.load(std::memory_order_relaxed);
   const std::uint64_t elapsed_ns = now_ns > start_ns ? now_ns - start_ns : 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emulator: readout boards and trigger processor in one thread, with one clock. Start it, look at it, stop it; one run an object.
+// Emulator: readout boards and trigger processor in one thread, with one clock. Start it, look at it, stop it; one run per object.
 //
 // The run: start markers of every board (three times), packets as the schedule says, end markers (three times), the last answers, end.
-// The last answers are waited for until every event is answered and nothing comes any more, or nothing has come for drain_ms. As long as events
+// The last answers are waited for until every event is answered and nothing comes any more, or nothing has come for drain_ms. While events
 // are unanswered, end markers are sent again every 5 ms: a receiver that had no room for the last packets had none for the first markers either,
 // and only a marker tells it what it missed. An engine that did answer and has been silent since the end of sending may be stopped: it gets 5 s
 // more. 30 s beyond drain_ms it all ends.
 // Without boards it only checks what comes; without answers it only sends. With detectors and decisions the L0 trigger processor is in the
-// loop too: one packet of a detector a turn, so that the boards stay on time.
+// loop too: one packet of a detector per turn, so that the boards stay on time.
 //
 // Thread rules: start and stop from one control thread; everything const from any thread at any time.
 #pragma once
@@ -45,14 +45,14 @@ struct EmulatorSnapshot {
   AnswerCounts answers;
   link::LinkStats link;  // tx_dropped: given up by the kernel here; rx_kernel_dropped: answers lost here, not in the engine
   StallTotals stalls;
-  flow::LatencyHistogram latency;         // [ns], one record an answered event
+  flow::LatencyHistogram latency;         // [ns], one record per answered event
   flow::LatencyHistogram latency_clean;   // the same without answers in flight while this thread stalled
-  flow::LatencyHistogram send_lateness;   // [ns], one record a packet of a board: the emulator's own overload
+  flow::LatencyHistogram send_lateness;   // [ns], one record per packet of a board: the emulator's own overload
   std::vector<CoursePoint> course;        // steps of 0.1 s, oldest first
   std::vector<DetectorCounts> detectors;  // in the order of the configuration
   DecisionCounts decisions;
   std::uint64_t decisions_kernel_dropped = 0;
-  flow::LatencyHistogram decision_latency;  // [ns], one record a trigger of an event
+  flow::LatencyHistogram decision_latency;  // [ns], one record per trigger of an event
 
   // Sent and not answered: in flight while the run lasts, lost when it is finished.
   std::uint64_t events_unanswered() const { return events_sent - answers.answered; }

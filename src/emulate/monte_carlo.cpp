@@ -262,7 +262,7 @@ void MonteCarlo::add_hit(std::uint16_t channel, int time_code, std::uint8_t owne
   channels_[count_++] = channel;
 }
 
-// PMs that should have fired and did not. The truth counts hits that there are.
+// PMs that should have fired and did not. The truth counts only existing hits.
 void MonteCarlo::lose_hits(McTruth& truth) {
   std::uint32_t kept = 0;
   for (std::uint32_t k = 0; k < count_; ++k) {
@@ -276,7 +276,7 @@ void MonteCarlo::lose_hits(McTruth& truth) {
   count_ = kept;
 }
 
-// What is known of a hit that is lost.
+// Takes a lost hit out of the truth.
 void MonteCarlo::forget(std::uint16_t channel, McTruth& truth) const {
   --(owners_[channel] != 0 ? truth.ring_hits : truth.noise_hits);
   for (std::uint32_t r = 0; r < truth.ring_count; ++r)

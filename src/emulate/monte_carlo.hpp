@@ -12,7 +12,7 @@
 // Determinism: the same configuration gives the same events in the same order. The generator is std::mt19937_64, the same everywhere; the
 // transforms are our own (the standard's distributions differ between libraries) but call log, exp, sin and cos, whose last bit belongs to
 // the C library, so a hit may differ between libraries about once in 10^13.
-// Thread rules: one thread an object. next() does not allocate or throw.
+// Thread rules: one thread per object. next() does not allocate or throw.
 #pragma once
 
 #include <array>
@@ -146,7 +146,7 @@ class MonteCarlo {
   std::vector<double> photons_;  // flat: at equal steps of radius between the limits; momentum: one number, for the electron ring
   double photons_step_mm_ = 1.0;
 
-  // The event in work.
+  // The current event.
   std::array<std::uint16_t, kHitsInWork> channels_{};
   std::array<std::int8_t, rich::kChannelCount> time_codes_{};
   std::array<std::uint8_t, rich::kChannelCount> owners_{};

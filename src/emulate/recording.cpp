@@ -174,7 +174,7 @@ void MepSource::end_run() {
   }
 }
 
-// The boards' MEPs follow one another and speak of the same time; only what is later than all before is new time.
+// The boards' MEPs follow one another and cover the same time; only what is later than all before is new time.
 void MepSource::advance_time(std::uint32_t timestamp) {
   const std::uint32_t step = timestamp - last_timestamp_;
   const std::uint32_t back = last_timestamp_ - timestamp;

@@ -4,8 +4,8 @@
 //
 // Raw data to MGP packets
 //   * One MEP gives one or more packets of its board, at once; so the boards stay as much in step as they are in the file.
-//   * Source ID and sub-ID are the MEP's. Packets of other detectors, and of boards above 3, are passed over.
-//   * An event's timestamp is the MEP's. The MEP knows no fine time: `fine_time` is given to all events, and must be the same for all
+//   * Source ID and sub-ID are the MEP's. Packets of other detectors, and of boards above 3, are skipped.
+//   * An event's timestamp is the MEP's. The MEP has no fine time: `fine_time` is given to all events, and must be the same for all
 //     boards that are to be merged.
 //   * A hit is a leading edge. Padded: at most 32 an event, its time relative to timestamp and fine time in units of 2 ticks, rounded
 //     down, and set to the first or last value (-3.1, +2.9 ns) when it lies outside. Packed: at most 255, without a time.
@@ -39,7 +39,7 @@ struct RecordingConfig {
 // Throws SetupError when the file cannot be read or is neither.
 std::unique_ptr<link::ReplaySource> open_recording(const RecordingConfig& config);
 
-// Events that the header of one of our packets (MGP, M2EGP) speaks of; 0 for anything else.
+// Events that the header of one of our packets (MGP, M2EGP) announces; 0 for anything else.
 std::uint32_t events_in(std::span<const std::byte> payload);
 
 class MepSource final : public link::ReplaySource {

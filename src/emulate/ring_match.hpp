@@ -5,7 +5,7 @@
 //   efficiency  true rings with a match / true rings
 //   clone       a found ring without a partner that matches a true ring (which has another partner)
 //   fake        a found ring that matches no true ring
-// Rings without light (radius 0) are not looked for.
+// Rings without light (radius 0) are ignored.
 // Thread rules: pure functions.
 #pragma once
 
@@ -37,7 +37,7 @@ double radius_bound(const McEvent& event, std::uint32_t ring_index);
 // Signed distance of each of the ring's hits from the true circle, in mm; returns how many were written.
 std::uint32_t hit_residuals(const McEvent& event, std::uint32_t ring_index, std::array<float, kMaxEventHits>& residuals_mm);
 
-// What a finder could do that is told which hits belong to each ring: least squares on the distances from the circle, from the true ring on. A ring
+// What a finder that knows which hits belong to each ring could do: least squares on the distances from the circle, from the true ring on. A ring
 // with fewer than min_hits hits is not found.
 rich::EventRings oracle_rings(const McEvent& event, std::uint32_t min_hits = 4);
 

@@ -29,7 +29,7 @@ void Course::close_step(std::uint64_t now_ns, std::uint64_t events_sent, std::ui
   max_ns_ = 0;
   sent_before_ = events_sent;
   answered_before_ = events_answered;
-  // After a stall the steps stay on their grid; one long step stands for those that were slept through.
+  // After a stall the steps stay on their grid; one long step stands for those that were missed.
   const std::uint64_t steps = now_ns >= step_end_ns_ ? (now_ns - step_end_ns_) / kStepNs + 1 : 0;
   step_end_ns_ += steps * kStepNs;
 }

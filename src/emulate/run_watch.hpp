@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is watched over the run: stalls of the emulator's own thread, and the course of rate and latency in steps of 0.1 s.
+// What is monitored during a run: stalls of the emulator's own thread, and the course of rate and latency in steps of 0.1 s.
 //
-// Thread rules: one writer; snapshot() by any thread while the writer goes on.
+// Thread rules: one writer; snapshot() by any thread while the writer continues.
 #pragma once
 
 #include <array>

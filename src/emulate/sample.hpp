@@ -7,7 +7,7 @@
 //   patching     writes timestamps, event numbers, sequence, send time and checksum into a pool packet; hits and fine times stay.
 //
 // Two steps, so that the send time is true: prepare() does the work with send time 0, stamp() adds the time to header and checksum
-// (Fletcher-32 is linear) in about 2 ns a packet.
+// (Fletcher-32 is linear) in about 2 ns per packet.
 //
 // Thread rules: prepare and stamp by one thread; the rest is constant and may be read by any.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace nanet::emulate {
 
-// What is known of a pool event.
+// What is known about a pool event.
 struct PoolEvent {
   McTruth truth;
   std::uint16_t hit_count = 0;     // in the packets, of all boards

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kTicksPerUnit = 256;
 
 struct Arrivals {
   std::vector<std::uint64_t> keys;  // strictly increasing; the last one is less than floor(period_units) * 256
-  double period_units = 0;          // length of a lap: exactly keys.size() events at the asked rate
+  double period_units = 0;          // length of a lap: exactly keys.size() events at the requested rate
 };
 
 // Poisson arrivals: exponential gaps from a generator of its own (same seed, same times on any machine), scaled so that the mean rate is

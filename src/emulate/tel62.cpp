@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kMessageBytesMax = 65507;  // of one UDP message to the kernel, however it is cut up later
 
-// Packets of one batch. With detectors, not more than happens in one of their frames, so that boards that catch up do not run away from them.
+// Packets of one batch. With detectors, not more than happens in one of their frames, so that boards that catch up do not outrun them.
 std::uint32_t batch_max(const EmulatorConfig& config, std::uint32_t packet_bytes) {
   std::uint32_t most = std::min(Tel62::kBatchMax, kMessageBytesMax / packet_bytes);
   if (config.in_flight_packets_max != 0) most = std::min(most, config.in_flight_packets_max);

@@ -31,7 +31,7 @@ class Tel62 {
   // Start or end of run, from every board, with the number of the next event. Markers may be repeated.
   void send_markers(MarkerKind kind, std::uint64_t now_ns);
 
-  // The run starts at this time: what the schedule calls 0.
+  // The run starts at this time, which the schedule calls 0.
   void start(std::uint64_t now_ns) { start_ns_ = now_ns; }
 
   // True: packets of one board are ready, call send() at once. False: nothing is due.
@@ -51,7 +51,7 @@ class Tel62 {
   // Of all boards.
   std::uint64_t markers_sent() const { return markers_sent_.load(std::memory_order_relaxed); }
 
-  // How long after it could have left each packet did leave: the emulator's own overload. Empty for an unpaced run.
+  // How long after it could have left each packet left: the emulator's own overload. Empty for an unpaced run.
   const flow::LatencyHistogram& lateness() const { return lateness_; }
 
  private:

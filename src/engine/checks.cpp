@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLinksMax = 256;
 
-// What a NIC has put into the memory of a GPU no one else can read.
+// No one else can read what a NIC has put into the memory of a GPU.
 void check_payloads(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (!needs.gpus.empty()) return;
   for (const LinkConfig& link : config.links) {
@@ -64,7 +64,7 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
   }
 }
 
-// The thread that watches consumers that work alone sends too.
+// The thread that watches consumers that work alone also sends.
 void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (!needs.gpus.empty() && config.topology == Topology::pipelined && config.cpu_cores.send) {
     throw SetupError("a core for the sending thread", "with a GPU the processing thread, which only watches, sends too",

@@ -147,7 +147,7 @@ void Engine::start() {
   if (!threads_.empty()) throw SetupError("engine is started already", "start was called twice", "make a new engine for a new run");
   try {
     start_threads();
-  } catch (...) {  // those before it wait to be let go
+  } catch (...) {  // the threads before it wait for their release
     stopping_ = true;
     let_go();
     for (flow::Thread& thread : threads_) thread.join();
@@ -178,7 +178,7 @@ void Engine::let_go() {
   go_.notify_all();
 }
 
-// The thread sleeps until all are there: with real-time priority it could keep who starts them from its core.
+// The thread sleeps until all are there: with real-time priority it could keep the starting thread from its core.
 void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loop)()) {
   const bool receives = threads_.empty();  // the first
   const auto prepare = [this, name, core, receives] {
@@ -270,7 +270,7 @@ std::vector<std::string> Engine::faults() const {
   return found;
 }
 
-// Events of which every part was lost leave no trace in the merger; the sources' running numbers know of them.
+// Events of which every part was lost leave no trace in the merger; the sources' running numbers show them.
 void Engine::count_unseen() {
   if (!needs_.merges) return;
   std::uint64_t expected = 0;
@@ -285,7 +285,7 @@ void Engine::count_unseen() {
   lane.counters.set(flow::Counter::events_unseen, expected > opened ? expected - opened : 0);
 }
 
-// Of a GPU that was given up only the buffers that came back are known, or not even those; what it had and did not answer is the rest. Where it
+// Of a GPU that was given up, only the buffers that came back are known, or not even those; the rest is what it did not answer. Where it
 // merges, it had parts, some of them in events that it had opened.
 void Engine::count_unjudged() {
   for (std::size_t k = 0; k < lanes_.size(); ++k) {

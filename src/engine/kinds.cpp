@@ -59,7 +59,7 @@ const Known& known_as(const std::string& what, const std::vector<Known>& known, 
                    nearest(name, names_of(known)));
 }
 
-// How many letters have to be changed, put in or taken out to make one of the other.
+// How many letters have to be changed, inserted or removed to turn one into the other.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -79,7 +79,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   std::string all;
   std::string_view best;
-  // Two letters that have changed places are two. Further away it is no slip.
+  // Two swapped letters count as two. A greater distance is no typing error.
   std::size_t least = std::min(std::max<std::size_t>(name.size() / 3, 2) + 1, std::max<std::size_t>(name.size(), 1));
   for (const std::string& one : known) {
     all += (all.empty() ? "" : ", ") + one;

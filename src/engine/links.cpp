@@ -19,7 +19,7 @@ namespace {
 
 using Opened = std::unique_ptr<link::Link>;
 
-// What every kind of link that listens on an address is told alike.
+// The configuration that all kinds of links that listen on an address share.
 template <typename Config>
 Config complete(Config kind, const LinkConfig& config, LinkParts&& parts) {
   kind.name = config.name;
@@ -31,7 +31,7 @@ Config complete(Config kind, const LinkConfig& config, LinkParts&& parts) {
   return kind;
 }
 
-// Packets that the receiver may hold at once: what all buffers name, and the batch in its hands.
+// Packets that the receiver may hold at once: what all buffers name, and the batch that it works on.
 std::uint32_t lent_max(const LinkConfig& config) {
   const std::uint64_t records = records_bytes(config) / sizeof(PlacedPacket);
   return static_cast<std::uint32_t>(
@@ -42,7 +42,7 @@ Opened open_udp(const LinkConfig& config, LinkParts parts) {
   link::UdpConfig udp{.rx_socket_bytes = config.socket_buffer_bytes,
                       .busy_poll_us = config.busy_poll_us,
                       .gro = config.gro ? link::Coalesce::on : link::Coalesce::off,
-                      .source_port = link::SourcePort::listen};  // answers by way of a link come from where it listens
+                      .source_port = link::SourcePort::listen};  // answers sent through a link come from where it listens
   udp.interface = config.interface;
   return std::make_unique<link::UdpLink>(complete(std::move(udp), config, std::move(parts)));
 }

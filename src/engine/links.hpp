@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of links that nanet has itself: one list, in the order in which they are told.
+// The kinds of links that nanet has itself: one list, in the order in which they are named.
 #pragma once
 
 #include <cstdint>

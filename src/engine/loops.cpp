@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of an engine: one loop for run to completion, one a stage when pipelined, and the order in which they end.
+// The threads of an engine: one loop for run to completion, one per stage when pipelined, and the order in which they end.
 //
 // No thread sleeps while something is in_flight(): what a GPU finishes wakes no one.
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for so long: the rest has arrived
+constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for this long: the rest has arrived
 constexpr std::uint64_t kDrainLongestNs = 1'000'000'000;  // a sender that does not stop is not waited for
 
 // Idle turns: spins a bounded number of times, then says that it is time to sleep.
@@ -75,7 +75,7 @@ bool Engine::in_flight() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.in_flight(); });
 }
 
-// With several links the sleep on the first is cut short, so that the others are looked at in time.
+// With several links the sleep on the first is cut short, so that the others are polled in time.
 void Engine::sleep_on_link() { inputs_.front().link->wait(sleep_ns() / inputs_.size()); }
 
 void Engine::publish_fault(Lane& lane) {
@@ -149,7 +149,7 @@ void Engine::receive_rest() {
       process_once(now_ns);
       send_once(now_ns);
     }
-    // Only after a look that found nothing: this thread may have stood still for longer than the quiet lasts.
+    // Only after a poll that found nothing: this thread may have been stopped for longer than the quiet lasts.
     if ((quiet && now_ns - quiet_since_ns >= kDrainQuietNs) || now_ns - stop_ns >= kDrainLongestNs) break;
   }
   for (Input& input : inputs_) input.receiver->flush();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What event building counts, as the engine's counters: the same from the engine's own merger and from a GPU's.
+// The counts of event building as the engine's counters: the same for the engine's own merger and for a GPU's.
 #pragma once
 
 #include "nanet/event/parts.hpp"

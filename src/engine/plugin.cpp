@@ -15,7 +15,11 @@
 namespace nanet::engine {
 namespace {
 
+<<<<<<< HEAD
 // What a plug-in's code throws reaches no one but as a SetupError that names it: `name` cannot do `what`.
+=======
+// What a plug-in's code throws reaches others only as a SetupError: `what` could not be done.
+>>>>>>> words
 template <class Call>
 auto guarded(const std::string& name, const std::string& cannot, Call&& call) -> decltype(call()) {
   const std::string what = name + " " + cannot;
@@ -101,7 +105,7 @@ const Plugin& load(const std::string& path, const std::string& plugin) {
   return *entry;
 }
 
-// abi comes first: of another version nothing else is known.
+// abi comes first: nothing else is known about another version.
 void check_built(const Plugin& entry, const std::string& plugin) {
   const std::string what = "plug-in " + plugin + " does not fit this nanet";
   if (entry.abi != kPluginAbi) {

@@ -18,7 +18,7 @@ constexpr std::uint64_t kSpinNs = 50'000;
 // A port's caller may hold as many buffers as there are, and still wants the next one.
 constexpr std::uint32_t kNoBacklog = UINT32_MAX;
 
-// A GPU's program would have to know of the records in the buffers.
+// A GPU's program would have to know about the records in the buffers.
 std::unique_ptr<link::Link> checked(std::unique_ptr<link::Link> link, MemoryKind kind) {
   const flow::PayloadMemory payloads = link->payload_memory();
   if (payloads.in_place() && (kind != MemoryKind::host || payloads.kind == MemoryKind::device)) {
@@ -76,7 +76,7 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
     const std::uint64_t waited_ns = now_ns - start_ns;
     if (waited_ns >= timeout_ns) return nullptr;
     if (waited_ns < kSpinNs) continue;
-    // A partly filled buffer has to be handed over in time although nothing new comes.
+    // A partly filled buffer has to be handed over in time even if nothing new comes.
     const std::uint64_t longest_ns = config_.timeout_ns > 0 ? config_.timeout_ns : timeout_ns;
     link_->wait(std::min(timeout_ns - waited_ns, longest_ns));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Apart from the other checks: a plug-in that calls this one shall not get the links and the GPU's memory with it.
+// Apart from the other checks: a plug-in that calls this one must not pull in the links and the GPU's memory with it.
 #include <string>
 
 #include "nanet/engine/checks.hpp"

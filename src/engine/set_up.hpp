@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From configuration to parts: what an engine and a port build in the same way.
+// From configuration to parts: what an engine and a port build alike.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace nanet::engine {
 
-// Whether payloads of this link shall lie in the memory of a GPU.
+// Whether this link's payloads are to lie in the memory of a GPU.
 bool wants_gpu_memory(const LinkConfig& config);
 
-// That memory, on GPU number `device`, as much as the link needs. Throws SetupError; in a build without CUDA always.
+// That memory, on GPU number `device`, as much as the link needs. Throws SetupError; always in a build without CUDA.
 std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device);
 
 // The link of the configuration's kind; it sends to `destinations`. gpu_memory: for one that wants it; outlives the link. Throws SetupError.
@@ -27,7 +27,7 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link
                                       std::span<std::byte> gpu_memory = {});
 
 // For the packets of `link`, which was opened with this configuration. Where payloads stay in place, a buffer has room for the records of as many packets
-// as it would have held of payloads of packet_bytes_max; its bytes are fewer then. Throws SetupError when the buffers cannot hold one batch.
+// as it would have held payloads of packet_bytes_max, so it has fewer bytes. Throws SetupError when the buffers cannot hold one batch.
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link);
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);

@@ -6,13 +6,13 @@ namespace nanet::event {
 
 namespace {
 
-// An entry must be told from any that was ever linked before it, also when positions have wrapped: half the range away
+// An entry must be distinguishable from any that was ever linked before it, also when positions have wrapped: half the range away
 // is never in memory.
 constexpr std::uint32_t kFarAway = 1u << 31;
 
 constexpr std::uint32_t kEvictedAtOnce = 64;
 
-// What a run of keys is that can be trusted: more events than two packets hold, each within 0.1 s of the one before.
+// A run of keys that can be trusted: more events than two packets hold, each within 0.1 s of the one before.
 constexpr std::uint64_t kStepMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kRunTrusted = 512;
 
@@ -95,7 +95,7 @@ std::uint32_t Merger::cut_hits(MergedEvent& event, std::uint32_t hit_count) {
   return room;
 }
 
-// Where a part belongs that is not at its source's cursor: nearly always in a new event. Whatever stands in the way of
+// Where a part that is not at its source's cursor belongs: nearly always in a new event. Whatever prevents
 // that is left to place_carefully(), by a tail call, so that this function saves no registers.
 Merger::Place Merger::place(std::uint32_t source, std::uint64_t key, std::uint64_t now_ns) {
   const std::uint64_t hash = hash_of(key);
@@ -177,7 +177,7 @@ bool Merger::horizon_is_fresh(std::uint64_t now_ns) const {
 //
 // A forgotten event moves the horizon to its key. One source's word is not enough to declare everything before it late,
 // for that source's clock may be wild: two sources must agree on the key, or it must continue a long unbroken run. And
-// it must have closed lately, or a new run would be refused because of what is left in memory of the run before.
+// it must have closed lately, or a new run would be refused because of what memory still holds of the previous run.
 void Merger::evict_entries(std::uint64_t now_ns) {
   const std::uint32_t now_tick = tick_of(now_ns);
   bool has_horizon = horizon_is_fresh(now_ns);

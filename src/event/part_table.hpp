@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event building by many workers at once, GPU lanes or threads: the counterpart of Merger, for the terms and books of which see
+// Event building by many workers at once, GPU lanes or threads: the counterpart of Merger, whose terms and books are described in
 // merger.hpp. Structure and reasons are in docs/design/part-table.md.
 //
 // Terms
 //   worker   one of those that share the table: a GPU lane or a thread. No worker ever waits for another one.
-//   share    which part of a common task is a worker's: number `index` of `count` workers.
-//   phase    a time between two barriers of all workers. A barrier orders memory: what was written before it is seen behind it.
+//   share    a worker's part of a common task: number `index` of `count` workers.
+//   phase    a time between two barriers of all workers. A barrier orders memory: what was written before it is seen after it.
 //   round    a buffer's worth of work: the phases below, once.
 //   word     one slot's state, 64 bits, changed by compare-and-swap: key, parts that are in, number of hits.
 //
@@ -76,7 +76,7 @@ struct alignas(32) TableEvent {
   std::uint8_t parts_mask;      // bit s: source s's part is in
   CloseReason closed_by;
   std::uint16_t reserved;
-  std::uint16_t hits[kHitsMax];  // only the first hit_count have a meaning; parts in any order, each part's hits together
+  std::uint16_t hits[kHitsMax];  // only the first hit_count are meaningful; parts in any order, each part's hits together
 };
 static_assert(sizeof(TableEvent) == 288 && offsetof(TableEvent, hits) == 32);
 
@@ -105,7 +105,7 @@ struct alignas(128) PartTableState {
   std::uint32_t ready_count;       // events in the ready list
   std::uint32_t oldest;            // no event before this position is open
   std::uint32_t round_start;       // `next` at the last finish_round()
-  std::uint32_t unlisted;          // events for which the ring had no room, ever
+  std::uint32_t unlisted;          // events for which the ring had no room, in total
   std::uint32_t unlisted_closed;   // of these, closed
   std::uint32_t closing;           // 1: a close phase has filled the fields below
   std::uint32_t closing_end;       // `next` at that phase
@@ -201,7 +201,7 @@ class PartTable {
     return place.result;
   }
 
-  // Whether expire() could have anything to do. Asked at the beginning of a close phase it says the same to all.
+  // Whether expire() could have anything to do. At the beginning of a close phase it tells every worker the same.
   NANET_HD bool expire_due(std::uint64_t now_ns) const;
   // Close: closes the events that opened window_ns ago or earlier, and some of the oldest if there are too many open ones.
   NANET_HD void expire(std::uint64_t now_ns, Share share, PartTally& tally) const;
@@ -216,7 +216,7 @@ class PartTable {
   // Read: events closed since the last finish_round(), in no order.
   NANET_HD std::uint32_t ready_count() const { return Atomics::load(memory_.state->ready_count); }
   NANET_HD const TableEvent& ready(std::uint32_t index) const { return memory_.events[memory_.ready[index]]; }
-  // The event's place may be used again behind the next barrier. Its memory lapses from now_ns on.
+  // The event's place may be used again after the next barrier. It is remembered for a limited time from now_ns on.
   NANET_HD void release(std::uint32_t index, std::uint64_t now_ns) const;
   NANET_HD void release_ready(std::uint64_t now_ns, Share share) const {
     const std::uint32_t count = ready_count();
@@ -264,7 +264,7 @@ class PartTable {
   NANET_HD static constexpr std::uint32_t mask_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 40) & 0xFFu; }
   NANET_HD static constexpr std::uint64_t key_of(std::uint64_t word) { return word & kKeyMask; }
   NANET_HD static constexpr std::uint32_t tick_of(std::uint64_t now_ns) { return static_cast<std::uint32_t>(now_ns >> kTickShift); }
-  // Fourteen bits of a position, in steps small against the table: they come round after at least 16 times as many events as it has slots.
+  // Fourteen bits of a position, in small steps: they come round after at least 16 times as many events as the table has slots.
   NANET_HD std::uint32_t order_of(std::uint32_t position) const { return position >> order_shift_ & kFieldMax; }
 
   struct Found {
@@ -348,7 +348,7 @@ NANET_HD inline typename PartTable<Atomics>::Found PartTable<Atomics>::find(std:
   return found;
 }
 
-// How much a slot suits a key. After its own, of those that may be taken: an empty one, then the one whose event was opened first.
+// How well a slot suits a key. After its own, of those that may be taken: an empty one, then the one whose event was opened first.
 // Every worker with this key sees the same order, and a slot once taken in a phase stays taken: so two of them never open one
 // event in two slots.
 template <class Atomics>
@@ -367,7 +367,7 @@ NANET_HD inline bool PartTable<Atomics>::is_lapsed(const Found& found, std::uint
   return tick_of(now_ns) - Atomics::load(memory_.events[found.slot].closed_tick) > kMemoryTicks;
 }
 
-// The word says that the slot is the key's. It may have changed since: each failure is another source's part that went in.
+// The word says that the slot is the key's. It may have changed since: each failure means that another source's part went in.
 template <class Atomics>
 NANET_HD inline PartPlace PartTable<Atomics>::join(std::uint32_t slot, std::uint64_t word, const Part& part, PartTally& tally) const {
   for (std::uint32_t tries = 0; tries <= kSourcesMax; ++tries) {
@@ -395,7 +395,7 @@ NANET_HD inline std::uint64_t PartTable<Atomics>::with_part(std::uint64_t word, 
   return word_of(State::open, field_of(word) + (part.hit_count < room ? part.hit_count : room), mask, part.key);
 }
 
-// What only the worker does that opened the event. No one reads it before the next barrier.
+// What only the worker that opened the event does. No one reads it before the next barrier.
 template <class Atomics>
 NANET_HD inline void PartTable<Atomics>::open(std::uint32_t slot, const Part& part, PartTally& tally) const {
   PartTableState& state = *memory_.state;

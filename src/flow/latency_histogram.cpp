@@ -19,7 +19,7 @@ LatencyHistogram& LatencyHistogram::operator=(const LatencyHistogram& other) {
 }
 
 void LatencyHistogram::add(const LatencyHistogram& other) {
-  // The total is that of the buckets read, not the other's: it may count on meanwhile, and ranks must fit the buckets.
+  // The total is that of the buckets read, not the other's: it may keep counting, and ranks must fit the buckets.
   std::uint64_t total = 0;
   std::size_t first = kBucketCount, last = 0;
   for (std::size_t bucket = 0; bucket < kBucketCount; ++bucket) {

@@ -61,7 +61,7 @@ void set_realtime_priority(int priority) {
         "start as root or with CAP_SYS_NICE, or raise the limit (ulimit -r); with CONFIG_RT_GROUP_SCHED the cgroup needs "
         "cpu.rt_runtime_us above 0");
   }
-  // Some sandboxes take the call and do nothing.
+  // Some sandboxes accept the call and do nothing.
   if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_FIFO) {
     throw SetupError(problem, "the kernel did not take it", "run where threads can have it, or without");
   }

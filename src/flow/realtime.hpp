@@ -11,7 +11,7 @@
 namespace nanet::flow {
 
 struct RealtimeGuard {
-  std::int64_t runtime_us = -1;  // negative: off, or not to be seen
+  std::int64_t runtime_us = -1;  // negative: off, or not readable
   std::int64_t period_us = 0;
   int core_count = 0;  // online
 };
@@ -19,10 +19,10 @@ struct RealtimeGuard {
 // As this machine has it.
 RealtimeGuard realtime_guard();
 
-// Throws SetupError when a thread that spins could lock the machine: without the guard, or with a single core.
+// Throws SetupError when a thread that spins could lock up the machine: without the guard, or with a single core.
 void check(const RealtimeGuard& guard);
 
-// What the guard does to a thread that spins, for a person.
+// What the guard does to a thread that spins, in words.
 std::string realtime_note(const RealtimeGuard& guard);
 
 // Puts the calling thread under SCHED_FIFO with a priority from 1 to 99, and checks that it is so; threads that it starts are ordinary ones. Throws

@@ -31,7 +31,7 @@ std::string note(const std::string& problem, const std::string& why, const std::
   return problem + " (" + why + ") " + suggestion;
 }
 
-// Gives every page its memory now. 0, or errno: unlike a write, the call says so when there is no page to be had.
+// Gives every page its memory now. 0, or errno: unlike a write, the call fails cleanly when there is no page.
 int populate(std::byte* data, std::size_t bytes) {
   if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return 0;
   return errno;
@@ -103,7 +103,7 @@ bool Region::map_huge(const std::string& name) {
   void* mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   int error = mapping == MAP_FAILED ? errno : 0;
   if (error == 0) {
-    // A kernel before 5.14 does not know the call; the pages were reserved by mmap, so a write finds them.
+    // A kernel before 5.14 lacks the call; the pages were reserved by mmap, so a write finds them.
     error = populate(static_cast<std::byte*>(mapping), bytes);
     if (error == EINVAL) {
       touch(static_cast<std::byte*>(mapping), bytes);

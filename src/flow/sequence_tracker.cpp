@@ -40,7 +40,7 @@ Verdict SequenceTracker::on_packet(std::uint32_t sequence, std::uint16_t first_e
 void SequenceTracker::on_start_marker(std::uint32_t sequence, std::uint64_t next_event) {
   if (phase_ == Phase::idle) return begin_run({sequence, next_event}, Start::marked);
   if (sequence == next_sequence_ && next_event == next_event_) {
-    // What we expect anyway. It may end an assumed start that has seen no packet, or say that an ended run goes on.
+    // As expected. It may end an assumed start that has seen no packet, or say that an ended run continues.
     if (run_packets_ == 0) start_ = Start::marked;
     phase_ = Phase::running;
     return;
@@ -49,7 +49,7 @@ void SequenceTracker::on_start_marker(std::uint32_t sequence, std::uint64_t next
 
   const std::uint32_t behind = next_sequence_ - sequence;
   if (behind >= 1 && behind <= kWindowPackets) {
-    // A repeated or belated marker of this run. If packets overtook it, it tells where the run really began.
+    // A repeated or late marker of this run. If packets overtook it, it tells where the run really began.
     if (start_ == Start::assumed && behind >= run_packets_) {
       extend_start(behind - static_cast<std::uint32_t>(run_packets_), next_event);
       next_event_ += next_event - start_event_;
@@ -59,7 +59,7 @@ void SequenceTracker::on_start_marker(std::uint32_t sequence, std::uint64_t next
     return;
   }
   if (behind <= kWindowPackets + kMaxGapPackets && behind != 0) {
-    // A new run, or a marker of this run that was long on its way: the next packet tells.
+    // A new run, or a marker of this run that was long in flight: the next packet tells.
     has_pending_start_ = true;
     pending_start_ = {sequence, next_event};
     return;
@@ -73,7 +73,7 @@ void SequenceTracker::on_end_marker(std::uint32_t sequence, std::uint64_t next_e
     begin_run(pending_start_, Start::marked);
   }
   const std::uint32_t gap = sequence - next_sequence_;
-  if (gap > kMaxGapPackets) return;  // behind: a repeated marker that packets overtook
+  if (gap > kMaxGapPackets) return;  // in the past: a repeated marker that packets overtook
   if (gap >= kWindowPackets && sequence == previous_next_sequence_ && is_stray_of_previous_run(sequence - 1)) return;
 
   add_missing(next_sequence_, gap, hint);
@@ -105,13 +105,13 @@ void SequenceTracker::begin_run(Position at, Start start) {
   refused_in_row_ = 0;
 }
 
-// A packet near a pending start marker that the run cannot claim for itself.
+// A packet near a pending start marker that cannot belong to the run.
 bool SequenceTracker::fits_pending_start(std::uint32_t sequence) const {
   return sequence - pending_start_.sequence < kWindowPackets && sequence - next_sequence_ >= kWindowPackets &&
          next_sequence_ - sequence > kWindowPackets;
 }
 
-// While a run is young, a packet that would tear a hole into it but belongs to the end of the run before it.
+// While a run is young: a packet that would open a gap in it but belongs to the end of the previous run.
 bool SequenceTracker::is_stray_of_previous_run(std::uint32_t sequence) const {
   return has_previous_run_ && run_packets_ < kWindowPackets && previous_next_sequence_ - 1 - sequence < kWindowPackets;
 }
@@ -153,7 +153,7 @@ Verdict SequenceTracker::look_behind(std::uint32_t behind, std::uint16_t first_e
   return Verdict::accept_reordered;
 }
 
-// Drops the packet, unless so many were dropped in a row that the source must have begun again without telling.
+// Drops the packet, unless so many were dropped in a row that the source must have restarted without a marker.
 Verdict SequenceTracker::refuse(Verdict verdict, std::uint32_t sequence, std::uint16_t first_event_number, std::uint32_t event_count) {
   if (refused_in_row_ > 0 && sequence - refused_last_sequence_ - 1 < kWindowPackets) {
     ++refused_in_row_;

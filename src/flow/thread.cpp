@@ -33,7 +33,7 @@ void pin_this_thread(int core) {
   if (error != 0) {
     throw SetupError(problem, std::strerror(error), "name a core that is online and in this process's cpuset");
   }
-  // Some sandboxes take the call and do nothing.
+  // Some sandboxes accept the call and do nothing.
   cpu_set_t got;
   CPU_ZERO(&got);
   if (pthread_getaffinity_np(pthread_self(), sizeof got, &got) != 0 || !CPU_EQUAL(&wanted, &got)) {

@@ -6,7 +6,7 @@
 namespace nanet::gpu {
 namespace {
 
-constexpr std::size_t kPageBytes = 64u << 10;  // of a GPU's memory, as a NIC is told about it
+constexpr std::size_t kPageBytes = 64u << 10;  // of a GPU's memory, as registered with a NIC
 
 void check_device(int device, const std::string& name) {
   int count = 0;
@@ -41,7 +41,7 @@ class AllocatedMemory final : public DeviceMemory {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
     first_ = memory_.get() + (kPageBytes - address % kPageBytes) % kPageBytes;
   }
-  // Freed on the GPU that it is of. An error is not this memory's: whoever gave the GPU its work hears of it.
+  // Freed on the GPU that it belongs to. An error is not this memory's: whoever gave the GPU its work gets it.
   ~AllocatedMemory() override {
     int before = 0;
     if (cudaGetDevice(&before) != cudaSuccess) return;

@@ -24,7 +24,7 @@ class RegisteredMemory final : public PinnedMemory {
   RegisteredMemory(std::span<std::byte> memory, const std::string& name)
       : device_(current_device(name)), registration_(memory, name) {}
 
-  // An error is not this memory's: whoever gave the GPU its work hears of it.
+  // An error is not this memory's: whoever gave the GPU its work gets it.
   ~RegisteredMemory() override {
     int before = 0;
     if (cudaGetDevice(&before) != cudaSuccess) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ways to run on a GPU have in common: the contract's memory as the GPU sees it, the state on the device, progress and faults.
+// What the runtimes on a GPU have in common: the contract's memory as the GPU sees it, the state on the device, progress and faults.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ class ProcessorBase : public EventProcessor {
     DeviceArray<MergeState> state{1};
   };
 
-  // Device memory. Behind a pointer, so that it can be left alone where a kernel never ends: to free it would wait for ever.
+  // Device memory. Held by a pointer, so that it can be left alone if a kernel never ends: freeing it would wait for ever.
   struct State {
     State(std::uint32_t group_count, const rich::Decision& host_decision);
     PinnedArray<HostWords> words{kBuffersInFlightMax};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecordFit: the MATH fit of events that lie in device memory as records of one size, at the speed of that memory. The same bits as rich::fit_ring.
-// Thread rules: one thread an object.
+// Thread rules: one thread per object.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct alignas(16) EventRecord {
 };
 static_assert(sizeof(EventRecord) == 64 && std::is_trivially_copyable_v<EventRecord>);
 
-// Without a circle (fewer than three different PMs, or all on one line) all of it is 0.
+// Without a circle (fewer than three different PMs, or all on one line) all members are 0.
 struct FittedCircle {
   float x_mm;
   float y_mm;
@@ -41,7 +41,7 @@ class RecordFit {
   RecordFit(const RecordFit&) = delete;
   RecordFit& operator=(const RecordFit&) = delete;
 
-  // Fits all records and waits; the seconds that the kernel ran. Throws SetupError when it failed.
+  // Fits all records and waits; returns the seconds that the kernel ran. Throws SetupError when it failed.
   double fit();
 
   // What the last fit() found, from the device: the circle of each record, in order.

@@ -58,7 +58,7 @@ std::size_t Aligner::flush(std::uint64_t now_ns, std::span<Decision> room) {
   return count + processor_.flush(room.subspan(count));
 }
 
-// All are waited for. Who is a step behind the first packet is not late yet.
+// All are waited for. An input that is a step after the first packet is not late yet.
 void Aligner::start(std::uint64_t wire_time, std::uint64_t now_ns) {
   started_ = true;
   waited_ = (1u << input_count_) - 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligner: stands before a TriggerProcessor and gives it the primitives of all inputs in the order of their time, whenever they come.
+// Aligner: stands before a TriggerProcessor and gives it the primitives of all inputs in order of time, whenever they come.
 //
 // The alignment memory holds 51 to 410 us, so a detector whose packets come later than that is late, or out of range. On a machine that
-// stops a process for tens of milliseconds that is every one. Here the primitives of those that are ahead wait for the slowest, in memory
+// stops a process for tens of milliseconds all are. Here the primitives of those that are ahead wait for the slowest, in memory
 // that is as large as the longest stop.
 //
 // Terms
@@ -16,9 +16,9 @@
 // kAheadTicksMax after it (a wild clock) go to the processor at once, which counts them. Such headers vote there; when a jump in time is
 // decided, all that waits is handed over and the aligner begins again.
 //
-// An input has room for kHeldMax primitives; from seven eighths on it is not waited for what is missing: time goes on to its oldest one.
+// An input has room for kHeldMax primitives; from seven eighths on, what is missing is not waited for: time goes on to its oldest one.
 //
-// Rules: those of TriggerProcessor. Its silence_ns must be 0: what is silence, the patience says.
+// Rules: those of TriggerProcessor. Its silence_ns must be 0: the patience says what silence is.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class Aligner {
   // As TriggerProcessor::decide: as many as there is room, call again.
   std::size_t decide(std::uint64_t now_ns, std::span<Decision> room);
 
-  // Nothing more has arrived up to now: who was silent for longer than the patience is not waited for.
+  // Nothing more has arrived up to now: inputs that were silent for longer than the patience are not waited for.
   void give_up_on_silent(std::uint64_t now_ns);
 
   // Something was heard since the start or the last flush, and no one is waited for: the end of a run.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the L0 trigger processor is told: its inputs, its alignment memory, its masks. Times are ticks of 97.46 ps.
+// Configuration of the L0 trigger processor: its inputs, its alignment memory, its masks. Times are ticks of 97.46 ps.
 //
 // Bits of a primitive ID are numbered as on the wire. An input without a match shows 16 zero bits to the masks, which no
 // primitive can be, as its top byte is never 0: a mask that cares for all 16 bits of an input and asks for 0 is a veto.
@@ -35,13 +35,13 @@ struct MaskConfig {
 };
 
 struct Config {
-  // 1 to 7. The default seven are those that say most about a decay within a millisecond; reasons in docs/design/l0tp.md.
+  // 1 to 7. The default seven are those that tell most about a decay within a millisecond; reasons in docs/design/l0tp.md.
   std::vector<InputConfig> inputs = {{wire::kSourceRich}, {wire::kSourceChod}, {wire::kSourceNewChod}, {wire::kSourceMuv3},
                                      {wire::kSourceLav},  {wire::kSourceLkr},  {wire::kSourceCedar}};
   std::uint32_t reference_index = 0;      // of inputs: the one whose primitives are decided on
   std::uint32_t fine_time_bits = 2;       // b = 0..3: a cell is 256 >> b ticks. Too few: overwritten cells; too many: short memory
   std::uint64_t read_lag_ticks = 16'416;  // 1.6 us; up to half of the memory. Too small: late primitives; too big: latency
-  std::uint64_t silence_ns = 500'000;     // without any packet for so long, all that waits is decided; 0: never
+  std::uint64_t silence_ns = 500'000;     // without any packet for this long, all that waits is decided; 0: never
   std::vector<MaskConfig> masks;          // up to 16; mask i is bit i of the trigger word
 
   std::uint32_t cell_ticks() const { return 256u >> fine_time_bits; }

@@ -188,7 +188,7 @@ void TriggerProcessor::vote_against() {
 
 bool TriggerProcessor::is_late(std::uint64_t cell) const { return next_cell_ - cell - 1 < kCellCount; }
 
-// What changes with each primitive is kept in local variables, since a cell written could be any member as far as a compiler knows.
+// What changes with each primitive is kept in local variables, since as far as a compiler knows a written cell could be any member.
 template <bool is_reference>
 void TriggerProcessor::store_in_order(std::uint32_t input, std::span<const Found> primitives, std::uint64_t now_ns) {
   const std::uint64_t next_cell = next_cell_;
@@ -339,7 +339,7 @@ inline void TriggerProcessor::match(std::uint64_t cell, std::uint64_t time, std:
       const Cell held = row->of_input[i];
       const auto difference = static_cast<std::int64_t>((held & ~std::uint64_t{0xFFFF}) - reference) >> 16;
       const auto distance = static_cast<std::uint64_t>(difference < 0 ? -difference : difference);
-      const std::uint64_t closer = 0 - std::uint64_t{distance < closest};  // all ones or none: which it is no one can predict
+      const std::uint64_t closer = 0 - std::uint64_t{distance < closest};  // all ones or none: no one can predict which
       closest ^= (closest ^ distance) & closer;
       id ^= (id ^ held) & closer;
     }

@@ -133,7 +133,7 @@ class TriggerProcessor {
   // One UDP payload. Whatever is in it, it is counted.
   void take(std::span<const std::byte> datagram, std::uint64_t now_ns);
 
-  // take() in its parts, for who keeps primitives back (aligner.hpp). Times are the wire's 40 bits.
+  // take() in its parts, for callers that hold primitives back (aligner.hpp). Times are the wire's 40 bits.
   struct Packet {
     std::uint32_t input;
     wire::MtpView view;

@@ -15,7 +15,7 @@
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
 
-// There if the program is linked to the back-end, null else.
+// There if the program is linked to the back-end, otherwise null.
 extern "C" {
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_xdp();
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_dpdk();
@@ -36,7 +36,7 @@ struct Place {
   const char* to_run;
 };
 
-// A function, because compilers may think that the address of a function is never null, and a constant table is what they think about.
+// A function, because compilers may think that the address of a function is never null, and they reason about constant tables.
 Place place_of(std::string_view name) {
   if (name == "xdp") return {"xdp", &nanet_link_xdp, sizeof(XdpConfig), "libxdp-dev, libbpf-dev and clang", "libxdp1 and libbpf1"};
   if (name == "dpdk") return {"dpdk", &nanet_link_dpdk, sizeof(DpdkConfig), "libdpdk-dev", "dpdk"};
@@ -48,7 +48,7 @@ Place place_of(std::string_view name) {
                    "use one of them");
 }
 
-// What came of looking for a back-end: it, or why not and what to do.
+// The result of searching for a back-end: it, or why not and what to do.
 struct Found {
   const BackEnd* back_end = nullptr;
   std::string why;
@@ -62,7 +62,7 @@ std::string own_folder() {
   Dl_info info{};
   std::string path;
   if (::dladdr(reinterpret_cast<const void*>(&has_back_end), &info) != 0) path = info.dli_fname;
-  if (path.find('/') == path.npos || ::access(path.c_str(), F_OK) != 0) {  // the program, by the name that it was called with
+  if (path.find('/') == path.npos || ::access(path.c_str(), F_OK) != 0) {  // the program, by the name it was called by
     std::array<char, 4096> link{};
     const ssize_t bytes = ::readlink("/proc/self/exe", link.data(), link.size());
     path.assign(link.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
@@ -74,7 +74,7 @@ Found load(const Place& place) {
   const std::string file = file_of(place);
   const std::string beside = own_folder() + file;
   const bool is_beside = ::access(beside.c_str(), F_OK) == 0;
-  // Its drivers keep threads and memory, so it is never taken out again.
+  // Its drivers keep threads and memory, so it is never unloaded.
   void* module = ::dlopen(is_beside ? beside.c_str() : file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (module == nullptr) {
     const std::string error = ::dlerror();

@@ -26,7 +26,7 @@ class AnswerWriter {
         config_(config),
         packet_bytes_max_(wire::kMtpHeaderBytes + wire::kMtpWordBytes * std::max(config.primitives_max, 1u)) {}
 
-  // IDs must be what MTP can carry (wire::kPrimitiveIdMin or more). arrival_ns: when the packets came that these answer.
+  // IDs must be what MTP can carry (wire::kPrimitiveIdMin or more). arrival_ns: when the packets that these answer came.
   void add(std::span<const wire::Primitive> primitives, std::uint64_t arrival_ns);
 
   // Sends what is there: posts the open packet and rings the doorbell.

@@ -3,7 +3,7 @@
 // configuration, or when they turn out to be hot (rich/channels.hpp).
 //
 // It looks for hot channels when a period ends: the first has 32 events, each further one twice as many as the one before, at most 65,536. Only what came
-// in the period counts, so that a channel that becomes hot late is found as soon. What was masked stays so to the end of the run.
+// in the period counts, so a channel that becomes hot late is found as soon. What was masked stays so until the end of the run.
 //
 // Thread rules: one thread calls admit and take; any thread may read. Nothing is allocated after the constructor.
 #pragma once
@@ -30,7 +30,7 @@ struct MaskedChannel {
 class ChannelMonitor {
  public:
   static constexpr std::size_t kBatchMax = 256;                    // events of an admit
-  static constexpr std::uint32_t kFoundMax = rich::kPmCount / 20;  // more than these are not some hot channels but something else
+  static constexpr std::uint32_t kFoundMax = rich::kPmCount / 20;  // more than these: not hot channels but something else
   static constexpr std::uint64_t kFirstPeriod = 32;
   static constexpr std::uint64_t kLongestPeriod = 65'536;
 
@@ -39,7 +39,7 @@ class ChannelMonitor {
   // The events without hits of masked channels; valid until the next call. At most kBatchMax.
   std::span<const event::Event> admit(std::span<const event::Event> events, std::uint64_t now_ns);
 
-  // Adds what somebody else has counted.
+  // Adds what someone else has counted.
   void take(std::span<const std::uint64_t, rich::kChannelCount> hits);
 
   // Hits left out by the last admit.

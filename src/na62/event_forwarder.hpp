@@ -35,7 +35,7 @@ class EventForwarder final : public event::EventSink {
   void take(std::span<const event::Event> events, std::uint64_t arrival_ns) override;
   void flush() override;
 
-  // Sends end markers. What comes then is of a new run. Without an event in between only once.
+  // Sends end markers. What comes next belongs to a new run. Without an event in between, only once.
   void end() override;
 
  private:

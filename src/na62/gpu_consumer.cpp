@@ -50,7 +50,7 @@ gpu::EventProcessorConfig event_processor_config(const RichConfig& config, const
     for (const engine::EventOrigin& origin : parts.origins) merge.first_source.push_back(origin.first_source);
     merge.incomplete = config.merge->incomplete == engine::IncompletePolicy::drop ? gpu::IncompletePolicy::drop
                                                                                   : gpu::IncompletePolicy::process;
-    made.gpu.buffers_in_flight = 1;  // what one buffer left open the next one completes
+    made.gpu.buffers_in_flight = 1;  // the next buffer completes what one left open
   }
   if (config.answers) {
     made.answer_source_id = config.answers->source_id;
@@ -75,7 +75,7 @@ void GpuConsumer::finish() {
 void GpuConsumer::count() {
   const gpu::Totals totals = processor_->totals();
   counters_.set(merges_ ? Counter::parts_unjudged : Counter::events_unjudged, processor_->events_unjudged());
-  // A GPU that never ended cannot be asked any more.
+  // A GPU that never ended can no longer be asked.
   if (totals.events < seen_.events || totals.merger.events_opened < seen_.merger.events_opened) return;
   seen_ = totals;
   counters_.set(Counter::events_answered, totals.events);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuConsumer: a GPU behind the engine's interface of consumers. The work is gpu::EventProcessor's; this counts it, watches over it, and takes
+// GpuConsumer: a GPU as one of the engine's consumers. The work is gpu::EventProcessor's; this counts it, watches over it, and takes
 // its spectra at the end.
 //
 // Thread rules: as Consumer.
@@ -30,7 +30,7 @@ std::unique_ptr<gpu::EventProcessor> make_event_processor(const gpu::EventProces
 
 event::MergerConfig merger_config(const engine::MergeConfig& merge, std::uint32_t source_count);
 
-// What the GPU of a lane is told.
+// The configuration of a lane's GPU.
 gpu::EventProcessorConfig event_processor_config(const RichConfig& config, const engine::LaneParts& parts);
 
 class GpuConsumer final : public engine::Consumer {

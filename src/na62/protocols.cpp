@@ -27,7 +27,7 @@ struct SequencedProtocol {
     return judge(View::parse(payload, view), view, facts);
   }
 
-  // Of a packet whose first 24 bytes alone can be read: what they tell (wire::MgpView::parse_head).
+  // For a packet of which only the first 24 bytes can be read: what they tell (wire::MgpView::parse_head).
   static engine::Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, engine::PacketFacts& facts) {
     View view;
     return judge(View::parse_head(head, packet_bytes, view), view, facts);

@@ -55,9 +55,9 @@ engine::ProcessorNeeds RichProcessor::needs() const {
   if (!on_gpu()) return needs;
   needs.gpus = config_.gpu.devices;
   needs.buffer_packets_max = kGpuBufferPacketsMax;
-  // What one buffer left open the next one completes.
+  // The next buffer completes what one left open.
   needs.buffers_in_flight = config_.merge ? 1 : config_.gpu.buffers_in_flight;
-  // Whoever waits for the GPU's last answers, those to all open events, sends nothing meanwhile.
+  // The thread that waits for the GPU's last answers, those to all open events, sends nothing meanwhile.
   if (config_.merge) {
     needs.tx_packets_max = std::max(needs.tx_packets_max, config_.merge->open_events_max / gpu::kMergedAnswersMax + 2);
   }

@@ -22,7 +22,7 @@ class RichProcessor final : public engine::Processor {
   engine::ProcessorNeeds needs() const override;
   std::unique_ptr<engine::Consumer> make_consumer(engine::LaneParts parts) override;
 
-  // With a GPU empty until the end of the run.
+  // With a GPU, empty until the end of the run.
   const RingMonitor& rings() const { return rings_; }
   // Likewise. A channel's at_ns is of the clock of Engine::start_ns().
   const ChannelMonitor& channels() const { return channels_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RichTrigger: events -> their hits but the masked ones -> rings -> primitives.
+// RichTrigger: events -> their hits except the masked ones -> rings -> primitives.
 #pragma once
 
 #include <array>

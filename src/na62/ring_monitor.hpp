@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person wants to see of the rings while the engine runs: spectra of radius, multiplicity and ring count, and the first events whole.
+// What a user wants to see of the rings while the engine runs: spectra of radius, multiplicity and ring count, and the first events whole.
 //
 // Thread rules: one thread calls record and take; any thread may read.
 #pragma once
@@ -34,7 +34,7 @@ class RingMonitor {
       keep(taken, event, rings, verdict, answer);
   }
 
-  // Adds what somebody else has recorded.
+  // Adds what someone else has recorded.
   void take(const rich::Spectra& spectra, std::span<const rich::EventSample> samples) {
     add_all(spectra_.radius_mm, spectra.radius_mm);
     add_all(spectra_.multiplicity, spectra.multiplicity);

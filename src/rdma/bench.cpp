@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned LOOKS = 16;  // at a byte of memory, for each time that the worker is served
 
-// Serves the connection and takes back what has ended. under_way goes down by as many.
+// Serves the connection and takes back what has ended. under_way decreases by as many.
 Status settle(Connection& connection, std::uint64_t& under_way) {
   Status status = connection.progress();
   while (const auto done = connection.take_completed()) {
@@ -22,7 +22,7 @@ Status settle(Connection& connection, std::uint64_t& under_way) {
   return status;
 }
 
-// Starts one when there is room for it. Where every transfer is done at once, completions are taken back a depth at a time.
+// Starts one when there is room for it. Where every transfer is done at once, completions are collected a depth at a time.
 template <typename Start>
 Status begin(Connection& connection, std::uint64_t& under_way, std::uint32_t depth, const Start& start) {
   for (;;) {

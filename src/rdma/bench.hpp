@@ -3,7 +3,7 @@
 //
 // What is compared with ucx_perftest is done as there: `stream` is its ucp_put_bw and ucp_get with many outstanding, `one_by_one` its ucp_get
 // with one, `ping` and `pong` its ucp_put_lat: both sides put to each other and poll their own memory for the last byte.
-// All transfers of a run use the same local bytes and the same place in the remote region. Whether the bytes are right is asked afterwards.
+// All transfers of a run use the same local bytes and the same place in the remote region. The bytes are checked only afterwards.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ enum class BenchOperation : std::uint8_t { put, get };
 struct BenchRun {
   BenchOperation operation = BenchOperation::put;
   std::uint64_t count = 1;  // of transfers, or of round trips
-  std::uint32_t depth = 1;  // of stream: transfers under way at once, at most; not more than the connection has slots
+  std::uint32_t depth = 1;  // of stream: transfers in flight at once, at most; not more than the connection has slots
   std::uint32_t batch = 0;  // of stream: a flush is begun after so many transfers; 0: only after the last
   std::uint64_t time_limit_ns = 60'000'000'000;  // of ping and pong: for one message of the peer
 };
 
 struct BenchResult {
-  Status status = Status::ok;  // of the first transfer that failed; then the figures are of no use
+  Status status = Status::ok;  // of the first transfer that failed; then the figures are meaningless
   std::uint64_t count = 0;
   std::uint64_t elapsed_ns = 0;  // from before the first to after the last, for puts until they are in the target's memory
   flow::LatencyHistogram latency;  // one_by_one: of each transfer; ping: of each round trip; stream: empty, the clock would cost too much
 };
 
-// As many transfers under way as the depth allows. The part may be of any memory.
+// As many transfers in flight as the depth allows. The part may be of any memory.
 BenchResult stream(Connection& connection, std::span<std::byte> local, const BenchRun& run);
 BenchResult stream(Connection& connection, const Connection::Part& local, const BenchRun& run);
 

@@ -26,7 +26,7 @@ struct Local {
   bool is_device = false;
 };
 
-// What UCX said of the first transfer of a class: kept as it is, made into words when it is asked for.
+// What UCX said of the first transfer of a class: kept as it is, made into words on request.
 struct FirstOfClass {
   std::uint64_t bytes = 0;
   bool is_known = false;
@@ -116,7 +116,7 @@ struct Connection::State final : detail::Watcher {
   bool has_posted_moves = false;              // by UCX, beside a region that is mapped
   std::vector<FirstOfClass> firsts = std::vector<FirstOfClass>(FIRST_COUNT);
   std::optional<Way> probed;
-  ucs_status_t first_error = UCS_OK;  // of what was under way
+  ucs_status_t first_error = UCS_OK;  // of what was in flight
   ucs_status_t lost = UCS_OK;         // said by UCX's error handler, or by the end of the channel
   Status ended = Status::ok;          // what the connection ended with
   std::string error;

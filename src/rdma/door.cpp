@@ -45,7 +45,7 @@ void Door::let_in() {
   for (int turn = 0; turn < kLetInAtOnce; ++turn) {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor < 0) {
-      // No descriptor is left: one that waits gives its own.
+      // No descriptor is left: a waiting stranger gives up its own.
       if ((errno == EMFILE || errno == ENFILE) && !strangers_.empty()) send_away(strangers_.begin());
       return;
     }
@@ -87,7 +87,7 @@ bool Door::greet(Stranger& stranger, std::span<const std::byte> frame) {
   if (!hello) return false;
   if (hello->version != MESSAGE_VERSION) return refuse(stranger, Refusal::other_version);
   const Conversation said{.of_target = stranger.challenge, .of_connection = hello->challenge, .region = hello->region()};
-  // Of a name that is not exposed the proof is looked at too: the answer takes as long.
+  // The proof is checked even for a name that is not exposed: the answer takes as long.
   const auto token = host_.token_of(hello->region());
   const std::uint64_t needed = token.value_or(token_of_no_one_);
   const bool is_right = is_same(hello->proof, prove(Role::connects, needed, said));

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t STRANGER_NS = 5'000'000'000;
 
 class Door final : public Watcher {
  public:
-  // Who stands behind the door.
+  // Who owns the door.
   class Host {
    public:
     virtual ~Host() = default;

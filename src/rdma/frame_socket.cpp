@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 4;
 constexpr int kBacklog = 4096;  // the kernel's limit of these holds: a good client is not turned away while strangers come
-// A machine that is gone says nothing: asked after 5 s, given up 5 s later.
+// A machine that is gone says nothing: probed after 5 s, given up 5 s later.
 constexpr int kKeepIdleS = 5, kKeepEachS = 1, kKeepCount = 5;
 
 int new_socket(int family) { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }

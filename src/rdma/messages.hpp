@@ -43,7 +43,7 @@ enum class Memory : std::uint16_t { host, device };
 
 enum class Refusal : std::uint16_t {
   none,
-  not_exposed,   // no such name, or another token: which of the two is not told
+  not_exposed,   // no such name, or another token: which of the two is not revealed
   not_allowed,   // of an atomic: permissions, bounds, alignment or operation
   taken,         // it has as many connections as it takes
   full,          // the target has

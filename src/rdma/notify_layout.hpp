@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a ring lies in its region: what the side that reads it and the side that fills it must agree about. The picture is in notify_ring.hpp.
+// How a ring lies in its region: what the side that reads it and the side that fills it must agree on. The picture is in notify_ring.hpp.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -37,7 +37,7 @@ inline bool is_right(const NotifyRingConfig& config) {
          config.payload_bytes_max <= 65535;
 }
 
-// The ring that a head speaks of, in a region of so many bytes; none if it is no head of this version, or promises more than there is.
+// The ring that a head describes, in a region of so many bytes; none if it is no head of this version, or promises more than there is.
 inline std::optional<NotifyRingConfig> ring_of(const RingHead& head, std::uint64_t region_bytes) {
   const NotifyRingConfig config{head.slot_count, head.payload_bytes_max};
   const bool is_ring = head.magic == RING_MAGIC && head.version == RING_VERSION && is_right(config) &&

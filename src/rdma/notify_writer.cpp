@@ -26,7 +26,7 @@ NotifyWriter::NotifyWriter(Connection connection) : connection_(std::move(connec
   find_next();
 }
 
-// Behind what a writer before this one has notified.
+// The first payload after those that an earlier writer has notified.
 void NotifyWriter::find_next() {
   Status status = connection_.get_words(CONSUMED_AT, std::span(&consumed_, 1));
   if (status == Status::ok) status = connection_.get_words(NOTICES_AT, notices_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection says of the way that its transfers take. Nothing here is assumed from a device's name where UCX can be asked.
+// What a connection says of the path that its transfers take. Nothing here is assumed from a device's name where UCX can be asked.
 #include <algorithm>
 #include <bit>
 #include <string_view>

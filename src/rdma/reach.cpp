@@ -59,7 +59,7 @@ std::string rdma_devices_of(const std::string& interface) {
   return found;
 }
 
-// This machine's address from which the other is reached; itself if it is this machine's. Asks the routes, and sends nothing.
+// This machine's address from which the other is reached; itself if it is this machine's. Consults the routes, and sends nothing.
 SocketAddress own_address_towards(const SocketAddress& to, const std::string& name) {
   SocketAddress own;
   own.bytes = sizeof own.storage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of UCX's transports and network devices a worker is given. They follow from the address that its target listens on or its connections
-// go to, so that UCX opens no port that nobody asked for.
+// go to, so that UCX opens no port that was not asked for.
 #pragma once
 
 #include <string>

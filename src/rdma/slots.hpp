@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of one connection: what is under way, and what has ended but was not told yet. All of them are made at set-up.
+// The slots of one connection: what is in flight, and what has ended but was not reported yet. All of them are made at set-up.
 //
 // There are depth + 1. Calls that return at once (Use::later) have at most depth of them, calls that wait (Use::waits) at most depth too;
-// since those leave none behind, one is always there for them.
+// since those leave none in use, one is always there for them.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -58,7 +58,7 @@ class Slots {
     ++under_way_count_;
   }
 
-  // It is over: to be told, or free at once if its call waits.
+  // It is over: to be reported, or free at once if its call waits.
   void end(Slot& slot, ucs_status_t status) {
     if (slot.is_under_way) --under_way_count_;
     slot.is_under_way = false;
@@ -79,7 +79,7 @@ class Slots {
     return slot;
   }
 
-  // Whether anything is under way for longer than it may. Cheap: the slots are looked through about once a time limit.
+  // Whether anything is in flight for longer than it may. Cheap: the slots are scanned about once per time limit.
   bool has_expired(std::uint64_t now_ns) {
     if (under_way_count_ == 0 || now_ns < next_look_ns_) return false;
     next_look_ns_ = UINT64_MAX;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kDrainNs = 1'000'000;  // else it looks now and then onl
 
 }  // namespace
 
-// Behind the door are guests: connections that have proved a token.
+// Past the door are guests: connections that have proved a token.
 struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Door::Host {
   struct Exposed {
     std::shared_ptr<detail::RegionState> region;
@@ -176,7 +176,7 @@ BeforeMessage Target::State::answer_fetch(const Guest& guest, const FetchMessage
   return {.before = fetch.operation == FetchOperation::add ? word.fetch_add(fetch.value) : word.exchange(fetch.value)};
 }
 
-// What a guest has sent through UCX may still be on its way: over TCP, this CPU carries it out and answers, and UCX ends the process when it has to
+// What a guest has sent through UCX may still be in flight: over TCP, this CPU carries it out and answers, and UCX ends the process when it has to
 // answer at an endpoint that was closed by force. So the endpoint stays, and with it the guest's place, until UCX has seen its end.
 void Target::State::leave(Guest& guest) {
   worker->unwatch(guest.socket.descriptor());

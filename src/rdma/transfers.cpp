@@ -57,7 +57,7 @@ Status Connection::State::post_to(Slot& slot, const Post& post) {
   ended_at_once.reset();
   const ucs_status_ptr_t request = post(param);
   posting = nullptr;
-  if (request && !UCS_PTR_IS_ERR(request) && ended_at_once) {  // of one that was asked for its way
+  if (request && !UCS_PTR_IS_ERR(request) && ended_at_once) {  // of one that was asked for its path
     ucp_request_free(request);
     const ucs_status_t status = *ended_at_once;
     if (status != UCS_OK && first_error == UCS_OK) first_error = status;
@@ -126,7 +126,7 @@ ucs_status_ptr_t Connection::State::post_move(Way::Operation operation, std::uin
 }
 
 // A region that is mapped here is written and read by this CPU: over shared memory UCX (1.22) would have the target's CPU do every get as soon
-// as a lost peer shall be reported.
+// as a lost peer is to be reported.
 void Connection::State::copy(Way::Operation operation, std::uint64_t offset_bytes, const Local& local) {
   if (FirstOfClass& first = first_of(operation, local); !first.is_known)
     first = {.bytes = local.bytes, .is_known = true, .is_mapped = true};
@@ -175,7 +175,7 @@ std::optional<Connection::Completed> Connection::State::take_completed() {
   return told;
 }
 
-// Waits until nothing is under way that this call began.
+// Waits until nothing that this call began is in flight.
 Status Connection::State::settle() {
   if (!worker->run_until([this] { return slots.count(Use::waits) == 0 || is_over(); }, deadline))
     return end(Status::time_out, UCS_ERR_TIMED_OUT);
@@ -254,7 +254,7 @@ Status Connection::State::flush() {
   return flush_lanes();
 }
 
-// All that UCX has under way to the target; opens lanes that are not yet.
+// All that UCX has in flight to the target; opens lanes that are not open yet.
 Status Connection::State::flush_lanes() {
   deadline = detail::deadline_ns(config.timeout_ms);
   const auto post = [&](ucp_request_param_t& param) { return ucp_ep_flush_nbx(endpoint, &param); };
@@ -295,7 +295,7 @@ void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout
   hang_up();
 }
 
-// The owner goes: what is under way may still end by itself, then it is taken back.
+// The owner leaves: what is in flight may still end by itself, then it is taken back.
 void Connection::State::leave() {
   if (!endpoint) return;
   const auto is_quiet = [this] { return slots.under_way_count() == 0 || is_over(); };

@@ -43,7 +43,7 @@ bool is_rdma_only(std::string_view transports) {
 }
 
 constexpr std::uint64_t kLookNs = 20'000;   // between two looks at the sockets while progress() is called without end
-constexpr std::uint32_t kSleepMsMax = 500;  // strangers' time limits are looked at that often
+constexpr std::uint32_t kSleepMsMax = 500;  // strangers' time limits are checked that often
 
 }  // namespace
 
@@ -57,11 +57,11 @@ ContextState::ContextState(const WorkerConfig& config)
   if (!reach_.net_devices.empty()) modify(read, "NET_DEVICES", reach_.net_devices);
   modify(read, "KEEPALIVE_INTERVAL", std::to_string(config.keepalive_ms) + "ms");
   if (has_one_sided_get_) {
-    // As soon as a lost peer shall be reported, UCX's newer choice of protocols (1.18, 1.22) leaves every get to the target's CPU. Its older
+    // As soon as a lost peer is to be reported, UCX's newer choice of protocols (1.18, 1.22) leaves every get to the target's CPU. Its older
     // one has the NIC do it, but can do nothing over TCP.
     modify(read, "PROTO_ENABLE", "n");
   } else {
-    // Without it UCX gives up shared memory, without a word, as soon as a lost peer shall be reported.
+    // Without it UCX gives up shared memory, without a word, as soon as a lost peer is to be reported.
     modify(read, "POSIX_ERROR_HANDLING", "y");
   }
   ucp_params_t params{};
@@ -179,7 +179,7 @@ void WorkerState::wait(std::uint32_t timeout_ms) {
   }
 }
 
-// Spinning is bounded: then others may have the core.
+// Spinning is bounded: afterwards others may have the core.
 void WorkerState::pause(unsigned turn) {
   if (turn > 1000) sched_yield();
 }

@@ -33,7 +33,7 @@ class ContextState {
   ContextState& operator=(const ContextState&) = delete;
   ucp_context_h get() const { return context_; }
   bool has_cuda() const;                                         // whether this UCX, on this machine, can use a GPU's memory
-  bool tells_ways() const;                                       // whether UCX can be asked for the way of a transfer
+  bool tells_ways() const;                                       // whether UCX can be asked for the path of a transfer
   bool has_one_sided_get() const { return has_one_sided_get_; }  // over RDMA hardware
   const Reach& reach() const { return reach_; }
 
@@ -69,7 +69,7 @@ class Watcher {
   virtual void tick(std::uint64_t /*now_ns*/) {}  // each time that the sockets were looked at: of WorkerState::ticked
 };
 
-// Whose endpoints of UCX fail by themselves: the target's.
+// The owner of UCX endpoints that fail by themselves: the target.
 class EndpointOwner {
  public:
   virtual ~EndpointOwner() = default;

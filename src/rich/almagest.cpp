@@ -162,7 +162,7 @@ HWY_INLINE void find_block(const event::Event* events, std::size_t count, EventR
     hwy::Prefetch(events[k].hits);
     hwy::Prefetch(events[k].hits + ahead);
   }
-  static constexpr EventRings kNoRings{};  // copied: in place, compilers fill it in the slow way
+  static constexpr EventRings kNoRings{};  // copied: in place, compilers fill it slowly
   for (std::size_t k = 0; k < count; ++k) {
     rings[k] = kNoRings;
     rings[k].truncated = events[k].count > kMaxHits ? 1 : 0;

@@ -14,7 +14,7 @@
 namespace nanet::rich::almagest {
 
 inline constexpr std::size_t kBlock = 16;  // events that go through the steps together: their columns stay in the first-level cache
-inline constexpr std::size_t kPadding = 16;         // columns are readable so far behind the last hit
+inline constexpr std::size_t kPadding = 16;         // columns are readable this far after the last hit
 inline constexpr std::uint32_t kScoreMost = 65025;  // as in score_of
 inline constexpr std::size_t kUnroll = 4;           // hits a turn of a loop over starts
 
@@ -67,7 +67,7 @@ inline Triplet triplet_of(const Triplets& t, std::size_t start) {
           point_of(t.place_c[start])};
 }
 
-// An event on its way: the hits not yet in a ring, as columns. Most hold a number of 16 bits twice, so that one load fills a vector's lanes with it.
+// An event in work: the hits not yet in a ring, as columns. Most hold a number of 16 bits twice, so that one load fills a vector's lanes with it.
 struct Work {
   alignas(64) std::uint32_t words[kMaxHits + kPadding];  // once; the other columns follow from it
   alignas(64) std::uint32_t place[kMaxHits + kPadding];

@@ -242,7 +242,7 @@ struct MixtureVectorKernels {
     }
   }
 
-  // Through hits i, j and each hit behind j.
+  // Through hits i, j and each hit after j.
   static HWY_INLINE void add_pair(const MixtureHits& hits, const MixtureSetup& setup, std::uint32_t i, std::uint32_t j,
                                   std::uint32_t end, MixturePool& pool) {
     const Floats d;
@@ -278,7 +278,7 @@ struct MixtureVectorKernels {
     }
   }
 
-  // Prices from circle `begin` on, and circles that win nothing behind the last one.
+  // Prices from circle `begin` on, and circles that win nothing after the last one.
   static HWY_INLINE void finish_pool(const MixtureSetup& setup, std::uint32_t begin, MixturePool& pool) {
     const Floats d;
     const std::size_t lanes = hn::Lanes(d);

@@ -2,8 +2,8 @@
 // MixtureTeam: what the search of the mixture finder (mixture_search.hpp) asks for, done by the 32 lanes of a warp (mixture_team_memory.hpp says what a
 // Warp is). Same bits as MixtureWorker.
 //
-// Every lane runs the search, and all go the same way: what decides lies in shared memory, or comes from there. Models lie in shared memory;
-// lane 0 writes what is one number.
+// Every lane runs the search, and all branch alike: what decides lies in shared memory, or comes from there. Models lie in shared memory;
+// lane 0 writes single numbers.
 #pragma once
 
 #include <cstdint>

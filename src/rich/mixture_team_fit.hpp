@@ -157,7 +157,7 @@ class MixtureTeamFit {
     const std::uint32_t k = lane_of_half();
     MixtureModel& model = m.models[first + side * second];
     const bool has_ring = lane_has_ring<rings>();
-    MixtureRing ring = model.rings[has_ring ? k : 0];  // lanes without a ring of their own do what the first does, and nobody looks
+    MixtureRing ring = model.rings[has_ring ? k : 0];  // lanes without a ring do what the first does, and no one looks
     float noise = model.noise;
     publish(m, side, k, ring, has_ring);
     Warp::sync();

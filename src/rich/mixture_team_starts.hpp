@@ -393,7 +393,7 @@ class MixtureTeamStarts {
 
   // ---- scores
 
-  // Makes the offers anew.
+  // Rebuilds the offers.
   NANET_HD static void scan(MixtureTeamMemory& m, const MixtureOwn& own) {
     Offers offers{.floor = m.floor, .above = 0.0F, .count = 0, .cut_off = false};
     std::uint32_t chunk = 0;

@@ -28,7 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using TripletTag = hn::CappedTag<float, 16>;
 using LikeTag = hn::CappedTag<std::int16_t, 32>;
 
-// Coordinates twice in a row, so that hits a + p for neighbouring a are neighbours; finite values behind.
+// Coordinates twice in a row, so that hits a + p for neighbouring a are neighbours; finite values after them.
 struct TwiceHits {
   float x_mm[2 * kMaxHits + 16];
   float y_mm[2 * kMaxHits + 16];
@@ -43,7 +43,7 @@ HWY_INLINE void lay_out_twice(const HitPlane& plane, TwiceHits& twice) {
     }
   };
   copy(0);
-  copy(plane.count);  // what the first copy wrote behind its end is overwritten
+  copy(plane.count);  // what the first copy wrote past its end is overwritten
   for (std::uint32_t k = 2 * plane.count; k < 2 * plane.count + 16; ++k) twice.x_mm[k] = twice.y_mm[k] = kFarMm;
 }
 

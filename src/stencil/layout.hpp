@@ -2,7 +2,7 @@
 // How the cells of a field lie in memory, so that fields of two owners can be moved as they are.
 //
 // Row after row; a row takes whole lines, an odd number of them, so that rows do not fall onto the same sets of a cache. Cell (0, 0) lies
-// kOriginBytes behind the beginning of a line: column 1, where the inner cells begin, is at the beginning of one in every row.
+// kOriginBytes after the beginning of a line: column 1, where the inner cells begin, is at the beginning of one in every row.
 #pragma once
 
 #include <cstddef>

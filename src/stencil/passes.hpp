@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over parts of fields whose memory is somebody else's: what ranks and moved tiles are swept with.
+// Passes over parts of fields whose memory is someone else's: what ranks and moved tiles are swept with.
 //
 // A part is begun, goes on in the threads of a team while the caller does something else, and is finished. The bits are those of Jacobi.
 // Thread rules: one caller. Memory: rows between, per thread, taken by the constructor; nothing is allocated while sweeping.

@@ -19,7 +19,7 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 Index round_up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
 // Cells from one row of a level between to the next: three lines short of whole pages. So a row that is written lies, seen by the last 12 bits of
-// the address, behind those that are read with it, and no load has to wait for a store a few vectors ago that only looks like its own.
+// the address, before those that are read with it, and no load has to wait for a store a few vectors ago that only looks like its own.
 template <class T>
 Index scratch_stride_of(Index cells) {
   return (round_up(cells * Index{sizeof(T)} + 3 * kLine, kPageBytes) - 3 * kLine) / Index{sizeof(T)};

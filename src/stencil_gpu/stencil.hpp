@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Five-point Jacobi sweeps on GPUs: the formula, and the bits, of stencil/jacobi.hpp.
 //
-// Jacobi: the field stays in the memory of one GPU or of several, which share its rows and hand one another what stands at the seams.
+// Jacobi: the field stays in the memory of one GPU or of several, which share its rows and hand one another the rows at the seams.
 // JacobiTile: the field lies in memory of the host, goes through a GPU and comes back, in one piece or in chunks of rows.
 //
-// Errors: SetupError, problem (why) suggestion; also when a GPU fails while it sweeps. After one an object is good for nothing but its end.
-// Thread rules: one thread an object.
+// Errors: SetupError, problem (why) suggestion; also when a GPU fails while it sweeps. After a failure the object can only be destroyed.
+// Thread rules: one thread per object.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kSweepsPerPassMax = 8;
 struct JacobiConfig {
   std::size_t rows = 0;               // boundary included, 1 to 2^30
   std::size_t columns = 0;            // the same
-  std::uint32_t sweeps_per_pass = 8;  // 1 to 8 sweeps each time the field goes through memory: more are more work at the seams of tiles
+  std::uint32_t sweeps_per_pass = 8;  // 1 to 8 sweeps each time the field goes through memory; more need more work at seams of tiles
   std::uint64_t norm_every = 0;  // a norm after every so many sweeps; 0: none. Such a sweep is a pass of its own, and reads both fields again
   std::vector<int> devices = {0};  // GPUs as CUDA counts them, a share of the rows for each; one may be named twice (for tests)
   std::uint32_t band_rows = 0;  // rows that a warp goes through; 0: chosen. Too few: rows computed twice; too many: idle multiprocessors
@@ -53,7 +53,7 @@ class Jacobi {
   // Returns when all is done. `norms` has norm_count(sweeps) places; they have the bits of stencil::Jacobi's.
   void run(std::uint64_t sweeps, std::span<stencil::ChangeNorm> norms);
 
-  // Copies the field onto the memory of the other one; it stays as it is.
+  // Copies the field into the memory of the other one; the field stays as it is.
   CopyTime copy();
 
   // How rows at the seams go from GPU to GPU: true if directly, false if through the host (or there is only one GPU).
@@ -72,10 +72,10 @@ struct JacobiTileConfig {
   std::size_t columns = 0;
   std::uint32_t sweeps_per_pass = 8;
   int device = 0;
-  std::size_t chunk_bytes = 0;  // what is on its way at a time when streaming; 0: chosen. Too big: long ends of the pipe; too small: many launches
+  std::size_t chunk_bytes = 0;  // what is in flight at a time when streaming; 0: chosen. Too big: long ends of the pipe; too small: many launches
 };
 
-// Each from the first of its kind that began to the last that ended. Streaming they overlap: their sum is more than the total.
+// Each from the first of its kind to begin to the last to end. When streaming they overlap: their sum is more than the total.
 struct TileTimes {
   double in_seconds;
   double compute_seconds;
@@ -95,10 +95,10 @@ class JacobiTile {
   // The whole tile in, swept, the whole tile out.
   TileTimes move_sweep_move(std::uint64_t sweeps);
 
-  // The same in chunks of rows: one is on its way in, others are swept, one is on its way out.
+  // The same in chunks of rows: one is coming in, others are swept, one is going out.
   TileTimes stream(std::uint64_t sweeps);
 
-  // What the way takes by itself: the tile in and out at the same time, in the chunks of stream(), neither waiting for the other. The tile stays as it is.
+  // The transfers' own time: the tile in and out at the same time, in the chunks of stream(), neither waiting for the other. The tile stays as it is.
   TileTimes transfer();
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kName = "halos";
 constexpr std::uint32_t kSpins = 2000, kYields = 200;
-constexpr std::uint32_t kSleepMs = 1;          // a put into shared memory wakes nobody
+constexpr std::uint32_t kSleepMs = 1;          // a put into shared memory wakes no one
 constexpr std::uint64_t kLookNs = 50'000'000;  // at the neighbours, whether they live
 
 const char* name(Side side) { return side == Side::up ? "before" : "after"; }

@@ -51,7 +51,7 @@ class Mailbox {
   bool has(Side side) const { return neighbour(side).has_value(); }
   std::string path() const;
 
-  // Into the neighbour's memory, with the number of the exchange behind it. Throws TransferError.
+  // Into the neighbour's memory, with the number of the exchange after it. Throws TransferError.
   void send(Side side, std::uint64_t number, std::span<const std::byte> edge);
   bool has_come(Side side, std::uint64_t number) const;
   std::span<const std::byte> halo(Side side, std::uint64_t number, std::size_t bytes) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile that lies in another process: its owner exposes it, a mover gets it, sweeps it and puts it back.
 //
-// Owner and mover agree on the layout of stencil/layout.hpp, so that any rows are one transfer. Two ways: move() takes the whole tile in, sweeps
+// Owner and mover agree on the layout of stencil/layout.hpp, so that any rows are one transfer. move() takes the whole tile in, sweeps
 // it, and puts the whole tile back, one after the other; stream() does so in chunks of rows, the transfers beside the sweeps. The bits are those
 // of stencil::Jacobi. The tile is changed in place: an operation that fails leaves it half old, half new.
 // Thread rules: one caller each, which is the thread of its worker of nanet::rdma.
@@ -58,7 +58,7 @@ struct MoverConfig {
   stencil::TeamConfig team;  // with spins_max the caller waits for the sweeps too, before it sleeps: give many if it has a core of its own
 };
 
-// Of one way there and back.
+// Of one round trip.
 struct MoveTimes {
   double in_s = 0.0;
   double compute_s = 0.0;  // of stream(): what the transfers did not hide

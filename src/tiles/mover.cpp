@@ -58,7 +58,7 @@ class Rows {
 
 template <class T>
 struct Mover<T>::State {
-  // Chunk c is rows [c * chunk_rows, ...) of the tile. Its window holds them behind the last 2 * sweeps rows before them; what is swept from it are
+  // Chunk c is rows [c * chunk_rows, ...) of the tile. Its window holds them after the 2 * sweeps rows before them; what is swept from it are
   // the rows from `sweeps` before the chunk to `sweeps` before its end, or to the end of the tile.
   struct Chunk {
     std::size_t begin, end;              // rows of the tile that are got
@@ -144,7 +144,7 @@ void Mover<T>::State::put(std::size_t row, std::span<const std::byte> from) {
 template <class T>
 stencil::Passes<T>& Mover<T>::State::passes(std::uint32_t sweeps) {
   if (made_for_sweeps != sweeps) {
-    made_passes.reset();  // its threads may be pinned where the next ones shall be
+    made_passes.reset();  // its threads may be pinned where the next ones are to be
     made_passes = std::make_unique<stencil::Passes<T>>(stencil::PassesConfig{
         .columns = config.columns, .sweeps_per_pass = sweeps, .tile_bytes = config.tile_bytes, .team = config.team});
     made_for_sweeps = sweeps;

@@ -166,7 +166,7 @@ void Rank<T>::State::pass(std::uint32_t sweeps, double* row_changes) {
   try {
     send_edges(halo_rows);
     take_halos(halo_rows);
-    // What neighbours still put here, or get told, may need this thread.
+    // What neighbours still put here, or are still told, may need this thread.
     while (mailbox.needs_serving() && !passes->is_done()) mailbox.serve(1);
   } catch (...) {
     passes->finish();
@@ -241,7 +241,7 @@ void Rank<T>::set_halo_rows(std::uint32_t halo_rows) {
     throw SetupError("halos of " + std::to_string(halo_rows) + " rows cannot be had",
                      "there is room for " + std::to_string(state.config.halo_rows_max), "give 1 or more, and at most that");
   state.halo_rows = halo_rows;
-  state.passes.reset();  // its threads may be pinned where the next ones shall be
+  state.passes.reset();  // its threads may be pinned where the next ones are to be
   state.passes = std::make_unique<stencil::Passes<T>>(stencil::PassesConfig{
       .columns = state.config.columns, .sweeps_per_pass = halo_rows, .tile_bytes = state.config.tile_bytes, .team = state.config.team});
 }

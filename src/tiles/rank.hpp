@@ -84,7 +84,7 @@ class Rank {
 
   // What the model of docs/design/stencil.md is made from. Before run(); all ranks at the same time.
   double seconds_per_row(std::uint32_t sweeps);         // of one pass of so many sweeps, by this rank's team
-  double seconds_of_exchange(std::uint32_t halo_rows);  // with nothing to hide behind; the quickest of a few. Throws TransferError
+  double seconds_of_exchange(std::uint32_t halo_rows);  // with nothing to hide it; the quickest of a few. Throws TransferError
 
   // Serves the neighbours, and sleeps at most that long if they want nothing. To be called while this rank waits for anything else: over TCP
   // they cannot go on without. One that is gone is not noticed here: at the end of a run others may leave first.

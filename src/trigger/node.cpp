@@ -12,8 +12,8 @@
 namespace nanet::trigger {
 namespace {
 
-constexpr std::size_t kRoomBytes = 256 * 1024;            // of datagrams a turn
-constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for so long: the rest has arrived
+constexpr std::size_t kRoomBytes = 256 * 1024;            // of datagrams per turn
+constexpr std::uint64_t kDrainQuietNs = 20'000'000;       // nothing came for this long: the rest has arrived
 constexpr std::uint64_t kDrainLongestNs = 1'000'000'000;  // a sender that does not stop is not waited for
 
 link::UdpConfig link_config(const NodeConfig& config) {
@@ -30,7 +30,7 @@ link::UdpConfig link_config(const NodeConfig& config) {
   return udp;
 }
 
-// With an aligner it is the patience that says what silence is.
+// With an aligner the patience says what silence is.
 l0tp::Config processor_config(const NodeConfig& config) {
   l0tp::Config processor = config.processor;
   if (config.patience_ns > 0) processor.silence_ns = 0;

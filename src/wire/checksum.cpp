@@ -80,7 +80,7 @@ HWY_INLINE void add_vectors(FletcherSums& sums, const std::byte* data, std::size
     high = hn::Add(high, hn::ShiftRight<16>(words));
   }
   const auto sum = split(d, all, high);
-  // Word j of a vector weighs (vector words - j), plus the vector words of each whole vector behind it.
+  // Word j of a vector weighs (vector words - j), plus the vector words of each whole vector after it.
   const auto low_weight = hn::Sub(hn::Set(d, static_cast<std::uint32_t>(vector_words)), hn::ShiftLeft<1>(hn::Iota(d, 0)));
   const auto high_weight = hn::Sub(low_weight, hn::Set(d, 1u));
   behind = hn::Add(behind, hn::Mul(hn::Add(before.low, before.high), hn::Set(d, static_cast<std::uint32_t>(vector_words))));

@@ -8,7 +8,7 @@
 //   place     an event's offset and header; hit k of it is found without the hits before.
 //
 // Where things lie: in a padded packet every event by its number. In a packed and in a merged (M2EGP) packet an event lies
-// behind the one before, so one lane walks: next_event_offset() reads a single byte an event. Then every event, and every hit
+// right after the one before, so one lane walks: next_event_offset() reads a single byte an event. Then every event, and every hit
 // of it, is for any lane to read.
 //
 // On the host nothing is read outside the payload, and it may lie at any even address. A GPU reads the head and event headers in aligned

@@ -145,7 +145,7 @@ class MepBuilder {
 
 namespace detail {
 
-// Number of FPGA blocks behind a board header: up to the highest flag.
+// Number of FPGA blocks after a board header: up to the highest flag.
 inline std::size_t fpga_count(std::span<const std::byte> data) {
   return static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(data[0])));
 }
@@ -154,7 +154,7 @@ inline std::uint32_t tdc_load(std::span<const std::byte> data, std::size_t word)
   return load_le<std::uint32_t>(data.data() + word * kTdcWordBytes);
 }
 
-// Words of the block of error words behind an FPGA's frames. Some boards set the error bit at the very end without one.
+// Words of the block of error words after an FPGA's frames. Some boards set the error bit at the very end without one.
 inline std::size_t error_words(std::span<const std::byte> data, std::uint32_t fpga_header, std::size_t next_word) {
   const bool any = (fpga_header >> 24 & 1u) != 0 && next_word < data.size() / kTdcWordBytes;
   return any ? tdc_load(data, next_word) >> 16 : 0;

@@ -137,7 +137,7 @@ std::string throws(const char* what, Call&& call) {
   static const ::nanet::check::Registration check_registered_##group##_##name(#group, #name, &check_##group##_##name); \
   static void check_##group##_##name()
 
-// The switch keeps an else behind the macro from becoming its own.
+// The switch keeps an else after the macro from becoming its own.
 #define NANET_CHECK(problem, act)                                             \
   switch (0)                                                                  \
   case 0:                                                                     \

@@ -57,7 +57,7 @@ class Rig {
   EventProcessor& processor() { return *processor_; }
   void end() { processor_.reset(); }
 
-  // Hands over one buffer with these packets, the first `hole` bytes from its start, each `hole` bytes behind the one before. False: no buffer is free.
+  // Hands over one buffer with these packets, the first `hole` bytes from its start, each `hole` bytes after the one before. False: no buffer is free.
   bool feed(std::span<const Payload> packets, std::uint32_t hole = 0, const Handover& handover = {});
   // As feed, but takes answers while it waits for a buffer.
   void feed_waiting(std::span<const Payload> packets, std::uint32_t hole = 0, const Handover& handover = {});

@@ -170,7 +170,7 @@ TEST(InPlace, a_bad_checksum_is_refused_and_counted) {
   }
 }
 
-// Bytes behind the head are changed at random, half of the packets get the checksum of what they are then: the GPU refuses what a view refuses.
+// Bytes after the head are changed at random, half of the packets get the checksum of the result: the GPU refuses what a view refuses.
 TEST(InPlace, what_a_view_refuses_is_refused) {
   for (const Way& way : ways()) {
     const EventProcessorConfig config = config_of(way);
@@ -252,7 +252,7 @@ TEST(InPlace, a_body_is_checked_where_the_host_could_not) {
   }
 }
 
-// While the run goes on the totals are a buffer or two behind, and no more.
+// During the run the totals lag by a buffer or two, and no more.
 TEST(InPlace, refusals_are_seen_while_the_run_goes_on) {
   for (const Way& way : ways()) {
     const EventProcessorConfig config = config_of(way);

@@ -26,7 +26,7 @@ class PayloadRoom {
 
   flow::PayloadMemory memory() const;
 
-  // Writes the packets of one buffer: the first `hole` bytes from the start of the room, each other one so far behind the one before, and junk between them.
+  // Writes the packets of one buffer: the first `hole` bytes from the start of the room, each other one so far after the one before, and junk between them.
   // Returns what the CLOP's buffer is to hold.
   std::vector<PlacedPacket> write(std::uint32_t buffer_index, std::span<const Payload> packets, std::uint32_t hole);
 

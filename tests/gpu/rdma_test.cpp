@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote memory where one side or both are a GPU's, between two workers of this process: each byte is checked, whatever way UCX takes. The
-// ways are printed: which they are depends on the machine. Between processes: tests/python/test_rdma_gpu.py.
+// Remote memory where one side or both are a GPU's, between two workers of this process: every byte is checked, on any path of UCX. The
+// paths are printed: which they are depends on the machine. Between processes: tests/python/test_rdma_gpu.py.
 #include <cuda_runtime.h>
 
 #include <atomic>

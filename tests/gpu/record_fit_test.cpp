@@ -13,7 +13,7 @@
 namespace nanet::gpu {
 namespace {
 
-// Hits on one board (nearly all have a PM), anywhere, or few that repeat; behind the hits stand others that must not count.
+// Hits on one board (nearly all have a PM), anywhere, or few that repeat; after the hits come others that must not count.
 std::vector<EventRecord> any_records(std::size_t count) {
   std::mt19937 random(7);
   std::vector<EventRecord> records(count);

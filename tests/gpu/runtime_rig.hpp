@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to run, and that each gives the CPU's answers to the packets of a run.
+// The runtimes, and a check that each gives the CPU's answers to the packets of a run.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtimes: whatever way a buffer is worked on, the answers are those of the CPU, in the order of the events.
+// The runtimes: however a buffer is worked on, the answers are those of the CPU, in the order of the events.
 #include <string>
 
 #include "nanet/setup_error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // describe(): what can be configured of a component, as a Value. scripts/make_config.py makes the Python models from it.
 //
-//   {name, help, has_rules, keys: [{key, type, default, help, unit, least, ...}]}      what is not said is left out
+//   {name, help, has_rules, keys: [{key, type, default, help, unit, least, ...}]}      what is not set is left out
 //   type: {kind: bool, whole, number or text}   {kind: choice, names}   {kind: component, name}   {kind: list or optional, of: type}
 //
 // Control path: allocates. Thread rules: pure functions.
@@ -39,7 +39,7 @@ Value type_of() {
   }
 }
 
-// A default. Of a component null: its keys have defaults of their own.
+// A default. Null for a component: its keys have their own defaults.
 template <class T>
 Value value_of(const T& field) {
   if constexpr (IsComponent<T>) {

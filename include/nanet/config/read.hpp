@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// read(): a component's struct from a piece of configuration, by way of the struct's visit(). require(): the same bounds and rules for a struct that a
-// program has filled.
+// read(): fills a component's struct from a piece of configuration, through its visit(). require(): checks the same rules for a
+// struct that a program has filled.
 //
-// A key that is not given keeps its default, unless it is required; a key that the struct does not have is refused. The Python models refuse the same with file and
-// line, and then the texts here are not seen. Control path: allocates. Thread rules: pure functions.
+// A key that is not given keeps its default, unless it is required; a key that the struct does not have is refused. The Python models refuse the same with the file
+// and line, and then the texts here are not seen. Control path: allocates. Thread rules: pure functions.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@
 
 namespace nanet::config {
 
-// Keys of a map that the component does not have. ignored: it is only a part of what the map is about.
+// Keys of a map that the component does not have. ignored: the map is about more than this component.
 enum class Others : std::uint8_t { refused, ignored };
 
 namespace detail {
@@ -37,7 +37,7 @@ inline std::string text_of(double number) {
   return text.str();
 }
 
-// Why a number is not allowed; empty: it is.
+// Why a number is not allowed; empty if it is.
 inline std::string bound_broken(double number, const Setting& setting) {
   if (!std::isfinite(number)) return "it is not a finite number";
   const auto must = [&](const char* what, double bound) { return text_of(number) + " must be " + what + " " + text_of(bound); };
@@ -57,7 +57,7 @@ inline std::string length_broken(std::size_t length, const Setting& setting) {
   return {};
 }
 
-// Bounds of one member, and everything of a component in it.
+// Checks the bounds of one member, and everything in it if it is a component.
 template <class T>
 void require_field(const T& field, const std::string& path, const Setting& setting) {
   std::string why;
@@ -161,7 +161,7 @@ void read_field(const Value& value, T& into, const std::string& path, const Sett
 
 }  // namespace detail
 
-// Throws SetupError, which names the key, for a value of another type, a missing key and an unknown one. Bounds and rules: require().
+// Throws SetupError, which names the key, for a value of the wrong type, a missing key, an unknown key. Bounds and rules: require().
 template <IsComponent T>
 T read_unchecked(const Value& value, const std::string& path = {}, Others others = Others::refused) {
   T component;
@@ -169,7 +169,7 @@ T read_unchecked(const Value& value, const std::string& path = {}, Others others
   return component;
 }
 
-// Throws SetupError for a value out of bounds and for a broken rule.
+// Throws SetupError for a value out of bounds or a broken rule.
 template <IsComponent T>
 void require(const T& component, const std::string& path = {}) {
   detail::require_field(component, path, Setting{.help = T::component.help});

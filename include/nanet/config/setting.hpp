@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a component says what can be configured of it: once, in its struct. From this come the models that check a file, the JSON schema, the
-// reference page and what reads the struct (read.hpp, describe.hpp).
+// How a component declares what can be configured: once, in its struct. From this come the models that check a file, the JSON schema, the
+// reference page and the code that reads the struct (read.hpp, describe.hpp).
 //
 //   struct RecordConfig {
 //     static constexpr config::Component component{"Record", "Writes what a link receives to a pcap file."};
@@ -14,7 +14,7 @@
 //       v("bytes_max", bytes_max, {.help = "The file stops growing at this size", .unit = "bytes", .least = 4096, .too_big = "a full disk"});
 //     }
 //
-//     std::optional<config::Problem> check() const;  // what holds between its keys, where anything does
+//     std::optional<config::Problem> check() const;  // the rules between its keys, if there are any
 //   };
 //
 // A member is a bool, a number, a text, an enum with choices(), another component, or an optional or a vector of one of these. Its default is the
@@ -40,7 +40,7 @@ struct Component {
   std::string_view help;
 };
 
-// What a person has to know of one key. Of a list, unit and bounds are those of its items.
+// What a person has to know about a key. For a list, unit and bounds are those of its items.
 struct Setting {
   std::string_view help;
   std::string_view unit = {};
@@ -51,15 +51,15 @@ struct Setting {
   std::optional<double> multiple_of = {};
   std::string_view too_small = {};  // effect of a value that is allowed and too small
   std::string_view too_big = {};
-  std::optional<std::uint32_t> length_least = {};  // of a text in characters, of a list in items
+  std::optional<std::uint32_t> length_least = {};  // in characters for a text, in items for a list
   std::optional<std::uint32_t> length_most = {};
   std::string_view pattern = {};  // regular expression that a text matches
-  std::string_view form = {};     // of a text or number that Python looks at more closely: a type of python/nanet/config/forms.py
+  std::string_view form = {};     // for a text or number that Python checks more closely: a type in python/nanet/config/forms.py
   bool required = false;          // there is no default
-  bool nullable = false;          // null stands for T{}, such as 0 or an empty text, which is the default then
+  bool nullable = false;          // null stands for T{}, such as 0 or an empty text, which is then the default
 };
 
-// A rule between keys that is broken; key: the one to look at first.
+// A broken rule between keys; key: the one to look at first.
 struct Problem {
   std::string key;
   std::string problem;
@@ -67,7 +67,7 @@ struct Problem {
   std::string suggestion;
 };
 
-// That a number is not a power of two, with the two nearest that are; why: why it has to be one.
+// Says that a number is not a power of two, with the two nearest that are; why: why it has to be one.
 inline std::optional<Problem> power_of_two(std::string_view key, std::uint64_t value, std::string_view why) {
   if ((value & (value - 1)) == 0) return std::nullopt;
   const std::uint64_t lower = std::bit_floor(value);
@@ -119,7 +119,7 @@ inline constexpr bool kIsList = false;
 template <class T>
 inline constexpr bool kIsList<std::vector<T>> = true;
 
-// The name of an enum's value, and the other way round: none where there is no such name.
+// The name of an enum's value, and the value of a name: none if there is no such name.
 template <IsChoice Enum>
 constexpr std::string_view name_of(Enum value) {
   for (const auto& one : choices(Enum{})) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value: a piece of a configuration as it was written: null, a truth value, a number, a text, a list or a map. What a YAML file says reaches the
-// components in this form, whoever has read the file.
+// Value: a piece of a configuration as it was written: null, a truth value, a number, a text, a list or a map. A YAML file's content reaches the
+// components in this form, whoever read the file.
 //
 // Control path: values are copied and allocate. Thread rules: none of its own.
 #pragma once
@@ -35,7 +35,7 @@ class Value {
     return std::get_if<T>(&content_);
   }
 
-  // Of a map: what it says of `key`. Null where it says nothing, or is no map.
+  // The value that a map has for `key`. Null if it has none, or is not a map.
   const Value* find(std::string_view key) const {
     const Map* const map = as<Map>();
     if (map == nullptr) return nullptr;

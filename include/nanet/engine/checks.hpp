@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a configuration can be refused before anything of it exists.
+// What can be refused in a configuration before anything in it exists.
 #pragma once
 
 #include "nanet/engine/config.hpp"

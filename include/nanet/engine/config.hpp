@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine is built from. A struct with visit() says each of its keys once, and the models of a YAML file are made from it
-// (config/setting.hpp); what python/nanet/config/engine.py still describes itself only has its shape here.
+// What an engine is built from. A struct with visit() declares its keys once, and the models of a YAML file are made from it
+// (config/setting.hpp); what python/nanet/config/engine.py still describes itself has only its shape here.
 #pragma once
 
 #include <array>
@@ -90,7 +90,7 @@ struct MemoryRegionConfig {
        .too_big = "memory; with timeout_us above 0 also latency at low rates"});
   }
 
-  // Powers of two, cache lines, and no memory of a GPU.
+  // Powers of two, whole cache lines, and no GPU memory.
   std::optional<config::Problem> check() const;
 };
 
@@ -128,7 +128,7 @@ struct LinkConfig {
   link::UcxConfig ucx;    // likewise
   link::GatewareConfig gateware;  // likewise
   link::PcapLinkConfig pcap;
-  std::vector<SenderNetwork> senders;  // who may send here; none: everybody
+  std::vector<SenderNetwork> senders;  // who may send here; none: anyone
   std::vector<SourceConfig> sources;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;

@@ -47,7 +47,7 @@ class Consumer {
   virtual std::string device_name() const { return {}; }
 };
 
-// Gives the buffers back. The events of accepted packets are counted by the receiver already.
+// Gives the buffers back. The receiver has already counted the events of accepted packets.
 class CountConsumer final : public Consumer {
  public:
   // clops: by Completion::clop.

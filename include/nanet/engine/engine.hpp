@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engine: a configured pipeline with its threads. Everything is allocated in the constructor; start() begins to move data.
 //
-// From a link packets go to a lane (lane.hpp), and from there answers to the one link that all lanes share.
+// Packets go from a link to a lane (lane.hpp), and answers from there to the one link that all lanes share.
 //
 // Thread rules: start, stop and flush from one control thread; everything const from any thread at any time.
 #pragma once
@@ -30,7 +30,7 @@ namespace nanet::engine {
 // One link with the CLOP it fills.
 struct Input {
   LinkConfig config;
-  std::unique_ptr<gpu::DeviceMemory> gpu_memory;  // that the link's payloads lie in; null: they do not
+  std::unique_ptr<gpu::DeviceMemory> gpu_memory;  // where the link's payloads lie; null: in host memory
   std::unique_ptr<link::Link> link;
   link::FaultInjector* faults = nullptr;  // inside `link`, if configured
   link::Recorder* recorder = nullptr;     // likewise
@@ -58,10 +58,10 @@ class Engine {
   bool running() const { return running_.load(std::memory_order_acquire); }
   double elapsed_s() const;
 
-  // Nothing will come any more: every link plays a file, and all are at their ends.
+  // Nothing more will come: every link plays a file, and all have reached their ends.
   bool inputs_finished() const;
 
-  // One line for each thing the machine could not give, "problem (why) suggestion". Links add some while they run.
+  // One line for each thing the machine could not provide, "problem (why) suggestion". Links add some while they run.
   std::vector<std::string> notes() const;
 
   const std::vector<Input>& inputs() const { return inputs_; }
@@ -72,10 +72,10 @@ class Engine {
   // A snapshot; empty when nothing is sent.
   flow::LatencyHistogram residence_ns() const;
 
-  // The GPUs' names; none when the engine's own threads process.
+  // The GPUs' names; none when the engine's own threads do the processing.
   std::vector<std::string> device_names() const;
 
-  // Why GPUs were given up, "problem (why) suggestion", a line each. Their buffers are given back unjudged (events_unjudged) until stop().
+  // Why GPUs were given up, "problem (why) suggestion", one a line. Their buffers are given back unjudged (events_unjudged) until stop().
   std::vector<std::string> faults() const;
 
   // How long the engine's threads together were ready to run but something else had their cores. Known after stop().
@@ -130,7 +130,7 @@ class Engine {
   std::atomic<bool> running_{false};
   std::atomic<bool> faulted_{false};
   mutable std::mutex fault_mutex_;            // of Lane::fault_told, written once or twice in a run
-  std::atomic<std::uint64_t> drained_ns_{0};  // when nothing more waited, neither in the links nor in partly filled buffers
+  std::atomic<std::uint64_t> drained_ns_{0};  // when nothing was waiting any more, in links or partly filled buffers
   std::atomic<std::uint32_t> flush_requests_{0};
   std::uint32_t flushes_done_ = 0;
   std::uint64_t start_ns_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventBuilder: completions in, whole events out, in batches, to one sink: unpacks packets and merges the parts that several sources send
-// of one event. Which protocol a packet is of, its CLOP says.
+// EventBuilder: completions in, whole events out, in batches, to one sink: unpacks packets and merges the parts of an event that several
+// sources send. The CLOP of a packet determines its protocol.
 //
-// An event's hits are not copied where that can be helped: they lie in the packet, in the builder's scratch memory or in the
+// An event's hits are not copied if that can be avoided: they lie in the packet, in the builder's scratch memory or in the
 // merger, and are valid until EventSink::take returns.
 //
 // Books (docs/design/books.md 4 and 5): parts_* and events_* of event building are the builder's; every event that the merger
@@ -93,7 +93,7 @@ void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uin
   for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
     const auto payload = flow::payload_of(completion, buffer, ref);
     const std::uint32_t source = first_source + (ref.source & PacketRef::source_mask);
-    // Once a run, although each source says so.
+    // Once per run, although each source says so.
     if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
     source_has_data_[source] = 1;
     if (merger_) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds: what an engine can be built from, by the name that a configuration gives: protocols, processors and links. A kind is one declaration:
-// how it is made, and what others have to know of it. built_in_kinds() are nanet's own, plug-ins (plugin.hpp) add theirs.
+// how it is made, and what others have to know about it. built_in_kinds() are nanet's own; plug-ins (plugin.hpp) add theirs.
 //
-// Thread rules: of the thread that sets an engine up; what is made of a kind does not need the Kinds any more.
+// Thread rules: for the thread that sets up an engine; what a kind has made no longer needs the Kinds.
 #pragma once
 
 #include <cstddef>
@@ -31,18 +31,18 @@ struct LinkParts {
 struct LinkKind {
   std::string name;                                                                            // the scheme of its endpoints: "udp"
   std::function<std::unique_ptr<link::Link>(const LinkConfig& config, LinkParts parts)> open;  // throws SetupError
-  bool sends = true;                                                                           // packets can leave by it
-  bool names_senders = true;  // it knows from which address a packet came (LinkConfig::senders)
-  bool is_back_end = false;   // of link/back_end.hpp, which this machine or build may not have
-  // How much memory of a GPU the payloads shall lie in; 0, or no function: none.
+  bool sends = true;                                                                           // packets can leave through it
+  bool names_senders = true;  // it knows which address a packet came from (LinkConfig::senders)
+  bool is_back_end = false;   // a back-end (link/back_end.hpp): this machine or build may lack it
+  // How much GPU memory the payloads are to lie in; 0, or no function: none.
   std::function<std::size_t(const LinkConfig& config)> gpu_bytes = {};
 };
 
-// What a configuration says to a processor.
+// What a configuration tells a processor.
 struct ProcessorSettings {
-  config::Value settings;  // a map, of its own keys; null: none are given
+  config::Value settings;  // a map of its own keys; null: none are given
   std::optional<MergeConfig> merge;
-  bool has_destination = false;  // of what it sends: there are `answers`; else it must not ask for TX slots
+  bool has_destination = false;  // for what it sends: there are `answers`; else it must not ask for TX slots
 };
 
 struct ProcessorKind {
@@ -57,13 +57,13 @@ struct ProcessorKind {
 
 class Kinds {
  public:
-  // Throw SetupError for a name that is taken, or that is none: letters, digits, '_', '-' and '.', a letter first.
+  // Throw SetupError for a name that is taken or not valid: letters, digits, '_', '-' and '.', a letter first.
   void add(const Protocol& protocol);  // only its address is kept: a constant of a namespace
   void add(const Protocol&&) = delete;
   void add(ProcessorKind kind);
   void add(LinkKind kind);
 
-  // By name. Throw SetupError, which names the nearest and all that are known.
+  // By name. Throw SetupError, which gives the nearest name and all known ones.
   const Protocol& protocol(std::string_view name) const;
   const ProcessorKind& processor(std::string_view name) const;
   std::shared_ptr<const LinkKind> link(std::string_view scheme) const;
@@ -82,7 +82,7 @@ class Kinds {
 // The links of nanet, protocol raw, processor count.
 Kinds built_in_kinds();
 
-// Of the link's configuration: its own, or the built-in one that its endpoint's scheme names. Throws SetupError.
+// The kind of a link: the configuration's own, or the built-in one that its endpoint's scheme names. Throws SetupError.
 std::shared_ptr<const LinkKind> kind_of(const LinkConfig& config);
 
 // "did you mean 'udp'?", or what is known.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lane: a completion queue, who consumes it, and the way of its answers out. An engine has one; with several GPUs one for each.
+// Lane: a completion queue, its consumer, and the path of the answers out. An engine has one; with several GPUs, one for each.
 #pragma once
 
 #include <memory>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in is a shared library with protocols, processors and links that a configuration can name (`plugins: [./libmine.so]`). Its one source
-// that includes this header ends with
+// A plug-in is a shared library with protocols, processors and links that a configuration can name (`plugins: [./libmine.so]`). The one source
+// file of it that includes this header ends with
 //
 //   NANET_PLUGIN([](nanet::engine::Kinds& kinds) { kinds.add(kCamera); kinds.add(ProcessorKind{.name = "bright", .make = make_bright}); })
 //
 // It is built against an installed nanet (CMake: find_package(nanet), nanet_plugin(mine mine.cpp)), and must be the same nanet that loads it:
-// objects of C++ cross the border. What both were built with is compared before anything of the plug-in is called.
+// C++ objects cross the border. What both were built with is compared before anything in the plug-in is called.
 //
-// A plug-in is linked to nanet's static libraries and shows no symbol but nanet_plugin, so it shares no variable with who loads it. Exceptions may
-// leave what set-up calls (the function above, make, open, Processor's functions), those that are no SetupError are told as one. What threads call
-// while data moves must not throw. It stays loaded until the process ends.
+// A plug-in is linked to nanet's static libraries and exports no symbol but nanet_plugin, so it shares no variable with its loader. Exceptions may
+// leave what set-up calls (the function above, make, open, Processor's functions), those that are no SetupError are reported as one. What threads
+// call while data moves must not throw. It stays loaded until the process ends.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace nanet::engine {
 
-// Of Plugin itself, and of what its members mean.
+// The version of Plugin itself, and of what its members mean.
 inline constexpr std::uint32_t kPluginAbi = 1;
 inline constexpr const char* kPluginSymbol = "nanet_plugin";
 
@@ -82,7 +82,7 @@ class BuiltWith {
 
  private:
   constexpr void add(std::string_view more) {
-    for (const char c : more) text_[length_++] = c;  // too long is an error when it is compiled
+    for (const char c : more) text_[length_++] = c;  // too long is an error at compile time
   }
   constexpr void add(std::size_t number) {
     if (number >= 10) add(number / 10);
@@ -94,8 +94,8 @@ class BuiltWith {
 };
 inline constexpr BuiltWith kBuiltWith;
 
-// Adds what the plug-in in a file has. Throws SetupError, and then has added nothing. path: as dlopen() takes it, but one without '/' is a file
-// of the working directory.
+// Adds what the plug-in in a file has. If it throws SetupError it has added nothing. path: as for dlopen(), but one without '/' is a file
+// in the working directory.
 void add_plugin(Kinds& kinds, const std::string& path);
 
 }  // namespace nanet::engine

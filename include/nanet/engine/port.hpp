@@ -23,20 +23,20 @@ namespace nanet::engine {
 class Port {
  public:
   // Binds the socket and allocates everything. memory: host_pinned registers the CLOP with CUDA, so that a GPU reads it in place.
-  // Throws SetupError; for memory device always, as the kernel writes into host memory only.
+  // Throws SetupError; always for memory device, as the kernel writes into host memory only.
   explicit Port(const LinkConfig& config, MemoryKind memory = MemoryKind::host);
 
   // The next completion, or nullptr when none came within timeout_ns. Valid until release(). Several may be held at once: each
   // call gives a newer one.
   const Completion* poll(std::uint64_t timeout_ns);
 
-  // Returns the oldest buffer that poll() gave. Nothing of it may be trusted afterwards: new packets will be written there.
+  // Returns the oldest buffer that poll() gave. Nothing in it may be trusted afterwards: new packets will be written there.
   void release();
 
   std::span<const std::byte> bytes(const Completion& completion) const {
     return clop_.buffer(completion.buffer_index).first(completion.bytes);
   }
-  // One packet of it, wherever it lies.
+  // One packet of the completion's buffer, wherever it lies.
   std::span<const std::byte> payload(const Completion& completion, const PacketRef& ref) const {
     return flow::payload_of(completion, clop_.buffer(completion.buffer_index), ref);
   }

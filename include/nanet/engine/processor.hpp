@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processor: what an engine does with the buffers that its links fill. It says what it needs, and makes a consumer for each lane. Detectors and
-// formats are its own affair: the engine knows none.
+// formats are its own business: the engine knows none.
 //
 // Thread rules: the thread that makes the engine calls everything here; consumers have rules of their own.
 #pragma once
@@ -55,7 +55,7 @@ class Processor {
  public:
   virtual ~Processor() = default;
 
-  // Whether it can work on these links and send there. Throws SetupError. Called before anything is opened.
+  // Throws SetupError if it cannot work on these links or send there. Called before anything is opened.
   virtual void check(const EngineConfig&) const {}
 
   virtual ProcessorNeeds needs() const { return {}; }
@@ -63,7 +63,7 @@ class Processor {
   virtual std::unique_ptr<Consumer> make_consumer(LaneParts parts) = 0;
 };
 
-// Counts what comes and gives the buffers back. The events of accepted packets are counted by the receiver already.
+// Counts what comes and gives the buffers back. The receiver has already counted the events of accepted packets.
 class CountProcessor final : public Processor {
  public:
   std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {

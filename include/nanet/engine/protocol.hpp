@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocols: what a receiver must know of a packet before it hands it on, and what an event builder finds in it.
+// Protocols: what a receiver must know about a packet before handing it on, and what an event builder finds in it.
 //
-// A protocol is a type with static functions, so that the work on a packet is inlined; receiver and builder are called through a pointer once a
-// batch. protocol_of() (protocol_of.hpp) makes the object that a link's configuration names.
+// A protocol is a type with static functions, so that the work on a packet is inlined; receiver and builder are called through a pointer once
+// per batch. protocol_of() (protocol_of.hpp) makes the object that a link's configuration names.
 //
 //   static constexpr bool has_sequence;                               packets are numbered, and have markers
 //   static constexpr bool has_events;                                 without them only the first two functions are needed
 //   static Inspection inspect(std::span<const std::byte>, PacketFacts&);
 //   static Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, PacketFacts&);
-//   static constexpr std::size_t kScratchHits;                        room for the hits of an event that are not as they should be in the packet
+//   static constexpr std::size_t kScratchHits;                        room for an event's hits where the packet has them in another form
 //   static constexpr bool kHitsPadded;                                readable up to the next multiple of 8 (event::Merger::add_padded_part)
 //   static Packet open(std::span<const std::byte>);                   of a packet that inspect() has accepted
 //   static std::size_t event_count(const Packet&);
 //   static void for_each_event(const Packet&, Room room, Visit visit);
-// for_each_event calls visit(event::Event) for every event; room() is where the next one's hits may be written, and stay.
+// for_each_event calls visit(event::Event) for every event; room() is where the next one's hits may be written and stay.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct Inspection {
   flow::Counter refused_as;
 };
 
-// What an engine knows of a protocol.
+// What an engine knows about a protocol.
 struct Protocol {
   std::string_view name;
   std::unique_ptr<Receiver> (*make_receiver)(const ReceiverConfig& config, ReceiverParts parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProtocolReceiver: the receiver of one protocol, whose checks it inlines. Named by protocol_of() alone.
+// ProtocolReceiver: the receiver of one protocol, whose checks it inlines. Used by protocol_of() alone.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class ProtocolReceiver final : public Receiver {
         discard_room_({.name = clop_.config().name + " discard room",
                        .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : link_.min_room_bytes()}) {}
 
-  // Whatever the link has lent, no consumer reads any more.
+  // No consumer still reads anything that the link has lent.
   ~ProtocolReceiver() override {
     if (!in_place_) return;
     for (std::uint32_t buffer_index = 0; buffer_index < clop_.buffer_count(); ++buffer_index) take_back(buffer_index);
@@ -115,7 +115,7 @@ class ProtocolReceiver final : public Receiver {
     return batch.packet_count;
   }
 
-  // The consumer has released the buffer: what it held when it was handed over last is the link's again.
+  // The consumer has released the buffer: what it held when last handed over belongs to the link again.
   void take_back(std::uint32_t buffer_index) {
     const std::uint32_t bytes = std::exchange(lent_[buffer_index], 0);
     if (bytes > 0) give_back(clop_.buffer(buffer_index).first(bytes));
@@ -196,7 +196,7 @@ class ProtocolReceiver final : public Receiver {
     source.counters.add(Counter::events_received, facts.event_count);
     filling_.event_count += facts.event_count;
     filling_.packet_events_max = std::max(filling_.packet_events_max, facts.event_count);
-    // Said of the first packet that the consumer sees of the run: the very first may have been dropped.
+    // Set on the run's first packet that the consumer sees: the very first may have been dropped.
     const std::uint64_t restarts = source.tracker.restarts();
     const bool run_start = std::exchange(source.restarts_seen, restarts) != restarts;
     if (run_start) filling_.status |= status::run_start;

@@ -2,7 +2,7 @@
 // Receiver: fills the buffers of one CLOP from one link, checks and accounts for every packet, and writes a completion for
 // each buffer it hands over. This is the software NIC of the contract.
 //
-// A link whose payloads stay where they are (Link::payload_memory) gets back what a buffer holds when the buffer is filled again, what is not kept at
+// A link whose payloads stay where they are (Link::payload_memory) gets back a buffer's payloads when the buffer is filled again, those not kept at
 // once, and the rest when the receiver is destroyed; no one may read a buffer then. docs/design/payloads-in-place.md.
 //
 // Thread rules: one thread calls poll and flush; counters may be read from any thread.
@@ -23,14 +23,14 @@
 namespace nanet::engine {
 
 struct ReceiverConfig {
-  std::uint32_t batch_size = 128;  // packets a receive call; more: fewer calls, larger bursts
+  std::uint32_t batch_size = 128;  // packets per receive call; more: fewer calls, larger bursts
   std::uint64_t timeout_ns = 0;    // hand a buffer over when its oldest packet is this old; 0: after every batch
 
-  // But not while the consumer has so many to do already: then the buffer goes on filling, and a slow consumer gets fewer, fuller
+  // But not while the consumer already has this many to do: then the buffer keeps filling, and a slow consumer gets fewer, fuller
   // buffers instead of running out of them.
   std::uint32_t backlog_max = 2;
 
-  std::vector<SenderNetwork> senders;  // who may send; none: everybody
+  std::vector<SenderNetwork> senders;  // who may send; none: anyone
 
   // Bytes of a packet, at most. A longer one counts as truncated, even where the link had room for all of it.
   std::uint32_t packet_bytes_max = 65'535;
@@ -49,7 +49,7 @@ class Receiver {
   // Whether packets wait in a buffer that is not handed over yet.
   virtual bool holds_packets() const = 0;
 
-  // Packets that cannot be put down to a source (refused ones).
+  // Packets that cannot be attributed to a source (refused ones).
   virtual const flow::Counters& link_counters() const = 0;
   virtual const flow::Counters& source_counters(std::size_t source) const = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose packets a link takes, by IPv4 address. Asked once a packet: the sender of the packet before is remembered, since one board sends many.
+// Whose packets a link takes, by IPv4 address. Asked once per packet: the previous packet's sender is remembered, since one board sends many.
 //
 // Thread rules: one thread.
 #pragma once
@@ -23,7 +23,7 @@ struct SenderNetwork {
 
 class SenderFilter {
  public:
-  // None: everybody may send.
+  // None: anyone may send.
   explicit SenderFilter(std::vector<SenderNetwork> networks) : networks_(std::move(networks)) {}
 
   bool refuses(std::uint32_t address) {

@@ -27,7 +27,7 @@ class Transmitter {
   // Returns the number of descriptors sent.
   std::uint32_t poll(std::uint64_t now_ns);
 
-  // From the arrival of the oldest packet of an answer to the return of the send call, an entry an answer packet.
+  // From the arrival of the oldest packet of an answer to the return of the send call, one entry per answer packet.
   const flow::LatencyHistogram& residence_ns() const { return residence_ns_; }
 
  private:

@@ -17,7 +17,7 @@ namespace nanet::engine {
 
 class Transmitter;
 
-// Under which names the packets are counted.
+// The names under which packets are counted.
 struct TxCounters {
   flow::Counter sent = flow::Counter::answers_sent;
   flow::Counter waited = flow::Counter::answers_waited;
@@ -36,7 +36,7 @@ class TxSlots {
   // Room for the next packet. Waits while there is none.
   std::span<std::byte> acquire();
 
-  // Describes the packet written into what acquire() gave. arrival_ns: when the oldest packet came that it answers.
+  // Describes the packet written into what acquire() gave. arrival_ns: when the oldest packet that it answers came.
   void post(std::size_t bytes, std::uint64_t arrival_ns) { ring_.post(static_cast<std::uint32_t>(bytes), 0, arrival_ns); }
 
   // Sends what is posted.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event: what a detector saw at one time. The one event of the host: event building makes them, sinks take them, finders look at their hits.
+// Event: what a detector saw at one time. The host's one event type: event building makes them, sinks take them, finders look at their hits.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventSink: who takes whole events: a trigger that answers them, a writer that forwards them, a program that looks at them.
+// EventSink: takes whole events: a trigger that answers them, a writer that forwards them, a program that looks at them.
 //
-// Called once a batch, never once an event. Between two batches nothing of the sink runs.
+// Called once per batch, never once per event. Between two batches no code of the sink runs.
 //
 // Thread rules: one thread calls all four functions.
 #pragma once
@@ -20,13 +20,13 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
 
-  // The sources began a new run, whose timestamps may start again; every event of the run before has been taken.
+  // The sources began a new run, whose timestamps may start again; every event of the previous run has been taken.
   virtual void begin_run() {}
 
-  // At least one event, at most kBatchEventsMax. Their hits are valid until this returns. arrival_ns: when the packets came that they are from.
+  // At least one event, at most kBatchEventsMax. Their hits are valid until this returns. arrival_ns: when the packets they are from came.
   virtual void take(std::span<const Event> events, std::uint64_t arrival_ns) = 0;
 
-  // All that had come has been taken: what can leave should leave now.
+  // Everything that came has been taken: what can leave should leave now.
   virtual void flush() {}
 
   // End of the run; every event has been taken.

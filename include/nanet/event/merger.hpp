@@ -19,7 +19,7 @@
 // Rules
 //   * One thread. No clock, no I/O; nothing is allocated and nothing throws after the constructor.
 //   * now_ns comes from one clock that never goes back.
-//   * Call clear_ready() at least once every max(open_events_max, 256) parts (once a packet is always enough).
+//   * Call clear_ready() at least once every max(open_events_max, 256) parts (once per packet is always enough).
 //     Otherwise new events may find no room: their parts are refused and counted as parts_no_room.
 #pragma once
 
@@ -44,7 +44,7 @@ struct alignas(64) MergedEvent {
   std::uint16_t hit_count;  // hits kept
   std::uint16_t hits_cut;   // hits for which there was no room, saturating
   std::uint16_t reserved;
-  std::uint16_t hits[kHitsMax + 20];  // only the first hit_count have a meaning; in order of arrival of the parts
+  std::uint16_t hits[kHitsMax + 20];  // only the first hit_count are meaningful; in order of arrival of the parts
 
   std::span<const std::uint16_t> hit_span() const { return {hits, hit_count}; }
 };
@@ -60,7 +60,7 @@ class Merger {
   PartResult add_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
                       std::uint64_t now_ns);
 
-  // The same, faster: memory behind `hits` must be readable up to the next multiple of kHitsPad hits, and kHitsPad of
+  // The same, faster: the memory at `hits` must be readable up to the next multiple of kHitsPad hits, and kHitsPad of
   // them also when hit_count is 0 (true of any event in the padded format, and of an unpacked one in a buffer with
   // that much room).
   PartResult add_padded_part(std::uint32_t source, std::uint64_t key, const std::uint16_t* hits, std::uint32_t hit_count,
@@ -78,7 +78,7 @@ class Merger {
   void drain(std::uint64_t now_ns);
 
   // Closes all open events and forgets everything, so that timestamps may start again. For the start of a run: once
-  // a run, not once a source, or parts of the new run's first events are torn apart.
+  // per run, not per source, or parts of the new run's first events are torn apart.
   void flush();
 
   // Events closed since clear_ready(), in order of closing; pointers and contents are valid until clear_ready().
@@ -111,7 +111,7 @@ class Merger {
   std::uint32_t cut_hits(MergedEvent& event, std::uint32_t hit_count);
   void close(Entry& entry, CloseReason reason, std::uint64_t now_ns);
 
-  // The newest entry with some hash, and a set of five further hash bits of all entries linked behind it. The set
+  // The newest entry with some hash, and a set of five further hash bits of all entries linked after it. The set
   // tells nearly every new key from the linked ones without following the links, which would be mispredicted.
   struct Bucket {
     std::uint32_t newest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all event builders share: keys, limits, configuration, results and books. Terms are told in merger.hpp.
+// What all event builders share: keys, limits, configuration, results and books. Terms are defined in merger.hpp.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ NANET_HD constexpr std::uint32_t key_timestamp(std::uint64_t key) { return stati
 NANET_HD constexpr std::uint8_t key_fine_time(std::uint64_t key) { return static_cast<std::uint8_t>(key); }
 
 struct MergerConfig {
-  std::uint32_t source_count = 4;  // 1..8; an event is complete with a part of each
+  std::uint32_t source_count = 4;  // 1..8; an event is complete with a part from each
   std::uint64_t window_ns = 200'000;  // 1 us..10 s. Too small: slow sources miss their events; too big: a lost part delays its event's answer
   std::uint32_t open_events_max = 8192;  // power of two, 1..2^20. Too small: overflow; too big: leaves the cache
   std::uint32_t hits_max = kHitsMax;     // 1..128 hits kept for an event

@@ -51,11 +51,11 @@ class Clop {
   // All buffers, back to back: what a back-end registers.
   std::span<std::byte> memory() const { return {region_.data(), std::size_t{config_.buffer_count} * config_.buffer_bytes}; }
 
-  // The same with the packet index and the indexes behind it: what a processor on another device registers.
+  // The same with the packet index and the indexes after it: what a processor on another device registers.
   std::span<std::byte> region() const { return region_.span(); }
   Indexes& indexes() const { return *indexes_; }
 
-  // Producer. The next buffer to fill, or false when the consumer holds them all. Says the same until hand_over().
+  // Producer. The next buffer to fill, or false when the consumer holds them all. Returns the same until hand_over().
   bool acquire(std::uint32_t& buffer_index) {
     const std::uint64_t next = handed_over().load(std::memory_order_relaxed);
     if (next - released_seen_ == config_.buffer_count) {
@@ -66,7 +66,7 @@ class Clop {
     return true;
   }
 
-  // Producer. Gives the acquired buffer away and returns its hand-over number (0, 1, ...). Only after acquire() said true.
+  // Producer. Gives the acquired buffer away and returns its hand-over number (0, 1, ...). Only after acquire() returned true.
   // Call it before the completion is pushed.
   std::uint64_t hand_over() {
     const std::uint64_t number = handed_over().load(std::memory_order_relaxed);
@@ -77,7 +77,7 @@ class Clop {
   // Consumer. Returns the oldest buffer that was handed over; nothing of it may be read afterwards.
   void release() { released().store(released().load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
-  // Buffers with the consumer. Exact for the two threads when the other rests, a snapshot otherwise.
+  // Buffers with the consumer. Exact for either thread while the other is idle, a snapshot otherwise.
   std::uint32_t in_use() const {
     const std::uint64_t returned = released().load(std::memory_order_acquire);
     return static_cast<std::uint32_t>(handed_over().load(std::memory_order_acquire) - returned);

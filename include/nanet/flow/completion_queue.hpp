@@ -42,7 +42,7 @@ class CompletionQueue {
   }
 
   // Producer. Fills in `first_packet_low` and `sequence`, writes that last, and wakes the consumer if it sleeps. Without room nothing is written
-  // and false comes back: look at has_room() before giving away what the completion speaks of.
+  // and false is returned: check has_room() before giving away what the completion describes.
   bool push(const Completion& completion) {
     if (!has_room()) return false;
     Completion& entry = entries_[pushed_ & mask_];
@@ -54,7 +54,7 @@ class CompletionQueue {
     return true;
   }
 
-  // Consumer. The oldest completion, or the one `ahead` behind it, or nullptr. Valid until pop().
+  // Consumer. The oldest completion, or the one `ahead` entries after it, or nullptr. Valid until pop().
   const Completion* peek(std::uint64_t ahead = 0) {
     const std::uint64_t next = popped().load(std::memory_order_relaxed) + ahead;
     Completion& entry = entries_[next & mask_];

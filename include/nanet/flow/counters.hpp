@@ -2,7 +2,7 @@
 // Every counter of the data path, declared once: name, unit, help. Counters are written by one thread and read by any.
 //
 // Books, per source:  packets expected = packets_accepted + packets_clop_full + packets_lost_kernel + packets_lost_network
-//                     packets received = packets_accepted + every other packets_* reason below but the two lost ones
+//                     packets received = packets_accepted + every other packets_* reason below except the two lost ones
 // Books, per event:   events sent = events_answered + every events_* reason below that ends an event
 // docs/design/books.md says which counters stand on which side.
 #pragma once

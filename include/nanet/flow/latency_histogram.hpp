@@ -60,8 +60,8 @@ class LatencyHistogram {
   // Java HdrHistogram; those in C and Python round it to the nearest, and may say one record less.
   std::uint64_t value_at_percentile(double percentile) const;
 
-  // counts[i] becomes the number of records of at most bounds_ns[i]; both have one length, the bounds ascend. A bucket that a bound cuts is above
-  // it, so what is counted is surely within: at most 1/1024 of a bound too few. Any thread may call it, and nothing is allocated: of later calls
+  // counts[i] becomes the number of records of at most bounds_ns[i]; both have one length, the bounds ascend. A bucket that a bound
+  // cuts is above it, so the bound that is applied may be up to 1/1024 lower. Any thread may call it; nothing is allocated. In later calls
   // no count is smaller. Returns the number of all records read, no less than the last count.
   std::uint64_t counts_up_to(std::span<const std::uint64_t> bounds_ns, std::span<std::uint64_t> counts) const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for CLOPs and rings: mapped once, on huge pages where there are any, prefaulted, locked, zeroed.
 //
-// What cannot be had is done without and said in notes(), one line each: problem (why) suggestion. Only memory that
+// What cannot be had is done without and reported in notes(), one line each: problem (why) suggestion. Only memory that
 // cannot be mapped at all, or a kind of memory that this class does not make, throws.
 // Thread rules: made and destroyed by one thread; the memory itself may be used by any.
 #pragma once

@@ -2,7 +2,7 @@
 // The books of one source: which packets and events were sent, came, came twice, came late or never came.
 //
 // Terms
-//   window   the 1024 sequence numbers before the next one that is expected. Inside it every packet is known by itself.
+//   window   the 1024 sequence numbers before the next one that is expected. Inside it every packet is known individually.
 //   run      what a source sends between a start and an end marker. Sequence and event numbers start again with it.
 //   assumed  a run that began with its first packet because no start marker had come.
 //
@@ -11,7 +11,7 @@
 //   events_expected  = events_accepted + events_lost
 // A lost packet that still comes inside the window is accepted, and its loss taken back from the side it was counted on.
 //
-// Thread rules: one thread. No clock, no I/O, no allocation. 16 bit of the event number and 32 of the sequence may wrap.
+// Thread rules: one thread. No clock, no I/O, no allocation. 16 bits of the event number and 32 of the sequence may wrap.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ enum class Verdict : std::uint8_t {
   accept,            // the newest so far
   accept_reordered,  // a later one came first
   duplicate,         // was accepted already: drop it
-  late,              // outside the window, behind or far ahead: drop it
+  late,              // outside the window, before it or far ahead: drop it
 };
 
-// Why packets are probably missing before the one at hand.
+// Why packets are probably missing before this one.
 enum class DropHint : std::uint8_t {
   none,    // nothing known: they were lost before this socket
   kernel,  // the socket has just reported an overflow
@@ -37,7 +37,7 @@ class SequenceTracker {
   static constexpr std::uint32_t kWindowPackets = 1024;
   // A packet further ahead than this is not a gap but a source that restarted: an outage of a minute at 1 M packets/s.
   static constexpr std::uint32_t kMaxGapPackets = 1u << 26;
-  // So many packets in a row, ascending and none acceptable, are a source that restarted without a marker.
+  // This many packets in a row, ascending and none acceptable, mean a source that restarted without a marker.
   static constexpr std::uint32_t kRestartPackets = 64;
 
   // A checked data packet. The caller uses it if the verdict is accept or accept_reordered.
@@ -57,7 +57,7 @@ class SequenceTracker {
   std::uint64_t events_lost() const { return events_lost_; }
   std::uint64_t restarts() const { return restarts_; }  // runs begun after the first
 
-  // Packets found missing since the last call, less those of them that came after all; for Completion::packets_lost.
+  // Packets found missing since the last call, less those that came after all; for Completion::packets_lost.
   std::uint32_t packets_newly_lost();
 
   // The sequence number that would be accepted without a gap; 0 before the first packet or marker.
@@ -68,7 +68,7 @@ class SequenceTracker {
   enum class Phase : std::uint8_t { idle, running, ended };
   struct Position {
     std::uint32_t sequence = 0;
-    std::uint64_t event = 0;  // running number; only its low 16 bits are meant while the start is assumed
+    std::uint64_t event = 0;  // running number; only its low 16 bits count while the start is assumed
   };
 
   void begin_run(Position at, Start start);

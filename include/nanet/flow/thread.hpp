@@ -17,21 +17,21 @@ void pin_this_thread(int core);
 void name_this_thread(std::string_view name);
 
 // Asks the kernel to run the calling thread in turns as short as it can (0.1 ms instead of some ms), which lets it run soon after it wakes up on
-// a core that another thread keeps busy. Nothing happens where the kernel does not know that (before Linux 6.12).
+// a core that another thread keeps busy. Does nothing where the kernel does not support that (before Linux 6.12).
 void ask_for_short_turns();
 
 // Nanoseconds for which the calling thread was ready to run but something else had its core, since it began; 0 where the kernel does not
-// say. Reads a file: not for the hot path. What a hypervisor takes away is not in it.
+// say. Reads a file: not for the hot path. What a hypervisor takes away is not included.
 std::uint64_t this_thread_core_wait_ns();
 
-// A thread that is asked for something which can fail (a core, a priority) before it begins.
+// A thread with preparations that can fail (a core, a priority) before it begins.
 //
 // Thread rules: one thread calls start() and join().
 class Thread {
  public:
   Thread() = default;
 
-  // Runs prepare(), then run(), in a new thread, and returns when prepare() has ended. What that throws is thrown here, and there is no thread then.
+  // Runs prepare(), then run(), in a new thread, and returns when prepare() has ended. What it throws is rethrown here, and then there is no thread.
   // Precondition: !joinable().
   void start(std::function<void()> prepare, std::function<void()> run);
 

@@ -46,7 +46,7 @@ class TxRing {
   std::span<std::byte> slots() const { return {slots_, std::size_t{capacity()} * slot_stride_bytes_}; }
   std::size_t slot_stride_bytes() const { return slot_stride_bytes_; }
 
-  // Producer. The payload room of the next descriptor; empty when the ring is full. Says the same until post().
+  // Producer. The payload room of the next descriptor; empty when the ring is full. Returns the same until post().
   std::span<std::byte> slot() {
     if (posted_ - completed_seen_ > mask_) {
       completed_seen_ = completed().load(std::memory_order_acquire);

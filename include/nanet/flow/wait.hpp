@@ -2,7 +2,7 @@
 // Waiting of one consumer for one producer: a bounded spin, then a futex sleep. Reads no clock.
 //
 // Thread rules: one thread waits; any thread may wake it. wake() costs one atomic exchange while no one sleeps, and a
-// system call only when somebody does.
+// system call only when someone does.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ inline void cpu_relax() {
 class WaitPoint {
  public:
   // Spins up to `spins` times, then sleeps at most timeout_ns, until ready() is true; returns ready(). A signal, or a
-  // wake() with nothing behind it, may end the sleep early with false: the caller looks whether it shall stop, and waits again.
+  // wake() with nothing ready, may end the sleep early with false: the caller checks whether to stop, and waits again.
   template <typename Ready>
   bool wait(std::uint64_t timeout_ns, std::uint32_t spins, Ready&& ready) {
     for (std::uint32_t spin = 0; spin < spins; ++spin) {
@@ -32,14 +32,14 @@ class WaitPoint {
     if (ready()) return true;
     if (timeout_ns == 0) return false;
     // Both sides exchange the same word after their own step. Whichever exchange comes second sees the first: either the
-    // sleeper sees what was published, or the waker sees the sleeper. Nothing is lost between.
+    // sleeper sees what was published, or the waker sees the sleeper. Nothing is lost in between.
     state_.exchange(kAsleep, std::memory_order_acq_rel);
     if (!ready()) sleep(timeout_ns);
     state_.store(kAwake, std::memory_order_relaxed);
     return ready();
   }
 
-  // Call after the thing that ready() looks for was published.
+  // Call after publishing what ready() looks for.
   void wake() {
     if (state_.exchange(kAwake, std::memory_order_acq_rel) == kAsleep) wake_sleeper();
   }

@@ -6,7 +6,7 @@ namespace nanet::gpu {
 
 struct Build {
   int cuda_version;           // of the runtime linked in: 1000 * major + 10 * minor
-  const char* architectures;  // as CMake names them, with a blank between: "80-real 90" is machine code for 8.x and 9.0, and PTX of 9.0
+  const char* architectures;  // as CMake names them, separated by blanks: "80-real 90" is machine code for 8.x and 9.0, and PTX of 9.0
 };
 
 Build build();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a processor runs on a GPU. Known to every build; what runs it is there with CUDA only.
+// How a processor runs on a GPU. Known to every build; what runs it exists with CUDA only.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace nanet::gpu {
 
 enum class Runtime : std::uint8_t {
   cpu,         // not on a GPU
-  launch,      // a kernel a buffer, launched by the host
+  launch,      // one kernel per buffer, launched by the host
   graph,       // the same as a captured graph
   persistent,  // one resident kernel that polls the completion queue and rings the doorbell itself
 };
@@ -30,7 +30,7 @@ struct GpuConfig {
   static constexpr config::Component component{"Gpu", "How events are judged on GPUs. docs/guide.md says what a GPU cannot do."};
 
   Runtime runtime = Runtime::cpu;
-  std::vector<int> devices{0};  // the links go to these in turn, and each is a consumer by itself
+  std::vector<int> devices{0};  // the links go to these in turn, and each is a consumer of its own
   int device = 0;               // that of one consumer
   BufferPath path = BufferPath::mapped;
   // Buffers that the GPU works on at a time, 1..kBuffersInFlightMax. 1: one after the other, the worst case; more: latency hidden at high rates.
@@ -39,7 +39,7 @@ struct GpuConfig {
   std::uint32_t blocks = 0;
   // Resident kernels on this GPU, this one included: the blocks of all of them must fit together, or one would wait for ever.
   std::uint32_t kernels = 1;
-  // Without progress for so long, although there is work, the GPU is given up.
+  // A GPU that has work but makes no progress for this long is given up.
   std::uint64_t watchdog_ms = 1000;
 
   std::uint64_t watchdog_ns() const { return watchdog_ms * 1'000'000; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU that a NIC can be told to write into (GPUDirect): allocated once, zeroed, at a multiple of 64 KiB.
+// GPU memory that a NIC can be made to write into (GPUDirect): allocated once, zeroed, at a multiple of 64 KiB.
 //
-// There with CUDA only: who includes this in a build without CUDA may hold a null pointer to it, and calls nothing.
+// Exists with CUDA only: code that includes this in a build without CUDA may hold a null pointer to it, and calls nothing.
 // Errors: SetupError, problem (why) suggestion.
 // Thread rules: any thread; make and destroy from one.
 #pragma once
@@ -24,7 +24,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Addresses of the GPU: the host can name these bytes and not read them.
+  // Addresses of the GPU: the host can name these bytes but not read them.
   virtual std::span<std::byte> span() const = 0;
 
  protected:

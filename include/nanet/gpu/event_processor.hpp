@@ -6,7 +6,7 @@
 // With the runtime `persistent` the host does nothing at all between a completion and a doorbell; with `launch` and `graph` it launches a
 // kernel for each completion. The kernels' work and their answers are the same.
 //
-// Answers: one MTP packet for each chunk of packets (about 64 events), in the order of the buffers. With event building one for up to 64 of the events
+// Answers: one MTP packet per chunk of packets (about 64 events), in the order of the buffers. With event building, one for up to 64 of the events
 // that a buffer completes or closes, in any order.
 // Thread rules: one thread calls poll and finish; busy() and totals() from any thread.
 #pragma once
@@ -36,10 +36,10 @@ inline constexpr std::uint32_t kPacketBytesMax = 1472;
 
 enum class IncompletePolicy : std::uint8_t { drop, process };
 
-// Event building: most answers of one packet.
+// Event building: the most answers in one packet.
 inline constexpr std::uint32_t kMergedAnswersMax = 64;
 
-// Event building: the parts that several sources send of an event are put together before rings are looked for (docs/design/gpu-merge.md).
+// Event building: the parts of an event that several sources send are put together before rings are sought (docs/design/gpu-merge.md).
 struct EventMerge {
   event::MergerConfig merger;  // takes 304 bytes of the GPU's memory for each of 4 * open_events_max events
   IncompletePolicy incomplete = IncompletePolicy::drop;  // what becomes of events that miss a part
@@ -64,7 +64,7 @@ struct ContractMemory {
 };
 inline constexpr std::size_t kClopsMax = 16;
 
-// Since the start of the run. While it goes on, a buffer or two behind what is given back.
+// Since the start of the run. During the run, a buffer or two less than what was given back.
 struct Totals {
   std::uint64_t events = 0;
   std::uint64_t rings = 0;
@@ -86,8 +86,8 @@ class EventProcessor {
   static std::unique_ptr<EventProcessor> make(const EventProcessorConfig& config, ContractMemory memory);
   virtual ~EventProcessor() = default;
 
-  // One turn: sees to it that completions that are there are worked on. Returns the buffers given back since the last call. now_ns: of
-  // CLOCK_MONOTONIC, as the arrivals in completions.
+  // One turn: makes sure that present completions are worked on. Returns the buffers given back since the last call. now_ns: of
+  // CLOCK_MONOTONIC, as are the arrivals in completions.
   // caught_up_ns: for event building. Everything that had arrived by then has been handed over, so what has waited long enough at that time can
   // be closed; 0: nothing is known.
   virtual std::uint32_t poll(std::uint64_t now_ns, std::uint64_t caught_up_ns = 0) = 0;
@@ -103,7 +103,7 @@ class EventProcessor {
 
   // Why the GPU was given up; empty while all is well. "problem (why) suggestion". From then on buffers are given back unjudged.
   virtual const std::string& fault() const = 0;
-  virtual std::uint64_t events_unjudged() const = 0;  // of the buffers given back so; with event building parts of events
+  virtual std::uint64_t events_unjudged() const = 0;  // in the buffers given back like that; with event building parts of events
 
   // After finish().
   virtual rich::Spectra spectra() const = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned memory: memory of the host that a GPU reads and writes in place, over PCIe; and the way back, from a GPU's addresses to the host's bytes.
+// Pinned memory: host memory that a GPU reads and writes in place, over PCIe; and the reverse, from a GPU's addresses to the host's bytes.
 //
 // The GPU is the one that is current in the calling thread when the object is made: number 0, unless the program chose another.
-// There with CUDA only: who includes this in a build without CUDA may hold a null pointer to it, and calls nothing.
+// Exists with CUDA only: code that includes this in a build without CUDA may hold a null pointer to it, and calls nothing.
 // Errors: SetupError, problem (why) suggestion.
 // Thread rules: any thread; make and destroy from one.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace nanet::gpu {
 
-// Makes memory that is there already visible to the GPU, for as long as this lives; it does not own the memory, which must live longer.
+// Makes existing memory visible to the GPU for as long as this lives; it does not own the memory, which must live longer.
 class PinnedMemory {
  public:
   // name: what an error calls it. Throws where there is no GPU, and where the memory cannot be registered.

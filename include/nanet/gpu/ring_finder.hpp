@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RingFinder: the ring finders on a GPU, on batches of events in device memory. The same bits as on a CPU.
-// For benchmarks and tests: beside a network the finders run in an EventProcessor.
-// Thread rules: one thread an object.
+// For benchmarks and tests: with a network the finders run in an EventProcessor.
+// Thread rules: one thread per object.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class RingFinder {
   RingFinder(const RingFinder&) = delete;
   RingFinder& operator=(const RingFinder&) = delete;
 
-  // Finds the rings of all events and waits; the seconds that the kernel ran. Throws SetupError when it failed.
+  // Finds the rings of all events and waits; returns the seconds that the kernel ran. Throws SetupError when it failed.
   double find(const rich::FinderConfig& config);
 
   // Seconds that a running kernel takes for the first `event_count` events, side by side as far as they fit: the mean of repetitions, without the launch.

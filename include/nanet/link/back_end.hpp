@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that need a library of the system (AF_XDP, DPDK, UCX) or a simulator (the gateware). Each is a back-end with one C entry point, nanet_link_NAME.
+// Links that need a system library (AF_XDP, DPDK, UCX) or a simulator (the gateware). Each is a back-end with one C entry point, nanet_link_NAME.
 //
-// A program that is linked to the CMake target nanet_link_NAME has the back-end in itself. Any other loads libnanet_link_NAME.so when it
+// A program that is linked to the CMake target nanet_link_NAME contains the back-end. Any other loads libnanet_link_NAME.so when it
 // opens the first such link: from the folder of the program or library that holds nanet, else from where the system keeps libraries. So
 // nanet starts where those libraries are not installed. What was loaded stays until the process ends.
 //

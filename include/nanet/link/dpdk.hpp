@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link over DPDK: a poll-mode driver in this process moves the frames, without the kernel. docs/design/link-dpdk.md.
 //
-// Optional: built where libdpdk (22.11 or newer) is found. DPDK is set up once a process; all links of a process share that.
+// Optional: built where libdpdk (22.11 or newer) is found. DPDK is set up once per process; all links of a process share it.
 //
 // The link is a station of its own on the network: it has an IPv4 address that no kernel has, answers ARP and echo requests for it, and
 // asks for the Ethernet addresses of its destinations, before open_dpdk() returns and every 30 s afterwards.
@@ -26,7 +26,7 @@
 
 namespace nanet::link {
 
-// Whose memory received packets land in: DPDK's, huge pages of the link's own, which something else (a GPU) can be told about, or a GPU's.
+// Whose memory received packets land in: DPDK's, huge pages of the link's own, which another device (a GPU) can use, or a GPU's.
 enum class DpdkMemory : std::uint8_t { dpdk, host, gpu };
 
 constexpr auto choices(DpdkMemory) {
@@ -40,7 +40,7 @@ struct DpdkConfig {
   // Name of the link in messages and reports.
   std::string name = "dpdk";
 
-  // dpdk://ADDRESS:PORT to receive on. The address is this link's own: it answers ARP for it, as no kernel does. None: this link only sends.
+  // dpdk://ADDRESS:PORT to receive on. The address is this link's own: it, not a kernel, answers ARP for it. None: this link only sends.
   std::optional<Endpoint> listen;
 
   // TxPacket::destination is an index into this list.
@@ -83,7 +83,7 @@ struct DpdkConfig {
   // With payload_memory gpu: dpdk_gpu_bytes() of a GPU's memory at a multiple of 64 KiB, whole such pages. The caller's; it outlives the link.
   std::span<std::byte> gpu_memory;
 
-  // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: a peer that starts later stops this one.
+  // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: the start fails if a peer is late.
   std::uint32_t arp_wait_ms = 3000;
 
   // Microseconds that send() may wait for the device to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.

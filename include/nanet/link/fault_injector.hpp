@@ -4,8 +4,8 @@
 // Acts on receive() only; send() passes through (wrap the peer's link to harm the other direction). A packet meets at most one fault.
 // Which packet meets which fault depends on the seed and on the sequence of packets alone, not on how they were batched; when a held
 // packet comes out depends on now_ns too.
-// Packets that are held back are copied to storage of its own, allocated once, and come out behind later packets: their offsets in the
-// room do not increase. They come out at the latest hold_max_ns after they went in, although nothing new arrives.
+// Packets that are held back are copied to its own storage, allocated once, and come out after later packets: their offsets in the
+// room do not increase. They come out hold_max_ns after they went in at the latest, even if nothing new arrives.
 //
 // Thread rules: those of Link. stats() and faults(): any thread (each value is exact; together they are exact when receive() does not run).
 #pragma once
@@ -94,8 +94,8 @@ class FaultInjector : public Link {
   std::string path() const override;
   std::vector<std::string> notes() const override;
 
-  // From the next receive() on these probabilities, delay_us and hold_max_ns hold; seed, held_max and packet_bytes_max stay as they were, and so
-  // does what is held back. Any one thread, at any time: nothing waits, and of several calls between two receive() the last counts.
+  // From the next receive() on, these probabilities, delay_us and hold_max_ns apply; seed, held_max and packet_bytes_max stay as they were,
+  // as does what is held back. Any one thread, any time: nothing waits, and of several calls between two receive() the last counts.
   // Throws SetupError as the constructor does, and then changes nothing.
   void reconfigure(const FaultConfig& config);
 

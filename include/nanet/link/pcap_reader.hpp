@@ -35,7 +35,7 @@ struct PcapStats {
 
 class PcapReader {
  public:
-  // The bytes must outlive the reader. Another error than none: `reader` is as it was.
+  // The bytes must outlive the reader. On any error `reader` is unchanged.
   static PcapError open(std::span<const std::byte> file, PcapReader& reader);
 
   // False at the end of the file.

@@ -6,7 +6,7 @@
 //
 // Once a packet doesn't fit, or the disk takes no more, the recording has stopped: notes() says so, and the file ends with a whole record.
 //
-// Not for the hot path: it takes a lock, copies every byte and writes to a file. Everything else of Link's rules holds.
+// Not for the hot path: it takes a lock, copies every byte and writes to a file. All other rules of Link hold.
 // Thread rules: those of Link; receive and send may run at the same time. recorder_stats(): any thread.
 #pragma once
 

@@ -84,7 +84,7 @@ struct ReplayStats {
   std::uint64_t events_sent = 0;
   std::uint64_t laps_done = 0;
   std::uint64_t elapsed_ns = 0;  // from the first packet to the last, or to now
-  std::uint64_t latest_ns = 0;   // by how much the latest packet was behind its time
+  std::uint64_t latest_ns = 0;   // how late the most delayed packet was
   std::uint64_t tx_dropped = 0;  // the kernel did not take them
   std::uint64_t tx_refused = 0;  // no one listens there
 };

@@ -3,7 +3,7 @@
 // docs/design/rdma.md.
 //
 // Optional: built where UCX is found. It only receives. A sender is an rdma::NotifyWriter with a connection to region "ring-0", "ring-1", ...
-// of this link's address, one sender a ring. Where the way is one-sided (shared memory, RDMA hardware) no system call and no message is in
+// of this link's address, one sender a ring. If the path is one-sided (shared memory, RDMA hardware) no system call and no message is in
 // it; over TCP (trust_network) this process's CPU writes the payloads, inside receive().
 //
 // Nothing is lost here: what is not received stays in its ring, and a full ring stops its sender (keeps_packets()).
@@ -52,7 +52,7 @@ struct UcxConfig {
   // 1..1048576, of each ring. Too few: its sender waits at every pause of the receiver. Too many: memory no cache holds.
   std::uint32_t slot_count = 1024;
 
-  // Bytes, 1..65507: longest payload. A sender that has a longer one is told so by its own side.
+  // Bytes, 1..65507: longest payload. A sender that has a longer one gets an error on its own side.
   std::uint32_t packet_bytes_max = 1472;
 
   // What a sender must prove to know; it is never sent.
@@ -66,7 +66,7 @@ struct UcxConfig {
 
   UcxMemory memory = UcxMemory::shared;
 
-  // For whoever starts the engine: may it be root, and where is the token. The link itself looks at neither.
+  // For whoever starts the engine: whether it may be root, and where the token is. The link itself looks at neither.
   bool allow_root = false;
   std::string token_file;
 

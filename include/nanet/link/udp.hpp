@@ -27,8 +27,8 @@ enum class Coalesce : std::uint8_t { off, on };
 
 // Where the packets sent seem to come from.
 enum class SourcePort : std::uint8_t {
-  own,     // one connected socket a destination, source port chosen by the kernel: fastest, no route lookup a message
-  listen,  // the listening socket sends: source port = the port listened on, one route lookup a message. Needs `listen`.
+  own,     // one connected socket per destination, source port chosen by the kernel: fastest, no route lookup per message
+  listen,  // the listening socket sends: source port = the port listened on, one route lookup per message. Needs `listen`.
 };
 
 struct UdpConfig {
@@ -46,7 +46,7 @@ struct UdpConfig {
 
   // Bytes the kernel may queue for the receiving socket (SO_RCVBUF). Too small: packets are dropped while the receiving thread is
   // away (10 ms at 10 Gb/s are 12.5 MB, and a short packet costs about 1 KiB whatever its length). Too big: old packets are
-  // processed after a stall instead of dropped, and kernel memory is bound.
+  // processed after a stall instead of dropped, and kernel memory is tied up.
   std::uint32_t rx_socket_bytes = 64u << 20;
 
   // Bytes the kernel may queue for each sending socket (SO_SNDBUF). Too small: send() waits and then drops. Too big: answers grow old in it.
@@ -62,10 +62,10 @@ struct UdpConfig {
   // Microseconds that send() may wait for the socket to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.
   std::uint32_t tx_wait_us = 100;
 
-  // Let the kernel hand over many packets of one sender as one super-packet (UDP_GRO). Off: one message a packet, always.
+  // Let the kernel hand over many packets of one sender as one super-packet (UDP_GRO). Off: always one message per packet.
   Coalesce gro = Coalesce::on;
 
-  // Hand the kernel many packets of one size as one message (UDP_SEGMENT). Off: one message a packet.
+  // Hand the kernel many packets of one size as one message (UDP_SEGMENT). Off: one message per packet.
   Coalesce gso = Coalesce::on;
 
   SourcePort source_port = SourcePort::own;
@@ -91,7 +91,7 @@ class UdpLink : public Link {
 
   void wait(std::uint64_t timeout_ns) override;
 
-  // rx_kernel_dropped is asked of the socket, so it includes drops after the last packet.
+  // rx_kernel_dropped is read from the socket, so it includes drops after the last packet.
   LinkStats stats() const override;
 
   Endpoint local() const override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers around a UDP payload: reading them in a frame as it came from a wire, and writing them. For every link below which no
-// kernel does it (AF_XDP, DPDK), for recordings, and for tests. IPv4 only.
+// The headers around a UDP payload: reading them in a frame as it came from a wire, and writing them. For every link that has no
+// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv4 only.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -40,14 +40,14 @@ enum class FrameError : std::uint8_t {
 };
 
 // The IPv4 packet in a frame (without frame check sequence) whose header of header_bytes has the type of what follows at type_offset, as
-// Ethernet's has, behind any number of VLAN tags; empty when there is none.
+// Ethernet's has, after any number of VLAN tags; empty when there is none.
 std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset = 12,
                                      std::size_t header_bytes = kEthernetHeaderBytes);
 
-// The UDP payload of an IPv4 packet, options allowed. Checksums are not looked at. `view` is written only when none is returned.
+// The UDP payload of an IPv4 packet, options allowed. Checksums are not checked. `view` is written only when none is returned.
 FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view);
 
-// Where the payload is in an IPv4 packet of which perhaps only the beginning is at hand.
+// Where the payload is in an IPv4 packet of which perhaps only the beginning can be read.
 struct UdpPlace {
   UdpFlow flow;
   std::size_t payload_offset;  // from the IPv4 header

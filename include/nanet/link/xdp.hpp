@@ -45,11 +45,11 @@ struct XdpConfig {
   // Name of the link in messages and reports.
   std::string name = "xdp";
 
-  // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 with an interface: packets of the port to any address. Port 0: one
+  // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 with an interface: packets to the port at any address. Port 0: one
   // that no socket has, local() tells. None: this link only sends, and attaches no program.
   std::optional<Endpoint> listen;
 
-  // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table. Packets go out by the
+  // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table. Packets leave by the
   // first of `queues`, from the port listened on or else one that the kernel chooses.
   std::vector<Endpoint> destinations;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NA62's processors are told.
+// The configuration of NA62's processors.
 #pragma once
 
 #include <cstdint>

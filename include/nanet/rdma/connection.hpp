@@ -3,16 +3,16 @@
 //
 // put and get return when the caller's memory is free again (put) or filled (get); what a put wrote is in the target's memory only once a
 // later flush returned ok. Operations between two flushes may be done in any order. Each ends within the time limit; a time-out or a lost
-// peer closes the connection, since UCX can take back a transfer in no other way. After set-up nothing here allocates but the atomics (UCX may).
+// peer closes the connection, since UCX cannot take back a transfer otherwise. After set-up nothing here allocates but the atomics (UCX may).
 //
 // start_put, start_get and start_flush only begin: the transfer goes on in progress() and in every other call that serves the worker.
-//   - Each takes one of `depth` slots. Status ok: accepted, and its tag will be told once by take_completed, also where the connection ends
+//   - Each takes one of `depth` slots. Status ok: accepted, and take_completed will report its tag once, even if the connection ends
 //     before. would_block: no slot is free, nothing was sent; call progress and take_completed, which frees the slot. Any other status:
-//     refused or closed, nothing was sent, no tag will be told.
-//   - The caller's memory belongs to the transfer until its tag was told. Tags are the caller's and need not differ. They may be told in
-//     another order than they were started. A put is told ok when its memory is free, a flush when all that was accepted before it is in
-//     the target's memory.
-//   - They are not cut into chunks. A region that is mapped here (shared memory) is copied within the call, and told ok afterwards.
+//     refused or closed, nothing was sent, no tag will be reported.
+//   - The caller's memory belongs to the transfer until its tag was reported. Tags are the caller's and need not differ. They may be
+//     reported in another order than they were started. A put is reported ok when its memory is free, a flush when all
+//     accepted before it is in the target's memory.
+//   - They are not cut into chunks. A region that is mapped here (shared memory) is copied within the call, and then reported ok.
 //   - The time limit of each is looked at in progress(): call it often.
 // put, get and flush may be mixed with them, and have a slot of their own that is never taken by others.
 #pragma once
@@ -34,7 +34,7 @@ namespace nanet::rdma {
 
 enum class Require : std::uint8_t {
   anything,
-  // Set-up throws unless what UCX says of a get of one chunk shows it. A region that may only be written is judged by its lanes, and so never
+  // Set-up throws unless UCX's report on a get of one chunk shows it. A region that may only be written is judged by its lanes, and so never
   // has the last two.
   one_sided,  // put and get take no CPU of the target: the region is mapped here, or RDMA hardware or another GPU's copy engine does them
   rdma,       // RDMA hardware does them (rc, dc)
@@ -49,14 +49,14 @@ struct ConnectionConfig {
   std::uint64_t token = 0;            // of the exposure: proved to the target, and by it; never sent
   std::uint32_t timeout_ms = 10000;   // of set-up and of each operation; too short: a slow, large transfer is given up
   std::size_t chunk_bytes = 1 << 20;  // transfers are cut into these; smaller: more work, faster notice of a lost peer
-  std::uint32_t depth = 8;            // transfers or chunks under way at once, at most; larger: more memory registered, fuller wire
+  std::uint32_t depth = 8;            // transfers or chunks in flight at once, at most; larger: more memory registered, fuller wire
   Require require = Require::anything;
-  // This side's memory, if transfers will be of its parts and it is a GPU's: what is said and required of the way is then of such transfers. Set-up
+  // This side's memory, if transfers will be of its parts and it is a GPU's: what is said and required of the path is then of those. Set-up
   // gets a chunk into it. Needed during set-up only.
   const Region* local = nullptr;
 };
 
-// One way that UCX has opened to the target; which one an operation takes depends on its size and on the memory.
+// One lane that UCX has opened to the target; which one an operation takes depends on its size and on the memory.
 struct Lane {
   std::string transport;  // such as "posix", "cma", "tcp", "rc_mlx5"
   std::string device;     // such as "memory", "eth0", "mlx5_0:1"
@@ -84,7 +84,7 @@ struct Path {
   bool is_mapped = false;         // the region is mapped into this process: its CPU copies
   bool is_device = false;         // the region, or this side's memory, is a GPU's
   std::optional<Way> probe = {};  // of the get at set-up: if something was required, or the region is a GPU's
-  // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": by way of host memory, or not known.
+  // How a NIC or another GPU reaches a GPU's memory: "GPUDirect RDMA", "peer to peer (cuda_ipc)"; "none": through host memory, or not known.
   std::string gpudirect() const;
   std::string text() const;  // such as "posix/memory cma/memory (one-sided or emulated: not known)"
 };
@@ -111,9 +111,9 @@ class Connection {
   Status start_flush(std::uint64_t tag);
   Status progress();                          // serves the worker once, never blocks; closes the connection if that is over
   std::optional<Completed> take_completed();  // none: nothing more has ended
-  std::size_t in_flight() const;              // accepted and not yet told; also those that have ended
+  std::size_t in_flight() const;              // accepted and not yet reported; also those that have ended
 
-  // A part of a region of this worker, of any kind; else as those of spans, which are memory of the host.
+  // A part of a region of this worker, of any kind; otherwise like those with spans, which are host memory.
   struct Part {
     const Region& region;
     std::uint64_t offset_bytes = 0;
@@ -126,8 +126,8 @@ class Connection {
 
   Status put(std::uint64_t offset_bytes, std::span<const std::byte> data);
   Status get(std::uint64_t offset_bytes, std::span<std::byte> data);
-  // Words of 8 bytes at a multiple of 8, each of which both sides see whole. put_words after a flush: who sees one of them sees all that was
-  // put before the flush. get_words: what this thread puts next was not there before the words were read.
+  // Words of 8 bytes at a multiple of 8, each of which both sides see whole. put_words after a flush: seeing one of them means seeing all
+  // that was put before the flush. get_words: what this thread puts next was not there before the words were read.
   Status put_words(std::uint64_t offset_bytes, std::span<const std::uint64_t> words);
   Status get_words(std::uint64_t offset_bytes, std::span<std::uint64_t> words);
   Status flush();  // all before it is done, at the target

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Put with notification: a remote node fills a ring of this node's memory as a NIC does. First the payloads, then, once they are there, a
-// notice for each; the reader polls the notices. No message, and no CPU of the reader's machine where the way is one-sided.
+// notice for each; the reader polls the notices. No message, and no CPU of the reader's machine where the path is one-sided.
 //
 // Layout of a ring in its region, little-endian:
 //   0    head      magic u64 | version u32 | slot_count u32 | payload_bytes_max u32 | slot_bytes u32
@@ -9,10 +9,10 @@
 //                  k modulo slot_count
 //   ...  slots     slot_count x slot_bytes, each at a multiple of 64
 //
-// One writer a ring: expose its region with connection_count_max = 1. A writer that comes after another, also after one that died, goes on
-// behind the last payload that was notified; what the dead one put and did not notify is not seen by anybody.
+// One writer a ring: expose its region with connection_count_max = 1. A writer that comes after another, even one that died, continues
+// after the last payload that was notified; what the dead one put but did not notify, no one sees.
 //
-// A full ring loses nothing: send takes fewer. Who must not wait drops, and counts, on its own side.
+// A full ring loses nothing: send takes fewer. A caller that must not wait drops, and counts, on its own side.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ class NotifyWriter {
 
   struct Sent {
     Status status;
-    std::size_t count;  // of the payloads, from the first: notified. Fewer than given and ok: the ring is full. Of the others nothing is seen
+    std::size_t count;  // of the payloads, from the first: notified. Fewer than given and ok: the ring is full. Nothing is seen of the others
   };
 
   // Puts as many payloads as the ring has room for, and notifies them together; waits until they are in the target's memory, at most the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that can be exposed to remote nodes, and from or into which they are written and read.
+// Memory that can be exposed to remote nodes, or that the data of transfers is read from or written to.
 //
 // Either allocated here, once, and zeroed; or given by its address, and of any kind: then it belongs to the caller, is left as it is, and has
 // to live as long as the region and every exposure of it. A thread that uses device memory needs a current CUDA context (UCX's rule).

@@ -11,7 +11,7 @@ namespace nanet::rdma {
 enum class Status : std::uint8_t {
   ok,
   time_out,       // not done within the time limit; the connection is closed, the remote bytes of a put are not known
-  peer_lost,      // the target died or the way to it broke; the connection is closed, as above
+  peer_lost,      // the target died or the path to it broke; the connection is closed, as above
   closed,         // the connection was closed before
   out_of_bounds,  // outside the region: nothing was sent
   not_permitted,  // the region is not exposed for that: nothing was sent

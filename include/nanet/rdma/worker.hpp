@@ -21,11 +21,11 @@ struct WorkerConfig {
   // Empty: on one machine shared memory (posix), elsewhere RDMA hardware (rc, dc) on the device that owns the address. Else some of these,
   // as UCX_TLS has them. Over RDMA hardware a get is one-sided only if nothing else is named (docs/design/rdma.md).
   std::string transports;
-  // How often a silent peer is asked for, ms. Shorter: a dead one is noticed sooner where the transport does not tell. More than 0.
+  // How often a silent peer is probed, ms. Shorter: a dead one is noticed sooner where the transport does not tell. More than 0.
   std::uint32_t keepalive_ms = 1000;
   // Where its target listens, or its connections go: IPv4, IPv6, a host name, or the path of a Unix socket. Loopback or a path is one machine.
   std::string address = "127.0.0.1";
-  // UCX's TCP may be used: where it is named, and elsewhere than on one machine where there is no RDMA hardware. It checks no keys: whoever
+  // UCX's TCP may be used: where it is named, and between machines where there is no RDMA hardware. It checks no keys: whoever
   // reaches the interface has full control over this process.
   bool trust_network = false;
 };

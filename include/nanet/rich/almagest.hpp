@@ -13,7 +13,7 @@
 //   lattice    a PM sits at x = 9 i mm, y = 9 sqrt(3) j mm; squared distances are 81 (di^2 + 3 dj^2) mm^2, integers until the last step.
 //   along      how far out a hit is in a direction, an integer of 13 bits. No two PMs have the same.
 //   place      of a PM: its i and j in 13 bits.
-//   start      one of 16 searches for a triplet: a direction, and on which side of A the hit B is looked for.
+//   start      one of 16 searches for a triplet: a direction, and on which side of A the hit B is sought.
 //
 // The bits do not depend on the order of hits or on the instruction set: triplets are compared in integers, scores and fits are sums of
 // integers (scores in fixed point of 16 bits), and the floating point in between works on one hit or one triplet at a time.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the histogram finders (POMH, DOMH, histogram) share: a histogram of the hits' distances about each candidate centre and its best peak; and the way from it to a ring.
+// What the histogram finders (POMH, DOMH, histogram) share: a histogram of the hits' distances about each candidate centre, its best peak, and the step from it to a ring.
 //
 // Terms
 //   candidate centre  a point of the PMs' lattice: i odd, any j, so 18 mm apart in x and 15.6 mm in y. A row (one j) has 8, 16 or 24 of them, as many as
@@ -62,7 +62,7 @@ struct CenterPeak {
   std::uint32_t bin = 0;
 };
 
-// Looks at the score of each bin of a histogram with four empty bins before the first and behind the last.
+// Looks at the score of each bin of a histogram with four empty bins before the first and after the last.
 NANET_HD inline void take_peak(const std::uint8_t* padded_counts, std::int32_t i, std::int32_t j, CenterPeak& peak) {
   std::uint32_t narrow = 0;  // hits in five bins about the last one
   std::uint32_t wide = 0;    // in nine

@@ -9,7 +9,7 @@
 //                      by more than chance can explain: kSigmas of a Poisson distribution and kHotHits more.
 //   dead               has at most kDeadShare of the median of its neighbours, which is at least kDeadHits and kLitShare of the mean of the
 //                      disk: where there is hardly any light, at the edge, two neighbours may differ much.
-// A PM with fewer than kNeighboursMin neighbours is not judged, a channel without a PM neither.
+// A PM with fewer than kNeighboursMin neighbours is not judged, nor is a channel without a PM.
 // Thread rules: pure functions; no allocation, no exception.
 #pragma once
 

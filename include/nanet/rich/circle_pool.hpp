@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Circles through triplets of hits, each scored against all hits: where robust finders start from.
 //
-// A seed is one hit; its partners are hits behind it in the order of the plane. Seen from the seed, the circle through it and two partners j, k is
+// A seed is one hit; its partners are hits after it in the order of the plane. Seen from the seed, the circle through it and two partners j, k is
 // x^2 + y^2 = p x + q y, two linear equations, and u = x^2 + y^2 - p x - q y of another hit is d^2 - R^2, so its distance from the circle is nearly
 // u / 2R. score = sum over hits of weight max(0, 1 - (u / 2R width)^2), minus a penalty that grows with the radius (a bigger circle meets more
 // hits by chance). No square root is needed but for that penalty.
@@ -22,7 +22,7 @@ namespace nanet::rich::triplets {
 
 inline constexpr std::uint32_t kPartnersMax = 64;     // of a seed
 inline constexpr std::uint32_t kCirclesInWork = 512;  // scored together; at least kPartnersMax and two vectors
-inline constexpr std::uint32_t kVectorSlack = 16;     // lanes that a vector may read or write behind the last element
+inline constexpr std::uint32_t kVectorSlack = 16;     // lanes that a vector may read or write after the last element
 
 struct Circle {
   float x_mm = 0;
@@ -65,7 +65,7 @@ struct SeedView {
   float seed_x_mm = 0;
   float seed_y_mm = 0;
   float seed_time_ns = 0;
-  // Behind the last partner stand zeros, which make no circle.
+  // After the last partner come zeros, which make no circle.
   alignas(64) float partner_x_mm[kMaxHits + kVectorSlack];
   alignas(64) float partner_y_mm[kMaxHits + kVectorSlack];
   alignas(64) float partner_z_mm2[kMaxHits + kVectorSlack];
@@ -118,7 +118,7 @@ NANET_HD inline void view_from_seed(const SearchHits& hits, std::uint32_t seed, 
   const float window_ns = cuts.time_window_ns > 0.0F ? cuts.time_window_ns : 1.0e9F;
   std::uint32_t count = 0;
   for (std::uint32_t k = seed + 1; k < hits.count;
-       ++k) {  // stores first and counts then: what an event holds is random, a branch would be missed
+       ++k) {  // stores first and counts then: what an event holds is random, a branch would be mispredicted
     const float dt = hits.time_ns[k] - view.seed_time_ns;
     view.partner_x_mm[count] = view.x_mm[k];
     view.partner_y_mm[count] = view.y_mm[k];

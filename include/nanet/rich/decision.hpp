@@ -74,7 +74,7 @@ struct Verdict {
 };
 inline constexpr std::uint8_t kMultiplicityMax = 63;
 
-// Conditions are combined without branches here: what an event holds is random, so a processor guesses each branch wrongly and
+// Conditions are combined without branches here: what an event holds is random, so a processor mispredicts each branch and
 // pays more for it than for the arithmetic.
 
 // Whether it is a ring at all, wherever and however large it is.
@@ -100,7 +100,7 @@ NANET_HD inline bool is_good_ring(const Ring& ring, const RingCuts& cuts) {
 // Of a ring of this radius, good or not.
 NANET_HD inline RingKind ring_kind(float radius_mm, const RingCuts& cuts) {
   const bool hypothesis = (cuts.muon_radius_mm > 0.0F) | (cuts.pion_radius_mm > 0.0F) | (cuts.kaon_radius_mm > 0.0F);
-  if (!hypothesis) {  // the same for every ring of a run, so it is guessed rightly; saves half the time of a judgement
+  if (!hypothesis) {  // the same for every ring of a run, so it is predicted well; saves half the time of a judgement
     const float off_mm = radius_mm - cuts.electron_radius_mm;
     const bool electron = (cuts.electron_radius_mm > 0.0F) & (off_mm <= cuts.electron_window_mm) &
                           (off_mm >= -cuts.electron_window_mm);
@@ -233,7 +233,7 @@ NANET_HD inline std::uint16_t primitive_id(const Verdict& verdict, const Conditi
 struct Decision {
   RingCuts cuts;
   ConditionTable conditions;
-  ChannelSet mask;  // hits of these channels are left out before rings are looked for
+  ChannelSet mask;  // hits of these channels are left out before rings are sought
 };
 
 inline std::uint16_t primitive_id(const EventRings& event, const Decision& decision) {

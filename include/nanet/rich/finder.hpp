@@ -3,8 +3,8 @@
 //
 // Single ring  math, pomh, domh, hough, tripls      several rings  histogram, almagest, triplets, mixture
 // Each finder is one host and device function on one event (in its own header), whose bits find_rings gives too, vectorised where that is faster.
-// Events with fewer than four hits on PMs, or all of them on a line, have no ring. What is found is finite, always.
-// A finder comes in by its header, its source and a line in NANET_FINDERS: all else, the GPU's kernels and the models of a configuration too, is made from that list.
+// Events with fewer than four hits on PMs, or all of them on a line, have no ring. Results are always finite.
+// A finder is added by its header, its source and a line in NANET_FINDERS: all else, the GPU's kernels and the models of a configuration too, is made from that list.
 // Thread rules: pure functions, no allocation, no exception.
 #pragma once
 

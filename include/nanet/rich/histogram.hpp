@@ -2,7 +2,7 @@
 // histogram, a finder of several rings: peaks of the distance histograms over candidate centres, ring by ring.
 //
 // Only the name is public; this is our reading. The scan is POMH's (center_scan.hpp). The circle at the best peak is fitted to the hits left, and if it is a
-// ring, its hits are taken out and the rest is scanned again, up to four times. Then the rings share the hits anew: each hit goes to the ring whose circle is
+// ring, its hits are taken out and the rest is scanned again, up to four times. Then the rings share all hits: each hit goes to the ring whose circle is
 // nearest to it, and each ring is fitted to its own, twice; a ring that is left with too few hits is dropped.
 //
 // A ring must stand out: n hits, where b would lie in its window if the other hits were spread over the disk, count as (n - b) / sqrt(b + 1).

@@ -32,7 +32,7 @@ static_assert(sizeof(PmPoint) == 12);
 extern const std::array<PmPoint, kPmPointRows> kPmPoints;
 
 struct HitPlane {
-  // Columns are readable, and hold finite values, up to the next multiple of 16 behind `count`; what stands there is a hit far outside
+  // Columns are readable, and hold finite values, up to the next multiple of 16 after `count`; what lies there is a hit far outside
   // (kFarMm), which lies on no ring.
   alignas(64) float x_mm[kMaxHits];
   alignas(64) float y_mm[kMaxHits];

@@ -98,7 +98,7 @@ NANET_HD inline HoughGrid hough_grid(float range_mm) {
   return {kCentersPerBlock * center_blocks(0, range_mm), last_row};
 }
 
-// Votes of one row of centres, with an empty column before the first and behind the last.
+// Votes of one row of centres, with an empty column before the first and after the last.
 struct HoughRow {
   alignas(64) std::uint8_t votes[kMaxHoughColumns + 2][kHoughRadii];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cuts of the mixture finder (mixture.hpp). Values outside what makes sense are taken as the nearest that does.
+// The cuts of the mixture finder (mixture.hpp). Values that make no sense are taken as the nearest that do.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ inline constexpr float kSpreadB = 7.62e-5F;
 inline constexpr float kSpreadPeak = 0.0629F;
 inline constexpr float kSpreadRmsMm = 5.48F;
 
-// What follows from the cuts, once a call.
+// What follows from the cuts, once per call.
 struct MixtureSetup {
   float spread_a = 0, spread_b = 0;  // of the distance
   float amplitude = 0;               // times hits / radius: density of a ring on its circle over that of the noise expected

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of the mixture finder (mixture.hpp): which rings, from which starts. One code for a thread of the CPU and for a warp of a GPU: what it
+// The search of the mixture finder (mixture.hpp): which rings, from which starts. The same code for a CPU thread and for a warp of a GPU: what it
 // computes over hits, rings and start circles is done by a worker.
 //
 // Terms
@@ -7,8 +7,8 @@
 //   start   a circle through three hits; the pool holds those of an event.
 //   room    what a hit would gain in the middle of one more ring: little where a ring of the model explains it already.
 //
-// Order of work: the best start and those not far behind it each become a first ring, EM fits it, and rings are added while that gains; then
-// each ring is taken out and looked for again. A start whose score is hopeless is not fitted: that is what makes easy events fast.
+// Order of work: the best start and those not far below it each become a first ring, EM fits it, and rings are added while that gains; then
+// each ring is taken out and looked for again. A start whose score is hopeless is not fitted, which makes easy events fast.
 //
 // A Worker (MixtureWorker, MixtureTeam) has
 //   kTogether                  so many models are fitted at once in the time of one, about: fits are asked for ahead of need
@@ -18,9 +18,9 @@
 //   fit(first, count, steps)   EM on the models of `count` slots, all with as many rings, then their likelihoods
 //   room(slot)                 the hits' room given a model; returns its sum
 //   make_starts(gap)           makes the pool; false if it is empty. next() then offers starts not more than `gap` below the best one
-//   score(needed)              next() then offers starts above `needed`. Of both kinds it may offer others too, behind these
+//   score(needed)              next() then offers starts above `needed`. Of both kinds it may offer others too, after these
 //   next(start)                the best start that is not near one that was dropped; false if there is none
-//   drop(circle)               takes the starts near a circle out of the choice
+//   drop(circle)               removes the starts near a circle from the choice
 //   answer(slot, found)        the rings of a model that was fitted last
 #pragma once
 
@@ -152,7 +152,7 @@ class MixtureSearch {
     return true;
   }
 
-  // Keeps one ring and builds the others anew, from starts away from them: two wrong rings can hold one another where one alone would be replaced.
+  // Keeps one ring and rebuilds the others, from starts away from them: two wrong rings can hold one another where one alone would be replaced.
   NANET_HD bool replace_all_but_one() {
     const std::uint32_t rings = rings_of(kModelBest);
     NANET_UNROLL(1)
@@ -229,7 +229,7 @@ class MixtureSearch {
 
   const MixtureSetup& setup_;
   Worker& worker_;
-  bool grown_ = false;  // the best model; the same search for one more ring need not be made twice
+  bool grown_ = false;  // the best model; the same search for one more ring need not be repeated
 };
 
 }  // namespace nanet::rich

@@ -2,7 +2,7 @@
 // Reciprocal, quotient and square root in double, correctly rounded, for numbers that are far from the ends of double's range (1e-290 to 1e290) or 0
 // where it says so.
 //
-// On a CPU these are 1 / x, a / b and std::sqrt. On a GPU the compiler makes each of those a call behind a branch, for the ends of the range, and what
+// On a CPU these are 1 / x, a / b and std::sqrt. On a GPU the compiler makes each of those a call after a branch, for the ends of the range, and what
 // comes before and after cannot overlap; these are the same iterations without it. P. Markstein, IBM J. Res. Dev. 34 (1990) 111: a quotient or root
 // within one unit of the last place becomes the correctly rounded one by one more step with its exact remainder (x's mantissa must not be all ones).
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Division and square root of ordinary numbers in float (in double: normal_numbers.hpp): the same bits as / and std::sqrt, which is what they are on
-// a CPU. On a GPU they are the few instructions that the compiler too writes for the usual case, without the branch for numbers near the ends
+// a CPU. On a GPU they are the few instructions that the compiler also emits for the usual case, without the branch for numbers near the ends
 // of the range. So a caller must know that there are none. A quotient of 0 is fine.
 // Host and device.
 #pragma once

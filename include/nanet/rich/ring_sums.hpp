@@ -2,7 +2,7 @@
 // The sums over hits that the MATH fit needs, as exact 32-bit integers, and a table with one precomputed row for each channel.
 //
 // With lattice integers i, j (x = 9 i mm, y = 9 sqrt(3) j mm) and z = i i + 3 j j, the squared distance from the disk's centre is 81 z mm^2.
-// A row is {1 + 256 i, j, i i, i j, j j, z i, z j, z z}; the sums of an event are one vector add a hit.
+// A row is {1 + 256 i, j, i i, i j, j j, z i, z j, z z}; the sums of an event are one vector add per hit.
 //
 // Ranges, for at most kMaxHits = 128 hits (|i| <= 33, |j| <= 19, z <= 1213):
 //   number of hits   low 8 bits of the first sum, 0..128; sum of i = the rest, |.| <= 4224

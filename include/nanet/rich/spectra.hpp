@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person wants to see of the rings of a run: spectra, and some events whole. Filled by a CPU or a GPU.
+// What a user wants to see of the rings of a run: spectra, and some events whole. Filled by a CPU or a GPU.
 #pragma once
 
 #include <cstddef>

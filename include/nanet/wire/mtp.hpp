@@ -5,7 +5,7 @@
 // Terms
 //   primitive        one answer: timestamp (24.951059536 ns), fine time (1/256 of it), 16-bit primitive ID.
 //   TSH, TSL         the high 24 and low 8 bits of a timestamp. TSH counts 6.4 us.
-//   timestamp word   a word whose top byte is 0: the TSH of the primitives behind it, until the next one. The header's TSH
+//   timestamp word   a word whose top byte is 0: the TSH of the primitives after it, until the next one. The header's TSH
 //                    holds for the primitives before the first. So a primitive ID below 256 cannot be sent.
 //
 // Thread rules: any number of threads may read one view; a writer belongs to one thread.

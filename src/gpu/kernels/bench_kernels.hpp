@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for the benchmarks alone (bench/gpu): the classical way to use a GPU, to compare with, and resident kernels that do nothing useful.
+// Kernels for the benchmarks alone (bench/gpu): the classic use of a GPU, to compare with, and resident kernels that do nothing useful.
 //
 // Pointers are the device's. Each function starts work on `stream` and returns what the launch returned.
 #pragma once
@@ -21,7 +21,7 @@ struct PacketBatch {
   FittedCircle* circles;  // out: one for each event, in order
 };
 
-// The MATH fit of every event, four lanes an event, a block for every four packets. The packets may lie in the host's memory.
+// The MATH fit of every event, four lanes per event, a block for every four packets. The packets may lie in the host's memory.
 cudaError_t fit_packets(const PacketBatch& batch, const DeviceTables& tables, cudaStream_t stream);
 
 // One thread that does nothing for work_ns, then writes `number` to *done (not if done is null).
@@ -36,7 +36,7 @@ struct alignas(64) ResidentAnswer {
   std::uint64_t number;  // of the order that is done
 };
 
-// `count` blocks of one thread each that stay until they are told to stop, or for idle_limit_ns without an order. Thread k polls commands[k], does nothing
+// `count` blocks of one thread each that stay until stopped, or for idle_limit_ns without an order. Thread k polls commands[k], does nothing
 // for work_ns, and answers in answers[k].
 cudaError_t start_residents(const ResidentCommand* commands, ResidentAnswer* answers, std::uint32_t count, std::uint64_t work_ns,
                             std::uint64_t idle_limit_ns, cudaStream_t stream);

@@ -438,7 +438,7 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
   if (in_place && work.bodies != nullptr)
     work.report->bodies = {load_relaxed_gpu(&work.bodies->packets_bad), load_relaxed_gpu(&work.bodies->events_bad)};
   group.arrived = 0;
-  fence_sys();  // who sees that the buffer is back sees the doorbell too
+  fence_sys();  // whoever sees that the buffer is back sees the doorbell too
   store_relaxed_sys(work.clops[item.word.clop].released, released);
   store_relaxed_sys(work.popped, item.number + 1);
   store_release_gpu(&order.finished, item.number + 1);
@@ -449,7 +449,7 @@ __device__ inline void finish_item(const Work& work, const Item& item, Group& gr
 template <bool in_place>
 __device__ inline void arrive(const Work& work, const Item& item, Group& group, std::uint32_t ranks) {
   if (threadIdx.x != 0) return;
-  fence_sys();  // answers and descriptors are in the host's memory before anybody hears of it
+  fence_sys();  // answers and descriptors are in the host's memory before anyone learns of it
   if (ranks == 1 || add_relaxed_gpu(&group.arrived, 1) + 1 == ranks) finish_item<in_place>(work, item, group);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways to get at a round of event building, as runtimes.cuh has them for buffers: a kernel for one round, and a resident kernel whose first
+// The two methods of getting a round of event building, as runtimes.cuh for buffers: a kernel for one round, and a resident kernel whose first
 // block waits for rounds and tells the others.
 #pragma once
 
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(TeamFinder<kind>::kThreads)
     if (rank < memory.round.round.ranks && !work_on_round<kind>(config, near, work, merge, rank, memory)) break;
     __syncthreads();  // before the round is written again
   }
-  // The host wants an end at once: those know it that take part in the round, and the others are told.
+  // The host wants an end at once: those that take part in the round know, and the others are told.
   Round none;
   none.index = leader.index + 1;
   if (rank == 0 && threadIdx.x < 32) relay(*merge.group, none);

@@ -88,7 +88,7 @@ __device__ inline void look(const Member& me) {
   }
 }
 
-// The barrier of the round's blocks: behind it each thread sees what any of them wrote before, and shared.near and tx_first are new.
+// The barrier of the round's blocks: after it each thread sees what any of them wrote before, and shared.near and tx_first are new.
 __device__ inline bool meet(Member& me) {
   me.arrivals += me.round.ranks;
   __syncthreads();
@@ -369,7 +369,7 @@ __device__ inline void finish_round(const Member& me, std::uint64_t tx_end, bool
   report(work, me.merge);
   __syncwarp();
   if (threadIdx.x != 0) return;
-  fence_sys();  // who sees that the buffer is back sees doorbell and report too
+  fence_sys();  // whoever sees that the buffer is back sees doorbell and report too
   if (has_buffer) {
     store_relaxed_sys(work.clops[round.word.clop].released, ++order.released[round.word.clop]);
     store_relaxed_sys(work.popped, ++order.finished);
@@ -382,7 +382,7 @@ __device__ inline void finish_round(const Member& me, std::uint64_t tx_end, bool
 __device__ inline void leave(const Member& me, std::uint64_t tx_end, bool has_answers) {
   bool last = false;
   if (threadIdx.x == 0) {
-    fence_sys();  // answers and descriptors are in the host's memory before anybody hears of it
+    fence_sys();  // answers and descriptors are in the host's memory before anyone learns of it
     last = me.round.ranks == 1 || add_relaxed_gpu(&me.merge.group->arrived, 1) + 1 == me.arrivals + me.round.ranks;
   }
   if (__any_sync(0xffffffffu, last)) finish_round(me, tx_end, has_answers);

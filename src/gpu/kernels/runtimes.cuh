@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways to get at a buffer: a kernel for one buffer, and a resident kernel that waits for buffers itself.
+// The two methods of getting a buffer: a kernel for one buffer, and a resident kernel that waits for buffers itself.
 //
 // Resident kernel: groups of blocks, a group a buffer in flight; group g takes buffers g, g + group_count, ... Its first block leads: one warp polls the completion
 // queue, the host's words and the TX ring's consumer index with a single load instruction, and relays what the others need to know

@@ -167,7 +167,7 @@ class AlmagestTeam {
     return key;
   }
 
-  // Factors of dot2 for how far out a hit is, and how far to the side on which B is looked for.
+  // Factors of dot2 for how far out a hit is, and how far to the side on which B is sought.
   struct Factors {
     std::uint32_t out, across;
   };
@@ -178,7 +178,7 @@ class AlmagestTeam {
             pair16(side * rich::almagest::along(direction ^ 2u, 1, 0), side * rich::almagest::along(direction ^ 2u, 0, 1))};
   }
 
-  // How far a hit is from A to the side on which B is looked for; C is looked for where this is negative.
+  // How far a hit is from A to the side on which B is sought; C is sought where this is negative.
   struct Side {
     __device__ Side(const Factors& f, std::int32_t key_a)
         : factors(f.across), minus_a(dot2(negated(f.across), static_cast<std::uint32_t>(key_a), 0)) {}

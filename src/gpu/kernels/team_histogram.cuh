@@ -99,7 +99,7 @@ class CenterScan {
     for (std::uint32_t word = 0; word <= kWords; ++word) shared_.columns[word][Lanes::lane()] = 0;
   }
 
-  // Byte b + bytes of the 64 in a row of words, for each byte b of `low`; `high` is the word behind it.
+  // Byte b + bytes of the 64 in a row of words, for each byte b of `low`; `high` is the word after it.
   __device__ static std::uint32_t shifted(std::uint32_t low, std::uint32_t high, unsigned bytes) {
     return __funnelshift_r(low, high, 8 * bytes);
   }

@@ -24,10 +24,10 @@ struct Arp {
   std::uint32_t to_address;
 };
 
-// False: the frame is no ARP for IPv4 over Ethernet. `arp` is written only when it is.
+// False: the frame is not ARP for IPv4 over Ethernet. `arp` is written only when it is.
 bool read_arp(std::span<const std::byte> frame, Arp& arp);
 
-// Writes kArpFrameBytes. A request goes to everybody, a reply to to_mac.
+// Writes kArpFrameBytes. A request is broadcast, a reply goes to to_mac.
 void write_arp(std::byte* out, const Arp& arp, const MacAddress& to_mac);
 
 // An echo request (ping) to `address`, in an untagged frame.

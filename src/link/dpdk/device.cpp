@@ -24,15 +24,15 @@
 namespace nanet::link::dpdk {
 namespace {
 
-constexpr std::uint32_t kPoolCache = 256;     // buffers a thread keeps for itself
-constexpr std::uint32_t kAfXdpFrames = 2048;  // that net_af_xdp gives the kernel, whatever it is told
+constexpr std::uint32_t kPoolCache = 256;     // buffers that a thread keeps for itself
+constexpr std::uint32_t kAfXdpFrames = 2048;  // that net_af_xdp gives the kernel, whatever is asked
 constexpr std::uint32_t kRingHeadBytes = 96;  // in front of a frame in the ring of a packet socket, at most
 
 std::string error_text(int error) { return first_message(rte_strerror(std::abs(error))); }
 
 static_assert(kHeadroomBytes == RTE_PKTMBUF_HEADROOM);
 
-// The packet socket's ring: as many frames as descriptors, each long enough. Whoever sets one of these sets them all.
+// The packet socket's ring: as many frames as descriptors, each long enough. Setting one of these requires setting them all.
 void complete_packet_ring(DeviceText& device, const DpdkConfig& config) {
   if (device.argument("framesz") || device.argument("blocksz") || device.argument("framecnt")) return;
   const std::uint32_t frame = std::max(std::bit_ceil(frame_bytes(config) + kRingHeadBytes), 2048u);
@@ -94,7 +94,7 @@ void Device::check_interface(const DpdkConfig& config, std::vector<std::string>&
   const std::string who = "link " + config.name;
   if (text_.is("net_pcap")) raw_ip_ = holds_raw_ip(text_.argument("rx_pcap").value_or(""));
   const std::optional<std::string> name = text_.argument("iface");
-  if (!name || text_.is("net_tap")) return;  // that driver makes the interface
+  if (!name || text_.is("net_tap")) return;  // that driver creates the interface
   interface_name_ = *name;
   interface_ = find_interface(*name);
   if (!interface_) throw SetupError(who + " cannot use interface " + *name, "there is no such interface", "choose one of: ip link");
@@ -270,7 +270,7 @@ int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_inf
   return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, &conf, nullptr);
 }
 
-// Asks the NIC to put packets for the endpoint into our queue. Most virtual devices know no rules: then all frames come and we look.
+// Asks the NIC to put packets for the endpoint into our queue. Most virtual devices have no rules: then all frames come and we look.
 void Device::steer(const Endpoint& listen) {
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_ipv4 ip{}, ip_mask{};

@@ -187,7 +187,7 @@ class DpdkLink final : public Link {
   Tally sent_to_nowhere_;
 };
 
-// Asks for the Ethernet address of everybody who is next on the way to a destination. Other stations are answered meanwhile.
+// Asks for the Ethernet address of every next hop to a destination. Other stations are answered meanwhile.
 void DpdkLink::find_neighbours() {
   neighbours_.learn(neighbours_.own_address(), device_.mac());
   for (std::size_t hop = 0; hop < neighbours_.hop_count(); ++hop) {

@@ -21,7 +21,7 @@
 
 namespace nanet::link::dpdk {
 
-// What the first buffer holds: all headers, unless somebody split the frame in the middle of them.
+// What the first buffer holds: all headers, unless someone split the frame in the middle of them.
 template <typename Buffer>
 std::span<const std::byte> head_of(const Buffer& frame) {
   return {static_cast<const std::byte*>(frame.buf_addr) + frame.data_off, frame.data_len};

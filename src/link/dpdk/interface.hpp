@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text that names a device to DPDK, and the kernel's network interface behind it if it has one: drivers say little about that.
+// The text that names a device to DPDK, and the device's kernel network interface if it has one: drivers say little about that.
 //
 // Thread rules: any thread; system calls.
 #pragma once

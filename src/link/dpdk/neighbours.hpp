@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is next on the way to each destination, and the Ethernet address of each of those.
+// The next hop to each destination, and the Ethernet address of each hop.
 //
 // Thread rules: set-up in one thread. Then the thread that empties the device learns, and any thread reads.
 #pragma once
@@ -18,17 +18,17 @@ namespace nanet::link::dpdk {
 
 class Neighbours {
  public:
-  // Reads address, gateway and destinations. Throws SetupError: no own address, or a destination that nothing leads to.
+  // Reads address, gateway and destinations. Throws SetupError: no own address, or a destination that no route reaches.
   explicit Neighbours(const DpdkConfig& config);
 
   // The link's own address, host order.
   std::uint32_t own_address() const { return own_address_; }
 
-  // Whom to ask; a destination that is the link itself needs no asking.
+  // The hops to ask for; a destination that is the link itself needs no asking.
   std::size_t hop_count() const { return hops_.size(); }
   std::uint32_t hop_address(std::size_t hop) const { return hops_[hop].address; }
   bool is_known(std::size_t hop) const { return (hops_[hop].mac.load(std::memory_order_relaxed) & kKnown) != 0; }
-  // The first destination behind a hop, for messages: "udp://10.0.0.7:6200".
+  // The first destination beyond a hop, for messages: "udp://10.0.0.7:6200".
   std::string destination_of(std::size_t hop) const;
 
   // Takes note of what a station said, if it is one to send to.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory outside DPDK for the data of received packets, and pools of buffers whose data lie there. DPDK keeps only its bookkeeping of each
-// buffer, so the memory can be what a GPU or another device was told about.
+// buffer, so the memory can be registered with a GPU or another device.
 //
 // Thread rules: one thread, holding Eal::control(). Pools must be freed before.
 #pragma once

@@ -127,10 +127,10 @@ void Receiver::give_back(std::span<const PlacedPacket> packets) {
   }
 }
 
-// Rare: ARP, echo requests, what is somebody else's, what is damaged.
+// Rare: ARP, echo requests, frames for others, damaged ones.
 void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
   std::span<const std::byte> frame = head_of(buffers);
-  const bool is_cut = on_device() && buffers.next != nullptr;  // what is behind cannot be read
+  const bool is_cut = on_device() && buffers.next != nullptr;  // the rest cannot be read
   if (buffers.next != nullptr && !is_cut) {
     frame = std::span(joined_).first(std::min<std::size_t>(buffers.pkt_len, joined_.size()));
     copy_part(joined_.data(), buffers, 0, frame.size());

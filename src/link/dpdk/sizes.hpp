@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large frames, buffers and pools are. Also for who makes memory for them before the link is there: nothing of DPDK is in here.
+// How large frames, buffers and pools are. Also for making memory for them before the link exists: nothing of DPDK is in here.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -30,7 +30,7 @@ inline std::uint32_t buffer_bytes(const DpdkConfig& config) { return std::max(fr
 // Buffers in memory outside DPDK's begin at multiples of 64.
 inline std::uint32_t stride_bytes(std::uint32_t buffer_bytes) { return (buffer_bytes + 63) / 64 * 64; }
 
-// In the driver's ring, in its hands, in a burst, in the caches of some threads, and lent: a pool must never be the reason of a loss.
+// In the driver's ring, in its hands, in a burst, in the caches of some threads, and lent: a pool must never be a reason for loss.
 inline std::uint32_t receive_buffers(const DpdkConfig& config, std::uint32_t descriptors) {
   return 4 * descriptors + 1024 + (config.payloads == Payloads::in_place ? config.lent_max : 0);
 }

@@ -28,7 +28,7 @@ class Station {
     if (waiting_count_ != 0) flush();
   }
 
-  // Asks for a neighbour; the answer comes by way of handle().
+  // Asks for a neighbour; the answer comes through handle().
   void ask(std::size_t hop);
 
   // Takes what is in the device, for its answers only. For set-up, and for a link that does not listen.
@@ -49,9 +49,9 @@ class Station {
 
   Device& device_;
   Neighbours& neighbours_;
-  std::uint64_t next_asking_ns_ = 1;  // 0 is no time: who has no clock asks for nothing
+  std::uint64_t next_asking_ns_ = 1;  // 0 is no time: callers without a clock ask for nothing
   std::uint32_t waiting_count_ = 0;
-  std::array<Waiting, 8> waiting_;  // to be sent when the transmit queue is free; whoever finds no place here asks again
+  std::array<Waiting, 8> waiting_;  // to be sent when the transmit queue is free; a peer without a place here asks again
 };
 
 }  // namespace nanet::link::dpdk

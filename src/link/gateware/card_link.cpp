@@ -71,7 +71,7 @@ CardLink::CardLink(std::unique_ptr<Device> device, const GatewareConfig& config)
       receiver_(driver_, config_),
       not_sent_before_(not_sent()) {
   set_destinations(driver_, config_, mac_of(config_.card->next_hop), config_.listen->port);
-  driver_.set_match({.index = 0, .port = config_.listen->port});  // from whomever
+  driver_.set_match({.index = 0, .port = config_.listen->port});  // from any sender
 }
 
 RxBatch CardLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t) {
@@ -83,7 +83,7 @@ RxBatch CardLink::receive(std::span<std::byte> room, std::span<RxPacket> packets
   return batch;
 }
 
-// Waits where the ring is full; but not once more for a NIC that let nothing go in all that time.
+// Waits where the ring is full; but not again for a NIC that released nothing in all that time.
 bool CardLink::has_room() {
   for (int polls = is_stuck_ ? kRoomPolls : 0;; ++polls) {
     while (driver_.poll_sent() != nullptr) is_stuck_ = false;

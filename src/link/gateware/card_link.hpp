@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link through a card with the NIC of gateware/. NOT RUN ON HARDWARE, there is no card yet: its tests put the simulated NIC behind it.
+// The link through a card with the NIC of gateware/. NOT RUN ON HARDWARE: there is no card yet. Its tests give it the simulated NIC.
 // See nanet/link/gateware.hpp.
 //
 // Thread rules: those of Link, if the device may be used by several threads; with SimDevice one thread.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver needs of a NIC, whatever stands behind: registers, memory that the NIC may reach, and time that goes on.
+// What the driver needs of a NIC, whatever provides it: registers, memory that the NIC may reach, and time that advances.
 //
 // Thread rules: one thread, if a device does not allow more.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace nanet::link::gateware {
 
-// What the NIC does with memory; write_gpu: memory of a GPU, behind its aperture.
+// What the NIC does with memory; write_gpu: memory of a GPU, through its aperture.
 enum class Access : std::uint8_t { read, write, write_gpu };
 
 class Device {

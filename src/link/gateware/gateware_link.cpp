@@ -18,9 +18,9 @@ constexpr std::uint16_t kOwnPort = 6200;
 constexpr MacAddress kOwnMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
 constexpr std::uint64_t kOwnMacValue = 0x02'00'00'00'00'01, kPeerMacValue = 0x02'00'00'00'00'02;
 constexpr std::uint16_t kUnknownPeer = kMatchEntries - 1;  // the last entry fits every sender
-constexpr std::size_t kFramesAhead = 64;                   // on their way into the NIC
+constexpr std::size_t kFramesAhead = 64;                   // in flight to the NIC
 constexpr std::size_t kRoomBytes = 1 << 18;
-constexpr std::uint64_t kQuietCycles = 2000;  // longer than a packet's way, time-out included
+constexpr std::uint64_t kQuietCycles = 2000;  // longer than a packet is in flight, time-out included
 constexpr std::uint64_t kSendCycles = 100'000;
 
 }  // namespace
@@ -135,7 +135,7 @@ void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns)
   ++own_.tx_calls;
   std::size_t given = 0;
   std::uint64_t cycles = 0;
-  // A completion says that a frame has left the engine; its last words are still on their way to the wire.
+  // A completion says that a frame has left the engine; its last words are still in flight to the wire.
   while (given != packets.size() || nic_->driver.under_way() != 0 || frames_awaited_ > 0) {
     while (given != packets.size()) {
       const TxPacket& packet = packets[given];
@@ -184,7 +184,7 @@ std::optional<NicTimes> GatewareLink::nic_times() const {
   const std::lock_guard lock(mutex_);
   const bool busy = is_busy();
   NicTimes times = nic_->receiver.times("RTL, simulated");
-  // Reading takes longer than a packet is on its way: one may have begun it meanwhile.
+  // Reading takes longer than a packet is in flight: one may have started meanwhile.
   if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;
   return times;
 }

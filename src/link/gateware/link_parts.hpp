@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both links over the NIC do alike, the one with the simulated NIC and the one with a card: buffers become packets, counters of the NIC those of a
+// What both links over the NIC share, the one with the simulated NIC and the one with a card: buffers become packets, counters of the NIC those of a
 // link, its stages NicTimes.
 //
 // Layout of what hand_on() writes: each packet at the next multiple of 8 bytes, bytes_used rounded up to one.
@@ -28,7 +28,7 @@ struct Peer {
 // Room for one packet, as Link::min_room_bytes() says.
 inline std::size_t room_bytes(const GatewareConfig& config) { return (config.packet_bytes_max + std::size_t{7}) & ~std::size_t{7}; }
 
-// Tells the NIC where `config.destinations` are, all behind the Ethernet address `mac`. Throws SetupError if they are too many.
+// Tells the NIC where `config.destinations` are, all at the Ethernet address `mac`. Throws SetupError if they are too many.
 void set_destinations(NicDriver& driver, const GatewareConfig& config, std::uint64_t mac, std::uint16_t from_port);
 
 // Whether the NIC could send it, its ring having room.

@@ -81,7 +81,7 @@ NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device),
 
 NicDriver::~NicDriver() { take_down(); }
 
-// Of what is not set up yet nothing happens.
+// Ignores what is not set up yet.
 void NicDriver::take_down() {
   stop();
   for (const Region* region : {&completions_, &ring_, &payloads_, &sent_}) remove(*region);
@@ -101,7 +101,7 @@ void NicDriver::stop() {
   for (std::uint32_t k = 0; k < 2 * payload_bytes_max_; ++k) device_.poll();  // a packet that is being written
 }
 
-// A program that was killed leaves CLOPs, ring and match table as they were; what is set now would be taken for more of that.
+// A program that was killed leaves CLOPs, ring and match table as they were; new settings would be added to those.
 void NicDriver::end_earlier() {
   const std::uint64_t geometry = device_.read(reg::geometry);
   for (std::uint64_t entry = 0; entry < (geometry >> 8 & 0xFF); ++entry) device_.write(reg::match, entry);
@@ -241,7 +241,7 @@ const Completion* NicDriver::poll() {
   return completion;
 }
 
-// Asks for an interrupt if there is more than was taken. What came since the last look raises it at once: so none is slept over.
+// Asks for an interrupt if there is more than was taken. What came since the last look raises it at once, so none is missed.
 bool NicDriver::wait(std::uint64_t timeout_ns) {
   device_.write(reg::interrupt_control, kEnable);
   device_.write(reg::interrupt_arm, taken_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver of the NIC in gateware/: CLOPs, one TX ring, all in memory that it registers with the device. It does what docs/design/gateware-nic.md asks
-// of a driver, and knows nothing of what stands behind the device.
+// of a driver, and knows nothing of what provides the device.
 //
 // Thread rules: one thread receives (poll to wait, set_interrupt, flush), the same or another one sends (send to under_way); counts: any thread,
 // and stage statistics one at a time. All that only if the device may be used by several threads. The rest is set-up.
@@ -32,7 +32,7 @@ struct ClopConfig {
 };
 
 struct NicConfig {
-  std::uint64_t mac = 0x02'00'00'00'00'01;  // as one writes it
+  std::uint64_t mac = 0x02'00'00'00'00'01;  // as usually written
   std::uint32_t address = 0;                // IPv4, host order
 
   std::vector<ClopConfig> clops{ClopConfig{}};  // 1 to 4
@@ -63,7 +63,7 @@ struct InterruptConfig {
   std::uint32_t completions = 0;
 };
 
-// What a stage of the way of packets took, in cycles.
+// What a stage of the packets' path took, in cycles.
 struct StageStats {
   static constexpr unsigned bin_count = 64;
 

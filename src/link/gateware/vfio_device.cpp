@@ -216,7 +216,7 @@ void VfioDevice::enable_messages() {
 
 std::uint64_t VfioDevice::read(std::uint32_t offset) {
   const std::uint64_t value = *reinterpret_cast<const volatile std::uint64_t*>(registers_ + offset);
-  __sync_synchronize();  // what is read of memory behind this is at least as new. As std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
+  __sync_synchronize();  // memory that is read after this is at least as new. As std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
   return value;
 }
 
@@ -237,7 +237,7 @@ std::vector<std::uint64_t> VfioDevice::map(std::span<std::byte> memory, std::siz
                      errno == ENOMEM ? "raise the limit of locked memory (ulimit -l)" : "look into the kernel's log with dmesg");
   }
   mapped_bytes_[request.iova] = memory.size();
-  next_ = request.iova + memory.size() + page_bytes;  // nothing lies behind it
+  next_ = request.iova + memory.size() + page_bytes;  // nothing lies after it
   std::vector<std::uint64_t> pages(memory.size() / page_bytes);
   for (std::size_t k = 0; k < pages.size(); ++k) pages[k] = request.iova + k * page_bytes;
   return pages;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of the UDP link: one bound socket, two ways to empty it (docs/design/links.md).
+// The receiving half of the UDP link: one bound socket, emptied by two methods (docs/design/links.md).
 //
 //   coalesced  one recvmsg takes one message: a super-packet with its segment size, or a single packet.
 //   single     one recvmmsg takes many messages into slots, one a packet; a message longer than its slot runs over into a spill of its own.
@@ -71,7 +71,7 @@ class UdpReceiver {
   bool gro_ = false;
   Way way_ = Way::single;
   std::uint32_t packet_bytes_max_;
-  std::uint32_t slot_bytes_;  // distance of packets in the single way: the largest packet of the last batch, rounded up to 8
+  std::uint32_t slot_bytes_;  // distance of packets in the single method: the largest packet of the last batch, rounded up to 8
   std::uint32_t quota_ = 1;   // messages to ask for in the next call
   std::uint32_t message_packets_ = 1;  // in the last message: the next one will probably need as many entries
   std::uint32_t singles_row_ = 0;      // single packets in a row since the last super-packet or empty call

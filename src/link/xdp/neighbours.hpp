@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where packets for each destination go on the wire: the kernel's routes and its neighbour table (ARP) say, and are asked again for as
-// long as the link lives, by a thread of its own that sleeps nearly always. Who sends pays one load from memory a packet.
+// long as the link lives, by a thread of its own that sleeps nearly always. Sending costs one load from memory per packet.
 //
 // The kernel does the asking (ARP) and the answering. It is made to ask by a netlink request; by a process that gave its privileges up, with an empty
 // datagram to the neighbour's discard port.

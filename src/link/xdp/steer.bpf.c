@@ -2,7 +2,7 @@
 // The XDP program of link/xdp: UDP packets for the configured address and port go to the AF_XDP socket of their queue, all others to the
 // kernel, which does not notice that this program is there. Runs in the kernel; built by back_end.cmake.
 //
-// A packet is taken when it is IPv4 behind at most two VLAN tags, UDP, not a fragment, and for address and port. One that would be taken
+// A packet is taken when it is IPv4 after at most two VLAN tags, UDP, not a fragment, and for address and port. One that would be taken
 // but came on a queue without a socket goes to the kernel too, and is counted in `missed`.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -236,7 +236,7 @@ void XdpLink::open_queues() {
 QueueConfig XdpLink::queue_config(std::size_t index) const {
   const bool sends = index == 0 && !config_.destinations.empty();
   const std::uint32_t tx_frames = !sends ? 0 : config_.listen ? config_.frame_count / 2 : config_.frame_count;
-  // All that is lent may have come on one queue, and the kernel shall have as many frames as ever.
+  // All that is lent may have come on one queue, and the kernel must have as many frames as ever.
   const std::uint32_t lent_frames = config_.payloads == Payloads::in_place ? (config_.lent_max + 63) / 64 * 64 : 0;
   const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes, config_.payloads);
   return {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of one warp through its tile of a field: down the rows, several sweeps behind one another, nothing in memory between them.
+// The path of one warp through its tile of a field: down the rows, several sweeps in succession, nothing in memory between them.
 //
 //   row r of the field -> row r-1 of level 1 -> row r-2 of level 2 -> ... -> row r-s of level s, which is stored
 //

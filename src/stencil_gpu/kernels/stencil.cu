@@ -10,7 +10,7 @@ constexpr int kThreads = 128;  // a block
 
 // The quickest of bench_gpu_stencil --tune on an H200, of fields of 16384 x 16384, fp32 and fp64 together.
 struct Choice {
-  int ahead;  // rows on their way from memory to a warp
+  int ahead;  // rows in flight from memory to a warp
   int band_rows;
 };
 constexpr Choice kChoices[kPassSweepsMax] = {{6, 8}, {6, 12}, {6, 18}, {6, 28}, {6, 96}, {6, 96}, {6, 96}, {4, 96}};

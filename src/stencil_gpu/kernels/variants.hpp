@@ -13,7 +13,7 @@ namespace nanet::gpu {
 template <class T>
 struct PassVariant {
   int sweeps;
-  int ahead;  // rows on their way from memory to a warp
+  int ahead;  // rows in flight from memory to a warp
   cudaError_t (*launch)(SweepArgs<T> args, int threads, cudaStream_t stream);
 };
 

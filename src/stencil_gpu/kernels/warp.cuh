@@ -99,7 +99,7 @@ inline constexpr int kSweepThreadsMax = 256;  // a block
 template <class T, int kSweeps, int kAhead>
 __global__ void __launch_bounds__(kSweepThreadsMax) sweep_kernel(SweepArgs<T> args) {
   using Warp = SweepWarp<T>;
-  // By way of a shuffle the compiler knows that a warp is of one mind, and lets it go without a check before each exchange.
+  // From a shuffle the compiler knows that the value is the same in a whole warp, and omits a check before each exchange.
   const auto warp_index = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const auto tile = static_cast<std::int32_t>(blockIdx.x * (blockDim.x / 32) + warp_index);
   if (static_cast<std::int64_t>(tile) * Warp::Shape::stored(kSweeps) >= args.columns) return;

@@ -47,7 +47,7 @@ TEST_P(EngineTest, AnswersEveryEventAndDrainsOnStop) {
     collect(1000);
   }
   board.send(port, test::make_packet(std::span(events).subspan(16 * 99, 16), 99));
-  engine.stop();  // the last packet may still be on its way
+  engine.stop();  // the last packet may still be in flight
   while (collect(0)) {
   }
   EXPECT_FALSE(engine.running());

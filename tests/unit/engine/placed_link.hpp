@@ -15,7 +15,7 @@ class PlacedLink final : public link::Link {
  public:
   static constexpr std::size_t kSlotBytes = 1472;
 
-  // kind device: behind its head nothing of a payload can be read; the page tables see to that.
+  // kind device: nothing of a payload after its head can be read; the page tables ensure that.
   PlacedLink(std::uint32_t slots, MemoryKind kind) : kind_(kind), bytes_(slots * kSlotBytes), lent_(slots, false), free_(slots) {
     const int access = kind == MemoryKind::device ? PROT_NONE : PROT_READ | PROT_WRITE;
     void* const mapping = ::mmap(nullptr, bytes_, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -231,7 +231,7 @@ void take(Rig& rig, Seen& seen) {
   }
 }
 
-// Gaps, copies, disorder, two boards, new runs, every way to be refused.
+// Gaps, copies, disorder, two boards, new runs, every cause of refusal.
 std::deque<test::MemoryLink::Incoming> troubled_stream() {
   std::mt19937_64 random(11);
   const auto events = test::make_events(64, 1);

@@ -42,7 +42,7 @@ TEST(Merger, PutsFourPartsTogetherInOrderOfArrival) {
 
 TEST(Merger, CopiesEveryHitCountExactlyBothWays) {
   for (std::uint32_t count = 0; count <= kHitsMax; ++count) {
-    std::vector<std::uint16_t> exact(count);  // of its own, so that a sanitizer sees a read behind it
+    std::vector<std::uint16_t> exact(count);  // of its own, so that a sanitizer sees a read past it
     std::vector<std::uint16_t> padded(std::max(8u, (count + 7) / 8 * 8), 0xeeee);
     for (std::uint32_t i = 0; i < count; ++i) exact[i] = padded[i] = static_cast<std::uint16_t>(1000 + i);
     Rig rig({.source_count = 2});

@@ -153,7 +153,7 @@ TEST(PartTable, DrainRemembersAndFlushForgets) {
   EXPECT_EQ(rig.add(2, 8), PartResult::late) << "the new run's event is remembered";
 }
 
-// As many late parts as events may be open are told from new events, also when all is done within one tick of the memory's clock.
+// As many late parts as events may be open are told from new events, even when all is done within one tick of the memory's clock.
 TEST(PartTable, RemembersAsManyEventsAsMayBeOpen) {
   for (const std::uint32_t open_max : {64u, 1024u, 8192u}) {
     Rig rig({.source_count = 2, .open_events_max = open_max});
@@ -201,7 +201,7 @@ TEST(PartTable, AnEventLeftBehindByTooManyOthersGoes) {
   EXPECT_EQ(rig.table.open_count(), 0u);
 }
 
-// Far more events in one round than the contract promises room for: the ring of openings is left behind, and the next expire() closes all.
+// Far more events in one round than the contract promises room for: the ring of openings is overrun, and the next expire() closes all.
 TEST(PartTable, MoreEventsInARoundThanTheRingHolds) {
   Rig rig({.window_ns = kSecond_ns, .open_events_max = 64});
   rig.add(0, 5'000'000);
@@ -218,7 +218,7 @@ TEST(PartTable, MoreEventsInARoundThanTheRingHolds) {
   EXPECT_EQ(rig.delivered.size(), 1003u);
 }
 
-// The ring is left behind after an expire() of the same round, which then moves the ring's start past the events that it does not hold.
+// The ring is overrun after an expire() of the same round, which then moves the ring's start past the events that it does not hold.
 TEST(PartTable, EventsThatTheRingDoesNotHoldAreClosedInALaterRound) {
   Rig rig({.window_ns = 10'000, .open_events_max = 64});
   std::uint64_t key = 0;

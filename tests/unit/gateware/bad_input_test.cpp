@@ -14,7 +14,7 @@ struct BadFrame {
   Bytes bytes;       // with the check sequence
 };
 
-// Every way in which a frame with a payload of `payload.size()` >= 40 bytes may be bad.
+// Every defect that a frame with a payload of `payload.size()` >= 40 bytes may have.
 std::vector<BadFrame> bad_frames(std::mt19937_64& random, const Bytes& payload) {
   using nanet::gateware::with_fcs;
   std::vector<BadFrame> all;

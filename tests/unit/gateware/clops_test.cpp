@@ -18,7 +18,7 @@ using test::Rig;
 constexpr std::uint16_t kHostPort = 6200, kGpuPort = 6300;
 constexpr std::uint32_t kBufferBytes = 64 << 10, kBufferCount = 4;
 
-// Stands for memory of a GPU: of this process, but behind the other aperture on the NIC's bus.
+// Stands for memory of a GPU: of this process, but in the other aperture of the NIC's bus.
 struct GpuMemory {
   static constexpr std::size_t size = std::size_t{kBufferBytes} * kBufferCount;
   std::unique_ptr<void, decltype(&std::free)> memory{std::aligned_alloc(kBufferBytes, size), &std::free};
@@ -121,7 +121,7 @@ TEST(Clops, EachIsFlushedByItself) {
   EXPECT_EQ(rig.driver->poll(), nullptr);
 }
 
-// The page table says which aperture a page is behind. Without, the bus sees an access to the host that is not there.
+// The page table says which aperture a page is in. Without it, the bus sees an access to the host that is not there.
 TEST(Clops, TheAperturesAreNotMixedUp) {
   const GpuMemory gpu;
   Rig rig(two_clops(gpu));
@@ -158,7 +158,7 @@ TEST(Clops, WhatTheNicHasNotIsRefused) {
                SetupError);
 }
 
-// Who comes second goes on where the first one's completions ended.
+// The second driver continues where the first one's completions ended.
 TEST(Clops, ANewDriverTakesTheNicOver) {
   const GpuMemory gpu;
   Model model;

@@ -44,7 +44,7 @@ TEST(Interrupt, NobodyIsWokenForNothing) {
   EXPECT_FALSE(rig.driver->wait(kLongNs));  // what was taken does not wake again
 }
 
-// The packet is on its way for so many cycles when the consumer looks, finds nothing and falls asleep: every place of the race is met, also
+// The packet is in flight for so many cycles when the consumer looks, finds nothing and falls asleep: every point of the race is met, also
 // with a host in whose memory the completion lands long after the bus has taken it.
 TEST(Interrupt, NoCompletionIsSleptOver) {
   for (const std::uint32_t write_cycles : {0u, 37u}) {

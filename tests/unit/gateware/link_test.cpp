@@ -115,7 +115,7 @@ TEST_F(LinkTest, SaysHowLongPacketsTookInTheNic) {
   EXPECT_GE(oldest.bins.back().to_cycles, oldest.max_cycles);
 }
 
-// The NIC's time goes on while it is asked, for longer than a packet is on its way: whatever of the frames comes in just then, all arrive.
+// The NIC's time goes on while it is asked, for longer than a packet is in flight: whichever frames come in just then, all arrive.
 TEST_F(LinkTest, MayBeAskedForTimesAtAnyMoment) {
   GatewareLink link = make({.cycles_per_call = 32});
   Bytes room(1 << 16);

@@ -255,7 +255,7 @@ TEST_F(NicTest, AMissedTranslationStopsTheClopUntilItIsDisabled) {
   EXPECT_EQ(model->read(0x230) >> 33 & 1, 1u);  // fault
   EXPECT_EQ(driver->poll(), nullptr);
   EXPECT_GT(driver->rx_count(22), 40u);                // its CLOP is as if disabled
-  EXPECT_LT(model->bus().write_count() - writes, 5u);  // packet indexes of what was on its way
+  EXPECT_LT(model->bus().write_count() - writes, 5u);  // packet indexes of what was in flight
   model->write(0x200, 0);
   model->step(2000);
   EXPECT_EQ(model->read(0x230) >> 33 & 1, 0u);
@@ -292,7 +292,7 @@ TEST(NicStray, AnAccessBesideRegisteredMemoryIsReportedAndNotDone) {
     SimDevice device(model);
     NicDriver driver(device, {.address = kAddress});
     driver.set_match({.index = 0, .port = kPort});
-    model.write(0x068, 0x7777'0000'0000 | 7);  // page 0 of the first region, the completions: a bus address that is nobody's
+    model.write(0x068, 0x7777'0000'0000 | 7);  // page 0 of the first region, the completions: a bus address that is no one's
     model.write(0x070, 0);
     model.wire_in().push(frame_of(Bytes(64, std::byte{1})));
     while (model.wire_in().waiting() != 0) device.poll();

@@ -166,7 +166,7 @@ class WireRig : public test::RigTest {
     for (int k = 0; k < 1'000'000 && received.size() < count; ++k) take();
   }
 
-  // Everything that is on its way arrives.
+  // Everything that is in flight arrives.
   void run_dry() {
     while (model->wire_in().waiting() != 0) take();
     for (int k = 0; k < 3000; ++k) take();

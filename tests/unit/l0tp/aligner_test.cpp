@@ -208,7 +208,7 @@ TEST(Aligner, AFullQueueGoesOn) {
   EXPECT_EQ(rig.decided.size(), 1u);
 }
 
-// Any primitives in good packets, so that every way through is taken, and the books balance.
+// Any primitives in good packets, so that every path is taken, and the books balance.
 TEST(Aligner, AnyBytesAreCounted) {
   AlignedRig rig;
   std::mt19937_64 random(5);

@@ -99,7 +99,7 @@ TEST(TriggerProcessor, TheClosestMatchesAndAtEqualDistanceTheOwnCellThenTheOneBe
   };
   EXPECT_EQ(word(kStart + 32, kStart + 42, kStart - 3), 0b01);             // own cell 10 away, before 35
   EXPECT_EQ(word(kStart + 2, kStart + 32, kStart - 3), 0b10);              // own cell 30 away, before 5
-  EXPECT_EQ(word(kStart + 62, kStart + 32, kStart + 65), 0b10);            // own cell 30 away, behind 3
+  EXPECT_EQ(word(kStart + 62, kStart + 32, kStart + 65), 0b10);            // own cell 30 away, after 3
   EXPECT_EQ(word(kStart + 10, kStart + 30, kStart - 10), 0b01);            // both 20: own cell
   EXPECT_EQ(word(kStart + 32, kStart + 32 + 40, kStart + 32 - 40), 0b10);  // both 40: the cell before
 }

@@ -389,7 +389,7 @@ TEST(Dpdk, FramesAreToldApartByTheirBytes) {
   };
   Frame tagged = udp;
   tagged.insert(tagged.begin() + 12, {0x81, 0, 0, 5});
-  Frame half(udp.begin(), udp.begin() + 33);  // ends in the IPv4 header: nobody's
+  Frame half(udp.begin(), udp.begin() + 33);  // ends in the IPv4 header: no one's
   const Frame ping{2, 'p', 'c', 'a', 'p', 0, 6, 1,  2,  3, 4, 5, 8, 0,    0x45, 0,    0,    32, 0, 0, 0, 0, 64,
                    1, 0,   0,   10,  77,  0, 1, 10, 77, 0, 2, 8, 0, 0xAB, 0xCD, 0x12, 0x34, 0,  1, 1, 2, 3, 4};
   Frame pong{6, 1, 2, 3,  4,  5, 2, 'p', 'c', 'a', 'p', 0, 8, 0,    0x45, 0,    0,    32, 0, 0, 0, 0, 64,

@@ -42,7 +42,7 @@ inline std::string output_of(const std::string& command) {
   return text;
 }
 
-// Switches an interface on, with an address unless that is empty. IPv6 would send packets of its own accord: it is switched off.
+// Switches an interface on, with an address unless that is empty. IPv6 would send packets by itself, so it is switched off.
 inline void bring_up(const std::string& name, const std::string& address, int mtu) {
   run("echo 1 >/proc/sys/net/ipv6/conf/" + name + "/disable_ipv6");
   EXPECT_EQ(run("ip link set " + name + " mtu " + std::to_string(mtu) + " up"), 0);

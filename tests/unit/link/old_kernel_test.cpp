@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links on kernels that lack something: said, and done in another way where there is one.
+// Links on kernels that lack something: reported, and done by other means where there are any.
 #include <linux/bpf.h>
 
 #include "../refused_calls.hpp"

@@ -113,7 +113,7 @@ TEST_P(Receive, EverySizeIsTaken) {
   }
 }
 
-// Singles of any size, super-packets, any room and any number of entries: what is lost is nothing, in whatever way it was received.
+// Singles of any size, super-packets, any room and any number of entries: nothing is lost, however it was received.
 TEST_P(Receive, NothingIsLostInAnyMixture) {
   UdpConfig config = listening(GetParam());
   config.packet_bytes_max = 1600;

@@ -87,7 +87,7 @@ class Hosts {
     EXPECT_EQ(::setns(here_fd_, CLONE_NEWNET), 0);
   }
 
-  // Waits until packets go both ways: the kernel takes its time after an interface came up. Each host knows the other's address then.
+  // Waits until packets go to and fro: the kernel takes a while after an interface came up. Each host knows the other's address then.
   void meet() const {
     HostSocket mine(kHere, kMeetingPort);
     std::optional<HostSocket> other;

@@ -189,7 +189,7 @@ TEST_P(XdpReceive, OverloadIsInTheBooks) {
   config.attach = GetParam();
   config.frame_count = 256;
   const auto link = open_xdp(config);
-  // What is after the packets on the same way says that the kernel has dealt with them all; the way depends on the processor.
+  // What follows the packets on the same path shows that the kernel has dealt with them all; the path depends on the processor.
   const OneProcessor one_processor;
   HostSocket behind(kHere, kPort + 1);
   Collector collector(std::size_t{1} << 20, 50);

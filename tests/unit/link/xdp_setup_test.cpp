@@ -82,7 +82,7 @@ TEST(Xdp, OneProgramAnInterfaceAndNothingLeftBehind) {
   expect_says(attached(), "prog/xdp");
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  for (int i = 0; i < 200 && !attached().empty(); ++i) ::usleep(10'000);  // the kernel's clean-up runs behind
+  for (int i = 0; i < 200 && !attached().empty(); ++i) ::usleep(10'000);  // the kernel's clean-up lags
   EXPECT_EQ(attached(), "");
   open_xdp(listening_here());
 }

@@ -31,7 +31,7 @@ struct Forwarded {
   bool operator==(const Forwarded&) const = default;
 };
 
-// A link, a CLOP and a sink of any kind behind a receiver of any protocol.
+// A link, a receiver of any protocol, a CLOP and a sink of any kind.
 class Node {
  public:
   Node(const Protocol& protocol_, std::uint32_t source_count_) : protocol(protocol_), source_count(source_count_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine whose completions are consumed by somebody that works alone and wakes nobody: order, sleep, drain, faults, several lanes.
+// An engine whose completions are consumed by someone who works alone and wakes no one: order, sleep, drain, faults, several lanes.
 #include <gtest/gtest.h>
 
 #include <string>

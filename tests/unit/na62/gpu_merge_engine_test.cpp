@@ -204,7 +204,7 @@ TEST_P(GpuMergeTest, TheBooksBalanceWithLossAndDuplicatesAndStopClosesWhatIsOpen
   }
 }
 
-// The counters are up to date although no buffer comes that would be given back; what comes behind the window is late.
+// The counters are up to date although no buffer comes that would be given back; what comes after the window is late.
 TEST_P(GpuMergeTest, WindowsEndWhileNothingComesAndThenPartsAreLate) {
   constexpr std::uint32_t kPackets = 3;
   Engine engine(config(20'000, IncompletePolicy::process).made(test::fake_gpu(script)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers that are only begun: never more than the depth, each told once, and the bytes are there when the flush is told.
+// Transfers that are only begun: never more than the depth, each reported once, and the bytes are there when the flush is reported.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -42,7 +42,7 @@ class Later : public testing::TestWithParam<std::tuple<const char*, const char*>
     return target.ask(verb + " " + region + " " + std::to_string(offset) + " " + std::to_string(bytes) + " " + std::to_string(seed));
   }
 
-  // Until all that was accepted is told: how often each tag was, by status.
+  // Until all that was accepted is reported: how often each tag was, by status.
   static std::map<std::uint64_t, std::map<Status, int>> take_all(Connection& connection) {
     std::map<std::uint64_t, std::map<Status, int>> told;
     while (connection.in_flight() != 0) {
@@ -104,7 +104,7 @@ TEST_P(Later, more_than_the_depth_would_block_until_they_are_taken_and_waiting_c
   EXPECT_EQ(connection.flush(), Status::ok);
   EXPECT_EQ(connection.get(1000, back), Status::ok);
   EXPECT_TRUE(back == other);
-  EXPECT_EQ(connection.start_put(0, data, 99), Status::would_block);  // all have ended, none is told
+  EXPECT_EQ(connection.start_put(0, data, 99), Status::would_block);  // all have ended, none is reported
   const auto told = take_all(connection);
   EXPECT_EQ(told.size(), DEPTH);
   EXPECT_FALSE(told.contains(99));
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Later,
                          testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY, "tcp"})), testing::Values("shared", "host")),
                          [](const auto& way) { return test::way_name(std::get<0>(way.param)) + "_" + std::get<1>(way.param); });
 
-// Gets over TCP that the target shall never answer.
+// Gets over TCP that the target is never to answer.
 class LaterFault : public Later {
  protected:
   std::vector<std::byte> memory = std::vector<std::byte>(DEPTH * 4096, std::byte{0x11});

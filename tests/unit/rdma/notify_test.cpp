@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring filled from another thread or process: every payload whole, in order, once; a full ring takes no more; who comes after a writer that
-// died goes on behind it.
+// A ring filled from another thread or process: every payload whole, in order, once; a full ring takes no more; a writer after one that
+// died continues after it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -106,7 +106,7 @@ TEST_P(Notify, payloads_of_all_sizes_come_whole_in_order_and_once) {
     EXPECT_EQ(payload->size(), ring_payload_bytes(number));
     EXPECT_EQ(first_difference(*payload, number), payload->size()) << number;
     held.push_back(*payload);
-    if (held.size() < 3) continue;  // given back the other way round
+    if (held.size() < 3) continue;  // given back in reverse order
     for (; !held.empty(); held.pop_back()) owner.reader.give_back(held.back());
   }
   const auto end = std::chrono::steady_clock::now() + PATIENCE;  // the writer's close is served

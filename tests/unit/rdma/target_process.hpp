@@ -30,7 +30,7 @@ NANET_UNWATCHED std::size_t first_difference(std::span<const std::byte> data, st
 
 // Where targets listen: NANET_RDMA_ADDRESS of the environment, else loopback.
 std::string target_address();
-// The ways to be tested: these, or the one that NANET_RDMA_TRANSPORTS of the environment names.
+// The paths to be tested: these, or the one that NANET_RDMA_TRANSPORTS of the environment names.
 std::vector<const char*> ways(std::vector<const char*> usual);
 std::string way_name(const std::string& transports);  // as part of a test's name
 // Of a worker for these transports at target_address(); TCP is trusted.

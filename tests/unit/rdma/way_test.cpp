@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection says of its way, what it refuses, and memory that is given by its address.
+// What a connection says of its path, what it refuses, and memory that is given by its address.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ ConnectionConfig to(const TargetProcess& target, const std::string& region, Requ
   return {.address = "127.0.0.1", .port = target.port(), .region = region, .token = test::TARGET_TOKEN, .require = require};
 }
 
-// Such a put, which UCX ends while it is being asked for its way, is what most of those to a GPU's memory are.
+// Most puts to a GPU's memory are like this one, which UCX ends while it is being asked for its path.
 TEST(Ways, of_a_transfer_that_is_over_at_once_are_told_too) {
   setenv("UCX_TCP_PUT_ENABLE", "n", 1);
   Worker worker(test::worker_config("tcp"));

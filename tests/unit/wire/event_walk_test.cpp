@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+<<<<<<< HEAD
 // The device's way through a packet against the views' and cursors', on random packets and on every vector.
 #include "wire/event_walk.hpp"
+=======
+// The device's walk through a packet against the views' and cursors', on random packets and on every vector.
+#include "nanet/wire/event_walk.hpp"
+>>>>>>> words
 
 #include <gtest/gtest.h>
 
@@ -99,7 +104,7 @@ std::vector<Event> by_lanes(const std::byte* payload) {
   return events;
 }
 
-// Where a GPU keeps a packet: aligned, and readable up to the multiple of 4 behind it. The room is no larger than that, so that
+// Where a GPU keeps a packet: aligned, and readable up to the next multiple of 4 after it. The room is no larger than that, so that
 // the address sanitizer sees a word too many.
 class DeviceCopy {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the test vectors that the C++ and the Python tests share; the format is told at the head of each file.
+// Reads the test vectors that the C++ and the Python tests share; the format is given at the head of each file.
 #pragma once
 
 #include <cstddef>
