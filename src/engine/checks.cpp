@@ -79,15 +79,15 @@ void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
 std::optional<config::Problem> MemoryRegionConfig::check() const {
   if (auto broken = config::power_of_two("buffer_count", buffer_count, "buffers are indexed by masking a running number"))
     return broken;
-  if (buffer_bytes % 64 != 0) {
-    return config::Problem{"buffer_bytes", "buffer_bytes " + std::to_string(buffer_bytes) + " is not a multiple of 64",
-                           "every buffer starts on a cache line", "choose " + std::to_string((buffer_bytes / 64 + 1) * 64)};
+  if (buffer_bytes % 4096 != 0) {
+    return config::Problem{"buffer_bytes", "buffer_bytes " + std::to_string(buffer_bytes) + " is not a multiple of 4096",
+                           "every buffer starts on a page", "choose " + std::to_string((buffer_bytes / 4096 + 1) * 4096)};
   }
   if (kind == MemoryKind::device) {
-    return config::Problem{
-        "kind", "memory region '" + name + "' cannot be device memory",
-        "the kernel copies the packets of a UDP link into host memory, and there is no link that writes into a GPU (GPUDirect)",
-        "use host_pinned, which a GPU reads in place"};
+    return config::Problem{"kind", "memory region '" + name + "' cannot be device memory",
+                           "the kernel copies the packets of a UDP link into host memory; a link that writes into a GPU has "
+                           "payload_memory: gpu of its own",
+                           "use host_pinned, which a GPU reads in place"};
   }
   return std::nullopt;
 }

@@ -15,11 +15,7 @@
 namespace nanet::engine {
 namespace {
 
-<<<<<<< HEAD
-// What a plug-in's code throws reaches no one but as a SetupError that names it: `name` cannot do `what`.
-=======
-// What a plug-in's code throws reaches others only as a SetupError: `what` could not be done.
->>>>>>> words
+// What a plug-in's code throws reaches others only as a SetupError that names it: `name` cannot do something.
 template <class Call>
 auto guarded(const std::string& name, const std::string& cannot, Call&& call) -> decltype(call()) {
   const std::string what = name + " " + cannot;

@@ -4,7 +4,7 @@
 //
 // What it sends is a source like any other: sequence numbers, running event numbers, run markers (three of each, as one may be
 // lost), so that the next node's books balance against events_forwarded. The first packet of a run follows its start markers;
-// a new run of the boards is a new run here; finish() ends the run.
+// a new run of the boards is a new run here; end() ends the run.
 //
 // Full packets all have the same length (zeros fill the rest), so that a link with segmentation offload sends a batch of them as
 // one message. A packet leaves when it is full or at the end of a completion's events.

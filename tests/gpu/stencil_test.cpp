@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
-// Sweeps on a GPU: the bits, and the norms, of the CPU's library, whatever the shape, the sweeps a pass, the GPUs and the way of the tile.
-#include "stencil_gpu/stencil.hpp"
-=======
 // Sweeps on a GPU: the bits, and the norms, of the CPU's library, whatever the shape, sweeps per pass, GPUs and path of the tile.
-#include "nanet/gpu/stencil.hpp"
->>>>>>> words
+#include "stencil_gpu/stencil.hpp"
 
 #include <cuda_runtime.h>
 

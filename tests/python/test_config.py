@@ -84,7 +84,7 @@ def test_defaults_are_filled_in() -> None:
         ("links.0.bach_size", 3, "unknown key 'bach_size' in links[0] (the schema has no such key) did you mean 'batch_size'?"),
         ("procesor", {}, "unknown key 'procesor' in the top level (the schema has no such key) did you mean 'processor'?"),
         ("memory_regions.0.buffer_count", 48, "buffer_count 48 is not a power of two"),
-        ("memory_regions.0.buffer_bytes", 65600 + 1, "is not a multiple of 64"),
+        ("memory_regions.0.buffer_bytes", 65600 + 1, "is not a multiple of 4096"),
         ("memory_regions.0.kind", "device", "'rich' cannot be device memory (the kernel copies the packets"),
         ("memory_regions.0.kind", "host_pinned", "memory region 'rich' is host_pinned (an engine"),
         ("memory_regions.0.buffer_bytes", 8192, "has no room for link 'boards' (with gro, one super-packet needs 65536 B)"),

@@ -82,7 +82,7 @@ struct MemoryRegionConfig {
        .too_small = "packets are dropped as packets_clop_full while the processor is busy",
        .too_big = "the working set exceeds the caches, and packets wait longer instead of being dropped"});
     v("buffer_bytes", buffer_bytes,
-      {.help = "Size of one buffer, a multiple of 64",
+      {.help = "Size of one buffer, a multiple of 4096",
        .unit = "bytes",
        .least = 4096,
        .most = 1 << 30,
@@ -90,7 +90,7 @@ struct MemoryRegionConfig {
        .too_big = "memory; with timeout_us above 0 also latency at low rates"});
   }
 
-  // Powers of two, whole cache lines, and no GPU memory.
+  // Powers of two, whole pages, and no GPU memory.
   std::optional<config::Problem> check() const;
 };
 

@@ -64,7 +64,7 @@ class MemoryRegion(Model):
         too_big="the working set exceeds the caches, and packets wait longer instead of being dropped",
     )
     buffer_bytes: int = setting(
-        262144, "Size of one buffer, a multiple of 64", unit="bytes", ge=4096, le=1073741824,
+        262144, "Size of one buffer, a multiple of 4096", unit="bytes", ge=4096, le=1073741824,
         too_small="few packets per hand-over, so more overhead for each",
         too_big="memory; with timeout_us above 0 also latency at low rates",
     )

@@ -51,7 +51,7 @@ def open(  # noqa: A001
 
     protocol: "raw" for any datagrams, "mgp" for ours, checked for header, checksum, source and sequence.
     sources: who may send, mgp only; None: the RICH's first board.
-    buffer_count: power of two. buffer_bytes: multiple of 64, 65536 at least (without gro: a packet).
+    buffer_count: power of two. buffer_bytes: multiple of 4096, 65536 at least (without gro: a packet).
     memory: "host_pinned": CUDA's GPU that is current in this thread reads the buffers in place; needs a GPU and nanet with GPU code.
     options: further fields of nanet.config.PortConfig.
     Raises ConfigError for a wrong value, nanet._core.SetupError where the machine refuses.

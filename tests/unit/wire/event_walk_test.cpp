@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
-// The device's way through a packet against the views' and cursors', on random packets and on every vector.
-#include "wire/event_walk.hpp"
-=======
 // The device's walk through a packet against the views' and cursors', on random packets and on every vector.
-#include "nanet/wire/event_walk.hpp"
->>>>>>> words
+#include "wire/event_walk.hpp"
 
 #include <gtest/gtest.h>
 
