@@ -42,6 +42,7 @@ LIMITS = {  # what a change may not make worse; lower one when it can be
     "finder triplets": 3,
     "link UCX": 17,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
+    "headers under include": 108,
     "rooms": 20,
     "arrows": 75,
     "floors": 11,

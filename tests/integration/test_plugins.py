@@ -176,7 +176,7 @@ def test_the_command_says_one_line_and_starts_nothing(makes: Path, tmp_path: Pat
     for said, expected in (
         (
             configuration("gone.so"),
-            "engine.yaml:4: plugins[0]: plug-in gone.so cannot be read (
+            "engine.yaml:4: plugins[0]: plug-in gone.so cannot be read (",
         ),
         (
             configuration(makes, processor={"kind": "made"}),

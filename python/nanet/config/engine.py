@@ -315,7 +315,9 @@ class EngineConfig(Model):
             raise problem(
                 f"processor {self.processor.kind} cannot read link '{raw[0].name}'",
                 f"its protocol is {raw[0].protocol}",
-                "use protocol: mgp, or kind: count" if kinds is None else "choose a protocol whose packets have events, or kind: count",
+                "use protocol: mgp, or kind: count"
+                if kinds is None
+                else "choose a protocol whose packets have events, or kind: count",
             )
         merges = kinds is None or kinds.processors[self.processor.kind]["merges"]
         if source_count > 1 and merges and self.processor.merge is None and self.processor.runtime == "cpu":
