@@ -2,6 +2,7 @@
 #include "nanet/engine/plugin.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -84,10 +85,14 @@ LinkKind guarded_kind(LinkKind kind, const std::string& plugin) {
 const Plugin& load(const std::string& path, const std::string& plugin) {
   const std::filesystem::path file = std::filesystem::path(path).has_parent_path() ? path : "./" + path;
   std::error_code error;
-  if (const auto status = std::filesystem::status(file, error); !std::filesystem::exists(status)) {
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) {
     const std::string why = error ? error.message() : std::strerror(ENOENT);
     throw SetupError("plug-in " + plugin + " cannot be read",
                      std::filesystem::absolute(file).lexically_normal().string() + ": " + why, "give the path of a shared library");
+  }
+  if (::geteuid() == 0 && (status.permissions() & std::filesystem::perms::others_write) != std::filesystem::perms::none) {
+    throw SetupError("plug-in " + plugin + " is not loaded as root", "any account may write it", "chmod o-w " + file.string());
   }
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {

@@ -253,6 +253,17 @@ def test_a_file_that_is_none(camera: Path, tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+def test_root_loads_nothing_that_anyone_may_write(camera: Path, tmp_path: Path) -> None:
+    library = shutil.copy(camera, tmp_path / "libopen.so")
+    library.chmod(0o666)
+    done = nanet(tmp_path, configuration(library), "validate")
+    if os.geteuid() == 0:
+        assert done.returncode == 2
+        assert "plug-in libopen.so is not loaded as root (any account may write it) chmod o-w " in done.stderr
+    else:
+        assert done.returncode == 0, done
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -395,6 +406,13 @@ def test_without_plugins_their_names_are_refused(tmp_path: Path) -> None:
     assert "for one of a plug-in add plugins: [FILE.so]" in problems
     assert "links[0].protocol: 'camera' is not allowed (it must be one of mgp, m2egp, raw)" in problems
     assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, pcap)" in problems
+
+
+def test_validate_checks_the_settings_of_a_processor(camera: Path, tmp_path: Path) -> None:
+    done = nanet(tmp_path, configuration(camera, processor={"kind": "bright", "settings": {"bright_pixls": 4}}), "validate")
+    assert done.returncode == 2
+    assert done.stderr.startswith("nanet: processor bright of plug-in libown_camera.so: settings: unknown key 'bright_pixls' (")
+    assert not json.loads((tmp_path / "result.json").read_text())["valid"]
 
 
 def test_validate_names_what_plugins_add(camera: Path, tmp_path: Path) -> None:

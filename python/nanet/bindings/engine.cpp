@@ -10,6 +10,7 @@
 #include "config.hpp"
 #include "na62/rich_processor.hpp"
 #include "nanet/config/read.hpp"
+#include "nanet/engine/checks.hpp"
 #include "values.hpp"
 
 namespace nanet::bindings {
@@ -263,6 +264,9 @@ void bind_engine(nb::module_& module) {
       "kinds", &kinds_with, nb::arg("plugins"),
       "What an engine can be built from: protocols, processors and links by name, with those of the plug-ins. Loads them; raises "
       "SetupError.");
+  module.def(
+      "check_engine", [](const nb::dict& config) { engine::check(engine_config(config)); }, nb::arg("config"),
+      "Makes the processor and checks what goes with it; opens no link. Raises SetupError.");
   nb::class_<Engine>(module, "Engine", "A configured pipeline with its threads.")
       .def(
           "__init__", [](Engine* self, const nb::dict& config) { new (self) Engine(engine_config(config)); }, nb::arg("config"))

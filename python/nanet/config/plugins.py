@@ -12,16 +12,19 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
-from nanet.config.errors import nearest
+from nanet.config.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from nanet.config.engine import EngineConfig
 
 __all__ = [
-    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_plugins", "current_kinds", "load_kinds", "names_added", "unknown_kind", "with_plugins",
+    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_plugins", "check_processor", "current_kinds", "load_kinds", "names_added", "unknown_kind", "with_plugins",
 ]  # fmt: skip
 
 
@@ -85,6 +88,18 @@ def check_plugins(paths: tuple[str, ...]) -> tuple[str, ...]:
     except ValueError as error:
         raise PydanticCustomError("nanet", "{text}", {"text": str(error)}) from None
     return paths
+
+
+def check_processor(config: EngineConfig) -> None:
+    """With plug-ins: makes the processor, which checks its own settings. Raises ConfigError."""
+    from nanet import _core
+
+    if not config.plugins:
+        return
+    try:
+        _core.check_engine(config.model_dump(mode="json"))
+    except _core.SetupError as error:
+        raise ConfigError([str(error)]) from None
 
 
 PluginPath = Annotated[str, Field(min_length=1), AfterValidator(lambda path: check_plugins((path,))[0])]
