@@ -91,7 +91,7 @@ TEST(Kinds, ALinksKindIsItsOwnOrThatOfItsScheme) {
 TEST(Kinds, APluginsFileMustBeOne) {
   Kinds kinds = built_in_kinds();
   EXPECT_EQ(error_of([&] { add_plugin(kinds, "/nowhere/libmine.so"); }),
-            "plug-in libmine.so cannot be read (No such file or directory) give the path of a shared library");
+            "plug-in libmine.so cannot be read (/nowhere/libmine.so: No such file or directory) give the path of a shared library");
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "no_library.so";
   std::ofstream(file) << "text";
   const std::string text = error_of([&] { add_plugin(kinds, file.string()); });
