@@ -197,6 +197,8 @@ void Target::State::show_out(std::list<Guest>::iterator guest) {
   if (guest->leaves_ns == 0) worker->unwatch(guest->socket.descriptor());
   if (guest->endpoint) worker->close(guest->endpoint, UCP_EP_CLOSE_FLAG_FORCE);
   guests.erase(guest);
+  // A guest that was killed while it wrote a message leaves a gap in the queue in shared memory, and UCX waits for ever for what belongs there.
+  if (guests.empty() && worker->context()->reach().is_one_machine) worker->retire_serving();
 }
 
 void Target::State::endpoint_failed(ucp_ep_h endpoint) {

@@ -92,7 +92,8 @@ WorkerState::WorkerState(const WorkerConfig& config)
 
 WorkerState::~WorkerState() {
   run_until([this] { return closing_.empty(); }, deadline_ns(1000));
-  for (const Made& one : {calling_, serving_})
+  retired_.insert(retired_.end(), {calling_, serving_});
+  for (const Made& one : retired_)
     if (one.worker) ucp_worker_destroy(one.worker);
   ::close(epoll_);
 }
@@ -109,6 +110,11 @@ ucp_worker_h WorkerState::made(Made& one) {
   if (status != UCS_OK) ucp_worker_destroy(worker);
   check(status, "the UCX worker cannot sleep", "use transports that `ucx_info -d` lists");
   return one.worker = worker;
+}
+
+void WorkerState::retire_serving() {
+  if (serving_.worker) retired_.push_back(serving_);
+  serving_ = {};
 }
 
 void WorkerState::watch(int descriptor, Watcher* watcher) {
@@ -128,7 +134,7 @@ bool WorkerState::progress() {
   bool any = false;
   for (const Made& one : {calling_, serving_})
     if (one.worker && ucp_worker_progress(one.worker) != 0) any = true;
-  if (!failed.empty() || !closing_.empty()) reap();
+  if (!failed.empty() || !closing_.empty() || !retired_.empty()) reap();
   if (watched_.empty()) return any;
   const std::uint64_t now_ns = flow::clock_now_ns();
   return (now_ns - looked_ns_ >= kLookNs && look(now_ns)) || any;
@@ -160,6 +166,10 @@ void WorkerState::reap() {
     ucp_request_free(request);
     return true;
   });
+  for (const Made& one : retired_) ucp_worker_progress(one.worker);
+  if (!closing_.empty()) return;
+  for (const Made& one : retired_) ucp_worker_destroy(one.worker);
+  retired_.clear();
 }
 
 void WorkerState::wait(std::uint32_t timeout_ms) {

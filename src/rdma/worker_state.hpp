@@ -94,6 +94,8 @@ class WorkerState {
   // which they were made: two ranks that connect to each other at the same time would else have their own connections paired.
   ucp_worker_h calling() { return made(calling_); }
   ucp_worker_h serving() { return made(serving_); }
+  // The next who asks for serving() gets another; this one is destroyed once its endpoints are closed.
+  void retire_serving();
   const std::shared_ptr<ContextState>& context() const { return context_; }
 
   void close(ucp_ep_h endpoint, std::uint32_t flags);  // goes on in progress()
@@ -120,6 +122,7 @@ class WorkerState {
 
   std::shared_ptr<ContextState> context_;
   Made calling_, serving_;
+  std::vector<Made> retired_;
   int epoll_;
   std::map<int, Watcher*> watched_;
   std::uint64_t looked_ns_ = 0;
