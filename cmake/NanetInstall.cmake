@@ -4,11 +4,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed ${NANET_LIBRARIES})
+set(libraries ${NANET_LIBRARIES})
+list(REMOVE_ITEM libraries nanet_emulate nanet_l0tp nanet_stencil nanet_tiles nanet_trigger)  # have no headers in include/nanet: for our programs
+set(installed ${libraries})
 if(NANET_CUDA)
   list(APPEND installed nanet_gpu)
 endif()
-list(REMOVE_ITEM installed nanet_emulate nanet_l0tp nanet_stencil nanet_tiles nanet_trigger)  # have no headers in include/nanet: for our programs
 foreach(back_end IN LISTS NANET_BACK_ENDS)
   install(TARGETS nanet_${back_end}_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
   if(NOT back_end STREQUAL "link_gateware")
@@ -33,8 +34,8 @@ install(FILES "${PROJECT_BINARY_DIR}/nanetConfig.cmake" "${PROJECT_BINARY_DIR}/n
         cmake/NanetPlugin.cmake cmake/FindUCX.cmake DESTINATION "${config}" COMPONENT development)
 
 # pkg-config's list has what needs no library but the system's C++: not remote memory, nor GPU code, which CMake users get by name.
-set(nanet_pc_libraries ${NANET_LIBRARIES})
-list(REMOVE_ITEM nanet_pc_libraries nanet_rdma nanet_emulate nanet_l0tp nanet_stencil nanet_tiles nanet_trigger)
+set(nanet_pc_libraries ${libraries})
+list(REMOVE_ITEM nanet_pc_libraries nanet_rdma)
 list(REVERSE nanet_pc_libraries)  # users before what they use
 list(TRANSFORM nanet_pc_libraries PREPEND "-l")
 list(JOIN nanet_pc_libraries " " nanet_pc_libraries)

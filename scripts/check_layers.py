@@ -86,8 +86,6 @@ CLOCKS = (
     "link/udp",
     "link/pcap/recorder",
     "link/pcap/replay",
-    "link/recorder",  # their headers
-    "link/replay",
     "gpu/event_processor",
     "rdma/",
     "tiles/",

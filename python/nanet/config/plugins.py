@@ -132,11 +132,11 @@ class KindName:
 
     def _check(self, value: Any, own: Callable[[Any], Any]) -> Any:
         kinds = current_kinds()
-        if kinds is None or not isinstance(value, str):
-            if isinstance(value, str) and value not in self.names:
-                why, suggestion = f"it must be one of {', '.join(self.names)}", nearest(value, self.names)
-                raise problem(f"'{value}' is not allowed", why, f"{suggestion} for one of a plug-in add plugins: [FILE.so]")
+        if not isinstance(value, str) or (kinds is None and value in self.names):
             return own(value)
+        if kinds is None:
+            why, suggestion = f"it must be one of {', '.join(self.names)}", nearest(value, self.names)
+            raise problem(f"'{value}' is not allowed", why, f"{suggestion} for one of a plug-in add plugins: [FILE.so]")
         known = kinds.protocols if self.what == "protocol" else kinds.processors
         if isinstance(kinds, Unknown) or value in known:
             return value
