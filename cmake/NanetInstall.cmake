@@ -30,8 +30,9 @@ install(EXPORT nanetTargets NAMESPACE nanet:: DESTINATION "${config}" COMPONENT 
 install(DIRECTORY include/nanet DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 configure_package_config_file(cmake/nanetConfig.cmake.in nanetConfig.cmake INSTALL_DESTINATION "${config}")
 write_basic_package_version_file(nanetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(GLOB find_modules cmake/Find*.cmake)
 install(FILES "${PROJECT_BINARY_DIR}/nanetConfig.cmake" "${PROJECT_BINARY_DIR}/nanetConfigVersion.cmake"
-        cmake/NanetPlugin.cmake cmake/FindUCX.cmake DESTINATION "${config}" COMPONENT development)
+        cmake/NanetPlugin.cmake ${find_modules} DESTINATION "${config}" COMPONENT development)
 
 # pkg-config's list has what needs no library but the system's C++: not remote memory, nor GPU code, which CMake users get by name.
 set(nanet_pc_libraries ${libraries})

@@ -58,7 +58,12 @@ endfunction()
 # NANET_LIBRARIES lists them, each after those that it uses.
 function(nanet_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "/src/link/(xdp|dpdk|ucx|gateware)/")  # those are of nanet_back_end
+  file(GLOB openers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/open_*.cpp")
+  foreach(opener IN LISTS openers)  # open_NAME.cpp opens what is in the folder NAME, which nanet_back_end makes
+    string(REGEX REPLACE "open_([a-z0-9_]+)\\.cpp$" "\\1/" folder "${opener}")
+    string(REGEX REPLACE "([.+])" "\\\\\\1" folder "${folder}")
+    list(FILTER sources EXCLUDE REGEX "^${folder}")
+  endforeach()
   add_library(nanet_${name} STATIC ${sources})
   nanet_own_library(nanet_${name})
   set(NANET_LIBRARIES ${NANET_LIBRARIES} nanet_${name} PARENT_SCOPE)

@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fuzz_common.hpp"
@@ -24,17 +25,16 @@ constexpr std::size_t kInputBytesMax = 512;
 l0tp::Config config_from(Bytes& bytes) {
   l0tp::Config config;
   config.inputs.resize(bytes.take() % 7 + 1);
-  config.reference_index = bytes.take() % static_cast<std::uint32_t>(config.inputs.size());
+  config.reference = config.inputs[bytes.take() % config.inputs.size()].name;
   const std::uint8_t shape = bytes.take();
   config.fine_time_bits = shape & 3;
-  config.read_lag_ticks = std::uint64_t{static_cast<std::uint8_t>(shape >> 2)} * 4096;
-  for (auto& input : config.inputs) input.time_cut_ticks = std::uint32_t{bytes.take()} * 2;
-  config.silence_ns = 1'000;
-  for (std::uint16_t i = 0; i < 16; ++i) {
-    l0tp::MaskConfig mask{.name = "m", .downscaling = i / 4u + 1};
-    mask.care[0] = static_cast<std::uint16_t>(1u << i);
-    mask.value[0] = i % 2 == 0 ? mask.care[0] : std::uint16_t{0};
-    config.masks.push_back(mask);
+  config.read_lag_us = (shape >> 2) * 4096 * wire::kTickNs / 1000;
+  for (auto& input : config.inputs) input.time_cut_ns = bytes.take() * config.cell_ns() / 256;
+  config.silence_us = 1;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    std::string pattern(16, 'x');
+    pattern[15 - i] = i % 2 == 0 ? '1' : '0';
+    config.masks.push_back({std::to_string(i), {{config.inputs[0].name, pattern}}, i / 4 + 1});
   }
   return config;
 }
@@ -141,7 +141,7 @@ struct Bench {
     for (std::size_t count = decisions.size(); count == decisions.size();) {
       const std::uint64_t jumps = processor.stats().time_jumps;
       count = call();
-      judge.look_at(std::span(decisions).first(count), config.reference_index);
+      judge.look_at(std::span(decisions).first(count), processor.reference_index());
       if (processor.stats().time_jumps != jumps) judge.new_times();
     }
   }

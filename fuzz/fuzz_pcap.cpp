@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fuzz_common.hpp"
-#include "nanet/link/pcap_reader.hpp"
+#include "link/pcap/pcap_reader.hpp"
 
 namespace {
 

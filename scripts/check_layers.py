@@ -27,15 +27,15 @@ LAYERS: dict[str, set[str]] = {
     "flow": set(),
     "event": {"wire"},
     "rich": {"config", "wire", "event"},
-    "l0tp": {"wire"},
+    "l0tp": {"config", "wire"},
     "link": {"config", "flow", "base"},
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
-    "emulate": {"wire", "flow", "event", "rich", "link"},
+    "emulate": {"config", "wire", "flow", "event", "rich", "link"},
     "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
-    "trigger": {"wire", "flow", "link", "l0tp"},
+    "trigger": {"config", "wire", "flow", "link", "l0tp"},
     "gpu": {"config", "wire", "flow", "event", "rich"},
     "stencil_gpu": {"flow", "base", "stencil", "gpu"},
 }
@@ -202,7 +202,7 @@ def check_head_and_size(source: Source) -> Iterator[Finding]:
             "no licence line (each source says its licence) begin with SPDX-License-Identifier: Apache-2.0",
         )
     count = len(source.lines)
-    made = any("do not edit" in line for line in source.lines[:3])
+    made = any("do not edit" in line or "@generated" in line for line in source.lines[:3])
     if count > WARN_LINES and not made:
         severity = "error" if count > MAX_LINES else "warning"
         limit = MAX_LINES if count > MAX_LINES else WARN_LINES

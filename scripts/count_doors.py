@@ -28,7 +28,7 @@ GUESTS = {  # its name, and what its own files have in their path
     "format M2EGP": (r"m2egp", r"m2egp|na62/"),
     "finder triplets": (
         r"TripletsCuts|\"triplets\"|triplets\.(?:hpp|cuh)|FinderKind::triplets|\btripls \w+ \w+ triplets",
-        r"triplets|config/finders",
+        r"triplets",
     ),
     "link UCX": (r"ucx", r"ucx|rdma|tiles"),
 }
@@ -38,14 +38,14 @@ NEUTRAL = ("include/nanet/contract.hpp", "include/nanet/flow/", "src/flow/", "in
 
 
 LIMITS = {  # what a change may not make worse; lower one when it can be
-    "format M2EGP": 11,
+    "format M2EGP": 9,
     "finder triplets": 3,
-    "link UCX": 17,
+    "link UCX": 7,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
-    "headers under include": 108,
+    "headers under include": 88,
     "rooms": 20,
-    "arrows": 75,
-    "floors": 11,
+    "arrows": 74,
+    "floors": 10,
     "rooms in circles": 0,
 }
 

@@ -42,18 +42,27 @@ def number(value: float, kind: str) -> str:
 
 
 def literal(value: Any, kind: dict[str, Any]) -> str:
-    """A default."""
+    """A default. Components of a list are made when they are needed, as the one that a key stands for is."""
     match kind["kind"]:
-        case "component":
+        case "component" if value is None:
             return str(kind["name"])
-        case "list":
-            items = [literal(one, kind["of"]) for one in value]
-            return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        case "optional":
-            return "None" if value is None else literal(value, kind["of"])
-        case "number":
+        case "list" if kind["of"]["kind"] == "component" and value:
+            name = kind["of"]["name"]
+            made = [f"{name}({', '.join(f'{key}={constant(one)}' for key, one in keys.items())})" for keys in value]
+            lines = "".join(f"            {one},\n" for one in made)
+            return f"lambda: (\n{lines}        )"
+    return constant(value)
+
+
+def constant(value: Any) -> str:
+    match value:
+        case list():
+            return f"({', '.join(map(constant, value))}{',' if len(value) == 1 else ''})"
+        case float():
             return shortest(value)
-    return quoted(value) if isinstance(value, str) else repr(value)
+        case str():
+            return quoted(value)
+    return repr(value)
 
 
 def shortest(value: float) -> str:
@@ -74,18 +83,23 @@ def innermost(kind: dict[str, Any]) -> str:
 
 
 def annotation(kind: dict[str, Any], key: dict[str, Any]) -> str:
-    """The type; of a list with the bounds of its items."""
+    """The type; of a list or a map with the bounds of its items."""
     match kind["kind"]:
         case "optional":
             return f"{annotation(kind['of'], key)} | None"
-        case "list":
+        case "list" | "map" as many:
+            if "list_form" in key:
+                return str(key["list_form"])
             item = annotation(kind["of"], key)
-            limits = bounds(key)
-            return f"tuple[Annotated[{item}, Field({', '.join(limits)})], ...]" if limits else f"tuple[{item}, ...]"
+            if limits := bounds(key):
+                item = f"Annotated[{item}, Field({', '.join(limits)})]"
+            if many == "map":
+                return f"dict[Name, {item}]"
+            return f"tuple[{', '.join([item] * kind['length'] if 'length' in kind else [item, '...'])}]"
         case "component":
             return str(kind["name"])
         case "choice":
-            return f"Literal[{', '.join(map(quoted, kind['names']))}]"
+            return f"Literal[{', '.join(map(constant, kind['names']))}]"
     return str(key.get("form", TYPES[kind["kind"]]))
 
 
@@ -100,7 +114,7 @@ def field(key: dict[str, Any]) -> str:
     arguments = [default, quoted(key["help"])]
     if "unit" in key:
         arguments.append(f"unit={quoted(key['unit'])}")
-    if key["type"]["kind"] != "list":
+    if key["type"]["kind"] not in ("list", "map"):
         arguments += bounds(key)
     arguments += [f"{name}={int(key[said])}" for said, name in LENGTHS.items() if said in key]
     if "pattern" in key:
@@ -123,18 +137,54 @@ def model(component: dict[str, Any]) -> str:
     return text
 
 
+def kinds(own: dict[str, Any]) -> str:
+    """The names of protocols, processors and links, and what only one kind of link has."""
+    links = {one["name"]: one["endpoint"] for one in own["links"]}
+    tables = {"PROTOCOLS": own["protocols"], "PROCESSORS": own["processors"], "LINKS": links}
+    text = "".join(
+        f"\n{table} = {{\n" + "".join(f"    {quoted(name)}: {quoted(said)},\n" for name, said in entries.items()) + "}\n"
+        for table, entries in tables.items()
+    )
+    sections = "".join(
+        f"    {one['name']}: {one['section']['name']} | None = setting(\n        None, {quoted(one['section_help'])},\n    )\n"
+        for one in own["links"]
+        if one["section"]
+    )
+    return f'\n{text}\n\nclass LinkSections(Model):\n    """What only one kind of link has, under its name."""\n\n{sections}'
+
+
+def finder_class(name: str) -> str:
+    return f"{name.capitalize()}Finder"
+
+
+def finders(own: list[dict[str, Any]]) -> str:
+    """A model for each ring finder, with its cuts, and the one of them all."""
+    models = "".join(
+        f'\n\nclass {finder_class(one["name"])}({one["cuts"] or "Model"}):\n    """{one["help"]}"""\n\n'
+        f'    name: Literal["{one["name"]}"] = setting("{one["name"]}", "Name of the finder")\n'
+        for one in own
+    )
+    union = "\n    | ".join(finder_class(one["name"]) for one in own)
+    return f'{models}\n\nFinder = Annotated[\n    {union},\n    Field(discriminator="name"),\n]\n'
+
+
 def source() -> str:
     """The whole file."""
     from nanet import _core
 
-    described = _core.components()
-    body = "".join(map(model, described))
-    forms = sorted({key["form"] for one in described for key in one["keys"] if "form" in key})
-    names = "".join(f"    {quoted(one)},\n" for one in sorted(one["name"] for one in described))
+    own = _core.own_kinds()
+    described = [*_core.components(), *(one["section"] for one in own["links"] if one["section"])]
+    body = "".join(map(model, described)) + kinds(own) + finders(own["finders"])
+    forms = sorted(
+        {"Name"} | {key[said] for one in described for key in one["keys"] for said in ("form", "list_form") if said in key}
+    )
+    made = [finder_class(one["name"]) for one in own["finders"]]
+    public = ["LINKS", "PROCESSORS", "PROTOCOLS", "Finder", "LinkSections", *made, *(one["name"] for one in described)]
+    names = "".join(f"    {quoted(one)},\n" for one in sorted(public, key=lambda one: (not one.isupper(), one)))
     used = {
         "typing": ", ".join(name for name in ("Annotated", "Literal") if f"{name}[" in body),
         "pydantic": ", ".join(name for name in ("Field", "model_validator") if f"{name}(" in body),
-        "forms": f"from nanet.config.forms import {', '.join(forms)}\n" if forms else "",
+        "forms": f"from nanet.config.forms import {', '.join(forms)}\n",
     }
     return HEAD.format(**used) + f"__all__ = [\n{names}]\n" + body
 

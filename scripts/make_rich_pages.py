@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import typing
 from pathlib import Path
 
-from nanet.config import finders as config_finders
 from nanet.config.base import Model
+from nanet.config.components import Finder
 from nanet.config.rich import Cuts
 from nanet.rich import pm_map
 
@@ -49,7 +50,7 @@ def cuts_table(model: type[Model]) -> str:
 def cuts_page() -> str:
     """docs/finder-cuts.md: the cuts on a ring, then those of each finder."""
     parts = [HEAD, "## processor.cuts\nWhen a ring counts in the answer, whichever finder found it.\n\n" + cuts_table(Cuts)]
-    finders = [getattr(config_finders, name) for name in config_finders.__all__ if name != "Finder"]
+    finders = typing.get_args(typing.get_args(Finder)[0])
     for finder in sorted(finders, key=lambda model: str(model.model_fields["name"].default)):
         summary = (finder.__doc__ or "").strip()
         has_cuts = len(finder.model_fields) > 1

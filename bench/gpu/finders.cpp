@@ -20,7 +20,7 @@
 #include "gpu/record_fit.hpp"
 #include "nanet/gpu/ring_finder.hpp"
 #include "nanet/rich/finder.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 #include "nanet/setup_error.hpp"
 
 using namespace nanet;

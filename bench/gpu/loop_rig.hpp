@@ -52,7 +52,7 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
       .name = "buffers", .buffer_count = 256, .buffer_bytes = 65536 + ((packets_full - 1) * kPacketBytes + 4095) / 4096 * 4096};
   link.batch_size = packets_full;
   const double packet_ns = 1e9 * kPacketEvents / setting.rate_events_per_s;
-  link.timeout_ns = static_cast<std::uint64_t>((setting.packets - 1) * packet_ns);
+  link.timeout_us = static_cast<std::uint64_t>(std::ceil((setting.packets - 1) * packet_ns / 1000));
   link.sources = {{.name = "board", .source_id = wire::kSourceRich, .source_sub_id = 0}};
   engine::EngineConfig config;
   config.topology = plan.topology;
@@ -72,7 +72,7 @@ inline engine::EngineConfig engine_config(const Plan& plan, const Setting& setti
 
 inline emulate::EmulatorConfig emulator_config(const Plan& plan, const Setting& setting) {
   emulate::EmulatorConfig config;
-  config.endpoints = {endpoint(plan.port)};
+  config.destinations = {endpoint(plan.port)};
   config.answers = endpoint(plan.port + 1);
   config.monte_carlo.mean_hits = kEventHits;
   config.pool_events = 16384;

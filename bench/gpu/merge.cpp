@@ -59,7 +59,7 @@ struct EventPool {
 
   EventPool(const rich::FinderConfig& finder, const rich::Decision& decision) {
     emulate::MonteCarloConfig config;
-    config.radius_mode = emulate::RadiusMode::flat;
+    config.flat_radius = true;
     config.mean_hits = kEventHits;
     config.hits_max = 32;
     emulate::MonteCarlo monte_carlo(config);

@@ -40,7 +40,7 @@ struct PacketPool {
 
 inline PacketPool make_pool(const rich::FinderConfig& finder, const rich::Decision& decision, std::uint32_t packet_count = 509) {
   emulate::MonteCarloConfig config;
-  config.radius_mode = emulate::RadiusMode::flat;
+  config.flat_radius = true;
   config.mean_hits = 22;
   config.hits_max = kEventHits;
   emulate::MonteCarlo monte_carlo(config);

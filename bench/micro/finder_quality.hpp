@@ -32,7 +32,7 @@ struct QualityCase {
 inline std::vector<emulate::McEvent> make_events(const QualityCase& one, std::size_t count, std::uint64_t seed) {
   emulate::MonteCarloConfig config;
   config.seed = seed;
-  config.radius_mode = emulate::RadiusMode::flat;
+  config.flat_radius = true;
   config.mean_hits = one.mean_hits;
   config.noise_hits = one.noise_hits;
   config.hits_max = 128;

@@ -14,7 +14,7 @@
 
 #include "emulate/monte_carlo.hpp"
 #include "nanet/rich/decision.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 namespace {
 
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   for (const double mean_hits : {12.0, 20.0}) {
     for (const double noise_hits : {0.0, 0.1 * mean_hits, 0.25 * mean_hits}) {
       emulate::MonteCarloConfig config;
-      config.radius_mode = emulate::RadiusMode::flat;
+      config.flat_radius = true;
       config.mean_hits = mean_hits;
       config.noise_hits = noise_hits;
       config.hits_max = emulate::kMaxEventHits;
@@ -122,11 +122,10 @@ int main(int argc, char** argv) {
   for (const double noise_hits : {0.0, 1.2}) {
     for (int kind = 0; kind < 4; ++kind) {
       emulate::MonteCarloConfig config;
-      config.electron_share = kind == 0 ? 1 : 0;
-      config.muon_share = kind == 1 ? 1 : 0;
-      config.pion_share = kind == 2 ? 1 : 0;
-      config.kaon_share = kind == 3 ? 1 : 0;  // below threshold: noise alone
-      config.noise_hits = kind == 3 ? 10 * noise_hits : noise_hits;
+      config.mean_hits = 12;
+      config.fractions = {
+          .e = kind == 0 ? 1.0 : 0.0, .mu = kind == 1 ? 1.0 : 0.0, .pi = kind == 2 ? 1.0 : 0.0, .K = kind == 3 ? 1.0 : 0.0};
+      config.noise_hits = kind == 3 ? 10 * noise_hits : noise_hits;  // kaons are below threshold: noise alone
       const std::vector<Fitted> events = fitted_events(config, count);
       const Quality q = quality(events, cuts);
       double electrons = 0;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulate/monte_carlo.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 namespace {
 
@@ -36,7 +36,7 @@ struct EventSet {
 // hits 0: as they come. Otherwise every event has exactly this many.
 EventSet make_events(std::uint32_t hits) {
   nanet::emulate::MonteCarloConfig config;
-  config.radius_mode = nanet::emulate::RadiusMode::flat;
+  config.flat_radius = true;
   config.flat_radius_min_mm = 110.0;  // smaller rings cross too few PMs for 32 hits and a margin
   config.mean_hits = hits == 0 ? 20.0 : hits + 4.0;
   config.hits_max = hits == 0 ? 32 : hits;

@@ -58,7 +58,7 @@ class BrightProcessor final : public engine::Processor {
  public:
   explicit BrightProcessor(const BrightConfig& config) : config_(config) {}
 
-  void check(const engine::EngineConfig& config) const override { engine::require_events(config); }
+  void check(const engine::EngineConfig& config) const override { engine::require_events(config, false); }
   engine::ProcessorNeeds needs() const override {
     engine::ProcessorNeeds needs;
     if (config_.answers) needs.tx_slot_bytes = kAnswersMax * sizeof(std::uint32_t);

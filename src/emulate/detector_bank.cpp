@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 
-#include "nanet/setup_error.hpp"
+#include "nanet/config/read.hpp"
 #include "nanet/wire/little_endian.hpp"
 #include "nanet/wire/timestamp.hpp"
 
@@ -12,13 +14,30 @@ namespace nanet::emulate {
 namespace {
 
 std::uint64_t frame_ticks_of(double frame_us) {
-  if (!(frame_us >= 6.0 && frame_us <= 1000.0)) {
-    throw SetupError("frame_us is " + std::to_string(frame_us), "detectors send every 6.4 us, or less often", "choose 6.4 to 1000");
-  }
   return kFrameTicks * static_cast<std::uint64_t>(std::max(1.0, std::round(frame_us * 1e3 / wire::kTickNs / kFrameTicks)));
 }
 
+std::string hexadecimal(std::uint8_t byte) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  return {'0', 'x', digits[byte / 16], digits[byte % 16]};
+}
+
 }  // namespace
+
+std::optional<config::Problem> DetectorBankConfig::check() const {
+  if (detectors.empty()) {
+    return config::Problem{"detectors", "there is no detector", "nothing would be sent", "name one, or set detectors to null"};
+  }
+  std::set<std::string> known;
+  for (const DetectorConfig& one : detectors) {
+    for (const std::string& said : {"name " + one.name, "source_id " + hexadecimal(one.source_id)}) {
+      if (!known.insert(said).second) {
+        return config::Problem{"detectors", "two detectors have " + said, "it identifies them", "change one of them"};
+      }
+    }
+  }
+  return std::nullopt;
+}
 
 DetectorBank::DetectorBank(const DetectorBankConfig& config, const Schedule& schedule, std::uint32_t first_timestamp,
                            std::uint64_t seed, link::Link& link, std::uint32_t destination)
@@ -31,15 +50,8 @@ DetectorBank::DetectorBank(const DetectorBankConfig& config, const Schedule& sch
       published_(std::make_unique<Published[]>(config.detectors.size())),
       batch_(std::make_unique<Batch>()),
       frame_(first_ticks_ / frame_ticks_) {
-  if (config.detectors.empty()) throw SetupError("no detector", "there is nothing to emulate", "name one, or leave detectors out");
-  for (std::size_t i = 0; i < config.detectors.size(); ++i) {
-    const auto same = [&](const DetectorConfig& other) { return other.source_id == config.detectors[i].source_id; };
-    if (std::count_if(config.detectors.begin(), config.detectors.end(), same) > 1) {
-      throw SetupError("two detectors have source ID " + std::to_string(config.detectors[i].source_id),
-                       "the trigger processor tells them apart by it", "change one");
-    }
-    detectors_.emplace_back(config.detectors[i], seed, frame_ticks_);
-  }
+  config::require(config, "detectors");
+  for (const DetectorConfig& one : config.detectors) detectors_.emplace_back(one, seed, frame_ticks_);
   events_.reserve(kFramePrimitives);
   frame_end_ns_ = end_ns(frame_);
 }

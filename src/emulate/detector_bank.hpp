@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,14 +29,27 @@
 namespace nanet::emulate {
 
 struct DetectorBankConfig {
-  // "udp://host:port" of the L0 trigger processor.
-  std::string endpoint;
+  static constexpr config::Component component{"Detectors", "All of them, in the emulator's thread and on its clock."};
 
-  // Microseconds, 6.4..1000, rounded to whole TSH (6.387 us): how often each detector sends. Too small: one packet costs about a microsecond; too
-  // big: the processor's read lag has to be longer than this.
+  std::string endpoint = "udp://127.0.0.1:6400";
   double frame_us = 6.4;
+  std::vector<DetectorConfig> detectors = default_detectors();
 
-  std::vector<DetectorConfig> detectors;
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("endpoint", endpoint, {.help = "Where the L0 trigger processor listens", .form = "Endpoint"});
+    v("frame_us", frame_us,
+      {.help = "How often each detector sends a packet, rounded to whole 6.387 us; 6.4 is NA62's",
+       .unit = "us",
+       .least = 6,
+       .most = 1000,
+       .too_small = "each packet costs the emulator a microsecond",
+       .too_big = "the read lag of the trigger processor has to be longer"});
+    v("detectors", detectors, {.help = "The detectors"});
+  }
+
+  // There are some, and no two are called alike.
+  std::optional<config::Problem> check() const;
 };
 
 struct DetectorCounts {

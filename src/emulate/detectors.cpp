@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "nanet/config/read.hpp"
 #include "nanet/setup_error.hpp"
 #include "nanet/wire/timestamp.hpp"
 
@@ -13,23 +14,6 @@ namespace nanet::emulate {
 namespace {
 
 constexpr std::size_t kShifts = 4096;
-
-void check(const char* name, double value, double min, double max) {
-  if (value >= min && value <= max) return;
-  throw SetupError(std::string(name) + " is " + std::to_string(value), "out of range",
-                   "choose " + std::to_string(min) + " to " + std::to_string(max));
-}
-
-void check(const DetectorConfig& config) {
-  check("efficiency", config.efficiency, 0.0, 1.0);
-  check("time_sigma_ns", config.time_sigma_ns, 0.0, 100.0);
-  check("offset_ns", config.offset_ns, -1000.0, 1000.0);
-  check("accidental_rate_hz", config.accidental_rate_hz, 0.0, 1.0e9);
-  if (config.id < wire::kPrimitiveIdMin || ((config.id | config.id_random_bits) & 0x8000) != 0) {
-    throw SetupError("primitive ID " + std::to_string(config.id), "its top byte is never 0 and bit 15 marks calibration",
-                     "set a bit from 8 to 14");
-  }
-}
 
 // The value that a standard Gaussian is below with this probability, 0 < probability <= 0.5; by bisection.
 double quantile(double probability) {
@@ -63,7 +47,7 @@ Detector::Detector(const DetectorConfig& config, std::uint64_t seed, std::uint64
       random_(seed * 256 + config.source_id),
       frame_ticks_(frame_ticks),
       accidental_gap_ticks_(config.accidental_rate_hz > 0 ? 1.0e9 / config.accidental_rate_hz / wire::kTickNs : 0.0) {
-  check(config);
+  config::require(config, "detector");
   if (frame_ticks == 0 || frame_ticks % kFrameTicks != 0) {
     throw SetupError("a frame of " + std::to_string(frame_ticks) + " ticks", "a packet's header counts 65536 ticks",
                      "use a multiple");
@@ -108,7 +92,7 @@ void Detector::draw_accidental() { next_accidental_ticks_ -= accidental_gap_tick
 
 // To its place in time order, which is near the end.
 void Detector::insert(std::uint64_t ticks, std::uint64_t bits) {
-  const Sighting seen{ticks, static_cast<std::uint16_t>(config_.id | (bits & config_.id_random_bits))};
+  const Sighting seen{ticks, static_cast<std::uint16_t>(config_.primitive_id | (bits & config_.random_bits))};
   waiting_.push_back(seen);
   std::size_t place = waiting_.size() - 1;
   for (; place > 0 && waiting_[place - 1].ticks > ticks; --place) waiting_[place] = waiting_[place - 1];
@@ -131,15 +115,13 @@ std::span<const std::byte> Detector::next_packet() {
 // [0, 1), 53 bits.
 double Detector::uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
 
-std::array<DetectorConfig, 6> default_detectors() {
-  return {{
-      {.source_id = wire::kSourceChod, .efficiency = 0.98, .time_sigma_ns = 0.25, .accidental_rate_hz = 2.0e6},
-      {.source_id = wire::kSourceNewChod, .efficiency = 0.97, .time_sigma_ns = 1.0, .accidental_rate_hz = 2.0e6},
-      {.source_id = wire::kSourceMuv3, .efficiency = 0.6, .time_sigma_ns = 0.5, .accidental_rate_hz = 3.0e6},
-      {.source_id = wire::kSourceLav, .efficiency = 0.2, .time_sigma_ns = 1.0, .accidental_rate_hz = 1.0e6},
-      {.source_id = wire::kSourceLkr, .efficiency = 0.4, .time_sigma_ns = 0.5, .accidental_rate_hz = 1.0e6},
-      {.source_id = wire::kSourceCedar, .efficiency = 0.95, .time_sigma_ns = 0.1, .accidental_rate_hz = 5.0e6},
-  }};
+std::vector<DetectorConfig> default_detectors() {
+  return {{.name = "CHOD", .source_id = wire::kSourceChod, .efficiency = 0.98, .time_sigma_ns = 0.25},
+          {.name = "NewCHOD", .source_id = wire::kSourceNewChod, .efficiency = 0.97, .time_sigma_ns = 1.0},
+          {.name = "MUV3", .source_id = wire::kSourceMuv3, .efficiency = 0.6, .time_sigma_ns = 0.5},
+          {.name = "LAV", .source_id = wire::kSourceLav, .efficiency = 0.2, .time_sigma_ns = 1.0},
+          {.name = "LKr", .source_id = wire::kSourceLkr, .efficiency = 0.4, .time_sigma_ns = 0.5},
+          {.name = "CEDAR", .source_id = wire::kSourceCedar, .efficiency = 0.95, .time_sigma_ns = 0.1}};
 }
 
 }  // namespace nanet::emulate

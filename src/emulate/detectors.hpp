@@ -21,8 +21,10 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/wire/mtp.hpp"
 
 namespace nanet::emulate {
@@ -31,14 +33,36 @@ inline constexpr std::uint64_t kFrameTicks = 65'536;
 inline constexpr std::size_t kFramePrimitives = 4'096;  // room made before the start
 
 struct DetectorConfig {
+  static constexpr config::Component component{
+      "Detector", "One detector: a primitive for each event that it sees, and accidental ones that belong to no event."};
+
+  std::string name;
   std::uint8_t source_id = wire::kSourceChod;
   std::uint8_t source_sub_id = 0;
-  double efficiency = 0.95;            // 0..1; probability to see an event
-  double time_sigma_ns = 0.5;          // 0..100; Gaussian, in 4096 steps, so up to 3.7 sigma
-  double offset_ns = 0.0;              // -1000..1000; what is added to every time: a detector that is not aligned
-  double accidental_rate_hz = 1.0e6;   // 0..1e9; primitives that belong to no event, Poisson
-  std::uint16_t id = 0x4000;           // bits that every primitive ID has; at least 0x0100, bit 15 clear
-  std::uint16_t id_random_bits = 0xF;  // bits that are drawn evenly; bit 15 clear
+  double efficiency = 0.95;
+  double time_sigma_ns = 0.5;  // in 4096 steps, so up to 3.7 sigma
+  double offset_ns = 0.0;
+  double accidental_rate_hz = 1e5;      // Poisson
+  std::uint16_t primitive_id = 0x4000;  // its top byte is never 0, and bit 15 marks calibration
+  std::uint16_t random_bits = 0xF;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("name", name, {.help = "Name in reports", .form = "Name", .required = true});
+    v("source_id", source_id, {.help = "Source ID in its MTP packets", .least = 0, .most = 255, .required = true});
+    v("efficiency", efficiency, {.help = "Probability that it sees an event", .least = 0, .most = 1});
+    v("time_sigma_ns", time_sigma_ns, {.help = "Resolution of its times, Gaussian", .unit = "ns", .least = 0, .most = 100});
+    v("offset_ns", offset_ns,
+      {.help = "Added to every time: a detector that is not aligned", .unit = "ns", .least = -1000, .most = 1000});
+    v("accidental_rate_hz", accidental_rate_hz,
+      {.help = "Primitives that belong to no event, at random times",
+       .unit = "Hz",
+       .least = 0,
+       .most = 1e9,
+       .too_big = "the emulator's thread falls behind"});
+    v("primitive_id", primitive_id, {.help = "Bits set in every primitive ID", .least = wire::kPrimitiveIdMin, .below = 0x8000});
+    v("random_bits", random_bits, {.help = "Bits of the primitive ID that are drawn uniformly", .least = 0, .below = 0x8000});
+  }
 };
 
 class Detector {
@@ -92,7 +116,7 @@ class Detector {
   std::array<std::byte, wire::kMtpBytesMax> room_{};
 };
 
-// Six detectors beside the RICH with efficiencies and resolutions of the right size, none of them measured.
-std::array<DetectorConfig, 6> default_detectors();
+// Six detectors beside the RICH with efficiencies and resolutions of the right size, none of them measured; few accidentals.
+std::vector<DetectorConfig> default_detectors();
 
 }  // namespace nanet::emulate

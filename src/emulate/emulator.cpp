@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "nanet/config/read.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
@@ -35,24 +36,24 @@ Schedule make_schedule(const EmulatorConfig& config) {
                   std::move(arrivals));
 }
 
-std::vector<link::Endpoint> destinations(const EmulatorConfig& config) {
+std::vector<link::Endpoint> endpoints(const EmulatorConfig& config) {
   std::vector<link::Endpoint> found;
-  for (std::uint32_t board = 0; board < config.boards && !config.endpoints.empty(); ++board) {
-    found.push_back(link::parse_endpoint(config.endpoints[config.endpoints.size() == 1 ? 0 : board]));
+  for (std::uint32_t board = 0; board < config.boards && !config.destinations.empty(); ++board) {
+    found.push_back(link::parse_endpoint(config.destinations[config.destinations.size() == 1 ? 0 : board]));
   }
   if (config.detectors) found.push_back(link::parse_endpoint(config.detectors->endpoint));
   return found;
 }
 
 bool answers_have_own_link(const EmulatorConfig& config) {
-  return config.xdp && config.xdp->boards == XdpPath::Boards::socket && !config.endpoints.empty();
+  return config.xdp && config.xdp->boards == BoardPath::socket && !config.destinations.empty();
 }
 
 std::unique_ptr<link::Link> open_xdp_link(const EmulatorConfig& config, std::uint32_t packet_bytes) {
   link::XdpConfig xdp;
   xdp.name = "emulator";
   xdp.listen = link::parse_endpoint(*config.answers);
-  if (!answers_have_own_link(config)) xdp.destinations = destinations(config);
+  if (!answers_have_own_link(config)) xdp.destinations = endpoints(config);
   xdp.interface = config.xdp->interface;
   xdp.frame_count = config.xdp->frame_count;
   xdp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
@@ -65,7 +66,7 @@ std::unique_ptr<link::Link> open_link(const EmulatorConfig& config, std::uint32_
   link::UdpConfig udp;
   udp.name = "emulator";
   if (config.answers && !config.xdp) udp.listen = link::parse_endpoint(*config.answers);
-  udp.destinations = destinations(config);
+  udp.destinations = endpoints(config);
   udp.rx_socket_bytes = config.answers_socket_bytes;
   udp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
   return std::make_unique<link::UdpLink>(udp);
@@ -83,8 +84,8 @@ link::UdpConfig decision_link_config(const EmulatorConfig& config) {
 }  // namespace
 
 Emulator::Emulator(const EmulatorConfig& config) : config_(config), stalls_(config.stall_ns) {
-  validate(config);
-  const bool sends = !config.endpoints.empty();
+  config::require(config);
+  const bool sends = !config.destinations.empty();
   std::span<const std::uint64_t> pool_keys;
   if (sends) {
     schedule_.emplace(make_schedule(config));
@@ -183,7 +184,7 @@ void Emulator::drain() {
   std::uint64_t heard_ns = 0;
   std::uint64_t quiet_since_ns = began_ns;
   std::uint64_t next_marker_ns = began_ns + kMarkerEveryNs;
-  const auto quiet_ns = static_cast<std::uint64_t>(config_.quiet_ms * 1e6);
+  const auto quiet_ns = std::uint64_t{config_.quiet_ms} * 1'000'000;
   while (true) {
     const std::uint64_t now_ns = look();
     if (now_ns >= drained_ns(began_ns, heard_ns)) return;
@@ -202,7 +203,7 @@ void Emulator::drain() {
 
 // When events that are unanswered are given up. heard_ns: of the newest packet since sending ended; 0: none came.
 std::uint64_t Emulator::drained_ns(std::uint64_t began_ns, std::uint64_t heard_ns) const {
-  const auto drain_ns = static_cast<std::uint64_t>(config_.drain_ms * 1e6);
+  const auto drain_ns = std::uint64_t{config_.drain_ms} * 1'000'000;
   const bool may_be_stopped = heard_ns == 0 && events_answered() > 0;
   const std::uint64_t since_ns = may_be_stopped ? began_ns + kSilenceNs : std::max(began_ns, heard_ns);
   return std::min(since_ns, began_ns + kDrainLongestNs) + drain_ns;

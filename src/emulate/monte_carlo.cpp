@@ -7,61 +7,11 @@
 #include <sstream>
 #include <string>
 
+#include "nanet/config/read.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::emulate {
 namespace {
-
-void require_range(const char* name, double value, double low, double high) {
-  if (value >= low && value <= high) return;
-  std::ostringstream problem;
-  problem << "Monte Carlo: " << name << " is " << value;
-  std::ostringstream why;
-  why << "it must be between " << low << " and " << high;
-  throw SetupError(problem.str(), why.str(), std::string("set ") + name + " inside this range");
-}
-
-void validate(const MonteCarloConfig& config) {
-  require_range("mean_hits", config.mean_hits, 1.0, 40.0);
-  require_range("flat_radius_min_mm", config.flat_radius_min_mm, 20.0, 250.0);
-  require_range("flat_radius_max_mm", config.flat_radius_max_mm, config.flat_radius_min_mm, 250.0);
-  require_range("momentum_min_gev", config.momentum_min_gev, 0.1, 1000.0);
-  require_range("momentum_max_gev", config.momentum_max_gev, config.momentum_min_gev, 1000.0);
-  require_range("electron_share", config.electron_share, 0.0, 1e6);
-  require_range("muon_share", config.muon_share, 0.0, 1e6);
-  require_range("pion_share", config.pion_share, 0.0, 1e6);
-  require_range("kaon_share", config.kaon_share, 0.0, 1e6);
-  require_range("center_sigma_mm", config.center_sigma_mm, 0.0, 150.0);
-  require_range("smear_mm", config.smear_mm, 0.0, 20.0);
-  require_range("noise_hits", config.noise_hits, 0.0, 40.0);
-  require_range("time_sigma_ns", config.time_sigma_ns, 0.0, 2.0);
-  require_range("jura_share", config.jura_share, 0.0, 1.0);
-  require_range("hits_max", config.hits_max, 1.0, kMaxEventHits);
-  require_range("pileup_share", config.pileup_share, 0.0, 1.0);
-  require_range("both_disks_share", config.both_disks_share, 0.0, 1.0);
-  require_range("inefficiency", config.inefficiency, 0.0, 0.9);
-  require_range("hot_share", config.hot_share, 0.0, 1.0);
-  for (const auto* channels : {&config.hot_channels, &config.dead_channels}) {
-    for (const std::uint16_t channel : *channels) {
-      if (channel < rich::kChannelCount && rich::kPmMap[channel].mapped) continue;
-      throw SetupError("Monte Carlo: channel " + std::to_string(channel) + " is hot or dead", "there is no photomultiplier",
-                       "name channels with one: 0 to 487, 512 to 999, 1024 to 1511, 1536 to 2023");
-    }
-  }
-  double ring_share_sum = 0.0;
-  for (const double share : config.ring_count_shares) {
-    require_range("a share of ring_count_shares", share, 0.0, 1e6);
-    ring_share_sum += share;
-  }
-  if (!(ring_share_sum > 0.0)) {
-    throw SetupError("Monte Carlo: all of ring_count_shares are 0", "no number of rings can be chosen",
-                     "set at least one, for example [0, 1, 0, 0, 0] for one ring an event");
-  }
-  if (!(config.electron_share + config.muon_share + config.pion_share + config.kaon_share > 0.0)) {
-    throw SetupError("Monte Carlo: all particle shares are 0", "no particle can be chosen",
-                     "set at least one of electron_share, muon_share, pion_share, kaon_share");
-  }
-}
 
 // For rings of one radius near the middle of a disk, where no light is lost: the share of the light that each PM gets, for several places
 // of the centre relative to the grid, as one flat list (only the shares matter, and each place counts alike).
@@ -112,11 +62,38 @@ double photons_for_hits(double mean_hits, double radius_mm, double smear_mm) {
 
 }  // namespace
 
+std::optional<config::Problem> Fractions::check() const {
+  return config::first_broken(
+      {{sum() <= 0, {"e", "all fractions are 0", "there is no particle to draw", "give at least one a share above 0"}}});
+}
+
+std::optional<config::Problem> MonteCarloConfig::check() const {
+  const auto without_pm = [](std::uint16_t channel) { return channel >= rich::kChannelCount || !rich::kPmMap[channel].mapped; };
+  for (const auto& [key, channels] : {std::pair{"hot_channels", &hot_channels}, std::pair{"dead_channels", &dead_channels}}) {
+    const auto found = std::ranges::find_if(*channels, without_pm);
+    if (found != channels->end()) {
+      return config::Problem{key, std::string(key) + " has " + std::to_string(*found), "there is no photomultiplier",
+                             "name channels with one: 0 to 487, 512 to 999, 1024 to 1511, 1536 to 2023"};
+    }
+  }
+  return config::first_broken({
+      {std::ranges::none_of(ring_count_shares, [](double share) { return share > 0; }),
+       {"ring_count_shares", "all ring_count_shares are 0", "no number of rings can be drawn", "give at least one a share above 0"}},
+      {momentum_min_gev > momentum_max_gev,
+       {"momentum_min_gev",
+        "momentum_min_gev " + config::text_of(momentum_min_gev) + " is above momentum_max_gev " + config::text_of(momentum_max_gev),
+        "no momentum is between them", "swap them"}},
+      {!(flat_radius_min_mm >= 20 && flat_radius_min_mm <= flat_radius_max_mm && flat_radius_max_mm <= 250),
+       {"flat_radius",
+        "flat_radius_min_mm " + config::text_of(flat_radius_min_mm) + ", flat_radius_max_mm " + config::text_of(flat_radius_max_mm),
+        "they are limits from 20 to 250", "leave them at 80 and 190"}},
+  });
+}
+
 MonteCarlo::MonteCarlo(const MonteCarloConfig& config) : config_(config), engine_(config.seed) {
-  validate(config_);
-  share_sum_ = config_.electron_share + config_.muon_share + config_.pion_share + config_.kaon_share;
+  config::require(config, "monte_carlo");
   ring_share_sum_ = std::accumulate(config_.ring_count_shares.begin(), config_.ring_count_shares.end(), 0.0);
-  if (config_.radius_mode == RadiusMode::momentum) {
+  if (!config_.flat_radius) {
     photons_.push_back(photons_for_hits(config_.mean_hits, rich::kElectronRadiusMm, config_.smear_mm));
     return;
   }
@@ -129,7 +106,7 @@ MonteCarlo::MonteCarlo(const MonteCarloConfig& config) : config_(config), engine
 }
 
 double MonteCarlo::mean_photons(double radius_mm) const {
-  if (config_.radius_mode == RadiusMode::flat) {
+  if (config_.flat_radius) {
     const double place = std::clamp((radius_mm - config_.flat_radius_min_mm) / photons_step_mm_, 0.0,
                                     static_cast<double>(photons_.size() - 1));
     const std::size_t k = std::min(static_cast<std::size_t>(place), photons_.size() - 2);
@@ -185,8 +162,8 @@ McRing MonteCarlo::choose_ring() {
   McRing ring;
   choose_particle(ring);
   ring.disk = uniform() < config_.jura_share ? 0 : 1;
-  ring.x_mm = static_cast<float>(config_.center_sigma_mm * normal());
-  ring.y_mm = static_cast<float>(config_.center_sigma_mm * normal());
+  ring.x_mm = static_cast<float>(config_.centre_sigma_mm * normal());
+  ring.y_mm = static_cast<float>(config_.centre_sigma_mm * normal());
   if (config_.both_disks_share > 0.0 && uniform() < config_.both_disks_share) ring.disk = kBothDisks;
   if (config_.pileup_share > 0.0 && uniform() < config_.pileup_share) {
     ring.time_ns = static_cast<float>((uniform() * 32.0 - 16.0) * kHitTimeUnitNs);
@@ -202,7 +179,7 @@ void MonteCarlo::add_light(McRing& ring, std::uint32_t ring_index) {
     const double phi = 2 * std::numbers::pi * uniform();
     const double x_mm = ring.x_mm + radius_mm * std::cos(phi) + config_.smear_mm * normal();
     const double y_mm = ring.y_mm + radius_mm * std::sin(phi) + config_.smear_mm * normal();
-    const int code = time_code(ring.time_ns + config_.time_sigma_ns * normal());
+    const int code = time_code(ring.time_ns + config_.hit_time_sigma_ns * normal());
     const int disk = ring.disk != kBothDisks ? ring.disk : uniform() < 0.5 ? 0 : 1;
     const std::uint16_t channel = rich::nearest_channel(x_mm, y_mm, disk);
     if (channel == rich::kNoChannel) continue;
@@ -228,17 +205,18 @@ void MonteCarlo::add_noise(const McTruth& truth) {
 }
 
 void MonteCarlo::choose_particle(McRing& ring) {
-  if (config_.radius_mode == RadiusMode::flat) {
+  if (config_.flat_radius) {
     ring.radius_mm = static_cast<float>(config_.flat_radius_min_mm +
                                         uniform() * (config_.flat_radius_max_mm - config_.flat_radius_min_mm));
     return;
   }
-  double share = uniform() * share_sum_;
-  if ((share -= config_.electron_share) < 0.0) {
+  const Fractions& fractions = config_.fractions;
+  double share = uniform() * fractions.sum();
+  if ((share -= fractions.e) < 0.0) {
     ring.particle = rich::Particle::electron;
-  } else if ((share -= config_.muon_share) < 0.0) {
+  } else if ((share -= fractions.mu) < 0.0) {
     ring.particle = rich::Particle::muon;
-  } else if ((share -= config_.pion_share) < 0.0 || config_.kaon_share <= 0.0) {
+  } else if ((share -= fractions.pi) < 0.0 || fractions.K <= 0.0) {
     ring.particle = rich::Particle::pion;
   } else {
     ring.particle = rich::Particle::kaon;

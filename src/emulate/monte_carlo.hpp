@@ -17,9 +17,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/rich/optics.hpp"
 #include "nanet/rich/pm_map.hpp"
 #include "nanet/wire/timestamp.hpp"
@@ -30,58 +32,121 @@ inline constexpr std::uint32_t kMaxEventHits = 128;
 inline constexpr std::uint32_t kMaxEventRings = 4;
 inline constexpr double kHitTimeUnitNs = 2 * wire::kTickNs;  // of the signed 5-bit time in a hit word
 
-enum class RadiusMode : std::uint8_t {
-  momentum = 0,  // radius and light from the particle's mass and momentum
-  flat = 1,      // radius flat between two limits, the same mean number of hits at any radius; particle is none
+// Shares of the particles.
+struct Fractions {
+  static constexpr config::Component component{"Fractions", "Shares of the particles; they need not add up to 1."};
+
+  double e = 0.2;
+  double mu = 0.5;
+  double pi = 0.3;
+  double K = 0.0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("e", e, {.help = "Electrons", .least = 0});
+    v("mu", mu, {.help = "Muons", .least = 0});
+    v("pi", pi, {.help = "Pions", .least = 0});
+    v("K", K, {.help = "Kaons; no ring below 44.3 GeV/c", .least = 0});
+  }
+
+  double sum() const { return e + mu + pi + K; }
+
+  // Not all are 0.
+  std::optional<config::Problem> check() const;
 };
 
 struct MonteCarloConfig {
-  std::uint64_t seed = 1;  // any number; another seed gives other events
+  static constexpr config::Component component{"MonteCarlo",
+                                               "Which events are made: up to four rings each, photons on them, and noise."};
 
-  // Mean number of different PMs fired by an electron ring (flat: by any ring) that is wholly inside the disk, without noise; 1 to 40.
-  // Data have about 12 for electrons, the papers' Monte Carlo 20. Too small: most rings have fewer than the 4 hits a fit needs; too big: PMs saturate.
-  double mean_hits = 12.0;
-
-  RadiusMode radius_mode = RadiusMode::momentum;
-  double flat_radius_min_mm = 80.0;   // flat only; too small: all light in a few PMs; at least 20
-  double flat_radius_max_mm = 190.0;  // flat only; too big: light misses the disk; at most 250
-
-  // Momentum is flat between these limits. Below 12.5 GeV/c pions, below 9.5 muons have no ring; far above 35 all rings look alike.
-  double momentum_min_gev = 15.0;
-  double momentum_max_gev = 35.0;
-
-  // Shares of the particles; their sum need not be 1. Kaons have a ring only above 44.3 GeV/c: below they give events of noise alone.
-  double electron_share = 0.2;
-  double muon_share = 0.5;
-  double pion_share = 0.3;
-  double kaon_share = 0.0;
-
-  double center_sigma_mm = 40.0;  // of the ring's centre in x and in y; 0 to 150. Too big: rings partly outside the disk, where light is lost
-  double smear_mm = 2.5;  // of a photon's place in x and in y, 0 to 20: with the PM's size it gives 5.4 mm a hit. Too big: wide rings
-  double noise_hits = 0.0;  // mean number of noise hits, uniform on the event's disk and in time, 0 to 40. A plain fit stands hardly any
-  double time_sigma_ns = 0.28;  // of a photon's time about the event's, 0 to 2. The hit word holds -3.1 to +2.9 ns, times beyond are cut to that
-  double jura_share = 0.5;  // share of rings on disk 0 (boards 0 and 1), 0 to 1; the others are on disk 1 (boards 2 and 3)
-
-  // Shares of events with 0, 1, 2, 3 and 4 rings; their sum need not be 1. Each ring has a centre, a radius and a disk of its own.
-  std::array<double, kMaxEventRings + 1> ring_count_shares{0, 1, 0, 0, 0};
-  double pileup_share = 0.0;      // probability that a ring is pile-up, 0 to 1
-  double both_disks_share = 0.0;  // probability that a ring's light is shared by both disks, each photon on either, 0 to 1
-  double inefficiency = 0.0;  // probability that a PM that should fire does not, 0 to 0.9. mean_hits is then that of the light before this loss
-
-  // Channels that are broken: hot ones fire in every event with probability hot_share, at any time; dead ones never do. Each once.
-  std::vector<std::uint16_t> hot_channels;
-  double hot_share = 1.0;  // 0 to 1
+  std::uint64_t seed = 1;
+  double mean_hits = 20.0;  // of a ring wholly inside the disk. Data have about 12; with fewer, most rings have too few hits for a fit
+  double noise_hits = 0.0;  // on the event's disk
+  double smear_mm = 2.5;    // with the PM's size it gives 5.4 mm a hit
+  double centre_sigma_mm = 40.0;
+  double momentum_min_gev = 15.0;  // below 12.5 GeV/c pions, below 9.5 muons have no ring
+  double momentum_max_gev = 35.0;  // far above, all rings look alike
+  Fractions fractions;
+  double hit_time_sigma_ns = 0.28;    // a hit word holds -3.1 to +2.9 ns, times beyond are cut to that
+  bool flat_radius = false;           // then particle is none
+  double flat_radius_min_mm = 80.0;   // at least 20. Too small: all light in a few PMs
+  double flat_radius_max_mm = 190.0;  // at most 250. Too big: light misses the disk
+  std::array<double, kMaxEventRings + 1> ring_count_shares{0, 1, 0, 0, 0};  // each ring has a centre, a radius and a disk of its own
+  double pileup_share = 0.0;
+  double jura_share = 0.5;
+  double both_disks_share = 0.0;
+  double inefficiency = 0.0;
+  std::vector<std::uint16_t> hot_channels;  // each once, as in dead_channels
+  double hot_share = 1.0;
   std::vector<std::uint16_t> dead_channels;
-
-  // Largest number of hits an event may have, 1 to 128; a random choice is kept. The padded packet format holds 32 from each board.
   std::uint32_t hits_max = 32;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    visit_rings(v);
+    visit_hits(v);
+  }
+
+  // Something can be drawn, and channels have a photomultiplier.
+  std::optional<config::Problem> check() const;
+
+ private:
+  template <class Visit>
+  void visit_rings(Visit& v) {
+    v("seed", seed, {.help = "Seed of the random numbers", .least = 0, .below = 0x1p63});
+    v("mean_hits", mean_hits,
+      {.help = "Mean hits of an electron's ring; others are scaled by their Cherenkov angle", .unit = "hits", .least = 1, .most = 40});
+    v("noise_hits", noise_hits, {.help = "Mean uniform noise hits of an event", .unit = "hits", .least = 0, .most = 40});
+    v("smear_mm", smear_mm, {.help = "Gaussian smear of a photon at the PM plane, each axis", .unit = "mm", .least = 0, .most = 20});
+    v("centre_sigma_mm", centre_sigma_mm, {.help = "Spread of ring centres, each axis", .unit = "mm", .least = 0, .most = 150});
+    v("momentum_min_gev", momentum_min_gev, {.help = "Lowest momentum", .unit = "GeV/c", .most = 400, .above = 0});
+    v("momentum_max_gev", momentum_max_gev, {.help = "Highest momentum", .unit = "GeV/c", .most = 400, .above = 0});
+    v("fractions", fractions, {.help = "Mix of particles"});
+    v("hit_time_sigma_ns", hit_time_sigma_ns, {.help = "Spread of a hit's time", .unit = "ns", .least = 0, .most = 2});
+    v("flat_radius", flat_radius,
+      {.help = "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius"});
+    v("ring_count_shares", ring_count_shares,
+      {.help = "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
+       .least = 0,
+       .most = 1e6,
+       .too_big = "many rings: they do not fit the 32 hits of a padded event"});
+    v("pileup_share", pileup_share,
+      {.help = "Probability that a ring belongs to another decay, with a time anywhere from -3.1 to +2.9 ns", .least = 0, .most = 1});
+    v("jura_share", jura_share,
+      {.help = "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", .least = 0, .most = 1});
+    v("both_disks_share", both_disks_share,
+      {.help = "Probability that a ring's light is shared by both disks, each photon on either", .least = 0, .most = 1});
+  }
+
+  template <class Visit>
+  void visit_hits(Visit& v) {
+    v("inefficiency", inefficiency,
+      {.help = "Probability that a photomultiplier that should fire does not; mean_hits is before this loss",
+       .least = 0,
+       .most = 0.9,
+       .too_big = "most rings have fewer hits than a fit needs"});
+    v("hot_channels", hot_channels,
+      {.help = "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
+       .too_big = "fake rings through them",
+       .list_form = "Channels"});
+    v("hot_share", hot_share, {.help = "Share of the events in which a hot channel fires", .least = 0, .most = 1});
+    v("dead_channels", dead_channels,
+      {.help = "Channels that never fire: numbers, and ranges such as 100-107", .too_big = "rings lose hits", .list_form = "Channels"});
+    v("hits_max", hits_max,
+      {.help = "Most hits of an event, of which a random choice is kept; a padded event holds 32",
+       .unit = "hits",
+       .least = 4,
+       .most = kMaxEventHits,
+       .too_small = "rings lose hits",
+       .too_big = "packed events no longer fit a packet"});
+  }
 };
 
 struct McRing {
   rich::Particle particle = rich::Particle::none;
   std::uint8_t disk = 0;   // 0, 1; kBothDisks: shared
   std::uint16_t hits = 0;  // different PMs fired by the ring's light, those shared with other rings or noise too
-  float momentum_gev = 0;  // 0 in flat mode
+  float momentum_gev = 0;  // 0 with flat_radius
   float x_mm = 0;          // the ring's centre in the disk's coordinates
   float y_mm = 0;
   float radius_mm = 0;  // 0: below threshold, no light
@@ -106,7 +171,7 @@ struct McEvent {
 
 class MonteCarlo {
  public:
-  // Throws SetupError where a value is out of its range.
+  // Throws SetupError where a value is out of its range or a rule is broken.
   explicit MonteCarlo(const MonteCarloConfig& config);
 
   void next(McEvent& event);
@@ -116,7 +181,7 @@ class MonteCarlo {
     return event;
   }
 
-  // Mean number of photons on a ring of this radius, before any is lost or shares a PM. In momentum mode: see ring_radius_mm for the radius.
+  // Mean number of photons on a ring of this radius, before any is lost or shares a PM. Of a particle: see ring_radius_mm for the radius.
   double mean_photons(double radius_mm) const;
 
  private:
@@ -141,9 +206,8 @@ class MonteCarlo {
   std::mt19937_64 engine_;
   double spare_normal_ = 0.0;
   bool has_spare_normal_ = false;
-  double share_sum_ = 1.0;
   double ring_share_sum_ = 1.0;
-  std::vector<double> photons_;  // flat: at equal steps of radius between the limits; momentum: one number, for the electron ring
+  std::vector<double> photons_;  // flat_radius: at equal steps of radius between the limits; else one number, for the electron ring
   double photons_step_mm_ = 1.0;
 
   // The current event.

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "nanet/link/replay.hpp"
+#include "link/pcap/replay.hpp"
 #include "nanet/wire/mgp.hpp"
 #include "wire/mep.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nanet/rich/hit_plane.hpp"
+#include "rich/hit_plane.hpp"
 #include "nanet/rich/pm_map.hpp"
 
 namespace nanet::emulate {

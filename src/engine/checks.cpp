@@ -2,10 +2,12 @@
 #include "nanet/engine/checks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 #include "engine/set_up.hpp"
-#include "flow/realtime.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
@@ -17,17 +19,65 @@ namespace {
 
 constexpr std::size_t kLinksMax = 256;
 
-// No one else can read what a NIC has put into the memory of a GPU.
-void check_payloads(const EngineConfig& config, const ProcessorNeeds& needs) {
-  if (!needs.gpus.empty()) return;
+void refuse(const std::optional<config::Problem>& broken) {
+  if (broken) throw SetupError(broken->problem, broken->why, broken->suggestion);
+}
+
+// What stands twice where each must be unique; an empty text stands for none.
+void check_unique(const std::string& what, std::vector<std::string> values, const std::string& suggestion) {
+  std::erase(values, "");
+  for (const std::string& value : values) {
+    const auto count = std::count(values.begin(), values.end(), value);
+    if (count > 1) {
+      throw SetupError(what + " " + value + " appears " + std::to_string(count) + " times", "each must be unique", suggestion);
+    }
+  }
+}
+
+std::string hexadecimal(std::uint8_t number) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(number));
+  return text.data();
+}
+
+void check_unique_names(const EngineConfig& config) {
+  std::vector<std::string> names, endpoints, devices, sources, identities;
   for (const LinkConfig& link : config.links) {
-    if (!wants_gpu_memory(link)) continue;
-    throw SetupError("link " + link.name + " cannot put payloads into the memory of a GPU", "the processor does not run on one",
+    names.push_back(link.name);
+    endpoints.push_back(link.endpoint.ends_with(":0") ? "" : link.endpoint);  // a port that the kernel chooses
+    devices.push_back(device(link));
+    for (const SourceConfig& source : link.sources) {
+      sources.push_back(source.name);
+      identities.push_back(hexadecimal(source.source_id) + " sub " + std::to_string(source.source_sub_id));
+    }
+  }
+  check_unique("link", names, "rename one");
+  check_unique("endpoint", endpoints, "give each link a port of its own");
+  check_unique("device", devices, "give each link a device of its own");
+  check_unique("source name", sources, "rename one");
+  check_unique("source", identities, "give each source a source_id and source_sub_id of its own");
+}
+
+// A GPU's processor maps the memory of its links, and no one else can read what a NIC has put into the memory of a GPU.
+void check_memory(const LinkConfig& link, const ProcessorNeeds& needs) {
+  const MemoryRegionConfig& region = link.memory_region;
+  if (region.kind != MemoryKind::host) {
+    throw SetupError("memory region '" + region.name + "' is " + std::string(config::name_of(region.kind)),
+                     "an engine whose processor runs on a GPU maps its memory for that GPU automatically", "set kind to host");
+  }
+  if (const LinkRoom least = room(link); region.buffer_bytes < least.bytes) {
+    throw SetupError("a buffer of region '" + region.name + "' (" + std::to_string(region.buffer_bytes) +
+                         " B) has no room for link '" + link.name + "'",
+                     least.why + " needs " + std::to_string(least.bytes) + " B",
+                     "raise buffer_bytes to at least " + std::to_string(least.bytes));
+  }
+  if (needs.gpus.empty() && wants_gpu_memory(link)) {
+    throw SetupError("link '" + link.name + "' cannot put payloads into the memory of a GPU", "the processor does not run on one",
                      "set payload_memory: host, or a runtime of the processor that is not cpu");
   }
 }
 
-void check_links(const EngineConfig& config) {
+void check_links(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
   if (config.links.size() > kLinksMax) {
     throw SetupError(std::to_string(config.links.size()) + " links", "a completion names at most " + std::to_string(kLinksMax),
@@ -35,11 +85,11 @@ void check_links(const EngineConfig& config) {
   }
   for (const LinkConfig& link : config.links) {
     if (link.protocol == nullptr)
-      throw SetupError("link " + link.name + " has no protocol", "its packets cannot be read", "name one");
-    if (!link.senders.empty() && !kind_of(link)->names_senders) {
-      throw SetupError("link " + link.name + " has senders", "it does not know from which address a packet comes", "remove senders");
-    }
+      throw SetupError("link '" + link.name + "' has no protocol", "its packets cannot be read", "name one");
+    refuse(broken_rule(link));
+    check_memory(link, needs);
   }
+  check_unique_names(config);
 }
 
 void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
@@ -52,26 +102,41 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
     throw SetupError(std::to_string(send.endpoints.size()) + " destinations of " + send.name,
                      "a packet goes to 1 to " + std::to_string(Transmitter::kDestinationsMax), "list fewer copies");
   }
+  for (const LinkConfig& link : config.links) {
+    const std::string here = "udp" + link.endpoint.substr(std::min(link.endpoint.find("://"), link.endpoint.size()));
+    if (here.ends_with(":0") || std::find(send.endpoints.begin(), send.endpoints.end(), here) == send.endpoints.end()) continue;
+    throw SetupError(send.name + ": packets go to the engine's own link '" + link.name + "'", "both are " + link.endpoint,
+                     "name the port of the one that takes them");
+  }
   if (send.via.empty()) return;
-  const auto via = std::find_if(config.links.begin(), config.links.end(),
-                                [&](const LinkConfig& link) { return link.name == send.via; });
-  if (via == config.links.end()) {
-    throw SetupError(send.name + ": via " + send.via, "there is no link of that name", "name one of links:, or leave via out");
+  std::vector<std::string> names;
+  for (const LinkConfig& link : config.links) {
+    if (link.name == send.via) return refuse(cannot_send(link));
+    names.push_back(link.name);
   }
-  if (!kind_of(*via)->sends) {
-    throw SetupError(send.name + ": via " + send.via, "that link only receives",
-                     "leave via out, and they get a socket of their own");
-  }
+  throw SetupError(send.name + ".via names the unknown link '" + send.via + "'", "it is none of links",
+                   config::nearest(send.via, names));
 }
 
-// The thread that watches consumers that work alone also sends.
 void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
-  if (!needs.gpus.empty() && config.topology == Topology::pipelined && config.cpu_cores.send) {
-    throw SetupError("a core for the sending thread", "with a GPU the processing thread, which only watches, sends too",
+  const CoresConfig& cores = config.cpu_cores;
+  config::require(cores, "cpu_cores");
+  if (!needs.gpus.empty() && cores.send) {
+    throw SetupError("cpu_cores.send is set", "with a GPU the processing thread, which only watches, sends too",
                      "set cpu_cores.send to null");
   }
-  config::require(config.cpu_cores, "cpu_cores");
-  if (config.cpu_cores.realtime_priority) flow::check(flow::realtime_guard());
+  const auto of_pipelined = [&](const std::string& stage) {
+    return SetupError("cpu_cores." + stage + " is set", "run_to_completion has one thread only, on cpu_cores.receive",
+                      "set cpu_cores." + stage + " to null, or topology to pipelined");
+  };
+  if (config.topology == Topology::run_to_completion) {
+    if (cores.process) throw of_pipelined("process");
+    if (cores.send) throw of_pipelined("send");
+    return;
+  }
+  std::vector<std::string> used;
+  for (const auto& core : {cores.receive, cores.process, cores.send}) used.push_back(core ? std::to_string(*core) : "");
+  check_unique("core", used, "give each stage a core of its own, or null");
 }
 
 }  // namespace
@@ -105,10 +170,9 @@ std::optional<config::Problem> MergeConfig::check() const {
 void check(const EngineConfig& config) {
   if (!config.processor) throw SetupError("no processor", "nothing takes what is received", "give one");
   const ProcessorNeeds needs = config.processor->needs();
-  check_links(config);
-  config.processor->check(config);
+  check_links(config, needs);
   check_cores(config, needs);
-  check_payloads(config, needs);
+  config.processor->check(config);
   check_send(config, needs);
 }
 

@@ -26,7 +26,11 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 Engine::Engine(const EngineConfig& config) : config_(config) {
   check(config);
   needs_ = config.processor->needs();
-  if (config.cpu_cores.realtime_priority) notes_.push_back(flow::realtime_note(flow::realtime_guard()));
+  if (config.cpu_cores.realtime_priority) {
+    const flow::RealtimeGuard guard = flow::realtime_guard();
+    flow::check(guard);
+    notes_.push_back(flow::realtime_note(guard));
+  }
   add_lanes();
   for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
   open_send_link();
@@ -69,9 +73,9 @@ void Engine::add_input(std::size_t index) {
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
   flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
   ReceiverConfig receiver{.batch_size = config.batch_size,
-                          .timeout_ns = config.timeout_ns,
+                          .timeout_ns = 1000 * config.timeout_us,
                           .backlog_max = needs_.buffers_in_flight + 1,  // one waits while the others are worked on
-                          .senders = config.senders,
+                          .senders = sender_networks(config.senders),
                           .packet_bytes_max = config.packet_bytes_max};
   if (needs_.buffer_packets_max > 0) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(needs_.buffer_packets_max, 2 * config.batch_size));

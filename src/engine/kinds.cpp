@@ -2,7 +2,6 @@
 #include "nanet/engine/kinds.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "nanet/setup_error.hpp"
@@ -56,40 +55,10 @@ template <class Known>
 const Known& known_as(const std::string& what, const std::vector<Known>& known, std::string_view name) {
   if (const Known* const found = find(known, name)) return *found;
   throw SetupError("no " + what + " has the name '" + std::string(name) + "'", "neither nanet's own nor a plug-in's",
-                   nearest(name, names_of(known)));
-}
-
-// How many letters have to be changed, inserted or removed to turn one into the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
+                   config::nearest(name, names_of(known)));
 }
 
 }  // namespace
-
-std::string nearest(std::string_view name, const std::vector<std::string>& known) {
-  std::string all;
-  std::string_view best;
-  // Two swapped letters count as two. A greater distance is no typing error.
-  std::size_t least = std::min(std::max<std::size_t>(name.size() / 3, 2) + 1, std::max<std::size_t>(name.size(), 1));
-  for (const std::string& one : known) {
-    all += (all.empty() ? "" : ", ") + one;
-    if (const std::size_t letters = distance(name, one); letters < least) {
-      least = letters;
-      best = one;
-    }
-  }
-  return (best.empty() ? "known: " : "did you mean '" + std::string(best) + "'? known: ") + all;
-}
 
 void Kinds::add(const Protocol& protocol) {
   check_new("protocol", protocols_, protocol.name);

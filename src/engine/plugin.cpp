@@ -31,10 +31,12 @@ auto guarded(const std::string& name, const std::string& cannot, Call&& call) ->
   }
 }
 
-template <class Pointer>
-Pointer not_null(const std::string& what, Pointer pointer) {
-  if (pointer == nullptr) throw SetupError(what, "it gave none", "ask the plug-in's author");
-  return pointer;
+// The same of what makes an object: it must give one.
+template <class Make>
+auto guarded_make(const std::string& name, const std::string& cannot, Make&& make) -> decltype(make()) {
+  auto made = guarded(name, cannot, std::forward<Make>(make));
+  if (made == nullptr) throw SetupError(name + " " + cannot, "it gave none", "ask the plug-in's author");
+  return made;
 }
 
 class GuardedProcessor final : public Processor {
@@ -48,8 +50,7 @@ class GuardedProcessor final : public Processor {
     return guarded(name_, "cannot say what it needs", [&] { return inner_->needs(); });
   }
   std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
-    const std::string cannot = "cannot make its consumer";
-    return not_null(name_ + " " + cannot, guarded(name_, cannot, [&] { return inner_->make_consumer(std::move(parts)); }));
+    return guarded_make(name_, "cannot make its consumer", [&] { return inner_->make_consumer(std::move(parts)); });
   }
 
  private:
@@ -61,9 +62,7 @@ ProcessorKind guarded_kind(ProcessorKind kind, const std::string& plugin) {
   if (!kind.make) return kind;  // Kinds::add() refuses it
   const std::string name = "processor " + kind.name + " of plug-in " + plugin;
   kind.make = [name, make = std::move(kind.make)](const ProcessorSettings& settings) -> std::shared_ptr<Processor> {
-    const std::string cannot = "cannot be made";
-    return std::make_shared<GuardedProcessor>(name,
-                                              not_null(name + " " + cannot, guarded(name, cannot, [&] { return make(settings); })));
+    return std::make_shared<GuardedProcessor>(name, guarded_make(name, "cannot be made", [&] { return make(settings); }));
   };
   return kind;
 }
@@ -71,15 +70,19 @@ ProcessorKind guarded_kind(ProcessorKind kind, const std::string& plugin) {
 LinkKind guarded_kind(LinkKind kind, const std::string& plugin) {
   kind.open = [plugin, open = std::move(kind.open)](const LinkConfig& config, LinkParts parts) {
     const std::string name = "link " + config.name + " of plug-in " + plugin;
-    const std::string cannot = "cannot be opened";
-    return not_null(name + " " + cannot, guarded(name, cannot, [&] { return open(config, std::move(parts)); }));
+    return guarded_make(name, "cannot be opened", [&] { return open(config, std::move(parts)); });
   };
-  if (!kind.gpu_bytes) return kind;
-  kind.gpu_bytes = [plugin, gpu_bytes = std::move(kind.gpu_bytes)](const LinkConfig& config) {
+  LinkKind plain;  // what is for nanet's own links
+  plain.name = std::move(kind.name);
+  plain.open = std::move(kind.open);
+  plain.sends = kind.sends;
+  plain.names_senders = kind.names_senders;
+  if (!kind.gpu_bytes) return plain;
+  plain.gpu_bytes = [plugin, gpu_bytes = std::move(kind.gpu_bytes)](const LinkConfig& config) {
     return guarded("link " + config.name + " of plug-in " + plugin, "cannot say what memory it needs",
                    [&] { return gpu_bytes(config); });
   };
-  return kind;
+  return plain;
 }
 
 const Plugin& load(const std::string& path, const std::string& plugin) {

@@ -52,9 +52,9 @@ Port::Port(const LinkConfig& config, MemoryKind memory)
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
       receiver_(config.protocol->make_receiver(
           {.batch_size = config.batch_size,
-           .timeout_ns = config.timeout_ns,
+           .timeout_ns = 1000 * config.timeout_us,
            .backlog_max = kNoBacklog,
-           .senders = config.senders,
+           .senders = sender_networks(config.senders),
            .packet_bytes_max = config.packet_bytes_max},
           {.link = *link_, .clop = clop_, .queue = queue_, .router = make_router(config, 0), .source_count = source_count(config)})),
       held_(config.memory_region.buffer_count) {
@@ -77,7 +77,7 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
     if (waited_ns >= timeout_ns) return nullptr;
     if (waited_ns < kSpinNs) continue;
     // A partly filled buffer has to be handed over in time even if nothing new comes.
-    const std::uint64_t longest_ns = config_.timeout_ns > 0 ? config_.timeout_ns : timeout_ns;
+    const std::uint64_t longest_ns = config_.timeout_us > 0 ? 1000 * config_.timeout_us : timeout_ns;
     link_->wait(std::min(timeout_ns - waited_ns, longest_ns));
   }
 }

@@ -16,6 +16,6 @@ struct RawProtocol {
 
 }  // namespace
 
-constinit const Protocol kRaw = protocol_of<RawProtocol>("raw");
+constinit const Protocol kRaw = protocol_of<RawProtocol>("raw", "any datagrams, counted and handed over");
 
 }  // namespace nanet::engine

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "links.hpp"
+#include "engine/links/link_kinds.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {

@@ -18,7 +18,7 @@
 //
 // An input has room for kHeldMax primitives; from seven eighths on, what is missing is not waited for: time goes on to its oldest one.
 //
-// Rules: those of TriggerProcessor. Its silence_ns must be 0: the patience says what silence is.
+// Rules: those of TriggerProcessor. Its silence_us must be 0: the patience says what silence is.
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "nanet/config/read.hpp"
 #include "nanet/wire/timestamp.hpp"
 
 namespace nanet::l0tp {
@@ -23,25 +24,25 @@ std::uint64_t continued(std::uint64_t wire_time, std::uint64_t newest) {
 }  // namespace
 
 TriggerProcessor::TriggerProcessor(const Config& config)
-    : cell_shift_(8 - std::min(config.fine_time_bits, kFineTimeBitsMax)),
-      reference_(config.reference_index),
+    : cell_shift_(8 - config::require(config).fine_time_bits),
+      reference_(static_cast<std::uint32_t>(config.reference_index())),
       input_count_(static_cast<std::uint32_t>(config.inputs.size())),
       mask_count_(static_cast<std::uint32_t>(config.masks.size())),
-      read_lag_ticks_(config.read_lag_ticks),
+      read_lag_ticks_(config.read_lag_ticks()),
       memory_ticks_(std::uint64_t{kCellCount} << cell_shift_),
-      silence_ns_(config.silence_ns) {
-  check(config);
+      silence_ns_(config.silence_us * 1000) {
   input_of_source_.fill(kNoInput);
   for (std::uint32_t i = 0; i < input_count_; ++i) {
     input_of_source_[config.inputs[i].source_id] = static_cast<std::uint8_t>(i);
-    time_cut_ticks_[i] = config.inputs[i].time_cut_ticks;
+    time_cut_ticks_[i] = config.inputs[i].time_cut_ticks();
   }
   for (std::uint32_t m = 0; m < mask_count_; ++m) {
     const MaskConfig& from = config.masks[m];
     Mask& mask = masks_[m];
-    for (std::uint32_t i = 0; i < kInputsMax; ++i) {
-      mask.value[i / 4] |= std::uint64_t{from.value[i]} << 16 * (i % 4);
-      mask.care[i / 4] |= std::uint64_t{from.care[i]} << 16 * (i % 4);
+    for (std::uint32_t i = 0; i < input_count_; ++i) {
+      const BitPattern pattern = from.pattern_of(config.inputs[i].name);
+      mask.value[i / 4] |= std::uint64_t{pattern.value} << 16 * (i % 4);
+      mask.care[i / 4] |= std::uint64_t{pattern.care} << 16 * (i % 4);
     }
     mask.downscaling = from.downscaling;
     enabled_masks_ |= static_cast<std::uint32_t>(from.enabled) << m;

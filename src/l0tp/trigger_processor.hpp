@@ -19,7 +19,7 @@
 //   reference, same time and ID as what its cell holds  duplicate
 //   else                                              stored; if its cell held one of the same cell number, that is overwritten
 //
-// Deciding: decide() reads every cell that lies wholly before newest - read_lag_ticks, in the order of time. A reference primitive
+// Deciding: decide() reads every cell that lies wholly before newest - read_lag_us, in the order of time. A reference primitive
 // of cell N is compared with cells N, N-1, N+1 of each other input; the closest whose distance is at most that
 // input's time cut is its match (of two at the same distance the first in this order). The IDs, 0 for no match, are 7 x 16 bits; a
 // mask that matches counts, and fires at every downscaling-th count.
@@ -38,7 +38,7 @@
 // Rules
 //   * One thread. No clock, no I/O; nothing is allocated and nothing throws after the constructor.
 //   * now_ns comes from one clock that never goes back.
-//   * Call decide() after every packet, or at least before the packets taken cover more time than the memory less read_lag_ticks:
+//   * Call decide() after every packet, or at least before the packets taken cover more time than the memory less read_lag_us:
 //     what runs further ahead is out of range.
 #pragma once
 
@@ -159,6 +159,7 @@ class TriggerProcessor {
   const Stats& stats() const { return stats_; }
   InputStats input_stats(std::uint32_t input) const;  // precondition: input < input_count()
   std::uint32_t input_count() const { return input_count_; }
+  std::uint32_t reference_index() const { return reference_; }
   std::span<const MaskStats> mask_stats() const { return {mask_stats_.data(), mask_count_}; }
 
   // Reference primitives stored and neither decided on nor overwritten; calibrations not yet handed out.

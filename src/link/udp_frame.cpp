@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksum), IEEE 802.1Q (tags).
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 #include <cstring>
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link {
 

@@ -13,7 +13,7 @@
 namespace nanet::na62 {
 
 void ForwardProcessor::check(const engine::EngineConfig& engine) const {
-  engine::require_events(engine);
+  engine::require_events(engine, config_.merge.has_value());
   if (!engine.send) {
     throw SetupError("no destination for the events", "forward has no endpoint",
                      "add forward: {endpoint: udp://ADDRESS:PORT} under processor:");

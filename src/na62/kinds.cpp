@@ -24,7 +24,8 @@ void add_kinds(engine::Kinds& kinds, ProcessorConfigs configs) {
                               },
                           .merges = true,
                           .sends = true,
-                          .on_gpu = true});
+                          .on_gpu = true,
+                          .help = "find the rings of each event"});
   kinds.add(ProcessorKind{.name = "forward",
                           .make =
                               [forward = std::move(configs.forward)](const ProcessorSettings& settings) {
@@ -33,7 +34,8 @@ void add_kinds(engine::Kinds& kinds, ProcessorConfigs configs) {
                                 return std::make_shared<ForwardProcessor>(config);
                               },
                           .merges = true,
-                          .done = flow::Counter::events_forwarded});
+                          .done = flow::Counter::events_forwarded,
+                          .help = "send whole events on"});
 }
 
 }  // namespace nanet::na62

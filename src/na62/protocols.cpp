@@ -91,7 +91,9 @@ struct M2egpProtocol : SequencedProtocol<wire::M2egpView> {
 
 }  // namespace
 
-constinit const engine::Protocol kMgp = engine::protocol_of<MgpProtocol>("mgp");
-constinit const engine::Protocol kM2egp = engine::protocol_of<M2egpProtocol>("m2egp");
+constinit const engine::Protocol kMgp = engine::protocol_of<MgpProtocol>(
+    "mgp", "packets of readout boards, with sequence numbers and checksum");
+constinit const engine::Protocol kM2egp = engine::protocol_of<M2egpProtocol>(
+    "m2egp", "the same for merged events, from a node that forwards");
 
 }  // namespace nanet::na62

@@ -2,6 +2,7 @@
 #include "na62/rich_processor.hpp"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -24,17 +25,29 @@ constexpr std::uint32_t kGpuBufferPacketsMax = 2048;
 
 void check_gpu_link(const engine::LinkConfig& link, bool merges) {
   if (link.packet_bytes_max > gpu::kPacketBytesMax) {
-    throw SetupError("link " + link.name + ": packet_bytes_max is " + std::to_string(link.packet_bytes_max),
-                     "a GPU takes packets of at most " + std::to_string(gpu::kPacketBytesMax) + " bytes",
+    throw SetupError("packet_bytes_max " + std::to_string(link.packet_bytes_max) + " of link '" + link.name + "'",
+                     "a GPU takes packets of at most " + std::to_string(gpu::kPacketBytesMax) + " B",
                      "set it to that, or runtime: cpu");
   }
   if (link.sources.empty()) {
-    throw SetupError("link " + link.name + " has no sources", "a GPU refuses packets of others than those named", "add sources:");
+    throw SetupError("link '" + link.name + "' has no sources", "a GPU refuses packets of others than those named", "add sources:");
   }
   if (link.sources.size() != 1 && !merges) {
-    throw SetupError("link " + link.name + " has " + std::to_string(link.sources.size()) + " sources",
-                     "on a GPU without merge each packet must hold whole events, of one source a link",
-                     "add merge: {window_us: 200} under processor:, or give each source a link of its own");
+    throw SetupError("link '" + link.name + "' has " + std::to_string(link.sources.size()) + " sources",
+                     "on a GPU without merge each packet must hold whole events, from one source per link",
+                     "add processor.merge: {window_us: 200}, or give each source a link of its own");
+  }
+}
+
+void check_persistent(const gpu::GpuConfig& config) {
+  if (config.path == gpu::BufferPath::copied) {
+    throw SetupError("runtime persistent with copied buffers", "the host does nothing between a buffer and its answers",
+                     "set gpu.path: mapped, or runtime: launch");
+  }
+  const std::set<int> different(config.devices.begin(), config.devices.end());
+  if (config.blocks == 0 && different.size() < config.devices.size()) {
+    throw SetupError("a GPU is named twice", "a persistent kernel takes all of it unless told how much",
+                     "set gpu.blocks, such as 8");
   }
 }
 
@@ -44,7 +57,7 @@ RichProcessor::RichProcessor(const RichConfig& config, GpuFactory make_gpu)
     : config_(config), make_gpu_(std::move(make_gpu)), channels_(config.decision.mask, config.hot_channels) {}
 
 void RichProcessor::check(const engine::EngineConfig& engine) const {
-  engine::require_events(engine);
+  engine::require_events(engine, on_gpu() || config_.merge.has_value());  // on a GPU each link may have a source of its own
   if (on_gpu()) check_gpu(engine);
 }
 
@@ -83,19 +96,20 @@ std::unique_ptr<engine::Consumer> RichProcessor::make_gpu_consumer(engine::LaneP
 
 void RichProcessor::check_gpu(const engine::EngineConfig& engine) const {
   if (config_.hot_channels == HotChannels::mask) {
-    throw SetupError("mask.hot is true, but a GPU processes", "it counts channels and does not judge them during the run",
+    throw SetupError("mask.hot is true", "a GPU counts the hits of channels but does not judge them during the run",
                      "list them in mask.channels, or set runtime: cpu");
   }
   for (const engine::LinkConfig& link : engine.links) check_gpu_link(link, config_.merge.has_value());
   if (config_.gpu.devices.empty() || config_.gpu.devices.size() > engine.links.size()) {
-    throw SetupError(std::to_string(config_.gpu.devices.size()) + " GPUs for " + std::to_string(engine.links.size()) + " links",
+    throw SetupError(std::to_string(config_.gpu.devices.size()) + " GPUs for " + std::to_string(engine.links.size()) + " link(s)",
                      "the links go to the GPUs in turn", "name a GPU at least, and not more than there are links");
   }
+  if (config_.gpu.runtime == gpu::Runtime::persistent) check_persistent(config_.gpu);
   if (config_.merge) check_gpu_merge(engine);
   constexpr std::uint32_t kPacketEventsMax = (gpu::kPacketBytesMax - wire::kMgpHeaderBytes) / wire::kMgpEventHeaderBytes;
   const std::uint32_t answers_max = config_.merge ? gpu::kMergedAnswersMax : kPacketEventsMax;
   if (config_.answers && config_.answers->primitives_max < answers_max) {
-    throw SetupError("answers: primitives_max is " + std::to_string(config_.answers->primitives_max),
+    throw SetupError("answers.primitives_max " + std::to_string(config_.answers->primitives_max),
                      "a GPU writes up to " + std::to_string(answers_max) + " into a packet of answers", "leave it at 255");
   }
 }

@@ -2,7 +2,7 @@
 // The vectorised Almagest finder. Steps 2 and 3 (almagest_search-inl.hpp) run with a start in each lane of 16 bits, over one event's hits; step 5 with a
 // hit in each lane; and the fits' closed form with an event in each lane. To that end a block of events goes through the steps together, ring by ring.
 // Every lane does what the scalar function of almagest.hpp does, in the same order.
-#include "nanet/rich/almagest.hpp"
+#include "rich/almagest.hpp"
 
 #include <algorithm>
 #include <cstddef>

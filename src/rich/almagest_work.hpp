@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "hit_set.hpp"
-#include "nanet/rich/almagest.hpp"
+#include "rich/almagest.hpp"
 #include "nanet/rich/pm_map.hpp"
 
 namespace nanet::rich::almagest {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nanet/rich/center_scan.hpp"
+#include "rich/center_scan.hpp"
 
 namespace nanet::rich {
 

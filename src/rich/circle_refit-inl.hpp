@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // circle_refit.hpp on vectors: weights of several hits at a time, then one vector add a hit. The same operations in the same order, so the same bits.
 // Included once an instruction set (see Highway's foreach_target.h), not with HWY_SCALAR.
-#include "nanet/rich/circle_refit.hpp"
+#include "rich/circle_refit.hpp"
 
 #if defined(NANET_RICH_CIRCLE_REFIT_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef NANET_RICH_CIRCLE_REFIT_INL_HPP

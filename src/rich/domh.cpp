@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DOMH on vectors: centres in the lanes, 64 bins as 64 bits (domh_scan-inl.hpp).
-#include "nanet/rich/domh.hpp"
+#include "rich/domh.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
+#include "rich/find_event.hpp"
 
 namespace nanet::rich {
 namespace {
@@ -46,7 +47,7 @@ void look_for_more(const FinderConfig& config, event::Event event, EventRings& f
 
 void find_batch(const FinderConfig& config, std::span<const event::Event> events, std::span<EventRings> rings) {
   switch (config.kind) {
-#define X(name, cuts, several) \
+#define X(name, cuts, several, help) \
   case FinderKind::name: return find_##name(events, rings, config.name);
     NANET_FINDERS(X)
 #undef X

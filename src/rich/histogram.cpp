@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The histogram finder with DOMH's scan and the vectorised fit; what it does between them is the header's own code.
-#include "nanet/rich/histogram.hpp"
+#include "rich/histogram.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/hit_plane.hpp"
+#include "rich/hit_plane.hpp"
 
 #include "nanet/rich/pm_map.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HOUGH on vectors: coarse, the 32 radii of a centre are 32 bytes and a hit adds a row of votes; fine, the 16 points in x and y are lanes.
-#include "nanet/rich/hough.hpp"
+#include "rich/hough.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vectorised MATH fit. An event's rows are summed one vector a hit; the sums of four events at a time are transposed into columns;
 // then the closed form runs with one event in each lane of double, in the same order of operations as solve_ring.
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of the mixture finder in vectors: hits, or start circles, in the lanes. Operation by operation as in MixtureScalarKernels; see there for the
 // meaning. The search itself is the same code as the scalar finder's.
-#include "nanet/rich/mixture.hpp"
+#include "rich/mixture.hpp"
 
 #include <algorithm>
 #include <cstddef>

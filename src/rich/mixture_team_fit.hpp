@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "nanet/rich/mixture_model.hpp"
-#include "nanet/rich/ordinary_math.hpp"
+#include "rich/mixture_model.hpp"
+#include "rich/ordinary_math.hpp"
 #include "rich/mixture_team_memory.hpp"
 
 namespace nanet::rich {

@@ -15,8 +15,8 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "nanet/rich/mixture_model.hpp"
-#include "nanet/rich/mixture_search.hpp"
+#include "rich/mixture_model.hpp"
+#include "rich/mixture_search.hpp"
 #include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {

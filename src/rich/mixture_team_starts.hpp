@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "nanet/rich/mixture_model.hpp"
+#include "rich/mixture_model.hpp"
 #include "rich/mixture_team_memory.hpp"
 
 namespace nanet::rich {

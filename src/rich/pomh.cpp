@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // POMH on vectors: one centre at a time, its 64 scores are 64 bytes, and a hit adds the row of its bin.
-#include "nanet/rich/pomh.hpp"
+#include "rich/pomh.hpp"
 
 #include <algorithm>
 #include <array>

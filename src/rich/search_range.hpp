@@ -19,7 +19,7 @@ inline void set_search_range(FinderConfig& finder, const RingCuts& cuts) {
   const float radius_min_mm = cuts.radius_min_mm > kSearchMarginMm ? cuts.radius_min_mm - kSearchMarginMm : 0.0F;
   const float radius_max_mm = cuts.radius_max_mm + kSearchMarginMm;
   finder.visit_cuts([&](const char*, auto& finder_cuts) {
-    finder_cuts.visit([&](std::string_view name, auto& value) {
+    finder_cuts.visit([&](std::string_view name, auto& value, const config::Setting&) {
       if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, float>) {
         if (name == "radius_min_mm" || name == "triplet_radius_min_mm") value = radius_min_mm;
         if (name == "radius_max_mm" || name == "triplet_radius_max_mm") value = radius_max_mm;

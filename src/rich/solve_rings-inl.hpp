@@ -15,8 +15,8 @@
 
 #include "hit_set.hpp"
 #include "hwy/highway.h"
-#include "nanet/rich/math_fit.hpp"
-#include "nanet/rich/ring_sums.hpp"
+#include "rich/math_fit.hpp"
+#include "rich/ring_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace nanet::rich {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of the triplets finder as vectors: triplets in the lanes to draw and score circles, hits in the lanes to fit them.
-#include "nanet/rich/triplets.hpp"
+#include "rich/triplets.hpp"
 
 #include <algorithm>
 #include <cstddef>

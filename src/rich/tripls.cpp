@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRIPLS on vectors: a triplet in each lane, then a circle in each lane.
-#include "nanet/rich/tripls.hpp"
+#include "rich/tripls.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 
+#include "nanet/config/read.hpp"
 #include "nanet/flow/clock.hpp"
 #include "nanet/flow/wait.hpp"
 #include "nanet/setup_error.hpp"
@@ -21,7 +22,7 @@ link::UdpConfig link_config(const NodeConfig& config) {
   udp.name = "l0tp";
   udp.listen = link::parse_endpoint(config.listen);
   if (config.decisions) udp.destinations = {link::parse_endpoint(*config.decisions)};
-  udp.rx_socket_bytes = config.socket_bytes;
+  udp.rx_socket_bytes = config.socket_buffer_bytes;
   udp.packet_bytes_max = wire::kMtpBytesMax;
   if (udp.listen->port != 0 && !udp.destinations.empty() && udp.destinations[0] == *udp.listen) {
     throw SetupError("decisions go to the trigger processor's own " + config.listen, "it would take them for primitives",
@@ -33,7 +34,7 @@ link::UdpConfig link_config(const NodeConfig& config) {
 // With an aligner the patience says what silence is.
 l0tp::Config processor_config(const NodeConfig& config) {
   l0tp::Config processor = config.processor;
-  if (config.patience_ns > 0) processor.silence_ns = 0;
+  if (config.patience_ms > 0) processor.silence_us = 0;
   return processor;
 }
 
@@ -54,13 +55,19 @@ std::size_t get(T& counters, const std::atomic<std::uint64_t>* from) {
 
 }  // namespace
 
+std::optional<config::Problem> NodeConfig::check() const {
+  if (auto broken = processor.check()) return broken;
+  if (decisions != listen) return std::nullopt;
+  return config::Problem{"decisions", "listen and decisions are both " + listen, "triggers are not primitives", "change one"};
+}
+
 TriggerNode::TriggerNode(const NodeConfig& config)
-    : config_(config),
+    : config_(config::require(config)),
       processor_(processor_config(config)),
       link_(std::make_unique<link::UdpLink>(link_config(config))),
       sender_(*link_, config.decisions ? Destination::link : Destination::none, config.source_sub_id),
       room_(std::max(kRoomBytes, link_->min_room_bytes())) {
-  if (config.patience_ns > 0) aligner_.emplace(processor_, config.processor, config.patience_ns);
+  if (config.patience_ms > 0) aligner_.emplace(processor_, config.processor, config.patience_ms * 1'000'000);
 }
 
 TriggerNode::~TriggerNode() { stop(); }
@@ -73,7 +80,7 @@ void TriggerNode::start() {
     start_ns_.store(flow::clock_now_ns());
     if (config_.cpu_core) flow::pin_this_thread(*config_.cpu_core);
     flow::name_this_thread("nanet-l0tp");
-    if (config_.gather_ns > 0) flow::ask_for_short_turns();  // it shares its core
+    if (config_.waiting.gather_us > 0) flow::ask_for_short_turns();  // it shares its core
   };
   running_.store(true);
   try {
@@ -91,16 +98,17 @@ void TriggerNode::stop() {
 
 void TriggerNode::run() {
   const std::uint64_t waited_before_ns = flow::this_thread_core_wait_ns();
+  const auto [spin, sleep_us, gather_us] = config_.waiting;
   std::int64_t idle_turns = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (turn() > 0) {
       idle_turns = 0;
-      if (config_.gather_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(config_.gather_ns));
-    } else if (config_.spins < 0 || idle_turns < config_.spins) {
+      if (gather_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(gather_us));
+    } else if (spin < 0 || idle_turns < spin) {
       ++idle_turns;
       flow::cpu_relax();
     } else {
-      link_->wait(config_.sleep_ns);
+      link_->wait(sleep_us * 1000);
     }
   }
   const std::uint64_t stop_ns = flow::clock_now_ns();
@@ -108,7 +116,7 @@ void TriggerNode::run() {
   for (std::uint64_t now_ns = stop_ns; now_ns - quiet_since_ns < kDrainQuietNs && now_ns - stop_ns < kDrainLongestNs;
        now_ns = flow::clock_now_ns()) {
     if (turn() > 0) quiet_since_ns = now_ns;
-    link_->wait(config_.sleep_ns);
+    link_->wait(sleep_us * 1000);
   }
   flush();
   core_wait_ns_.store(flow::this_thread_core_wait_ns() - waited_before_ns);
@@ -178,7 +186,7 @@ void TriggerNode::publish() {
   to += put(processor_.stats(), to);
   for (std::uint32_t i = 0; i < processor_.input_count(); ++i) to += put(processor_.input_stats(i), to);
   for (const l0tp::MaskStats& mask : processor_.mask_stats()) to += put(mask, to);
-  const std::uint64_t held = aligner_ ? aligner_->held(config_.processor.reference_index) : 0;
+  const std::uint64_t held = aligner_ ? aligner_->held(processor_.reference_index()) : 0;
   put(Own{processor_.pending_count() + held, sender_.triggers_sent(), sender_.packets_sent()}, to);
 }
 

@@ -5,7 +5,7 @@
 // A turn: one batch of datagrams is received, each is taken and what it made ready is decided; the triggers of the batch leave in L0
 // decision packets (docs/formats-l0.md) before the next batch is looked at. Decisions that are no triggers are only counted.
 //
-// With patience_ns, primitives wait for the slowest detector (l0tp/aligner.hpp) and `silence_ns` of the processor is not used: when
+// With patience_ms, primitives wait for the slowest detector (l0tp/aligner.hpp) and `silence_us` of the processor is not used: when
 // all inputs were silent for the patience, all that waits is decided.
 //
 // Latency: from the return of the receive call that brought the reference (or calibration) primitive to the return of the call that sent
@@ -29,6 +29,7 @@
 
 #include "l0tp/aligner.hpp"
 #include "l0tp/trigger_processor.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/flow/thread.hpp"
 #include "nanet/link/udp.hpp"
@@ -36,32 +37,79 @@
 
 namespace nanet::trigger {
 
+struct NodeWaiting {
+  static constexpr config::Component component{"NodeWaiting", "What the thread does when nothing arrives."};
+
+  std::int64_t spin = 20'000;
+  std::uint64_t sleep_us = 100;
+  std::uint64_t gather_us = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("spin", spin,
+      {.help = "Empty polls before it sleeps; -1: spin forever, which needs a core of its own",
+       .unit = "polls",
+       .least = -1,
+       .most = 0x1p40,
+       .too_small = "the kernel's wake-up time (about 30 us) is added at every pause",
+       .too_big = "a core that is never idle"});
+    v("sleep_us", sleep_us,
+      {.help = "Longest sleep, after which silence is noticed",
+       .unit = "us",
+       .least = 1,
+       .most = 1'000'000,
+       .too_big = "what is pending at the end of a spill is decided late"});
+    v("gather_us", gather_us,
+      {.help = "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own",
+       .unit = "us",
+       .least = 0,
+       .most = 10'000,
+       .too_small = "on a shared core, each packet interrupts the other thread",
+       .too_big = "all of it adds to the latency"});
+  }
+};
+
 struct NodeConfig {
-  l0tp::Config processor;
+  static constexpr config::Component component{"L0tp", "A whole L0 trigger processor: inputs, alignment memory and masks."};
 
-  // "udp://host:port" where MTP packets come to; port 0: the kernel chooses.
-  std::string listen = "udp://127.0.0.1:6400";
-
-  // Where triggers go. None: they are counted only.
+  l0tp::Config processor;  // its keys are among the node's
+  std::uint64_t patience_ms = 0;
+  std::string listen = "udp://127.0.0.1:6400";  // port 0, for programs: the kernel chooses
   std::optional<std::string> decisions;
-  std::uint8_t source_sub_id = 0;  // of the decision packets
-
-  // Bytes the kernel may queue for the receiving socket. Too small: primitives are lost while the thread is away.
-  std::uint32_t socket_bytes = 64u << 20;
-
-  // Core to pin to; none: not pinned.
+  std::uint8_t source_sub_id = 0;
+  std::uint32_t socket_buffer_bytes = 64u << 20;
   std::optional<int> cpu_core;
+  NodeWaiting waiting;
 
-  std::int64_t spins = 20'000;       // idle turns before a blocking wait; negative: spin for ever
-  std::uint64_t sleep_ns = 100'000;  // longest blocking wait, after which silence is noticed
+  template <class Visit>
+  void visit(Visit&& v) {
+    processor.visit(v);
+    v("patience_ms", patience_ms,
+      {.help = "How long a silent input is waited for: until then the primitives of the others are held back, whenever they "
+               "arrive; "
+               "0: no input is waited for, as in hardware. With patience, silence_us is not used",
+       .unit = "ms",
+       .least = 0,
+       .most = 60'000,
+       .too_small = "primitives are late when the machine stops the process that sends them",
+       .too_big = "if one of the detectors is missing, the first decisions are delayed by this much"});
+    v("listen", listen, {.help = "Where MTP packets of all inputs are received", .form = "Endpoint"});
+    v("decisions", decisions,
+      {.help = "Where triggers are sent, in L0 decision packets; null: they are only counted", .form = "Endpoint"});
+    v("source_sub_id", source_sub_id, {.help = "Source sub-ID of the decision packets", .least = 0, .most = 255});
+    v("socket_buffer_bytes", socket_buffer_bytes,
+      {.help = "How much the kernel may queue for the receiving socket",
+       .unit = "bytes",
+       .least = 65536,
+       .most = 1 << 30,
+       .too_small = "primitives are lost while the thread is not running",
+       .too_big = "primitives that are late instead of lost"});
+    v("cpu_core", cpu_core, {.help = "Core of the thread; null: not pinned", .form = "Core"});
+    v("waiting", waiting, {.help = "What the thread does when nothing arrives"});
+  }
 
-  // Nanoseconds of sleep after each busy turn, so that many packets share one wake-up; 0: none. For a thread that shares its core. Too
-  // big: added to every latency.
-  std::uint64_t gather_ns = 0;
-
-  // Nanoseconds for which an input that is silent is waited for; 0: no one is waited for. Too small: primitives are late while the
-  // machine stops who sends them. Too big: without a detector, so long until the first decision.
-  std::uint64_t patience_ns = 0;
+  // Those of the processor, and that triggers are not sent to the node itself.
+  std::optional<config::Problem> check() const;
 };
 
 // Totals of the run up to now. While it runs they may differ by what happened during the copy; when finished they are exact.

@@ -18,7 +18,8 @@ constexpr std::uint64_t kLongestWaitNs = 10'000'000'000;
 emulate::MonteCarloConfig monte_carlo_config(std::uint64_t seed) {
   emulate::MonteCarloConfig config;
   config.seed = seed;
-  config.radius_mode = emulate::RadiusMode::flat;
+  config.flat_radius = true;
+  config.mean_hits = 12;
   config.noise_hits = 1.2;
   config.hits_max = 32;
   config.ring_count_shares = {0.1, 0.7, 0.2};

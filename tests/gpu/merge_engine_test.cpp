@@ -52,9 +52,12 @@ emulate::EmulatorConfig emulator_config(const Loop& loop, std::uint16_t port) {
   config.boards = kBoards;
   config.layout = loop.layout;
   config.pool_events = 4096;
-  config.endpoints = {"udp://127.0.0.1:" + std::to_string(port)};
+  config.destinations = {"udp://127.0.0.1:" + std::to_string(port)};
+  config.answers = "udp://127.0.0.1:0";
+  config.monte_carlo.mean_hits = 12;
   config.rate_events_per_s = check::under_sanitizer() ? 2e4 : 3e5;
   config.events_total = check::under_sanitizer() ? 4000 : 150'000;
+  config.duration_s = 0;
   config.drain_ms = 2000;
   // An incomplete event may have another answer.
   const bool whole_only = !loop.faults || loop.merge.incomplete == IncompletePolicy::drop;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 namespace nanet::gpu {
 namespace {

@@ -21,7 +21,8 @@ using Hits = std::vector<std::uint16_t>;
 std::vector<Hits> physics_events(std::size_t count) {
   emulate::MonteCarloConfig config;
   config.seed = 4;
-  config.radius_mode = emulate::RadiusMode::flat;
+  config.flat_radius = true;
+  config.mean_hits = 12;
   config.noise_hits = 1.2;
   config.hits_max = 128;
   config.ring_count_shares = {0.1, 0.4, 0.3, 0.15, 0.05};

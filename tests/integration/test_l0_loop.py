@@ -155,7 +155,7 @@ def test_the_model_says_the_same() -> None:
         _, _, l0 = run(emulator, l0tp, port, answers, copies)
         entries = receive_triggers(triggers)
 
-    model = L0tpModel(l0tp.native())
+    model = L0tpModel(l0tp.model_dump(mode="json"))
     decided = []
     for datagram in tap.datagrams:
         model.take(datagram, 0)

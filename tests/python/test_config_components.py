@@ -17,7 +17,11 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_config.py"
 
 def test_the_models_are_what_the_components_say() -> None:
     assert subprocess.run([sys.executable, str(SCRIPT), "--check"], check=False).returncode == 0
-    assert sorted(one["name"] for one in _core.components()) == components.__all__
+    own = _core.own_kinds()
+    sections = [one["section"] for one in own["links"] if one["section"]]
+    finders = [f"{one['name'].capitalize()}Finder" for one in own["finders"]]
+    tables = ["LINKS", "PROCESSORS", "PROTOCOLS", "Finder", "LinkSections", *finders]
+    assert {*tables, *(one["name"] for one in [*_core.components(), *sections])} == set(components.__all__)
 
 
 def test_a_rule_is_asked_of_the_component() -> None:

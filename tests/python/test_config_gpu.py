@@ -69,7 +69,7 @@ def test_parts_of_several_sources_are_merged_on_a_gpu(runtime: str, links: list[
     [
         ({"runtime": "gpu"}, {}, "'gpu' is not allowed (it must be one of cpu, launch, graph, persistent)"),
         ({"runtime": "cpu", "gpu": {"devices": [1]}}, {"links": [link(0)]}, "runtime cpu uses no GPU"),
-        ({"kind": "count"}, {"answers": None}, "only kind rich runs on one"),
+        ({"kind": "count"}, {"answers": None}, "it runs on none"),
         ({"merge": {}, "gpu": {"devices": [0, 1]}}, {}, "merge on 2 GPUs"),
         ({"merge": {}}, {"links": [link(n, sources=boards(3 * n, 3)) for n in range(3)]}, "merge of 9 sources on a GPU"),
         ({"merge": {}}, {"links": [link(0, packet_bytes_max=8972)]}, "a GPU takes packets of at most 1472 B"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from nanet.config.l0tp import L0tpConfig
 
 set_hypothesis_home_dir(Path(__file__).resolve().parents[2] / "build" / "hypothesis")  # not in the source tree
 
+DEFAULT = L0tpConfig().model_dump(mode="json")
 SOURCES = [0x1C, 0x18, 0x20, 0x30, 0x10, 0x24, 0x04]
+NAMES = ["RICH", "CHOD", "NewCHOD", "MUV3", "LAV", "LKr", "CEDAR"]
 FRAME_TICKS = 65536
 
 
@@ -65,29 +68,34 @@ class Pair:
         return counters
 
 
+def pattern(value: int, care: int) -> str:
+    return "".join(str(value >> bit & 1) if care >> bit & 1 else "x" for bit in reversed(range(16)))
+
+
 def random_masks(rng: np.random.Generator, count: int) -> list[dict[str, Any]]:
     masks = []
     for i in range(count):
-        care = [int(rng.choice([0, 0, 1 << int(rng.integers(0, 15)), 0xFFFF, 0x4001])) for _ in range(7)]
-        value = [int(rng.choice([0, 0x4001, 0x4000, int(rng.integers(0, 65536))])) & c for c in care]
+        care = [int(rng.choice([0, 0, 1 << int(rng.integers(0, 15)), 0xFFFF, 0x4001])) for _ in NAMES]
+        value = [int(rng.choice([0, 0x4001, 0x4000, int(rng.integers(0, 65536))])) for _ in NAMES]
+        bits = {name: pattern(v, c) for name, v, c in zip(NAMES, value, care, strict=True) if c}
         downscaling = int(rng.choice([1, 1, 2, 3, 10]))
-        masks.append(
-            {"name": f"m{i}", "value": value, "care": care, "downscaling": downscaling, "enabled": bool(rng.random() < 0.9)}
-        )
+        masks.append({"name": f"m{i}", "bits": bits, "downscaling": downscaling, "enabled": bool(rng.random() < 0.9)})
     return masks
 
 
+def inputs_of(cuts_ns: Iterable[float]) -> list[dict[str, Any]]:
+    return [{"name": n, "source_id": s, "time_cut_ns": cut} for n, s, cut in zip(NAMES, SOURCES, cuts_ns, strict=False)]
+
+
 def random_config(rng: np.random.Generator, bits: int) -> dict[str, Any]:
-    lag = int(rng.choice([0, 16_416, 80_000, 150_000, 200_000]))
-    masks = random_masks(rng, int(rng.integers(0, 17)))
-    masks = [{**m, "value": m["value"][:7], "care": m["care"][:7]} for m in masks]
+    cell_ns = wire.TIMESTAMP_NS / (1 << bits)
     return {
-        "inputs": [{"source_id": s, "time_cut_ticks": int(rng.choice([0, 20, 62, 256 >> bits, 511]))} for s in SOURCES],
-        "reference_index": int(rng.integers(0, 7)),
+        "read_lag_us": float(rng.choice([0.0, 1.6, 7.8, 14.6, 19.5])),
+        "masks": random_masks(rng, int(rng.integers(0, 17))),
+        "inputs": inputs_of(float(rng.choice([0.0, 1.0, 2.0, min(6.0, cell_ns), cell_ns])) for _ in NAMES),
+        "reference": NAMES[int(rng.integers(0, 7))],
         "fine_time_bits": bits,
-        "read_lag_ticks": lag,
-        "silence_ns": int(rng.choice([0, 1_000, 500_000])),
-        "masks": masks,
+        "silence_us": int(rng.choice([0, 1, 500])),
     }
 
 
@@ -161,7 +169,7 @@ def test_streams_meet_every_counter() -> None:
 @settings(max_examples=150, deadline=None)
 @given(
     bits=st.integers(0, 3),
-    cut=st.integers(0, 511),
+    cut=st.integers(0, 256),
     lag=st.integers(0, 2000),
     reference=st.integers(0, 2),
     calls=st.lists(
@@ -177,13 +185,11 @@ def test_streams_meet_every_counter() -> None:
 )
 def test_any_close_primitives(bits: int, cut: int, lag: int, reference: int, calls: list[Any], anchor: int) -> None:
     """Few distinct times close together, so that cells, cuts and ties meet in every way."""
-    masks = [
-        {"name": "m", "value": [0x4001, 0, 0, 0, 0, 0, 0], "care": [0xFFFF, 0, 0, 0, 0, 0, 0], "downscaling": 2, "enabled": True}
-    ]
-    inputs = [{"source_id": s, "time_cut_ticks": cut} for s in SOURCES[:3]]
     pair = Pair(
         {
-            "inputs": inputs, "reference_index": reference, "fine_time_bits": bits, "read_lag_ticks": lag, "silence_ns": 0, "masks": masks
+            "inputs": inputs_of([min(cut, 256 >> bits) * wire.TICK_NS] * 3), "reference": NAMES[reference], "fine_time_bits": bits,
+            "read_lag_us": lag * wire.TICK_NS / 1000, "silence_us": 0,
+            "masks": [{"name": "m", "bits": {"RICH": "0100_0000_0000_0001"}, "downscaling": 2, "enabled": True}],
         }
     )  # fmt: skip
     for call in calls:
@@ -202,7 +208,7 @@ def test_any_close_primitives(bits: int, cut: int, lag: int, reference: int, cal
     )
 )
 def test_any_bytes(payloads: list[Any]) -> None:
-    pair = Pair(L0tpConfig().native())
+    pair = Pair(DEFAULT)
     for payload in payloads:
         if isinstance(payload, tuple):
             source, body = payload
@@ -214,9 +220,7 @@ def test_any_bytes(payloads: list[Any]) -> None:
 
 
 def test_a_jump_in_time_and_a_wild_detector() -> None:
-    pair = Pair(
-        {**L0tpConfig().native(), "masks": [{"name": "any", "value": [0] * 7, "care": [0] * 7, "downscaling": 1, "enabled": True}]}
-    )
+    pair = Pair({**DEFAULT, "masks": [{"name": "any", "bits": {}, "downscaling": 1, "enabled": True}]})
     for spill in (10 * FRAME_TICKS, TURN // 3, 2 * FRAME_TICKS):
         for frame in range(40):
             time = spill + frame * FRAME_TICKS
@@ -235,7 +239,7 @@ def test_edges_of_the_window(bits: int) -> None:
     start = 300 * FRAME_TICKS
     for edge in (-16384, 0, 16383, 32767):
         for ticks in (-1, 0, 1):
-            pair = Pair({**L0tpConfig().native(), "fine_time_bits": bits, "read_lag_ticks": 0})
+            pair = Pair({**DEFAULT, "inputs": inputs_of([3.0] * 7), "fine_time_bits": bits, "read_lag_us": 0})
             for _ in range(2):  # the header alone sets the window; the second time it has moved
                 pair.take(packet_of(SOURCES[1], start, [(start + edge * cell_ticks + ticks, 0x4000)]), 1)
                 pair.take(packet_of(SOURCES[0], start, [(start + edge * cell_ticks + ticks, 0x4000)]), 1)
@@ -245,7 +249,7 @@ def test_edges_of_the_window(bits: int) -> None:
 
 
 def test_more_calibrations_than_there_is_room_for() -> None:
-    pair = Pair(L0tpConfig().native())
+    pair = Pair(DEFAULT)
     for i in range(10):
         pair.take(packet_of(SOURCES[1], 0, [(1000 + i, 0x8000 + j) for j in range(50)]), 7)
     pair.decide(7)
@@ -284,43 +288,46 @@ masks:
 """
         ),
     )
-    native = config.native()
-    assert native["inputs"] == [{"source_id": 0x1C, "time_cut_ticks": 20}, {"source_id": 0x30, "time_cut_ticks": 31}]
-    assert native["read_lag_ticks"] == 16416
-    assert native["masks"][0] == {
-        "name": "electron_and_no_muon", "value": [0x4300, 0, 0, 0, 0, 0, 0], "care": [0xC300, 0xFFFF, 0, 0, 0, 0, 0],
-        "downscaling": 5, "enabled": True,
-    }  # fmt: skip
-    assert native["masks"][1]["care"] == [0] * 7
-    _core.L0TriggerProcessor(native)
-    _core.L0TriggerProcessor(L0tpConfig().native())
+    plain = config.model_dump(mode="json")
+    assert plain["masks"][1] == {"name": "all", "bits": {}, "downscaling": 1, "enabled": False}
+    assert L0tpModel(plain).cuts == [20, 31]
+    _core.L0TriggerProcessor(plain)
+    _core.L0TriggerProcessor(DEFAULT)
+    assert L0tpModel(DEFAULT).lag == 16416
 
 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("inputs: []", "0 inputs"),
+        ("inputs: []", "inputs: [] is not allowed"),
         ("reference: RIHC", "did you mean 'RICH'?"),
         ("inputs: [{name: A, source_id: 4}, {name: A, source_id: 5}]\nreference: A", "two inputs have name A"),
-        ("inputs: [{name: A, source_id: 4}, {name: B, source_id: 4}]\nreference: A", "two inputs have source_id 0x04"),
-        ("fine_time_bits: 3", "more than a cell of 3.119 ns"),
+        ("inputs: [{name: A, source_id: 4}, {name: B, source_id: 4}]\nreference: A", "two inputs have source_id 4"),
+        ("fine_time_bits: 3", "more than a cell of 3.11888 ns"),
         ("fine_time_bits: 2\nread_lag_us: 52", "more than half of the memory's 102.2 us"),
         ("masks: [{name: m, bits: {LAV: 0000000000000001}}]", "put it in quotes"),
         ("masks: [{name: m, bits: {LAV: '01x'}}]", "has 3 bits"),
-        ("masks: [{name: m, bits: {LAV: '01x2xxxxxxxxxxxx'}}]", "has '2'"),
+        ("masks: [{name: m, bits: {LAV: '01x2xxxxxxxxxxxx'}}]", "has other characters"),
         ("masks: [{name: m, bits: {LAVA: 'xxxxxxxxxxxxxxxx'}}]", "did you mean 'LAV'?"),
         ("masks: [{name: m}, {name: m}]", "two masks are named 'm'"),
         ("masks: [{name: m, downscaling: 0}]", "downscaling"),
-        ("masks: [" + ",".join(f"{{name: m{i}}}" for i in range(17)) + "]", "17 masks"),
+        ("masks: [" + ",".join(f"{{name: m{i}}}" for i in range(17)) + "]", "at most 16 items"),
     ],
 )
 def test_config_mistakes(text: str, part: str) -> None:
     assert part in problems(text)
 
 
+def test_a_rule_names_the_line_of_its_key() -> None:
+    text = "inputs:\n- {name: A, source_id: 4}\n- name: B\n  source_id: 4\nreference: C\nmasks:\n- name: m\n  bits:\n    A: 01x\n"
+    assert problems(text).startswith("l0tp.yaml:9: masks[0]: pattern '01x' of A has 3 bits (")
+    text = text.replace("01x", "x" * 16)
+    assert problems(text).startswith("l0tp.yaml:4: two inputs have source_id 4 (")
+    assert problems(text.replace("source_id: 4\nref", "source_id: 5\nref")).startswith("l0tp.yaml:5: reference is 'C' (")
+
+
 def test_native_refuses_what_the_model_would_not_send() -> None:
-    config = L0tpConfig().native()
-    changes: list[dict[str, Any]] = [{"fine_time_bits": 4}, {"reference_index": 7}, {"inputs": []}, {"read_lag_ticks": 1 << 30}]
+    changes: list[dict[str, Any]] = [{"fine_time_bits": 4}, {"reference": "none"}, {"inputs": []}, {"read_lag_us": 1e5}]
     for change in changes:
         with pytest.raises(_core.SetupError):
-            _core.L0TriggerProcessor({**config, **change})
+            _core.L0TriggerProcessor({**DEFAULT, **change})

@@ -71,6 +71,6 @@ def test_a_module_whose_library_is_not_installed_says_which(name: str, tmp_path:
     assert "; install what it was built with (Debian: " in said
 
 
-def test_there_is_no_other_back_end_to_load() -> None:
-    with pytest.raises(ValueError, match="there is no back-end rdma"):
+def test_there_is_no_other_kind_of_link_to_load() -> None:
+    with pytest.raises(ValueError, match="no link has the name 'rdma'"):
         _core.back_end_problem("rdma")

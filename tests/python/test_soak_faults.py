@@ -313,7 +313,7 @@ class MadeUpEngine:
         """Its reading stays."""
 
     def stop(self) -> dict[str, Any]:
-        return {"faults": []}
+        return {"counters": {}, "sources": [], "links": [], "faults": []}
 
 
 @pytest.fixture

@@ -21,6 +21,13 @@ namespace nanet::config {
 // Keys of a map that the component does not have. ignored: the map is about more than this component.
 enum class Others : std::uint8_t { refused, ignored };
 
+// With as many digits as a person wants to read.
+inline std::string text_of(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
 namespace detail {
 
 inline std::string joined(const std::string& path, std::string_view key) {
@@ -29,12 +36,6 @@ inline std::string joined(const std::string& path, std::string_view key) {
 
 [[noreturn]] inline void refuse(const std::string& path, const std::string& why, const Setting& setting) {
   throw SetupError("cannot use " + (path.empty() ? "the configuration" : path), why, "it means: " + std::string(setting.help));
-}
-
-inline std::string text_of(double number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
 }
 
 // Why a number is not allowed; empty if it is.
@@ -46,7 +47,12 @@ inline std::string bound_broken(double number, const Setting& setting) {
   if (setting.above && number <= *setting.above) return must("above", *setting.above);
   if (setting.below && number >= *setting.below) return must("below", *setting.below);
   if (setting.multiple_of && std::fmod(number, *setting.multiple_of) != 0) return must("a multiple of", *setting.multiple_of);
-  return {};
+  std::string names;
+  for (const int one : setting.one_of) {
+    if (number == one) return {};
+    names += (names.empty() ? "" : ", ") + std::to_string(one);
+  }
+  return names.empty() ? names : text_of(number) + " must be one of " + names;
 }
 
 inline std::string length_broken(std::size_t length, const Setting& setting) {
@@ -72,12 +78,18 @@ void require_field(const T& field, const std::string& path, const Setting& setti
     }
   } else if constexpr (kIsOptional<T>) {
     if (field) require_field(*field, path, setting);
-  } else if constexpr (kIsList<T>) {
+  } else if constexpr (kIsList<T> || kIsMap<T>) {
     why = length_broken(field.size(), setting);
     Setting of_item = setting;
     of_item.length_least.reset();
     of_item.length_most.reset();
-    for (std::size_t i = 0; i < field.size(); ++i) require_field(field[i], path + "[" + std::to_string(i) + "]", of_item);
+    if constexpr (kIsMap<T>) {
+      for (const auto& [name, item] : field) require_field(item, joined(path, name), of_item);
+    } else {
+      for (std::size_t i = 0; i < field.size(); ++i) require_field(field[i], path + "[" + std::to_string(i) + "]", of_item);
+    }
+  } else if constexpr (IsChoice<T>) {
+    if (name_of(field).empty()) why = "it is none of the choices";
   } else if constexpr (IsNumber<T>) {
     why = bound_broken(static_cast<double>(field), setting);
   } else if constexpr (IsText<T>) {
@@ -140,11 +152,17 @@ void read_field(const Value& value, T& into, const std::string& path, const Sett
   } else if constexpr (kIsList<T>) {
     const auto* const list = value.as<Value::List>();
     if (list == nullptr) refuse(path, "it is not a list", setting);
-    into.clear();
-    for (const Value& item : *list) {
-      const std::string at = path + "[" + std::to_string(into.size()) + "]";
-      read_field(item, into.emplace_back(), at, setting);
+    if constexpr (kIsVector<T>) {
+      into.assign(list->size(), {});
+    } else if (list->size() != into.size()) {
+      refuse(path, "its length must be " + std::to_string(into.size()), setting);
     }
+    for (std::size_t i = 0; i < into.size(); ++i) read_field((*list)[i], into[i], path + "[" + std::to_string(i) + "]", setting);
+  } else if constexpr (kIsMap<T>) {
+    const auto* const map = value.as<Value::Map>();
+    if (map == nullptr) refuse(path, "it is not a table of keys and values", setting);
+    into.clear();
+    for (const auto& [name, item] : *map) read_field(item, into[name], joined(path, name), setting);
   } else if constexpr (IsChoice<T>) {
     const auto* const name = value.as<std::string>();
     const std::optional<T> chosen = name != nullptr ? choice_of<T>(*name) : std::nullopt;
@@ -169,10 +187,11 @@ T read_unchecked(const Value& value, const std::string& path = {}, Others others
   return component;
 }
 
-// Throws SetupError for a value out of bounds or a broken rule.
+// Throws SetupError for a value out of bounds or a broken rule. Returns the component.
 template <IsComponent T>
-void require(const T& component, const std::string& path = {}) {
+const T& require(const T& component, const std::string& path = {}) {
   detail::require_field(component, path, Setting{.help = T::component.help});
+  return component;
 }
 
 template <IsComponent T>

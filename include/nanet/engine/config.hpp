@@ -3,6 +3,7 @@
 // (config/setting.hpp); what python/nanet/config/engine.py still describes itself has only its shape here.
 #pragma once
 
+#include <any>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -13,13 +14,7 @@
 #include "nanet/config/setting.hpp"
 #include "nanet/config/value.hpp"
 #include "nanet/contract.hpp"
-#include "nanet/engine/sender_filter.hpp"
-#include "nanet/link/dpdk.hpp"
 #include "nanet/link/fault_injector.hpp"
-#include "nanet/link/gateware.hpp"
-#include "nanet/link/pcap_link.hpp"
-#include "nanet/link/ucx.hpp"
-#include "nanet/link/xdp.hpp"
 
 namespace nanet {
 
@@ -111,29 +106,84 @@ struct RecordConfig {
   }
 };
 
+// What all links have. The key `protocol` of a configuration is the name of one, and `memory_region` that of a region.
 struct LinkConfig {
+  static constexpr config::Component component{"Link", "One place where packets come from."};
+
   std::string name;
   std::string endpoint;
-  const Protocol* protocol = nullptr;  // must be given
-  MemoryRegionConfig memory_region;    // each link fills a CLOP of its own
   std::uint32_t batch_size = 128;
-  std::uint64_t timeout_ns = 0;
+  std::uint64_t timeout_us = 0;
   std::uint32_t socket_buffer_bytes = 64u << 20;
   std::uint32_t packet_bytes_max = 1472;
   bool gro = true;
   std::uint32_t busy_poll_us = 0;
-  std::string interface;  // udp: receive from this one only; xdp: the one to attach to; empty: any, or the one with the address
-  link::XdpConfig xdp;    // what only this kind of link needs; its name, endpoints and sizes come from here
-  link::DpdkConfig dpdk;  // likewise
-  link::UcxConfig ucx;    // likewise
-  link::GatewareConfig gateware;  // likewise
-  link::PcapLinkConfig pcap;
-  std::vector<SenderNetwork> senders;  // who may send here; none: anyone
+  std::string interface;
+  std::vector<std::string> senders;
   std::vector<SourceConfig> sources;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;
+
+  const Protocol* protocol = nullptr;    // must be given
+  MemoryRegionConfig memory_region;      // each link fills a CLOP of its own
   std::shared_ptr<const LinkKind> kind;  // none: the built-in one that the endpoint's scheme names
-  config::Value settings;                // what only a plug-in's kind of link needs: a map of its own keys
+  std::any section;  // what only its kind needs, such as a link::XdpConfig, whose name, endpoints and sizes come from here; empty: the defaults
+  config::Value settings;  // what only a plug-in's kind of link needs: a map of its own keys
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("name", name, {.help = "Name in reports", .form = "Name", .required = true});
+    v("endpoint", endpoint, {.help = "Where to listen", .required = true});
+    v("batch_size", batch_size,
+      {.help = "Most packets in one receive call",
+       .unit = "packets",
+       .least = 1,
+       .most = 4096,
+       .too_small = "a system call for every few packets, which lowers the critical rate",
+       .too_big = "the first packet of a batch waits for the last one"});
+    v("timeout_us", timeout_us,
+      {.help = "Hand a buffer over when its oldest packet is this old; 0: after every batch",
+       .unit = "us",
+       .least = 0,
+       .most = 1'000'000,
+       .too_small = "small buffers, so more hand-overs per second",
+       .too_big = "latency at low rates"});
+    v("socket_buffer_bytes", socket_buffer_bytes,
+      {.help = "Receive buffer requested from the kernel; what it grants is reported",
+       .unit = "bytes",
+       .least = 4096,
+       .most = 0x1p31,
+       .too_small = "packets_lost_kernel at every pause of the receiving thread",
+       .too_big = "packets that are late instead of lost after a long pause"});
+    v("packet_bytes_max", packet_bytes_max,
+      {.help = "Longest payload that is accepted; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one",
+       .unit = "bytes",
+       .least = 24,
+       .most = 65507,
+       .too_small = "packets are refused as packets_truncated",
+       .too_big = "more room kept free at the end of each buffer"});
+    v("gro", gro, {.help = "Take many packets of equal size in one piece from the kernel (UDP_GRO)"});
+    v("busy_poll_us", busy_poll_us,
+      {.help = "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off",
+       .unit = "us",
+       .least = 0,
+       .most = 1'000'000,
+       .too_big = "time in which the thread does nothing else"});
+    v("interface", interface,
+      {.help = "Network interface. udp: use this one whatever the routes say; xdp: null is the one that has the address; not with "
+               "other kinds",
+       .length_least = 1,
+       .length_most = 15,
+       .nullable = true});
+    v("senders", senders,
+      {.help = "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets from others are refused and counted; none: "
+               "anyone",
+       .length_most = 64,
+       .form = "Network"});
+    v("sources", sources, {.help = "Which boards may send here, by the ID in their packets; others are refused and counted"});
+    v("faults", faults, {.help = "Faults injected on purpose; null: none"});
+    v("record", record, {.help = "Recording of what arrives; null: none"});
+  }
 };
 
 struct MergeConfig {

@@ -5,6 +5,7 @@
 // Thread rules: for the thread that sets up an engine; what a kind has made no longer needs the Kinds.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,10 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include "nanet/config/describe.hpp"
 #include "nanet/config/value.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/flow/counters.hpp"
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/link.hpp"
 
 namespace nanet::engine {
@@ -28,14 +31,38 @@ struct LinkParts {
   std::span<std::byte> gpu_memory;           // LinkKind::gpu_bytes() of it; outlives the link
 };
 
+// The keys that only links of one kind have, in a configuration under the kind's name.
+struct LinkSection {
+  std::string_view help;                             // of the section as a whole
+  std::optional<config::Entry> keys = {};            // none: there is no such section
+  std::any (*read)(const config::Value&) = nullptr;  // for LinkConfig::section; throws SetupError
+};
+
+// The bytes that one buffer needs for a link, and why.
+struct LinkRoom {
+  std::size_t bytes;
+  std::string why;
+};
+
 struct LinkKind {
   std::string name;                                                                            // the scheme of its endpoints: "udp"
   std::function<std::unique_ptr<link::Link>(const LinkConfig& config, LinkParts parts)> open;  // throws SetupError
   bool sends = true;                                                                           // packets can leave through it
   bool names_senders = true;  // it knows which address a packet came from (LinkConfig::senders)
-  bool is_back_end = false;   // a back-end (link/back_end.hpp): this machine or build may lack it
   // How much GPU memory the payloads are to lie in; 0, or no function: none.
   std::function<std::size_t(const LinkConfig& config)> gpu_bytes = {};
+
+  // The rest is for nanet's own: a plug-in's link has `settings` in place of a section, and checks them when it is opened.
+  std::string endpoint_help = {};  // what its endpoints are, for a person: "udp://ADDRESS:PORT, a socket"
+  LinkSection section = {};
+  std::optional<link::BackEndPlace> back_end = {};  // this machine or build may lack it
+  // The first rule that a link of this kind breaks, or, if packets are to leave by it, what is in the way.
+  std::optional<config::Problem> (*broken_rule)(const LinkConfig& config) = nullptr;
+  std::optional<config::Problem> (*cannot_send)(const LinkConfig& config) = nullptr;
+  bool (*in_place)(const LinkConfig& config) = nullptr;  // payloads stay where they were received; no function: they are copied
+  LinkRoom (*room)(const LinkConfig& config) = nullptr;  // no function: packet_bytes_max
+  std::string (*device)(const LinkConfig& config) = nullptr;  // what only one link can have; empty, or no function: nothing
+  bool is_built_in = false;
 };
 
 // What a configuration tells a processor.
@@ -53,6 +80,7 @@ struct ProcessorKind {
   bool on_gpu = false;  // it can run on one
   // Counts the events that it is done with, whatever became of them; none: it looks at no events.
   std::optional<flow::Counter> done = flow::Counter::events_answered;
+  std::string help = {};  // what it does, for a person
 };
 
 class Kinds {
@@ -85,7 +113,19 @@ Kinds built_in_kinds();
 // The kind of a link: the configuration's own, or the built-in one that its endpoint's scheme names. Throws SetupError.
 std::shared_ptr<const LinkKind> kind_of(const LinkConfig& config);
 
-// "did you mean 'udp'?", or what is known.
-std::string nearest(std::string_view name, const std::vector<std::string>& known);
+// The first rule that a link breaks, whatever its kind. With protocol and kind set, or the kind that its endpoint names. Throws SetupError for an
+// endpoint of no kind.
+std::optional<config::Problem> broken_rule(const LinkConfig& config);
+
+// Why no packets can leave by a link; none: they can.
+std::optional<config::Problem> cannot_send(const LinkConfig& config);
+
+// Payloads stay where the NIC or the kernel wrote them, and the memory region only says where.
+bool in_place(const LinkConfig& config);
+
+LinkRoom room(const LinkConfig& config);
+
+// What only one link can have; empty: nothing.
+std::string device(const LinkConfig& config);
 
 }  // namespace nanet::engine

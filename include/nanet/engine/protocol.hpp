@@ -56,7 +56,8 @@ struct Protocol {
   // Gives the builder every event of a completion's buffer; null: its packets have none.
   void (*read)(EventBuilder& builder, const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
   std::size_t scratch_hits;
-  bool numbered;  // has_sequence: packets name their source and have sequence numbers
+  bool numbered;               // has_sequence: packets name their source and have sequence numbers
+  std::string_view help = {};  // what its packets are, for a person
 };
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.

@@ -13,8 +13,9 @@
 namespace nanet::engine {
 
 template <class Type>
-constexpr Protocol protocol_of(std::string_view name) {
-  Protocol made{.name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0, .numbered = Type::has_sequence};
+constexpr Protocol protocol_of(std::string_view name, std::string_view help = {}) {
+  Protocol made{
+      .name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0, .numbered = Type::has_sequence, .help = help};
   made.make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
     return std::make_unique<ProtocolReceiver<Type>>(config, std::move(parts));
   };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace nanet::engine {
@@ -20,6 +21,9 @@ struct SenderNetwork {
     return ((address ^ other) & mask) == 0;
   }
 };
+
+// "10.0.0.0/24", or "10.0.0.7". Throws SetupError.
+std::vector<SenderNetwork> sender_networks(const std::vector<std::string>& texts);
 
 class SenderFilter {
  public:

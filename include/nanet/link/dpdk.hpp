@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
 
@@ -158,6 +159,7 @@ std::unique_ptr<Link> open_dpdk(const DpdkConfig& config);
 // What payload_memory gpu needs with these descriptors, packet_bytes_max and lent_max.
 std::size_t dpdk_gpu_bytes(const DpdkConfig& config);
 
-bool has_dpdk();  // has_back_end("dpdk")
+BackEndPlace dpdk_back_end();
+bool has_dpdk();  // has_back_end(dpdk_back_end())
 
 }  // namespace nanet::link

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
 
@@ -78,6 +79,7 @@ struct GatewareConfig {
 // Makes the NIC and opens the sockets, or opens the card; registers memory. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_gateware(const GatewareConfig& config);
 
-bool has_gateware();  // has_back_end("gateware")
+BackEndPlace gateware_back_end();
+bool has_gateware();  // has_back_end(gateware_back_end())
 
 }  // namespace nanet::link

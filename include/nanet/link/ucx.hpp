@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
 
@@ -111,6 +112,7 @@ struct UcxConfig {
 // Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_ucx(const UcxConfig& config);
 
-bool has_ucx();  // has_back_end("ucx")
+BackEndPlace ucx_back_end();
+bool has_ucx();  // has_back_end(ucx_back_end())
 
 }  // namespace nanet::link

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/link/back_end.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
 
@@ -128,6 +129,7 @@ struct XdpConfig {
 // Attaches the program, opens the sockets, allocates everything. Throws SetupError, also when the back-end cannot be loaded (back_end.hpp).
 std::unique_ptr<Link> open_xdp(const XdpConfig& config);
 
-bool has_xdp();  // has_back_end("xdp")
+BackEndPlace xdp_back_end();
+bool has_xdp();  // has_back_end(xdp_back_end())
 
 }  // namespace nanet::link

@@ -14,41 +14,47 @@
 #include <span>
 #include <type_traits>
 
-#include "nanet/rich/almagest.hpp"
-#include "nanet/rich/domh.hpp"
-#include "nanet/rich/histogram.hpp"
-#include "nanet/rich/hough.hpp"
-#include "nanet/rich/mixture.hpp"
-#include "nanet/rich/pomh.hpp"
+#include "nanet/rich/almagest_cuts.hpp"
+#include "nanet/rich/center_scan_cuts.hpp"
+#include "nanet/rich/histogram_cuts.hpp"
+#include "nanet/rich/hough_cuts.hpp"
+#include "nanet/rich/mixture_cuts.hpp"
 #include "nanet/rich/ring.hpp"
-#include "nanet/rich/triplets.hpp"
-#include "nanet/rich/tripls.hpp"
+#include "nanet/rich/triplets_cuts.hpp"
+#include "nanet/rich/tripls_cuts.hpp"
 
 namespace nanet::rich {
 
 // The cuts of a finder that has none.
 struct NoCuts {};
 
-// X(name, cuts, several): find_NAME is the finder, in two forms, for one event and for many; several: it may answer as many rings as an answer holds.
+// X(name, cuts, several, help): find_NAME is the finder, in two forms, for one event and for many; several: it may answer as many rings as an answer holds; help: for a person.
 // Append only: the order is that of FinderKind's numbers. NanetCuda.cmake reads it too.
-#define NANET_FINDERS(X)            \
-  X(math, NoCuts, false)            \
-  X(pomh, PomhCuts, false)          \
-  X(domh, DomhCuts, false)          \
-  X(hough, HoughCuts, false)        \
-  X(tripls, TriplsCuts, false)      \
-  X(histogram, HistogramCuts, true) \
-  X(almagest, AlmagestCuts, true)   \
-  X(triplets, TripletsCuts, true)   \
-  X(mixture, MixtureCuts, true)
+#define NANET_FINDERS(X)                                                                                                         \
+  X(math, NoCuts, false, "One ring by the algebraic fit of all hits: the fastest, but any noise corrupts it.")                   \
+  X(pomh, PomhCuts, false, "One ring: the sharpest peak of the distance histograms of all candidate centres, centre by centre.") \
+  X(domh, DomhCuts, false, "The same rings as pomh, laid out for vector units: centres side by side.")                           \
+  X(hough, HoughCuts, false, "One ring: the highest cell of an accumulator over centre and radius, coarse and then fine.")       \
+  X(tripls, TriplsCuts, false,                                                                                                   \
+    "One ring: the circles through many triplets of hits that agree, and a fit of the hits close to them.")                      \
+  X(histogram, HistogramCuts, true, "Several rings: peaks of the distance histograms, ring by ring, which then share the hits.") \
+  X(almagest, AlmagestCuts, true, "Several rings from Almagest's triplets: the fastest finder of several rings.")                \
+  X(triplets, TripletsCuts, true, "Several rings: best-scoring circle through three hits, robust joint refit.")                  \
+  X(mixture, MixtureCuts, true,                                                                                                  \
+    "Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, but slow.")
 
 enum class FinderKind : std::uint8_t {
-#define X(name, cuts, several) name,
+#define X(name, cuts, several, help) name,
   NANET_FINDERS(X)
 #undef X
 };
 inline constexpr const char* kFinderNames[] = {
-#define X(name, cuts, several) #name,
+#define X(name, cuts, several, help) #name,
+    NANET_FINDERS(X)
+#undef X
+};
+inline constexpr const char* kFinderHelp[] = {
+#define X(name, cuts, several, help) help,
     NANET_FINDERS(X)
 #undef X
 };
@@ -59,14 +65,14 @@ constexpr const char* finder_name(FinderKind kind) { return kFinderNames[static_
 // Which finder, and the cuts of each (see the finders' headers for their effect).
 struct FinderConfig {
   FinderKind kind = FinderKind::math;
-#define X(name, cuts, several) cuts name;
+#define X(name, cuts, several, help) cuts name;
   NANET_FINDERS(X)
 #undef X
 
-  // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut.
+  // Calls visit(name, cuts) for the cuts of each finder that has some; cuts.visit(...) then names each cut, with what is known of it.
   template <class Visit>
   void visit_cuts(Visit&& visit) {
-#define X(name, cuts, several) \
+#define X(name, cuts, several, help) \
   if constexpr (!std::is_same_v<cuts, NoCuts>) visit(#name, name);
     NANET_FINDERS(X)
 #undef X
@@ -80,81 +86,21 @@ void find_rings(const FinderConfig& config, std::span<const event::Event> events
 // The same rings, bit for bit, by the function on one event.
 EventRings find_rings_scalar(const FinderConfig& config, event::Event event);
 
-// ---- more rings than an answer holds
-
-// A ring's hit is hardly ever further from it.
-inline constexpr float kFarFromRingMm = 16.0F;
-inline constexpr std::uint32_t kMoreHitsMin = 5;  // of hits far from all rings, fewer are noise
-
-NANET_HD inline bool is_far_from_rings(const PmPoint& point, const EventRings& found) {
-  for (std::uint32_t r = 0; r < found.count; ++r) {
-    const Ring& ring = found.rings[r];
-    const float x = point.x_mm - ring.x_mm;
-    const float y = point.y_mm - ring.y_mm;
-    const float square = x * x + y * y;
-    const float inner = ring.radius_mm > kFarFromRingMm ? ring.radius_mm - kFarFromRingMm : 0.0F;
-    const float outer = ring.radius_mm + kFarFromRingMm;
-    if (square >= inner * inner && square <= outer * outer) return false;
-  }
-  return true;
-}
-
-// Brings the hits on PMs that are far from all rings of `found` to the front, and returns how many they are.
-NANET_HD inline std::uint32_t far_hits_first(std::uint16_t* hits, std::uint32_t count, const PmPoint* points,
-                                             const EventRings& found) {
-  std::uint32_t far = 0;
-  for (std::uint32_t k = 0; k < count; ++k) {
-    const std::uint16_t hit = hits[k];
-    const PmPoint& point = points[hit & (kPmPointRows - 1)];
-    if (point.mapped == 0 || !is_far_from_rings(point, found)) continue;
-    hits[k] = hits[far];
-    hits[far++] = hit;
-  }
-  return far;
-}
-
 // Whether a finder may answer as many rings as an answer holds.
 constexpr bool finds_several(FinderKind kind) {
   constexpr bool kSeveral[] = {
-#define X(name, cuts, several) several,
+#define X(name, cuts, several, help) several,
       NANET_FINDERS(X)
 #undef X
   };
   return kSeveral[static_cast<std::size_t>(kind)];
 }
 
-// ---- one event, host and device. `points`: kPmPoints, or its copy in the GPU's memory.
-
-// The MATH fit as a finder: its ring, if there are four hits.
-NANET_HD inline EventRings find_math(event::Event event, const PmPoint* points, const NoCuts&) {
-  const std::uint32_t count = event.count < kMaxHits ? event.count : kMaxHits;
-  RingSums sums;
-  for (std::uint32_t k = 0; k < count; ++k) {
-    const PmPoint& point = points[event.hits[k] & (kPmPointRows - 1)];
-    if (point.mapped != 0) add(sums, make_ring_sums_row(point.i, point.j));
-  }
-  EventRings found;
-  found.rings[0] = solve_ring(sums);
-  found.mapped_hits = found.rings[0].hits;
-  found.truncated = event.count > kMaxHits ? 1 : 0;
-  found.count = has_ring(found.rings[0].status) && found.mapped_hits >= 4 ? 1 : 0;
-  if (found.count == 0) found.rings[0] = Ring{};
-  return found;
-}
-
-template <FinderKind kind>
-NANET_HD inline EventRings find_event(const FinderConfig& config, event::Event event, const PmPoint* points) {
-#define X(name, cuts, several) \
-  if constexpr (kind == FinderKind::name) return find_##name(event, points, config.name);
-  NANET_FINDERS(X)
-#undef X
-}
-
 // Calls take(constant) with the kind as a std::integral_constant, so that take can be a template.
 template <class Take>
 decltype(auto) with_finder(FinderKind kind, Take&& take) {
   switch (kind) {
-#define X(name, cuts, several) \
+#define X(name, cuts, several, help) \
   case FinderKind::name: return take(std::integral_constant<FinderKind, FinderKind::name>{});
     NANET_FINDERS(X)
 #undef X

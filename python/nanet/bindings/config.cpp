@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.hpp"
 
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 #include "nanet/config/describe.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/engine/plugin.hpp"
-#include "nanet/link/endpoint.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "rich/ring_cuts_config.hpp"
 #include "rich/search_range.hpp"
+#include "trigger/node.hpp"
 #include "values.hpp"
 
 namespace nanet::bindings {
@@ -42,12 +42,6 @@ T part(const nb::dict& dict, const char* key) {
 template <config::IsComponent T>
 std::optional<T> part_if_given(const nb::dict& dict, const char* key) {
   return has(dict, key) ? std::optional(part<T>(dict, key)) : std::nullopt;
-}
-
-std::uint64_t us_to_ns(const nb::dict& dict, const char* key) { return get<std::uint64_t>(dict, key) * 1000; }
-
-std::optional<int> core(const nb::dict& dict, const char* key) {
-  return has(dict, key) ? std::optional<int>(get<int>(dict, key)) : std::nullopt;
 }
 
 // processor: and answers: of a configuration whose processor is of kind rich.
@@ -82,6 +76,12 @@ void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, con
   if (!kind.on_gpu && get<std::string>(dict, "runtime") != "cpu") {
     throw SetupError("processor " + kind.name + " on a GPU", "it runs on none", "set runtime: cpu");
   }
+  if (!kind.sends && answers) {
+    throw SetupError("answers are configured", "processor " + kind.name + " makes none", "set answers to null");
+  }
+  if (!kind.merges && has(dict, "merge")) {
+    throw SetupError("processor.merge is configured", "processor " + kind.name + " merges nothing", "set it to null");
+  }
   engine::ProcessorSettings settings;
   if (has(dict, "settings")) settings.settings = value_of(dict["settings"]);
   settings.merge = part_if_given<engine::MergeConfig>(dict, "merge");
@@ -91,47 +91,15 @@ void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, con
   if (has(dict, "forward")) config.send = part<na62::ForwardConfig>(dict, "forward").send_config();
 }
 
-// "10.0.0.0/24", checked already.
-engine::SenderNetwork sender_network(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const link::Endpoint endpoint = link::parse_endpoint("udp://" + text.substr(0, slash) + ":0");
-  return {.address = endpoint.address, .prefix_bits = static_cast<std::uint8_t>(std::stoul(text.substr(slash + 1)))};
-}
-
-// What only a link of this kind needs; its defaults where the section is not there.
-template <config::IsComponent T>
-T section(const nb::dict& dict, const char* key) {
-  return has(dict, key) ? part<T>(dict, key) : T{};
-}
-
-link::UcxConfig ucx_config(const nb::dict& dict) {
-  nb::dict keys;
-  for (const auto& [key, value] : dict) {
-    if (nb::cast<std::string>(key) != "token") keys[key] = value;
-  }
-  auto config = config::read<link::UcxConfig>(value_of(keys), "ucx");
-  config.token = get<std::uint64_t>(dict, "token");  // not of the configuration: nanet/run/native.py
-  return config;
-}
-
-// What a link of an engine and a port have in common.
-LinkConfig common_link_config(const engine::Kinds& kinds, const nb::dict& dict) {
-  LinkConfig config;
-  config.endpoint = get<std::string>(dict, "endpoint");
+// The keys of a link that `dict` has, among others, and those of its kind.
+LinkConfig link_config(const engine::Kinds& kinds, const nb::dict& dict) {
+  auto config = config::read<LinkConfig>(value_of(dict), "", config::Others::ignored);
   config.protocol = &kinds.protocol(get<std::string>(dict, "protocol"));
-  config.batch_size = get<std::uint32_t>(dict, "batch_size");
-  config.timeout_ns = us_to_ns(dict, "timeout_us");
-  config.socket_buffer_bytes = get<std::uint32_t>(dict, "socket_buffer_bytes");
-  config.packet_bytes_max = get<std::uint32_t>(dict, "packet_bytes_max");
-  config.gro = get<bool>(dict, "gro");
-  config.busy_poll_us = get<std::uint32_t>(dict, "busy_poll_us");
-  for (const nb::handle source : get<nb::list>(dict, "sources")) {
-    config.sources.push_back(config::read<engine::SourceConfig>(value_of(source), "sources"));
-  }
-  for (const nb::handle sender : get<nb::list>(dict, "senders")) {
-    config.senders.push_back(sender_network(nb::cast<std::string>(sender)));
-  }
-  config.faults = part_if_given<link::FaultConfig>(dict, "faults");
+  config.kind = kinds.link(config.endpoint.substr(0, config.endpoint.find("://")));
+  const char* const section = config.kind->name.c_str();
+  if (config.kind->section.read != nullptr && has(dict, section))
+    config.section = config.kind->section.read(value_of(dict[section]));
+  if (has(dict, "settings")) config.settings = value_of(dict["settings"]);
   return config;
 }
 
@@ -147,26 +115,19 @@ engine::MemoryRegionConfig memory_region_config(const nb::dict& dict, std::strin
 }
 
 LinkConfig engine_link_config(const engine::Kinds& kinds, const nb::dict& dict, const nb::list& regions) {
-  LinkConfig config = common_link_config(kinds, dict);
-  config.kind = kinds.link(config.endpoint.substr(0, config.endpoint.find("://")));
-  if (has(dict, "settings")) config.settings = value_of(dict["settings"]);
-  config.name = get<std::string>(dict, "name");
-  if (has(dict, "interface")) config.interface = get<std::string>(dict, "interface");
-  config.xdp = section<link::XdpConfig>(dict, "xdp");
-  config.dpdk = section<link::DpdkConfig>(dict, "dpdk");
-  if (has(dict, "ucx")) config.ucx = ucx_config(get<nb::dict>(dict, "ucx"));
-  config.gateware.card = part_if_given<link::GatewareCard>(dict, "gateware");
-  config.pcap = section<link::PcapLinkConfig>(dict, "pcap");
-  config.record = part_if_given<engine::RecordConfig>(dict, "record");
+  LinkConfig config = link_config(kinds, dict);
   const auto wanted = get<std::string>(dict, "memory_region");
+  std::vector<std::string> names;
   for (const nb::handle handle : regions) {
     const auto region = nb::cast<nb::dict>(handle);
-    if (get<std::string>(region, "name") == wanted) {
+    names.push_back(get<std::string>(region, "name"));
+    if (names.back() == wanted) {
       config.memory_region = memory_region_config(region, wanted);
       return config;
     }
   }
-  throw SetupError("no memory region " + wanted, "link " + config.name + " names it", "add it under memory_regions:");
+  throw SetupError("link '" + config.name + "' uses the unknown memory region '" + wanted + "'", "it is none of memory_regions",
+                   config::nearest(wanted, names));
 }
 
 }  // namespace
@@ -193,8 +154,7 @@ nb::dict kinds_with(const std::vector<std::string>& plugins) {
   nb::dict links;
   for (const auto& kind : kinds.links()) {
     nb::dict one;
-    one["sends"] = kind->sends;
-    one["names_senders"] = kind->names_senders;
+    one["has_back_end"] = kind->back_end.has_value();
     links[kind->name.c_str()] = one;
   }
   nb::dict all;
@@ -206,8 +166,9 @@ nb::dict kinds_with(const std::vector<std::string>& plugins) {
 
 LinkConfig port_config(const nb::dict& dict) {
   const nb::dict no_processor;
-  LinkConfig config = common_link_config(kinds_for(no_processor, std::nullopt, {}), dict);
-  config.name = "port";
+  auto link = nb::cast<nb::dict>(dict.attr("copy")());
+  link["name"] = "port";
+  LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, {}), link);
   config.memory_region = memory_region_config(dict, "port");
   return config;
 }
@@ -258,141 +219,143 @@ rich::Decision decision_config(const nb::dict& dict) {
 }
 
 emulate::MonteCarloConfig monte_carlo_config(const nb::dict& dict) {
-  emulate::MonteCarloConfig config;
-  config.seed = get<std::uint64_t>(dict, "seed");
-  config.mean_hits = get<double>(dict, "mean_hits");
-  config.noise_hits = get<double>(dict, "noise_hits");
-  config.smear_mm = get<double>(dict, "smear_mm");
-  config.center_sigma_mm = get<double>(dict, "centre_sigma_mm");
-  config.momentum_min_gev = get<double>(dict, "momentum_min_gev");
-  config.momentum_max_gev = get<double>(dict, "momentum_max_gev");
-  const auto fractions = get<nb::dict>(dict, "fractions");
-  config.electron_share = get<double>(fractions, "e");
-  config.muon_share = get<double>(fractions, "mu");
-  config.pion_share = get<double>(fractions, "pi");
-  config.kaon_share = get<double>(fractions, "K");
-  config.time_sigma_ns = get<double>(dict, "hit_time_sigma_ns");
-  config.radius_mode = get<bool>(dict, "flat_radius") ? emulate::RadiusMode::flat : emulate::RadiusMode::momentum;
-  config.ring_count_shares = get<std::array<double, emulate::kMaxEventRings + 1>>(dict, "ring_count_shares");
-  config.pileup_share = get<double>(dict, "pileup_share");
-  config.jura_share = get<double>(dict, "jura_share");
-  config.both_disks_share = get<double>(dict, "both_disks_share");
-  config.inefficiency = get<double>(dict, "inefficiency");
-  config.hot_channels = get<std::vector<std::uint16_t>>(dict, "hot_channels");
-  config.hot_share = get<double>(dict, "hot_share");
-  config.dead_channels = get<std::vector<std::uint16_t>>(dict, "dead_channels");
-  config.hits_max = get<std::uint32_t>(dict, "hits_max");
-  return config;
+  return config::read<emulate::MonteCarloConfig>(value_of(dict), "monte_carlo");
 }
-
-namespace {
-
-emulate::DetectorBankConfig detectors_config(const nb::dict& dict) {
-  emulate::DetectorBankConfig config{.endpoint = get<std::string>(dict, "endpoint"), .frame_us = get<double>(dict, "frame_us")};
-  for (const nb::handle item : get<nb::list>(dict, "detectors")) {
-    const auto detector = nb::cast<nb::dict>(item);
-    config.detectors.push_back({.source_id = get<std::uint8_t>(detector, "source_id"),
-                                .efficiency = get<double>(detector, "efficiency"),
-                                .time_sigma_ns = get<double>(detector, "time_sigma_ns"),
-                                .offset_ns = get<double>(detector, "offset_ns"),
-                                .accidental_rate_hz = get<double>(detector, "accidental_rate_hz"),
-                                .id = get<std::uint16_t>(detector, "primitive_id"),
-                                .id_random_bits = get<std::uint16_t>(detector, "random_bits")});
-  }
-  return config;
-}
-
-}  // namespace
 
 emulate::EmulatorConfig emulator_config(const nb::dict& dict) {
-  emulate::EmulatorConfig config;
-  config.boards = get<std::uint32_t>(dict, "boards");
-  config.layout = choice<wire::MgpLayout>(dict, "layout", {{"padded", wire::MgpLayout::padded}, {"packed", wire::MgpLayout::packed}});
-  config.source_id = get<std::uint8_t>(dict, "source_id");
-  config.first_sub_id = get<std::uint8_t>(dict, "first_sub_id");
-  config.events_per_packet = get<std::uint32_t>(dict, "events_per_packet");
-  config.packet_bytes = get<std::uint32_t>(dict, "packet_bytes");
-  config.pool_events = get<std::uint32_t>(dict, "pool_events");
-  config.monte_carlo = monte_carlo_config(get<nb::dict>(dict, "monte_carlo"));
-  for (const nb::handle endpoint : get<nb::list>(dict, "destinations")) {
-    config.endpoints.push_back(nb::cast<std::string>(endpoint));
-  }
-  config.answers = has(dict, "answers") ? std::optional(get<std::string>(dict, "answers")) : std::nullopt;
-  config.rate_events_per_s = get<double>(dict, "rate_events_per_s");
-  config.duration_s = get<double>(dict, "duration_s");
-  config.events_total = get<std::uint64_t>(dict, "events_total");
-  config.spill_s = get<double>(dict, "spill_s");
-  config.pause_s = get<double>(dict, "pause_s");
-  config.burst_packets = get<std::uint32_t>(dict, "burst_packets");
-  config.in_flight_packets_max = get<std::uint32_t>(dict, "in_flight_packets_max");
-  config.drain_ms = get<double>(dict, "drain_ms");
-  config.quiet_ms = get<double>(dict, "quiet_ms");
+  auto config = config::read<emulate::EmulatorConfig>(value_of(dict), {}, config::Others::ignored);
   config.finder = finder_config(get<nb::dict>(dict, "finder"));
   config.decision = decision_config(dict);
   rich::set_search_range(config.finder, config.decision.cuts);
-  config.cpu_core = core(dict, "cpu_core");
-  if (has(dict, "xdp")) {
-    const auto xdp = get<nb::dict>(dict, "xdp");
-    config.xdp = emulate::XdpPath{
-        .interface = get<std::string>(xdp, "interface"),
-        .boards = choice<emulate::XdpPath::Boards>(
-            xdp, "boards", {{"socket", emulate::XdpPath::Boards::socket}, {"frames", emulate::XdpPath::Boards::frames}}),
-        .frame_count = get<std::uint32_t>(xdp, "frame_count")};
-  }
-  if (has(dict, "detectors")) config.detectors = detectors_config(get<nb::dict>(dict, "detectors"));
-  config.decisions = has(dict, "decisions") ? std::optional(get<std::string>(dict, "decisions")) : std::nullopt;
   return config;
 }
 
-// ---- what the components say of themselves, for scripts/make_config.py and for the models that it makes
+// ---- what the components and the links say of themselves, for scripts/make_config.py and for the models that it makes
 
 namespace {
 
-struct Entry {
-  std::string_view name;
-  config::Value (*describe)();
-  std::optional<config::Problem> (*broken_rule)(const config::Value&);
-};
-
-template <config::IsComponent T>
-constexpr Entry entry() {
-  return {T::component.name, &config::describe<T>, [](const config::Value& keys) -> std::optional<config::Problem> {
-            if constexpr (config::HasRules<T>) return config::read_unchecked<T>(keys).check();
-            return std::nullopt;
-          }};
-}
+using config::entry;
 
 // Every component whose model is made; one that is part of another stands before it.
-constexpr Entry kComponents[] = {
-    entry<engine::SourceConfig>(), entry<engine::MemoryRegionConfig>(), entry<engine::RecordConfig>(),
-    entry<link::FaultConfig>(),    entry<engine::MergeConfig>(),        entry<engine::WaitingConfig>(),
-    entry<link::XdpConfig>(),      entry<link::DpdkConfig>(),           entry<link::UcxConfig>(),
-    entry<link::GatewareCard>(),   entry<link::PcapLinkConfig>(),       entry<gpu::GpuConfig>(),
-    entry<engine::CoresConfig>(),  entry<na62::ForwardConfig>(),        entry<na62::AnswerConfig>(),
+constexpr config::Entry kComponents[] = {
+    entry<engine::SourceConfig>(),
+    entry<engine::MemoryRegionConfig>(),
+    entry<engine::RecordConfig>(),
+    entry<link::FaultConfig>(),
+    entry<LinkConfig>(),
+    entry<engine::MergeConfig>(),
+    entry<engine::WaitingConfig>(),
+    entry<gpu::GpuConfig>(),
+    entry<engine::CoresConfig>(),
+    entry<na62::ForwardConfig>(),
+    entry<na62::AnswerConfig>(),
     entry<rich::RingCutsConfig>(),
+    entry<rich::CenterScanCuts>(),
+    entry<rich::HoughCuts>(),
+    entry<rich::TriplsCuts>(),
+    entry<rich::HistogramCuts>(),
+    entry<rich::AlmagestCuts>(),
+    entry<rich::TripletsCuts>(),
+    entry<rich::MixtureCuts>(),
+    entry<emulate::Fractions>(),
+    entry<emulate::MonteCarloConfig>(),
+    entry<emulate::XdpPath>(),
+    entry<emulate::DetectorConfig>(),
+    entry<emulate::DetectorBankConfig>(),
+    entry<emulate::EmulatorConfig>(),
+    entry<l0tp::InputConfig>(),
+    entry<l0tp::MaskConfig>(),
+    entry<trigger::NodeWaiting>(),
+    entry<trigger::NodeConfig>(),
 };
 
 nb::list components() {
   nb::list all;
-  for (const Entry& one : kComponents) all.append(python_of(one.describe()));
+  for (const config::Entry& one : kComponents) all.append(python_of(one.describe()));
   return all;
 }
 
-nb::object broken_rule(const std::string& component, const nb::dict& keys) {
-  const auto* const found = std::find_if(std::begin(kComponents), std::end(kComponents),
-                                         [&](const Entry& one) { return one.name == component; });
-  if (found == std::end(kComponents)) {
-    throw SetupError("no component " + component, "the models and the native module come apart", "run make setup");
+// nanet's own kinds: what they are called, what a person has to know of them, and the sections of links.
+nb::dict own_kinds() {
+  const nb::dict no_processor;
+  const engine::Kinds kinds = kinds_for(no_processor, std::nullopt, {});
+  nb::dict protocols;
+  for (const engine::Protocol* one : kinds.protocols()) protocols[nb::cast(one->name)] = nb::cast(one->help);
+  nb::dict processors;
+  for (const engine::ProcessorKind& one : kinds.processors()) processors[nb::cast(one.name)] = nb::cast(one.help);
+  nb::list finders;
+  rich::FinderConfig config;
+  for (std::uint32_t k = 0; k < rich::kFinderCount; ++k) {
+    nb::dict one;
+    one["name"] = rich::kFinderNames[k];
+    one["help"] = rich::kFinderHelp[k];
+    one["cuts"] = nb::none();
+    config.visit_cuts([&]<class Cuts>(std::string_view name, Cuts&) {
+      if (name == rich::kFinderNames[k]) one["cuts"] = nb::cast(Cuts::component.name);
+    });
+    finders.append(one);
   }
-  const auto broken = found->broken_rule(value_of(keys));
+  nb::list links;
+  for (const auto& kind : kinds.links()) {
+    nb::dict one;
+    one["name"] = kind->name;
+    one["endpoint"] = kind->endpoint_help;
+    one["section"] = kind->section.keys ? python_of(kind->section.keys->describe()) : nb::none();
+    one["section_help"] = nb::cast(kind->section.help);
+    links.append(one);
+  }
+  nb::dict all;
+  all["protocols"] = protocols;
+  all["processors"] = processors;
+  all["links"] = links;
+  all["finders"] = finders;
+  return all;
+}
+
+nb::object tuple_of(const std::optional<config::Problem>& broken) {
   if (!broken) return nb::none();
   return nb::make_tuple(broken->key, broken->problem, broken->why, broken->suggestion);
+}
+
+nb::dict link_facts(const nb::dict& link, const std::vector<std::string>& plugins) {
+  const nb::dict no_processor;
+  const LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, plugins), link);
+  const engine::LinkRoom room = engine::room(config);
+  nb::dict facts;
+  facts["broken_rule"] = tuple_of(engine::broken_rule(config));
+  facts["cannot_send"] = tuple_of(engine::cannot_send(config));
+  facts["in_place"] = engine::in_place(config);
+  facts["needs_gpu"] = config.kind->gpu_bytes && config.kind->gpu_bytes(config) > 0;
+  facts["room"] = nb::make_tuple(room.bytes, room.why);
+  return facts;
+}
+
+config::Entry component_named(const std::string& name) {
+  for (const config::Entry& one : kComponents) {
+    if (one.name == name) return one;
+  }
+  const engine::Kinds kinds = engine::built_in_kinds();
+  for (const auto& kind : kinds.links()) {
+    if (kind->section.keys && kind->section.keys->name == name) return *kind->section.keys;
+  }
+  throw SetupError("no component " + name, "the models and the native module come apart", "run make setup");
+}
+
+nb::object broken_rule(const std::string& component, const nb::dict& keys) {
+  return tuple_of(component_named(component).broken_rule(value_of(keys)));
 }
 
 }  // namespace
 
 void bind_components(nb::module_& module) {
   module.def("components", &components, "What can be configured of each component: {name, help, has_rules, keys}.");
+  module.def("own_kinds", &own_kinds,
+             "nanet's own protocols and processors ({name: help}), links ({name, endpoint, section, section_help}) and ring "
+             "finders ({name, help, cuts}).");
+  module.def("link_facts", &link_facts, nb::arg("link"), nb::arg("plugins"),
+             "Of a link as a configuration says it: broken_rule and cannot_send, each (key, problem, why, suggestion) or None; "
+             "in_place; needs_gpu; "
+             "room, the bytes that a buffer needs and why.");
   module.def("broken_rule", &broken_rule, nb::arg("component"), nb::arg("keys"),
              nb::sig("def broken_rule(component: str, keys: dict) -> tuple[str, str, str, str] | None"),
              "The first rule between its keys that a component breaks: (key, problem, why, suggestion), or None.");

@@ -11,7 +11,7 @@
 #include "nanet/gpu/build.hpp"
 #endif
 #include "nanet/link/back_end.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -34,7 +34,7 @@ nb::dict build_info() {
   back_ends["udp"] = true;
   const engine::Kinds kinds = engine::built_in_kinds();
   for (const auto& kind : kinds.links()) {
-    if (kind->is_back_end) back_ends[kind->name.c_str()] = link::has_back_end(kind->name);
+    if (kind->back_end) back_ends[kind->name.c_str()] = link::has_back_end(*kind->back_end);
   }
   back_ends["rdma"] = NANET_HAS_RDMA != 0;
   back_ends["cuda"] = !gpu_code().is_none();
@@ -47,6 +47,12 @@ nb::dict build_info() {
   info["back_ends"] = back_ends;
   info["gpu_code"] = gpu_code();
   return info;
+}
+
+std::string back_end_problem(const std::string& name) {
+  const engine::Kinds kinds = engine::built_in_kinds();
+  const auto kind = kinds.link(name);
+  return kind->back_end ? link::back_end_problem(*kind->back_end) : "";
 }
 
 nb::list counter_table() {
@@ -63,7 +69,7 @@ NB_MODULE(_core, module) {
   module.def("build_info", &build_info,
              "Version, commit, compiler, build type, instruction set of the ring fit, and the back-ends that are there.");
   module.def(
-      "back_end_problem", [](const std::string& name) { return link::back_end_problem(name); }, nb::arg("name"),
+      "back_end_problem", &back_end_problem, nb::arg("name"),
       "Loads the back-end of a kind of link, such as `xdp`. Empty: links of that kind can be opened; else \"why; suggestion\".");
   module.def("counter_table", &counter_table, "(name, unit, help) of every counter, in order.");
   bind_histogram(module);

@@ -17,7 +17,7 @@ namespace {
 template <class Cuts>
 std::size_t set_cuts(const nb::dict& dict, Cuts& cuts) {
   std::size_t used = 0;
-  cuts.visit([&](const char* name, auto& value) {
+  cuts.visit([&](const char* name, auto& value, const config::Setting&) {
     if (!dict.contains(name)) return;
     value = get<std::remove_reference_t<decltype(value)>>(dict, name);
     ++used;
@@ -130,7 +130,7 @@ nb::dict default_finder_cuts() {
   rich::FinderConfig config;
   config.visit_cuts([&](const char* finder, auto& cuts) {
     nb::dict dict;
-    cuts.visit([&](const char* name, auto& value) { dict[name] = value; });
+    cuts.visit([&](const char* name, auto& value, const config::Setting&) { dict[name] = value; });
     finders[finder] = dict;
   });
   return finders;

@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "l0tp.hpp"
 
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
-
 #include <array>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "nanet/config/read.hpp"
+#include "values.hpp"
 
 namespace nanet::bindings {
-
-l0tp::Config l0tp_config(const nb::dict& dict) {
-  l0tp::Config config;
-  config.inputs.clear();
-  for (const nb::handle item : get<nb::list>(dict, "inputs")) {
-    const auto input = nb::cast<nb::dict>(item);
-    config.inputs.push_back({get<std::uint8_t>(input, "source_id"), get<std::uint32_t>(input, "time_cut_ticks")});
-  }
-  config.reference_index = get<std::uint32_t>(dict, "reference_index");
-  config.fine_time_bits = get<std::uint32_t>(dict, "fine_time_bits");
-  config.read_lag_ticks = get<std::uint64_t>(dict, "read_lag_ticks");
-  config.silence_ns = get<std::uint64_t>(dict, "silence_ns");
-  using Bits = std::array<std::uint16_t, l0tp::kInputsMax>;
-  for (const nb::handle item : get<nb::list>(dict, "masks")) {
-    const auto mask = nb::cast<nb::dict>(item);
-    config.masks.push_back({get<std::string>(mask, "name"), get<Bits>(mask, "value"), get<Bits>(mask, "care"),
-                            get<std::uint32_t>(mask, "downscaling"), get<bool>(mask, "enabled")});
-  }
-  return config;
-}
 
 nb::dict l0tp_counters(const l0tp::Stats& stats, std::span<const l0tp::InputStats> inputs, std::span<const l0tp::MaskStats> masks) {
   nb::dict dict;
@@ -88,8 +67,11 @@ void bind_l0tp(nb::module_& module) {
   using l0tp::TriggerProcessor;
   nb::class_<TriggerProcessor>(module, "L0TriggerProcessor", "Aligns the primitives of up to seven detectors and decides.")
       .def(
-          "__init__", [](TriggerProcessor* self, const nb::dict& config) { new (self) TriggerProcessor(l0tp_config(config)); },
-          nb::arg("config"), "config: what nanet.config.l0tp.L0tpConfig.native() gives. Raises SetupError.")
+          "__init__",
+          [](TriggerProcessor* self, const nb::dict& keys) {
+            new (self) TriggerProcessor(config::read_unchecked<l0tp::Config>(value_of(keys), {}, config::Others::ignored));
+          },
+          nb::arg("config"), "config: a nanet.config.l0tp.L0tpConfig as plain values. Raises SetupError.")
       .def(
           "take",
           [](TriggerProcessor& self, const nb::bytes& datagram, std::uint64_t now_ns) {

@@ -9,8 +9,6 @@
 
 namespace nanet::bindings {
 
-l0tp::Config l0tp_config(const nb::dict& dict);  // what nanet.config.l0tp.L0tpConfig.native() gives
-
 // Totals by name, with `inputs` and `masks` as lists of their own.
 nb::dict l0tp_counters(const l0tp::Stats& stats, std::span<const l0tp::InputStats> inputs, std::span<const l0tp::MaskStats> masks);
 

@@ -9,7 +9,7 @@
 #include "config.hpp"
 #include "emulate/monte_carlo.hpp"
 #include "finders.hpp"
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 #include "nanet/rich/pm_map.hpp"
 #include "rich/ring_cuts_config.hpp"
 

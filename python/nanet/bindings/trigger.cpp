@@ -4,27 +4,14 @@
 
 #include "bindings.hpp"
 #include "l0tp.hpp"
+#include "nanet/config/read.hpp"
 #include "trigger/node.hpp"
+#include "values.hpp"
 
 namespace nanet::bindings {
 namespace {
 
 using trigger::TriggerNode;
-
-trigger::NodeConfig node_config(const nb::dict& dict) {
-  trigger::NodeConfig config;
-  config.processor = l0tp_config(get<nb::dict>(dict, "processor"));
-  config.listen = get<std::string>(dict, "listen");
-  if (has(dict, "decisions")) config.decisions = get<std::string>(dict, "decisions");
-  config.source_sub_id = get<std::uint8_t>(dict, "source_sub_id");
-  config.socket_bytes = get<std::uint32_t>(dict, "socket_bytes");
-  if (has(dict, "cpu_core")) config.cpu_core = get<int>(dict, "cpu_core");
-  config.spins = get<std::int64_t>(dict, "spins");
-  config.sleep_ns = get<std::uint64_t>(dict, "sleep_ns");
-  config.gather_ns = get<std::uint64_t>(dict, "gather_ns");
-  config.patience_ns = get<std::uint64_t>(dict, "patience_ns");
-  return config;
-}
 
 nb::dict snapshot(const TriggerNode& node) {
   const trigger::NodeSnapshot now = node.snapshot();
@@ -45,8 +32,11 @@ nb::dict snapshot(const TriggerNode& node) {
 void bind_trigger(nb::module_& module) {
   nb::class_<TriggerNode>(module, "TriggerNode", "The L0 trigger processor between its sockets, in one thread.")
       .def(
-          "__init__", [](TriggerNode* self, const nb::dict& config) { new (self) TriggerNode(node_config(config)); },
-          nb::arg("config"), "config: what nanet.config.l0tp.L0tpConfig.native_node() gives. Raises SetupError.")
+          "__init__",
+          [](TriggerNode* self, const nb::dict& keys) {
+            new (self) TriggerNode(config::read_unchecked<trigger::NodeConfig>(value_of(keys), {}, config::Others::ignored));
+          },
+          nb::arg("config"), "config: a nanet.config.l0tp.L0tpConfig as plain values. Raises SetupError.")
       .def("start", &TriggerNode::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &TriggerNode::stop, nb::call_guard<nb::gil_scoped_release>(),
            "Takes what has arrived, decides on all that waits, sends it, joins.")

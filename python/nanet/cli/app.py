@@ -270,14 +270,11 @@ def validate(
     from nanet.config import engine as models
     from nanet.config import l0tp as l0tp_config
     from nanet.config.errors import ConfigError
-    from nanet.config.plugins import check_processor
     from nanet.result import files
 
     try:
         load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
         loaded: Any = load(config)
-        if load is models.load:
-            check_processor(loaded)
     except ConfigError as error:
         refused: ValidateResult = {**files.base("validate"), "valid": False, "problems": error.problems}
         files.write_json(json_file, refused)

@@ -23,10 +23,8 @@ __all__ = [
     "Endpoint",
     "Model",
     "Name",
-    "Probability",
     "check_core",
     "check_endpoint",
-    "check_power_of_two",
     "online_cores",
     "problem",
     "ruled",
@@ -123,13 +121,6 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     return f"{scheme}://{host}:{int(port)}"
 
 
-def check_power_of_two(name: str, value: int, why: str) -> None:
-    """Refuses a value that is not one, with the two nearest that are."""
-    if value & (value - 1):
-        lower = 1 << (value.bit_length() - 1)
-        raise problem(f"{name} {value} is not a power of two", why, f"choose {lower} or {2 * lower}")
-
-
 def check_core(core: int) -> int:
     """A core that this machine has."""
     cores = online_cores()
@@ -142,7 +133,6 @@ def check_core(core: int) -> int:
 Endpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url))]
 Core = Annotated[int, Field(ge=0), AfterValidator(check_core)]
 Byte = Annotated[int, Field(ge=0, le=255)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Name = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.-]+$")]
 
 

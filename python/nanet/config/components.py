@@ -8,26 +8,58 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from nanet.config.base import Model, ruled, setting
-from nanet.config.forms import Core, Endpoint, Mac, Name, PciAddress
+from nanet.config.forms import Channels, Core, Endpoint, Mac, Name, Network, PciAddress, Quoted
 
 # fmt: off
 __all__ = [
+    "LINKS",
+    "PROCESSORS",
+    "PROTOCOLS",
+    "AlmagestCuts",
+    "AlmagestFinder",
     "Answers",
+    "CenterScanCuts",
     "Cores",
     "Cuts",
+    "Detector",
+    "Detectors",
+    "DomhFinder",
     "Dpdk",
+    "Emulator",
     "Faults",
+    "Finder",
     "Forward",
+    "Fractions",
     "Gateware",
     "Gpu",
+    "HistogramCuts",
+    "HistogramFinder",
+    "HoughCuts",
+    "HoughFinder",
+    "Input",
+    "L0tp",
+    "Link",
+    "LinkSections",
+    "Mask",
+    "MathFinder",
     "MemoryRegion",
     "Merge",
+    "MixtureCuts",
+    "MixtureFinder",
+    "MonteCarlo",
+    "NodeWaiting",
     "Pcap",
+    "PomhFinder",
     "Record",
     "Source",
+    "TripletsCuts",
+    "TripletsFinder",
+    "TriplsCuts",
+    "TriplsFinder",
     "Ucx",
     "Waiting",
     "Xdp",
+    "XdpPath",
 ]
 
 
@@ -120,6 +152,62 @@ class Faults(Model):
         return ruled(self, Faults)
 
 
+class Link(Model):
+    """One place where packets come from."""
+
+    name: Name = setting(
+        ..., "Name in reports",
+    )
+    endpoint: str = setting(
+        ..., "Where to listen",
+    )
+    batch_size: int = setting(
+        128, "Most packets in one receive call", unit="packets", ge=1, le=4096,
+        too_small="a system call for every few packets, which lowers the critical rate",
+        too_big="the first packet of a batch waits for the last one",
+    )
+    timeout_us: int = setting(
+        0, "Hand a buffer over when its oldest packet is this old; 0: after every batch", unit="us", ge=0, le=1000000,
+        too_small="small buffers, so more hand-overs per second", too_big="latency at low rates",
+    )
+    socket_buffer_bytes: int = setting(
+        67108864, "Receive buffer requested from the kernel; what it grants is reported", unit="bytes", ge=4096, le=2147483648,
+        too_small="packets_lost_kernel at every pause of the receiving thread",
+        too_big="packets that are late instead of lost after a long pause",
+    )
+    packet_bytes_max: int = setting(
+        1472, "Longest payload that is accepted; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=24,
+        le=65507, too_small="packets are refused as packets_truncated",
+        too_big="more room kept free at the end of each buffer",
+    )
+    gro: bool = setting(
+        True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)",
+    )
+    busy_poll_us: int = setting(
+        0, "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off", unit="us", ge=0, le=1000000,
+        too_big="time in which the thread does nothing else",
+    )
+    interface: str | None = setting(
+        None,
+        "Network interface. udp: use this one whatever the routes say; xdp: null is the one that has the address; not with other kinds",
+        min_length=1, max_length=15,
+    )
+    senders: tuple[Network, ...] = setting(
+        (),
+        "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets from others are refused and counted; none: anyone",
+        max_length=64,
+    )
+    sources: tuple[Source, ...] = setting(
+        (), "Which boards may send here, by the ID in their packets; others are refused and counted",
+    )
+    faults: Faults | None = setting(
+        None, "Faults injected on purpose; null: none",
+    )
+    record: Record | None = setting(
+        None, "Recording of what arrives; null: none",
+    )
+
+
 class Merge(Model):
     """How the parts of an event from several sources are put together, by timestamp."""
 
@@ -154,6 +242,966 @@ class Waiting(Model):
         100, "Longest sleep, after which time-outs are checked", unit="us", ge=1, le=1000000,
         too_big="buffers and open events are handed over late while nothing arrives",
     )
+
+
+class Gpu(Model):
+    """How events are judged on GPUs. docs/guide.md says what a GPU cannot do."""
+
+    devices: tuple[Annotated[int, Field(ge=0, le=255)], ...] = setting(
+        (0,), "GPUs by number, as CUDA counts them; the links go to them in turn", min_length=1, max_length=16,
+    )
+    path: Literal["mapped", "copied"] = setting(
+        "mapped",
+        "mapped: the GPU reads a buffer in the host memory where the packets arrived; copied: it is copied to the GPU first, with launch and graph only",
+    )
+    buffers_in_flight: int = setting(
+        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case; always 1 with merge",
+        unit="buffers", ge=1, le=16, too_small="the GPU idles between two buffers, which lowers the critical rate",
+        too_big="fewer blocks of threads for each, so large buffers take longer",
+    )
+    blocks: int | None = setting(
+        None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
+        too_small="large buffers take longer",
+        too_big="no part of the GPU is left for others; what does not fit is refused at start",
+    )
+    watchdog_ms: int = setting(
+        1000, "A GPU that has work and finishes nothing for this long is given up: the run ends", unit="ms", ge=20, le=60000,
+        too_small="a long buffer is mistaken for a fault",
+        too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
+    )
+
+
+class Cores(Model):
+    """Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."""
+
+    receive: Core | None = setting(
+        None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned",
+    )
+    process: Core | None = setting(
+        None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned",
+    )
+    send: Core | None = setting(
+        None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned",
+    )
+    realtime_priority: int | None = setting(
+        None,
+        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the kernel's real-time throttling is off; null: an ordinary thread",
+        ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Cores:
+        return ruled(self, Cores)
+
+
+class Forward(Model):
+    """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
+
+    endpoint: Endpoint = setting(
+        ..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp",
+    )
+    source_id: int = setting(
+        28, "Source ID in the packet header", ge=0, le=255,
+    )
+    source_sub_id: int = setting(
+        0, "Source sub-ID in the packet header: which node", ge=0, le=255,
+    )
+    packet_bytes_max: int = setting(
+        1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972,
+        multiple_of=2, too_small="many small packets", too_big="packets that the network fragments or drops",
+    )
+
+
+class Answers(Model):
+    """Where primitives go, as MTP packets, and under which name."""
+
+    endpoint: Endpoint = setting(
+        ..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor",
+    )
+    copies: tuple[Endpoint, ...] = setting(
+        (), "Up to three more receivers of the same packets, such as a monitor", max_length=3,
+    )
+    source_id: int = setting(
+        28, "Source ID in the MTP header", ge=0, le=255,
+    )
+    source_sub_id: int = setting(
+        0, "Source sub-ID in the MTP header", ge=0, le=255,
+    )
+    primitives_max: int = setting(
+        255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
+        too_small="many small packets at high rates",
+    )
+    via: Name | None = setting(
+        None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
+    )
+
+
+class Cuts(Model):
+    """When a fit counts as a ring, and of which kind a ring is: electron, muon, pion, kaon or other."""
+
+    min_hits: int = setting(
+        4, "Fewest mapped hits", unit="hits", ge=4, le=128, too_small="rings through noise: any three hits lie on a circle",
+        too_big="rings with few photons are not found",
+    )
+    radius_min_mm: float = setting(
+        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another",
+        unit="mm", ge=0.0, le=1000.0, too_small="clusters of noise pass as rings",
+        too_big="particles near their threshold are not found",
+    )
+    radius_max_mm: float = setting(
+        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", le=1000.0, gt=0.0,
+        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
+    )
+    center_max_mm: float = setting(
+        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", le=1000.0, gt=0.0,
+        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
+    )
+    rms_max_mm: float = setting(
+        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", le=1000.0,
+        gt=0.0, too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
+    )
+    electron_radius_mm: float = setting(
+        189.65, "Radius of an electron's ring", unit="mm", le=1000.0, gt=0.0,
+    )
+    electron_window_mm: float = setting(
+        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm", ge=0.0,
+        le=1000.0, too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="fast muons and pions pass as electrons",
+    )
+    momentum_gev: float | None = setting(
+        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are identified",
+        unit="GeV/c", le=400.0, gt=0.0,
+    )
+    kind_window_mm: float = setting(
+        6.0, "A ring is a muon's, pion's or kaon's when its radius is at most this far from the one expected", unit="mm",
+        ge=0.0, le=1000.0, too_small="they are missed: the radius is known to about 1.8 mm with 12 hits",
+        too_big="rings of other momenta pass for them",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Cuts:
+        return ruled(self, Cuts)
+
+
+class CenterScanCuts(Model):
+    """Cuts of the finders pomh and domh."""
+
+    center_range_mm: float = setting(
+        140.0, "Candidate centres extend to about here, no further than 200", unit="mm", ge=0.0,
+        too_small="rings of particles far off the axis are lost", too_big="time, and fakes",
+    )
+    refit_start_mm: float = setting(
+        60.0, "Scale of the weights in the first fit from the peak", unit="mm", ge=0.0,
+        too_small="the circle keeps to the half of its hits that made the peak", too_big="noise and other rings pull it away",
+    )
+    refit_end_mm: float = setting(
+        20.0, "Scale in the last fit", unit="mm", ge=0.0, too_small="good hits count too little and the radius scatters",
+        too_big="noise pulls it away",
+    )
+    refit_passes: int = setting(
+        4, "Number of weighted fits, at most 16", ge=1, le=16, too_small="the fit has not settled", too_big="time",
+    )
+    window_mm: float = setting(
+        16.0, "Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm", unit="mm", ge=0.0,
+        too_small="good hits are lost", too_big="noise is included",
+    )
+    min_hits: int = setting(
+        4, "Fewest hits of a ring; at least 4", ge=4, le=128, too_small="any noise makes rings",
+        too_big="faint rings are lost",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", ge=0.0, too_small="good rings are lost",
+        too_big="noise makes rings",
+    )
+
+
+class HoughCuts(Model):
+    """Cuts of the finder hough."""
+
+    center_range_mm: float = setting(
+        130.0, "The accumulator extends to about here in x and y, no further than 200", unit="mm", ge=0.0,
+        too_small="rings of particles far off the axis are lost", too_big="time",
+    )
+    fine_width_mm: float = setting(
+        15.0, "Half width of a vote in the first fine step; half of it in the second, but at least 10", unit="mm", ge=0.0,
+        too_small="hits of the ring miss its cell", too_big="the maximum is flat",
+    )
+    refit_start_mm: float = setting(
+        45.0, "Scale of the weights in the first fit", unit="mm", ge=0.0, too_small="the circle keeps to part of its hits",
+        too_big="noise and other rings pull it away",
+    )
+    refit_end_mm: float = setting(
+        20.0, "Scale in the last fit", unit="mm", ge=0.0, too_small="good hits count too little and the radius scatters",
+        too_big="noise pulls it away",
+    )
+    refit_passes: int = setting(
+        3, "Number of weighted fits, at most 16", ge=1, le=16, too_small="the fit has not settled", too_big="time",
+    )
+    window_mm: float = setting(
+        16.0, "Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm", unit="mm", ge=0.0,
+        too_small="good hits are lost", too_big="noise is included",
+    )
+    min_hits: int = setting(
+        4, "Fewest hits of a ring; at least 4", ge=4, le=128, too_small="any noise makes rings",
+        too_big="faint rings are lost",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", ge=0.0, too_small="good rings are lost",
+        too_big="noise makes rings",
+    )
+
+
+class TriplsCuts(Model):
+    """Cuts of the finder tripls."""
+
+    step_pairs: int = setting(
+        12, "Pairs of steps (p, q), 1 to 12: triplets per hit", ge=1, le=12, too_small="few clean triplets among noise",
+        too_big="time",
+    )
+    pair_distance_min_mm: float = setting(
+        40.0, "Hits of a triplet are at least this far apart", unit="mm", ge=0.0, too_small="imprecise circles",
+        too_big="few triplets of small rings",
+    )
+    center_range_mm: float = setting(
+        150.0, "At most 1000. A triplet's centre is at most this far out in x and in y", unit="mm", ge=0.0, le=1000.0,
+        too_small="rings far off the axis are lost", too_big="circles of noise",
+    )
+    like_center_mm: float = setting(
+        16.0, "Circles whose centres differ by at most this much in x and in y count as alike", unit="mm", ge=0.0,
+        too_small="circles of one ring are not recognised as alike", too_big="chance",
+    )
+    like_radius_mm: float = setting(
+        12.0, "The same for the radius", unit="mm", ge=0.0,
+    )
+    refit_start_mm: float = setting(
+        35.0, "Scale of the weights in the first fit", unit="mm", ge=0.0, too_small="the circle keeps to part of its hits",
+        too_big="noise and other rings pull it away",
+    )
+    refit_end_mm: float = setting(
+        20.0, "Scale in the last fit", unit="mm", ge=0.0, too_small="good hits count too little and the radius scatters",
+        too_big="noise pulls it away",
+    )
+    refit_passes: int = setting(
+        3, "Number of weighted fits, at most 16", ge=1, le=16, too_small="the fit has not settled", too_big="time",
+    )
+    window_mm: float = setting(
+        16.0, "Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm", unit="mm", ge=0.0,
+        too_small="good hits are lost", too_big="noise is included",
+    )
+    min_hits: int = setting(
+        4, "Fewest hits of a ring; at least 4", ge=4, le=128, too_small="any noise makes rings",
+        too_big="faint rings are lost",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        9.0, "Largest rms, corrected for the three fitted parameters", unit="mm", ge=0.0, too_small="good rings are lost",
+        too_big="noise makes rings",
+    )
+
+
+class HistogramCuts(Model):
+    """Cuts of the finder histogram."""
+
+    center_range_mm: float = setting(
+        140.0, "Candidate centres extend to about here, no further than 200", unit="mm", ge=0.0,
+        too_small="rings of particles far off the axis are lost", too_big="time, and fakes",
+    )
+    rings_max: int = setting(
+        4, "Rings to look for, at most 4", ge=1, le=4, too_small="rings are lost", too_big="time, and fakes",
+    )
+    refit_start_mm: float = setting(
+        40.0, "Scale of the weights in the first fit from a peak", unit="mm", ge=0.0,
+        too_small="the circle keeps to the half of its hits that made the peak", too_big="other rings pull it away",
+    )
+    refit_end_mm: float = setting(
+        22.0, "Scale in the last fit, and when the rings share the hits", unit="mm", ge=0.0,
+        too_small="good hits count too little", too_big="noise pulls it away",
+    )
+    refit_passes: int = setting(
+        4, "Number of weighted fits from a peak, at most 16", ge=1, le=16, too_small="the fit has not settled", too_big="time",
+    )
+    share_passes: int = setting(
+        2,
+        "Number of times that the rings share the hits again, at most 16. 0: crossing rings keep each other's hits; too big: time",
+        ge=0, le=16,
+    )
+    window_mm: float = setting(
+        15.0, "Hits this close to the circle belong to the ring. A hit scatters by 5.4 mm", unit="mm", ge=0.0,
+        too_small="good hits are lost", too_big="other rings' hits are included",
+    )
+    remove_mm: float = setting(
+        10.0, "Hits this close to a ring are removed before the search for the next peak", unit="mm", ge=0.0,
+        too_small="leftovers make a ring again", too_big="crossing rings lose hits",
+    )
+    min_hits: int = setting(
+        5, "Fewest hits of a ring, without those closer to another; at least 4", ge=4, le=128,
+        too_small="leftovers make rings", too_big="faint rings are lost",
+    )
+    significance_min: float = setting(
+        2.0, "Smallest significance (n - b) / sqrt(b + 1)", ge=0.0, too_small="chance makes rings in crowded events",
+        too_big="faint rings are lost",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        11.0, "Largest rms, corrected for the three fitted parameters", unit="mm", ge=0.0, too_small="good rings are lost",
+        too_big="noise makes rings",
+    )
+
+
+class AlmagestCuts(Model):
+    """Cuts of the finder almagest."""
+
+    time_window_ns: float = setting(
+        10.0, "Full width of the window in which most hits lie; a hit word spans 6.0 ns", unit="ns", ge=0.0,
+        too_small="hits are lost (0.28 ns a hit)", too_big="pile-up stays",
+    )
+    pair_distance_min_mm: float = setting(
+        90.0, "Smallest distance of B from A", unit="mm", ge=0.0, too_small="the circle is poorly determined",
+        too_big="small rings are lost (a ring is 2 R wide)",
+    )
+    far_pair_distance_min_mm: float = setting(
+        130.0, "Smallest distance of C from A. Ours (published: as for B)", unit="mm", ge=0.0,
+        too_small="circles of big rings are poorly determined", too_big="small rings are lost",
+    )
+    circumradius_max_mm: float = setting(
+        200.0, "Largest radius of a triplet's circle", unit="mm", ge=0.0, too_small="electron rings (190 mm) are lost",
+        too_big="flat triplets of noise pass",
+    )
+    score_width_mm: float = setting(
+        20.0, "Distance from a triplet's circle at which a hit counts for nothing (on it: 1)", unit="mm", ge=0.0,
+        too_small="good triplets lose", too_big="bad ones win",
+    )
+    score_min: float = setting(
+        4.0, "Smallest score of the best triplet, in hits, its own three included", ge=0.0, too_small="noise passes",
+        too_big="rings with few hits are lost",
+    )
+    score_enough: float = setting(
+        0.6,
+        "Fraction of the hits left: if a triplet of the first eight starts scores this much, the other eight are not tried. Ours",
+        ge=0.0, too_small="worse triplets win; above 1: never, which costs time",
+    )
+    ptolemy_max_mm2: float = setting(
+        40.0, "Tolerance of Ptolemy's test", unit="mm^2", ge=0.0, too_small="few hits pass", too_big="noise passes",
+    )
+    ptolemy_hits_min: int = setting(
+        3,
+        "Hits that must pass Ptolemy's test, A, B and C included, which always do: up to 3, the test is skipped (published: 4)",
+        ge=0, too_small="no effect, later cuts remain", too_big="half of the rings are lost",
+    )
+    take_in_mm: float = setting(
+        29.0, "Distance from the triplet's circle within which hits are included", unit="mm", ge=0.0,
+        too_small="hits of poorly determined circles are lost", too_big="noise and other rings' hits pull it away",
+    )
+    keep_mm: float = setting(
+        14.0, "Distance from the first fit's circle within which hits are kept. Ours", unit="mm", ge=0.0,
+        too_small="the ring's own hits are lost (5.4 mm a hit)", too_big="as take_in_mm",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        10.0, "Largest rms of the distances, corrected for the three fitted parameters: rms sqrt(N / (N - 3))", unit="mm",
+        ge=0.0, too_small="good rings are lost", too_big="fakes",
+    )
+    hits_min: int = setting(
+        5, "Fewest hits of a ring, at least 4", ge=4, le=128, too_small="noise makes rings", too_big="faint rings are lost",
+    )
+
+
+class TripletsCuts(Model):
+    """Cuts of the finder triplets."""
+
+    rings_max: int = setting(
+        4, "Rings to look for, at most 4. 1: a second ring's hits are noise to the first", ge=1, le=4,
+    )
+    seeds_max: int = setting(
+        4, "Hits from which circles are drawn in each search", ge=0,
+        too_small="a search may start from noise or poor hits only", too_big="slow, no gain beyond 8",
+    )
+    enough_share: float = setting(
+        0.7, "A search ends when a seed's best circle scores this fraction of the hits' total weight", ge=0.0,
+        too_small="a poor circle is taken", too_big="slower",
+    )
+    pair_distance_min_mm: float = setting(
+        35.0, "Smallest distance between any two hits of a triplet", unit="mm", ge=0.0, too_small="poor circles, more time",
+        too_big="small rings with few hits are lost",
+    )
+    triplet_radius_min_mm: float | None = setting(
+        None, "Not used any more: it follows from cuts.radius_min_mm", unit="mm", ge=0.0,
+    )
+    triplet_radius_max_mm: float | None = setting(
+        None, "Not used any more: it follows from cuts.radius_max_mm", unit="mm", ge=0.0,
+    )
+    center_max_mm: float | None = setting(
+        None, "Old name of cuts.center_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    score_width_mm: float = setting(
+        16.0, "A hit farther from a circle adds nothing to its score", unit="mm", ge=0.0,
+        too_small="a circle must be exact to be found", too_big="other rings' hits count",
+    )
+    penalty_per_mm: float = setting(
+        0.008, "Score, in hits, that each mm of radius costs", unit="mm", ge=0.0,
+        too_small="big chance circles through many hits win", too_big="big rings lose to small ones",
+    )
+    refit_width_mm: float = setting(
+        20.0, "Biweight width of the refit in a search", unit="mm", ge=0.0, too_small="stays at the triplet",
+        too_big="pulled by neighbours",
+    )
+    refit_steps: int = setting(
+        2, "Number of steps of the refit in a search", ge=0, too_small="stays at the triplet", too_big="pulled by neighbours",
+    )
+    explained_width_mm: float = setting(
+        15.0, "A hit closer than this to a ring already found is partly explained by it and counts less for the next ring",
+        unit="mm", ge=0.0, too_small="the same ring is found twice", too_big="nearby rings are lost",
+    )
+    seed_weight_min: float = setting(
+        0.5, "Weight that a hit must have left to be used in a triplet", ge=0.0, too_small="more time",
+        too_big="rings that share hits are lost",
+    )
+    gain_min: float = setting(
+        3.6, "Smallest score of a ring, in hits that no other ring explains", ge=0.0, too_small="fakes",
+        too_big="rings with few hits are lost",
+    )
+    gain_per_outsider: float = setting(
+        0.15,
+        "Added to gain_min for each hit (at most gain_outsiders_max) that neither this ring nor another explains: many stray hits make rings by chance",
+        ge=0.0, too_small="fakes in noise", too_big="rings with few hits are lost in noise",
+    )
+    gain_outsiders_max: float = setting(
+        6.0,
+        "Added to gain_min for each hit (at most gain_outsiders_max) that neither this ring nor another explains: many stray hits make rings by chance",
+        ge=0.0, too_small="fakes in noise", too_big="rings with few hits are lost in noise",
+    )
+    joint_width_mm: float = setting(
+        34.0, "Biweight width of the joint fit", unit="mm", ge=0.0, too_small="discards true hits, so the radius is worse",
+        too_big="noise pulls",
+    )
+    joint_steps: int = setting(
+        3, "Number of steps of the joint fit", ge=0, too_small="discards true hits, so the radius is worse",
+        too_big="noise pulls",
+    )
+    share_width_mm: float = setting(
+        22.0,
+        "Hits closer than this to several rings are shared between them in the joint fit. Too small or too big: radii of crossing rings are biased",
+        unit="mm", ge=0.0,
+    )
+    exchange_passes: int = setting(
+        1, "Number of times that each ring is searched for again alongside the others. 0: faster, worse for several rings",
+        ge=0,
+    )
+    keep_mm: float = setting(
+        14.0, "Hits this close to the circle belong to the ring", unit="mm", ge=0.0, too_small="true hits are left out",
+        too_big="noise is included",
+    )
+    hits_min: int = setting(
+        4, "Fewest hits of a ring; at least 4", ge=4, le=128, too_small="fakes", too_big="lost rings",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    rms_max_mm: float = setting(
+        10.0, "Largest rms of a ring: sqrt(hits / (hits - 3)) times that of the distances", unit="mm", ge=0.0,
+        too_small="lost rings", too_big="fakes",
+    )
+    octants_min: int = setting(
+        3, "Fewest octants, seen from the ring's centre, that have a hit", ge=0, too_small="fakes", too_big="lost rings",
+    )
+    time_use: int = setting(
+        0,
+        "0: hit times do not matter. 1: hits of a ring must agree in time: separates rings of other times and discards noise",
+        ge=0, le=1,
+    )
+    time_sigma_ns: float = setting(
+        0.28, "Resolution of a hit's time", unit="ns", ge=0.0, too_small="hits are lost",
+        too_big="other rings' hits are included",
+    )
+
+
+class MixtureCuts(Model):
+    """Cuts of the finder mixture."""
+
+    ring_yield: float = setting(
+        12.5, "Expected hits of a ring that lies wholly on the disk", ge=0.0, too_small="noise makes rings",
+        too_big="faint rings are lost",
+    )
+    yield_width: float = setting(
+        0.2, "Relative uncertainty of the expected hits", ge=0.0, too_small="faint and bright rings are distorted",
+        too_big="few hits make a ring",
+    )
+    noise_hits: float = setting(
+        1.2, "Noise hits expected on a disk", ge=0.0, too_small="noise makes rings", too_big="faint rings are lost",
+    )
+    noise_width: float = setting(
+        0.7, "Relative uncertainty of the noise hits", ge=0.0, too_small="an event with much noise makes rings",
+        too_big="a faint ring may be taken as noise",
+    )
+    ring_penalty: float = setting(
+        4.5, "Log likelihood that a ring must gain", ge=0.0, too_small="fakes and clones",
+        too_big="faint and overlapping rings are lost",
+    )
+    sigma_mm: float = setting(
+        5.48, "Sigma, rms of a hit's distance from its ring", unit="mm", ge=0.0, too_small="hits are lost to the noise",
+        too_big="noise is included, rings blur",
+    )
+    center_sigma_mm: float = setting(
+        50.0, "Expected spread of the centres about the disk's middle in x and y", unit="mm", ge=0.0,
+        too_small="rings far out are lost", too_big="slightly less is known",
+    )
+    radius_min_mm: float | None = setting(
+        None, "Old name of cuts.radius_min_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    radius_max_mm: float | None = setting(
+        None, "Old name of cuts.radius_max_mm, which holds for every finder", unit="mm", ge=0.0,
+    )
+    pair_distance_min_mm: float = setting(
+        60.0, "Smallest distance between the hits of a start triplet", unit="mm", ge=0.0, too_small="poor starts",
+        too_big="small rings have none",
+    )
+    start_distance_min_mm: float = setting(
+        20.0, "Starts whose |dx| + |dy| + |dR| is less count as one", unit="mm", ge=0.0, too_small="the same start again",
+        too_big="nearby rings are missed",
+    )
+    start_gap: float = setting(
+        4.0, "Log likelihood that EM may add to a start's score", ge=0.0, too_small="rings are missed", too_big="slow",
+    )
+    first_gap: float = setting(
+        12.0, "Log likelihood by which a first ring may start below the best", ge=0.0, too_small="rings are missed",
+        too_big="slow",
+    )
+    starts: int = setting(
+        4, "Starts for each ring, 1 to 8", ge=1, le=8, too_small="rings are missed", too_big="slow",
+    )
+    em_steps: int = setting(
+        6, "Most EM steps of a start, 1 to 20", ge=1, le=20, too_small="poor fits", too_big="slow",
+    )
+    move_rounds: int = setting(
+        4, "Number of times that each ring is removed and searched for again, 0 to 8", ge=0, le=8,
+        too_small="rings are missed", too_big="slow",
+    )
+    deep_rings: int = setting(
+        3, "From this many rings on, all but one are removed and searched for again, 3 to 5; 5: never", ge=3, le=5,
+        too_small="slow (an event of three rings takes five times as long)",
+        too_big="rings that hold each other in a wrong place stay there",
+    )
+    hits_min: int = setting(
+        4, "Fewest hits of a ring; at least 4", ge=4, le=128, too_small="fakes", too_big="faint rings are lost",
+    )
+    disk_use: int = setting(
+        1, "1: a ring's light is most likely on one disk, so the disk of its hits tells rings apart; 0: the disk is ignored",
+        ge=0, le=1,
+    )
+    time_use: int = setting(
+        0, "1: rings are at the event's time and the noise is at any time, so pile-up is not found; 0: time is ignored", ge=0,
+        le=1,
+    )
+    time_sigma_ns: float = setting(
+        0.28, "Resolution of a hit's time", unit="ns", ge=0.0, too_small="hits are lost to the noise",
+        too_big="time tells less",
+    )
+
+
+class Fractions(Model):
+    """Shares of the particles; they need not add up to 1."""
+
+    e: float = setting(
+        0.2, "Electrons", ge=0.0,
+    )
+    mu: float = setting(
+        0.5, "Muons", ge=0.0,
+    )
+    pi: float = setting(
+        0.3, "Pions", ge=0.0,
+    )
+    K: float = setting(
+        0.0, "Kaons; no ring below 44.3 GeV/c", ge=0.0,
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Fractions:
+        return ruled(self, Fractions)
+
+
+class MonteCarlo(Model):
+    """Which events are made: up to four rings each, photons on them, and noise."""
+
+    seed: int = setting(
+        1, "Seed of the random numbers", ge=0, lt=9223372036854775808,
+    )
+    mean_hits: float = setting(
+        20.0, "Mean hits of an electron's ring; others are scaled by their Cherenkov angle", unit="hits", ge=1.0, le=40.0,
+    )
+    noise_hits: float = setting(
+        0.0, "Mean uniform noise hits of an event", unit="hits", ge=0.0, le=40.0,
+    )
+    smear_mm: float = setting(
+        2.5, "Gaussian smear of a photon at the PM plane, each axis", unit="mm", ge=0.0, le=20.0,
+    )
+    centre_sigma_mm: float = setting(
+        40.0, "Spread of ring centres, each axis", unit="mm", ge=0.0, le=150.0,
+    )
+    momentum_min_gev: float = setting(
+        15.0, "Lowest momentum", unit="GeV/c", le=400.0, gt=0.0,
+    )
+    momentum_max_gev: float = setting(
+        35.0, "Highest momentum", unit="GeV/c", le=400.0, gt=0.0,
+    )
+    fractions: Fractions = setting(
+        {'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, "Mix of particles",
+    )
+    hit_time_sigma_ns: float = setting(
+        0.28, "Spread of a hit's time", unit="ns", ge=0.0, le=2.0,
+    )
+    flat_radius: bool = setting(
+        False, "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius",
+    )
+    ring_count_shares: tuple[Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)]] = setting(
+        (0.0, 1.0, 0.0, 0.0, 0.0), "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
+        too_big="many rings: they do not fit the 32 hits of a padded event",
+    )
+    pileup_share: float = setting(
+        0.0, "Probability that a ring belongs to another decay, with a time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0,
+    )
+    jura_share: float = setting(
+        0.5, "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", ge=0.0, le=1.0,
+    )
+    both_disks_share: float = setting(
+        0.0, "Probability that a ring's light is shared by both disks, each photon on either", ge=0.0, le=1.0,
+    )
+    inefficiency: float = setting(
+        0.0, "Probability that a photomultiplier that should fire does not; mean_hits is before this loss", ge=0.0, le=0.9,
+        too_big="most rings have fewer hits than a fit needs",
+    )
+    hot_channels: Channels = setting(
+        (), "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
+        too_big="fake rings through them",
+    )
+    hot_share: float = setting(
+        1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0,
+    )
+    dead_channels: Channels = setting(
+        (), "Channels that never fire: numbers, and ranges such as 100-107", too_big="rings lose hits",
+    )
+    hits_max: int = setting(
+        32, "Most hits of an event, of which a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
+        too_small="rings lose hits", too_big="packed events no longer fit a packet",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> MonteCarlo:
+        return ruled(self, MonteCarlo)
+
+
+class XdpPath(Model):
+    """Answers, and packets too if wanted, through AF_XDP instead of sockets, so that they cost the emulator less."""
+
+    interface: str = setting(
+        ..., "Interface that has the address of answers", min_length=1, max_length=15,
+    )
+    boards: Literal["socket", "frames"] = setting(
+        "socket",
+        "What the boards send through. socket: messages of many packets that the kernel splits, cheapest at high rates; frames: each packet a frame of its own without UDP checksum, cheapest for one packet at a time",
+    )
+    frame_count: int = setting(
+        16384, "Frames, a power of two; with boards: frames, half of them are for sending", unit="frames", ge=64, le=1048576,
+        too_small="answers are lost while the emulator's thread is stopped", too_big="the working set exceeds the caches",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> XdpPath:
+        return ruled(self, XdpPath)
+
+
+class Detector(Model):
+    """One detector: a primitive for each event that it sees, and accidental ones that belong to no event."""
+
+    name: Name = setting(
+        ..., "Name in reports",
+    )
+    source_id: int = setting(
+        ..., "Source ID in its MTP packets", ge=0, le=255,
+    )
+    efficiency: float = setting(
+        0.95, "Probability that it sees an event", ge=0.0, le=1.0,
+    )
+    time_sigma_ns: float = setting(
+        0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0,
+    )
+    offset_ns: float = setting(
+        0.0, "Added to every time: a detector that is not aligned", unit="ns", ge=-1000.0, le=1000.0,
+    )
+    accidental_rate_hz: float = setting(
+        100000.0, "Primitives that belong to no event, at random times", unit="Hz", ge=0.0, le=1000000000.0,
+        too_big="the emulator's thread falls behind",
+    )
+    primitive_id: int = setting(
+        16384, "Bits set in every primitive ID", ge=256, lt=32768,
+    )
+    random_bits: int = setting(
+        15, "Bits of the primitive ID that are drawn uniformly", ge=0, lt=32768,
+    )
+
+
+class Detectors(Model):
+    """All of them, in the emulator's thread and on its clock."""
+
+    endpoint: Endpoint = setting(
+        "udp://127.0.0.1:6400", "Where the L0 trigger processor listens",
+    )
+    frame_us: float = setting(
+        6.4, "How often each detector sends a packet, rounded to whole 6.387 us; 6.4 is NA62's", unit="us", ge=6.0, le=1000.0,
+        too_small="each packet costs the emulator a microsecond",
+        too_big="the read lag of the trigger processor has to be longer",
+    )
+    detectors: tuple[Detector, ...] = setting(
+        lambda: (
+            Detector(name="CHOD", source_id=24, efficiency=0.98, time_sigma_ns=0.25, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="NewCHOD", source_id=32, efficiency=0.97, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="MUV3", source_id=48, efficiency=0.6, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="LAV", source_id=16, efficiency=0.2, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="LKr", source_id=36, efficiency=0.4, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="CEDAR", source_id=4, efficiency=0.95, time_sigma_ns=0.1, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+        ),
+        "The detectors",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Detectors:
+        return ruled(self, Detectors)
+
+
+class Emulator(Model):
+    """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock."""
+
+    boards: Literal[1, 4] = setting(
+        1, "1: whole events from one board; 4: each event's hits split over four boards",
+    )
+    layout: Literal["padded", "packed"] = setting(
+        "padded", "Layout of the MGP packets: 1168 B for 16 events, or 9-bit hits",
+    )
+    source_id: int = setting(
+        28, "Source ID of the boards", ge=0, le=255,
+    )
+    first_sub_id: int = setting(
+        0, "Sub-ID of the first board; the others follow", ge=0, le=255,
+    )
+    destinations: tuple[Endpoint, ...] = setting(
+        ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers",
+    )
+    answers: Endpoint | None = setting(
+        "udp://127.0.0.1:6300", "Where answers are received and checked; null: nowhere",
+    )
+    xdp: XdpPath | None = setting(
+        None, "Receive answers, or send too, through AF_XDP; null: sockets in both directions",
+    )
+    rate_events_per_s: float = setting(
+        1000000.0, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0,
+        le=1000000000.0,
+    )
+    duration_s: float = setting(
+        10.0, "How long to send, pauses included; 0: until stopped", unit="s", ge=0.0, le=86400.0,
+    )
+    events_total: int = setting(
+        0, "Stop after this many events; 0: only by duration_s", unit="events", ge=0, lt=4611686018427387904,
+    )
+    burst_packets: int = setting(
+        1, "Packets of a board sent in one call; 1: each leaves when its last event happens", unit="packets", ge=1, le=48,
+        too_small="the sender limits the rate", too_big="latency: the first packet of a burst waits for the last",
+    )
+    in_flight_packets_max: int = setting(
+        0,
+        "Most unanswered packets of a board, after which it waits; 0: no limit, as real boards send; 1: as ping-pong tools measure, so that a stall of the machine affects one packet only",
+        unit="packets", ge=0, le=1048576,
+    )
+    events_per_packet: int = setting(
+        16, "Events of a full packet; 16 in the padded layout", unit="events", ge=1, le=182,
+    )
+    packet_bytes: int = setting(
+        0, "Size of every packet, even; 0: the smallest that holds every packet of the pool, 1168 if padded", unit="bytes",
+        ge=0, le=1472, too_small="a pool packet does not fit and the emulator does not start",
+    )
+    pool_events: int = setting(
+        65536, "Events made before the start and sent repeatedly", unit="events", ge=256, le=16777216,
+        too_small="the same events repeat too often", too_big="the working set exceeds the caches, and a longer start",
+    )
+    spill_s: float = setting(
+        0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0,
+    )
+    pause_s: float = setting(
+        0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0,
+    )
+    cpu_core: Core | None = setting(
+        None, "Core of the emulator's thread; null: not pinned",
+    )
+    drain_ms: int = setting(
+        200, "After the last packet, no answer for so long ends the run", unit="ms", ge=0, le=60000,
+    )
+    quiet_ms: int = setting(
+        20, "Once every event is answered, the run ends when nothing has arrived for this long", unit="ms", ge=0, le=60000,
+        too_small="decisions of an L0 trigger processor with patience_ms do not come back", too_big="the run ends later",
+    )
+    monte_carlo: MonteCarlo = setting(
+        {'seed': 1, 'mean_hits': 20.0, 'noise_hits': 0.0, 'smear_mm': 2.5, 'centre_sigma_mm': 40.0, 'momentum_min_gev': 15.0, 'momentum_max_gev': 35.0, 'fractions': {'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, 'hit_time_sigma_ns': 0.28, 'flat_radius': False, 'ring_count_shares': [0.0, 1.0, 0.0, 0.0, 0.0], 'pileup_share': 0.0, 'jura_share': 0.5, 'both_disks_share': 0.0, 'inefficiency': 0.0, 'hot_channels': [], 'hot_share': 1.0, 'dead_channels': [], 'hits_max': 32},
+        "Which events are made",
+    )
+    detectors: Detectors | None = setting(
+        None, "The other detectors, whose primitives of the same events go to the L0 trigger processor; null: none",
+    )
+    decisions: Endpoint | None = setting(
+        None, "Where the L0 trigger processor's decisions are received and their latency is measured; null: nowhere",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Emulator:
+        return ruled(self, Emulator)
+
+
+class Input(Model):
+    """One detector that sends primitives."""
+
+    name: Name = setting(
+        ..., "Name in masks and reports",
+    )
+    source_id: int = setting(
+        ..., "Source ID in its MTP packets; any sub-ID is accepted", ge=0, le=255,
+    )
+    time_cut_ns: float = setting(
+        6.0, "Largest distance in time from the reference; at most one cell", unit="ns", ge=0.0, le=25.0,
+        too_small="matches are missed: detectors know their times to 0.1 to 2 ns", too_big="accidental primitives match",
+    )
+
+
+class Mask(Model):
+    """One trigger condition: what the primitives of the inputs must be."""
+
+    name: Name = setting(
+        ..., "Name in reports",
+    )
+    bits: dict[Name, Quoted] = setting(
+        {}, "Bit pattern of the primitive ID for each input that matters: 16 characters 0, 1 or x, bit 15 first",
+    )
+    downscaling: int = setting(
+        1, "Fire at every n-th match only", unit="matches", ge=1, lt=4294967296,
+        too_small="a trigger rate that the readout cannot follow",
+    )
+    enabled: bool = setting(
+        True, "Whether it can fire at all",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Mask:
+        return ruled(self, Mask)
+
+
+class NodeWaiting(Model):
+    """What the thread does when nothing arrives."""
+
+    spin: int = setting(
+        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1,
+        le=1099511627776, too_small="the kernel's wake-up time (about 30 us) is added at every pause",
+        too_big="a core that is never idle",
+    )
+    sleep_us: int = setting(
+        100, "Longest sleep, after which silence is noticed", unit="us", ge=1, le=1000000,
+        too_big="what is pending at the end of a spill is decided late",
+    )
+    gather_us: int = setting(
+        0, "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own",
+        unit="us", ge=0, le=10000, too_small="on a shared core, each packet interrupts the other thread",
+        too_big="all of it adds to the latency",
+    )
+
+
+class L0tp(Model):
+    """A whole L0 trigger processor: inputs, alignment memory and masks."""
+
+    inputs: tuple[Input, ...] = setting(
+        lambda: (
+            Input(name="RICH", source_id=28, time_cut_ns=6.0),
+            Input(name="CHOD", source_id=24, time_cut_ns=6.0),
+            Input(name="NewCHOD", source_id=32, time_cut_ns=6.0),
+            Input(name="MUV3", source_id=48, time_cut_ns=6.0),
+            Input(name="LAV", source_id=16, time_cut_ns=6.0),
+            Input(name="LKr", source_id=36, time_cut_ns=6.0),
+            Input(name="CEDAR", source_id=4, time_cut_ns=6.0),
+        ),
+        "The detectors, in the order of the decision's bits", min_length=1, max_length=7,
+    )
+    reference: Name = setting(
+        "RICH", "Name of the input whose primitives are decided on; preferably the one with the best time resolution",
+    )
+    fine_time_bits: int = setting(
+        2, "Cells of the alignment memory are 25 ns divided by 2 to this power", unit="bits", ge=0, le=3,
+        too_small="primitives close in time overwrite each other", too_big="the memory's 16384 cells hold less time",
+    )
+    read_lag_us: float = setting(
+        1.6, "A decision waits until the newest time received is this far ahead; at most half of the memory", unit="us",
+        ge=0.0, le=205.0, too_small="primitives of slower detectors arrive late",
+        too_big="all of it adds to the latency of every decision",
+    )
+    silence_us: int = setting(
+        500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1000000,
+        too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
+    )
+    masks: tuple[Mask, ...] = setting(
+        (), "Trigger conditions; the i-th is bit i of the trigger word", max_length=16,
+    )
+    patience_ms: int = setting(
+        0,
+        "How long a silent input is waited for: until then the primitives of the others are held back, whenever they arrive; 0: no input is waited for, as in hardware. With patience, silence_us is not used",
+        unit="ms", ge=0, le=60000, too_small="primitives are late when the machine stops the process that sends them",
+        too_big="if one of the detectors is missing, the first decisions are delayed by this much",
+    )
+    listen: Endpoint = setting(
+        "udp://127.0.0.1:6400", "Where MTP packets of all inputs are received",
+    )
+    decisions: Endpoint | None = setting(
+        None, "Where triggers are sent, in L0 decision packets; null: they are only counted",
+    )
+    source_sub_id: int = setting(
+        0, "Source sub-ID of the decision packets", ge=0, le=255,
+    )
+    socket_buffer_bytes: int = setting(
+        67108864, "How much the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1073741824,
+        too_small="primitives are lost while the thread is not running", too_big="primitives that are late instead of lost",
+    )
+    cpu_core: Core | None = setting(
+        None, "Core of the thread; null: not pinned",
+    )
+    waiting: NodeWaiting = setting(
+        {'spin': 20000, 'sleep_us': 100, 'gather_us': 0}, "What the thread does when nothing arrives",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> L0tp:
+        return ruled(self, L0tp)
 
 
 class Xdp(Model):
@@ -317,140 +1365,111 @@ class Pcap(Model):
         return ruled(self, Pcap)
 
 
-class Gpu(Model):
-    """How events are judged on GPUs. docs/guide.md says what a GPU cannot do."""
+PROTOCOLS = {
+    "raw": "any datagrams, counted and handed over",
+    "mgp": "packets of readout boards, with sequence numbers and checksum",
+    "m2egp": "the same for merged events, from a node that forwards",
+}
 
-    devices: tuple[Annotated[int, Field(ge=0, le=255)], ...] = setting(
-        (0,), "GPUs by number, as CUDA counts them; the links go to them in turn", min_length=1, max_length=16,
-    )
-    path: Literal["mapped", "copied"] = setting(
-        "mapped",
-        "mapped: the GPU reads a buffer in the host memory where the packets arrived; copied: it is copied to the GPU first, with launch and graph only",
-    )
-    buffers_in_flight: int = setting(
-        4, "Buffers that a GPU works on at a time; 1: one after the other, the worst case; always 1 with merge",
-        unit="buffers", ge=1, le=16, too_small="the GPU idles between two buffers, which lowers the critical rate",
-        too_big="fewer blocks of threads for each, so large buffers take longer",
-    )
-    blocks: int | None = setting(
-        None, "Blocks of threads for one buffer; null: chosen from the GPU's size", unit="blocks", ge=1, le=1024,
-        too_small="large buffers take longer",
-        too_big="no part of the GPU is left for others; what does not fit is refused at start",
-    )
-    watchdog_ms: int = setting(
-        1000, "A GPU that has work and finishes nothing for this long is given up: the run ends", unit="ms", ge=20, le=60000,
-        too_small="a long buffer is mistaken for a fault",
-        too_big="a GPU that hangs is noticed late, and packets are dropped meanwhile",
-    )
+PROCESSORS = {
+    "count": "only count packets and bytes",
+    "rich": "find the rings of each event",
+    "forward": "send whole events on",
+}
+
+LINKS = {
+    "udp": "udp://ADDRESS:PORT, a socket",
+    "xdp": "xdp://ADDRESS:PORT, AF_XDP",
+    "dpdk": "dpdk://ADDRESS:PORT, DPDK",
+    "ucx": "ucx://ADDRESS:PORT, rings that remote writers fill through UCX",
+    "gateware": "gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC, or a card with that NIC, whose own address it is",
+    "pcap": "pcap://FILE, a recording to play",
+}
 
 
-class Cores(Model):
-    """Which core each thread is pinned to; null: not pinned. A thread that cannot be pinned as asked does not start."""
+class LinkSections(Model):
+    """What only one kind of link has, under its name."""
 
-    receive: Core | None = setting(
-        None, "Core of the receiving thread, which in run_to_completion does all the work; null: not pinned",
+    xdp: Xdp | None = setting(
+        None, "What only an xdp:// link needs; null: the defaults",
     )
-    process: Core | None = setting(
-        None, "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned",
+    dpdk: Dpdk | None = setting(
+        None, "What only a dpdk:// link needs; required there",
     )
-    send: Core | None = setting(
-        None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned",
+    ucx: Ucx | None = setting(
+        None, "What only a ucx:// link needs; null: the defaults",
     )
-    realtime_priority: int | None = setting(
-        None,
-        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the kernel's real-time throttling is off; null: an ordinary thread",
-        ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
+    gateware: Gateware | None = setting(
+        None, "The card of a gateware:// link, not yet run on hardware; null: its NIC is simulated",
     )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Cores:
-        return ruled(self, Cores)
-
-
-class Forward(Model):
-    """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
-
-    endpoint: Endpoint = setting(
-        ..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp",
-    )
-    source_id: int = setting(
-        28, "Source ID in the packet header", ge=0, le=255,
-    )
-    source_sub_id: int = setting(
-        0, "Source sub-ID in the packet header: which node", ge=0, le=255,
-    )
-    packet_bytes_max: int = setting(
-        1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972,
-        multiple_of=2, too_small="many small packets", too_big="packets that the network fragments or drops",
+    pcap: Pcap | None = setting(
+        None, "How a pcap:// link plays its file; null: at its own pace",
     )
 
 
-class Answers(Model):
-    """Where primitives go, as MTP packets, and under which name."""
+class MathFinder(Model):
+    """One ring by the algebraic fit of all hits: the fastest, but any noise corrupts it."""
 
-    endpoint: Endpoint = setting(
-        ..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor",
-    )
-    copies: tuple[Endpoint, ...] = setting(
-        (), "Up to three more receivers of the same packets, such as a monitor", max_length=3,
-    )
-    source_id: int = setting(
-        28, "Source ID in the MTP header", ge=0, le=255,
-    )
-    source_sub_id: int = setting(
-        0, "Source sub-ID in the MTP header", ge=0, le=255,
-    )
-    primitives_max: int = setting(
-        255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
-        too_small="many small packets at high rates",
-    )
-    via: Name | None = setting(
-        None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
-    )
+    name: Literal["math"] = setting("math", "Name of the finder")
 
 
-class Cuts(Model):
-    """When a fit counts as a ring, and of which kind a ring is: electron, muon, pion, kaon or other."""
+class PomhFinder(CenterScanCuts):
+    """One ring: the sharpest peak of the distance histograms of all candidate centres, centre by centre."""
 
-    min_hits: int = setting(
-        4, "Fewest mapped hits", unit="hits", ge=4, le=128, too_small="rings through noise: any three hits lie on a circle",
-        too_big="rings with few photons are not found",
-    )
-    radius_min_mm: float = setting(
-        70.0, "Smallest radius; every finder looks 30 mm further, so that a ring outside is refused and not taken for another",
-        unit="mm", ge=0.0, le=1000.0, too_small="clusters of noise pass as rings",
-        too_big="particles near their threshold are not found",
-    )
-    radius_max_mm: float = setting(
-        210.0, "Largest radius; no particle's ring is larger than an electron's", unit="mm", le=1000.0, gt=0.0,
-        too_small="electron rings are cut", too_big="nearly straight lines of noise pass as rings",
-    )
-    center_max_mm: float = setting(
-        200.0, "Largest distance of a ring's centre from the disk's middle", unit="mm", le=1000.0, gt=0.0,
-        too_small="rings of particles far off the axis are refused", too_big="circles of noise pass as rings",
-    )
-    rms_max_mm: float = setting(
-        10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", le=1000.0,
-        gt=0.0, too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
-    )
-    electron_radius_mm: float = setting(
-        189.65, "Radius of an electron's ring", unit="mm", le=1000.0, gt=0.0,
-    )
-    electron_window_mm: float = setting(
-        6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm", ge=0.0,
-        le=1000.0, too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
-        too_big="fast muons and pions pass as electrons",
-    )
-    momentum_gev: float | None = setting(
-        None, "Momentum hypothesis that gives the radii of muons, pions and kaons; null: none, only electrons are identified",
-        unit="GeV/c", le=400.0, gt=0.0,
-    )
-    kind_window_mm: float = setting(
-        6.0, "A ring is a muon's, pion's or kaon's when its radius is at most this far from the one expected", unit="mm",
-        ge=0.0, le=1000.0, too_small="they are missed: the radius is known to about 1.8 mm with 12 hits",
-        too_big="rings of other momenta pass for them",
-    )
+    name: Literal["pomh"] = setting("pomh", "Name of the finder")
 
-    @model_validator(mode="after")
-    def _rules(self) -> Cuts:
-        return ruled(self, Cuts)
+
+class DomhFinder(CenterScanCuts):
+    """The same rings as pomh, laid out for vector units: centres side by side."""
+
+    name: Literal["domh"] = setting("domh", "Name of the finder")
+
+
+class HoughFinder(HoughCuts):
+    """One ring: the highest cell of an accumulator over centre and radius, coarse and then fine."""
+
+    name: Literal["hough"] = setting("hough", "Name of the finder")
+
+
+class TriplsFinder(TriplsCuts):
+    """One ring: the circles through many triplets of hits that agree, and a fit of the hits close to them."""
+
+    name: Literal["tripls"] = setting("tripls", "Name of the finder")
+
+
+class HistogramFinder(HistogramCuts):
+    """Several rings: peaks of the distance histograms, ring by ring, which then share the hits."""
+
+    name: Literal["histogram"] = setting("histogram", "Name of the finder")
+
+
+class AlmagestFinder(AlmagestCuts):
+    """Several rings from Almagest's triplets: the fastest finder of several rings."""
+
+    name: Literal["almagest"] = setting("almagest", "Name of the finder")
+
+
+class TripletsFinder(TripletsCuts):
+    """Several rings: best-scoring circle through three hits, robust joint refit."""
+
+    name: Literal["triplets"] = setting("triplets", "Name of the finder")
+
+
+class MixtureFinder(MixtureCuts):
+    """Several rings and noise as a mixture, fitted by expectation maximisation: the best rings, but slow."""
+
+    name: Literal["mixture"] = setting("mixture", "Name of the finder")
+
+
+Finder = Annotated[
+    MathFinder
+    | PomhFinder
+    | DomhFinder
+    | HoughFinder
+    | TriplsFinder
+    | HistogramFinder
+    | AlmagestFinder
+    | TripletsFinder
+    | MixtureFinder,
+    Field(discriminator="name"),
+]

@@ -123,9 +123,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _key_of(error: dict[str, Any]) -> Location:
-    """The key that a rule between several names, if it does."""
+    """The key that a rule between several names, by its path, if it does."""
     key = error.get("ctx", {}).get("key") if error["type"] == "nanet" else None
-    return (str(key),) if key else ()
+    return tuple(int(part) if part.isdigit() else part for part in str(key).split(".")) if key else ()
 
 
 def _line(model: type[BaseModel], error: dict[str, Any]) -> str:

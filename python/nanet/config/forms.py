@@ -5,13 +5,33 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, StrictInt
 
 from nanet.config.base import Core, Endpoint, Name, problem
 
-__all__ = ["Core", "Endpoint", "Mac", "Name", "Network", "PciAddress"]
+__all__ = ["Channels", "Core", "Endpoint", "Mac", "Name", "Network", "PciAddress", "Quoted"]
+
+CHANNEL_COUNT = 2048
+
+
+def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:
+    """The channels that numbers and ranges such as 100-107 name, in order, each once. Raises a problem."""
+    channels: set[int] = set()
+    for item in items:
+        match = re.fullmatch(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", str(item).strip(), re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if last >= CHANNEL_COUNT or first > last:
+            raise problem(
+                f"channel {item!r} is none", f"channels are 0 to {CHANNEL_COUNT - 1}", "write numbers and ranges such as 100-107"
+            )
+        channels.update(range(first, last + 1))
+    return tuple(sorted(channels))
+
+
+Channels = Annotated[tuple[StrictInt | str, ...], AfterValidator(channel_numbers)]
 
 
 def check_network(text: str) -> str:
@@ -26,10 +46,13 @@ Network = Annotated[str, AfterValidator(check_network)]
 
 
 def check_quoted(value: Any) -> Any:
-    """Anything but a number; YAML takes 0000:03:00.0 and 52:54:00:12:34:56 for numbers in base 60."""
+    """Anything but a number; YAML takes 0101 for one, and 0000:03:00.0 and 52:54:00:12:34:56 for numbers in base 60."""
     if isinstance(value, (int, float)):
-        raise problem(f"{value} is a number", "YAML reads digits between colons as one", "put the address into quotes")
+        raise problem(f"{value} is a number", "YAML reads digits, also between colons, as one", "put it in quotes")
     return value
+
+
+Quoted = Annotated[str, BeforeValidator(check_quoted)]
 
 
 def check_pci_address(text: str) -> str:

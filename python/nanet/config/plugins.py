@@ -18,13 +18,13 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
-from nanet.config.errors import ConfigError, nearest
+from nanet.config.errors import nearest
 
 if TYPE_CHECKING:
     from nanet.config.engine import EngineConfig
 
 __all__ = [
-    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_plugins", "check_processor", "current_kinds", "load_kinds", "names_added", "unknown_kind", "with_plugins",
+    "KindName", "Kinds", "PluginPath", "Settings", "Unknown", "check_engine", "check_plugins", "choices", "current_kinds", "load_kinds", "names_added", "unknown_kind", "with_plugins",
 ]  # fmt: skip
 
 
@@ -32,6 +32,7 @@ __all__ = [
 class Kinds:
     """All kinds by name, nanet's own and those of plug-ins, with what the native module says of each."""
 
+    paths: tuple[str, ...]  # of the plug-ins
     protocols: Mapping[str, Mapping[str, Any]]
     processors: Mapping[str, Mapping[str, Any]]
     links: Mapping[str, Mapping[str, Any]]
@@ -47,13 +48,14 @@ def load_kinds(paths: tuple[str, ...]) -> Kinds:
     """Loads the plug-ins, which stay loaded, and says what there is with them. Raises nanet._core.SetupError."""
     from nanet import _core
 
-    return Kinds(**_core.kinds(list(paths)))
+    return Kinds(paths, **_core.kinds(list(paths)))
 
 
 def names_added(paths: tuple[str, ...]) -> list[str]:
     """What plug-ins add: `protocol camera`, `link camera`. Raises nanet._core.SetupError."""
-    own, all_kinds = vars(load_kinds(())), vars(load_kinds(paths))
-    return [f"{what.removesuffix('s')} {name}" for what, kinds in all_kinds.items() for name in kinds if name not in own[what]]
+    own, every = load_kinds(()), load_kinds(paths)
+    whats = ("protocols", "processors", "links")
+    return [f"{what[:-1]} {name}" for what in whats for name in getattr(every, what) if name not in getattr(own, what)]
 
 
 _CURRENT: ContextVar[Kinds | None] = ContextVar("kinds of the configuration that is validated", default=None)
@@ -73,7 +75,7 @@ def with_plugins(said: Any) -> Iterator[None]:
         try:
             kinds = load_kinds(tuple(map(str, paths)))
         except ValueError:
-            kinds = Unknown({}, {}, {})
+            kinds = Unknown((), {}, {}, {})
     token = _CURRENT.set(kinds)
     try:
         yield
@@ -90,16 +92,16 @@ def check_plugins(paths: tuple[str, ...]) -> tuple[str, ...]:
     return paths
 
 
-def check_processor(config: EngineConfig) -> None:
-    """With plug-ins: makes the processor, which checks its own settings. Raises ConfigError."""
+def check_engine(config: EngineConfig) -> None:
+    """The rules between the components, which the native module knows: it makes the processor, but opens nothing."""
     from nanet import _core
 
-    if not config.plugins:
+    if isinstance(current_kinds(), Unknown):
         return
     try:
         _core.check_engine(config.model_dump(mode="json"))
     except _core.SetupError as error:
-        raise ConfigError([str(error)]) from None
+        raise PydanticCustomError("nanet", "{text}", {"text": str(error)}) from None
 
 
 PluginPath = Annotated[str, Field(min_length=1), AfterValidator(lambda path: check_plugins((path,))[0])]
@@ -141,6 +143,11 @@ class KindName:
         if isinstance(kinds, Unknown) or value in known:
             return value
         raise unknown_kind(self.what, value, known)
+
+
+def choices(kinds: Mapping[str, str]) -> str:
+    """The names with what each means, for a description."""
+    return "; ".join(f"{name}: {said}" for name, said in kinds.items())
 
 
 def _check_settings(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:

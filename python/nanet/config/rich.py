@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import StrictInt, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from nanet.config import conditions
 from nanet.config.base import Model, Name, problem, setting
-from nanet.config.components import Cuts
+from nanet.config.components import Cuts, Finder, MathFinder
 from nanet.config.conditions import Row
-from nanet.config.finders import Finder, MathFinder
+from nanet.config.forms import Channels
 
-__all__ = ["Condition", "Cuts", "Decision", "Mask", "channel_numbers"]
+__all__ = ["Condition", "Cuts", "Decision", "Mask"]
 
-CHANNEL_COUNT = 2048
 RANGE = ("radius_min_mm", "radius_max_mm", "center_max_mm")  # of rings; in old configurations of a finder
 UNUSED = ("triplet_radius_min_mm", "triplet_radius_max_mm")
 
@@ -42,24 +39,10 @@ class Condition(Model):
         return text
 
 
-def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:
-    """The channels that numbers and ranges such as 100-107 name, in order, each once. Raises a problem."""
-    channels: set[int] = set()
-    for item in items:
-        match = re.fullmatch(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", str(item).strip(), re.ASCII)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
-        if last >= CHANNEL_COUNT or first > last:
-            raise problem(
-                f"channel {item!r} is none", f"channels are 0 to {CHANNEL_COUNT - 1}", "write numbers and ranges such as 100-107"
-            )
-        channels.update(range(first, last + 1))
-    return tuple(sorted(channels))
-
-
 class Mask(Model):
     """Photomultipliers whose hits are left out before rings are looked for; they are counted as hits_masked."""
 
-    channels: tuple[StrictInt | str, ...] = setting(
+    channels: Channels = setting(
         (), "Channels that are left out: numbers, and ranges such as 100-107",
         too_big="rings through these photomultipliers lose hits",
     )  # fmt: skip
@@ -85,11 +68,6 @@ class Mask(Model):
             raise problem(f"mask file {name} cannot be read", str(why).lower(), "give the path of a file of channels") from None
         listed = [text for line in lines if (text := line.partition("#")[0].strip())]
         return said | {"channels": [*said.get("channels", ()), *listed]}
-
-    @field_validator("channels")
-    @classmethod
-    def _numbers(cls, items: tuple[int | str, ...]) -> tuple[int, ...]:
-        return channel_numbers(items)
 
 
 class Decision(Model):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from nanet.config.base import online_cores
 from nanet.config.engine import EngineConfig
+from nanet.config.plugins import load_kinds
 from nanet.doctor.gpu import Machine, gpu_checks
 from nanet.machine.check import FAIL, OK, REINSTALL, WARN, Check, Lister, Reader, why_not_loaded
 from nanet.machine.facts import cpu_model, memory_gib
@@ -17,13 +18,6 @@ from nanet.tune import plan
 from nanet.tune.knob import AS_IT_IS, Knob
 
 __all__ = ["FAIL", "OK", "WARN", "Check", "checks", "link_check", "run"]
-
-LOADED_LINKS = (
-    "xdp",
-    "dpdk",
-    "ucx",
-    "gateware",
-)  # each needs libraries of the system or a simulator, so it is a module beside the native one
 
 
 def checks(
@@ -115,7 +109,11 @@ def _back_ends() -> list[Check]:
     return [
         Check("native module", OK, f"{info['version']}, {info['compiler']}, ring fit with {info['simd']}"),
         Check("back-ends", OK, ", ".join(there) + (f" (not: {', '.join(absent)})" if absent else "")),
-        *(link_check(name, info["back_ends"][name], _core.back_end_problem(name)) for name in LOADED_LINKS),
+        *(
+            link_check(name, info["back_ends"][name], _core.back_end_problem(name))
+            for name, kind in load_kinds(()).links.items()
+            if kind["has_back_end"]
+        ),
     ]
 
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from nanet.config.components import Source
 from nanet.config.engine import PortConfig
 from nanet.config.errors import validated
-from nanet.config.link import Source
 from nanet.port.arrays import CPU, CUDA_HOST, DeviceArray, Waitable, dlpack, host_bytes
 
 if TYPE_CHECKING:

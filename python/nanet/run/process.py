@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Generic, Self, TypedDict, TypeVar
 
 from nanet.config.base import Model
+from nanet.config.components import Faults
 from nanet.config.engine import EngineConfig
 from nanet.config.l0tp import L0tpConfig
-from nanet.config.link import Faults
 from nanet.machine.netns import Namespace
 from nanet.result.hops import at_rest
 from nanet.result.keys.base import Base, Counts

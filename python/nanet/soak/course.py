@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nanet.config.components import Faults, Record
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import validated
-from nanet.config.link import Faults, Record
 from nanet.machine.facts import CorePlan, keep_to
 from nanet.machine.netns import VethPair
 from nanet.machine.signals import StopSignals

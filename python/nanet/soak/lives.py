@@ -9,13 +9,16 @@ until the next life saw its first packet, is in no counter. `Lives.gap_packets` 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from nanet.config.engine import EngineConfig
 from nanet.machine.facts import keep_to
 from nanet.result import books
-from nanet.result.keys.engine import EngineEnd
+from nanet.result.keys.base import Counts
+from nanet.result.keys.engine import EngineEnd, LinkState, SourceState
 from nanet.result.keys.hops import HopLook
 from nanet.run.process import EngineProcess, Reading
 from nanet.soak.watch import core_wait_ns, queued_bytes
@@ -25,13 +28,33 @@ HELD_PACKETS = 1024
 """More than an engine has accepted and not yet answered at a moment: its buffers' packets."""
 
 
+class Accounts(TypedDict):
+    """What the books need of an engine's result. The rest, such as histograms, would make a soak with many lives grow."""
+
+    counters: Counts
+    sources: list[SourceState]
+    links: list[LinkState]
+    faults: list[str]
+
+
+def accounts_of(result: EngineEnd) -> Accounts:
+    """What the books need of it."""
+    sources: list[SourceState] = [{**source, "counters": compact(source["counters"])} for source in result["sources"]]
+    return {"counters": compact(result["counters"]), "sources": sources, "links": result["links"], "faults": result["faults"]}
+
+
+def compact(counters: Mapping[str, int]) -> dict[str, int]:
+    """Those that are not 0, with names that take no memory of their own."""
+    return {sys.intern(name): count for name, count in counters.items() if count}
+
+
 @dataclass
 class Life:
     """What one engine has said."""
 
     counters: Mapping[str, int]
     hops: Sequence[HopLook]
-    result: EngineEnd | None  # None: it was killed
+    result: Accounts | None  # None: it was killed
 
     def hop(self, name: str) -> HopLook:
         """One line of its balance; an empty one where it has none."""
@@ -129,7 +152,7 @@ class Lives:
         if self._gap_from is None:
             self._gap_from = self._sight.sent_before
             self._gap_unsure = self._sight.queued_bytes // DATAGRAM_BYTES_MIN + HELD_PACKETS
-        self.ended.append(Life(reading.counters, reading.hops, None))
+        self.ended.append(Life(compact(reading.counters), reading.hops, None))
         self._end()
 
     def stop(self, packets_sent: int) -> EngineEnd:
@@ -140,7 +163,7 @@ class Lives:
         reading = self.process.reading()
         if self._gap_from is None:
             self._gap_from, self._gap_unsure = packets_sent, 0
-        self.ended.append(Life(reading.counters, reading.hops, result))
+        self.ended.append(Life(compact(reading.counters), (), accounts_of(result)))
         self._end()
         return result
 

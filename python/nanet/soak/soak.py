@@ -17,10 +17,10 @@ from pathlib import Path
 
 from nanet.bench import rate as rates
 from nanet.config.base import online_cores
+from nanet.config.components import Faults
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig, load
 from nanet.config.errors import ConfigError, validated
-from nanet.config.link import Faults
 from nanet.loop.keys import Run, run_of
 from nanet.loop.run import SAMPLES, Loop, loop_configs, run_loop
 from nanet.machine.facts import CorePlan, plan_cores

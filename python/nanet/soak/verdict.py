@@ -8,10 +8,9 @@ from typing import TypedDict
 
 from nanet.result import books, hops
 from nanet.result.keys.emulator import EmulatorResult
-from nanet.result.keys.engine import EngineResult
 from nanet.soak.books import HEAD, STALE, row_text
 from nanet.soak.keys import Flatness, Judged, Outcome, PacketBalance, Seen, TableRow, WithTable
-from nanet.soak.lives import Life, add_up, expected_packets
+from nanet.soak.lives import Accounts, Life, add_up, expected_packets
 
 FAULTS = ("loss", "duplicate", "reorder", "corrupt", "truncate", "delay")
 DONE = {
@@ -69,7 +68,7 @@ class _Part(TypedDict):
     link: int
 
 
-def _of_result(engine: EngineResult) -> _Part:
+def _of_result(engine: Accounts) -> _Part:
     """A life that was stopped."""
     inputs = [link for link in engine["links"] if link["faults"] is not None]
     faults = [link["faults"] or {} for link in inputs]

@@ -13,6 +13,7 @@
 #include "gpu/kernels/team_finders.cuh"
 #include "nanet/wire/mtp.hpp"
 #include "wire/event_walk.hpp"
+#include "rich/find_event.hpp"
 
 namespace nanet::gpu {
 

@@ -11,10 +11,10 @@
 
 #include "gpu/record_fit.hpp"
 #include "nanet/host_device.hpp"
-#include "nanet/rich/math_fit.hpp"
-#include "nanet/rich/normal_numbers.hpp"
+#include "rich/math_fit.hpp"
+#include "rich/normal_numbers.hpp"
 #include "nanet/rich/ring.hpp"
-#include "nanet/rich/ring_sums.hpp"
+#include "rich/ring_sums.hpp"
 
 namespace nanet::gpu {
 

@@ -9,7 +9,7 @@
 
 #include "gpu/kernels/tables.hpp"
 #include "nanet/host_device.hpp"
-#include "nanet/rich/ring_sums.hpp"
+#include "rich/ring_sums.hpp"
 
 namespace nanet::gpu {
 

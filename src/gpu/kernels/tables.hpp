@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "nanet/rich/center_scan.hpp"
-#include "nanet/rich/hit_plane.hpp"
-#include "nanet/rich/mixture_model.hpp"
+#include "rich/center_scan.hpp"
+#include "rich/hit_plane.hpp"
+#include "rich/mixture_model.hpp"
 
 namespace nanet::gpu {
 

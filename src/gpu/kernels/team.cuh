@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "nanet/rich/ring_sums.hpp"
+#include "rich/ring_sums.hpp"
 
 namespace nanet::gpu {
 

@@ -11,6 +11,7 @@
 
 #include "gpu/kernels/tables.hpp"
 #include "nanet/rich/finder.hpp"
+#include "rich/find_event.hpp"
 
 namespace nanet::gpu {
 

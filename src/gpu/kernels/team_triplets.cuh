@@ -9,7 +9,7 @@
 #include "gpu/kernels/packed_points.hpp"
 #include "gpu/kernels/team.cuh"
 #include "gpu/kernels/team_finder.cuh"
-#include "nanet/rich/triplets.hpp"
+#include "rich/triplets.hpp"
 
 namespace nanet::gpu {
 

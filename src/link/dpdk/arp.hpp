@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::dpdk {
 

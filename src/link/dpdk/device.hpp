@@ -17,7 +17,7 @@
 
 #include "interface.hpp"
 #include "nanet/link/dpdk.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 #include "payload_memory.hpp"
 
 struct rte_flow;

@@ -17,7 +17,7 @@
 
 #include "nanet/contract.hpp"
 #include "nanet/flow/payload_memory.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::dpdk {
 

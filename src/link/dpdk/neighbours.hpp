@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nanet/link/dpdk.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::dpdk {
 

@@ -16,7 +16,7 @@
 #include "frame.hpp"
 #include "link/rx_room.hpp"
 #include "nanet/link/link.hpp"
-#include "nanet/link/tally.hpp"
+#include "link/tally.hpp"
 #include "station.hpp"
 
 namespace nanet::link::dpdk {

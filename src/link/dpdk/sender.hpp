@@ -11,7 +11,7 @@
 #include "device.hpp"
 #include "link/udp_template.hpp"
 #include "nanet/link/link.hpp"
-#include "nanet/link/tally.hpp"
+#include "link/tally.hpp"
 #include "neighbours.hpp"
 #include "station.hpp"
 

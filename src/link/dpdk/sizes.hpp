@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "nanet/link/dpdk.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::dpdk {
 

@@ -14,7 +14,7 @@
 #include "link/gateware/link_parts.hpp"
 #include "link/gateware/nic_driver.hpp"
 #include "nanet/link/gateware.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::gateware {
 

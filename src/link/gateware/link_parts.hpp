@@ -13,7 +13,7 @@
 
 #include "link/gateware/nic_driver.hpp"
 #include "nanet/link/gateware.hpp"
-#include "nanet/link/tally.hpp"
+#include "link/tally.hpp"
 
 namespace nanet::link::gateware {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/link/mapped_file.hpp"
+#include "link/pcap/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/link/pcap_link.hpp"
+#include "link/pcap/pcap_link.hpp"
 
 #include <algorithm>
 #include <cmath>

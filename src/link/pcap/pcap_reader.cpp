@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/link/pcap_reader.hpp"
+#include "link/pcap/pcap_reader.hpp"
 
 #include <cstring>
 

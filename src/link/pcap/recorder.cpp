@@ -11,8 +11,8 @@
 #include <ctime>
 #include <mutex>
 
-#include "nanet/link/tally.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/tally.hpp"
+#include "link/udp_frame.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/link/replay.hpp"
+#include "link/pcap/replay.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 
 #include "link/rx_room.hpp"
 #include "nanet/link/back_end.hpp"
-#include "nanet/link/tally.hpp"
+#include "link/tally.hpp"
 #include "nanet/rdma/notify_ring.hpp"
 #include "nanet/rdma/target.hpp"
 #include "nanet/setup_error.hpp"

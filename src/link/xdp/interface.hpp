@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link {
 

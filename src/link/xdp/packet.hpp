@@ -11,7 +11,7 @@
 #include <cstring>
 #include <span>
 
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link {
 

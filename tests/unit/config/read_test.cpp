@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ struct Bicycle {
   std::uint32_t gears = 0;
   std::optional<std::int64_t> owner;
   std::vector<Wheel> wheels;
+  std::uint32_t seats = 1;
+  std::array<double, 2> cranks_mm{170, 165};
+  std::vector<Wheel> spare_wheels{{.radius_mm = 250}};
+  std::map<std::string, double> tools = {{"wrench", 15}};
   int not_said = 7;
 
   template <class Visit>
@@ -48,6 +53,10 @@ struct Bicycle {
     v("gears", gears, {.help = "Gears; null: none", .least = 3, .most = 30, .nullable = true});
     v("owner", owner, {.help = "Number of the owner", .least = 1});
     v("wheels", wheels, {.help = "Its wheels", .length_most = 2});
+    v("seats", seats, {.help = "Seats", .one_of = {1, 2}});
+    v("cranks_mm", cranks_mm, {.help = "Cranks, left and right", .unit = "mm", .least = 100});
+    v("spare_wheels", spare_wheels, {.help = "More wheels"});
+    v("tools", tools, {.help = "Sizes of its tools", .unit = "mm", .above = 0, .length_most = 3});
   }
 
   std::optional<Problem> check() const {
@@ -74,7 +83,11 @@ TEST(Read, TakesWhatIsGivenAndKeepsTheRest) {
                                                    {"colour", text("red")},
                                                    {"gears", whole(21)},
                                                    {"owner", Value()},
-                                                   {"wheels", Value(Value::List{wheel, wheel})}});
+                                                   {"wheels", Value(Value::List{wheel, wheel})},
+                                                   {"seats", whole(2)},
+                                                   {"cranks_mm", Value(Value::List{whole(175), Value(172.5)})},
+                                                   {"spare_wheels", Value(Value::List{})},
+                                                   {"tools", Value(Value::Map{{"key", whole(6)}})}});
   EXPECT_EQ(read_whole.name, "Rosie");
   EXPECT_EQ(read_whole.colour, Colour::red);
   EXPECT_TRUE(read_whole.bell);
@@ -83,6 +96,10 @@ TEST(Read, TakesWhatIsGivenAndKeepsTheRest) {
   ASSERT_EQ(read_whole.wheels.size(), 2u);
   EXPECT_EQ(read_whole.wheels[1].radius_mm, 250);
   EXPECT_EQ(read_whole.wheels[1].spokes, 20);
+  EXPECT_EQ(read_whole.seats, 2u);
+  EXPECT_EQ(read_whole.cranks_mm, (std::array{175.0, 172.5}));
+  EXPECT_TRUE(read_whole.spare_wheels.empty());
+  EXPECT_EQ(read_whole.tools, (std::map<std::string, double>{{"key", 6}}));
 }
 
 TEST(Read, NullIsTheEmptyValueWhereItMayBe) {
@@ -109,6 +126,14 @@ TEST(Read, NamesTheKeyThatItRefuses) {
   EXPECT_EQ(with("wheels", Value(Value::List{flat})), "cannot use shed.wheels[0].radius_mm (0 must be above 0) it means: Radius");
   EXPECT_EQ(with("wheels", Value(Value::List(3, Value(Value::Map{})))),
             "cannot use shed.wheels (its length must be at most 2) it means: Its wheels");
+  EXPECT_EQ(with("seats", whole(3)), "cannot use shed.seats (3 must be one of 1, 2) it means: Seats");
+  EXPECT_EQ(with("cranks_mm", Value(Value::List(3, whole(170)))),
+            "cannot use shed.cranks_mm (its length must be 2) it means: Cranks, left and right");
+  EXPECT_EQ(with("cranks_mm", Value(Value::List{whole(170), whole(7)})),
+            "cannot use shed.cranks_mm[1] (7 must be at least 100) it means: Cranks, left and right");
+  EXPECT_EQ(with("tools", whole(6)), "cannot use shed.tools (it is not a table of keys and values) it means: Sizes of its tools");
+  EXPECT_EQ(with("tools", Value(Value::Map{{"key", whole(0)}})),
+            "cannot use shed.tools.key (0 must be above 0) it means: Sizes of its tools");
 }
 
 TEST(Read, AsksTheComponentForItsRules) {
@@ -127,6 +152,9 @@ TEST(Require, HoldsForAProgramToo) {
   EXPECT_NO_THROW(require(made));
   made.wheels[0].radius_mm = 2000;
   EXPECT_THROW(require(made), SetupError);
+  made.wheels.clear();
+  made.colour = static_cast<Colour>(7);
+  EXPECT_THROW(require(made), SetupError);
 }
 
 TEST(Describe, SaysWhatAModelNeeds) {
@@ -134,13 +162,26 @@ TEST(Describe, SaysWhatAModelNeeds) {
   EXPECT_EQ(*described.find("name")->as<std::string>(), "Bicycle");
   EXPECT_TRUE(*described.find("has_rules")->as<bool>());
   const auto& keys = *described.find("keys")->as<Value::List>();
-  ASSERT_EQ(keys.size(), 6u);
+  ASSERT_EQ(keys.size(), 10u);
   EXPECT_EQ(keys[0].find("default"), nullptr);
   EXPECT_EQ(*keys[1].find("default")->as<std::string>(), "green");
   EXPECT_EQ(*keys[3].find("type")->find("kind")->as<std::string>(), "optional");
   EXPECT_TRUE(keys[3].find("default")->is_null());
   EXPECT_EQ(*keys[3].find("least")->as<double>(), 3);
   EXPECT_EQ(*keys[5].find("type")->find("of")->find("name")->as<std::string>(), "Wheel");
+  EXPECT_EQ(keys[5].find("type")->find("length"), nullptr);
+  EXPECT_EQ(*keys[6].find("type")->find("kind")->as<std::string>(), "choice");
+  EXPECT_EQ(*keys[6].find("type")->find("names")->as<Value::List>()->back().as<std::int64_t>(), 2);
+  EXPECT_EQ(*keys[7].find("type")->find("length")->as<std::int64_t>(), 2);
+  EXPECT_EQ(*keys[7].find("default")->as<Value::List>()->back().as<double>(), 165);
+  EXPECT_EQ(*keys[8].find("default")->as<Value::List>()->front().find("radius_mm")->as<double>(), 250);
+  EXPECT_EQ(*keys[9].find("type")->find("kind")->as<std::string>(), "map");
+  EXPECT_EQ(*keys[9].find("default")->find("wrench")->as<double>(), 15);
+}
+
+TEST(FirstBroken, SaysTheFirstOfSeveral) {
+  EXPECT_FALSE(first_broken({{false, {"a", "", "", ""}}}));
+  EXPECT_EQ(first_broken({{false, {"a", "", "", ""}}, {true, {"b", "", "", ""}}, {true, {"c", "", "", ""}}})->key, "b");
 }
 
 }  // namespace

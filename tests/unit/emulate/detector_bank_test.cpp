@@ -22,8 +22,9 @@ Schedule schedule(std::uint64_t packets, double spill_s = 0, double pause_s = 0)
 
 // Two detectors that see everything as it is.
 DetectorBankConfig perfect(double frame_us) {
-  DetectorConfig one{.source_id = wire::kSourceChod, .efficiency = 1, .time_sigma_ns = 0, .accidental_rate_hz = 0};
+  DetectorConfig one{.name = "CHOD", .source_id = wire::kSourceChod, .efficiency = 1, .time_sigma_ns = 0, .accidental_rate_hz = 0};
   DetectorConfig other = one;
+  other.name = "MUV3";
   other.source_id = wire::kSourceMuv3;
   return {.endpoint = "udp://127.0.0.1:1", .frame_us = frame_us, .detectors = {one, other}};
 }
@@ -149,6 +150,9 @@ TEST(DetectorBank, WhatCannotWorkIsRefused) {
   config.frame_us = 64;
   EXPECT_NO_THROW(make(config));
   config.detectors[1].source_id = config.detectors[0].source_id;
+  EXPECT_THROW(make(config), SetupError);
+  config = perfect(64);
+  config.detectors[1].name = config.detectors[0].name;
   EXPECT_THROW(make(config), SetupError);
   config.detectors.clear();
   EXPECT_THROW(make(config), SetupError);

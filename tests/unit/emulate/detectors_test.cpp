@@ -51,7 +51,7 @@ TEST(Detector, APacketEveryFrameAlsoWhenThereIsNothing) {
 }
 
 TEST(Detector, APerfectDetectorSeesEverythingAsItIs) {
-  Detector detector({.efficiency = 1, .time_sigma_ns = 0, .accidental_rate_hz = 0, .id = 0x0100, .id_random_bits = 0}, 1);
+  Detector detector({.efficiency = 1, .time_sigma_ns = 0, .accidental_rate_hz = 0, .primitive_id = 0x0100, .random_bits = 0}, 1);
   const Seen seen = watch(detector, wire::kSourceChod, 7, 20, 1000);
   ASSERT_EQ(seen.ticks.size(), 1311u);
   for (std::size_t i = 0; i < seen.ticks.size(); ++i) EXPECT_EQ(seen.ticks[i], static_cast<std::int64_t>(1000 * i + 500));
@@ -124,7 +124,7 @@ TEST(Detector, GoesOnAcrossTheWrapOfTheWire) {
 }
 
 TEST(Detector, DrawsTheBitsItMay) {
-  Detector detector({.efficiency = 1, .accidental_rate_hz = 0, .id = 0x4010, .id_random_bits = 0x0F03}, 1);
+  Detector detector({.efficiency = 1, .accidental_rate_hz = 0, .primitive_id = 0x4010, .random_bits = 0x0F03}, 1);
   const Seen seen = watch(detector, wire::kSourceChod, 0, 50, 256);
   std::uint16_t all = 0xFFFF;
   std::uint16_t any = 0;
@@ -141,8 +141,8 @@ TEST(Detector, WhatCannotWorkIsRefused) {
   EXPECT_THROW(Detector({.time_sigma_ns = -1}, 1), SetupError);
   EXPECT_THROW(Detector({.offset_ns = 2000}, 1), SetupError);
   EXPECT_THROW(Detector({.accidental_rate_hz = -1}, 1), SetupError);
-  EXPECT_THROW(Detector({.id = 0x00FF}, 1), SetupError);
-  EXPECT_THROW(Detector({.id = 0x4000, .id_random_bits = 0x8000}, 1), SetupError);
+  EXPECT_THROW(Detector({.primitive_id = 0x00FF}, 1), SetupError);
+  EXPECT_THROW(Detector({.random_bits = 0x8000}, 1), SetupError);
 }
 
 TEST(Detector, SixByDefault) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "nanet/config/read.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -127,10 +128,12 @@ constexpr std::uint64_t kPackets = kEvents / 16;
 // So few packets that a socket buffer of any default size holds them all: nothing is lost, however long a thread has to wait for its turn.
 EmulatorConfig small_config(const Responder& responder) {
   EmulatorConfig config;
-  config.endpoints = {responder.endpoint()};
-  config.pool_events = 150;  // becomes 160: four laps
+  config.destinations = {responder.endpoint()};
+  config.answers = "udp://127.0.0.1:0";
+  config.pool_events = 310;  // becomes 320: two laps
   config.outstanding_events = 65536;
   config.rate_events_per_s = 10e3;
+  config.duration_s = 0;
   config.events_total = kEvents;
   config.drain_ms = 30'000;  // not used up where every event is answered
   return config;
@@ -281,8 +284,10 @@ TEST(Emulator, WaitsForAnswersWhenToldToAndGivesUp) {
   silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
   link::UdpLink sink(silent);
   EmulatorConfig config;
-  config.endpoints = {link::to_string(sink.local())};
+  config.destinations = {link::to_string(sink.local())};
+  config.answers = "udp://127.0.0.1:0";
   config.pool_events = 256;
+  config.duration_s = 0;
   config.rate_events_per_s = 1e6;
   config.events_total = 16 * 4;
   config.in_flight_packets_max = 1;
@@ -298,8 +303,10 @@ TEST(Emulator, WaitsForAnswersWhenToldToAndGivesUp) {
 TEST(Emulator, WaitingForAnswersLosesNone) {
   Responder responder(1);
   EmulatorConfig config;
-  config.endpoints = {responder.endpoint()};
+  config.destinations = {responder.endpoint()};
+  config.answers = "udp://127.0.0.1:0";
   config.pool_events = 1024;
+  config.duration_s = 0;
   config.rate_events_per_s = 0;
   config.events_total = 16 * 200;
   config.in_flight_packets_max = 1;
@@ -341,6 +348,8 @@ TEST(Emulator, StopsWhenAskedAndCanBeWatched) {
 
 TEST(Emulator, OnlyChecksOrOnlySends) {
   EmulatorConfig config;
+  config.destinations.clear();
+  config.answers = "udp://127.0.0.1:0";
   config.duration_s = 0.2;
   config.drain_ms = 0;
   Emulator checks_only(config);
@@ -395,18 +404,18 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
         c.layout = wire::MgpLayout::packed;
         c.first_sub_id = 4;
       },
-      [](EmulatorConfig& c) { c.pool_events = 0; },
+      [](EmulatorConfig& c) { c.pool_events = 255; },
       [](EmulatorConfig& c) { c.rate_events_per_s = -1; },
       [](EmulatorConfig& c) { c.rate_events_per_s = 2e9; },
       [](EmulatorConfig& c) { c.duration_s = -1; },
-      [](EmulatorConfig& c) { c.drain_ms = 1e9; },
+      [](EmulatorConfig& c) { c.drain_ms = 60'001; },
       [](EmulatorConfig& c) { c.burst_packets = 0; },
       [](EmulatorConfig& c) { c.burst_packets = 49; },
       [](EmulatorConfig& c) { c.stall_ns = 0; },
       [](EmulatorConfig& c) { c.outstanding_events = 0; },
-      [](EmulatorConfig& c) { c.endpoints.resize(3, c.endpoints[0]); },
+      [](EmulatorConfig& c) { c.destinations.resize(3, c.destinations[0]); },
       [](EmulatorConfig& c) {
-        c.endpoints.clear();
+        c.destinations.clear();
         c.answers.reset();
       },
       [](EmulatorConfig& c) {
@@ -414,13 +423,12 @@ TEST(EmulatorConfig, EachValueOutOfRangeIsRefused) {
         c.answers.reset();
       },
   };
-  EmulatorConfig good;
-  good.endpoints = {"udp://127.0.0.1:6200"};
-  EXPECT_NO_THROW(validate(good));
+  const EmulatorConfig good;
+  EXPECT_NO_THROW(config::require(good));
   for (std::size_t i = 0; i < spoil.size(); ++i) {
     EmulatorConfig bad = good;
     spoil[i](bad);
-    EXPECT_THROW(validate(bad), SetupError) << i;
+    EXPECT_THROW(config::require(bad), SetupError) << i;
   }
 }
 
@@ -433,7 +441,6 @@ TEST(Emulator, DetectorsAndDecisions) {
   Responder responder(1);
   EmulatorConfig config = small_config(responder);
   config.detectors = DetectorBankConfig{.endpoint = link::to_string(l0tp.local()), .frame_us = 1'000};
-  for (const DetectorConfig& detector : default_detectors()) config.detectors->detectors.push_back(detector);
   for (DetectorConfig& detector : config.detectors->detectors) detector.accidental_rate_hz = 0;
   config.decisions = "udp://127.0.0.1:0";
   Emulator emulator(config);
@@ -489,7 +496,7 @@ TEST(Emulator, DetectorsNeedBoardsAndTheirTime) {
   EmulatorConfig unpaced = config;
   unpaced.rate_events_per_s = 0;
   EXPECT_THROW(Emulator{unpaced}, SetupError);
-  config.endpoints.clear();
+  config.destinations.clear();
   EXPECT_THROW(Emulator{config}, SetupError);
 }
 

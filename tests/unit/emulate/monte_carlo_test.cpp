@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "nanet/rich/decision.hpp"
-#include "nanet/rich/math_fit.hpp"
 #include "nanet/setup_error.hpp"
+#include "rich/math_fit.hpp"
 
 namespace nanet::emulate {
 namespace {
@@ -21,7 +21,8 @@ using rich::Particle;
 
 MonteCarloConfig flat_config() {
   MonteCarloConfig config;
-  config.radius_mode = RadiusMode::flat;
+  config.flat_radius = true;
+  config.mean_hits = 12;
   config.hits_max = kMaxEventHits;
   return config;
 }
@@ -89,10 +90,8 @@ TEST(MonteCarlo, RadiiFollowTheMomentum) {
                          Row{60, Particle::kaon, 127.9}, Row{75, Particle::kaon, 153.0}, Row{35, Particle::kaon, 0.0}}) {
     MonteCarloConfig config;
     config.momentum_min_gev = config.momentum_max_gev = row.momentum_gev;
-    config.electron_share = row.particle == Particle::electron ? 1 : 0;
-    config.muon_share = row.particle == Particle::muon ? 1 : 0;
-    config.pion_share = row.particle == Particle::pion ? 1 : 0;
-    config.kaon_share = row.particle == Particle::kaon ? 1 : 0;
+    const auto share = [&](Particle particle) { return row.particle == particle ? 1.0 : 0.0; };
+    config.fractions = {share(Particle::electron), share(Particle::muon), share(Particle::pion), share(Particle::kaon)};
     MonteCarlo monte_carlo(config);
     for (int k = 0; k < 20; ++k) {
       const McEvent event = monte_carlo.next();
@@ -107,10 +106,7 @@ TEST(MonteCarlo, RadiiFollowTheMomentum) {
 
 TEST(MonteCarlo, SharesMomentaCentresAndDisks) {
   MonteCarloConfig config;
-  config.electron_share = 1;
-  config.muon_share = 2;
-  config.pion_share = 3;
-  config.kaon_share = 4;
+  config.fractions = {.e = 1, .mu = 2, .pi = 3, .K = 4};
   config.jura_share = 0.3;
   MonteCarlo monte_carlo(config);
   constexpr int kEvents = 40000;
@@ -145,9 +141,9 @@ TEST(MonteCarlo, SharesMomentaCentresAndDisks) {
 
 TEST(MonteCarlo, MeanHitsOfElectronsAndItsScaling) {
   MonteCarloConfig config;
-  config.electron_share = 1;
-  config.muon_share = config.pion_share = 0;
-  config.center_sigma_mm = 10;  // all light on the disk
+  config.mean_hits = 12;
+  config.fractions = {.e = 1, .mu = 0, .pi = 0};
+  config.centre_sigma_mm = 10;  // all light on the disk
   config.hits_max = kMaxEventHits;
   MonteCarlo monte_carlo(config);
   double sum = 0;
@@ -162,7 +158,7 @@ TEST(MonteCarlo, FlatModeHasTheSameMeanAtEveryRadius) {
   for (const double mean_hits : {12.0, 20.0}) {
     MonteCarloConfig config = flat_config();
     config.mean_hits = mean_hits;
-    config.center_sigma_mm = 10;
+    config.centre_sigma_mm = 10;
     MonteCarlo monte_carlo(config);
     std::array<double, 11> sum{};
     std::array<double, 11> count{};
@@ -194,8 +190,7 @@ TEST(MonteCarlo, Noise) {
 
   // Kaons below threshold: noise alone, uniform on the PMs and in time.
   config = {};
-  config.electron_share = config.muon_share = config.pion_share = 0;
-  config.kaon_share = 1;
+  config.fractions = {.e = 0, .mu = 0, .pi = 0, .K = 1};
   config.noise_hits = 10;
   MonteCarlo dark(config);
   std::map<int, int> boards;
@@ -235,7 +230,7 @@ TEST(MonteCarlo, HitTimes) {
   EXPECT_NEAR(sum / n, 0.0, 0.01);
   // A step of 0.195 ns adds 0.056 ns in quadrature.
   EXPECT_NEAR(std::sqrt(square / n), std::hypot(0.28, kHitTimeUnitNs / std::sqrt(12.0)), 0.006);
-  config.time_sigma_ns = 2.0;
+  config.hit_time_sigma_ns = 2.0;
   MonteCarlo wide(config);
   std::set<int> codes;
   for (int k = 0; k < 20000; ++k) {
@@ -342,19 +337,20 @@ TEST(MonteCarlo, RefusesNonsense) {
   expect_refused([](MonteCarloConfig& c) { c.mean_hits = 0.5; }, "mean_hits");
   expect_refused([](MonteCarloConfig& c) { c.mean_hits = std::nan(""); }, "mean_hits");
   expect_refused([](MonteCarloConfig& c) { c.momentum_max_gev = 10; }, "momentum_max_gev");
-  expect_refused([](MonteCarloConfig& c) { c.muon_share = -1; }, "muon_share");
-  expect_refused([](MonteCarloConfig& c) { c.electron_share = c.muon_share = c.pion_share = 0; }, "shares");
-  expect_refused([](MonteCarloConfig& c) { c.center_sigma_mm = -1; }, "center_sigma_mm");
+  expect_refused([](MonteCarloConfig& c) { c.fractions.mu = -1; }, "fractions.mu");
+  expect_refused([](MonteCarloConfig& c) { c.fractions = {0, 0, 0, 0}; }, "all fractions are 0");
+  expect_refused([](MonteCarloConfig& c) { c.ring_count_shares = {}; }, "ring_count_shares");
+  expect_refused([](MonteCarloConfig& c) { c.centre_sigma_mm = -1; }, "centre_sigma_mm");
   expect_refused([](MonteCarloConfig& c) { c.smear_mm = 21; }, "smear_mm");
   expect_refused([](MonteCarloConfig& c) { c.noise_hits = 41; }, "noise_hits");
-  expect_refused([](MonteCarloConfig& c) { c.time_sigma_ns = 3; }, "time_sigma_ns");
+  expect_refused([](MonteCarloConfig& c) { c.hit_time_sigma_ns = 3; }, "hit_time_sigma_ns");
   expect_refused([](MonteCarloConfig& c) { c.jura_share = 1.1; }, "jura_share");
   expect_refused([](MonteCarloConfig& c) { c.hits_max = 0; }, "hits_max");
   expect_refused([](MonteCarloConfig& c) { c.hits_max = 129; }, "hits_max");
   expect_refused([](MonteCarloConfig& c) { c.flat_radius_min_mm = 200; }, "flat_radius_max_mm");
   expect_refused(
       [](MonteCarloConfig& c) {
-        c.radius_mode = RadiusMode::flat;
+        c.flat_radius = true;
         c.flat_radius_min_mm = 20;
         c.mean_hits = 30;
       },

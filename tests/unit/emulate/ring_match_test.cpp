@@ -55,7 +55,8 @@ TEST(RingMatch, DarkParticlesAreNotLookedFor) {
 
 MonteCarloConfig flat_config(double smear_mm) {
   MonteCarloConfig config;
-  config.radius_mode = RadiusMode::flat;
+  config.flat_radius = true;
+  config.mean_hits = 12;
   config.smear_mm = smear_mm;
   config.ring_count_shares = {0, 1, 1, 1, 1};
   config.hits_max = 128;

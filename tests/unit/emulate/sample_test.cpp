@@ -53,6 +53,7 @@ class SampleLayouts : public testing::TestWithParam<Case> {
     config_.layout = GetParam().layout;
     config_.events_per_packet = GetParam().events_per_packet;
     config_.monte_carlo.seed = 42;
+    config_.monte_carlo.mean_hits = 12;
     config_.monte_carlo.noise_hits = 1;
     config_.first_timestamp = 0xFFFFFF00u;
   }
@@ -156,6 +157,7 @@ TEST(Sample, RefusesPackedPacketsThatCannotHoldTheirEvents) {
   config.boards = 4;
   config.layout = wire::MgpLayout::packed;
   config.events_per_packet = 182;
+  config.monte_carlo.mean_hits = 12;
   const Arrivals arrivals = poisson_arrivals(182 * 10, 1e7, 3);
   EXPECT_THROW(Sample(config, arrivals.keys), SetupError);
   config.events_per_packet = 10;

@@ -9,6 +9,8 @@
 #include "engine/set_up.hpp"
 #include "nanet/engine/engine.hpp"
 #include "nanet/engine/port.hpp"
+#include "nanet/link/dpdk.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/wire/mtp.hpp"
 #include "sockets.hpp"
 #include "support.hpp"
@@ -38,13 +40,12 @@ test::NodeConfig config_over_xdp(Payloads payloads, Topology topology) {
   config.rich.merge = MergeConfig{.window_us = 2'000'000};
   LinkConfig& link = config.links[0];
   link.endpoint = "xdp://10.77.0.1:" + std::to_string(kPort);
+  link.socket_buffer_bytes = LinkConfig{}.socket_buffer_bytes;
   link.batch_size = 16;
   link.memory_region.buffer_count = 4;  // 4 x 85 records: many laps
   link.memory_region.buffer_bytes = 64 * 1024;
   link.sources = {{.name = "board0", .source_sub_id = 0}, {.name = "board1", .source_sub_id = 1}};
-  link.xdp.frame_count = 512;
-  link.xdp.huge_pages = false;
-  link.xdp.payloads = payloads;
+  link.section = link::XdpConfig{.frame_count = 512, .payloads = payloads, .huge_pages = false};
   return config;
 }
 
@@ -198,13 +199,11 @@ TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
 TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
   test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].endpoint = "dpdk://10.77.0.1:6200";
-  config.links[0].dpdk.device = "0000:3b:00.0";
-  config.links[0].dpdk.split_bytes = 66;
-  config.links[0].dpdk.payload_memory = link::DpdkMemory::gpu;
+  config.links[0].section = link::DpdkConfig{.device = "0000:3b:00.0", .split_bytes = 66, .payload_memory = link::DpdkMemory::gpu};
   EXPECT_TRUE(wants_gpu_memory(config.links[0]));
   EXPECT_EQ(
       error_of(config),
-      "link boards cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: host, or a "
+      "link 'boards' cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: host, or a "
       "runtime of the processor that is not cpu");
 #ifndef NANET_CUDA
   config.rich.gpu.runtime = gpu::Runtime::persistent;

@@ -9,6 +9,8 @@
 
 #include "engine/set_up.hpp"
 #include "nanet/engine/plugin.hpp"
+#include "nanet/link/gateware.hpp"
+#include "nanet/link/xdp.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -73,6 +75,44 @@ TEST(Kinds, ANameTwiceOrNoneIsRefused) {
   }
   EXPECT_EQ(error_of([&] { kinds.add(ProcessorKind{.name = "mine"}); }),
             "processor mine cannot be made (its kind has no function for it) give it one");
+}
+
+std::string broken_by(LinkConfig config) {
+  const auto broken = broken_rule(config);
+  return broken ? broken->key + ": " + broken->problem + " (" + broken->why + ") " + broken->suggestion : "";
+}
+
+TEST(Kinds, ALinkIsRefusedKeysThatItsKindHasNoUseFor) {
+  LinkConfig config{.name = "a", .endpoint = "ucx://127.0.0.1:6200"};
+  EXPECT_EQ(broken_by(config), "");
+  config.interface = "eth1";
+  EXPECT_EQ(broken_by(config), "interface: link 'a' has interface (UCX chooses it) remove interface");
+  config.interface.clear();
+  config.gro = false;
+  EXPECT_EQ(broken_by(config), "gro: link 'a' has gro (ucx has no socket buffer and no super-packets) remove gro");
+  config.endpoint = "udp://127.0.0.1:6200";
+  EXPECT_EQ(broken_by(config), "");
+  config.kind = std::make_shared<LinkKind>(LinkKind{.name = "mine"});
+  config.endpoint = "mine://x";
+  EXPECT_EQ(broken_by(config), "gro: link 'a' has gro (mine is of a plug-in) remove gro, or see its settings");
+}
+
+TEST(Kinds, ASectionOfAnotherKindIsRefused) {
+  const LinkConfig config{.name = "a", .endpoint = "dpdk://127.0.0.1:6200", .section = link::XdpConfig{}};
+  EXPECT_EQ(error_of([&] { broken_rule(config); }),
+            "link a has the section of another kind (its endpoint is dpdk://127.0.0.1:6200) give it one of its own kind");
+}
+
+TEST(Kinds, OnlyKindsThatSendAreSentBy) {
+  LinkConfig config{.name = "a", .endpoint = "gateware://10.0.0.1:6200"};
+  EXPECT_FALSE(cannot_send(config));
+  config.section = link::GatewareConfig{
+      .card = link::GatewareCard{.card = "0000:65:00.0", .mac = "02:00:00:00:00:01", .next_hop = ""}};
+  ASSERT_TRUE(cannot_send(config));
+  EXPECT_EQ(cannot_send(config)->why, "its card answers ARP but does not ask where they go");
+  config = {.name = "a", .endpoint = "pcap://a.pcap"};
+  ASSERT_TRUE(cannot_send(config));
+  EXPECT_EQ(cannot_send(config)->why, "pcap only receives");
 }
 
 TEST(Kinds, ALinksKindIsItsOwnOrThatOfItsScheme) {

@@ -18,10 +18,12 @@ TEST(Loop, EveryEventIsAnsweredRightly) {
   constexpr std::uint64_t kEvents = 3200;
   const std::uint16_t port = test::free_port();
   emulate::EmulatorConfig boards;
-  boards.endpoints = {"udp://127.0.0.1:" + std::to_string(port)};
+  boards.destinations = {"udp://127.0.0.1:" + std::to_string(port)};
+  boards.answers = "udp://127.0.0.1:0";
   boards.pool_events = 320;
   boards.outstanding_events = 65536;
   boards.events_total = kEvents;
+  boards.duration_s = 0;
   boards.rate_events_per_s = 10e3;
   boards.drain_ms = 30'000;  // not used up where every event is answered
   emulate::Emulator emulator(boards);
@@ -60,10 +62,12 @@ TEST_P(LoopWithoutRoom, TheLostEndHasAName) {
   emulate::EmulatorConfig boards;
   boards.boards = board_count;
   if (board_count > 1) boards.layout = wire::MgpLayout::packed;
-  boards.endpoints = {"udp://127.0.0.1:" + std::to_string(port)};
+  boards.destinations = {"udp://127.0.0.1:" + std::to_string(port)};
+  boards.answers = "udp://127.0.0.1:0";
   boards.pool_events = 320;
   boards.outstanding_events = 65536;
   boards.events_total = kEvents;
+  boards.duration_s = 0;
   boards.rate_events_per_s = 20e3;
   boards.drain_ms = 5000;  // used up: events stay unanswered
   emulate::Emulator emulator(boards);

@@ -15,7 +15,7 @@
 
 #include "link/gateware/nic_counts.hpp"
 #include "link/gateware/nic_driver.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::gateware::test {
 

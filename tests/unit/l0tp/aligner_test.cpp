@@ -23,7 +23,7 @@ struct AlignedRig {
 
   static Config without_silence() {
     Config config = test::three_inputs();
-    config.silence_ns = 0;
+    config.silence_us = 0;
     return config;
   }
 

@@ -36,7 +36,7 @@ TEST(TriggerProcessorMemory, NothingIsAllocatedAfterConstruction) {
 
 TEST(AlignerMemory, NothingIsAllocatedAfterConstruction) {
   Config config = test::three_inputs();
-  config.silence_ns = 0;
+  config.silence_us = 0;
   TriggerProcessor processor(config);
   Aligner aligner(processor, config, 100);
   std::array<std::byte, wire::kMtpBytesMax> bytes{};

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,10 +26,18 @@ inline MaskConfig any_mask() { return {.name = "any"}; }
 
 inline Config three_inputs() {
   Config config;
-  config.inputs = {{wire::kSourceRich, 50}, {wire::kSourceChod, 50}, {wire::kSourceMuv3, 50}};
-  config.fine_time_bits = 2;  // cells of 64 ticks
-  config.read_lag_ticks = 10'000;
+  constexpr double cut_ns = 50 * wire::kTickNs;
+  config.inputs = {{"RICH", wire::kSourceRich, cut_ns}, {"CHOD", wire::kSourceChod, cut_ns}, {"MUV3", wire::kSourceMuv3, cut_ns}};
+  config.fine_time_bits = 2;                // cells of 64 ticks
+  config.read_lag_us = 10 * wire::kTickNs;  // 10,000 ticks
   config.masks = {any_mask()};
+  return config;
+}
+
+// The same with cells of 256 >> bits ticks, and cuts no longer than they are.
+inline Config with_cells(Config config, std::uint32_t bits) {
+  config.fine_time_bits = bits;
+  for (InputConfig& input : config.inputs) input.time_cut_ns = std::min(input.time_cut_ns, config.cell_ns());
   return config;
 }
 

@@ -15,6 +15,7 @@ using test::any_mask;
 using test::at;
 using test::Rig;
 using test::three_inputs;
+using test::with_cells;
 
 constexpr std::uint64_t kStart = 80 * 65'536;  // ticks; a header's time, and so the begin of a cell too
 
@@ -54,9 +55,8 @@ TEST(TriggerProcessor, AWholeCellIsReadAtATime) {
 
 // The match of input 1 when it has these primitives around a reference at `reference`.
 std::uint8_t matched_of(std::uint64_t reference, std::vector<std::uint64_t> times, std::uint32_t cut_ticks, std::uint32_t bits = 2) {
-  Config config = three_inputs();
-  config.inputs[1].time_cut_ticks = cut_ticks;
-  config.fine_time_bits = bits;
+  Config config = with_cells(three_inputs(), bits);
+  config.inputs[1].time_cut_ns = cut_ticks * wire::kTickNs;
   Rig rig(config);
   rig.advance(0, kStart);
   rig.send(0, {at(reference)});
@@ -76,20 +76,22 @@ TEST(TriggerProcessor, MatchesUpToTheCutAndNoFurther) {
   }
 }
 
-TEST(TriggerProcessor, LooksNoFurtherThanTheNextCells) {
+TEST(TriggerProcessor, TheLargestCutReachesAsFarFromEveryPlaceInACell) {
   for (std::uint32_t bits = 0; bits <= kFineTimeBitsMax; ++bits) {
-    const std::uint64_t cell = 256u >> bits;
-    EXPECT_EQ(matched_of(kStart, {kStart + 2 * cell - 1}, 511, bits), 0b011) << bits;
-    EXPECT_EQ(matched_of(kStart, {kStart + 2 * cell}, 511, bits), 0b001) << bits;
-    EXPECT_EQ(matched_of(kStart + cell - 1, {kStart - cell}, 511, bits), 0b011) << bits;
-    EXPECT_EQ(matched_of(kStart + cell - 1, {kStart - cell - 1}, 511, bits), 0b001) << bits;
+    const std::uint32_t cell = 256u >> bits;
+    for (const std::uint64_t reference : {kStart, kStart + cell / 2, kStart + cell - 1}) {
+      EXPECT_EQ(matched_of(reference, {reference + cell}, cell, bits), 0b011) << bits;
+      EXPECT_EQ(matched_of(reference, {reference + cell + 1}, cell, bits), 0b001) << bits;
+      EXPECT_EQ(matched_of(reference, {reference - cell}, cell, bits), 0b011) << bits;
+      EXPECT_EQ(matched_of(reference, {reference - cell - 1}, cell, bits), 0b001) << bits;
+    }
   }
 }
 
 TEST(TriggerProcessor, TheClosestMatchesAndAtEqualDistanceTheOwnCellThenTheOneBefore) {
   Config config = three_inputs();
-  config.masks = {{.name = "first", .value = {0, 0x1111}, .care = {0, 0xFFFF}},
-                  {.name = "second", .value = {0, 0x2222}, .care = {0, 0xFFFF}}};
+  config.masks = {{.name = "first", .bits = {{"CHOD", "0001_0001_0001_0001"}}},
+                  {.name = "second", .bits = {{"CHOD", "0010_0010_0010_0010"}}}};
   const auto word = [&](std::uint64_t reference, std::uint64_t first, std::uint64_t second) {
     Rig rig(config);
     rig.advance(0, kStart);
@@ -132,8 +134,7 @@ TEST(TriggerProcessor, ARepeatedReferencePrimitiveIsADuplicate) {
 
 TEST(TriggerProcessor, WhatAnEarlierTurnOfTheMemoryLeftNeverMatches) {
   for (std::uint32_t bits = 0; bits <= kFineTimeBitsMax; ++bits) {
-    Config config = three_inputs();
-    config.fine_time_bits = bits;
+    const Config config = with_cells(three_inputs(), bits);
     Rig rig(config);
     const std::uint64_t memory = config.memory_ticks();
     rig.send(1, {at(kStart)});
@@ -201,12 +202,13 @@ TEST(TriggerProcessor, DecidesInOrderOfTimeAcrossTheWrapAfter107Seconds) {
 TEST(TriggerProcessor, MasksHaveDontCareBitsAndVetoes) {
   Config config = three_inputs();
   config.masks = {
-      {.name = "bit 0 of the reference", .value = {1}, .care = {1}},
-      {.name = "not bit 0 of the reference", .value = {0}, .care = {1}},
-      {.name = "second detector", .value = {0, 0x4000}, .care = {0, 0x4000}},
-      {.name = "third detector is a veto", .value = {}, .care = {0, 0, 0xFFFF}},
+      {.name = "bit 0 of the reference", .bits = {{"RICH", "xxxx_xxxx_xxxx_xxx1"}}},
+      {.name = "not bit 0 of the reference", .bits = {{"RICH", "xxxx_xxxx_xxxx_xxx0"}}},
+      {.name = "second detector", .bits = {{"CHOD", "x1xx_xxxx_xxxx_xxxx"}}},
+      {.name = "third detector is a veto", .bits = {{"MUV3", "0000_0000_0000_0000"}}},
       {.name = "off", .enabled = false},
-      {.name = "all of it", .value = {0x4001, 0x4000, 0x0100}, .care = {0xFFFF, 0xFFFF, 0xFFFF}},
+      {.name = "all of it",
+       .bits = {{"RICH", "0100_0000_0000_0001"}, {"CHOD", "0100_0000_0000_0000"}, {"MUV3", "0000_0001_0000_0000"}}},
   };
   Rig rig(config);
   rig.advance(0, kStart);
@@ -299,7 +301,7 @@ TEST(TriggerProcessor, BadPacketsAreCountedAndChangeNothing) {
 
 TEST(TriggerProcessor, SilenceLetsAllThatWaitsBeDecided) {
   Config config = three_inputs();
-  config.silence_ns = 1'000;
+  config.silence_us = 1;
   Rig rig(config);
   rig.send(0, {at(kStart), at(kStart + 500)});
   rig.now_ns += 999;
@@ -380,13 +382,13 @@ TEST(TriggerProcessor, WithoutRoomNothingIsLost) {
 
 TEST(TriggerProcessor, AnyInputCanBeTheReferenceAndOneIsEnough) {
   Config config = three_inputs();
-  config.reference_index = 2;
+  config.reference = "MUV3";
   Rig rig(config);
   rig.send(2, {at(kStart)});
   rig.send(0, {at(kStart + 1)});
   EXPECT_EQ(rig.flush().at(0).matched_inputs, 0b101);
-  config.inputs = {{wire::kSourceLkr}};
-  config.reference_index = 0;
+  config.inputs = {{"LKr", wire::kSourceLkr}};
+  config.reference = "LKr";
   Rig alone(config);
   alone.send(0, {at(kStart)});
   EXPECT_EQ(alone.flush().at(0).matched_inputs, 0b001);

@@ -6,7 +6,7 @@
 
 #include "../allocation_count.hpp"
 #include "nanet/link/fault_injector.hpp"
-#include "nanet/link/pcap_link.hpp"
+#include "link/pcap/pcap_link.hpp"
 #include "nanet/link/recorder.hpp"
 #include "sockets.hpp"
 

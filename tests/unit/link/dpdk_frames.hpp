@@ -10,7 +10,7 @@
 #include <span>
 
 #include "dpdk_support.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 namespace nanet::link::test {
 

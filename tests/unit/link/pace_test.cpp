@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When packets are due, in virtual time.
-#include "nanet/link/pace.hpp"
+#include "link/pace.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file as a link, in virtual time: the same payloads in the same order, each at its time, and what a damaged file or a small room does.
-#include "nanet/link/pcap_link.hpp"
+#include "link/pcap/pcap_link.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <map>
 
 #include "nanet/link/recorder.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 #include "nanet/setup_error.hpp"
 #include "sockets.hpp"
 

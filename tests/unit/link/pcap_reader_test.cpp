@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader on files that are made here, byte by byte, by a writer of its own; and what it says of damage.
-#include "nanet/link/pcap_reader.hpp"
+#include "link/pcap/pcap_reader.hpp"
 
 #include <gtest/gtest.h>
 

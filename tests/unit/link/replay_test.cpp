@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The player over real sockets, from a source made of memory: every packet once a lap, in order, not before its time.
-#include "nanet/link/replay.hpp"
+#include "link/pcap/replay.hpp"
 
 #include <cstdlib>
 #include <filesystem>

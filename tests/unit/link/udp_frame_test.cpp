@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers around a UDP payload against literal bytes (made by another program), and frames that lie about their lengths.
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 
 #include <gtest/gtest.h>
 

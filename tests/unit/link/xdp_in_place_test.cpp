@@ -4,7 +4,7 @@
 #include <random>
 
 #include "lent.hpp"
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 #include "xdp_rig.hpp"
 
 namespace nanet::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receiving over AF_XDP between two network namespaces, from ordinary sockets and from frames made by hand.
-#include "nanet/link/udp_frame.hpp"
+#include "link/udp_frame.hpp"
 #include "xdp_rig.hpp"
 
 namespace nanet::link::test {

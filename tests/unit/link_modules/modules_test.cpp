@@ -142,7 +142,7 @@ TEST(LinkModules, TheSimulatedNicIsAModuleToo) {
   config.destinations = {Endpoint{"udp", 0x7F000001, 6200}};
   EXPECT_EQ(has_gateware(), kGatewareFile != nullptr);
   if (kGatewareFile == nullptr) {
-    expect_in("libnanet_link_gateware.so is neither in", back_end_problem("gateware"));
+    expect_in("libnanet_link_gateware.so is neither in", back_end_problem(gateware_back_end()));
     return;
   }
   EXPECT_EQ(open_gateware(config)->path().substr(0, 13), "simulated NIC");
@@ -159,7 +159,7 @@ TEST(LinkModules, PacketsGoRoundThroughALoadedModule) {
   }
   const auto link = open_dpdk(ring());
   EXPECT_TRUE(has_library("librte_ethdev"));
-  EXPECT_EQ(back_end_problem("dpdk"), "");
+  EXPECT_EQ(back_end_problem(dpdk_back_end()), "");
   const std::vector<std::byte> data(500, std::byte{7});
   const TxPacket packet{data.data(), 500, 0};
   link->send({&packet, 1}, 0);
@@ -176,7 +176,7 @@ TEST(LinkModules, PacketsGoRoundThroughALoadedModule) {
 TEST(LinkModules, ALinkOverUcxListensThroughItsModule) {
   UcxConfig config{.listen = Endpoint{"ucx", 0x7f000001, 0}};
   if (kUcxFile == nullptr) {
-    expect_in("libnanet_link_ucx.so is neither in", back_end_problem("ucx"));
+    expect_in("libnanet_link_ucx.so is neither in", back_end_problem(ucx_back_end()));
     return;
   }
   const auto link = open_ucx(config);

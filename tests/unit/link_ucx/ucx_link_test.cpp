@@ -98,8 +98,9 @@ TEST_P(Ucx, an_engine_is_fed_by_puts_and_its_books_balance) {
     engine::test::NodeConfig config = engine::test::config_for(0, l0tp.port(), topology);
     engine::LinkConfig& link = config.links.front();
     link.endpoint = "ucx://127.0.0.1:0";
+    link.socket_buffer_bytes = engine::LinkConfig{}.socket_buffer_bytes;
     link.packet_bytes_max = 2000;
-    link.ucx = config_of(GetParam(), 1, 32);
+    link.section = config_of(GetParam(), 1, 32);
     link.memory_region.buffer_count = 2;
     link.memory_region.buffer_bytes = 16 << 10;
     engine::Engine engine(config.made());

@@ -19,7 +19,8 @@ namespace {
 
 std::vector<emulate::McEvent> made_events(std::size_t count, std::vector<std::uint16_t> hot, std::vector<std::uint16_t> dead = {}) {
   emulate::MonteCarloConfig config;
-  config.radius_mode = emulate::RadiusMode::flat;
+  config.flat_radius = true;
+  config.mean_hits = 12;
   config.noise_hits = 1.2;
   config.hits_max = emulate::kMaxEventHits;
   config.jura_share = 1.0;

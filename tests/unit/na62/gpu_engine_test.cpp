@@ -66,7 +66,7 @@ TEST_P(GpuEngineTest, EverythingIsAnsweredAtStop) {
   constexpr std::uint32_t kPackets = 200;
   script.polls_a_buffer = 3000;
   test::NodeConfig made = config();
-  made.links[0].timeout_ns = 1'000'000;
+  made.links[0].timeout_us = 1000;
   Engine engine(made.made(test::fake_gpu(script)));
   engine.start();
   const auto events = test::make_events(16 * kPackets, 22);
@@ -161,9 +161,10 @@ TEST_P(GpuEngineTest, LinksGoToTheGpusInTurn) {
   LinkConfig second = made.links[0];
   second.name = "second";
   second.endpoint = "udp://127.0.0.1:" + std::to_string(second_port);
-  second.sources[0].source_sub_id = 1;
+  second.sources[0] = {.name = "second", .source_sub_id = 1};
   made.links.push_back(second);
   made.rich.gpu.devices = {0, 0};
+  made.rich.gpu.blocks = 8;
   std::vector<std::unique_ptr<FakeGpuScript>> scripts;
   Engine engine(made.made([&](const gpu::EventProcessorConfig& config, gpu::ContractMemory memory) {
     EXPECT_EQ(memory.clops.size(), 1u);
@@ -221,12 +222,12 @@ void expect_refused(void (*change)(test::NodeConfig&), const std::string& words)
 }
 
 TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
-  expect_refused([](test::NodeConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 bytes");
-  expect_refused([](test::NodeConfig& c) { c.links[0].sources.resize(2); }, "boards has 2 sources");
-  expect_refused([](test::NodeConfig& c) { c.links[0].sources.clear(); }, "boards has no sources");
-  expect_refused([](test::NodeConfig& c) { c.links[0].protocol = &kRaw; }, "its protocol is raw");
-  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "2 GPUs for 1 links");
-  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices.clear(); }, "0 GPUs for 1 links");
+  expect_refused([](test::NodeConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 B");
+  expect_refused([](test::NodeConfig& c) { c.links[0].sources.push_back({.name = "b", .source_sub_id = 1}); }, "'boards' has 2 sources");
+  expect_refused([](test::NodeConfig& c) { c.links[0].sources.clear(); }, "'boards' has no sources");
+  expect_refused([](test::NodeConfig& c) { c.links[0].protocol = &kRaw, c.links[0].sources.clear(); }, "its protocol is raw");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "2 GPUs for 1 link(s)");
+  expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices.clear(); }, "0 GPUs for 1 link(s)");
   expect_refused([](test::NodeConfig& c) { c.rich.answers->primitives_max = 100; }, "leave it at 255");
   expect_refused([](test::NodeConfig& c) { c.cpu_cores.send = 0; }, "sends too");
 }

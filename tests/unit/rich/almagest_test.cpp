@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/almagest.hpp"
+#include "rich/almagest.hpp"
 
 #include <set>
 

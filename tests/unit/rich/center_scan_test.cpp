@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/center_scan.hpp"
+#include "rich/center_scan.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "nanet/rich/circle_refit.hpp"
-#include "nanet/rich/hit_plane.hpp"
+#include "rich/circle_refit.hpp"
+#include "rich/hit_plane.hpp"
 #include "nanet/rich/pm_map.hpp"
 
 namespace nanet::rich {

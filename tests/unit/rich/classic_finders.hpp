@@ -14,8 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "hwy/highway.h"
-#include "nanet/rich/hit_plane.hpp"
+#include "rich/hit_plane.hpp"
 #include "nanet/rich/pm_map.hpp"
 #include "nanet/rich/ring.hpp"
 
@@ -243,7 +244,7 @@ void expect_any_cuts_are_harmless(Finder<Cuts> finder) {
   const Cuts defaults = finder.cuts;
   for (std::size_t e = 0; e < 600; ++e) {
     finder.cuts = defaults;
-    finder.cuts.visit([&](const char*, auto& cut) {
+    finder.cuts.visit([&](const char*, auto& cut, const nanet::config::Setting&) {
       if (engine() % 3 != 0) return;
       if constexpr (std::is_same_v<std::remove_reference_t<decltype(cut)>, float>) {
         cut = numbers[engine() % numbers.size()];

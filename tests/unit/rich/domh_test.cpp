@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/domh.hpp"
+#include "rich/domh.hpp"
 
 #include "classic_finders.hpp"
-#include "nanet/rich/pomh.hpp"
+#include "rich/pomh.hpp"
 
 namespace nanet::rich {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "classic_finders.hpp"
+#include "rich/find_event.hpp"
 
 namespace nanet::rich {
 namespace {

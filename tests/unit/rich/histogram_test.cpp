@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/histogram.hpp"
+#include "rich/histogram.hpp"
 
 #include "classic_finders.hpp"
 

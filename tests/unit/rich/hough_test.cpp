@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/hough.hpp"
+#include "rich/hough.hpp"
 
 #include "classic_finders.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/math_fit.hpp"
+#include "rich/math_fit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "classic_finders.hpp"
 #include "emulated_warp.hpp"
-#include "nanet/rich/mixture.hpp"
+#include "rich/mixture.hpp"
 
 namespace nanet::rich {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/mixture.hpp"
+#include "rich/mixture.hpp"
 
 #include "classic_finders.hpp"
 
@@ -160,7 +160,7 @@ TEST(Mixture, DiskTellsRingsApart) {
 TEST(Mixture, CutsHaveNames) {
   MixtureCuts cuts;
   std::set<std::string> names;
-  cuts.visit([&](const char* name, auto&) { names.insert(name); });
+  cuts.visit([&](const char* name, auto&, const config::Setting&) { names.insert(name); });
   EXPECT_EQ(names.size() * 4, sizeof cuts);
 }
 

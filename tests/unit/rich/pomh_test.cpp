@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/pomh.hpp"
+#include "rich/pomh.hpp"
 
 #include "classic_finders.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/ring_sums.hpp"
+#include "rich/ring_sums.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/triplets.hpp"
+#include "rich/triplets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -215,7 +215,7 @@ TEST(Triplets, AnyCutsGiveFiniteRings) {
   Generator generator(25);
   for (int k = 0; k < 1500; ++k) {
     TripletsCuts cuts;
-    cuts.visit([&]<class T>(const char*, T& value) {
+    cuts.visit([&]<class T>(const char*, T& value, const config::Setting&) {
       constexpr std::array<double, 5> kFactors{0, 0.3, 1, 3, 1000};
       value = static_cast<T>(value * kFactors[static_cast<std::size_t>(generator.pick(3) == 0 ? generator.pick(5) : 2)]);
     });
@@ -300,7 +300,7 @@ TEST(Triplets, CutsHaveNames) {
   TripletsCuts cuts;
   std::set<std::string> names;
   std::size_t bytes = 0;
-  cuts.visit([&](const char* name, auto& value) {
+  cuts.visit([&](const char* name, auto& value, const config::Setting&) {
     names.insert(name);
     bytes += sizeof value;
   });

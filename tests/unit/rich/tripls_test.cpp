@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nanet/rich/tripls.hpp"
+#include "rich/tripls.hpp"
 
 #include "classic_finders.hpp"
 

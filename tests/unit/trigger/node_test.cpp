@@ -24,11 +24,12 @@ using Bytes = std::vector<std::byte>;
 l0tp::Config processor_config() {
   l0tp::Config config;
   config.fine_time_bits = 1;
-  config.read_lag_ticks = 200'000;
-  config.silence_ns = 0;
-  config.masks = {{.name = "any"}, {.name = "two", .downscaling = 2}};
-  config.masks[1].care = {0x0F00, 0xFFFF};  // ring of this kind, no CHOD
-  config.masks[1].value = {0x0100, 0};
+  config.read_lag_us = 20;
+  config.silence_us = 0;
+  config.masks = {{.name = "any"},
+                  {.name = "two",  // ring of this kind, no CHOD
+                   .bits = {{"RICH", "xxxx_0001_xxxx_xxxx"}, {"CHOD", "0000_0000_0000_0000"}},
+                   .downscaling = 2}};
   return config;
 }
 
@@ -37,7 +38,7 @@ NodeConfig node_config(const link::UdpLink* decisions) {
   config.processor = processor_config();
   config.listen = "udp://127.0.0.1:0";
   if (decisions != nullptr) config.decisions = link::to_string(decisions->local());
-  config.spins = 10;
+  config.waiting.spin = 10;
   config.source_sub_id = 7;
   return config;
 }
@@ -201,8 +202,8 @@ TEST(TriggerNode, WithoutADestinationTriggersAreCounted) {
 TEST(TriggerNode, SilenceDecidesWhatWaits) {
   const auto decisions = listener();
   NodeConfig config = node_config(decisions.get());
-  config.processor.silence_ns = 1'000'000;
-  config.gather_ns = 1'000;
+  config.processor.silence_us = 1'000;
+  config.waiting.gather_us = 1;
   TriggerNode node(config);
   node.start();
   send_to(node.local(), {packet(wire::kSourceRich, 5'000'000, {at(5'000'123, 0x4000)})});
@@ -230,10 +231,10 @@ TEST(TriggerNode, PatienceWaitsForADetectorThatIsFarBehind) {
       datagrams.push_back(packet(source, ticks, {at(ticks + 7, 0x4000)}));
     }
   }
-  const auto matched_by_two = [&](std::uint64_t patience_ns) {
+  const auto matched_by_two = [&](std::uint64_t patience_ms) {
     const auto decisions = listener();
     NodeConfig config = node_config(decisions.get());
-    config.patience_ns = patience_ns;
+    config.patience_ms = patience_ms;
     TriggerNode node(config);
     node.start();
     send_to(node.local(), datagrams);
@@ -244,7 +245,7 @@ TEST(TriggerNode, PatienceWaitsForADetectorThatIsFarBehind) {
     return std::count_if(received.entries.begin(), received.entries.end(),
                          [](const wire::L0DecisionEntry& entry) { return std::popcount(entry.matched_kind) == 2; });
   };
-  EXPECT_EQ(matched_by_two(60'000'000'000), kEvents);
+  EXPECT_EQ(matched_by_two(60'000), kEvents);
   EXPECT_EQ(matched_by_two(0), 0);
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/link/gateware.hpp"
+
+#include "engine/links/link_kinds.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using Card = std::optional<link::GatewareCard>;
+
+std::unique_ptr<link::Link> open_gateware(const LinkConfig& config, LinkParts parts) {
+  return link::open_gateware(complete(section_of<link::GatewareConfig>(config), config, std::move(parts)));
+}
+
+std::any read_gateware(const config::Value& keys) {
+  link::GatewareConfig config;
+  config.card = config::read<link::GatewareCard>(keys, "gateware");
+  return config;
+}
+
+std::optional<config::Problem> rules(const LinkConfig& config) {
+  const Card card = section_of<link::GatewareConfig>(config).card;
+  const std::string why = card ? "the card is its interface" : "its wire is simulated";
+  if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
+  if (auto broken = refuse_socket_keys(config, "gateware has no socket buffer and no super-packets")) return broken;
+  if (!card) return std::nullopt;
+  if (config.endpoint.starts_with("gateware://0.0.0.0:")) {
+    return config::Problem{"endpoint", "link '" + config.name + "' has no address of its own",
+                           "a card answers to one, and the kernel does not assign it",
+                           "write its endpoint as gateware://ADDRESS:PORT"};
+  }
+  return refuse_useless(
+      config, {{"senders", !config.senders.empty(), "a card says which entry of its match table a packet matches, not who sent it"},
+               {"busy_poll_us", config.busy_poll_us != 0, "there is no socket with a card"}});
+}
+
+std::optional<config::Problem> no_next_hop(const LinkConfig& config) {
+  const Card card = section_of<link::GatewareConfig>(config).card;
+  if (!card || !card->next_hop.empty()) return std::nullopt;
+  return config::Problem{"via", "answers cannot leave by link '" + config.name + "'",
+                         "its card answers ARP but does not ask where they go",
+                         "set gateware.next_hop to the Ethernet address of the receiver, or of the router to it"};
+}
+
+std::string card_of(const LinkConfig& config) {
+  const Card card = section_of<link::GatewareConfig>(config).card;
+  return card ? card->card : "";
+}
+
+}  // namespace
+
+LinkKind gateware_kind() {
+  LinkSection section = section_for<link::GatewareCard>(
+      "The card of a gateware:// link, not yet run on hardware; null: its NIC is simulated");
+  section.read = read_gateware;
+  return {.name = "gateware",
+          .open = open_gateware,
+          .endpoint_help =
+              "gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC, or a card with that NIC, whose"
+              " own address it is",
+          .section = section,
+          .back_end = link::gateware_back_end(),
+          .broken_rule = rules,
+          .cannot_send = no_next_hop,
+          .device = card_of};
+}
+
+}  // namespace nanet::engine

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/links/link_kinds.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "nanet/engine/processor.hpp"
+
+namespace nanet::engine {
+namespace {
+
+using config::Problem;
+
+constexpr std::uint32_t kFramePacketBytesMax = 9014;
+
+std::string link_named(const LinkConfig& config) { return "link '" + config.name + "'"; }
+
+std::string scheme_of(const LinkConfig& config) { return config.endpoint.substr(0, config.endpoint.find("://")); }
+
+std::optional<Problem> check_sources(const LinkConfig& config) {
+  if (config.protocol == nullptr) return std::nullopt;
+  const std::string protocol(config.protocol->name);
+  if (config.protocol->numbered && config.sources.empty()) {
+    return Problem{"sources", link_named(config) + " has no sources",
+                   "with protocol " + protocol + " every packet of an unknown source is refused",
+                   "add sources: [{name: board0, source_id: 0x1C, source_sub_id: 0}]"};
+  }
+  if (!config.protocol->numbered && !config.sources.empty()) {
+    return Problem{"sources", link_named(config) + " has sources but protocol " + protocol,
+                   protocol + " datagrams carry no source ID",
+                   "remove sources, or choose a protocol whose packets name their source"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> check_in_place(const LinkConfig& config) {
+  if (!in_place(config)) return std::nullopt;
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    return Problem{key, link_named(config) + " has " + key + ", but its payloads stay in place", why,
+                   "remove " + key + ", or set payloads: copied"};
+  };
+  if (config.faults) return refuse("faults", "they are put into copies");
+  if (config.record) return refuse("record", "a recording is made of copies");
+  return std::nullopt;
+}
+
+// Keys that only a plug-in's links have, or only nanet's own.
+std::optional<Problem> check_origin(const LinkConfig& config, const LinkKind& kind) {
+  const LinkConfig plain;
+  const std::string scheme = scheme_of(config);
+  if (kind.is_built_in) return refuse_useless(config, {{"settings", !config.settings.is_null(), scheme + " is of no plug-in"}});
+  const auto useless = [&](const char* key, bool is_set) {
+    return UselessKey{key, is_set, scheme + " is of a plug-in", std::string("remove ") + key + ", or see its settings"};
+  };
+  return refuse_useless(config, {useless("gro", config.gro != plain.gro),
+                                 useless("socket_buffer_bytes", config.socket_buffer_bytes != plain.socket_buffer_bytes),
+                                 useless("interface", !config.interface.empty()),
+                                 useless("busy_poll_us", config.busy_poll_us != plain.busy_poll_us)});
+}
+
+}  // namespace
+
+std::optional<Problem> refuse_useless(const LinkConfig& config, std::initializer_list<UselessKey> keys) {
+  for (const UselessKey& one : keys) {
+    if (!one.is_set) continue;
+    const std::string remove = std::string("remove ") + one.key;
+    return Problem{one.key, link_named(config) + " has " + one.key, one.why, one.suggestion.empty() ? remove : one.suggestion};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> refuse_socket_keys(const LinkConfig& config, const std::string& why) {
+  const LinkConfig plain;
+  return refuse_useless(config, {{"gro", config.gro != plain.gro, why},
+                                 {"socket_buffer_bytes", config.socket_buffer_bytes != plain.socket_buffer_bytes, why}});
+}
+
+std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
+  if (config.packet_bytes_max <= kFramePacketBytesMax) return std::nullopt;
+  return Problem{"packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of " + link_named(config),
+                 scheme_of(config) + " takes whole frames, whose payload has at most " + std::to_string(kFramePacketBytesMax) + " B",
+                 "lower it, or use udp://"};
+}
+
+std::uint32_t records_bytes(const LinkConfig& config) {
+  constexpr std::uint32_t kPageBytes = 4096;
+  const std::uint32_t packets = std::max(config.memory_region.buffer_bytes / config.packet_bytes_max, config.batch_size);
+  const auto bytes = static_cast<std::uint32_t>(packets * sizeof(PlacedPacket));
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+std::uint32_t lent_max(const LinkConfig& config) {
+  const std::uint64_t records = records_bytes(config) / sizeof(PlacedPacket);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(config.memory_region.buffer_count * records + config.batch_size, UINT32_MAX));
+}
+
+Kinds built_in_kinds() {
+  Kinds kinds;
+  const auto add = [&](LinkKind kind) {
+    kind.is_built_in = true;
+    kinds.add(std::move(kind));
+  };
+#define NANET_ADD(name) add(name##_kind());
+  NANET_LINKS(NANET_ADD)
+#undef NANET_ADD
+  kinds.add(kRaw);
+  kinds.add(ProcessorKind{.name = "count",
+                          .make = [](const ProcessorSettings&) { return std::make_shared<CountProcessor>(); },
+                          .done = std::nullopt,
+                          .help = "only count packets and bytes"});
+  return kinds;
+}
+
+std::shared_ptr<const LinkKind> kind_of(const LinkConfig& config) {
+  if (config.kind) return config.kind;
+  static const Kinds built_in = built_in_kinds();
+  const std::size_t scheme_end = config.endpoint.find("://");
+  if (scheme_end == std::string::npos) link::parse_endpoint(config.endpoint);  // which says what is wrong
+  return built_in.link(std::string_view(config.endpoint).substr(0, scheme_end));
+}
+
+bool in_place(const LinkConfig& config) {
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  return kind->in_place != nullptr && kind->in_place(config);
+}
+
+LinkRoom room(const LinkConfig& config) {
+  if (in_place(config)) return {0, "a buffer of records is as large as they need"};
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  if (kind->room != nullptr) return kind->room(config);
+  return {config.packet_bytes_max, "packet_bytes_max " + std::to_string(config.packet_bytes_max)};
+}
+
+std::string device(const LinkConfig& config) {
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  return kind->device != nullptr ? kind->device(config) : "";
+}
+
+std::optional<Problem> broken_rule(const LinkConfig& config) {
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  if (auto broken = check_sources(config)) return broken;
+  if (auto broken = check_in_place(config)) return broken;
+  if (auto broken = check_origin(config, *kind)) return broken;
+  if (kind->broken_rule != nullptr) {
+    if (auto broken = kind->broken_rule(config)) return broken;
+  }
+  return refuse_useless(
+      config, {{"senders", !kind->names_senders && !config.senders.empty(), scheme_of(config) + " does not say who sent a packet"}});
+}
+
+std::optional<Problem> cannot_send(const LinkConfig& config) {
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  if (!kind->sends) {
+    return Problem{"via", "answers cannot leave by " + link_named(config), scheme_of(config) + " only receives",
+                   "remove via, so that they get a socket of their own"};
+  }
+  return kind->cannot_send != nullptr ? kind->cannot_send(config) : std::nullopt;
+}
+
+}  // namespace nanet::engine

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nanet/link/xdp.hpp"
+
+#include "engine/links/link_kinds.hpp"
+
+namespace nanet::engine {
+namespace {
+
+constexpr std::uint32_t kInPlaceBytesMax = 3784;  // of a payload in one frame
+
+std::unique_ptr<link::Link> open_xdp(const LinkConfig& config, LinkParts parts) {
+  link::XdpConfig xdp = complete(section_of<link::XdpConfig>(config), config, std::move(parts));
+  xdp.interface = config.interface;
+  xdp.busy_poll_us = config.busy_poll_us;
+  xdp.lent_max = lent_max(config);
+  return link::open_xdp(xdp);
+}
+
+bool stays_in_place(const LinkConfig& config) { return section_of<link::XdpConfig>(config).payloads == link::Payloads::in_place; }
+
+std::optional<config::Problem> rules(const LinkConfig& config) {
+  if (stays_in_place(config) && config.packet_bytes_max > kInPlaceBytesMax) {
+    return config::Problem{
+        "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
+        "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
+  }
+  if (auto broken = refuse_socket_keys(config, "xdp has no socket buffer and no super-packets")) return broken;
+  return refuse_long_packets(config);
+}
+
+}  // namespace
+
+LinkKind xdp_kind() {
+  return {.name = "xdp",
+          .open = open_xdp,
+          .endpoint_help = "xdp://ADDRESS:PORT, AF_XDP",
+          .section = section_for<link::XdpConfig>("What only an xdp:// link needs; null: the defaults"),
+          .back_end = link::xdp_back_end(),
+          .broken_rule = rules,
+          .in_place = stays_in_place};
+}
+
+}  // namespace nanet::engine
