@@ -120,13 +120,16 @@ def field(key: dict[str, Any]) -> str:
     if "pattern" in key:
         arguments.append(f"pattern={quoted(key['pattern'])}")
     arguments += [f"{name}={quoted(key[name])}" for name in TEXTS if name in key]
+    head = f"    {key['key']}: {annotation(key['type'], key)} = setting("
+    if len(short := f"{head}{', '.join(arguments)})\n") <= WIDTH:
+        return short
     lines = [""]
     for argument in arguments:
         if lines[-1] and len(lines[-1]) + len(argument) > WIDTH:
             lines.append("")
         lines[-1] += f"{argument}, "
     body = "".join(f"        {line.rstrip()}\n" for line in lines)
-    return f"    {key['key']}: {annotation(key['type'], key)} = setting(\n{body}    )\n"
+    return f"{head}\n{body}    )\n"
 
 
 def model(component: dict[str, Any]) -> str:

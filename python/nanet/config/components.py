@@ -66,23 +66,15 @@ __all__ = [
 class Source(Model):
     """One sender of packets, known by source ID and sub-ID."""
 
-    name: Name = setting(
-        ..., "Name in reports",
-    )
-    source_id: int = setting(
-        28, "Source ID in the packet header", ge=0, le=255,
-    )
-    source_sub_id: int = setting(
-        0, "Sub-ID in the packet header: which board", ge=0, le=255,
-    )
+    name: Name = setting(..., "Name in reports")
+    source_id: int = setting(28, "Source ID in the packet header", ge=0, le=255)
+    source_sub_id: int = setting(0, "Sub-ID in the packet header: which board", ge=0, le=255)
 
 
 class MemoryRegion(Model):
     """Memory for the circular list of persistent buffers (CLOP) of the links that name it."""
 
-    name: Name = setting(
-        ..., "Name by which links refer to it",
-    )
+    name: Name = setting(..., "Name by which links refer to it")
     kind: Literal["host", "host_pinned", "device"] = setting(
         "host",
         "Where the memory is: host; host_pinned: host memory that a GPU reads in place, for nanet.open; device: refused",
@@ -109,9 +101,7 @@ class MemoryRegion(Model):
 class Record(Model):
     """Writes what a link receives to a pcap file, for tshark and for replay."""
 
-    file: str = setting(
-        ..., "Path of the pcap file; it is overwritten", min_length=1,
-    )
+    file: str = setting(..., "Path of the pcap file; it is overwritten", min_length=1)
     bytes_max: int = setting(
         1073741824, "The file stops growing at this size; what is left out is counted", unit="bytes", ge=4096,
         too_big="a full disk",
@@ -121,31 +111,17 @@ class Record(Model):
 class Faults(Model):
     """Faults injected into a link on purpose, each with a probability per packet. Seeded, so a run can be repeated."""
 
-    loss: float = setting(
-        0.0, "Probability that a packet is lost", ge=0.0, le=1.0,
-    )
-    duplicate: float = setting(
-        0.0, "Probability that a packet arrives twice", ge=0.0, le=1.0,
-    )
-    reorder: float = setting(
-        0.0, "Probability that a packet arrives after one of the next eight", ge=0.0, le=1.0,
-    )
-    corrupt: float = setting(
-        0.0, "Probability that bits of a packet are flipped", ge=0.0, le=1.0,
-    )
-    truncate: float = setting(
-        0.0, "Probability that a packet loses its end", ge=0.0, le=1.0,
-    )
-    delay: float = setting(
-        0.0, "Probability that a packet is held back for delay_us", ge=0.0, le=1.0,
-    )
+    loss: float = setting(0.0, "Probability that a packet is lost", ge=0.0, le=1.0)
+    duplicate: float = setting(0.0, "Probability that a packet arrives twice", ge=0.0, le=1.0)
+    reorder: float = setting(0.0, "Probability that a packet arrives after one of the next eight", ge=0.0, le=1.0)
+    corrupt: float = setting(0.0, "Probability that bits of a packet are flipped", ge=0.0, le=1.0)
+    truncate: float = setting(0.0, "Probability that a packet loses its end", ge=0.0, le=1.0)
+    delay: float = setting(0.0, "Probability that a packet is held back for delay_us", ge=0.0, le=1.0)
     delay_us: int = setting(
         100, "How long a delayed packet is held back", unit="us", ge=0, le=10000000,
         too_big="packets arrive after their event's window and are counted as late",
     )
-    seed: int = setting(
-        1, "Seed of the random numbers", ge=0, lt=9223372036854775808,
-    )
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=9223372036854775808)
 
     @model_validator(mode="after")
     def _rules(self) -> Faults:
@@ -155,12 +131,8 @@ class Faults(Model):
 class Link(Model):
     """One place where packets come from."""
 
-    name: Name = setting(
-        ..., "Name in reports",
-    )
-    endpoint: str = setting(
-        ..., "Where to listen",
-    )
+    name: Name = setting(..., "Name in reports")
+    endpoint: str = setting(..., "Where to listen")
     batch_size: int = setting(
         128, "Most packets in one receive call", unit="packets", ge=1, le=4096,
         too_small="a system call for every few packets, which lowers the critical rate",
@@ -180,9 +152,7 @@ class Link(Model):
         le=65507, too_small="packets are refused as packets_truncated",
         too_big="more room kept free at the end of each buffer",
     )
-    gro: bool = setting(
-        True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)",
-    )
+    gro: bool = setting(True, "Take many packets of equal size in one piece from the kernel (UDP_GRO)")
     busy_poll_us: int = setting(
         0, "Let the kernel poll the NIC this long in a receive call (SO_BUSY_POLL); 0: off", unit="us", ge=0, le=1000000,
         too_big="time in which the thread does nothing else",
@@ -200,12 +170,8 @@ class Link(Model):
     sources: tuple[Source, ...] = setting(
         (), "Which boards may send here, by the ID in their packets; others are refused and counted",
     )
-    faults: Faults | None = setting(
-        None, "Faults injected on purpose; null: none",
-    )
-    record: Record | None = setting(
-        None, "Recording of what arrives; null: none",
-    )
+    faults: Faults | None = setting(None, "Faults injected on purpose; null: none")
+    record: Record | None = setting(None, "Recording of what arrives; null: none")
 
 
 class Merge(Model):
@@ -297,15 +263,9 @@ class Cores(Model):
 class Forward(Model):
     """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
 
-    endpoint: Endpoint = setting(
-        ..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp",
-    )
-    source_id: int = setting(
-        28, "Source ID in the packet header", ge=0, le=255,
-    )
-    source_sub_id: int = setting(
-        0, "Source sub-ID in the packet header: which node", ge=0, le=255,
-    )
+    endpoint: Endpoint = setting(..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
+    source_id: int = setting(28, "Source ID in the packet header", ge=0, le=255)
+    source_sub_id: int = setting(0, "Source sub-ID in the packet header: which node", ge=0, le=255)
     packet_bytes_max: int = setting(
         1472, "Longest packet, even; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=280, le=8972,
         multiple_of=2, too_small="many small packets", too_big="packets that the network fragments or drops",
@@ -315,18 +275,12 @@ class Forward(Model):
 class Answers(Model):
     """Where primitives go, as MTP packets, and under which name."""
 
-    endpoint: Endpoint = setting(
-        ..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor",
-    )
+    endpoint: Endpoint = setting(..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor")
     copies: tuple[Endpoint, ...] = setting(
         (), "Up to three more receivers of the same packets, such as a monitor", max_length=3,
     )
-    source_id: int = setting(
-        28, "Source ID in the MTP header", ge=0, le=255,
-    )
-    source_sub_id: int = setting(
-        0, "Source sub-ID in the MTP header", ge=0, le=255,
-    )
+    source_id: int = setting(28, "Source ID in the MTP header", ge=0, le=255)
+    source_sub_id: int = setting(0, "Source sub-ID in the MTP header", ge=0, le=255)
     primitives_max: int = setting(
         255, "Most primitives in one MTP packet", unit="primitives", ge=1, le=255,
         too_small="many small packets at high rates",
@@ -360,9 +314,7 @@ class Cuts(Model):
         10.0, "Largest rms distance of a hit from the ring, corrected for the three fitted parameters", unit="mm", le=1000.0,
         gt=0.0, too_small="good rings are refused: one hit is known to about 5 mm", too_big="bad fits pass as rings",
     )
-    electron_radius_mm: float = setting(
-        189.65, "Radius of an electron's ring", unit="mm", le=1000.0, gt=0.0,
-    )
+    electron_radius_mm: float = setting(189.65, "Radius of an electron's ring", unit="mm", le=1000.0, gt=0.0)
     electron_window_mm: float = setting(
         6.0, "A ring is electron-like when its radius is at most this far from electron_radius_mm", unit="mm", ge=0.0,
         le=1000.0, too_small="electrons are missed: the radius is known to about 1.8 mm with 12 hits",
@@ -482,9 +434,7 @@ class TriplsCuts(Model):
         16.0, "Circles whose centres differ by at most this much in x and in y count as alike", unit="mm", ge=0.0,
         too_small="circles of one ring are not recognised as alike", too_big="chance",
     )
-    like_radius_mm: float = setting(
-        12.0, "The same for the radius", unit="mm", ge=0.0,
-    )
+    like_radius_mm: float = setting(12.0, "The same for the radius", unit="mm", ge=0.0)
     refit_start_mm: float = setting(
         35.0, "Scale of the weights in the first fit", unit="mm", ge=0.0, too_small="the circle keeps to part of its hits",
         too_big="noise and other rings pull it away",
@@ -831,18 +781,10 @@ class MixtureCuts(Model):
 class Fractions(Model):
     """Shares of the particles; they need not add up to 1."""
 
-    e: float = setting(
-        0.2, "Electrons", ge=0.0,
-    )
-    mu: float = setting(
-        0.5, "Muons", ge=0.0,
-    )
-    pi: float = setting(
-        0.3, "Pions", ge=0.0,
-    )
-    K: float = setting(
-        0.0, "Kaons; no ring below 44.3 GeV/c", ge=0.0,
-    )
+    e: float = setting(0.2, "Electrons", ge=0.0)
+    mu: float = setting(0.5, "Muons", ge=0.0)
+    pi: float = setting(0.3, "Pions", ge=0.0)
+    K: float = setting(0.0, "Kaons; no ring below 44.3 GeV/c", ge=0.0)
 
     @model_validator(mode="after")
     def _rules(self) -> Fractions:
@@ -852,33 +794,19 @@ class Fractions(Model):
 class MonteCarlo(Model):
     """Which events are made: up to four rings each, photons on them, and noise."""
 
-    seed: int = setting(
-        1, "Seed of the random numbers", ge=0, lt=9223372036854775808,
-    )
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=9223372036854775808)
     mean_hits: float = setting(
         20.0, "Mean hits of an electron's ring; others are scaled by their Cherenkov angle", unit="hits", ge=1.0, le=40.0,
     )
-    noise_hits: float = setting(
-        0.0, "Mean uniform noise hits of an event", unit="hits", ge=0.0, le=40.0,
-    )
+    noise_hits: float = setting(0.0, "Mean uniform noise hits of an event", unit="hits", ge=0.0, le=40.0)
     smear_mm: float = setting(
         2.5, "Gaussian smear of a photon at the PM plane, each axis", unit="mm", ge=0.0, le=20.0,
     )
-    centre_sigma_mm: float = setting(
-        40.0, "Spread of ring centres, each axis", unit="mm", ge=0.0, le=150.0,
-    )
-    momentum_min_gev: float = setting(
-        15.0, "Lowest momentum", unit="GeV/c", le=400.0, gt=0.0,
-    )
-    momentum_max_gev: float = setting(
-        35.0, "Highest momentum", unit="GeV/c", le=400.0, gt=0.0,
-    )
-    fractions: Fractions = setting(
-        {'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, "Mix of particles",
-    )
-    hit_time_sigma_ns: float = setting(
-        0.28, "Spread of a hit's time", unit="ns", ge=0.0, le=2.0,
-    )
+    centre_sigma_mm: float = setting(40.0, "Spread of ring centres, each axis", unit="mm", ge=0.0, le=150.0)
+    momentum_min_gev: float = setting(15.0, "Lowest momentum", unit="GeV/c", le=400.0, gt=0.0)
+    momentum_max_gev: float = setting(35.0, "Highest momentum", unit="GeV/c", le=400.0, gt=0.0)
+    fractions: Fractions = setting({'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, "Mix of particles")
+    hit_time_sigma_ns: float = setting(0.28, "Spread of a hit's time", unit="ns", ge=0.0, le=2.0)
     flat_radius: bool = setting(
         False, "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius",
     )
@@ -903,9 +831,7 @@ class MonteCarlo(Model):
         (), "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
         too_big="fake rings through them",
     )
-    hot_share: float = setting(
-        1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0,
-    )
+    hot_share: float = setting(1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0)
     dead_channels: Channels = setting(
         (), "Channels that never fire: numbers, and ranges such as 100-107", too_big="rings lose hits",
     )
@@ -922,9 +848,7 @@ class MonteCarlo(Model):
 class XdpPath(Model):
     """Answers, and packets too if wanted, through AF_XDP instead of sockets, so that they cost the emulator less."""
 
-    interface: str = setting(
-        ..., "Interface that has the address of answers", min_length=1, max_length=15,
-    )
+    interface: str = setting(..., "Interface that has the address of answers", min_length=1, max_length=15)
     boards: Literal["socket", "frames"] = setting(
         "socket",
         "What the boards send through. socket: messages of many packets that the kernel splits, cheapest at high rates; frames: each packet a frame of its own without UDP checksum, cheapest for one packet at a time",
@@ -942,18 +866,10 @@ class XdpPath(Model):
 class Detector(Model):
     """One detector: a primitive for each event that it sees, and accidental ones that belong to no event."""
 
-    name: Name = setting(
-        ..., "Name in reports",
-    )
-    source_id: int = setting(
-        ..., "Source ID in its MTP packets", ge=0, le=255,
-    )
-    efficiency: float = setting(
-        0.95, "Probability that it sees an event", ge=0.0, le=1.0,
-    )
-    time_sigma_ns: float = setting(
-        0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0,
-    )
+    name: Name = setting(..., "Name in reports")
+    source_id: int = setting(..., "Source ID in its MTP packets", ge=0, le=255)
+    efficiency: float = setting(0.95, "Probability that it sees an event", ge=0.0, le=1.0)
+    time_sigma_ns: float = setting(0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0)
     offset_ns: float = setting(
         0.0, "Added to every time: a detector that is not aligned", unit="ns", ge=-1000.0, le=1000.0,
     )
@@ -961,20 +877,14 @@ class Detector(Model):
         100000.0, "Primitives that belong to no event, at random times", unit="Hz", ge=0.0, le=1000000000.0,
         too_big="the emulator's thread falls behind",
     )
-    primitive_id: int = setting(
-        16384, "Bits set in every primitive ID", ge=256, lt=32768,
-    )
-    random_bits: int = setting(
-        15, "Bits of the primitive ID that are drawn uniformly", ge=0, lt=32768,
-    )
+    primitive_id: int = setting(16384, "Bits set in every primitive ID", ge=256, lt=32768)
+    random_bits: int = setting(15, "Bits of the primitive ID that are drawn uniformly", ge=0, lt=32768)
 
 
 class Detectors(Model):
     """All of them, in the emulator's thread and on its clock."""
 
-    endpoint: Endpoint = setting(
-        "udp://127.0.0.1:6400", "Where the L0 trigger processor listens",
-    )
+    endpoint: Endpoint = setting("udp://127.0.0.1:6400", "Where the L0 trigger processor listens")
     frame_us: float = setting(
         6.4, "How often each detector sends a packet, rounded to whole 6.387 us; 6.4 is NA62's", unit="us", ge=6.0, le=1000.0,
         too_small="each packet costs the emulator a microsecond",
@@ -1000,18 +910,12 @@ class Detectors(Model):
 class Emulator(Model):
     """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock."""
 
-    boards: Literal[1, 4] = setting(
-        1, "1: whole events from one board; 4: each event's hits split over four boards",
-    )
+    boards: Literal[1, 4] = setting(1, "1: whole events from one board; 4: each event's hits split over four boards")
     layout: Literal["padded", "packed"] = setting(
         "padded", "Layout of the MGP packets: 1168 B for 16 events, or 9-bit hits",
     )
-    source_id: int = setting(
-        28, "Source ID of the boards", ge=0, le=255,
-    )
-    first_sub_id: int = setting(
-        0, "Sub-ID of the first board; the others follow", ge=0, le=255,
-    )
+    source_id: int = setting(28, "Source ID of the boards", ge=0, le=255)
+    first_sub_id: int = setting(0, "Sub-ID of the first board; the others follow", ge=0, le=255)
     destinations: tuple[Endpoint, ...] = setting(
         ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers",
     )
@@ -1051,15 +955,9 @@ class Emulator(Model):
         65536, "Events made before the start and sent repeatedly", unit="events", ge=256, le=16777216,
         too_small="the same events repeat too often", too_big="the working set exceeds the caches, and a longer start",
     )
-    spill_s: float = setting(
-        0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0,
-    )
-    pause_s: float = setting(
-        0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0,
-    )
-    cpu_core: Core | None = setting(
-        None, "Core of the emulator's thread; null: not pinned",
-    )
+    spill_s: float = setting(0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0)
+    pause_s: float = setting(0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0)
+    cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
     drain_ms: int = setting(
         200, "After the last packet, no answer for so long ends the run", unit="ms", ge=0, le=60000,
     )
@@ -1086,12 +984,8 @@ class Emulator(Model):
 class Input(Model):
     """One detector that sends primitives."""
 
-    name: Name = setting(
-        ..., "Name in masks and reports",
-    )
-    source_id: int = setting(
-        ..., "Source ID in its MTP packets; any sub-ID is accepted", ge=0, le=255,
-    )
+    name: Name = setting(..., "Name in masks and reports")
+    source_id: int = setting(..., "Source ID in its MTP packets; any sub-ID is accepted", ge=0, le=255)
     time_cut_ns: float = setting(
         6.0, "Largest distance in time from the reference; at most one cell", unit="ns", ge=0.0, le=25.0,
         too_small="matches are missed: detectors know their times to 0.1 to 2 ns", too_big="accidental primitives match",
@@ -1101,9 +995,7 @@ class Input(Model):
 class Mask(Model):
     """One trigger condition: what the primitives of the inputs must be."""
 
-    name: Name = setting(
-        ..., "Name in reports",
-    )
+    name: Name = setting(..., "Name in reports")
     bits: dict[Name, Quoted] = setting(
         {}, "Bit pattern of the primitive ID for each input that matters: 16 characters 0, 1 or x, bit 15 first",
     )
@@ -1111,9 +1003,7 @@ class Mask(Model):
         1, "Fire at every n-th match only", unit="matches", ge=1, lt=4294967296,
         too_small="a trigger rate that the readout cannot follow",
     )
-    enabled: bool = setting(
-        True, "Whether it can fire at all",
-    )
+    enabled: bool = setting(True, "Whether it can fire at all")
 
     @model_validator(mode="after")
     def _rules(self) -> Mask:
@@ -1170,31 +1060,23 @@ class L0tp(Model):
         500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1000000,
         too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
     )
-    masks: tuple[Mask, ...] = setting(
-        (), "Trigger conditions; the i-th is bit i of the trigger word", max_length=16,
-    )
+    masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word", max_length=16)
     patience_ms: int = setting(
         0,
         "How long a silent input is waited for: until then the primitives of the others are held back, whenever they arrive; 0: no input is waited for, as in hardware. With patience, silence_us is not used",
         unit="ms", ge=0, le=60000, too_small="primitives are late when the machine stops the process that sends them",
         too_big="if one of the detectors is missing, the first decisions are delayed by this much",
     )
-    listen: Endpoint = setting(
-        "udp://127.0.0.1:6400", "Where MTP packets of all inputs are received",
-    )
+    listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
     decisions: Endpoint | None = setting(
         None, "Where triggers are sent, in L0 decision packets; null: they are only counted",
     )
-    source_sub_id: int = setting(
-        0, "Source sub-ID of the decision packets", ge=0, le=255,
-    )
+    source_sub_id: int = setting(0, "Source sub-ID of the decision packets", ge=0, le=255)
     socket_buffer_bytes: int = setting(
         67108864, "How much the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1073741824,
         too_small="primitives are lost while the thread is not running", too_big="primitives that are late instead of lost",
     )
-    cpu_core: Core | None = setting(
-        None, "Core of the thread; null: not pinned",
-    )
+    cpu_core: Core | None = setting(None, "Core of the thread; null: not pinned")
     waiting: NodeWaiting = setting(
         {'spin': 20000, 'sleep_us': 100, 'gather_us': 0}, "What the thread does when nothing arrives",
     )
@@ -1265,9 +1147,7 @@ class Dpdk(Model):
     eal_arguments: tuple[str, ...] = setting(
         (), "More arguments for DPDK's environment abstraction layer (EAL); those of the first link count",
     )
-    huge_pages: bool = setting(
-        False, "Use huge pages; a NIC needs them, virtual devices do not",
-    )
+    huge_pages: bool = setting(False, "Use huge pages; a NIC needs them, virtual devices do not")
     memory_mib: int = setting(
         256, "Memory for DPDK's pools", unit="MiB", ge=32, le=65536, too_small="DPDK does not start",
     )
@@ -1349,16 +1229,12 @@ class Gateware(Model):
 class Pcap(Model):
     """How a recording is played."""
 
-    port: int | None = setting(
-        None, "Play packets to this UDP port only; null: all", ge=1, le=65535,
-    )
+    port: int | None = setting(None, "Play packets to this UDP port only; null: all", ge=1, le=65535)
     pace: Literal["original", "packets", "maximum"] = setting(
         "original",
         "original: the gaps of the recording; packets: packets_per_s; maximum: as fast as the engine takes them, with no loss",
     )
-    packets_per_s: float | None = setting(
-        None, "Rate, with pace packets", unit="packets/s", le=1000000000.0, gt=0.0,
-    )
+    packets_per_s: float | None = setting(None, "Rate, with pace packets", unit="packets/s", le=1000000000.0, gt=0.0)
 
     @model_validator(mode="after")
     def _rules(self) -> Pcap:
