@@ -27,7 +27,8 @@ Connection::State::State(std::shared_ptr<detail::WorkerState> shared, const Conn
 
 void Connection::State::open() {
   deadline = detail::deadline_ns(config.timeout_ms);
-  detail::Introduced introduced = detail::introduce(*worker, config, deadline);
+  ucx = worker->calling();
+  detail::Introduced introduced = detail::introduce(*worker, ucx->address(), config, deadline);
   channel = std::move(introduced.socket);
   worker->watch(channel.descriptor(), this);
   take_in(*parse_answer(introduced.answer));
@@ -48,7 +49,7 @@ void Connection::State::take_in(const Answer& answer) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.arg = this;
   params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t status) { static_cast<State*>(self)->lost = status; };
-  detail::check(ucp_ep_create(worker->calling(), &params, &endpoint), "region '" + config.region + "' cannot be reached from here",
+  detail::check(ucp_ep_create(ucx->get(), &params, &endpoint), "region '" + config.region + "' cannot be reached from here",
                 "give both sides the same transports, and run both as the same account");
   const AnswerMessage& said = answer.message;
   address = said.address;
@@ -122,9 +123,10 @@ Connection::~Connection() {
   state_->leave();
   state_->hang_up();
   if (state_->slots.under_way_count() == 0) return;
-  // UCX did not give back a transfer and will call into the state: it lives as long as the worker.
+  // UCX did not give back a transfer and will call into the state: it lives as long as UCX's worker, which ends here where no one else has it.
   const auto worker = std::move(state_->worker);
-  worker->kept.push_back(std::shared_ptr<State>(std::move(state_)));
+  const auto ucx = std::move(state_->ucx);
+  ucx->kept.push_back(std::shared_ptr<State>(std::move(state_)));
 }
 
 namespace {

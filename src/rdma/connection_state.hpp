@@ -120,6 +120,7 @@ struct Connection::State final : detail::Watcher {
   ucs_status_t lost = UCS_OK;         // said by UCX's error handler, or by the end of the channel
   Status ended = Status::ok;          // what the connection ended with
   std::string error;
+  std::shared_ptr<detail::UcxWorker> ucx;  // goes before the others: until then UCX may write to them
 };
 
 }  // namespace nanet::rdma

@@ -16,14 +16,19 @@ constexpr std::uint64_t kPauseNs = 1'000'000, kPauseNsMax = 50'000'000;  // betw
 // One try. The target may send a stranger away to make room for others: then it begins again.
 class Try {
  public:
-  Try(WorkerState& worker, const ConnectionConfig& config, const SocketAddress& to, std::uint64_t deadline)
-      : worker_(worker), config_(config), to_(to), deadline_(deadline), where_(place_text(config.address, config.port)) {}
+  Try(WorkerState& worker, std::span<const std::byte> own_address, const ConnectionConfig& config, const SocketAddress& to,
+      std::uint64_t deadline)
+      : worker_(worker),
+        own_address_(own_address),
+        config_(config),
+        to_(to),
+        deadline_(deadline),
+        where_(place_text(config.address, config.port)) {}
 
   // None: the target closed the channel before it had proved anything.
   std::optional<Introduced> run() {
     if (!connect() || !greet()) return std::nullopt;
-    const std::vector<std::byte> own = address_of(worker_.calling());
-    if (!socket_.send(to_bytes(OpenMessage{}, own)) || !await(ANSWER_BYTES_MAX)) return std::nullopt;
+    if (!socket_.send(to_bytes(OpenMessage{}, own_address_)) || !await(ANSWER_BYTES_MAX)) return std::nullopt;
     const auto answer = parse_answer(frame_);
     if (!answer)
       throw SetupError("region '" + config_.region + "' at " + where_ + " cannot be used", "its answer is none", "use one nanet");
@@ -107,6 +112,7 @@ class Try {
   }
 
   WorkerState& worker_;
+  const std::span<const std::byte> own_address_;
   const ConnectionConfig& config_;
   const SocketAddress& to_;
   const std::uint64_t deadline_;
@@ -117,13 +123,14 @@ class Try {
 
 }  // namespace
 
-Introduced introduce(WorkerState& worker, const ConnectionConfig& config, std::uint64_t deadline) {
+Introduced introduce(WorkerState& worker, std::span<const std::byte> own_address, const ConnectionConfig& config,
+                     std::uint64_t deadline) {
   const SocketAddress to = resolve(config.address, config.port, 0);
   const std::string where = place_text(config.address, config.port);
   if (is_one_machine(to) != worker.context()->reach().is_one_machine)
     throw SetupError("cannot connect to " + where, "the worker has the transports of another address", "give both the same");
   for (std::uint64_t pause_ns = kPauseNs;; pause_ns = std::min(2 * pause_ns, kPauseNsMax)) {
-    if (auto introduced = Try(worker, config, to, deadline).run()) return std::move(*introduced);
+    if (auto introduced = Try(worker, own_address, config, to, deadline).run()) return std::move(*introduced);
     const std::uint64_t now = flow::clock_now_ns();
     if (now + pause_ns >= deadline)
       throw SetupError("cannot connect to " + where, "the other end closes the connection", "see whether the target is overrun");

@@ -16,6 +16,7 @@ struct Reach {
   std::string text;  // who can do what through it, one sentence
 
   bool has_tcp() const { return transports.find("tcp") != std::string::npos; }
+  bool has_shared_memory() const { return transports.find("posix") != std::string::npos; }
 };
 
 // Throws SetupError for what the address and the options do not allow.

@@ -31,9 +31,10 @@ struct Target::State final : detail::EndpointOwner, detail::Watcher, detail::Doo
   };
   struct Guest {
     detail::FrameSocket socket;
-    ucp_ep_h endpoint;  // null: it failed
     std::string region;
-    std::uint64_t exposure;
+    std::shared_ptr<detail::UcxWorker> ucx = nullptr;
+    ucp_ep_h endpoint = nullptr;
+    std::uint64_t exposure = 0;
     std::uint64_t leaves_ns = 0;  // its channel has ended: when its endpoint is closed at the latest; 0: it has not
   };
 
@@ -98,7 +99,7 @@ std::optional<std::uint64_t> Target::State::token_of(std::string_view region) co
 }
 
 void Target::State::enter(detail::FrameSocket socket, const std::string& region, std::span<const std::byte> worker_address) {
-  Guest guest{std::move(socket), nullptr, region, 0};
+  Guest guest{std::move(socket), region};
   const AnswerMessage answer = open(guest, worker_address);
   if (answer.refusal != Refusal::none) {
     ++refused_count;
@@ -107,8 +108,7 @@ void Target::State::enter(detail::FrameSocket socket, const std::string& region,
   }
   const auto place = guests.insert(guests.end(), std::move(guest));
   worker->watch(place->socket.descriptor(), this);
-  const auto own_address = detail::address_of(worker->serving());
-  if (!place->socket.send(to_bytes(answer, own_address, exposed.find(region)->second.key))) show_out(place);
+  if (!place->socket.send(to_bytes(answer, place->ucx->address(), exposed.find(region)->second.key))) show_out(place);
 }
 
 AnswerMessage Target::State::open(Guest& guest, std::span<const std::byte> worker_address) {
@@ -120,6 +120,11 @@ AnswerMessage Target::State::open(Guest& guest, std::span<const std::byte> worke
   if (region.connection_count_max != 0 && count >= static_cast<std::ptrdiff_t>(region.connection_count_max))
     return {.refusal = Refusal::taken};
   if (guests.size() >= connection_count_max) return {.refusal = Refusal::full};
+  try {
+    guest.ucx = worker->serving();
+  } catch (const SetupError&) {  // no descriptors, or no memory, for one more
+    return {.refusal = Refusal::full};
+  }
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
@@ -128,7 +133,7 @@ AnswerMessage Target::State::open(Guest& guest, std::span<const std::byte> worke
   params.err_handler.cb = [](void* self, ucp_ep_h endpoint, ucs_status_t) {
     static_cast<detail::WorkerState*>(self)->failed.push_back(endpoint);
   };
-  if (ucp_ep_create(worker->serving(), &params, &guest.endpoint) != UCS_OK) return {.refusal = Refusal::unreachable};
+  if (ucp_ep_create(guest.ucx->get(), &params, &guest.endpoint) != UCS_OK) return {.refusal = Refusal::unreachable};
   return {.address = reinterpret_cast<std::uint64_t>(region.region->span().data()),
           .bytes = region.region->span().size(),
           .permissions = region.permissions,
@@ -195,10 +200,8 @@ void Target::State::tick(std::uint64_t now_ns) {
 
 void Target::State::show_out(std::list<Guest>::iterator guest) {
   if (guest->leaves_ns == 0) worker->unwatch(guest->socket.descriptor());
-  if (guest->endpoint) worker->close(guest->endpoint, UCP_EP_CLOSE_FLAG_FORCE);
+  worker->close(guest->endpoint, UCP_EP_CLOSE_FLAG_FORCE, guest->ucx);
   guests.erase(guest);
-  // A guest that was killed while it wrote a message leaves a gap in the queue in shared memory, and UCX waits for ever for what belongs there.
-  if (guests.empty() && worker->context()->reach().is_one_machine) worker->retire_serving();
 }
 
 void Target::State::endpoint_failed(ucp_ep_h endpoint) {

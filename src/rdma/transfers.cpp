@@ -288,9 +288,10 @@ void Connection::State::drop_endpoint(std::uint32_t flags, std::uint32_t timeout
   };
   const bool is_done = worker->run_until(is_gone, detail::deadline_ns(timeout_ms));
   if (has_request) ucp_request_free(closing);  // in progress or not: UCX frees it when it is done
-  if (key && is_done) {
-    ucp_rkey_destroy(key);
+  if (is_done) {
+    if (key) ucp_rkey_destroy(key);
     key = nullptr;
+    ucx.reset();
   }
   hang_up();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/rdma/worker.hpp"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -63,6 +62,8 @@ ContextState::ContextState(const WorkerConfig& config)
   } else {
     // Without it UCX gives up shared memory, without a word, as soon as a lost peer is to be reported.
     modify(read, "POSIX_ERROR_HANDLING", "y");
+    // Places for messages are made that many at once. The queue of a worker has 256: UCX's 512 would be half in vain, for every peer.
+    modify(read, "POSIX_RX_BUFS_GROW", "264");
   }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
@@ -92,29 +93,40 @@ WorkerState::WorkerState(const WorkerConfig& config)
 
 WorkerState::~WorkerState() {
   run_until([this] { return closing_.empty(); }, deadline_ns(1000));
-  retired_.insert(retired_.end(), {calling_, serving_});
-  for (const Made& one : retired_)
-    if (one.worker) ucp_worker_destroy(one.worker);
   ::close(epoll_);
 }
 
-ucp_worker_h WorkerState::made(Made& one) {
-  if (one.worker) return one.worker;
+UcxWorker::UcxWorker(WorkerState& state) : state_(state) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // what was set up by one thread may be used by another
-  ucp_worker_h worker = nullptr;
-  check(ucp_worker_create(context_->get(), &params, &worker), "cannot make a UCX worker",
-        "look at the transports, and at the limits of locked memory and of open files");
-  const ucs_status_t status = ucp_worker_get_efd(worker, &one.event_descriptor);
-  if (status != UCS_OK) ucp_worker_destroy(worker);
+  check(ucp_worker_create(state.context()->get(), &params, &worker_), "cannot make a UCX worker",
+        "look at the transports, and at the limits of shared and locked memory and of open files");
+  const ucs_status_t status = ucp_worker_get_efd(worker_, &event_descriptor_);
+  if (status != UCS_OK) ucp_worker_destroy(worker_);
   check(status, "the UCX worker cannot sleep", "use transports that `ucx_info -d` lists");
-  return one.worker = worker;
+  state_.workers_.push_back(this);
 }
 
-void WorkerState::retire_serving() {
-  if (serving_.worker) retired_.push_back(serving_);
-  serving_ = {};
+UcxWorker::~UcxWorker() {
+  std::erase(state_.workers_, this);
+  ucp_worker_destroy(worker_);
+}
+
+std::vector<std::byte> UcxWorker::address() const {
+  ucp_address_t* packed = nullptr;
+  std::size_t bytes = 0;
+  check(ucp_worker_get_address(worker_, &packed, &bytes), "cannot ask for the worker's address", "use UCX 1.18 or newer");
+  const auto* first = reinterpret_cast<const std::byte*>(packed);
+  std::vector<std::byte> address(first, first + bytes);
+  ucp_worker_release_address(worker_, packed);
+  return address;
+}
+
+std::shared_ptr<UcxWorker> WorkerState::for_peer(std::shared_ptr<UcxWorker>& shared) {
+  if (context_->reach().has_shared_memory()) return std::make_shared<UcxWorker>(*this);
+  if (!shared) shared = std::make_shared<UcxWorker>(*this);
+  return shared;
 }
 
 void WorkerState::watch(int descriptor, Watcher* watcher) {
@@ -132,9 +144,9 @@ void WorkerState::unwatch(int descriptor) {
 
 bool WorkerState::progress() {
   bool any = false;
-  for (const Made& one : {calling_, serving_})
-    if (one.worker && ucp_worker_progress(one.worker) != 0) any = true;
-  if (!failed.empty() || !closing_.empty() || !retired_.empty()) reap();
+  for (const UcxWorker* one : workers_)
+    if (ucp_worker_progress(one->get()) != 0) any = true;
+  if (!failed.empty() || !closing_.empty()) reap();
   if (watched_.empty()) return any;
   const std::uint64_t now_ns = flow::clock_now_ns();
   return (now_ns - looked_ns_ >= kLookNs && look(now_ns)) || any;
@@ -154,36 +166,30 @@ bool WorkerState::look(std::uint64_t now_ns) {
   return count > 0;
 }
 
-// What UCX's callbacks left to be done outside of them.
+// What UCX's callbacks left to be done outside of them. A worker that no one else has ends with what was closing of it.
 void WorkerState::reap() {
   while (!failed.empty()) {
     ucp_ep_h endpoint = failed.back();
     failed.pop_back();
     if (owner) owner->endpoint_failed(endpoint);
   }
-  std::erase_if(closing_, [](void* request) {
-    if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
-    ucp_request_free(request);
+  std::erase_if(closing_, [](const Closing& one) {
+    if (ucp_request_check_status(one.request) == UCS_INPROGRESS) return false;
+    ucp_request_free(one.request);
     return true;
   });
-  for (const Made& one : retired_) ucp_worker_progress(one.worker);
-  if (!closing_.empty()) return;
-  for (const Made& one : retired_) ucp_worker_destroy(one.worker);
-  retired_.clear();
 }
 
 void WorkerState::wait(std::uint32_t timeout_ms) {
   bool any = progress();
   any = look(flow::clock_now_ns()) || any;
   if (any) return;
-  std::array<pollfd, 3> sources{{{epoll_, POLLIN, 0}}};
-  nfds_t count = 1;
-  for (const Made& one : {calling_, serving_}) {
-    if (!one.worker) continue;
-    if (ucp_worker_arm(one.worker) != UCS_OK) return;  // something came meanwhile
-    sources[count++] = {one.event_descriptor, POLLIN, 0};
+  sources_.assign(1, {epoll_, POLLIN, 0});
+  for (const UcxWorker* one : workers_) {
+    if (ucp_worker_arm(one->get()) != UCS_OK) return;  // something came meanwhile
+    sources_.push_back({one->event_descriptor(), POLLIN, 0});
   }
-  ::poll(sources.data(), count, static_cast<int>(ticked ? std::min(timeout_ms, kSleepMsMax) : timeout_ms));
+  ::poll(sources_.data(), sources_.size(), static_cast<int>(ticked ? std::min(timeout_ms, kSleepMsMax) : timeout_ms));
   look(flow::clock_now_ns());
   while (progress()) {
   }
@@ -194,22 +200,12 @@ void WorkerState::pause(unsigned turn) {
   if (turn > 1000) sched_yield();
 }
 
-void WorkerState::close(ucp_ep_h endpoint, std::uint32_t flags) {
+void WorkerState::close(ucp_ep_h endpoint, std::uint32_t flags, std::shared_ptr<UcxWorker> of) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = flags;
   void* request = ucp_ep_close_nbx(endpoint, &param);
-  if (request && !UCS_PTR_IS_ERR(request)) closing_.push_back(request);
-}
-
-std::vector<std::byte> address_of(ucp_worker_h worker) {
-  ucp_address_t* packed = nullptr;
-  std::size_t bytes = 0;
-  check(ucp_worker_get_address(worker, &packed, &bytes), "cannot ask for the worker's address", "use UCX 1.18 or newer");
-  const auto* first = reinterpret_cast<const std::byte*>(packed);
-  std::vector<std::byte> address(first, first + bytes);
-  ucp_worker_release_address(worker, packed);
-  return address;
+  if (request && !UCS_PTR_IS_ERR(request)) closing_.push_back({request, std::move(of)});
 }
 
 }  // namespace detail

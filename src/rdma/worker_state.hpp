@@ -2,6 +2,7 @@
 // UCX's handles, each owned by one type, and what a worker does for the target and the connections that share it.
 #pragma once
 
+#include <poll.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
@@ -76,6 +77,28 @@ class EndpointOwner {
   virtual void endpoint_failed(ucp_ep_h endpoint) = 0;
 };
 
+class WorkerState;
+
+// A worker of UCX. The state that it was made for serves it as long as anyone has it, and lives longer.
+class UcxWorker {
+ public:
+  explicit UcxWorker(WorkerState& state);  // throws SetupError
+  ~UcxWorker();
+  UcxWorker(const UcxWorker&) = delete;
+  UcxWorker& operator=(const UcxWorker&) = delete;
+  ucp_worker_h get() const { return worker_; }
+  int event_descriptor() const { return event_descriptor_; }
+  std::vector<std::byte> address() const;  // throws SetupError
+
+  // State of connections that UCX still writes to (it did not give a transfer back in time): freed after the worker.
+  std::vector<std::shared_ptr<void>> kept;
+
+ private:
+  WorkerState& state_;
+  ucp_worker_h worker_ = nullptr;
+  int event_descriptor_ = -1;
+};
+
 class WorkerState {
  public:
   explicit WorkerState(const WorkerConfig& config);
@@ -90,15 +113,16 @@ class WorkerState {
   bool run_until(const Done& done, std::uint64_t deadline);
   static void pause(unsigned turn);
 
-  // A worker of UCX each for the connections and for the target, made when first asked for. UCX pairs endpoints of two workers by the order in
-  // which they were made: two ranks that connect to each other at the same time would else have their own connections paired.
-  ucp_worker_h calling() { return made(calling_); }
-  ucp_worker_h serving() { return made(serving_); }
-  // The next who asks for serving() gets another; this one is destroyed once its endpoints are closed.
-  void retire_serving();
+  // A worker of UCX for one connection more, and for one guest more. Throw SetupError.
+  // All peers of a worker put their messages into one queue in shared memory, where one that is killed within a message leaves a gap through
+  // which nothing comes any more: so where there is shared memory, each peer has a worker of its own. Elsewhere the connections share one, and
+  // the guests another: UCX pairs endpoints of two workers by the order in which they were made, and two ranks that connect to each other at
+  // the same time would else have their own connections paired.
+  std::shared_ptr<UcxWorker> calling() { return for_peer(calling_); }
+  std::shared_ptr<UcxWorker> serving() { return for_peer(serving_); }
   const std::shared_ptr<ContextState>& context() const { return context_; }
 
-  void close(ucp_ep_h endpoint, std::uint32_t flags);  // goes on in progress()
+  void close(ucp_ep_h endpoint, std::uint32_t flags, std::shared_ptr<UcxWorker> of);  // goes on in progress()
   bool is_closing() const { return !closing_.empty(); }
 
   void watch(int descriptor, Watcher* watcher);  // throws SetupError
@@ -108,29 +132,26 @@ class WorkerState {
   EndpointOwner* owner = nullptr;
   Watcher* ticked = nullptr;
   std::vector<ucp_ep_h> failed;
-  // State of connections that UCX still writes to (it did not give a transfer back in time): freed after the worker.
-  std::vector<std::shared_ptr<void>> kept;
 
  private:
-  struct Made {
-    ucp_worker_h worker = nullptr;
-    int event_descriptor = -1;
+  friend UcxWorker;
+  struct Closing {
+    void* request;
+    std::shared_ptr<UcxWorker> worker;
   };
-  ucp_worker_h made(Made& one);
+  std::shared_ptr<UcxWorker> for_peer(std::shared_ptr<UcxWorker>& shared);
   bool look(std::uint64_t now_ns);
   void reap();
 
   std::shared_ptr<ContextState> context_;
-  Made calling_, serving_;
-  std::vector<Made> retired_;
+  std::vector<const UcxWorker*> workers_;  // all that there are
+  std::shared_ptr<UcxWorker> calling_, serving_;
+  std::vector<Closing> closing_;
+  std::vector<pollfd> sources_;  // of wait()
   int epoll_;
   std::map<int, Watcher*> watched_;
   std::uint64_t looked_ns_ = 0;
-  std::vector<void*> closing_;
 };
-
-// The bytes of the address of a worker of UCX.
-std::vector<std::byte> address_of(ucp_worker_h worker);
 
 template <typename Done>
 bool WorkerState::run_until(const Done& done, std::uint64_t deadline) {

@@ -19,8 +19,9 @@ struct TargetConfig {
   // IPv4 or IPv6 address to listen on, or the path of a Unix socket, which is this account's alone. As the worker's: both on one machine, or both
   // on the network. What comes to it is nanet's own set-up channel: nothing reaches UCX before the token was proved (docs/design/rdma.md).
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;                    // 0: any free one
-  std::uint32_t connection_count_max = 256;  // that have proved a token; more are refused
+  std::uint16_t port = 0;  // 0: any free one
+  // That have proved a token; more are refused. Over shared memory each takes 7 descriptors and 2.5 MB: see ulimit -n.
+  std::uint32_t connection_count_max = 256;
 };
 
 struct Permissions {

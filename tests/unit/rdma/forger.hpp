@@ -16,8 +16,10 @@ namespace nanet::test {
 class Forger {
  public:
   Forger(const std::string& transports, std::uint16_t port, const std::string& region) : worker_(worker_config(transports)) {
+    ucx_ = state().calling();
     introduced_ = rdma::detail::introduce(
-        state(), {.address = target_address(), .port = port, .region = region, .token = TARGET_TOKEN, .timeout_ms = 20000},
+        state(), ucx_->address(),
+        {.address = target_address(), .port = port, .region = region, .token = TARGET_TOKEN, .timeout_ms = 20000},
         rdma::detail::deadline_ns(20000));
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -25,10 +27,10 @@ class Forger {
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb = [](void*, ucp_ep_h, ucs_status_t) {
     };  // the transfer says it too; without a handler UCX would end the process
-    rdma::detail::check(ucp_ep_create(state().calling(), &params, &endpoint_), "no endpoint", "");
+    rdma::detail::check(ucp_ep_create(ucx_->get(), &params, &endpoint_), "no endpoint", "");
   }
   ~Forger() {
-    state().close(endpoint_, UCP_EP_CLOSE_FLAG_FORCE);
+    state().close(endpoint_, UCP_EP_CLOSE_FLAG_FORCE, ucx_);
     state().run_until([this] { return !state().is_closing(); }, rdma::detail::deadline_ns(5000));
   }
   Forger(const Forger&) = delete;
@@ -52,6 +54,7 @@ class Forger {
 
  private:
   rdma::Worker worker_;
+  std::shared_ptr<rdma::detail::UcxWorker> ucx_;
   rdma::detail::Introduced introduced_;
   ucp_ep_h endpoint_ = nullptr;
 };
