@@ -91,7 +91,8 @@ class UcxLink final : public Link {
 UcxLink::UcxLink(const UcxConfig& config)
     : config_(checked(config)),
       worker_({.transports = config.transports, .address = dotted(config.listen->address), .trust_network = config.trust_network}),
-      target_(worker_, {.address = dotted(config.listen->address), .port = config.listen->port}) {
+      target_(worker_,
+              {.address = dotted(config.listen->address), .port = config.listen->port, .connection_count_max = config.ring_count}) {
   const rdma::NotifyRingConfig shape{.slot_count = config.slot_count, .payload_bytes_max = config.packet_bytes_max};
   for (std::uint32_t index = 0; index < config.ring_count; ++index) {
     const Ring& ring = rings_.emplace_back(worker_, config, "ring-" + std::to_string(index), shape);
