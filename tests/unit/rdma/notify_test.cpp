@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring filled from another thread or process: every payload whole, in order, once; a full ring takes no more; a writer after one that
-// died continues after it.
+// A ring filled from another thread: every payload whole, in order, once; a full ring takes no more; a writer goes on behind the one before.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "nanet/rdma/notify_ring.hpp"
 #include "nanet/setup_error.hpp"
+#include "ring_owner.hpp"
 #include "target_process.hpp"
-#include "writer_process.hpp"
 
 namespace nanet::rdma {
 namespace {
@@ -23,39 +18,9 @@ using test::first_difference;
 using test::ring_payload_bytes;
 
 constexpr const char* SHARED_MEMORY = "posix";
-constexpr NotifyRingConfig RING{.slot_count = 7, .payload_bytes_max = test::RING_PAYLOAD_BYTES_MAX};
-constexpr auto PATIENCE = std::chrono::seconds(30);
-
-// The owner of a ring, used by one thread.
-struct Owner {
-  explicit Owner(const std::string& transports, RegionKind kind = RegionKind::host_shared, std::uint32_t connection_count_max = 1)
-      : worker(test::worker_config(transports, 100)),
-        region(worker, {.name = "ring", .bytes = notify_ring_bytes(RING), .kind = kind, .locked = false}),
-        reader(region.span(), RING),
-        target(worker, {.address = test::target_address()}) {
-    target.expose(region, {.name = "ring",
-                           .permissions = {.read = true, .write = true},
-                           .token = test::TARGET_TOKEN,
-                           .connection_count_max = connection_count_max});
-  }
-  ConnectionConfig config() const {
-    return {.address = test::target_address(), .port = target.port(), .region = "ring", .token = test::TARGET_TOKEN, .depth = 3};
-  }
-  // The next payload, if one comes in time.
-  std::optional<std::span<std::byte>> next() {
-    const auto end = std::chrono::steady_clock::now() + PATIENCE;
-    while (std::chrono::steady_clock::now() < end) {
-      if (const auto payload = reader.take()) return payload;
-      if (!worker.progress()) std::this_thread::yield();
-    }
-    return std::nullopt;
-  }
-
-  Worker worker;
-  Region region;
-  NotifyReader reader;
-  Target target;
-};
+constexpr NotifyRingConfig RING = test::RING;
+constexpr auto PATIENCE = test::RingOwner::PATIENCE;
+using Owner = test::RingOwner;
 
 // Serves an owner in a thread of its own, while another connects and writes.
 template <typename Work>
@@ -107,15 +72,15 @@ TEST_P(Notify, payloads_of_all_sizes_come_whole_in_order_and_once) {
     EXPECT_EQ(first_difference(*payload, number), payload->size()) << number;
     held.push_back(*payload);
     if (held.size() < 3) continue;  // given back in reverse order
-    for (; !held.empty(); held.pop_back()) owner.reader.give_back(held.back());
+    for (; !held.empty(); held.pop_back()) owner.ring.reader.give_back(held.back());
   }
   const auto end = std::chrono::steady_clock::now() + PATIENCE;  // the writer's close is served
   while ((sent == 0 || owner.target.connection_count() != 0) && std::chrono::steady_clock::now() < end) owner.worker.wait(1);
   writer.join();
   EXPECT_EQ(sent, COUNT);
-  EXPECT_EQ(owner.reader.taken_count(), COUNT);
-  EXPECT_FALSE(owner.reader.take());
-  EXPECT_EQ(owner.reader.malformed_count(), 0u);
+  EXPECT_EQ(owner.ring.reader.taken_count(), COUNT);
+  EXPECT_FALSE(owner.ring.reader.take());
+  EXPECT_EQ(owner.ring.reader.malformed_count(), 0u);
 }
 
 TEST_P(Notify, a_full_ring_takes_no_more_until_something_is_given_back) {
@@ -137,7 +102,7 @@ TEST_P(Notify, a_full_ring_takes_no_more_until_something_is_given_back) {
     EXPECT_EQ(ring.close(), Status::ok);
   });
   for (std::uint32_t number = 0; number < RING.slot_count; ++number) ASSERT_TRUE(owner.next());
-  EXPECT_FALSE(owner.reader.take());
+  EXPECT_FALSE(owner.ring.reader.take());
 }
 
 TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes_on_behind_it) {
@@ -167,34 +132,7 @@ TEST_P(Notify, a_second_writer_is_refused_until_the_first_has_gone_and_then_goes
     EXPECT_EQ(ring.close(), Status::ok);
   });
   for (int number = 1; number < 7; ++number) ASSERT_TRUE(owner.next()) << number;
-  EXPECT_FALSE(owner.reader.take());
-}
-
-// Over TCP UCX 1.22 may end the process that owns the ring (docs/design/rdma.md, Time limits and faults): there is no promise to test.
-class KilledWriter : public Notify {};
-TEST_P(KilledWriter, leaves_nothing_half_written) {
-  for (int turn = 0; turn < 12; ++turn) {  // one in about fifteen dies within a message
-    const std::uint64_t before = owner.reader.taken_count();
-    std::uint64_t number = 0;
-    const auto take = [&](std::span<std::byte> payload) {
-      EXPECT_EQ(payload.size(), ring_payload_bytes(number));
-      EXPECT_EQ(first_difference(payload, number), payload.size()) << number;
-      owner.reader.give_back(payload);
-      ++number;
-    };
-    test::WriterProcess writer(transports, owner.target.port());
-    while (number < 200) {
-      const auto payload = owner.next();
-      ASSERT_TRUE(payload) << number;
-      take(*payload);
-    }
-    writer.kill();
-    const auto end = std::chrono::steady_clock::now() + PATIENCE;
-    while (owner.target.connection_count() != 0 && std::chrono::steady_clock::now() < end) owner.worker.wait(1);
-    EXPECT_EQ(owner.target.connection_count(), 0u);
-    while (const auto payload = owner.reader.take()) take(*payload);
-    EXPECT_EQ(owner.reader.taken_count(), before + number);
-  }
+  EXPECT_FALSE(owner.ring.reader.take());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Notify,
@@ -204,14 +142,6 @@ INSTANTIATE_TEST_SUITE_P(Ways, Notify,
                            return test::way_name(std::get<0>(way.param)) +
                                   (std::get<1>(way.param) == RegionKind::host ? "_host" : "_shared");
                          });
-INSTANTIATE_TEST_SUITE_P(Ways, KilledWriter,
-                         testing::Combine(testing::ValuesIn(test::ways({SHARED_MEMORY})),
-                                          testing::Values(RegionKind::host_shared, RegionKind::host)),
-                         [](const auto& way) {
-                           return test::way_name(std::get<0>(way.param)) +
-                                  (std::get<1>(way.param) == RegionKind::host ? "_host" : "_shared");
-                         });
-
 TEST(NotifyRing, a_notice_of_more_bytes_than_a_slot_has_is_counted_and_passed_over) {
   alignas(64) static std::byte memory[8192];
   const NotifyRingConfig config{.slot_count = 4, .payload_bytes_max = 100};

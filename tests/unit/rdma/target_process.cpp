@@ -5,15 +5,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -104,6 +107,18 @@ std::string TargetProcess::read_line() {
 std::size_t TargetProcess::descriptor_count() const {
   const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+void TargetProcess::allow_descriptors(std::size_t more) {
+  std::set<std::size_t> used;
+  for (const auto& one : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
+    used.insert(std::stoul(one.path().filename()));
+  rlimit limit{};
+  prlimit(pid_, RLIMIT_NOFILE, nullptr, &limit);
+  std::size_t number = 0;  // a limit is of numbers, the lowest of which is given out first
+  for (std::size_t free = 0; free < more; ++number) free += used.contains(number) ? 0 : 1;
+  limit.rlim_cur = std::min<rlim_t>(number, limit.rlim_max);
+  if (prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr) != 0) throw std::runtime_error("no limit of descriptors");
 }
 
 void TargetProcess::stop() {
@@ -200,7 +215,7 @@ int run_target(const std::string& transports, std::size_t region_bytes) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "--target") == 0) return nanet::test::run_target(argv[2], std::stoul(argv[3]));
-  if (argc == 4 && std::strcmp(argv[1], "--writer") == 0) return nanet::test::run_writer(argv[2], argv[3]);
+  if (argc == 5 && std::strcmp(argv[1], "--writer") == 0) return nanet::test::run_writer(argv[2], argv[3], argv[4]);
   signal(SIGPIPE, SIG_IGN);  // a target that is gone is seen by what it answers
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

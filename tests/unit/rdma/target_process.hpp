@@ -46,7 +46,8 @@ class TargetProcess {
   TargetProcess& operator=(const TargetProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
-  std::size_t descriptor_count() const;  // that it has open
+  std::size_t descriptor_count() const;      // that it has open
+  void allow_descriptors(std::size_t more);  // than it has now
   // One line there, one line back: "fill REGION OFFSET BYTES SEED" -> "done"; "check REGION OFFSET BYTES SEED" -> "same", or "differs AT";
   // "revoke REGION"; "connections" -> how many; "refused" -> how many; "quit" -> "bye".
   std::string ask(const std::string& line);

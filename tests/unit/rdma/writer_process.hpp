@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer to a ring in a process of its own: this program again, started with --writer. It writes payload after payload until it is killed.
+// A writer in a process of its own: this program again, started with --writer. Until it is killed it writes payload after payload to a region that
+// is called "ring", or ones to the whole of any other, again and again.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +18,7 @@ inline std::size_t ring_payload_bytes(std::uint64_t number) { return number * 79
 
 class WriterProcess {
  public:
-  WriterProcess(const std::string& transports, std::uint16_t port);
+  WriterProcess(const std::string& transports, std::uint16_t port, const std::string& region);
   ~WriterProcess() { kill(); }
   WriterProcess(const WriterProcess&) = delete;
   WriterProcess& operator=(const WriterProcess&) = delete;
@@ -27,6 +28,6 @@ class WriterProcess {
   pid_t pid_ = -1;
 };
 
-int run_writer(const std::string& transports, const std::string& port);  // what --writer does
+int run_writer(const std::string& transports, const std::string& port, const std::string& region);  // what --writer does
 
 }  // namespace nanet::test
