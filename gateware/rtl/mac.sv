@@ -31,7 +31,7 @@ module mac #(
     output logic        m_axis_tlast,
     output logic        m_axis_tuser,
     output logic [63:0] m_meta_start_cycle,
-    output logic [ 4:0] drops,               // from bit 0: preamble control oversize runt fcs; control: a control character, or gmii_rx_er
+    output nic_counts_pkg::mac_drops_t drops,  // control: a control character, or gmii_rx_er
 
     // --- frames to send ---
     input  logic [63:0] s_axis_tdata,
@@ -40,7 +40,7 @@ module mac #(
     output logic        s_axis_tready,
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
-    output logic [ 2:0] ends            // from bit 0: good aborted underrun
+    output nic_counts_pkg::mac_ends_t ends
 );
   if (LINE_GBPS != 1 && LINE_GBPS != 10) begin : g_check_line
     $fatal(1, "LINE_GBPS must be 1 or 10 (instance %m)");
@@ -62,11 +62,11 @@ module mac #(
         .m_axis_tuser,
         .m_meta_start_cycle,
         .count_good(),
-        .drop_preamble(drops[0]),
-        .drop_control(drops[1]),
-        .drop_oversize(drops[2]),
-        .drop_runt(drops[3]),
-        .drop_fcs(drops[4])
+        .drop_preamble(drops.preamble),
+        .drop_control(drops.control),
+        .drop_oversize(drops.oversize),
+        .drop_runt(drops.runt),
+        .drop_fcs(drops.fcs)
     );
     mac_10g_tx tx (
         .clk,
@@ -79,9 +79,9 @@ module mac #(
         .s_axis_tuser,
         .xgmii_txd,
         .xgmii_txc,
-        .count_good(ends[0]),
-        .drop_aborted(ends[1]),
-        .drop_underrun(ends[2])
+        .count_good(ends.framed),
+        .drop_aborted(ends.aborted),
+        .drop_underrun(ends.underrun)
     );
     assign {gmii_txd, gmii_tx_en, gmii_tx_er} = '0;
     wire unused = &{1'b0, gmii_rxd, gmii_rx_dv, gmii_rx_er};
@@ -104,11 +104,11 @@ module mac #(
         .m_axis_tuser(in_tuser),
         .m_meta_start_cycle(in_start_cycle),
         .count_good(),
-        .drop_preamble(drops[0]),
-        .drop_error(drops[1]),
-        .drop_oversize(drops[2]),
-        .drop_runt(drops[3]),
-        .drop_fcs(drops[4])
+        .drop_preamble(drops.preamble),
+        .drop_error(drops.control),
+        .drop_oversize(drops.oversize),
+        .drop_runt(drops.runt),
+        .drop_fcs(drops.fcs)
     );
     bytes_to_words #(
         .META_BITS(64)
@@ -153,9 +153,9 @@ module mac #(
         .gmii_txd,
         .gmii_tx_en,
         .gmii_tx_er,
-        .count_good(ends[0]),
-        .drop_aborted(ends[1]),
-        .drop_underrun(ends[2])
+        .count_good(ends.framed),
+        .drop_aborted(ends.aborted),
+        .drop_underrun(ends.underrun)
     );
     assign xgmii_txd = {8{8'h07}};
     assign xgmii_txc = '1;

@@ -205,8 +205,8 @@ module nic #(
   logic [63:0] rx_tdata, rx_start_cycle, tx_tdata;
   logic [7:0] rx_tkeep, tx_tkeep;
   logic rx_tvalid, rx_tlast, rx_tuser, tx_tvalid, tx_tready, tx_tlast, tx_tuser;
-  logic [4:0] mac_drops;
-  logic [2:0] mac_ends;
+  nic_counts_pkg::mac_drops_t mac_drops;
+  nic_counts_pkg::mac_ends_t mac_ends;
   mac #(
       .LINE_GBPS(LINE_GBPS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX)

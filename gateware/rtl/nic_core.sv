@@ -126,14 +126,14 @@ module nic_core #(
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
     input  logic [63:0] s_meta_start_cycle,
-    input  logic [ 4:0] mac_drops,
+    input  nic_counts_pkg::mac_drops_t mac_drops,
     output logic [63:0] m_axis_tdata,
     output logic [ 7:0] m_axis_tkeep,
     output logic        m_axis_tvalid,
     input  logic        m_axis_tready,
     output logic        m_axis_tlast,
     output logic        m_axis_tuser,
-    input  logic [ 2:0] mac_ends,
+    input  nic_counts_pkg::mac_ends_t mac_ends,
 
     // --- memory: write requests as of dma_write, read requests as of dma_read ---
     output logic                                         mem_write_valid,
@@ -302,7 +302,7 @@ module nic_core #(
       .other_ready,
       .other_last,
       .other_address,
-      .other_bytes(7'd64),
+      .other_bytes(7'(contract_pkg::COMPLETION_BYTES)),
       .other_data,
       .m_valid(mem_write_valid),
       .m_ready(mem_write_ready),
@@ -330,7 +330,11 @@ module nic_core #(
       .drop_bad(rx_counts.bad),
       .other_fault(tx_counts.completion_fault)
   );
-  assign {rx_counts.fcs, rx_counts.runt, rx_counts.oversize, rx_counts.control, rx_counts.preamble} = mac_drops;
+  assign rx_counts.preamble = mac_drops.preamble;
+  assign rx_counts.control = mac_drops.control;
+  assign rx_counts.oversize = mac_drops.oversize;
+  assign rx_counts.runt = mac_drops.runt;
+  assign rx_counts.fcs = mac_drops.fcs;
 
   stage_stats #(
       .STAGES(STAGES),
@@ -481,5 +485,7 @@ module nic_core #(
       .count_reply(reply_counts.replied),
       .drop_destination(tx_counts.destination)
   );
-  assign {tx_counts.underrun, tx_counts.aborted, tx_counts.framed} = mac_ends;
+  assign tx_counts.framed = mac_ends.framed;
+  assign tx_counts.aborted = mac_ends.aborted;
+  assign tx_counts.underrun = mac_ends.underrun;
 endmodule

@@ -30,6 +30,36 @@ package nic_counts_pkg;
     logic preamble;
     logic parsed;
   } rx_counts_t;
+  localparam int MAC_DROPS = 5;
+  typedef struct packed {
+    logic fcs;
+    logic runt;
+    logic oversize;
+    logic control;
+    logic preamble;
+  } mac_drops_t;
+  localparam int FRAME_DROPS = 19;
+  typedef struct packed {
+    logic udp_checksum;
+    logic truncated;
+    logic no_match;
+    logic empty;
+    logic length;
+    logic address;
+    logic protocol;
+    logic fragment;
+    logic header_checksum;
+    logic options;
+    logic version;
+    logic no_header;
+    logic ethertype;
+    logic mac_address;
+    logic fcs;
+    logic runt;
+    logic oversize;
+    logic control;
+    logic preamble;
+  } frame_drops_t;
   localparam int TX_COUNTS = 10;
   typedef struct packed {
     logic completion_fault;
@@ -43,6 +73,12 @@ package nic_counts_pkg;
     logic refused;
     logic sent;
   } tx_counts_t;
+  localparam int MAC_ENDS = 3;
+  typedef struct packed {
+    logic underrun;
+    logic aborted;
+    logic framed;
+  } mac_ends_t;
   localparam int REPLY_COUNTS = 10;
   typedef struct packed {
     logic replied;
@@ -56,4 +92,16 @@ package nic_counts_pkg;
     logic answered_echo;
     logic answered_arp;
   } reply_counts_t;
+  localparam int REQUEST_ENDS = 9;
+  typedef struct packed {
+    logic busy;
+    logic echo_large;
+    logic icmp_other;
+    logic icmp_checksum;
+    logic icmp_length;
+    logic arp_other;
+    logic arp_malformed;
+    logic answered_echo;
+    logic answered_arp;
+  } request_ends_t;
 endpackage

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several links in, one stream of merged events out: a NaNet-10 in logic. On each link rx_path_10g, event_check, frame_fifo and decompressor, after them
-// event_merger and event_packer.
+// Several links in, one stream of merged events out: a NaNet-10 in logic. On each link mac_10g_rx, rx_path, event_check, frame_fifo and decompressor,
+// after them event_merger and event_packer.
 //
 // Contract
 //   * XGMII as mac_10g_rx takes it, never held up. Each link brings the MGP packets of one source, its events in order of time.
@@ -8,7 +8,7 @@
 //   * A packet that finds no room before the decompressor is dropped (drop_full).
 //
 // Books, of each link
-//   frames that began = frame_ends + drop_length + drop_format + drop_checksum + drop_full + count_packet + count_marker
+//   frames that began = frame_drops + request_ends + drop_length + drop_format + drop_checksum + drop_full + count_packet + count_marker
 //   and further on those of event_merger and event_packer.
 module rx_merged #(
     parameter int LINKS = 2,
@@ -16,8 +16,7 @@ module rx_merged #(
     parameter int MATCH_ENTRIES = 4,
     parameter int PACKET_WORDS = 2048,       // of packets that wait on each link [8 B]
     parameter int EVENT_WORDS = 1024,        // of parts that wait on each link [8 B]
-    parameter int PACKET_BYTES_MAX = 1472,   // of M2EGP
-    localparam int FRAME_ENDS = 28
+    parameter int PACKET_BYTES_MAX = 1472    // of M2EGP
 ) (
     input logic clk,
     input logic rst,
@@ -59,14 +58,17 @@ module rx_merged #(
     output logic [15:0] m_meta_payload_bytes,
     output logic [ 7:0] m_meta_event_count,
 
-    // Answers to ARP and echo requests on each link, as of rx_path_10g.
+    // Answers to ARP and echo requests on each link, as of rx_path.
     output logic [LINKS*64-1:0] m_reply_tdata,
     output logic [ LINKS*8-1:0] m_reply_tkeep,
     output logic [   LINKS-1:0] m_reply_tvalid,
     input  logic [   LINKS-1:0] m_reply_tready,
     output logic [   LINKS-1:0] m_reply_tlast,
 
-    output logic [LINKS*FRAME_ENDS-1:0] frame_ends,      // answers and drops of rx_path_10g, in the order of its ports
+    // What became of each frame that is no packet for event_check.
+    output nic_counts_pkg::frame_drops_t  [LINKS-1:0] frame_drops,
+    output nic_counts_pkg::request_ends_t [LINKS-1:0] request_ends,
+
     output logic [            LINKS-1:0] drop_length,     // of MGP, as of event_check
     output logic [            LINKS-1:0] drop_format,
     output logic [            LINKS-1:0] drop_checksum,
@@ -89,19 +91,42 @@ module rx_merged #(
   logic [LINKS-1:0] part_tvalid, part_tready, part_tlast;
 
   for (genvar link = 0; link < LINKS; link++) begin : g_link
-    logic [FRAME_ENDS-1:0] ends;
-    logic [63:0] udp_tdata, mgp_tdata, packet_tdata;
-    logic [7:0] udp_tkeep, mgp_tkeep, packet_tkeep;
+    nic_counts_pkg::frame_drops_t drops;
+    nic_counts_pkg::request_ends_t requests;
+    logic [63:0] mac_tdata, mac_start_cycle, udp_tdata, mgp_tdata, packet_tdata;
+    logic [7:0] mac_tkeep, udp_tkeep, mgp_tkeep, packet_tkeep;
+    logic mac_tvalid, mac_tlast, mac_tuser;
     logic udp_tvalid, udp_tlast, udp_tuser, mgp_tvalid, mgp_tlast, mgp_tuser, packet_tvalid, packet_tready, packet_tlast;
-    assign frame_ends[FRAME_ENDS*link+:FRAME_ENDS] = ends;
+    assign frame_drops[link] = drops;
+    assign request_ends[link] = requests;
 
-    rx_path_10g #(
-        .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+    mac_10g_rx #(
+        .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+    ) mac (
+        .clk,
+        .rst,
+        .now_cycles,
+        .xgmii_rxd(xgmii_rxd[64*link+:64]),
+        .xgmii_rxc(xgmii_rxc[8*link+:8]),
+        .m_axis_tdata(mac_tdata),
+        .m_axis_tkeep(mac_tkeep),
+        .m_axis_tvalid(mac_tvalid),
+        .m_axis_tlast(mac_tlast),
+        .m_axis_tuser(mac_tuser),
+        .m_meta_start_cycle(mac_start_cycle),
+        .count_good(),
+        .drop_preamble(drops.preamble),
+        .drop_control(drops.control),
+        .drop_oversize(drops.oversize),
+        .drop_runt(drops.runt),
+        .drop_fcs(drops.fcs)
+    );
+
+    rx_path #(
         .MATCH_ENTRIES(MATCH_ENTRIES)
     ) path (
         .clk,
         .rst,
-        .now_cycles,
         .local_mac(local_mac[48*link+:48]),
         .local_address(local_address[32*link+:32]),
         .table_write(match_write[link]),
@@ -110,8 +135,12 @@ module rx_merged #(
         .table_port(match_port),
         .table_source_address(match_source_address),
         .table_source_mask(match_source_mask),
-        .xgmii_rxd(xgmii_rxd[64*link+:64]),
-        .xgmii_rxc(xgmii_rxc[8*link+:8]),
+        .s_axis_tdata(mac_tdata),
+        .s_axis_tkeep(mac_tkeep),
+        .s_axis_tvalid(mac_tvalid),
+        .s_axis_tlast(mac_tlast),
+        .s_axis_tuser(mac_tuser),
+        .s_meta_start_cycle(mac_start_cycle),
         .m_axis_tdata(udp_tdata),
         .m_axis_tkeep(udp_tkeep),
         .m_axis_tvalid(udp_tvalid),
@@ -128,34 +157,29 @@ module rx_merged #(
         .m_reply_tready(m_reply_tready[link]),
         .m_reply_tlast(m_reply_tlast[link]),
         .count_good(),
-        .drop_preamble(ends[0]),
-        .drop_control(ends[1]),
-        .drop_oversize(ends[2]),
-        .drop_runt(ends[3]),
-        .drop_fcs(ends[4]),
-        .drop_mac_address(ends[5]),
-        .drop_ethertype(ends[6]),
-        .drop_short(ends[7]),
-        .drop_version(ends[8]),
-        .drop_options(ends[9]),
-        .drop_header_checksum(ends[10]),
-        .drop_fragment(ends[11]),
-        .drop_protocol(ends[12]),
-        .drop_address(ends[13]),
-        .drop_length(ends[14]),
-        .drop_empty(ends[15]),
-        .drop_no_match(ends[16]),
-        .drop_truncated(ends[17]),
-        .drop_udp_checksum(ends[18]),
-        .answered_arp(ends[19]),
-        .answered_echo(ends[20]),
-        .drop_arp_malformed(ends[21]),
-        .drop_arp_other(ends[22]),
-        .drop_icmp_length(ends[23]),
-        .drop_icmp_checksum(ends[24]),
-        .drop_icmp_other(ends[25]),
-        .drop_echo_large(ends[26]),
-        .drop_busy(ends[27])
+        .drop_mac_address(drops.mac_address),
+        .drop_ethertype(drops.ethertype),
+        .drop_short(drops.no_header),
+        .drop_version(drops.version),
+        .drop_options(drops.options),
+        .drop_header_checksum(drops.header_checksum),
+        .drop_fragment(drops.fragment),
+        .drop_protocol(drops.protocol),
+        .drop_address(drops.address),
+        .drop_length(drops.length),
+        .drop_empty(drops.empty),
+        .drop_no_match(drops.no_match),
+        .drop_truncated(drops.truncated),
+        .drop_udp_checksum(drops.udp_checksum),
+        .answered_arp(requests.answered_arp),
+        .answered_echo(requests.answered_echo),
+        .drop_arp_malformed(requests.arp_malformed),
+        .drop_arp_other(requests.arp_other),
+        .drop_icmp_length(requests.icmp_length),
+        .drop_icmp_checksum(requests.icmp_checksum),
+        .drop_icmp_other(requests.icmp_other),
+        .drop_echo_large(requests.echo_large),
+        .drop_busy(requests.busy)
     );
 
     event_check check (

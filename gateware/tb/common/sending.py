@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import Event, RisingEdge
 
 from common.bench import Bench, never
 from common.frames import LOCAL_IP, LOCAL_MAC, mac_number
@@ -29,6 +29,7 @@ class Announcer:
     def __init__(self, bench: Bench, pause: Callable[[], bool] = never) -> None:
         self.bench, self.pause = bench, pause
         self.queue: deque[tuple[int, int]] = deque()
+        self.called = Event()
         dut = bench.dut
         dut.local_mac.value, dut.local_address.value = mac_number(LOCAL_MAC), int(IPv4Address(LOCAL_IP))
         dut.s_meta_tvalid.value = dut.table_write.value = 0
@@ -36,6 +37,7 @@ class Announcer:
 
     def announce(self, destination_index: int, payload_bytes: int) -> None:
         self.queue.append((destination_index, payload_bytes))
+        self.called.set()
 
     async def write_table(self, index: int, destination: dict[str, Any], enable: int = 1) -> None:
         dut = self.bench.dut
@@ -49,7 +51,12 @@ class Announcer:
     async def _run(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
         while True:
-            if not self.queue or self.pause():
+            if not self.queue:
+                self.called.clear()
+                await self.called.wait()
+                await self.bench.to_edge()
+                continue
+            if self.pause():
                 await edge
                 continue
             dut.s_meta_destination.value, dut.s_meta_payload_bytes.value = self.queue.popleft()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import Event, RisingEdge, with_timeout
 
 from common.bench import Bench, never
 
@@ -48,25 +48,28 @@ class StreamSource:
         self.meta = {name: getattr(bench.dut, name) for name in meta}
         self.ready = getattr(bench.dut, f"{prefix}_tready", None)
         self.idle = True
-        self.word_bytes = len(getattr(bench.dut, f"{prefix}_tdata")) // 8
-        self.has_keep = hasattr(bench.dut, f"{prefix}_tkeep")
-        self._set(tvalid=0, tdata=0, tlast=0)
-        if self.has_keep:
-            self._set(tkeep=0)
-        if hasattr(bench.dut, f"{prefix}_tuser"):
-            self._set(tuser=0)
+        self.called, self.drained = Event(), Event()
+        self.signals = {
+            name: getattr(bench.dut, f"{prefix}_{name}", None) for name in ("tvalid", "tdata", "tlast", "tkeep", "tuser")
+        }
+        self.word_bytes = len(self.signals["tdata"]) // 8
+        self.has_keep = self.signals["tkeep"] is not None
+        self._set(**{name: 0 for name, signal in self.signals.items() if signal is not None})
         cocotb.start_soon(self._run())
 
     def send(self, packet: Packet) -> None:
         self.queue.append(packet)
         self.idle = False
+        self.drained.clear()
+        self.called.set()
 
     async def drain(self, cycles: int = 1_000_000) -> None:
-        await self.bench.wait_until(lambda: self.idle, cycles, f"{self.prefix} sends all")
+        if not self.idle:
+            await with_timeout(self.drained.wait(), cycles * self.bench.clock_ps, "ps")
 
     def _set(self, **values: int) -> None:
         for name, value in values.items():
-            getattr(self.bench.dut, f"{self.prefix}_{name}").value = value
+            self.signals[name].value = value
 
     async def _run(self) -> None:
         edge = RisingEdge(self.bench.dut.clk)
@@ -74,7 +77,10 @@ class StreamSource:
         while True:
             if not self.queue:
                 self.idle = True
-                await edge
+                self.drained.set()
+                self.called.clear()
+                await self.called.wait()
+                await self.bench.to_edge()
                 continue
             packet = self.queue.popleft()
             for offset in range(0, len(packet.data), self.word_bytes):
@@ -121,24 +127,38 @@ class StreamSink:
         self.ready = getattr(bench.dut, f"{prefix}_tready", None)
         self.packet: Packet | None = None
         cocotb.start_soon(self._run())
+        cocotb.start_soon(self._forget())
+
+    async def _forget(self) -> None:
+        """What a reset cuts is gone, also while `_run` sleeps."""
+        rises = RisingEdge(self.bench.dut.rst)
+        while True:
+            await rises
+            self.packet = None
 
     def _signal(self, name: str) -> Any:
         return getattr(self.bench.dut, f"{self.prefix}_{name}")
 
     async def _run(self) -> None:
-        edge = RisingEdge(self.bench.dut.clk)
+        edge, rst = RisingEdge(self.bench.dut.clk), self.bench.dut.rst
         names = [name for name in ("tdata", "tlast", "tkeep", "tuser") if hasattr(self.bench.dut, f"{self.prefix}_{name}")]
         signals = [self._signal(name) for name in names]
         word_bytes = len(signals[0]) // 8
         valid = self._signal("tvalid")
+        appears = RisingEdge(valid)
         refused: list[int] | None = None
-        ready = False
+        ready, was_ready = False, None
         while True:
             if self.ready is not None:
                 ready = not self.pause()
-                self.ready.value = int(ready)
+                if ready is not was_ready:
+                    self.ready.value = int(ready)
+                    was_ready = ready
+            if self.pause is never and refused is None and valid.value == 0:
+                await appears  # nothing happens before
+                continue
             await edge
-            if self.bench.dut.rst.value == 1:  # what a reset cuts is gone
+            if rst.value == 1:
                 refused = self.packet = None
                 continue
             if valid.value == 0:

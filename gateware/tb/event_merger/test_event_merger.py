@@ -5,8 +5,7 @@ from random import Random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
-from common.bench import PARAMETERS, SHORT, Bench, never, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
 from common.events import KEY_MASK, Event, event_bytes, event_of
 from common.lanes import LaneSources
 from common.merging import Merged, merge
@@ -29,11 +28,14 @@ class MergerBench(Bench):
         self.sink = StreamSink(self, "m_axis", self.take, meta=["m_meta_parts"])
         self.seen: list[tuple[Event, int]] = []
         self.packets: list[Packet] = []
-        self.by_link = {name: [0] * LINKS for name in BY_LINK}
+        self.lanes = LaneCounts(self, BY_LINK, LINKS)
         self.sent = [0] * LINKS
         dut.forget.value = 0
         self.configure()
-        cocotb.start_soon(self._count())
+
+    @property
+    def by_link(self) -> dict[str, list[int]]:
+        return self.lanes.counts()
 
     def configure(self, links: int = ALL, window: int = FOREVER, jump: int = JUMP, lapse: int = 0, complete_only: int = 0) -> None:
         dut = self.dut
@@ -54,24 +56,13 @@ class MergerBench(Bench):
         await self.reset()
         self.seen.clear()
         self.packets.clear()
-        self.counts |= dict.fromkeys(self.counts, 0)
+        self.forget_counts()
         self.sent = [0] * LINKS
-        for counts in self.by_link.values():
-            counts[:] = [0] * LINKS
-
-    async def _count(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        signals = [(self.by_link[name], getattr(self.dut, name)) for name in BY_LINK]
-        while True:
-            await edge
-            for counts, signal in signals:
-                pulses = int(signal.value) if signal.value.is_resolvable else 0
-                for link in range(LINKS):
-                    counts[link] += pulses >> link & 1
+        self.lanes.forget()
 
     def balanced(self) -> bool:
         """Each part that went in is in one counter."""
-        return all(sum(self.by_link[name][link] for name in BY_LINK) == self.sent[link] for link in range(LINKS))
+        return [sum(counts) for counts in zip(*self.by_link.values(), strict=True)] == self.sent
 
     async def finish(self) -> None:
         """With a window that ends: everything comes out, and the books balance."""

@@ -263,9 +263,9 @@ async def reset_in_mid_event(dut: Any) -> None:
         dut.rst.value = 0
         bench.packets.clear()
         bench.sent.clear()
-        bench.counts |= dict.fromkeys(bench.counts, 0)
+        bench.forget_counts()
         await bench.wait(2)
-        bench.counts |= dict.fromkeys(bench.counts, 0)
+        bench.forget_counts()
         dut.cfg_flush_cycles.value = 20
         for _ in range(5):
             bench.send(random_event(Random(rng.random()), 9))

@@ -42,6 +42,13 @@ class TxBench(Bench):
             if was_reset:
                 assert (control, data) == (0xFF, IDLES), f"in reset {control:02x} {data:016x}"
                 frame, preamble_left, gap = None, [], GAP_BYTES_MIN
+            # Most words are one or the other as a whole.
+            if frame is None and (control, data) == (0xFF, IDLES):
+                gap += 8
+                continue
+            if frame is not None and not preamble_left and control == 0:
+                frame += data.to_bytes(8, "little")
+                continue
             for lane in range(8):
                 byte = (control >> lane & 1) << 8 | data >> 8 * lane & 0xFF
                 if preamble_left:

@@ -169,7 +169,7 @@ async def reset_in_mid_read_leaves_nothing(dut: Any) -> None:
         bench.under_way.clear()
         bench.plan.clear()
         bench.reads, bench.asked = Scoreboard("reads"), Scoreboard("requests")
-        bench.counts = dict.fromkeys(bench.counts, 0)
+        bench.forget_counts()
         bench.refused = 0
         dut.rst.value = 0
         await bench.pages.fill([7])

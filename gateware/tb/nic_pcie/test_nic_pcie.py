@@ -1,31 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """nic_pcie as a card in a host: found by enumeration, set up through BAR0, frames in by XGMII or GMII and out of its TX ring, everything else in host memory."""
 
-import struct
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
 import cocotb
-from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
-from common.bench import PARAMETERS, SHORT, random_numbers
+from common.bench import SHORT, random_numbers
+from common.contract import Completion, Kind, PacketRef, TxDescriptor
 from common.counts import numbers_of
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, sent_frame, udp_frame, with_fcs
 from common.pcie import PcieBench
 from common.requests import answer_to, arp_request, echo_request
 from common.sending import random_destination
+from common.wires import GBPS, wire_sink, wire_source
 
 MAGIC = 0x54454E414E
 PORT, SOURCE, DESTINATION = 6001, 9, 3
 BUFFERS, BUFFER_BYTES, PACKETS_PER_BUFFER = 16, 12288, 8
 RING_ENTRIES, SLOT_BYTES = 16, 4096
 OFFSET_BITS = 40
-COMPLETION = struct.Struct("<QQQIIIHBBQHHHBBII")
-DESCRIPTOR = struct.Struct("<QIIQ32xQ")
-BUFFER_FILLED, PACKET_SENT, ERROR = 1, 2, 3
-GBPS = PARAMETERS["LINE_GBPS"]
+ENTRY_BYTES, REF_BYTES = Completion.LAYOUT.size, PacketRef.LAYOUT.size  # a descriptor is as long as a completion
 WORD_CYCLES = 1 if GBPS == 10 else 8  # of eight bytes on the wire
-WireFrame = XgmiiFrame if GBPS == 10 else GmiiFrame
 RX = numbers_of("rx", "parsed", "fcs", "no_match", "stored", "overflow", "no_buffer")
 REPLY = numbers_of("reply", "answered_arp", "answered_echo", "busy", "replied")
 TX = numbers_of("tx", "sent", "refused", "unreadable", "read_fault", "read_error", "framed")
@@ -61,12 +57,7 @@ class Card(PcieBench):
 
     def __init__(self, dut: Any, **host: Any) -> None:
         super().__init__(dut, random_numbers(), **host)
-        if GBPS == 10:
-            self.wire_in = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.clk, dut.rst)
-            self.wire_out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.clk, dut.rst)
-        else:
-            self.wire_in = GmiiSource(dut.gmii_rxd, dut.gmii_rx_er, dut.gmii_rx_dv, dut.clk, dut.rst)
-            self.wire_out = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.clk, dut.rst)
+        self.wire_in, self.wire_out = wire_source(self), wire_sink(self)
         self.received: list[tuple[bytes, int]] = []
         self.lost = self.taken = self.rung = 0
         self.sent: list[tuple[int, int]] = []  # kind and tag of each completion of the ring
@@ -82,10 +73,10 @@ class Card(PcieBench):
         await self.write(0x048, 2 | 1 << 8 | PORT << 16 | SOURCE << 32)
         self.completions = await self.register(4096, writable=True)
         self.buffers = await self.register(BUFFERS * BUFFER_BYTES, writable=True)
-        self.index = await self.register(BUFFERS * PACKETS_PER_BUFFER * 8, writable=True)
-        self.ring = await self.register(RING_ENTRIES * 64, writable=False)
+        self.index = await self.register(BUFFERS * PACKETS_PER_BUFFER * REF_BYTES, writable=True)
+        self.ring = await self.register(RING_ENTRIES * ENTRY_BYTES, writable=False)
         self.payloads = await self.register(RING_ENTRIES * SLOT_BYTES, writable=False)
-        self.gone = await self.register(RING_ENTRIES * 64, writable=True)
+        self.gone = await self.register(RING_ENTRIES * ENTRY_BYTES, writable=True)
         self.on_write = self.look
         await self.set_up_clop()
         await self.set_up_ring()
@@ -93,7 +84,7 @@ class Card(PcieBench):
 
     async def set_up_clop(self) -> None:
         await self.write(0x080, self.completions.address)
-        await self.write(0x088, 4096 // 64 - 1)
+        await self.write(0x088, 4096 // ENTRY_BYTES - 1)
         await self.write(0x208, self.buffers.address)
         await self.write(0x210, self.index.address)
         await self.write(0x218, BUFFER_BYTES | BUFFERS << 32)
@@ -126,22 +117,24 @@ class Card(PcieBench):
     # --- what the NIC wrote: looked at in the moment when a completion is there ---
     def look(self, address: int, data: bytes) -> None:
         if self.completions.offset_of(address) is not None:
-            assert len(data) == 64, "a completion is one request"
-            self.take_filled(COMPLETION.unpack(data))
+            assert len(data) == ENTRY_BYTES, "a completion is one request"
+            self.take_filled(Completion.read(data))
         elif self.gone.offset_of(address) is not None:
-            fields = COMPLETION.unpack(data)
-            assert fields[-1] == len(self.sent) + 1
-            self.sent.append((fields[7], fields[2]))
+            found = Completion.read(data)
+            assert found.sequence == len(self.sent) + 1
+            self.sent.append((found.kind, found.tag))
 
-    def take_filled(self, fields: tuple[int, ...]) -> None:
-        tag, size, lost, kind, buffer, count = (fields[k] for k in (2, 3, 5, 7, 10, 11))
-        assert (kind, tag, fields[-1], buffer) == (BUFFER_FILLED, self.taken, self.taken + 1, self.taken % BUFFERS)
+    def take_filled(self, found: Completion) -> None:
+        assert (found.kind, found.tag, found.sequence) == (Kind.BUFFER_FILLED, self.taken, self.taken + 1)
+        assert found.buffer_index == self.taken % BUFFERS
         self.taken += 1
-        self.lost += lost
-        for k in range(count):
-            offset, length, source = struct.unpack("<IHH", self.index.read((buffer * PACKETS_PER_BUFFER + k) * 8, 8))
-            assert offset + length <= size
-            self.received.append((self.buffers.read(buffer * BUFFER_BYTES + offset, length), source))
+        self.lost += found.packets_lost
+        for k in range(found.packet_count):
+            number = found.buffer_index * PACKETS_PER_BUFFER + k
+            packet = PacketRef.read(self.index.read(number * REF_BYTES, REF_BYTES))
+            assert packet.offset + packet.bytes <= found.bytes
+            payload = self.buffers.read(found.buffer_index * BUFFER_BYTES + packet.offset, packet.bytes)
+            self.received.append((payload, packet.source))
 
     async def release(self) -> None:
         await self.write(0x228, self.taken)
@@ -156,14 +149,14 @@ class Card(PcieBench):
 
     async def send_frame(self, frame: bytes) -> None:
         """frame: without check sequence."""
-        await self.wire_in.send(WireFrame.from_raw_payload(with_fcs(frame)))
+        self.wire_in.send(with_fcs(frame))
 
     def post(self, payload: bytes, tag: int) -> None:
         slot = self.rung % RING_ENTRIES
         self.payloads.write(slot * SLOT_BYTES, payload)
         self.rung += 1
         address = self.payloads.address + slot * SLOT_BYTES
-        self.ring.write(slot * 64, DESCRIPTOR.pack(address, len(payload), DESTINATION, tag, self.rung))
+        self.ring.write(slot * ENTRY_BYTES, TxDescriptor(address, len(payload), DESTINATION, tag, sequence=self.rung).packed())
 
     async def ring_doorbell(self) -> None:
         await self.write(0x420, self.rung)
@@ -173,10 +166,10 @@ class Card(PcieBench):
             assert await self.frame_out() == sent_frame(payload, self.destination).ljust(FRAME_BYTES_MIN, b"\0")
 
     async def frame_out(self) -> bytes:
-        await self.wait_until(lambda: self.wire_out.count() > 0, 20_000 * WORD_CYCLES, "a frame on the wire")
-        frame = self.wire_out.recv_nowait()
-        assert frame.check_fcs()
-        return bytes(frame.get_payload())
+        (seen,) = await self.wire_out.frames(1, 20_000 * WORD_CYCLES)
+        frame = seen.frame[:-FCS_BYTES]
+        assert (seen.bad, seen.frame) == (False, with_fcs(frame))
+        return frame
 
 
 def random_payloads(card: Card, count: int) -> list[bytes]:
@@ -204,7 +197,7 @@ async def both_ways(card: Card, count: int) -> None:
     await out
     await card.wait_until(lambda: len(card.sent) == card.rung, 4000, "a completion for each descriptor")
     assert card.received[before:] == [(payload, SOURCE) for payload in payloads]
-    assert card.sent[-count:] == [(PACKET_SENT, tag) for tag in range(count)]
+    assert card.sent[-count:] == [(Kind.PACKET_SENT, tag) for tag in range(count)]
 
 
 @cocotb.test
@@ -232,7 +225,7 @@ async def frames_at_line_rate_of_every_size(dut: Any) -> None:
         while (came := len(card.received)) < total:
             await card.release()
             await card.wait(40)
-            assert len(card.received) > came or not card.wire_in.idle() or await settles(card, total), f"{size} B"
+            assert len(card.received) > came or not card.wire_in.idle.is_set() or await settles(card, total), f"{size} B"
     assert (await card.nic_counts(0x800, RX))["stored"] == total
     assert card.lost == 0
     card.expect_counts()
@@ -267,7 +260,7 @@ async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None
     await card.ring_doorbell()
     await card.frames_out([payload for slot, payload in enumerate(payloads) if slot not in fates])
     await card.wait_until(lambda: len(card.sent) == len(payloads), 4000, "a completion for each")
-    assert card.sent == [(ERROR if slot in fates else PACKET_SENT, slot) for slot in range(len(payloads))]
+    assert card.sent == [(Kind.ERROR if slot in fates else Kind.PACKET_SENT, slot) for slot in range(len(payloads))]
     counts = await card.nic_counts(0x900, TX)
     assert (counts["sent"], counts["unreadable"], counts["read_error"]) == (3, 3, 3)
     # The descriptors themselves: the ring stops, and goes on when it was disabled.
@@ -284,6 +277,9 @@ async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None
     card.post(payloads[2], 7)
     await card.ring_doorbell()
     await card.frames_out([payloads[2]])
+    await card.wait_until(
+        lambda: card.sent == [(Kind.PACKET_SENT, 7)], 4000, "its completion"
+    )  # no test begins in the middle of a request
     card.expect_counts()
 
 
@@ -361,7 +357,7 @@ async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> Non
         await card.ring_doorbell()
         await card.send_frame(frame_of(request))
         await card.send_frames([payload])
-        await card.wait_until(lambda: card.wire_out.count() >= 2, 8000 * WORD_CYCLES, "both frames")
+        await card.wait_until(lambda: len(card.wire_out.seen) >= 2, 8000 * WORD_CYCLES, "both frames")
         assert {await card.frame_out(), await card.frame_out()} == expected
         await card.release()
     await card.wait_until(lambda: len(card.received) == rounds, 8000 * WORD_CYCLES, "all payloads")

@@ -170,11 +170,12 @@ async def permutations_run_at_full_rate(dut: Any) -> None:
     for _ in range(5 if SHORT else 20):
         permutation = rng.sample(range(PORTS), k=PORTS)
         lengths = [rng.randint(1, 12) for _ in range(20)]
+        await FallingEdge(dut.clk)  # between two edges: at the next one all inputs see that there is something to send
         for source, destination in enumerate(permutation):
             bench.seen[destination].clear()
             for length in lengths:
                 bench.send(source, destination, random_words(rng, length))
-        begun = bench.cycle
+        begun = bench.cycle + 1
         await bench.wait_until(bench.done, 10_000, "all packets through")
         # Offered from the next cycle on, a cycle in the register.
         for port in range(PORTS):

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 
 import cocotb
 from cocotb.triggers import RisingEdge
+from common import contract
 from common.bench import Bench, never
 
 REGIONS, OFFSET_BITS, ENTRIES = 8, 40, 2048
 PAGE_SHIFTS = (12, 16, 21)
 VALID, READABLE, WRITABLE, GPU = 1, 2, 4, 8
-FULL, TIMEOUT, FLUSH, GAP, ERROR = 0x1, 0x2, 0x4, 0x8, 0x20
-COMPLETION = struct.Struct("<QQQIIIHBBQHHHBBII")
-PACKET_REF = struct.Struct("<IHH")
+COMPLETION_BYTES, REF_BYTES = contract.Completion.LAYOUT.size, contract.PacketRef.LAYOUT.size
 
 
 @dataclass
@@ -144,15 +143,20 @@ class Memory:
 
     async def _run(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
+        rst, m_ready, m_valid = dut.rst, dut.m_ready, dut.m_valid
         open_write: Write | None = None
         bytes_left = 0
+        was_ready = None
         while True:
             ready = not self.pause()
-            dut.m_ready.value = int(ready)
+            if ready is not was_ready:
+                m_ready.value = int(ready)
+                was_ready = ready
             await edge
-            if dut.rst.value == 1:
+            if rst.value == 1:
                 open_write = None
-            if not ready or dut.rst.value == 1 or dut.m_valid.value == 0:
+                continue
+            if not ready or m_valid.value == 0:
                 continue
             data = int(dut.m_data.value).to_bytes(16, "little")
             keep = int(dut.m_keep.value)
@@ -201,22 +205,7 @@ class ClopSettings:
 
 
 @dataclass
-class Completion:
-    first_ns: int
-    last_ns: int
-    tag: int
-    used: int
-    events: int
-    lost: int
-    status: int
-    kind: int
-    buffer: int
-    packet_count: int
-    stride: int
-    clop: int
-    events_max: int
-    first_low: int
-    sequence: int
+class Completion(contract.Completion):
     packets: list[tuple[bytes, int]] = field(default_factory=list)  # payload, source
     footers: list[tuple[int, ...]] = field(default_factory=list)
 
@@ -240,13 +229,14 @@ class Driver:
         dut.region_write.value = 0
         dut.entry_write.value = 0
         dut.now_ns.value = 0
-        self.queue = await self.register(0, self.queue_entries * 64, 12, 0)
+        self.queue = await self.register(0, self.queue_entries * COMPLETION_BYTES, 12, 0)
         self.buffers = [
             await self.register(2 * c + 1, clop.buffer_count * clop.buffer_bytes, clop.page_shift, int(clop.gpu))
             for c, clop in enumerate(self.clops)
         ]
         self.indexes = [
-            await self.register(2 * c + 2, clop.buffer_count * clop.index_capacity * 8, 12, 0) for c, clop in enumerate(self.clops)
+            await self.register(2 * c + 2, clop.buffer_count * clop.index_capacity * REF_BYTES, 12, 0)
+            for c, clop in enumerate(self.clops)
         ]
         address_bits = OFFSET_BITS + 3
         self._set("buffers", address_bits, [region.address() for region in self.buffers])
@@ -312,40 +302,40 @@ class Driver:
 
     def poll(self) -> Completion | None:
         """The next completion, if it is there, with its packets; all that it says of them is checked."""
-        raw = self.memory.read(self.queue.bus((self.completions % self.queue_entries) * 64), 64)
-        fields = COMPLETION.unpack(raw)
-        values = [*fields[:8], *fields[10:17]]
-        found = Completion(*values)
+        at = (self.completions % self.queue_entries) * COMPLETION_BYTES
+        found = Completion.read(self.memory.read(self.queue.bus(at), COMPLETION_BYTES))
         if found.sequence != (self.completions + 1) & 0xFFFFFFFF:
             return None
-        assert fields[8:10] == (0, 0), "reserved bytes"
+        assert (found.reserved0, found.reserved1) == (0, 0), "reserved bytes"
         self.completions += 1
         clop = self.clops[found.clop]
-        assert found.kind == 1
-        assert found.first_low == found.first_ns & 0xFFFFFFFF
+        assert found.kind == contract.Kind.BUFFER_FILLED
+        assert found.first_packet_low == found.first_packet_ns & 0xFFFFFFFF
         assert found.tag == self.handed_over[found.clop]
-        assert found.buffer == found.tag % clop.buffer_count
+        assert found.buffer_index == found.tag % clop.buffer_count
         self.handed_over[found.clop] += 1
         self._read_packets(found, clop)
         return found
 
     def _read_packets(self, found: Completion, clop: ClopSettings) -> None:
-        offset = found.buffer * clop.index_capacity * 8
-        refs = b"".join(self.memory.read(self.indexes[found.clop].bus(offset + 8 * k), 8) for k in range(found.packet_count))
+        offset = found.buffer_index * clop.index_capacity * REF_BYTES
+        index = self.indexes[found.clop]
+        refs = b"".join(self.memory.read(index.bus(offset + REF_BYTES * k), REF_BYTES) for k in range(found.packet_count))
         end = 0
         strided = True
-        for number, (at, size, source) in enumerate(PACKET_REF.iter_unpack(refs)):
+        for number, (at, size, source) in enumerate(contract.PacketRef.LAYOUT.iter_unpack(refs)):
             assert at == end, "packets lie one behind the other"
             assert at % 16 == 0
-            payload = self.read_buffer(found.clop, found.buffer, at, size)
+            payload = self.read_buffer(found.clop, found.buffer_index, at, size)
             found.packets.append((payload, source))
             end = at + (size + 15) // 16 * 16
             if clop.footer:
-                found.footers.append(struct.unpack("<4Q", self.read_buffer(found.clop, found.buffer, end, 32)))
+                found.footers.append(struct.unpack("<4Q", self.read_buffer(found.clop, found.buffer_index, end, 32)))
                 end += 32
             strided = strided and size == len(found.packets[0][0]) and at == number * size
-        assert found.used == end <= clop.buffer_bytes
-        assert found.stride == (len(found.packets[0][0]) if strided and not clop.footer else 0), f"stride {found.stride}"
+        assert found.bytes == end <= clop.buffer_bytes
+        stride = len(found.packets[0][0]) if strided and not clop.footer else 0
+        assert found.stride_bytes == stride, f"stride {found.stride_bytes}"
 
     def read_buffer(self, clop: int, buffer: int, at: int, size: int) -> bytes:
         region = self.buffers[clop]

@@ -6,13 +6,9 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
+from common.contract import PacketRef, Status
 from nic_driver import (
-    ERROR,
-    FLUSH,
-    FULL,
-    GAP,
     PAGE_SHIFTS,
-    TIMEOUT,
     VALID,
     ClopSettings,
     Completion,
@@ -67,7 +63,9 @@ class NicBench(Bench):
         return [packet for completion in self.seen[clop] for packet in completion.packets]
 
     def random_packet(self, size: int, **fields: Any) -> Packet:
-        return Packet(self.rng.randbytes(size), source=self.rng.randrange(1 << 15), events=self.rng.randrange(1, 17), **fields)
+        return Packet(
+            self.rng.randbytes(size), source=self.rng.randint(0, PacketRef.SOURCE_MASK), events=self.rng.randrange(1, 17), **fields
+        )
 
 
 @cocotb.test
@@ -102,11 +100,14 @@ async def every_packet_in_its_place_or_counted(dut: Any) -> None:
         completions = bench.seen[clop]
         arrivals_ns = {packet.data: packet.arrival_ns for packet in good if len(packet.data) > 8}  # shorter ones may be alike
         for completion in completions:
-            for packet, told_ns in ((completion.packets[0], completion.first_ns), (completion.packets[-1], completion.last_ns)):
+            for packet, told_ns in (
+                (completion.packets[0], completion.first_packet_ns),
+                (completion.packets[-1], completion.last_packet_ns),
+            ):
                 assert told_ns == arrivals_ns.get(packet[0], told_ns)
         # What is dropped after the last packet is in no completion.
-        assert sum(c.lost for c in completions) <= counts["drop_no_buffer"]
-        assert all((c.lost > 0) == bool(c.status & GAP) for c in completions)
+        assert sum(c.packets_lost for c in completions) <= counts["drop_no_buffer"]
+        assert all((c.packets_lost > 0) == bool(c.status & Status.GAP) for c in completions)
     assert counts["count_stored"] == sum(len(bench.packets_of(clop)) for clop in range(3))
 
 
@@ -119,13 +120,14 @@ async def what_a_completion_says_of_its_packets(dut: Any) -> None:
     lone = bench.source.send(bench.random_packet(100, clop=1, gap=20))
     await bench.settle()
     full, flushed = bench.seen[0]
-    assert (full.status, full.packet_count, full.stride) == (FULL, 3, 1168)
-    assert (full.first_ns, full.last_ns) == (padded[0].arrival_ns, padded[2].arrival_ns)
-    assert full.events == sum(packet.events for packet in padded[:3])
-    assert full.events_max == max(packet.events for packet in padded[:3])
-    assert (flushed.status, flushed.packet_count) == (FLUSH, 1)
+    assert (full.status, full.packet_count, full.stride_bytes) == (Status.FULL, 3, 1168)
+    assert (full.first_packet_ns, full.last_packet_ns) == (padded[0].arrival_ns, padded[2].arrival_ns)
+    assert full.event_count == sum(packet.events for packet in padded[:3])
+    assert full.packet_events_max == max(packet.events for packet in padded[:3])
+    assert (flushed.status, flushed.packet_count) == (Status.FLUSH, 1)
     (timed_out,) = bench.seen[1]
-    assert (timed_out.status, timed_out.packets) in ((TIMEOUT, [(lone.data, lone.source)]), (FLUSH, [(lone.data, lone.source)]))
+    assert timed_out.status in (Status.TIMEOUT, Status.FLUSH)
+    assert timed_out.packets == [(lone.data, lone.source)]
     bench.expect_counts(count_stored=5)
 
 
@@ -138,7 +140,7 @@ async def a_time_out_comes_by_itself_unless_the_consumer_is_behind(dut: Any) -> 
         await bench.wait(1000)
         bench.collect(release=False)
         assert len(bench.seen[0]) == expected
-        assert all(completion.status == TIMEOUT for completion in bench.seen[0])
+        assert all(completion.status == Status.TIMEOUT for completion in bench.seen[0])
     bench.driver.release(0)
     await bench.wait(50)
     bench.collect(release=False)
@@ -163,7 +165,7 @@ async def a_time_out_waits_for_a_gap_but_not_for_long(dut: Any) -> None:
         took = bench.cycle - lone.first_cycle
         assert age_cycles + PATIENCE_CYCLES <= took <= age_cycles + PATIENCE_CYCLES + 60
         completion = bench.seen[0][-1]
-        assert (completion.status, completion.first_ns) == (TIMEOUT, lone.arrival_ns)
+        assert (completion.status, completion.first_packet_ns) == (Status.TIMEOUT, lone.arrival_ns)
         await bench.source.drain()
         await bench.wait(3000)
     assert sum(bench.counts.values()) == 2 * 601, bench.counts
@@ -185,8 +187,8 @@ async def no_free_buffer_drops_and_counts(dut: Any) -> None:
     after = [bench.source.send(bench.random_packet(2048, gap=10)) for _ in range(2)]
     await bench.settle()
     last = bench.seen[0][-1]
-    assert last.lost == 3
-    assert last.status == FULL | GAP
+    assert last.packets_lost == 3
+    assert last.status == Status.FULL | Status.GAP
     assert [data for data, _ in last.packets] == [packet.data for packet in after]
 
 
@@ -204,8 +206,8 @@ async def bad_and_too_long_packets_leave_no_trace_but_a_count(dut: Any) -> None:
     bench.expect_counts(count_stored=1, drop_bad=5, drop_too_long=1)
     (completion,) = bench.seen[0]
     assert completion.packets == [(good.data, good.source)]
-    assert completion.status == FLUSH | ERROR
-    assert completion.lost == 0
+    assert completion.status == Status.FLUSH | Status.ERROR
+    assert completion.packets_lost == 0
     longest = bench.source.send(bench.random_packet(4096))
     await bench.settle()
     assert bench.seen[0][-1].packets == [(longest.data, longest.source)]

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// rx_merged with the XGMII of each link under names of its own, as the XGMII source of the bench wants them.
+// rx_merged with the XGMII of each link under names of its own, as the XGMII source of the bench wants them, and with clocks of its own.
 module bench_top #(
     parameter int LINKS = 2
 ) (
     input logic clk,
     input logic rst,
 
-    input logic [      63:0] now_cycles,
-    input logic [      31:0] now_ns,
     input logic [      47:0] local_mac,
     input logic [      31:0] local_address,
     input logic [ LINKS-1:0] match_write,
@@ -52,9 +50,17 @@ module bench_top #(
     output logic             count_cut,
     output logic             count_merged_packet
 );
-  logic [LINKS*28-1:0] frame_ends;
+  logic [63:0] now_cycles = '0;
+  logic [31:0] now_ns = '0;
+  always_ff @(posedge clk) begin
+    now_cycles <= now_cycles + 64'd1;
+    now_ns <= now_ns + 32'd7;
+  end
+
+  nic_counts_pkg::frame_drops_t [LINKS-1:0] frame_drops;
+  nic_counts_pkg::request_ends_t [LINKS-1:0] request_ends;
   for (genvar link = 0; link < LINKS; link++) begin : g_link
-    assign drop_any_frame[link] = |frame_ends[28*link+:28];
+    assign drop_any_frame[link] = |{frame_drops[link], request_ends[link]};
   end
 
   rx_merged #(

@@ -7,8 +7,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from cocotbext.eth import XgmiiFrame, XgmiiSource
-from common.bench import PARAMETERS, SHORT, Bench, never, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
 from common.events import (
     KEY_MASK,
     START,
@@ -24,6 +23,7 @@ from common.events import (
 from common.frames import LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
 from common.merging import merge
 from common.streams import Packet, StreamSink
+from common.wires import XgmiiWireSource
 
 LINKS = PARAMETERS["LINKS"]
 ALL = (1 << LINKS) - 1
@@ -42,34 +42,29 @@ class MergedBench(Bench):
 
     def __init__(self, dut: Any) -> None:
         names = ["count_complete", "count_missing", "count_overflow", "drop_incomplete", "count_cut", "count_merged_packet"]
-        super().__init__(dut, names, now=True, now_ns=True)
+        super().__init__(dut, names)
         dut.local_mac.value, dut.local_address.value = mac_number(LOCAL_MAC), int(IPv4Address(LOCAL_IP))
         dut.match_write.value = dut.table_write.value = dut.cfg_table.value = 0
         dut.cfg_links.value, dut.cfg_window_cycles.value = ALL, FOREVER
         dut.cfg_lapse_cycles.value, dut.cfg_flush_cycles.value = 0, 100
         dut.cfg_parts.value = 1
-        self.sources = [
-            XgmiiSource(getattr(dut, f"xgmii_{link}_rxd"), getattr(dut, f"xgmii_{link}_rxc"), dut.clk, dut.rst)
-            for link in range(LINKS)
-        ]
+        self.sources = [XgmiiWireSource(self, f"xgmii_{link}") for link in range(LINKS)]
         self.sink = StreamSink(self, "m_axis", self.take, meta=["m_meta_payload_bytes", "m_meta_event_count"])
         self.frames = [0] * LINKS
         self.seen: list[Event] = []
         self.masks: list[int] = []
         self.packets: list[Packet] = []
-        self.by_link = {name: [0] * LINKS for name in BY_LINK}
-        cocotb.start_soon(self._count())
+        self.lanes = LaneCounts(self, BY_LINK, LINKS)
 
-    async def send(self, link: int, frame: bytes) -> None:
+    def send(self, link: int, frame: bytes) -> None:
         """frame: with its check sequence."""
         self.frames[link] += 1
-        data = b"\x55" * 7 + b"\xd5" + frame
-        await self.sources[link].send(XgmiiFrame(data))
+        self.sources[link].send(frame)
 
-    async def send_packet(self, link: int, payload: bytes) -> int:
+    def send_packet(self, link: int, payload: bytes) -> int:
         """Returns the cycles from the frame's start character to its last byte."""
         frame = with_fcs(udp_frame(payload, port=PORT))
-        await self.send(link, frame)
+        self.send(link, frame)
         return (8 + len(frame) - 1) // 8
 
     def take(self, packet: Packet) -> None:
@@ -85,15 +80,9 @@ class MergedBench(Bench):
             assert event.number == len(self.seen) & 0xFFFF
             self.seen.append(event)
 
-    async def _count(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        signals = [(self.by_link[name], getattr(self.dut, name)) for name in BY_LINK]
-        while True:
-            await edge
-            for counts, signal in signals:
-                pulses = int(signal.value)
-                for link in range(LINKS):
-                    counts[link] += pulses >> link & 1
+    @property
+    def by_link(self) -> dict[str, list[int]]:
+        return self.lanes.counts()
 
     async def sent_all(self) -> None:
         for source in self.sources:
@@ -130,8 +119,7 @@ async def started(dut: Any) -> MergedBench:
     dut.match_write.value, dut.match_port.value = ALL, PORT
     await bench.wait(1)
     dut.match_write.value = 0
-    for counts in bench.by_link.values():
-        counts[:] = [0] * LINKS
+    bench.lanes.forget()
     return bench
 
 
@@ -175,15 +163,15 @@ async def events_of_two_links_and_faults(dut: Any) -> None:
         for link in range(LINKS):
             if rng.random() < 0.3:
                 name, frame = bad_frame(rng, link)
-                await bench.send(link, frame)
+                bench.send(link, frame)
                 expected[name][link] += 1
             if rng.random() < 0.2:
-                await bench.send_packet(link, marker(START))
+                bench.send_packet(link, marker(START))
                 expected["count_marker"][link] += 1
             parts = [part(rng, one, link) for one in keys if rng.random() < 0.9]
             if parts and rng.random() < 0.9:
                 streams[link] += parts
-                await bench.send_packet(link, packet_of(rng, link, parts))
+                bench.send_packet(link, packet_of(rng, link, parts))
                 expected["count_packet"][link] += 1
         await bench.sent_all()
     await bench.finish()
@@ -209,7 +197,7 @@ async def through_the_table(dut: Any) -> None:
     dut.table_write.value, dut.cfg_table.value = 0, 1
     parts = [part(rng, 77, link, hits=30) for link in range(LINKS)]
     for link in range(LINKS):
-        await bench.send_packet(link, packed_packet([parts[link]], board=link))
+        bench.send_packet(link, packed_packet([parts[link]], board=link))
     await bench.finish()
     assert [event.hits for event in bench.seen] == [[table[hit] for one in parts for hit in one.hits]]
 
@@ -222,11 +210,11 @@ async def latency_has_no_spread(dut: Any) -> None:
     dut.cfg_flush_cycles.value = 1
     seen = set()
     for number in range(8 if SHORT else 25):
-        await bench.send_packet(0, packed_packet([part(rng, 10 + number, 0, hits=5)], 200, board=0))
+        bench.send_packet(0, packed_packet([part(rng, 10 + number, 0, hits=5)], 200, board=0))
         await bench.sent_all()
         await bench.wait(rng.randint(0, 9))
         before = bench.cycle
-        to_last_byte = await bench.send_packet(1, packed_packet([part(rng, 10 + number, 1, hits=5)], 200, board=1))
+        to_last_byte = bench.send_packet(1, packed_packet([part(rng, 10 + number, 1, hits=5)], 200, board=1))
         await RisingEdge(dut.clk)
         while int(dut.xgmii_1_rxc.value) != 1:  # the word with the start character
             await RisingEdge(dut.clk)
@@ -253,7 +241,7 @@ async def send_at(bench: MergedBench, rng: Random, packets: int, cycles: int) ->
         for link in range(LINKS):
             parts = [part(rng, 1000 * number + 10 * place + 1, link, hits=5) for place in range(16)]
             streams[link] += parts
-            await bench.send_packet(link, packed_packet(parts, board=link))
+            bench.send_packet(link, packed_packet(parts, board=link))
         await bench.wait(cycles)
     return streams
 
@@ -306,7 +294,7 @@ async def reset_under_load(dut: Any) -> None:
         dut.match_write.value = 0
         parts = [part(rng, 5, link, hits=5) for link in range(LINKS)]
         for link in range(LINKS):
-            await bench.send_packet(link, packed_packet([parts[link]], board=link))
+            bench.send_packet(link, packed_packet([parts[link]], board=link))
         await bench.sent_all()
         await bench.wait(300)
         assert [event.hits for event in bench.seen] == [[hit for one in parts for hit in one.hits]]

@@ -2,18 +2,18 @@
 """tx_engine against a model of memory whose answers come late, in pieces and out of order, and a driver that fills a TX ring as
 include/nanet/contract.hpp lays it out."""
 
-import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
 from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
+from common.contract import Completion, Kind, TxDescriptor
 from common.streams import Packet, StreamSink
 
 COUNTERS = ["count_sent", "count_refused", "count_unreadable", "count_read_fault", "count_read_error"]
-DESCRIPTOR = struct.Struct("<QIIQ32xQ")
-PACKET_SENT, ERROR = 2, 3
+ENTRY_BYTES = TxDescriptor.LAYOUT.size  # and of a completion
 OFFSET_BITS = 40
 RING, PAYLOADS, SENT = 0, 1, 2  # regions
 VALID, READABLE, WRITABLE = 1, 2, 4
@@ -38,13 +38,17 @@ class Bus:
 
     async def _take(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
+        rst, read_ready, read_valid = dut.rst, dut.read_ready, dut.read_valid
+        was_ready = None
         while True:
             ready = not self.pause()
-            dut.read_ready.value = int(ready)
+            if ready is not was_ready:
+                read_ready.value = int(ready)
+                was_ready = ready
             await edge
-            if dut.rst.value == 1:
+            if rst.value == 1:
                 self.requests.clear()
-            elif ready and dut.read_valid.value == 1:
+            elif ready and read_valid.value == 1:
                 address, size = int(dut.read_address.value), int(dut.read_bytes.value)
                 assert address // 512 == (address + size - 1) // 512, "a request crosses a multiple of 512 B"
                 data = self.bench.read_bus(address, size)
@@ -58,36 +62,44 @@ class Bus:
     async def _answer(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
         dut.answer_valid.value = 0
+        answering = False
         while True:
-            ripe = [request for request in self.requests if request["due"] <= self.bench.cycle]
+            cycle = self.bench.cycle if self.requests else 0
+            ripe = [request for request in self.requests if request["due"] <= cycle]
             if ripe and not self.silent and not self.pause():
                 request = self.bench.rng.choice(ripe)
                 word = request["words"].pop(0)
                 dut.answer_valid.value = 1
+                answering = True
                 dut.answer_tag.value = request["tag"]
                 dut.answer_data.value = int.from_bytes(word, "little")
                 dut.answer_last.value = int(not request["words"])
                 dut.answer_error.value = int(not request["words"] and request["bad"])
                 if not request["words"]:
                     self.requests.remove(request)
-            else:
+            elif answering:
                 dut.answer_valid.value = 0
+                answering = False
             await edge
 
     async def _take_completions(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
+        rst, write_ready, write_valid = dut.rst, dut.write_ready, dut.write_valid
         entry = b""
+        was_ready = None
         while True:
             ready = not self.pause() and not self.keeps_completions_waiting
-            dut.write_ready.value = int(ready)
+            if ready is not was_ready:
+                write_ready.value = int(ready)
+                was_ready = ready
             await edge
-            if dut.rst.value == 1:
+            if rst.value == 1:
                 entry = b""
-            elif ready and dut.write_valid.value == 1:
+            elif ready and write_valid.value == 1:
                 number = len(self.written)
-                assert int(dut.write_address.value) == (SENT << OFFSET_BITS) + number % self.bench.sent_entries * 64
+                assert int(dut.write_address.value) == (SENT << OFFSET_BITS) + number % self.bench.sent_entries * ENTRY_BYTES
                 entry += int(dut.write_data.value).to_bytes(16, "little")
-                if len(entry) == 64:
+                if len(entry) == ENTRY_BYTES:
                     self.written.append(entry)
                     entry = b""
 
@@ -103,7 +115,7 @@ class TxBench(Bench):
         self.packets: list[Packet] = []
         pause = pauses(self.rng, out_pauses) if out_pauses else never
         StreamSink(self, "m_axis", self.take, pause, meta=["m_meta_bytes", "m_meta_destination"])
-        self.ring = bytearray(RING_ENTRIES * 64)
+        self.ring = bytearray(RING_ENTRIES * ENTRY_BYTES)
         self.payloads = bytearray(RING_ENTRIES * SLOT_BYTES)
         self.rung = 0
         self.expected: list[tuple[int, int]] = []  # kind, tag of each completion
@@ -173,17 +185,11 @@ class TxBench(Bench):
         at = slot * SLOT_BYTES
         self.payloads[at : at + size] = payload
         tag = self.rng.getrandbits(64)
-        fields = {
-            "address": (PAYLOADS << OFFSET_BITS) + at,
-            "bytes": size,
-            "destination": destination,
-            "sequence": self.rung + 1,
-        } | (wrong or {})
-        entry = DESCRIPTOR.pack(fields["address"], fields["bytes"], fields["destination"], tag, fields["sequence"])
-        self.ring[slot * 64 : slot * 64 + 64] = entry
+        entry = TxDescriptor((PAYLOADS << OFFSET_BITS) + at, size, destination, tag, sequence=self.rung + 1)
+        self.ring[slot * ENTRY_BYTES : (slot + 1) * ENTRY_BYTES] = replace(entry, **(wrong or {})).packed()
         if goes and not wrong:
             self.out.expect((payload, destination))
-        self.expected.append((PACKET_SENT if goes and not wrong else ERROR, tag))
+        self.expected.append((Kind.PACKET_SENT if goes and not wrong else Kind.ERROR, tag))
         self.rung += 1
         return tag
 
@@ -198,11 +204,11 @@ class TxBench(Bench):
         assert int(self.dut.busy.value) == 0
         self.out.finish()
         for number, (entry, (kind, tag)) in enumerate(zip(self.bus.written, self.expected, strict=True)):
-            first_ns, last_ns, found_tag = struct.unpack_from("<QQQ", entry)
-            assert (entry[38], found_tag) == (kind, tag), f"completion {number}"
-            assert struct.unpack_from("<I", entry, 60)[0] == number + 1
-            assert first_ns == 0
-            assert (last_ns > 0) == (kind == PACKET_SENT)
+            found = Completion.read(entry)
+            assert (found.last_packet_ns > 0) == (kind == Kind.PACKET_SENT)
+            assert found == Completion(last_packet_ns=found.last_packet_ns, tag=tag, kind=kind, sequence=number + 1), (
+                f"completion {number}"
+            )
 
 
 @cocotb.test
