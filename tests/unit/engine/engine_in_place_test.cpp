@@ -168,7 +168,7 @@ TEST(EngineInPlaceSetUp, FaultsAreRefused) {
   const Hosts hosts;
   test::NodeConfig config = config_over_xdp(Payloads::in_place, Topology::run_to_completion);
   config.links[0].faults.emplace();
-  link::test::expect_says(error_of(config), "faults cannot be put into what comes from AF_XDP, ");
+  link::test::expect_says(error_of(config), "link 'boards' has faults, but its payloads stay in place (they are put into copies)");
 }
 
 TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
@@ -180,6 +180,8 @@ TEST(EngineInPlaceSetUp, AGpuIsToldWhatLiesInPlace) {
   config.links[0].sources.resize(1);
   LinkConfig copied = config.links[0];
   copied.name = "others";
+  copied.section.reset();
+  copied.sources[0] = {.name = "others", .source_sub_id = 1};
   copied.endpoint = "udp://127.0.0.1:0";
   config.links.push_back(copied);
   std::vector<flow::PayloadMemory> told;

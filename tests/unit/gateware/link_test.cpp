@@ -208,6 +208,7 @@ std::vector<Bytes> answers_by(const std::string& scheme, const std::vector<Bytes
   const std::uint16_t port = engine::test::free_port();
   engine::test::NodeConfig config = engine::test::config_for(port, l0tp.port(), engine::Topology::run_to_completion);
   config.links[0].endpoint = scheme + "://127.0.0.1:" + std::to_string(port);
+  if (scheme != "udp") config.links[0].socket_buffer_bytes = engine::LinkConfig{}.socket_buffer_bytes;  // it has none
   config.send->via = "boards";  // so that they leave by the NIC too
   engine::Engine engine(config.made());
   engine.start();
