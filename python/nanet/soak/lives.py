@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -43,9 +44,9 @@ def accounts_of(result: EngineEnd) -> Accounts:
     return {"counters": compact(result["counters"]), "sources": sources, "links": result["links"], "faults": result["faults"]}
 
 
-def compact(counters: Mapping[str, int]) -> dict[str, int]:
-    """Those that are not 0, with names that take no memory of their own."""
-    return {sys.intern(name): count for name, count in counters.items() if count}
+def compact(counters: Mapping[str, int]) -> Counter[str]:
+    """Those that are not 0, with names that take no memory of their own; any other is 0."""
+    return Counter({sys.intern(name): count for name, count in counters.items() if count})
 
 
 @dataclass
