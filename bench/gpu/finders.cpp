@@ -20,8 +20,8 @@
 #include "gpu/record_fit.hpp"
 #include "nanet/gpu/ring_finder.hpp"
 #include "nanet/rich/finder.hpp"
-#include "rich/math_fit.hpp"
 #include "nanet/setup_error.hpp"
+#include "rich/math_fit.hpp"
 
 using namespace nanet;
 using bench::Csv;

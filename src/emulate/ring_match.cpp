@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rich/hit_plane.hpp"
 #include "nanet/rich/pm_map.hpp"
+#include "rich/hit_plane.hpp"
 
 namespace nanet::emulate {
 namespace {

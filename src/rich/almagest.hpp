@@ -24,11 +24,11 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/rich/almagest_cuts.hpp"
 #include "nanet/host_device.hpp"
+#include "nanet/rich/almagest_cuts.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/hit_plane.hpp"
 #include "rich/math_fit.hpp"
-#include "nanet/rich/ring.hpp"
 #include "rich/ring_sums.hpp"
 
 namespace nanet::rich {

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "hit_set.hpp"
-#include "rich/almagest.hpp"
 #include "nanet/rich/pm_map.hpp"
+#include "rich/almagest.hpp"
 
 namespace nanet::rich::almagest {
 

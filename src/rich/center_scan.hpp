@@ -15,11 +15,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "nanet/rich/center_scan_cuts.hpp"
 #include "nanet/host_device.hpp"
+#include "nanet/rich/center_scan_cuts.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/circle_refit.hpp"
 #include "rich/hit_plane.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

@@ -11,10 +11,10 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/hit_plane.hpp"
 #include "rich/math_fit.hpp"
 #include "rich/normal_numbers.hpp"
-#include "nanet/rich/ring.hpp"
 #include "rich/ring_sums.hpp"
 
 namespace nanet::rich {

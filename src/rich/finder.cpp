@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "rich/math_fit.hpp"
 #include "rich/find_event.hpp"
+#include "rich/math_fit.hpp"
 
 namespace nanet::rich {
 namespace {

@@ -11,13 +11,13 @@
 #include <span>
 
 #include "nanet/host_device.hpp"
-#include "rich/hit_plane.hpp"
 #include "nanet/rich/mixture_cuts.hpp"
+#include "nanet/rich/ring.hpp"
+#include "rich/hit_plane.hpp"
 #include "rich/mixture_kernels.hpp"
 #include "rich/mixture_model.hpp"
 #include "rich/mixture_search.hpp"
 #include "rich/mixture_worker.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

@@ -12,8 +12,8 @@
 
 #include "nanet/host_device.hpp"
 #include "nanet/rich/mixture_cuts.hpp"
-#include "rich/ordinary_math.hpp"
 #include "nanet/rich/ring.hpp"
+#include "rich/ordinary_math.hpp"
 
 namespace nanet::rich {
 

@@ -28,8 +28,8 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
-#include "rich/mixture_model.hpp"
 #include "nanet/rich/ring.hpp"
+#include "rich/mixture_model.hpp"
 
 namespace nanet::rich {
 

@@ -11,10 +11,10 @@
 #include <type_traits>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/hit_plane.hpp"
 #include "rich/mixture_model.hpp"
 #include "rich/mixture_search.hpp"
-#include "nanet/rich/ring.hpp"
 #include "rich/mixture_team_fit.hpp"
 #include "rich/mixture_team_memory.hpp"
 #include "rich/mixture_team_starts.hpp"

@@ -8,8 +8,8 @@
 
 #include "nanet/host_device.hpp"
 #include "rich/mixture_model.hpp"
-#include "rich/ordinary_math.hpp"
 #include "rich/mixture_team_memory.hpp"
+#include "rich/ordinary_math.hpp"
 
 namespace nanet::rich {
 

@@ -15,9 +15,9 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/mixture_model.hpp"
 #include "rich/mixture_search.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

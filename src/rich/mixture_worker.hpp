@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/hit_plane.hpp"
 #include "rich/mixture_kernels.hpp"
 #include "rich/mixture_model.hpp"
 #include "rich/mixture_search.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/center_scan.hpp"
 #include "rich/hit_plane.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

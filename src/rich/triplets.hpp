@@ -14,12 +14,12 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/rich/triplets_cuts.hpp"
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
+#include "nanet/rich/triplets_cuts.hpp"
 #include "rich/circle_pool.hpp"
 #include "rich/hit_plane.hpp"
 #include "rich/normal_numbers.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

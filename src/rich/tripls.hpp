@@ -14,12 +14,12 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/rich/tripls_cuts.hpp"
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
+#include "nanet/rich/tripls_cuts.hpp"
 #include "rich/center_scan.hpp"
 #include "rich/circle_refit.hpp"
 #include "rich/hit_plane.hpp"
-#include "nanet/rich/ring.hpp"
 
 namespace nanet::rich {
 

@@ -250,13 +250,6 @@ constexpr config::Entry kComponents[] = {
     entry<na62::ForwardConfig>(),
     entry<na62::AnswerConfig>(),
     entry<rich::RingCutsConfig>(),
-    entry<rich::CenterScanCuts>(),
-    entry<rich::HoughCuts>(),
-    entry<rich::TriplsCuts>(),
-    entry<rich::HistogramCuts>(),
-    entry<rich::AlmagestCuts>(),
-    entry<rich::TripletsCuts>(),
-    entry<rich::MixtureCuts>(),
     entry<emulate::Fractions>(),
     entry<emulate::MonteCarloConfig>(),
     entry<emulate::XdpPath>(),
@@ -269,9 +262,20 @@ constexpr config::Entry kComponents[] = {
     entry<trigger::NodeConfig>(),
 };
 
+// Of the ring finders, each once: two finders may share their cuts.
+std::vector<config::Entry> finder_cuts() {
+  std::vector<config::Entry> all;
+  rich::FinderConfig().visit_cuts([&]<class Cuts>(const char*, Cuts&) {
+    const auto same = [](const config::Entry& one) { return one.name == Cuts::component.name; };
+    if (std::none_of(all.begin(), all.end(), same)) all.push_back(entry<Cuts>());
+  });
+  return all;
+}
+
 nb::list components() {
   nb::list all;
   for (const config::Entry& one : kComponents) all.append(python_of(one.describe()));
+  for (const config::Entry& one : finder_cuts()) all.append(python_of(one.describe()));
   return all;
 }
 

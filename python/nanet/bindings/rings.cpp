@@ -9,8 +9,8 @@
 #include "config.hpp"
 #include "emulate/monte_carlo.hpp"
 #include "finders.hpp"
-#include "rich/math_fit.hpp"
 #include "nanet/rich/pm_map.hpp"
+#include "rich/math_fit.hpp"
 #include "rich/ring_cuts_config.hpp"
 
 namespace nanet::bindings {

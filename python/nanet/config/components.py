@@ -335,6 +335,314 @@ class Cuts(Model):
         return ruled(self, Cuts)
 
 
+class Fractions(Model):
+    """Shares of the particles; they need not add up to 1."""
+
+    e: float = setting(0.2, "Electrons", ge=0.0)
+    mu: float = setting(0.5, "Muons", ge=0.0)
+    pi: float = setting(0.3, "Pions", ge=0.0)
+    K: float = setting(0.0, "Kaons; no ring below 44.3 GeV/c", ge=0.0)
+
+    @model_validator(mode="after")
+    def _rules(self) -> Fractions:
+        return ruled(self, Fractions)
+
+
+class MonteCarlo(Model):
+    """Which events are made: up to four rings each, photons on them, and noise."""
+
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=9223372036854775808)
+    mean_hits: float = setting(
+        20.0, "Mean hits of an electron's ring; others are scaled by their Cherenkov angle", unit="hits", ge=1.0, le=40.0,
+    )
+    noise_hits: float = setting(0.0, "Mean uniform noise hits of an event", unit="hits", ge=0.0, le=40.0)
+    smear_mm: float = setting(
+        2.5, "Gaussian smear of a photon at the PM plane, each axis", unit="mm", ge=0.0, le=20.0,
+    )
+    centre_sigma_mm: float = setting(40.0, "Spread of ring centres, each axis", unit="mm", ge=0.0, le=150.0)
+    momentum_min_gev: float = setting(15.0, "Lowest momentum", unit="GeV/c", le=400.0, gt=0.0)
+    momentum_max_gev: float = setting(35.0, "Highest momentum", unit="GeV/c", le=400.0, gt=0.0)
+    fractions: Fractions = setting({'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, "Mix of particles")
+    hit_time_sigma_ns: float = setting(0.28, "Spread of a hit's time", unit="ns", ge=0.0, le=2.0)
+    flat_radius: bool = setting(
+        False, "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius",
+    )
+    ring_count_shares: tuple[Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)]] = setting(
+        (0.0, 1.0, 0.0, 0.0, 0.0), "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
+        too_big="many rings: they do not fit the 32 hits of a padded event",
+    )
+    pileup_share: float = setting(
+        0.0, "Probability that a ring belongs to another decay, with a time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0,
+    )
+    jura_share: float = setting(
+        0.5, "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", ge=0.0, le=1.0,
+    )
+    both_disks_share: float = setting(
+        0.0, "Probability that a ring's light is shared by both disks, each photon on either", ge=0.0, le=1.0,
+    )
+    inefficiency: float = setting(
+        0.0, "Probability that a photomultiplier that should fire does not; mean_hits is before this loss", ge=0.0, le=0.9,
+        too_big="most rings have fewer hits than a fit needs",
+    )
+    hot_channels: Channels = setting(
+        (), "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
+        too_big="fake rings through them",
+    )
+    hot_share: float = setting(1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0)
+    dead_channels: Channels = setting(
+        (), "Channels that never fire: numbers, and ranges such as 100-107", too_big="rings lose hits",
+    )
+    hits_max: int = setting(
+        32, "Most hits of an event, of which a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
+        too_small="rings lose hits", too_big="packed events no longer fit a packet",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> MonteCarlo:
+        return ruled(self, MonteCarlo)
+
+
+class XdpPath(Model):
+    """Answers, and packets too if wanted, through AF_XDP instead of sockets, so that they cost the emulator less."""
+
+    interface: str = setting(..., "Interface that has the address of answers", min_length=1, max_length=15)
+    boards: Literal["socket", "frames"] = setting(
+        "socket",
+        "What the boards send through. socket: messages of many packets that the kernel splits, cheapest at high rates; frames: each packet a frame of its own without UDP checksum, cheapest for one packet at a time",
+    )
+    frame_count: int = setting(
+        16384, "Frames, a power of two; with boards: frames, half of them are for sending", unit="frames", ge=64, le=1048576,
+        too_small="answers are lost while the emulator's thread is stopped", too_big="the working set exceeds the caches",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> XdpPath:
+        return ruled(self, XdpPath)
+
+
+class Detector(Model):
+    """One detector: a primitive for each event that it sees, and accidental ones that belong to no event."""
+
+    name: Name = setting(..., "Name in reports")
+    source_id: int = setting(..., "Source ID in its MTP packets", ge=0, le=255)
+    efficiency: float = setting(0.95, "Probability that it sees an event", ge=0.0, le=1.0)
+    time_sigma_ns: float = setting(0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0)
+    offset_ns: float = setting(
+        0.0, "Added to every time: a detector that is not aligned", unit="ns", ge=-1000.0, le=1000.0,
+    )
+    accidental_rate_hz: float = setting(
+        100000.0, "Primitives that belong to no event, at random times", unit="Hz", ge=0.0, le=1000000000.0,
+        too_big="the emulator's thread falls behind",
+    )
+    primitive_id: int = setting(16384, "Bits set in every primitive ID", ge=256, lt=32768)
+    random_bits: int = setting(15, "Bits of the primitive ID that are drawn uniformly", ge=0, lt=32768)
+
+
+class Detectors(Model):
+    """All of them, in the emulator's thread and on its clock."""
+
+    endpoint: Endpoint = setting("udp://127.0.0.1:6400", "Where the L0 trigger processor listens")
+    frame_us: float = setting(
+        6.4, "How often each detector sends a packet, rounded to whole 6.387 us; 6.4 is NA62's", unit="us", ge=6.0, le=1000.0,
+        too_small="each packet costs the emulator a microsecond",
+        too_big="the read lag of the trigger processor has to be longer",
+    )
+    detectors: tuple[Detector, ...] = setting(
+        lambda: (
+            Detector(name="CHOD", source_id=24, efficiency=0.98, time_sigma_ns=0.25, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="NewCHOD", source_id=32, efficiency=0.97, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="MUV3", source_id=48, efficiency=0.6, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="LAV", source_id=16, efficiency=0.2, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="LKr", source_id=36, efficiency=0.4, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+            Detector(name="CEDAR", source_id=4, efficiency=0.95, time_sigma_ns=0.1, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
+        ),
+        "The detectors",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Detectors:
+        return ruled(self, Detectors)
+
+
+class Emulator(Model):
+    """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock."""
+
+    boards: Literal[1, 4] = setting(1, "1: whole events from one board; 4: each event's hits split over four boards")
+    layout: Literal["padded", "packed"] = setting(
+        "padded", "Layout of the MGP packets: 1168 B for 16 events, or 9-bit hits",
+    )
+    source_id: int = setting(28, "Source ID of the boards", ge=0, le=255)
+    first_sub_id: int = setting(0, "Sub-ID of the first board; the others follow", ge=0, le=255)
+    destinations: tuple[Endpoint, ...] = setting(
+        ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers",
+    )
+    answers: Endpoint | None = setting(
+        "udp://127.0.0.1:6300", "Where answers are received and checked; null: nowhere",
+    )
+    xdp: XdpPath | None = setting(
+        None, "Receive answers, or send too, through AF_XDP; null: sockets in both directions",
+    )
+    rate_events_per_s: float = setting(
+        1000000.0, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0,
+        le=1000000000.0,
+    )
+    duration_s: float = setting(
+        10.0, "How long to send, pauses included; 0: until stopped", unit="s", ge=0.0, le=86400.0,
+    )
+    events_total: int = setting(
+        0, "Stop after this many events; 0: only by duration_s", unit="events", ge=0, lt=4611686018427387904,
+    )
+    burst_packets: int = setting(
+        1, "Packets of a board sent in one call; 1: each leaves when its last event happens", unit="packets", ge=1, le=48,
+        too_small="the sender limits the rate", too_big="latency: the first packet of a burst waits for the last",
+    )
+    in_flight_packets_max: int = setting(
+        0,
+        "Most unanswered packets of a board, after which it waits; 0: no limit, as real boards send; 1: as ping-pong tools measure, so that a stall of the machine affects one packet only",
+        unit="packets", ge=0, le=1048576,
+    )
+    events_per_packet: int = setting(
+        16, "Events of a full packet; 16 in the padded layout", unit="events", ge=1, le=182,
+    )
+    packet_bytes: int = setting(
+        0, "Size of every packet, even; 0: the smallest that holds every packet of the pool, 1168 if padded", unit="bytes",
+        ge=0, le=1472, too_small="a pool packet does not fit and the emulator does not start",
+    )
+    pool_events: int = setting(
+        65536, "Events made before the start and sent repeatedly", unit="events", ge=256, le=16777216,
+        too_small="the same events repeat too often", too_big="the working set exceeds the caches, and a longer start",
+    )
+    spill_s: float = setting(0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0)
+    pause_s: float = setting(0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0)
+    cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
+    drain_ms: int = setting(
+        200, "After the last packet, no answer for so long ends the run", unit="ms", ge=0, le=60000,
+    )
+    quiet_ms: int = setting(
+        20, "Once every event is answered, the run ends when nothing has arrived for this long", unit="ms", ge=0, le=60000,
+        too_small="decisions of an L0 trigger processor with patience_ms do not come back", too_big="the run ends later",
+    )
+    monte_carlo: MonteCarlo = setting(
+        {'seed': 1, 'mean_hits': 20.0, 'noise_hits': 0.0, 'smear_mm': 2.5, 'centre_sigma_mm': 40.0, 'momentum_min_gev': 15.0, 'momentum_max_gev': 35.0, 'fractions': {'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, 'hit_time_sigma_ns': 0.28, 'flat_radius': False, 'ring_count_shares': [0.0, 1.0, 0.0, 0.0, 0.0], 'pileup_share': 0.0, 'jura_share': 0.5, 'both_disks_share': 0.0, 'inefficiency': 0.0, 'hot_channels': [], 'hot_share': 1.0, 'dead_channels': [], 'hits_max': 32},
+        "Which events are made",
+    )
+    detectors: Detectors | None = setting(
+        None, "The other detectors, whose primitives of the same events go to the L0 trigger processor; null: none",
+    )
+    decisions: Endpoint | None = setting(
+        None, "Where the L0 trigger processor's decisions are received and their latency is measured; null: nowhere",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Emulator:
+        return ruled(self, Emulator)
+
+
+class Input(Model):
+    """One detector that sends primitives."""
+
+    name: Name = setting(..., "Name in masks and reports")
+    source_id: int = setting(..., "Source ID in its MTP packets; any sub-ID is accepted", ge=0, le=255)
+    time_cut_ns: float = setting(
+        6.0, "Largest distance in time from the reference; at most one cell", unit="ns", ge=0.0, le=25.0,
+        too_small="matches are missed: detectors know their times to 0.1 to 2 ns", too_big="accidental primitives match",
+    )
+
+
+class Mask(Model):
+    """One trigger condition: what the primitives of the inputs must be."""
+
+    name: Name = setting(..., "Name in reports")
+    bits: dict[Name, Quoted] = setting(
+        {}, "Bit pattern of the primitive ID for each input that matters: 16 characters 0, 1 or x, bit 15 first",
+    )
+    downscaling: int = setting(
+        1, "Fire at every n-th match only", unit="matches", ge=1, lt=4294967296,
+        too_small="a trigger rate that the readout cannot follow",
+    )
+    enabled: bool = setting(True, "Whether it can fire at all")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Mask:
+        return ruled(self, Mask)
+
+
+class NodeWaiting(Model):
+    """What the thread does when nothing arrives."""
+
+    spin: int = setting(
+        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1,
+        le=1099511627776, too_small="the kernel's wake-up time (about 30 us) is added at every pause",
+        too_big="a core that is never idle",
+    )
+    sleep_us: int = setting(
+        100, "Longest sleep, after which silence is noticed", unit="us", ge=1, le=1000000,
+        too_big="what is pending at the end of a spill is decided late",
+    )
+    gather_us: int = setting(
+        0, "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own",
+        unit="us", ge=0, le=10000, too_small="on a shared core, each packet interrupts the other thread",
+        too_big="all of it adds to the latency",
+    )
+
+
+class L0tp(Model):
+    """A whole L0 trigger processor: inputs, alignment memory and masks."""
+
+    inputs: tuple[Input, ...] = setting(
+        lambda: (
+            Input(name="RICH", source_id=28, time_cut_ns=6.0),
+            Input(name="CHOD", source_id=24, time_cut_ns=6.0),
+            Input(name="NewCHOD", source_id=32, time_cut_ns=6.0),
+            Input(name="MUV3", source_id=48, time_cut_ns=6.0),
+            Input(name="LAV", source_id=16, time_cut_ns=6.0),
+            Input(name="LKr", source_id=36, time_cut_ns=6.0),
+            Input(name="CEDAR", source_id=4, time_cut_ns=6.0),
+        ),
+        "The detectors, in the order of the decision's bits", min_length=1, max_length=7,
+    )
+    reference: Name = setting(
+        "RICH", "Name of the input whose primitives are decided on; preferably the one with the best time resolution",
+    )
+    fine_time_bits: int = setting(
+        2, "Cells of the alignment memory are 25 ns divided by 2 to this power", unit="bits", ge=0, le=3,
+        too_small="primitives close in time overwrite each other", too_big="the memory's 16384 cells hold less time",
+    )
+    read_lag_us: float = setting(
+        1.6, "A decision waits until the newest time received is this far ahead; at most half of the memory", unit="us",
+        ge=0.0, le=205.0, too_small="primitives of slower detectors arrive late",
+        too_big="all of it adds to the latency of every decision",
+    )
+    silence_us: int = setting(
+        500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1000000,
+        too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
+    )
+    masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word", max_length=16)
+    patience_ms: int = setting(
+        0,
+        "How long a silent input is waited for: until then the primitives of the others are held back, whenever they arrive; 0: no input is waited for, as in hardware. With patience, silence_us is not used",
+        unit="ms", ge=0, le=60000, too_small="primitives are late when the machine stops the process that sends them",
+        too_big="if one of the detectors is missing, the first decisions are delayed by this much",
+    )
+    listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
+    decisions: Endpoint | None = setting(
+        None, "Where triggers are sent, in L0 decision packets; null: they are only counted",
+    )
+    source_sub_id: int = setting(0, "Source sub-ID of the decision packets", ge=0, le=255)
+    socket_buffer_bytes: int = setting(
+        67108864, "How much the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1073741824,
+        too_small="primitives are lost while the thread is not running", too_big="primitives that are late instead of lost",
+    )
+    cpu_core: Core | None = setting(None, "Core of the thread; null: not pinned")
+    waiting: NodeWaiting = setting(
+        {'spin': 20000, 'sleep_us': 100, 'gather_us': 0}, "What the thread does when nothing arrives",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> L0tp:
+        return ruled(self, L0tp)
+
+
 class CenterScanCuts(Model):
     """Cuts of the finders pomh and domh."""
 
@@ -776,314 +1084,6 @@ class MixtureCuts(Model):
         0.28, "Resolution of a hit's time", unit="ns", ge=0.0, too_small="hits are lost to the noise",
         too_big="time tells less",
     )
-
-
-class Fractions(Model):
-    """Shares of the particles; they need not add up to 1."""
-
-    e: float = setting(0.2, "Electrons", ge=0.0)
-    mu: float = setting(0.5, "Muons", ge=0.0)
-    pi: float = setting(0.3, "Pions", ge=0.0)
-    K: float = setting(0.0, "Kaons; no ring below 44.3 GeV/c", ge=0.0)
-
-    @model_validator(mode="after")
-    def _rules(self) -> Fractions:
-        return ruled(self, Fractions)
-
-
-class MonteCarlo(Model):
-    """Which events are made: up to four rings each, photons on them, and noise."""
-
-    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=9223372036854775808)
-    mean_hits: float = setting(
-        20.0, "Mean hits of an electron's ring; others are scaled by their Cherenkov angle", unit="hits", ge=1.0, le=40.0,
-    )
-    noise_hits: float = setting(0.0, "Mean uniform noise hits of an event", unit="hits", ge=0.0, le=40.0)
-    smear_mm: float = setting(
-        2.5, "Gaussian smear of a photon at the PM plane, each axis", unit="mm", ge=0.0, le=20.0,
-    )
-    centre_sigma_mm: float = setting(40.0, "Spread of ring centres, each axis", unit="mm", ge=0.0, le=150.0)
-    momentum_min_gev: float = setting(15.0, "Lowest momentum", unit="GeV/c", le=400.0, gt=0.0)
-    momentum_max_gev: float = setting(35.0, "Highest momentum", unit="GeV/c", le=400.0, gt=0.0)
-    fractions: Fractions = setting({'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, "Mix of particles")
-    hit_time_sigma_ns: float = setting(0.28, "Spread of a hit's time", unit="ns", ge=0.0, le=2.0)
-    flat_radius: bool = setting(
-        False, "Draw radii evenly from 80 to 190 mm instead of from particles, with mean_hits at any radius",
-    )
-    ring_count_shares: tuple[Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)], Annotated[float, Field(ge=0.0, le=1000000.0)]] = setting(
-        (0.0, 1.0, 0.0, 0.0, 0.0), "Shares of events with 0, 1, 2, 3 and 4 rings; they need not add up to 1",
-        too_big="many rings: they do not fit the 32 hits of a padded event",
-    )
-    pileup_share: float = setting(
-        0.0, "Probability that a ring belongs to another decay, with a time anywhere from -3.1 to +2.9 ns", ge=0.0, le=1.0,
-    )
-    jura_share: float = setting(
-        0.5, "Share of rings on disk 0 (boards 0 and 1); the others are on disk 1", ge=0.0, le=1.0,
-    )
-    both_disks_share: float = setting(
-        0.0, "Probability that a ring's light is shared by both disks, each photon on either", ge=0.0, le=1.0,
-    )
-    inefficiency: float = setting(
-        0.0, "Probability that a photomultiplier that should fire does not; mean_hits is before this loss", ge=0.0, le=0.9,
-        too_big="most rings have fewer hits than a fit needs",
-    )
-    hot_channels: Channels = setting(
-        (), "Channels that fire whatever happens, at any time: numbers, and ranges such as 100-107",
-        too_big="fake rings through them",
-    )
-    hot_share: float = setting(1.0, "Share of the events in which a hot channel fires", ge=0.0, le=1.0)
-    dead_channels: Channels = setting(
-        (), "Channels that never fire: numbers, and ranges such as 100-107", too_big="rings lose hits",
-    )
-    hits_max: int = setting(
-        32, "Most hits of an event, of which a random choice is kept; a padded event holds 32", unit="hits", ge=4, le=128,
-        too_small="rings lose hits", too_big="packed events no longer fit a packet",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> MonteCarlo:
-        return ruled(self, MonteCarlo)
-
-
-class XdpPath(Model):
-    """Answers, and packets too if wanted, through AF_XDP instead of sockets, so that they cost the emulator less."""
-
-    interface: str = setting(..., "Interface that has the address of answers", min_length=1, max_length=15)
-    boards: Literal["socket", "frames"] = setting(
-        "socket",
-        "What the boards send through. socket: messages of many packets that the kernel splits, cheapest at high rates; frames: each packet a frame of its own without UDP checksum, cheapest for one packet at a time",
-    )
-    frame_count: int = setting(
-        16384, "Frames, a power of two; with boards: frames, half of them are for sending", unit="frames", ge=64, le=1048576,
-        too_small="answers are lost while the emulator's thread is stopped", too_big="the working set exceeds the caches",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> XdpPath:
-        return ruled(self, XdpPath)
-
-
-class Detector(Model):
-    """One detector: a primitive for each event that it sees, and accidental ones that belong to no event."""
-
-    name: Name = setting(..., "Name in reports")
-    source_id: int = setting(..., "Source ID in its MTP packets", ge=0, le=255)
-    efficiency: float = setting(0.95, "Probability that it sees an event", ge=0.0, le=1.0)
-    time_sigma_ns: float = setting(0.5, "Resolution of its times, Gaussian", unit="ns", ge=0.0, le=100.0)
-    offset_ns: float = setting(
-        0.0, "Added to every time: a detector that is not aligned", unit="ns", ge=-1000.0, le=1000.0,
-    )
-    accidental_rate_hz: float = setting(
-        100000.0, "Primitives that belong to no event, at random times", unit="Hz", ge=0.0, le=1000000000.0,
-        too_big="the emulator's thread falls behind",
-    )
-    primitive_id: int = setting(16384, "Bits set in every primitive ID", ge=256, lt=32768)
-    random_bits: int = setting(15, "Bits of the primitive ID that are drawn uniformly", ge=0, lt=32768)
-
-
-class Detectors(Model):
-    """All of them, in the emulator's thread and on its clock."""
-
-    endpoint: Endpoint = setting("udp://127.0.0.1:6400", "Where the L0 trigger processor listens")
-    frame_us: float = setting(
-        6.4, "How often each detector sends a packet, rounded to whole 6.387 us; 6.4 is NA62's", unit="us", ge=6.0, le=1000.0,
-        too_small="each packet costs the emulator a microsecond",
-        too_big="the read lag of the trigger processor has to be longer",
-    )
-    detectors: tuple[Detector, ...] = setting(
-        lambda: (
-            Detector(name="CHOD", source_id=24, efficiency=0.98, time_sigma_ns=0.25, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-            Detector(name="NewCHOD", source_id=32, efficiency=0.97, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-            Detector(name="MUV3", source_id=48, efficiency=0.6, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-            Detector(name="LAV", source_id=16, efficiency=0.2, time_sigma_ns=1.0, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-            Detector(name="LKr", source_id=36, efficiency=0.4, time_sigma_ns=0.5, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-            Detector(name="CEDAR", source_id=4, efficiency=0.95, time_sigma_ns=0.1, offset_ns=0.0, accidental_rate_hz=100000.0, primitive_id=16384, random_bits=15),
-        ),
-        "The detectors",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Detectors:
-        return ruled(self, Detectors)
-
-
-class Emulator(Model):
-    """Readout boards that send, and the L0 trigger processor that checks what comes back, in one thread on one clock."""
-
-    boards: Literal[1, 4] = setting(1, "1: whole events from one board; 4: each event's hits split over four boards")
-    layout: Literal["padded", "packed"] = setting(
-        "padded", "Layout of the MGP packets: 1168 B for 16 events, or 9-bit hits",
-    )
-    source_id: int = setting(28, "Source ID of the boards", ge=0, le=255)
-    first_sub_id: int = setting(0, "Sub-ID of the first board; the others follow", ge=0, le=255)
-    destinations: tuple[Endpoint, ...] = setting(
-        ("udp://127.0.0.1:6200",), "Where to send: one endpoint for all boards, one for each, or none: only check answers",
-    )
-    answers: Endpoint | None = setting(
-        "udp://127.0.0.1:6300", "Where answers are received and checked; null: nowhere",
-    )
-    xdp: XdpPath | None = setting(
-        None, "Receive answers, or send too, through AF_XDP; null: sockets in both directions",
-    )
-    rate_events_per_s: float = setting(
-        1000000.0, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0,
-        le=1000000000.0,
-    )
-    duration_s: float = setting(
-        10.0, "How long to send, pauses included; 0: until stopped", unit="s", ge=0.0, le=86400.0,
-    )
-    events_total: int = setting(
-        0, "Stop after this many events; 0: only by duration_s", unit="events", ge=0, lt=4611686018427387904,
-    )
-    burst_packets: int = setting(
-        1, "Packets of a board sent in one call; 1: each leaves when its last event happens", unit="packets", ge=1, le=48,
-        too_small="the sender limits the rate", too_big="latency: the first packet of a burst waits for the last",
-    )
-    in_flight_packets_max: int = setting(
-        0,
-        "Most unanswered packets of a board, after which it waits; 0: no limit, as real boards send; 1: as ping-pong tools measure, so that a stall of the machine affects one packet only",
-        unit="packets", ge=0, le=1048576,
-    )
-    events_per_packet: int = setting(
-        16, "Events of a full packet; 16 in the padded layout", unit="events", ge=1, le=182,
-    )
-    packet_bytes: int = setting(
-        0, "Size of every packet, even; 0: the smallest that holds every packet of the pool, 1168 if padded", unit="bytes",
-        ge=0, le=1472, too_small="a pool packet does not fit and the emulator does not start",
-    )
-    pool_events: int = setting(
-        65536, "Events made before the start and sent repeatedly", unit="events", ge=256, le=16777216,
-        too_small="the same events repeat too often", too_big="the working set exceeds the caches, and a longer start",
-    )
-    spill_s: float = setting(0.0, "Length of a spill; 0: no spill structure", unit="s", ge=0.0, le=3600.0)
-    pause_s: float = setting(0.0, "Pause between spills", unit="s", ge=0.0, le=3600.0)
-    cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
-    drain_ms: int = setting(
-        200, "After the last packet, no answer for so long ends the run", unit="ms", ge=0, le=60000,
-    )
-    quiet_ms: int = setting(
-        20, "Once every event is answered, the run ends when nothing has arrived for this long", unit="ms", ge=0, le=60000,
-        too_small="decisions of an L0 trigger processor with patience_ms do not come back", too_big="the run ends later",
-    )
-    monte_carlo: MonteCarlo = setting(
-        {'seed': 1, 'mean_hits': 20.0, 'noise_hits': 0.0, 'smear_mm': 2.5, 'centre_sigma_mm': 40.0, 'momentum_min_gev': 15.0, 'momentum_max_gev': 35.0, 'fractions': {'e': 0.2, 'mu': 0.5, 'pi': 0.3, 'K': 0.0}, 'hit_time_sigma_ns': 0.28, 'flat_radius': False, 'ring_count_shares': [0.0, 1.0, 0.0, 0.0, 0.0], 'pileup_share': 0.0, 'jura_share': 0.5, 'both_disks_share': 0.0, 'inefficiency': 0.0, 'hot_channels': [], 'hot_share': 1.0, 'dead_channels': [], 'hits_max': 32},
-        "Which events are made",
-    )
-    detectors: Detectors | None = setting(
-        None, "The other detectors, whose primitives of the same events go to the L0 trigger processor; null: none",
-    )
-    decisions: Endpoint | None = setting(
-        None, "Where the L0 trigger processor's decisions are received and their latency is measured; null: nowhere",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Emulator:
-        return ruled(self, Emulator)
-
-
-class Input(Model):
-    """One detector that sends primitives."""
-
-    name: Name = setting(..., "Name in masks and reports")
-    source_id: int = setting(..., "Source ID in its MTP packets; any sub-ID is accepted", ge=0, le=255)
-    time_cut_ns: float = setting(
-        6.0, "Largest distance in time from the reference; at most one cell", unit="ns", ge=0.0, le=25.0,
-        too_small="matches are missed: detectors know their times to 0.1 to 2 ns", too_big="accidental primitives match",
-    )
-
-
-class Mask(Model):
-    """One trigger condition: what the primitives of the inputs must be."""
-
-    name: Name = setting(..., "Name in reports")
-    bits: dict[Name, Quoted] = setting(
-        {}, "Bit pattern of the primitive ID for each input that matters: 16 characters 0, 1 or x, bit 15 first",
-    )
-    downscaling: int = setting(
-        1, "Fire at every n-th match only", unit="matches", ge=1, lt=4294967296,
-        too_small="a trigger rate that the readout cannot follow",
-    )
-    enabled: bool = setting(True, "Whether it can fire at all")
-
-    @model_validator(mode="after")
-    def _rules(self) -> Mask:
-        return ruled(self, Mask)
-
-
-class NodeWaiting(Model):
-    """What the thread does when nothing arrives."""
-
-    spin: int = setting(
-        20000, "Empty polls before it sleeps; -1: spin forever, which needs a core of its own", unit="polls", ge=-1,
-        le=1099511627776, too_small="the kernel's wake-up time (about 30 us) is added at every pause",
-        too_big="a core that is never idle",
-    )
-    sleep_us: int = setting(
-        100, "Longest sleep, after which silence is noticed", unit="us", ge=1, le=1000000,
-        too_big="what is pending at the end of a spill is decided late",
-    )
-    gather_us: int = setting(
-        0, "Sleep after each pass that had work, so that many packets share one wake-up; 0: none, for a core of its own",
-        unit="us", ge=0, le=10000, too_small="on a shared core, each packet interrupts the other thread",
-        too_big="all of it adds to the latency",
-    )
-
-
-class L0tp(Model):
-    """A whole L0 trigger processor: inputs, alignment memory and masks."""
-
-    inputs: tuple[Input, ...] = setting(
-        lambda: (
-            Input(name="RICH", source_id=28, time_cut_ns=6.0),
-            Input(name="CHOD", source_id=24, time_cut_ns=6.0),
-            Input(name="NewCHOD", source_id=32, time_cut_ns=6.0),
-            Input(name="MUV3", source_id=48, time_cut_ns=6.0),
-            Input(name="LAV", source_id=16, time_cut_ns=6.0),
-            Input(name="LKr", source_id=36, time_cut_ns=6.0),
-            Input(name="CEDAR", source_id=4, time_cut_ns=6.0),
-        ),
-        "The detectors, in the order of the decision's bits", min_length=1, max_length=7,
-    )
-    reference: Name = setting(
-        "RICH", "Name of the input whose primitives are decided on; preferably the one with the best time resolution",
-    )
-    fine_time_bits: int = setting(
-        2, "Cells of the alignment memory are 25 ns divided by 2 to this power", unit="bits", ge=0, le=3,
-        too_small="primitives close in time overwrite each other", too_big="the memory's 16384 cells hold less time",
-    )
-    read_lag_us: float = setting(
-        1.6, "A decision waits until the newest time received is this far ahead; at most half of the memory", unit="us",
-        ge=0.0, le=205.0, too_small="primitives of slower detectors arrive late",
-        too_big="all of it adds to the latency of every decision",
-    )
-    silence_us: int = setting(
-        500, "After this long without any packet, everything pending is decided; 0: never", unit="us", ge=0, le=1000000,
-        too_small="a short pause of all detectors makes their next primitives late", too_big="the last events of a spill wait",
-    )
-    masks: tuple[Mask, ...] = setting((), "Trigger conditions; the i-th is bit i of the trigger word", max_length=16)
-    patience_ms: int = setting(
-        0,
-        "How long a silent input is waited for: until then the primitives of the others are held back, whenever they arrive; 0: no input is waited for, as in hardware. With patience, silence_us is not used",
-        unit="ms", ge=0, le=60000, too_small="primitives are late when the machine stops the process that sends them",
-        too_big="if one of the detectors is missing, the first decisions are delayed by this much",
-    )
-    listen: Endpoint = setting("udp://127.0.0.1:6400", "Where MTP packets of all inputs are received")
-    decisions: Endpoint | None = setting(
-        None, "Where triggers are sent, in L0 decision packets; null: they are only counted",
-    )
-    source_sub_id: int = setting(0, "Source sub-ID of the decision packets", ge=0, le=255)
-    socket_buffer_bytes: int = setting(
-        67108864, "How much the kernel may queue for the receiving socket", unit="bytes", ge=65536, le=1073741824,
-        too_small="primitives are lost while the thread is not running", too_big="primitives that are late instead of lost",
-    )
-    cpu_core: Core | None = setting(None, "Core of the thread; null: not pinned")
-    waiting: NodeWaiting = setting(
-        {'spin': 20000, 'sleep_us': 100, 'gather_us': 0}, "What the thread does when nothing arrives",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> L0tp:
-        return ruled(self, L0tp)
 
 
 class Xdp(Model):

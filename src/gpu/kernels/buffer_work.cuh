@@ -12,8 +12,8 @@
 #include "gpu/kernels/shared_tables.cuh"
 #include "gpu/kernels/team_finders.cuh"
 #include "nanet/wire/mtp.hpp"
-#include "wire/event_walk.hpp"
 #include "rich/find_event.hpp"
+#include "wire/event_walk.hpp"
 
 namespace nanet::gpu {
 

@@ -11,9 +11,9 @@
 
 #include "gpu/record_fit.hpp"
 #include "nanet/host_device.hpp"
+#include "nanet/rich/ring.hpp"
 #include "rich/math_fit.hpp"
 #include "rich/normal_numbers.hpp"
-#include "nanet/rich/ring.hpp"
 #include "rich/ring_sums.hpp"
 
 namespace nanet::gpu {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "interface.hpp"
-#include "nanet/link/dpdk.hpp"
 #include "link/udp_frame.hpp"
+#include "nanet/link/dpdk.hpp"
 #include "payload_memory.hpp"
 
 struct rte_flow;

@@ -15,9 +15,9 @@
 #include <cstring>
 #include <span>
 
+#include "link/udp_frame.hpp"
 #include "nanet/contract.hpp"
 #include "nanet/flow/payload_memory.hpp"
-#include "link/udp_frame.hpp"
 
 namespace nanet::link::dpdk {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "nanet/link/dpdk.hpp"
 #include "link/udp_frame.hpp"
+#include "nanet/link/dpdk.hpp"
 
 namespace nanet::link::dpdk {
 

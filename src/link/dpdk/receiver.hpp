@@ -15,8 +15,8 @@
 #include "device.hpp"
 #include "frame.hpp"
 #include "link/rx_room.hpp"
-#include "nanet/link/link.hpp"
 #include "link/tally.hpp"
+#include "nanet/link/link.hpp"
 #include "station.hpp"
 
 namespace nanet::link::dpdk {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "device.hpp"
+#include "link/tally.hpp"
 #include "link/udp_template.hpp"
 #include "nanet/link/link.hpp"
-#include "link/tally.hpp"
 #include "neighbours.hpp"
 #include "station.hpp"
 

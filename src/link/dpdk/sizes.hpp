@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nanet/link/dpdk.hpp"
 #include "link/udp_frame.hpp"
+#include "nanet/link/dpdk.hpp"
 
 namespace nanet::link::dpdk {
 

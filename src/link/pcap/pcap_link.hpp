@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "nanet/link/link.hpp"
-#include "nanet/link/pcap_config.hpp"
 #include "link/pace.hpp"
 #include "link/pcap/replay.hpp"
 #include "link/tally.hpp"
+#include "nanet/link/link.hpp"
+#include "nanet/link/pcap_config.hpp"
 
 namespace nanet::link {
 

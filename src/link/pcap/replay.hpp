@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/link/endpoint.hpp"
-#include "link/pcap/mapped_file.hpp"
 #include "link/pace.hpp"
+#include "link/pcap/mapped_file.hpp"
 #include "link/pcap/pcap_reader.hpp"
 #include "link/tally.hpp"
+#include "nanet/link/endpoint.hpp"
 #include "nanet/link/udp.hpp"
 
 namespace nanet::link {

@@ -8,8 +8,8 @@
 #include <deque>
 
 #include "link/rx_room.hpp"
-#include "nanet/link/back_end.hpp"
 #include "link/tally.hpp"
+#include "nanet/link/back_end.hpp"
 #include "nanet/rdma/notify_ring.hpp"
 #include "nanet/rdma/target.hpp"
 #include "nanet/setup_error.hpp"

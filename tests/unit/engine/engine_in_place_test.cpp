@@ -203,10 +203,10 @@ TEST(EngineInPlaceSetUp, TheMemoryOfAGpuNeedsAProcessorOnOne) {
   config.links[0].endpoint = "dpdk://10.77.0.1:6200";
   config.links[0].section = link::DpdkConfig{.device = "0000:3b:00.0", .split_bytes = 66, .payload_memory = link::DpdkMemory::gpu};
   EXPECT_TRUE(wants_gpu_memory(config.links[0]));
-  EXPECT_EQ(
-      error_of(config),
-      "link 'boards' cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: host, or a "
-      "runtime of the processor that is not cpu");
+  EXPECT_EQ(error_of(config),
+            "link 'boards' cannot put payloads into the memory of a GPU (the processor does not run on one) set payload_memory: "
+            "host, or a "
+            "runtime of the processor that is not cpu");
 #ifndef NANET_CUDA
   config.rich.gpu.runtime = gpu::Runtime::persistent;
   EXPECT_EQ(error_of(config),

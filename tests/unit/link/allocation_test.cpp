@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "../allocation_count.hpp"
-#include "nanet/link/fault_injector.hpp"
 #include "link/pcap/pcap_link.hpp"
+#include "nanet/link/fault_injector.hpp"
 #include "nanet/link/recorder.hpp"
 #include "sockets.hpp"
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <map>
 
-#include "nanet/link/recorder.hpp"
 #include "link/udp_frame.hpp"
+#include "nanet/link/recorder.hpp"
 #include "nanet/setup_error.hpp"
 #include "sockets.hpp"
 

@@ -223,7 +223,8 @@ void expect_refused(void (*change)(test::NodeConfig&), const std::string& words)
 
 TEST(GpuSetUp, WhatAGpuCannotDoIsRefused) {
   expect_refused([](test::NodeConfig& c) { c.links[0].packet_bytes_max = 8972; }, "at most 1472 B");
-  expect_refused([](test::NodeConfig& c) { c.links[0].sources.push_back({.name = "b", .source_sub_id = 1}); }, "'boards' has 2 sources");
+  expect_refused([](test::NodeConfig& c) { c.links[0].sources.push_back({.name = "b", .source_sub_id = 1}); },
+                 "'boards' has 2 sources");
   expect_refused([](test::NodeConfig& c) { c.links[0].sources.clear(); }, "'boards' has no sources");
   expect_refused([](test::NodeConfig& c) { c.links[0].protocol = &kRaw, c.links[0].sources.clear(); }, "its protocol is raw");
   expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "2 GPUs for 1 link(s)");

@@ -358,7 +358,11 @@ TEST(GpuMergeSetUp, WhatAGpuCannotMergeIsRefused) {
     }
   };
   expect_refused([](test::NodeConfig& c) { c.rich.gpu.devices = {0, 1}; }, "merge on 2 GPUs");
-  expect_refused([](test::NodeConfig& c) { for (std::uint8_t k = 5; k < 9; ++k) c.links[1].sources.push_back({.name = "", .source_sub_id = k}); }, "merge of 9 sources on a GPU");
+  expect_refused(
+      [](test::NodeConfig& c) {
+        for (std::uint8_t k = 5; k < 9; ++k) c.links[1].sources.push_back({.name = "", .source_sub_id = k});
+      },
+      "merge of 9 sources on a GPU");
   expect_refused([](test::NodeConfig& c) { c.links[1].sources.clear(); }, "'others' has no sources");
   expect_refused([](test::NodeConfig& c) { c.rich.merge->window_us = 0; }, "window_ns is 0");
   expect_refused([](test::NodeConfig& c) { c.rich.merge->open_events_max = 1000; }, "open_events_max is 1000");

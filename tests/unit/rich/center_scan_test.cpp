@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "nanet/rich/pm_map.hpp"
 #include "rich/circle_refit.hpp"
 #include "rich/hit_plane.hpp"
-#include "nanet/rich/pm_map.hpp"
 
 namespace nanet::rich {
 namespace {

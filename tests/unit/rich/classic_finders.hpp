@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "nanet/config/setting.hpp"
 #include "hwy/highway.h"
-#include "rich/hit_plane.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/rich/pm_map.hpp"
 #include "nanet/rich/ring.hpp"
+#include "rich/hit_plane.hpp"
 
 namespace nanet::rich::classic {
 
