@@ -13,8 +13,8 @@
 
 #include "link/gateware/link_parts.hpp"
 #include "link/gateware/nic_driver.hpp"
-#include "nanet/link/gateware.hpp"
 #include "link/udp_frame.hpp"
+#include "nanet/link/gateware.hpp"
 
 namespace nanet::link::gateware {
 

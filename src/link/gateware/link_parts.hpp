@@ -12,8 +12,8 @@
 #include <string>
 
 #include "link/gateware/nic_driver.hpp"
-#include "nanet/link/gateware.hpp"
 #include "link/tally.hpp"
+#include "nanet/link/gateware.hpp"
 
 namespace nanet::link::gateware {
 
