@@ -96,8 +96,9 @@ test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's k
 test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis, proofs, every bench of gateware/tb, and some faults that they must find; the simulator comes from PyPI
 	$(GATEWARE_TESTS) --jobs $(JOBS) $(GATEWARE_FLAGS)
 
-registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl, and the reference as HTML and Python in build/gateware/registers
+registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl and contract.hpp, and the reference as HTML and Python in build/gateware/registers
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
+	$(GATEWARE_VENV)/bin/python gateware/scripts/make_contract.py
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py --docs build/gateware/registers
 	@echo "build/gateware/registers/html/index.html"
 
