@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "rdma/worker_state.hpp"
@@ -41,6 +43,18 @@ bool is_rdma_only(std::string_view transports) {
   }
 }
 
+// UCX's memory of a request, as ucp_context_query says: it lies before the place that UCX gives out. One size in a process.
+std::atomic<std::size_t> request_bytes{0};
+
+// A target's answers to puts and gets are requests, of which UCX (1.22) does not set the datatype. When an endpoint is closed by force, or fails,
+// while answers wait for room in the peer's queue, UCX gives back what their datatype says that they have registered: with memory that the heap
+// has had before, it may follow a pointer that was never one. Zero is the contiguous datatype, with nothing to give back.
+// Nothing that a target's worker does writes there, so it is enough that this is called when UCX takes new memory.
+void clear_request(void* request) {
+  const std::size_t bytes = request_bytes.load(std::memory_order_relaxed);
+  std::memset(static_cast<std::byte*>(request) - bytes, 0, bytes);
+}
+
 constexpr std::uint64_t kLookNs = 20'000;   // between two looks at the sockets while progress() is called without end
 constexpr std::uint32_t kSleepMsMax = 500;  // strangers' time limits are checked that often
 
@@ -66,11 +80,15 @@ ContextState::ContextState(const WorkerConfig& config)
     modify(read, "POSIX_RX_BUFS_GROW", "264");
   }
   ucp_params_t params{};
-  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_REQUEST_INIT;
   params.features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
   params.name = "nanet";
+  params.request_init = clear_request;
   check(ucp_init(&params, read, &context_), "cannot start UCX with transports '" + reach_.transports + "'",
         "name transports that `ucx_info -d` lists");
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE;
+  if (ucp_context_query(context_, &attributes) == UCS_OK) request_bytes = attributes.request_size;
 }
 
 // UCX 1.18 reads through a null pointer when it is asked (ucp_request_query), and so does the older choice of protocols; 1.22 answers.
