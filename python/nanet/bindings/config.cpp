@@ -139,14 +139,11 @@ nb::dict kinds_with(const std::vector<std::string>& plugins) {
   for (const engine::Protocol* protocol : kinds.protocols()) {
     nb::dict one;
     one["numbered"] = protocol->numbered;
-    one["has_events"] = protocol->read != nullptr;
     protocols[nb::str(protocol->name.data(), protocol->name.size())] = one;
   }
   nb::dict processors;
   for (const engine::ProcessorKind& kind : kinds.processors()) {
     nb::dict one;
-    one["merges"] = kind.merges;
-    one["sends"] = kind.sends;
     one["done"] = kind.done ? nb::object(nb::str(flow::kCounterTable[static_cast<std::size_t>(*kind.done)].name.data()))
                             : nb::object(nb::none());
     processors[kind.name.c_str()] = one;
@@ -327,9 +324,7 @@ nb::dict link_facts(const nb::dict& link, const std::vector<std::string>& plugin
   const engine::LinkRoom room = engine::room(config);
   nb::dict facts;
   facts["broken_rule"] = tuple_of(engine::broken_rule(config));
-  facts["cannot_send"] = tuple_of(engine::cannot_send(config));
   facts["in_place"] = engine::in_place(config);
-  facts["needs_gpu"] = config.kind->gpu_bytes && config.kind->gpu_bytes(config) > 0;
   facts["room"] = nb::make_tuple(room.bytes, room.why);
   return facts;
 }
@@ -357,9 +352,9 @@ void bind_components(nb::module_& module) {
              "nanet's own protocols and processors ({name: help}), links ({name, endpoint, section, section_help}) and ring "
              "finders ({name, help, cuts}).");
   module.def("link_facts", &link_facts, nb::arg("link"), nb::arg("plugins"),
-             "Of a link as a configuration says it: broken_rule and cannot_send, each (key, problem, why, suggestion) or None; "
-             "in_place; needs_gpu; "
-             "room, the bytes that a buffer needs and why.");
+             "Of a link as a configuration says it: broken_rule, (key, problem, why, suggestion) or None; in_place; room, the "
+             "bytes that a "
+             "buffer needs and why.");
   module.def("broken_rule", &broken_rule, nb::arg("component"), nb::arg("keys"),
              nb::sig("def broken_rule(component: str, keys: dict) -> tuple[str, str, str, str] | None"),
              "The first rule between its keys that a component breaks: (key, problem, why, suggestion), or None.");

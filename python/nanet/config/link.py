@@ -64,8 +64,8 @@ class LinkConfig(Link, LinkSections):
 
 
 def link_facts(link: LinkConfig) -> dict[str, Any]:
-    """What the native module says of a link: `broken_rule` and `cannot_send`, each (key, problem, why, suggestion) or None; `in_place`;
-    `needs_gpu`; `room`, the bytes that a buffer needs and why. With the plug-ins of the configuration that is validated."""
+    """What the native module says of a link: `broken_rule`, (key, problem, why, suggestion) or None; `in_place`; `room`, the bytes that a
+    buffer needs and why. With the plug-ins of the configuration that is validated."""
     from nanet import _core
 
     kinds = current_kinds()

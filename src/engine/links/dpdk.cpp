@@ -35,7 +35,7 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
   }
   const std::string why = "with DPDK the device determines it";
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
-  if (auto broken = refuse_socket_keys(config, "dpdk has no socket buffer and no super-packets")) return broken;
+  if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_long_packets(config);
 }
 

@@ -22,7 +22,7 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
   const Card card = section_of<link::GatewareConfig>(config).card;
   const std::string why = card ? "the card is its interface" : "its wire is simulated";
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
-  if (auto broken = refuse_socket_keys(config, "gateware has no socket buffer and no super-packets")) return broken;
+  if (auto broken = refuse_socket_keys(config)) return broken;
   if (!card) return std::nullopt;
   if (config.endpoint.starts_with("gateware://0.0.0.0:")) {
     return config::Problem{"endpoint", "link '" + config.name + "' has no address of its own",

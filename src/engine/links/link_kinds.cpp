@@ -69,8 +69,9 @@ std::optional<Problem> refuse_useless(const LinkConfig& config, std::initializer
   return std::nullopt;
 }
 
-std::optional<Problem> refuse_socket_keys(const LinkConfig& config, const std::string& why) {
+std::optional<Problem> refuse_socket_keys(const LinkConfig& config) {
   const LinkConfig plain;
+  const std::string why = scheme_of(config) + " has no socket buffer and no super-packets";
   return refuse_useless(config, {{"gro", config.gro != plain.gro, why},
                                  {"socket_buffer_bytes", config.socket_buffer_bytes != plain.socket_buffer_bytes, why}});
 }
@@ -125,11 +126,14 @@ bool in_place(const LinkConfig& config) {
   return kind->in_place != nullptr && kind->in_place(config);
 }
 
+LinkRoom packet_room(const LinkConfig& config) {
+  return {config.packet_bytes_max, "packet_bytes_max " + std::to_string(config.packet_bytes_max)};
+}
+
 LinkRoom room(const LinkConfig& config) {
   if (in_place(config)) return {0, "a buffer of records is as large as they need"};
   const std::shared_ptr<const LinkKind> kind = kind_of(config);
-  if (kind->room != nullptr) return kind->room(config);
-  return {config.packet_bytes_max, "packet_bytes_max " + std::to_string(config.packet_bytes_max)};
+  return kind->room != nullptr ? kind->room(config) : packet_room(config);
 }
 
 std::string device(const LinkConfig& config) {

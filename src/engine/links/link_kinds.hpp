@@ -38,7 +38,10 @@ struct UselessKey {
 std::optional<config::Problem> refuse_useless(const LinkConfig& config, std::initializer_list<UselessKey> keys);
 
 // What only sockets have.
-std::optional<config::Problem> refuse_socket_keys(const LinkConfig& config, const std::string& why);
+std::optional<config::Problem> refuse_socket_keys(const LinkConfig& config);
+
+// Of a link whose buffers take its longest packet.
+LinkRoom packet_room(const LinkConfig& config);
 
 // A link that takes whole frames, whose payloads no kernel puts together.
 std::optional<config::Problem> refuse_long_packets(const LinkConfig& config);

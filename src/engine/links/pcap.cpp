@@ -17,7 +17,7 @@ std::unique_ptr<link::Link> open_pcap(const LinkConfig& config, LinkParts) {
 
 std::optional<config::Problem> rules(const LinkConfig& config) {
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), "it plays a file"}})) return broken;
-  return refuse_socket_keys(config, "pcap has no socket buffer and no super-packets");
+  return refuse_socket_keys(config);
 }
 
 }  // namespace

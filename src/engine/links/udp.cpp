@@ -18,8 +18,7 @@ std::unique_ptr<link::Link> open_udp(const LinkConfig& config, LinkParts parts) 
 }
 
 LinkRoom room_for(const LinkConfig& config) {
-  if (config.gro) return {kSuperPacketBytes, "with gro, one super-packet"};
-  return {config.packet_bytes_max, "packet_bytes_max " + std::to_string(config.packet_bytes_max)};
+  return config.gro ? LinkRoom{kSuperPacketBytes, "with gro, one super-packet"} : packet_room(config);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
         "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
         "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
   }
-  if (auto broken = refuse_socket_keys(config, "xdp has no socket buffer and no super-packets")) return broken;
+  if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_long_packets(config);
 }
 
