@@ -282,7 +282,7 @@ TEST(NoDescriptors, the_guest_that_there_are_none_for_is_refused_and_the_others_
   const ConnectionConfig config{.address = test::target_address(), .port = target.port(), .region = "host", .token = TARGET_TOKEN};
   Connection first(worker, config);
   const std::vector<std::byte> data(5000, std::byte{3});
-  for (const std::size_t more : {3, 4}) {
+  for (const std::size_t more : {3UL, 4UL}) {
     target.allow_descriptors(more);  // fewer than a guest takes
     EXPECT_THROW(Connection(worker, config), SetupError) << more;
     EXPECT_EQ(first.put(0, data), Status::ok) << more;
