@@ -33,7 +33,7 @@ constexpr std::uint32_t kBufferCount = 64;
 constexpr std::uint64_t kDeficitBytes = 7;  // by which the gaps of any run of frames may exceed their mean
 static_assert(kHeadersAndFcs == link::kFrameHeaderBytes + gateware::kFcsBytes);
 
-// Of nic_core.sv, by bit.
+// Of counts.toml, by bit.
 constexpr std::array<std::string_view, 25> kCounters{
     "parsed",    "preamble",     "control",         "oversize", "runt",     "fcs",      "mac_address", "ethertype", "short",
     "version",   "options",      "header_checksum", "fragment", "protocol", "address",  "length",      "empty",     "no_match",

@@ -39,7 +39,7 @@ struct Latencies {  // [cycles]
 
 struct Measured {
   std::uint64_t sent = 0, stored = 0;                             // packets
-  std::vector<std::pair<std::string_view, std::uint64_t>> drops;  // those that are not 0, by the name of nic_core.sv
+  std::vector<std::pair<std::string_view, std::uint64_t>> drops;  // those that are not 0, by the name of counts.toml
   std::array<Latencies, 2> latencies;  // by start lane: 0, 4. Empty when a packet was lost: then it is not known whose a write is
   std::map<std::size_t, std::array<Latencies, 2>> by_size;  // the same by frame_bytes, for traffic of several sizes
   double wire_cycles = 0;                                   // that the frames take at 10 Gb/s, preamble and gap included

@@ -116,6 +116,10 @@ extern "C" {
 #define NIC_REGS__MATCH__SOURCE_bp 32
 #define NIC_REGS__MATCH__SOURCE_bw 16
 #define NIC_REGS__MATCH__SOURCE_reset 0x0
+#define NIC_REGS__MATCH__ROUTE_bm 0xf000000000000
+#define NIC_REGS__MATCH__ROUTE_bp 48
+#define NIC_REGS__MATCH__ROUTE_bw 4
+#define NIC_REGS__MATCH__ROUTE_reset 0x0
 
 // reg - nic_regs::destination_address
 #define NIC_REGS__DESTINATION_ADDRESS__ADDRESS_bm 0xffffffff

@@ -38,6 +38,29 @@ package nic_counts_pkg;
     logic control;
     logic preamble;
   } mac_drops_t;
+  localparam int PATH_COUNTS = 20;
+  typedef struct packed {
+    logic udp_checksum;
+    logic truncated;
+    logic no_match;
+    logic empty;
+    logic length;
+    logic address;
+    logic protocol;
+    logic fragment;
+    logic header_checksum;
+    logic options;
+    logic version;
+    logic no_header;
+    logic ethertype;
+    logic mac_address;
+    logic fcs;
+    logic runt;
+    logic oversize;
+    logic control;
+    logic preamble;
+    logic parsed;
+  } path_counts_t;
   localparam int FRAME_DROPS = 19;
   typedef struct packed {
     logic udp_checksum;
@@ -79,6 +102,13 @@ package nic_counts_pkg;
     logic aborted;
     logic framed;
   } mac_ends_t;
+  localparam int SENDING_ENDS = 4;
+  typedef struct packed {
+    logic underrun;
+    logic destination;
+    logic aborted;
+    logic framed;
+  } sending_ends_t;
   localparam int REPLY_COUNTS = 10;
   typedef struct packed {
     logic replied;

@@ -451,6 +451,10 @@ module nic_regs (
                 logic [15:0] next;
                 logic load_next;
             } source;
+            struct {
+                logic [3:0] next;
+                logic load_next;
+            } route;
         } match;
         struct {
             struct {
@@ -734,6 +738,9 @@ module nic_regs (
             struct {
                 logic [15:0] value;
             } source;
+            struct {
+                logic [3:0] value;
+            } route;
         } match;
         struct {
             struct {
@@ -1180,6 +1187,29 @@ module nic_regs (
         end
     end
     assign hwif_out.match.source.value = field_storage.match.source.value;
+    // Field: nic_regs.match.route
+    always_comb begin
+        automatic logic [3:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.match.route.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.match && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.match.route.value & ~decoded_wr_biten[51:48]) | (decoded_wr_data[51:48] & decoded_wr_biten[51:48]);
+            load_next_c = '1;
+        end
+        field_combo.match.route.next = next_c;
+        field_combo.match.route.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.match.route.value <= 4'h0;
+        end else begin
+            if(field_combo.match.route.load_next) begin
+                field_storage.match.route.value <= field_combo.match.route.next;
+            end
+        end
+    end
+    assign hwif_out.match.route.value = field_storage.match.route.value;
     // Field: nic_regs.destination_address.address
     always_comb begin
         automatic logic [31:0] next_c;
@@ -2263,6 +2293,7 @@ module nic_regs (
             readback_data_var[15:12] = field_storage.match.clop.value;
             readback_data_var[31:16] = field_storage.match.port.value;
             readback_data_var[47:32] = field_storage.match.source.value;
+            readback_data_var[51:48] = field_storage.match.route.value;
         end
         if(rd_mux_addr == 12'h50) begin
             readback_data_var[31:0] = field_storage.destination_address.address.value;

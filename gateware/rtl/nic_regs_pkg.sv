@@ -283,12 +283,17 @@ package nic_regs_pkg;
     } nic_regs__match__source__out_t;
 
     typedef struct {
+        logic [3:0] value;
+    } nic_regs__match__route__out_t;
+
+    typedef struct {
         nic_regs__match__index__out_t index;
         nic_regs__match__enable__out_t enable;
         nic_regs__match__counts_events__out_t counts_events;
         nic_regs__match__clop__out_t clop;
         nic_regs__match__port__out_t port;
         nic_regs__match__source__out_t source;
+        nic_regs__match__route__out_t route;
     } nic_regs__match__out_t;
 
     typedef struct {
