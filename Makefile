@@ -50,7 +50,7 @@ ALL = -DNANET_LINKS=ON -DNANET_TESTS=ON -DNANET_BENCH=ON -DNANET_PYTHON=ON -DPyt
 OTHER_CXX = -DCMAKE_CXX_COMPILER=% -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
 
 .PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware registers \
-  compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz coverage wheel clean
+  build-asan build-arm compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz coverage wheel clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
@@ -158,16 +158,22 @@ bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS
 	@$(build_all)
 	scripts/bench_smoke.sh $(BUILD)
 
-# With the newest CMake: the oldest is Debian 12's.
-sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)
-sanitize: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/links $(STAMPS)/compilers ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer; ASAN_CXX=clang++-19 TSAN_CXX=g++-13 to name compilers
-	@scripts/system_packages.sh $(ASAN_CXX) $(TSAN_CXX)
+# The long part of two verbs, which CI does beside its tests.
+build-arm: packages-run
+	NANET_WERROR=$(WERROR) scripts/test_arm.sh --build
+
+build-asan: packages-run packages-links packages-test $(STAMPS)/package $(STAMPS)/links $(STAMPS)/compilers
+	@scripts/system_packages.sh $(ASAN_CXX)
 	@echo "with CMake $$(cmake --version | sed -n '1s/.* //p')"
 	@$(call quietly,cmake --preset asan $(ALL) $(if $(ASAN_CXX),$(subst %,$(ASAN_CXX),$(OTHER_CXX))))
 	cmake --build --preset asan
-	ctest --preset asan
+
+# With the newest CMake: the oldest is Debian 12's.
+build-asan sanitize: export PATH := $(CURDIR)/$(BIN):$(PATH)
+sanitize: build-asan ## the C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer; ASAN_CXX=clang++-19 TSAN_CXX=g++-13 to name compilers
+	@scripts/system_packages.sh $(TSAN_CXX)
 	@$(call quietly,cmake --preset tsan $(ALL) $(if $(TSAN_CXX),$(subst %,$(TSAN_CXX),$(OTHER_CXX))))
-	cmake --build --preset tsan
+	scripts/side_by_side.sh "asan ctest --preset asan" "build-tsan nice cmake --build --preset tsan"
 	$(NO_ASLR) ctest --preset tsan
 
 fuzz: packages-run packages-fuzz $(STAMPS)/native $(STAMPS)/fuzz ## each fuzz target for FUZZ_SECONDS (60), JOBS at a time
@@ -183,7 +189,7 @@ clean: ## remove what was built (the system packages stay)
 
 # --- set-up, step by step; what is there already is left alone ---
 # A command whose output is shown only if it fails.
-quietly = mkdir -p build && { $(1) >build/configure.log 2>&1 || { cat build/configure.log >&2; exit 1; }; }
+quietly = mkdir -p build && { $(1) >build/configure-$(@F).log 2>&1 || { cat build/configure-$(@F).log >&2; exit 1; }; }
 build_fuzz = $(in_turn) $(call quietly,cmake --preset fuzz -DNANET_WERROR=$(WERROR)) && cmake --build --preset fuzz --target fuzz_targets || $(build_failed)
 build_all = $(in_turn) $(call quietly,$(CONFIGURE)) && cmake --build --preset release || $(build_failed)
 # Two makes in one folder take turns: what comes after this in a recipe line is done by one of them at a time.

@@ -3,10 +3,10 @@
 # nanet for 64-bit Arm on another machine: compiled with Debian's cross-compiler, its unit tests and a loop of emulator and engine run under
 # qemu-user. On Debian or Ubuntu, as root or with sudo; all libraries but those links that need one of the machine's.
 #
-#   scripts/test_arm.sh [BUILD]     BUILD: build/aarch64
+#   scripts/test_arm.sh [--build]     --build: only compiled, into build/aarch64
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-build=${1:-build/aarch64}
+build=build/aarch64
 started=$SECONDS
 
 scripts/system_packages.sh run arm
@@ -18,6 +18,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCMA
   -DNANET_WERROR="${NANET_WERROR:-OFF}" -DNANET_BENCH=OFF -DNANET_INSTALL=OFF >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 cmake --build "$build" --target "${tests[@]/#/test_}"
 echo "compiled after $((SECONDS - started)) s"
+if [[ ${1:-} == --build ]]; then exit; fi
 
 # qemu-user passes packets on, but not what the kernel says of those that it dropped or that were refused (SO_RXQ_OVFL, MSG_ERRQUEUE).
 not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SourcePorts.RefusalsOfTheListeningSocketStopNothing
