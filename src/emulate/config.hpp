@@ -11,6 +11,7 @@
 #include "emulate/detector_bank.hpp"
 #include "emulate/monte_carlo.hpp"
 #include "nanet/config/setting.hpp"
+#include "nanet/link/multicast.hpp"
 #include "nanet/rich/decision.hpp"
 #include "nanet/rich/finder.hpp"
 #include "nanet/wire/mgp.hpp"
@@ -90,6 +91,7 @@ struct EmulatorConfig {
   std::optional<std::string> answers = "udp://127.0.0.1:6300";
   std::uint32_t answers_socket_bytes = 64u << 20;  // that the kernel may queue. Too small: answers are lost here, not in the engine
   std::optional<XdpPath> xdp;
+  link::GroupSending group_sending;
 
   // ---- when
   double rate_events_per_s = 1e6;  // exact over the run. 0: event times as if at 10 MHz
@@ -148,6 +150,7 @@ struct EmulatorConfig {
       {.help = "Where to send: one endpoint for all boards, one for each, or none: only check answers", .form = "Endpoint"});
     v("answers", answers, {.help = "Where answers are received and checked; null: nowhere", .form = "Endpoint"});
     v("xdp", xdp, {.help = "Receive answers, or send too, through AF_XDP; null: sockets in both directions"});
+    group_sending.visit(v);
   }
 
   template <class Visit>

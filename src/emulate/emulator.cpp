@@ -54,6 +54,7 @@ std::unique_ptr<link::Link> open_xdp_link(const EmulatorConfig& config, std::uin
   xdp.name = "emulator";
   xdp.listen = link::parse_endpoint(*config.answers);
   if (!answers_have_own_link(config)) xdp.destinations = endpoints(config);
+  xdp.group_sending = config.group_sending;
   xdp.interface = config.xdp->interface;
   xdp.frame_count = config.xdp->frame_count;
   xdp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
@@ -67,6 +68,7 @@ std::unique_ptr<link::Link> open_link(const EmulatorConfig& config, std::uint32_
   udp.name = "emulator";
   if (config.answers && !config.xdp) udp.listen = link::parse_endpoint(*config.answers);
   udp.destinations = endpoints(config);
+  udp.group_sending = config.group_sending;
   udp.rx_socket_bytes = config.answers_socket_bytes;
   udp.packet_bytes_max = std::max<std::uint32_t>(packet_bytes, wire::kMtpBytesMax);
   return std::make_unique<link::UdpLink>(udp);

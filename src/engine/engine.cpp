@@ -53,10 +53,17 @@ void Engine::add_input(std::size_t index) {
   const LinkConfig& config = config_.links[index];
   Lane& lane = lanes_[index % lanes_.size()];
   Input input{.config = config};
-  const std::vector<link::Endpoint> sends_to = config_.send && config_.send->via == config.name ? destinations()
-                                                                                                : std::vector<link::Endpoint>{};
-  if (wants_gpu_memory(config)) input.gpu_memory = make_gpu_memory(config, needs_.gpus[index % lanes_.size()]);
-  input.link = open_link(config, sends_to, input.gpu_memory ? input.gpu_memory->span() : std::span<std::byte>{});
+  LinkParts parts;
+  if (config_.send && config_.send->via == config.name) {
+    parts.destinations = destinations();
+    parts.group_sending = config_.send->group_sending;
+  }
+  const std::vector<link::Endpoint> sends_to = parts.destinations;
+  if (wants_gpu_memory(config)) {
+    input.gpu_memory = make_gpu_memory(config, needs_.gpus[index % lanes_.size()]);
+    parts.gpu_memory = input.gpu_memory->span();
+  }
+  input.link = open_link(config, std::move(parts));
   append(notes_, input.link->notes());
   if (config.record) {
     const link::RecorderConfig recorder{
@@ -111,7 +118,8 @@ void Engine::open_send_link() {
     send_link_ = named->link.get();
     return;
   }
-  own_send_link_ = std::make_unique<link::UdpLink>(link::UdpConfig{.name = config_.send->name, .destinations = endpoints});
+  own_send_link_ = std::make_unique<link::UdpLink>(
+      link::UdpConfig{.name = config_.send->name, .destinations = endpoints, .group_sending = config_.send->group_sending});
   append(notes_, own_send_link_->notes());
   send_link_ = own_send_link_.get();
 }

@@ -27,9 +27,8 @@ std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int
 #endif
 }
 
-std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations,
-                                      std::span<std::byte> gpu_memory) {
-  return kind_of(config)->open(config, {.destinations = std::move(destinations), .gpu_memory = gpu_memory});
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, LinkParts parts) {
+  return kind_of(config)->open(config, std::move(parts));
 }
 
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link) {

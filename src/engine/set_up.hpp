@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nanet/engine/config.hpp"
+#include "nanet/engine/kinds.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/router.hpp"
 #include "nanet/gpu/device_memory.hpp"
@@ -22,9 +23,8 @@ bool wants_gpu_memory(const LinkConfig& config);
 // That memory, on GPU number `device`, as much as the link needs. Throws SetupError; always in a build without CUDA.
 std::unique_ptr<gpu::DeviceMemory> make_gpu_memory(const LinkConfig& config, int device);
 
-// The link of the configuration's kind; it sends to `destinations`. gpu_memory: for one that wants it; outlives the link. Throws SetupError.
-std::unique_ptr<link::Link> open_link(const LinkConfig& config, std::vector<link::Endpoint> destinations = {},
-                                      std::span<std::byte> gpu_memory = {});
+// The link of the configuration's kind. Throws SetupError.
+std::unique_ptr<link::Link> open_link(const LinkConfig& config, LinkParts parts = {});
 
 // For the packets of `link`, which was opened with this configuration. Where payloads stay in place, a buffer has room for the records of as many packets
 // as it would have held payloads of packet_bytes_max, so it has fewer bytes. Throws SetupError when the buffers cannot hold one batch.

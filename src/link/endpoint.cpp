@@ -63,10 +63,10 @@ Endpoint parse_endpoint(std::string_view text) {
 }
 
 void refuse_multicast(const std::string& link, const Endpoint& listen) {
-  if (listen.address >> 28 != 0xE) return;
+  if (!is_multicast(listen.address)) return;
   throw SetupError("link " + link + " cannot listen on " + to_string(listen),
-                   "it is a multicast group, and groups are not joined yet",
-                   "let the senders send to an address of this machine, and listen on that");
+                   "it is a multicast group, and " + listen.scheme + " joins none",
+                   "use udp:// or xdp://, or let the senders send to an address of this machine");
 }
 
 std::string to_string(const Endpoint& endpoint) {

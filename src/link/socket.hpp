@@ -39,6 +39,14 @@ void size_buffer(const Socket& socket, Direction direction, std::uint32_t wanted
 // Only packets of this interface come in, and all go out through it; empty: any. Throws SetupError.
 void bind_to_interface(const Socket& socket, const std::string& interface, const std::string& link_name);
 
+// Joins the group for this socket, on the interface or else where the route to it leads; the kernel leaves it when the socket is closed. From then
+// on the socket gets packets of groups that it joined itself, and of the senders joined. Throws SetupError.
+void join_group(const Socket& socket, const Endpoint& group, const GroupJoin& join, const std::string& interface,
+                const std::string& link_name);
+
+// For packets that this socket sends to groups.
+void set_group_sending(const Socket& socket, const GroupSending& sending);
+
 sockaddr_in to_sockaddr(const Endpoint& endpoint);
 Endpoint from_sockaddr(const sockaddr_in& address);
 

@@ -92,7 +92,7 @@ void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const
   put_be(out + 2, payload.size() + kIpUdpHeaderBytes, 2);
   put_be(out + 4, id, 2);
   put_be(out + 6, 0x4000, 2);  // do not fragment
-  put_be(out + 8, (64u << 8) | kUdp, 2);
+  put_be(out + 8, (std::uint32_t{kTtl} << 8) | kUdp, 2);
   put_be(out + 10, 0, 2);
   put_be(out + 12, flow.from_address, 4);
   put_be(out + 16, flow.to_address, 4);

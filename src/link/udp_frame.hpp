@@ -16,6 +16,7 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 inline constexpr std::size_t kIpUdpHeaderBytes = 28;  // IPv4 without options 20, UDP 8
 inline constexpr std::size_t kFrameHeaderBytes = kEthernetHeaderBytes + kIpUdpHeaderBytes;
 inline constexpr std::size_t kUdpPayloadMax = 65'507;
+inline constexpr std::uint8_t kTtl = 64;  // of packets to one receiver
 
 using MacAddress = std::array<std::uint8_t, 6>;
 

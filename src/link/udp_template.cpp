@@ -46,9 +46,11 @@ void put(std::byte* out, std::uint64_t word) {
 
 }  // namespace
 
-UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum) : checksum_(checksum) {
+UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum, std::uint8_t ttl)
+    : checksum_(checksum) {
   write_ethernet_header(bytes_.data(), from, MacAddress{});
   write_ipv4_udp_headers(bytes_.data() + kIpAt, flow, {}, 0);
+  bytes_[kIpAt + 8] = std::byte{ttl};
   for (const std::size_t offset : {kIpAt + 2, kIpAt + 10, kUdpAt + 4, kUdpAt + 6})
     put(bytes_.data() + offset, 0);  // lengths, checksums
   ip_sum_ = sum_words(bytes_.data() + kIpAt, 20);

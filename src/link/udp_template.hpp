@@ -18,7 +18,8 @@ enum class UdpChecksum : std::uint8_t { present, absent };
 class UdpTemplate {
  public:
   // The identification of every packet is 0, which RFC 6864 allows where fragments are forbidden.
-  explicit UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum = UdpChecksum::present);
+  explicit UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum = UdpChecksum::present,
+                       std::uint8_t ttl = kTtl);
 
   // Writes the kFrameHeaderBytes before `payload` (at most kUdpPayloadMax bytes) of a frame to the neighbour `to`, with right checksums;
   // absent: UDP's is 0, which means that there is none.

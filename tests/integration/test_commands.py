@@ -229,11 +229,24 @@ def test_pinning_to_a_core_that_is_not_there(tmp_path: Path) -> None:
     assert line.count("\n") == 1
 
 
-def test_a_multicast_group_is_refused_until_groups_are_joined(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ({"endpoint": "udp://232.1.2.3:6200"}, "cannot join udp://232.1.2.3:6200 (232.0.0.0/8 is for groups of known senders)"),
+        (
+            {"endpoint": "dpdk://239.1.2.3:6200", "dpdk": {"device": "net_null0"}},
+            "cannot listen on dpdk://239.1.2.3:6200 (it is a multicast group, and dpdk joins none)",
+        ),
+    ],
+)
+def test_a_multicast_group_that_cannot_be_joined_is_one_line(tmp_path: Path, link: dict[str, object], why: str) -> None:
     path = tmp_path / "e.yaml"
-    write_config(path, link={"endpoint": "udp://239.1.2.3:6200"})
+    write_config(path, link=link)
     line = nanet("run", path, expect=2).stderr
-    assert "cannot listen on udp://239.1.2.3:6200 (it is a multicast group" in line
+    assert why in line
     assert line.count("\n") == 1
-    with pytest.raises(_core.SetupError, match="multicast"):
-        open_port("udp://239.1.2.3:6200")
+
+
+def test_a_port_joins_no_group_of_unknown_senders() -> None:
+    with pytest.raises(_core.SetupError, match="known senders"):
+        open_port("udp://232.1.2.3:6200")

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from nanet.config.engine import EngineConfig
 from nanet.doctor import machine
 from nanet.doctor.gpu import Machine, gpu_checks, runs_on
+from nanet.doctor.multicast import group_checks
 from nanet.machine import gpu_driver
+from nanet.machine.check import Check
 from nanet.machine.gpu_driver import Driver, Gpu, PcieLink
 from nanet.tune import plan
 from nanet.tune.plan import this_system
@@ -313,3 +316,58 @@ def test_runs_on(architectures: str, capability: int, runs: bool) -> None:
 def test_asking_the_driver_never_throws() -> None:
     driver = gpu_driver.ask_driver()
     assert bool(driver.gpus) != bool(driver.problem)
+
+
+ROUTES = """Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+eth0	00000000	010011AC	0003	0	0	0	00000000	0	0	0
+eth1	000000E0	00000000	0001	0	0	0	000000F0	0	0	0
+"""
+GROUP_FILES = {
+    "/proc/net/route": ROUTES,
+    "/sys/class/net/eth0/flags": "0x1003",
+    "/sys/class/net/eth1/flags": "0x1003",
+    "/proc/sys/net/ipv4/igmp_max_msf": "10",
+}
+
+
+def group_state(files: dict[str, str], **keys: object) -> Check:
+    link = {"name": "boards", "endpoint": "udp://239.1.2.3:6200", "protocol": "raw", "memory_region": "main"} | keys
+    config = EngineConfig.model_validate(
+        {"version": 1, "memory_regions": [{"name": "main"}], "links": [link], "processor": {"kind": "count"}}
+    )
+    (found,) = group_checks(config, lambda path: files.get(path, ""))
+    return found
+
+
+def test_a_group_is_joined_where_the_route_leads_or_where_the_link_says() -> None:
+    assert group_state(GROUP_FILES).found.startswith("link boards joins it on eth1, of any sender")
+    assert group_state(GROUP_FILES, interface="eth0").found.startswith("link boards joins it on eth0")
+    assert group_state(GROUP_FILES, senders=["10.0.0.7", "10.0.0.8"]).found.startswith(
+        "link boards joins it on eth1, of 2 sender(s)"
+    )
+    assert "of any sender" in group_state(GROUP_FILES, senders=["10.0.0.7", "10.0.1.0/24"]).found
+    assert "querier" in group_state(GROUP_FILES).found
+
+
+def test_what_is_in_the_way_of_a_group_is_named() -> None:
+    assert group_state(GROUP_FILES | {"/proc/net/route": ROUTES.splitlines()[0]}).state == "fail"
+    assert "ip link set eth1 up" in group_state(GROUP_FILES | {"/sys/class/net/eth1/flags": "0x1002"}).mend
+    assert "multicast on" in group_state(GROUP_FILES | {"/sys/class/net/eth1/flags": "0x1"}).mend
+    many = [f"10.0.0.{i}" for i in range(11)]
+    assert group_state(GROUP_FILES, senders=many).mend == "sudo sysctl -w net.ipv4.igmp_max_msf=11"
+    old = GROUP_FILES | {"/proc/sys/net/ipv4/conf/eth1/force_igmp_version": "2"}
+    assert (group_state(old).state, group_state(old, senders=["10.0.0.7"]).state) == ("ok", "warn")
+    strict = GROUP_FILES | {"/proc/sys/net/ipv4/conf/all/rp_filter": "1"}
+    assert group_state(strict).mend == "sudo sysctl -w net.ipv4.conf.all.rp_filter=2"
+
+
+def test_an_address_that_is_no_group_needs_nothing() -> None:
+    config = EngineConfig.model_validate(
+        {
+            "version": 1,
+            "memory_regions": [{"name": "main"}],
+            "links": [{"name": "a", "endpoint": "udp://10.0.0.1:6200", "protocol": "raw", "memory_region": "main"}],
+            "processor": {"kind": "count"},
+        }
+    )
+    assert not list(group_checks(config, lambda path: ""))

@@ -15,6 +15,7 @@
 #include "nanet/config/value.hpp"
 #include "nanet/contract.hpp"
 #include "nanet/link/fault_injector.hpp"
+#include "nanet/link/multicast.hpp"
 
 namespace nanet {
 
@@ -223,6 +224,7 @@ struct SendConfig {
   std::string name = "answers";        // of the link
   std::vector<std::string> endpoints;  // each packet goes to all of them; at most Transmitter::kDestinationsMax
   std::string via;                     // name of the link that sends them; empty: a UDP socket of their own
+  link::GroupSending group_sending = {};
 };
 
 struct WaitingConfig {

@@ -22,6 +22,7 @@
 #include "nanet/flow/counters.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/link.hpp"
+#include "nanet/link/multicast.hpp"
 
 namespace nanet::engine {
 
@@ -29,6 +30,7 @@ namespace nanet::engine {
 struct LinkParts {
   std::vector<link::Endpoint> destinations;  // that it sends to; none: it only receives
   std::span<std::byte> gpu_memory;           // LinkKind::gpu_bytes() of it; outlives the link
+  link::GroupSending group_sending = {};
 };
 
 // The keys that only links of one kind have, in a configuration under the kind's name.

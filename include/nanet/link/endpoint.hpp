@@ -21,7 +21,10 @@ struct Endpoint {
 // Reads scheme://host:port. Throws SetupError when a part is missing, the port is not 0..65535 or the name has no IPv4 address.
 Endpoint parse_endpoint(std::string_view text);
 
-// Throws SetupError for a multicast group (224.0.0.0/4), of which a link that does not join it receives nothing.
+// 224.0.0.0/4: an address of many receivers.
+constexpr bool is_multicast(std::uint32_t address) { return address >> 28 == 0xE; }
+
+// Throws SetupError for a multicast group, of which a link that does not join it receives nothing.
 void refuse_multicast(const std::string& link, const Endpoint& listen);
 
 // "udp://127.0.0.1:6200"; parse_endpoint reads it back.

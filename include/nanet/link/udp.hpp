@@ -20,6 +20,7 @@
 
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
+#include "nanet/link/multicast.hpp"
 
 namespace nanet::link {
 
@@ -35,11 +36,14 @@ struct UdpConfig {
   // Name of the link in messages and reports.
   std::string name = "udp";
 
-  // Where to receive; none: this link only sends. Port 0: the kernel chooses, local() tells.
+  // Where to receive; none: this link only sends. Port 0: the kernel chooses, local() tells. A multicast group is joined, on `interface` or
+  // else where the route to it leads; other sockets of this machine may listen on it too.
   std::optional<Endpoint> listen;
+  GroupJoin group_join;
 
   // TxPacket::destination is an index into this list.
   std::vector<Endpoint> destinations;
+  GroupSending group_sending;
 
   // Network interface to receive from and to send through, whatever the routes say (SO_BINDTODEVICE); empty: any.
   std::string interface;

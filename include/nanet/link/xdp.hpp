@@ -21,6 +21,7 @@
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
+#include "nanet/link/multicast.hpp"
 
 namespace nanet::link {
 
@@ -47,12 +48,15 @@ struct XdpConfig {
   std::string name = "xdp";
 
   // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 with an interface: packets to the port at any address. Port 0: one
-  // that no socket has, local() tells. None: this link only sends, and attaches no program.
+  // that no socket has, local() tells. None: this link only sends, and attaches no program. A multicast group is joined on `interface`; the
+  // network then sends packets of the senders joined, but packets of others that come all the same are received too.
   std::optional<Endpoint> listen;
+  GroupJoin group_join;
 
   // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table. Packets leave by the
   // first of `queues`, from the port listened on or else one that the kernel chooses.
   std::vector<Endpoint> destinations;
+  GroupSending group_sending;
 
   // Network interface; empty: the one that has the address to listen on.
   std::string interface;

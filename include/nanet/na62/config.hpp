@@ -27,11 +27,14 @@ struct AnswerConfig {
   std::uint8_t source_sub_id = 0;
   std::uint32_t primitives_max = 255;
   std::string via;
+  link::GroupSending group_sending;
 
   template <class Visit>
   void visit(Visit&& v) {
     v("endpoint", endpoint,
-      {.help = "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor", .form = "Endpoint", .required = true});
+      {.help = "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group",
+       .form = "Endpoint",
+       .required = true});
     v("copies", copies,
       {.help = "Up to three more receivers of the same packets, such as a monitor", .length_most = 3, .form = "Endpoint"});
     v("source_id", source_id, {.help = "Source ID in the MTP header", .least = 0, .most = 255});
@@ -46,10 +49,11 @@ struct AnswerConfig {
       {.help = "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
        .form = "Name",
        .nullable = true});
+    group_sending.visit(v);
   }
 
   engine::SendConfig send_config() const {
-    engine::SendConfig send{.name = "answers", .endpoints = {endpoint}, .via = via};
+    engine::SendConfig send{.name = "answers", .endpoints = {endpoint}, .via = via, .group_sending = group_sending};
     send.endpoints.insert(send.endpoints.end(), copies.begin(), copies.end());
     return send;
   }

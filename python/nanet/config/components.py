@@ -275,7 +275,9 @@ class Forward(Model):
 class Answers(Model):
     """Where primitives go, as MTP packets, and under which name."""
 
-    endpoint: Endpoint = setting(..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor")
+    endpoint: Endpoint = setting(
+        ..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group",
+    )
     copies: tuple[Endpoint, ...] = setting(
         (), "Up to three more receivers of the same packets, such as a monitor", max_length=3,
     )
@@ -287,6 +289,13 @@ class Answers(Model):
     )
     via: Name | None = setting(
         None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
+    )
+    multicast_ttl: int = setting(
+        1, "To a multicast group: routers that a packet may pass, and one; 1: it stays on the network", ge=1, le=255,
+        too_small="receivers beyond a router get nothing", too_big="the packets burden networks that have no receiver",
+    )
+    multicast_loop: bool = setting(
+        True, "To a multicast group: receivers on this machine get them too; not through xdp://",
     )
 
 
@@ -481,6 +490,13 @@ class Emulator(Model):
     )
     xdp: XdpPath | None = setting(
         None, "Receive answers, or send too, through AF_XDP; null: sockets in both directions",
+    )
+    multicast_ttl: int = setting(
+        1, "To a multicast group: routers that a packet may pass, and one; 1: it stays on the network", ge=1, le=255,
+        too_small="receivers beyond a router get nothing", too_big="the packets burden networks that have no receiver",
+    )
+    multicast_loop: bool = setting(
+        True, "To a multicast group: receivers on this machine get them too; not through xdp://",
     )
     rate_events_per_s: float = setting(
         1000000.0, "Mean rate of the Poisson arrivals while a spill lasts; 0: as fast as possible", unit="events/s", ge=0.0,

@@ -9,6 +9,7 @@ from nanet.config.base import online_cores
 from nanet.config.engine import EngineConfig
 from nanet.config.plugins import load_kinds
 from nanet.doctor.gpu import Machine, gpu_checks
+from nanet.doctor.multicast import group_checks
 from nanet.machine.check import FAIL, OK, REINSTALL, WARN, Check, Lister, Reader, why_not_loaded
 from nanet.machine.facts import cpu_model, memory_gib
 from nanet.machine.gpu_driver import Driver, ask_driver
@@ -33,7 +34,7 @@ def checks(
     knobs = plan.plan(needs, system)
     return [
         _cores(), _isolated(read), _smt(read), _clock(read), *map(_knob, knobs), _interfaces(needs.interfaces),
-        *_back_ends(),
+        *group_checks(config, read), *_back_ends(),
         *_gpus(read, system.names, driver or ask_driver()),
     ]  # fmt: skip
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "nanet/engine/processor.hpp"
+#include "nanet/engine/sender_filter.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -81,6 +82,16 @@ std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
   return Problem{"packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of " + link_named(config),
                  scheme_of(config) + " takes whole frames, whose payload has at most " + std::to_string(kFramePacketBytesMax) + " B",
                  "lower it, or use udp://"};
+}
+
+std::vector<std::uint32_t> group_senders(const LinkConfig& config, const link::Endpoint& listen) {
+  std::vector<std::uint32_t> senders;
+  if (!link::is_multicast(listen.address)) return senders;
+  for (const SenderNetwork& network : sender_networks(config.senders)) {
+    if (network.prefix_bits < 32) return {};
+    senders.push_back(network.address);
+  }
+  return senders;
 }
 
 std::uint32_t records_bytes(const LinkConfig& config) {

@@ -61,12 +61,21 @@ LinkSection section_for(std::string_view help) {
       .help = help, .keys = config::entry<T>(), .read = [](const config::Value& keys) -> std::any { return config::read<T>(keys); }};
 }
 
+// The senders of a group to join, if every one of LinkConfig::senders is a single address; none: packets of any are to come, and the receiver
+// refuses those of strangers.
+std::vector<std::uint32_t> group_senders(const LinkConfig& config, const link::Endpoint& listen);
+
 // A kind's configuration with what all kinds of links that listen on an address share.
 template <typename Config>
 Config complete(Config kind, const LinkConfig& config, LinkParts&& parts) {
   kind.name = config.name;
   link::Endpoint listen = link::parse_endpoint(config.endpoint);
-  link::refuse_multicast(config.name, listen);
+  if constexpr (requires { kind.group_join; }) {
+    kind.group_join.senders = group_senders(config, listen);
+    kind.group_sending = parts.group_sending;
+  } else {
+    link::refuse_multicast(config.name, listen);
+  }
   kind.listen = std::move(listen);
   kind.destinations = std::move(parts.destinations);
   kind.packet_bytes_max = config.packet_bytes_max;

@@ -31,13 +31,17 @@ void check(const UdpConfig& config) {
   }
   if (config.listen) {
     check_endpoint(config, *config.listen);
-    refuse_multicast(config.name, *config.listen);
   }
   for (const Endpoint& destination : config.destinations) {
     check_endpoint(config, destination);
     if (destination.port == 0 || destination.address == 0) {
       throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
                        "a destination needs an address and a port, not 0", "write both, as in udp://127.0.0.1:6200");
+    }
+    if (config.listen && *config.listen == destination && is_multicast(destination.address) && config.group_sending.loop) {
+      throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
+                       "it listens there and would receive what it sends",
+                       "set multicast_loop: false, or use another group or port");
     }
   }
   if (config.packet_bytes_max == 0 || config.packet_bytes_max > kPacketBytesLimit) {

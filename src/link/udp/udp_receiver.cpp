@@ -63,6 +63,10 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
     }
   }
   bind_to_interface(socket_, config.interface, config.name);
+  if (is_multicast(config.listen->address)) {
+    socket_.set(SOL_SOCKET, SO_REUSEADDR, 1);  // each socket of this machine that joined gets every packet
+    join_group(socket_, *config.listen, config.group_join, config.interface, config.name);
+  }
   const sockaddr_in address = to_sockaddr(*config.listen);
   if (::bind(socket_.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     throw SetupError("link " + config.name + " cannot listen on " + to_string(*config.listen), std::strerror(errno),

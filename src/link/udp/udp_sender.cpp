@@ -34,6 +34,7 @@ UdpSender::UdpSender(const UdpConfig& config, const Socket* listen_socket, std::
   if (config.source_port == SourcePort::listen) {
     size_buffer(*listen_socket, Direction::send, config.tx_socket_bytes, config.name, notes);
     listen_socket->set(SOL_IP, IP_RECVERR, 1);
+    set_group_sending(*listen_socket, config.group_sending);
   }
   for (std::size_t i = 0; i < destinations_.size(); ++i) {
     open(destinations_[i], config.destinations[i], config, listen_socket, notes);
@@ -59,6 +60,7 @@ void UdpSender::open(Destination& destination, const Endpoint& endpoint, const U
     }
     bind_to_interface(socket, config.interface, config.name);
     socket.set(SOL_IP, IP_RECVERR, 1);
+    set_group_sending(socket, config.group_sending);
     refuse_input(socket);
     if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&destination.address), sizeof destination.address) != 0) {
       throw SetupError("link " + config.name + " cannot send to " + destination.text, std::strerror(errno),

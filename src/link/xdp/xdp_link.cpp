@@ -67,6 +67,7 @@ class XdpLink : public Link {
   std::uint16_t source_port_ = 0;
   std::vector<std::string> notes_;
   std::optional<Socket> port_holder_;  // keeps a port that the kernel chose
+  std::optional<Socket> member_;  // of the group to listen on: the kernel tells the NIC and the network. It is bound to no port, so gets nothing
   // Destroyed from the last to the first: the program is gone before the sockets, and those before the frames.
   std::optional<flow::Region> frames_;  // of all queues
   std::vector<std::unique_ptr<Queue>> queues_;
@@ -81,7 +82,10 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
   const std::uint32_t address = config.listen ? config.listen->address : 0;
   interface_ = find_interface(config.interface, address, config.name);
   const std::string problem = "link " + config.name + " cannot use interface " + interface_.name;
-  if (address != 0 && std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
+  const bool is_group = is_multicast(address);
+  if (is_group) join_group(member_.emplace(), *config.listen, config.group_join, interface_.name, config.name);
+  if (address != 0 && !is_group &&
+      std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
     throw SetupError(problem, "it does not have the address of " + to_string(*config.listen),
                      "choose the interface that has it (`ip addr`), or listen on xdp://0.0.0.0:PORT");
   }
@@ -105,7 +109,7 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
     receiver_ = std::make_unique<XdpReceiver>(config_, local_, queues_);
   }
   if (!config.destinations.empty()) {
-    sender_ = std::make_unique<XdpSender>(config_, interface_, local_.address, source_port_, *queues_.front());
+    sender_ = std::make_unique<XdpSender>(config_, interface_, is_group ? 0 : local_.address, source_port_, *queues_.front());
   }
 }
 
@@ -129,7 +133,8 @@ void XdpLink::check() const {
       refuse("the destination " + to_string(destination), "it has no address or no port", "write xdp://ADDRESS:PORT");
     }
   }
-  if (config_.interface.empty() && (!config_.listen || config_.listen->address == 0)) {
+  const std::uint32_t address = config_.listen ? config_.listen->address : 0;
+  if (config_.interface.empty() && (address == 0 || is_multicast(address))) {
     refuse("no interface", "no address to listen on tells it", "name one in `interface`");
   }
   if (!std::has_single_bit(config_.frame_count) || config_.frame_count < 64 || config_.frame_count > (1u << 20)) {

@@ -19,7 +19,8 @@ XdpSender::XdpSender(const XdpConfig& config, const Interface& interface, std::u
     const Endpoint& to = config.destinations[i];
     const std::uint32_t from = source_address != 0 ? source_address : neighbours_.source_address(i);
     templates_.emplace_back(UdpFlow{from, to.address, source_port, to.port}, interface.mac,
-                            config.checksum == XdpChecksum::present ? UdpChecksum::present : UdpChecksum::absent);
+                            config.checksum == XdpChecksum::present ? UdpChecksum::present : UdpChecksum::absent,
+                            is_multicast(to.address) ? config.group_sending.ttl : kTtl);
   }
   const QueueConfig& shape = queue.config();
   for (std::uint32_t i = shape.tx_frames; i > 0; --i) {
