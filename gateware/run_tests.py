@@ -59,6 +59,8 @@ MAKE_SETTINGS = {
 }
 # Names of signals are for what stands outside: cocotb asks for those of all modules, which hinders Verilator and makes it write a lot more C++.
 NAMES = ("--no-public-flat-rw", "--public-depth", "1")
+# What no reset and no initial value sets is random, of the run's seed: so a register that reset forgets is seen.
+ANY_STATE = ("--x-initial", "unique", "--x-assign", "unique")
 
 
 class CheckFailed(Exception):
@@ -311,7 +313,7 @@ def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[
             hdl_toplevel=bench.top.stem,
             parameters=bench.parameters,
             build_dir=folder,
-            build_args=["--assert", "-O3", *NAMES, *arguments],
+            build_args=["--assert", "-O3", *NAMES, *ANY_STATE, *arguments],
             always=True,
             waves=waves,
             timescale=("1ps", "1ps"),
@@ -349,13 +351,18 @@ def simulate(
         test_dir=folder,
         seed=seed,
         waves=waves,
-        plusargs=arguments,
+        plusargs=[*any_state(seed), *arguments],
         extra_env={"GATEWARE_SHORT": str(int(short)), "GATEWARE_PARAMETERS": json.dumps(bench.parameters)},
         log_file=folder / "test.log",
     )
     if not results.exists():
         raise RuntimeError("no results: a test file that cannot be read")
     return results
+
+
+def any_state(seed: int) -> tuple[str, str]:
+    """Arguments of a simulation: what registers begin with. Verilator's seeds are 1 to 2^31 - 1."""
+    return "+verilator+rand+reset+2", f"+verilator+seed+{seed % (2**31 - 1) + 1}"
 
 
 def verilation_cpu_s(log: Path) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
+from cocotb.handle import Immediate
 from cocotb.triggers import FallingEdge, RisingEdge, Timer, ValueChange
 from cocotb.utils import get_sim_time
 
@@ -49,6 +50,15 @@ def never() -> bool:
     return False
 
 
+async def first_edge(dut: Any) -> None:
+    """A clock edge in reset, for benches whose models of what is around a module look at it from the first edge of theirs on."""
+    dut.rst.value, dut.clk.value = Immediate(1), Immediate(0)
+    for level in (1, 0):
+        await Timer(1, "step")
+        dut.clk.value = level
+    await Timer(1, "step")
+
+
 class Part:
     """One block of a bench_top that holds several modules: its signals by name, clock and reset and whatever is shared from the top."""
 
@@ -73,6 +83,7 @@ class Bench:
 
     clock_ps = CLOCK_PS
     drives_clock = True  # else something else in the bench does, and the reset
+    was_reset = False
 
     def __init__(self, dut: Any, counters: Iterable[str] = (), now: bool = False, now_ns: bool = False) -> None:
         self.dut = dut
@@ -81,6 +92,7 @@ class Bench:
         self.now = now
         self.now_ns = now_ns
         self.started_ps = get_sim_time("step")
+        dut.rst.value = Immediate(1)  # before the first edge: registers hold anything until reset
         if self.drives_clock:
             cocotb.start_soon(Clock(dut.clk, self.clock_ps, unit="ps").start())
         for name in self._counted:
@@ -106,8 +118,12 @@ class Bench:
         self._high_since = dict.fromkeys(self._high_since, self.cycle)
 
     async def reset(self, cycles: int = 4) -> None:
+        """What was counted before the first one is of registers that held anything."""
         self.dut.rst.value = 1
         await self.wait(cycles)
+        if not self.was_reset:
+            self.forget_counts()
+        self.was_reset = True
         self.dut.rst.value = 0
         await self.wait(2)
 

@@ -82,6 +82,7 @@ class PcieBench(Bench):
             cc_bus=AxiStreamBus.from_prefix(dut, "s_axis_cc"),
             **{name: getattr(dut, name) for name in BLOCK_PORTS},
         )
+        dut.rst.value = 1  # as a block's is from the beginning; the model's begins low
         self.device.log.setLevel(logging.ERROR)  # it warns of each completion that was spoilt
         self.device.functions[0].configure_bar(0, 65536)
         self.device.functions[0].configure_bar(1, 4096)

@@ -24,7 +24,7 @@ class IrqBench(Bench):
         high = 0
         while True:
             await RisingEdge(self.dut.clk)
-            now = int(self.dut.irq.value) if self.dut.irq.value.is_resolvable else 0
+            now = int(self.dut.irq.value) if self.dut.rst.value == 0 else 0
             if now and not high:
                 self.rises.append(self.cycle)
             high = now

@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.eth import XgmiiFrame, XgmiiSink
-from common.bench import CLOCK_PS, SHORT, Bench, random_numbers
+from common.bench import CLOCK_PS, SHORT, Bench, first_edge, random_numbers
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, random_frame
 from common.streams import Packet, StreamSource
 
@@ -74,6 +74,7 @@ class TxBench(Bench):
 
 
 async def started(dut: Any) -> TxBench:
+    await first_edge(dut)
     bench = TxBench(dut)
     await bench.reset()
     return bench

@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 from cocotbext.eth import GmiiFrame, GmiiSink
-from common.bench import CLOCK_1G_PS, SHORT, Bench, random_numbers
+from common.bench import CLOCK_1G_PS, SHORT, Bench, first_edge, random_numbers
 from common.frames import FRAME_BYTES_MIN, random_frame
 from common.gmii import GAP_BYTES, PREAMBLE_BYTES
 from common.streams import Packet, StreamSource
@@ -30,6 +30,7 @@ class TxBench(Bench):
 
 
 async def started(dut: Any) -> TxBench:
+    await first_edge(dut)
     bench = TxBench(dut)
     await bench.reset()
     return bench

@@ -50,6 +50,7 @@ async def the_lowest_entry_that_fits_wins(dut: Any) -> None:
 @cocotb.test
 async def reset_disables_every_entry(dut: Any) -> None:
     bench = Bench(dut)
+    await bench.reset()
     for index in range(ENTRIES):
         write(dut, index, 1, 6000, 0x0A000001, 0)
         await bench.wait(1)

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 import cocotb
-from common.bench import SHORT, random_numbers
+from common.bench import SHORT, first_edge, random_numbers
 from common.contract import Completion, Kind, PacketRef, TxDescriptor
 from common.counts import numbers_of
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, sent_frame, udp_frame, with_fcs
@@ -202,6 +202,7 @@ async def both_ways(card: Card, count: int) -> None:
 
 @cocotb.test
 async def packets_in_and_out_of_host_memory(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, payload_bytes=256, latency_ns=(200, 600))
     await card.begin()
     await both_ways(card, 24 if SHORT else 200)
@@ -214,6 +215,7 @@ async def packets_in_and_out_of_host_memory(dut: Any) -> None:
 @cocotb.test
 async def frames_at_line_rate_of_every_size(dut: Any) -> None:
     """Back to back, payloads of 128 B on the bus: its descriptors cost a cycle each, and the NIC's FIFO still never fills."""
+    await first_edge(dut)
     card = Card(dut, payload_bytes=128)
     await card.begin()
     total = 0
@@ -238,6 +240,7 @@ async def settles(card: Card, total: int) -> bool:
 
 @cocotb.test
 async def a_slow_host_with_small_payloads_that_pauses_and_mixes_answers(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, payload_bytes=128, latency_ns=(200, 4000))
     await card.begin()
     card.pause(0.3)
@@ -249,6 +252,7 @@ async def a_slow_host_with_small_payloads_that_pauses_and_mixes_answers(dut: Any
 
 @cocotb.test
 async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     payloads = [card.rng.randbytes(600) for _ in range(6)]
@@ -285,6 +289,7 @@ async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None
 
 @cocotb.test
 async def without_bus_master_frames_are_counted_and_then_it_goes_on(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     payloads = [card.rng.randbytes(1472) for _ in range(24)]
@@ -315,6 +320,7 @@ async def without_bus_master_frames_are_counted_and_then_it_goes_on(dut: Any) ->
 
 @cocotb.test
 async def a_message_wakes_who_sleeps_and_the_completion_is_there(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     await card.function.msi_set_enable(False)
@@ -346,6 +352,7 @@ async def receive_one(card: Card) -> None:
 
 @cocotb.test
 async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> None:
+    await first_edge(dut)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     rounds = 4 if SHORT else 30
@@ -369,6 +376,7 @@ async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> Non
 @cocotb.test
 async def the_latency_of_a_size_is_one_number(dut: Any) -> None:
     """As the NIC counts it, back to back: the stages of each packet add up to the time from the frame's start to its last word on the way to memory."""
+    await first_edge(dut)
     card = Card(dut, payload_bytes=256)
     await card.begin()
     assert await card.read(0x038) == 1000 * GBPS | (6400 if GBPS == 10 else 8000) << 32

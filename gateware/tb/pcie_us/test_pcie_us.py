@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpType
 from cocotbext.pcie.core.utils import PcieId
-from common.bench import PARAMETERS, SHORT, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, first_edge, pauses, random_numbers
 from common.pcie import PcieBench
 
 WRITE_BYTES = PARAMETERS.get("WRITE_REQUEST_BYTES_MAX", 256)
@@ -179,6 +179,7 @@ class AdapterBench(PcieBench):
 
 
 async def started(dut: Any, share: float = 0.0, **host: Any) -> AdapterBench:
+    await first_edge(dut)
     bench = AdapterBench(dut, share, **host)
     await bench.begin()
     return bench

@@ -27,7 +27,7 @@ class MsiBench(Bench):
         dut, edge = self.dut, RisingEdge(self.dut.clk)
         while True:
             await edge
-            if int(dut.cfg_interrupt_msi_int.value) == 0:
+            if dut.rst.value == 1 or int(dut.cfg_interrupt_msi_int.value) == 0:
                 continue
             assert int(dut.cfg_interrupt_msi_int.value) == 1
             failed = self.fails > 0
