@@ -24,6 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
     "config": set(),  # how components describe themselves: for every room whose components can be configured
     "wire": {"base"},
+    "format": {"config", "wire"},  # formats that a configuration declares
     "flow": set(),
     "event": {"wire"},
     "rich": {"config", "wire", "event"},
@@ -33,7 +34,7 @@ LAYERS: dict[str, set[str]] = {
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"config", "wire", "flow", "event", "rich", "link"},
-    "engine": {"base", "config", "flow", "event", "link", "gpu"},  # names no detector and no format
+    "engine": {"base", "config", "format", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"config", "wire", "flow", "link", "l0tp"},
     "gpu": {"config", "wire", "flow", "event", "rich"},
@@ -60,7 +61,7 @@ VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"nanobind/|Python\.h", ()),
     (r"gtest/|gmock/|benchmark/", ()),
 ]
-PURE = {"wire", "event", "rich", "l0tp", "km3", "stencil"}  # no I/O, no clock: data and time are arguments
+PURE = {"wire", "format", "event", "rich", "l0tp", "km3", "stencil"}  # no I/O, no clock: data and time are arguments
 IMPURE_HEADERS = {
     "unistd.h",
     "fcntl.h",

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/event_reader.hpp"
+#include "nanet/wire/checksum.hpp"
+#include "nanet/wire/little_endian.hpp"
+
+namespace nanet::format {
+
+Refusal check_events(const EventsProgram& events, std::span<const std::byte> payload, std::uint64_t count) {
+  const Load* const loads = events.loads.data();
+  std::span<const std::byte> left = payload;
+  if (count > events.count_most) return Refusal::event_refused;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (left.size() < events.header_bytes) return Refusal::events_cut;
+    const Readable event(left);
+    if (pass(events.gate, loads, event.data) != Refusal::none) return Refusal::event_refused;
+    const std::size_t bytes = events.event_bytes(events.hit_count == kNoField ? 0 : loads[events.hit_count].from(event.data));
+    if (bytes > left.size()) return Refusal::events_cut;
+    left = left.subspan(bytes);
+  }
+  return Refusal::none;
+}
+
+void unpack_hits(const EventsProgram& events, std::span<const std::byte> packed, std::size_t count, std::uint16_t plus,
+                 std::uint16_t* to) {
+  const unsigned bits = events.hit_bits;
+  const std::uint32_t mask = (1u << bits) - 1;
+  std::uint32_t waiting = 0;  // lsb_first: the next bits are its lowest; else its highest of waiting_bits
+  unsigned waiting_bits = 0;
+  const std::byte* from = packed.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (; waiting_bits < bits; waiting_bits += 8) {
+      const auto byte = static_cast<std::uint32_t>(*from++);
+      waiting = events.hits_msb_first ? waiting << 8 | byte : waiting | byte << waiting_bits;
+    }
+    waiting_bits -= bits;
+    to[i] = static_cast<std::uint16_t>(((events.hits_msb_first ? waiting >> waiting_bits : waiting) & mask) + plus);
+    if (!events.hits_msb_first) waiting >>= bits;
+  }
+}
+
+EventReader::Opened EventReader::open(std::span<const std::byte> whole) const {
+  const std::span<const std::byte> packet = whole.subspan(before_bytes(*program_, whole));
+  const Readable readable(packet);
+  const Body* const body = body_of(*program_, readable.data);
+  if (!body->events) return {};
+  const Load* const loads = body->loads.data();
+  std::uint64_t header_bytes = 0;
+  std::uint64_t plus = 0;
+  std::uint64_t payload_bytes = 0;
+  evaluate(body->header_bytes, loads, readable.data, header_bytes);
+  evaluate(body->events->plus, loads, readable.data, plus);
+  const std::size_t rest = packet.size() - header_bytes;
+  if (!body->payload_bytes || !evaluate(*body->payload_bytes, loads, readable.data, payload_bytes)) payload_bytes = rest;
+  return {.events = &*body->events,
+          .payload = packet.subspan(header_bytes, payload_bytes),
+          .count = static_cast<std::uint32_t>(loads[body->events->count_field].from(readable.data)),
+          .plus = static_cast<std::uint16_t>(plus)};
+}
+
+// The sums of what stands before and after the four bytes, put together: every word before counts once more for each word after.
+bool checksum_is_good(const Program& program, std::span<const std::byte> packet) {
+  const std::size_t at = program.checksum_at;
+  const auto said = wire::load_le<std::uint32_t>(packet.data() + at);
+  const std::span<const std::byte> after = packet.subspan(at + 4);
+  const std::uint64_t words = (after.size() + 1) / 2;
+  const std::uint32_t tail = wire::fletcher32(after);
+  wire::FletcherSums sums;
+  sums.add(packet.data(), at);
+  sums.second += sums.first * words + (tail >> 16);
+  sums.first += tail & 0xFFFFu;
+  return sums.value() == (program.checksum_is_big ? __builtin_bswap32(said) : said);
+}
+
+}  // namespace nanet::format
