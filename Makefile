@@ -100,7 +100,7 @@ registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/reg
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_contract.py
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py --docs build/gateware/registers
-	@echo "build/gateware/registers/html/index.html"
+	@echo "build/gateware/registers/nic/html/index.html and node/html/index.html"
 
 test-arm: packages-run ## compiled for 64-bit Arm, its unit tests and a whole loop under qemu
 	NANET_WERROR=$(WERROR) scripts/test_arm.sh

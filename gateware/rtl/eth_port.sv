@@ -2,8 +2,7 @@
 // One Ethernet port, both directions: mac (the link stage) and rx_path with tx_path (the protocol stage). Payloads on one side, the wire on the other.
 //
 // Contract
-//   * Received payloads as of rx_path: a word in every cycle, no waiting; m_meta holds from a packet's first word to its last, but for event_count,
-//     arrival_ns and parsed_cycle, which are those of the first word.
+//   * Received payloads as of rx_path: a word in every cycle, no waiting; m_meta and m_route hold from a packet's first word to its last.
 //   * Payloads to be sent as of tx_path: whole, or as fast as the wire takes them; s_meta stands beside a payload from its first word to its last.
 //
 // Books: frames that began = parsed, the drops of path_counts, and the requests of reply_counts. Payloads and answers to send = framed, aborted, destination.
@@ -182,9 +181,23 @@ module eth_port #(
   assign m_route = target.route;
   assign m_meta.clop = target.clop;
   assign m_meta.source = target.source;
-  assign m_meta.event_count = target.counts_events && m_meta.bytes > 16'd3 ? m_axis_tdata[31:24] : 8'd0;
-  assign m_meta.arrival_ns = now_ns;
-  assign m_meta.parsed_cycle = now_cycles;
+
+  // --- what is known with the first word stays to the last ---
+  logic in_payload;
+  logic [7:0] event_count;
+  logic [63:0] arrival_ns, parsed_cycle;
+  always_ff @(posedge clk) begin
+    if (m_axis_tvalid) begin
+      in_payload <= !m_axis_tlast;
+      event_count <= m_meta.event_count;
+      arrival_ns <= m_meta.arrival_ns;
+      parsed_cycle <= m_meta.parsed_cycle;
+    end
+    if (rst) in_payload <= 1'b0;
+  end
+  assign m_meta.event_count = in_payload ? event_count : target.counts_events && m_meta.bytes > 16'd3 ? m_axis_tdata[31:24] : 8'd0;
+  assign m_meta.arrival_ns = in_payload ? arrival_ns : now_ns;
+  assign m_meta.parsed_cycle = in_payload ? parsed_cycle : now_cycles;
 
   // --- the encapsulation wants to know of a packet once, before its payload ---
   logic meta_taken, meta_ready, payload_tready;

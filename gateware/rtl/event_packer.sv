@@ -11,7 +11,7 @@
 //   * Sideband holds from a packet's first word to its last.
 module event_packer #(
     parameter int PACKET_BYTES_MAX = 1472,  // even, 282 to 8972
-    parameter int DEPTH_WORDS = 512         // a power of two, more than the largest packet by 32
+    parameter int DEPTH_WORDS = 256         // [16 B]; a power of two, more than the largest packet by 16
 ) (
     input logic clk,
     input logic rst,
@@ -22,33 +22,34 @@ module event_packer #(
     input logic        cfg_parts,          // stands still while a packet is open
     input logic [31:0] now_ns,
 
-    input  logic [63:0] s_axis_tdata,
-    input  logic [ 7:0] s_axis_tkeep,
-    input  logic        s_axis_tvalid,
-    output logic        s_axis_tready,
-    input  logic        s_axis_tlast,
-    input  logic [ 7:0] s_meta_parts,
+    input  logic [127:0] s_axis_tdata,
+    input  logic [ 15:0] s_axis_tkeep,
+    input  logic         s_axis_tvalid,
+    output logic         s_axis_tready,
+    input  logic         s_axis_tlast,
+    input  logic [  7:0] s_meta_parts,
 
-    output logic [63:0] m_axis_tdata,
-    output logic [ 7:0] m_axis_tkeep,
-    output logic        m_axis_tvalid,
-    input  logic        m_axis_tready,
-    output logic        m_axis_tlast,
-    output logic [15:0] m_meta_payload_bytes,
-    output logic [ 7:0] m_meta_event_count,
+    output logic [127:0] m_axis_tdata,
+    output logic [ 15:0] m_axis_tkeep,
+    output logic         m_axis_tvalid,
+    input  logic         m_axis_tready,
+    output logic         m_axis_tlast,
+    output logic [ 15:0] m_meta_payload_bytes,
+    output logic [  7:0] m_meta_event_count,
 
     output logic count_event,  // taken
     output logic count_packet  // closed
 );
   localparam int BYTES_BITS = 14;
-  localparam int SUM_CYCLES = 4;  // of event_checksum
+  localparam int HALVES = 8;      // a word
+  localparam int SUM_CYCLES = 5;  // of event_checksum
   localparam int META_BITS = 8 + BYTES_BITS;
 
   if (PACKET_BYTES_MAX < 282 || PACKET_BYTES_MAX > 8972 || PACKET_BYTES_MAX % 2 != 0) begin : g_check_bytes
     $fatal(1, "PACKET_BYTES_MAX must be even, 282 to 8972 (instance %m)");
   end
-  if (DEPTH_WORDS < PACKET_BYTES_MAX / 8 + 32) begin : g_check_depth
-    $fatal(1, "DEPTH_WORDS must be more than the words of a packet by 32 (instance %m)");
+  if (DEPTH_WORDS < PACKET_BYTES_MAX / 16 + 16) begin : g_check_depth
+    $fatal(1, "DEPTH_WORDS must be more than the words of a packet by 16 (instance %m)");
   end
 
   // --- events, one after another ---
@@ -73,7 +74,7 @@ module event_packer #(
   wire [63:0] parts_word = (events[2:0] == '0 ? '0 : parts_open) | (64'(s_meta_parts) << {events[2:0], 3'b0});
   wire [5:0] parts_words = 6'((9'(events) + 9'd7) >> 3);
   wire parts_last = parts_sent + 6'd1 == parts_words;
-  wire [2:0] parts_halves = parts_last && events[2:0] != '0 ? 3'((4'(events[2:0]) + 4'd1) >> 1) : 3'd4;
+  wire [3:0] parts_halves = parts_last && events[2:0] != '0 ? (4'(events[2:0]) + 4'd1) >> 1 : 4'd4;
   wire adds_parts = closes && cfg_parts && parts_sent != parts_words;
   wire flushes = closes && !adds_parts;
 
@@ -115,20 +116,26 @@ module event_packer #(
     end
   end
 
-  logic [63:0] word;
-  logic [7:0] word_keep;
+  logic [127:0] word;
+  logic [15:0] word_keep;
   logic word_valid, word_ready, word_last;
   logic [META_BITS-1:0] word_meta;
+  logic [3:0] event_halves;
+  always_comb begin
+    event_halves = '0;
+    for (int half = 0; half < HALVES; half++) if (s_axis_tkeep[2*half]) event_halves = 4'(half + 1);
+  end
   event_gather #(
+      .HALVES(HALVES),
       .META_BITS(META_BITS)
   ) i_gather (
       .clk,
       .rst,
-      .s_data(adds_parts ? parts[parts_sent[4:0]] : in_event ? s_axis_tdata : {event_number, s_axis_tdata[47:0]}),
-      .s_halves(adds_parts ? parts_halves : event_pkg::halves(s_axis_tkeep)),
+      .s_data(adds_parts ? {64'b0, parts[parts_sent[4:0]]} : in_event ? s_axis_tdata : {s_axis_tdata[127:64], event_number, s_axis_tdata[47:0]}),
+      .s_halves(flushes ? 4'd0 : adds_parts ? parts_halves : event_halves),
+      .s_last(flushes),
       .s_meta({events, bytes + parts_bytes}),
-      .s_valid(adds_parts || (s_axis_tvalid && !closes)),
-      .s_flush(flushes),
+      .s_valid(closes || s_axis_tvalid),
       .s_ready(gather_ready),
       .m_axis_tdata(word),
       .m_axis_tkeep(word_keep),
@@ -143,17 +150,24 @@ module event_packer #(
   logic body_begins;
   logic [15:0] first_sum, second_sum;
   logic [SUM_CYCLES-1:0] valids, lasts;
-  logic [63:0] datas[SUM_CYCLES];
-  logic [7:0] keeps[SUM_CYCLES];
+  logic [127:0] datas[SUM_CYCLES];
+  logic [15:0] keeps[SUM_CYCLES];
   logic [META_BITS-1:0] metas[SUM_CYCLES];
   wire word_goes = word_valid && word_ready;
   assign word_ready = int'(fill_words) < DEPTH_WORDS - 2 * SUM_CYCLES;
 
-  event_checksum i_checksum (
+  logic [3:0] word_halves;
+  always_comb begin
+    word_halves = '0;
+    for (int half = 0; half < HALVES; half++) if (word_keep[2*half]) word_halves = 4'(half + 1);
+  end
+  event_checksum #(
+      .HALVES(HALVES)
+  ) i_checksum (
       .clk,
       .valid(word_goes),
       .first(body_begins),
-      .halves(event_pkg::halves(word_keep)),
+      .halves(word_halves),
       .data(word),
       .first_sum,
       .second_sum
@@ -174,14 +188,16 @@ module event_packer #(
     if (rst) body_begins <= 1'b1;
   end
 
-  logic [63:0] body;
-  logic [7:0] body_keep, body_events;
+  logic [127:0] body;
+  logic [15:0] body_keep;
+  logic [7:0] body_events;
   logic body_valid, body_ready, body_last, dropped;
   logic [BYTES_BITS-1:0] body_bytes;
   logic [15:0] body_first_sum, body_second_sum;
   frame_fifo #(
       .DEPTH_WORDS(DEPTH_WORDS),
       .PACKETS(DEPTH_WORDS),
+      .DATA_BITS(16 * HALVES),
       .META_BITS(META_BITS + 32)
   ) bodies (
       .clk,
@@ -205,7 +221,7 @@ module event_packer #(
   );
 
   // --- the header: its own sums before those of the body. The halves of the body count the sum of the header's once each. ---
-  typedef enum logic [2:0] {IDLE, MULTIPLY, ADD, FOLD, HEADER, CHECKSUM, BODY} state_t;
+  typedef enum logic [2:0] {IDLE, MULTIPLY, ADD, FOLD, HEADER, BODY} state_t;
   state_t state;
   logic [31:0] sequence_number, send_ns;
   logic [63:0] header;
@@ -244,8 +260,7 @@ module event_packer #(
         second_folded <= event_pkg::folded(second_total);
         state <= HEADER;
       end
-      HEADER: if (can_load) state <= CHECKSUM;
-      CHECKSUM: if (can_load) state <= BODY;
+      HEADER: if (can_load) state <= BODY;
       BODY: begin
         if (can_load && body_last) begin
           state <= IDLE;
@@ -262,11 +277,10 @@ module event_packer #(
 
   always_ff @(posedge clk) begin
     if (can_load) begin
-      m_axis_tvalid <= state == HEADER || state == CHECKSUM || state == BODY;
+      m_axis_tvalid <= state == HEADER || state == BODY;
       m_axis_tlast <= state == BODY && body_last;
       m_axis_tkeep <= state == BODY ? body_keep : '1;
-      m_axis_tdata <= state == HEADER ? header : state == CHECKSUM ?
-                      {event_pkg::reduced(second_folded), event_pkg::reduced(first_total), send_ns} : body;
+      m_axis_tdata <= state == HEADER ? {event_pkg::reduced(second_folded), event_pkg::reduced(first_total), send_ns, header} : body;
       if (state == HEADER) begin
         m_meta_payload_bytes <= 16'(body_bytes);
         m_meta_event_count <= body_events;

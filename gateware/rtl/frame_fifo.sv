@@ -11,20 +11,22 @@
 module frame_fifo #(
     parameter int DEPTH_WORDS = 512,   // a power of two
     parameter int PACKETS = 64,        // in the buffer at once; a power of two
-    parameter int META_BITS = 1
+    parameter int META_BITS = 1,
+    parameter int DATA_BITS = 64,
+    localparam int KEEP_BITS = DATA_BITS / 8
 ) (
     input logic clk,
     input logic rst,
 
-    input logic [         63:0] s_axis_tdata,
-    input logic [          7:0] s_axis_tkeep,
+    input logic [DATA_BITS-1:0] s_axis_tdata,
+    input logic [KEEP_BITS-1:0] s_axis_tkeep,
     input logic                 s_axis_tvalid,
     input logic                 s_axis_tlast,
     input logic                 s_axis_tuser,
     input logic [META_BITS-1:0] s_meta,
 
-    output logic [         63:0] m_axis_tdata,
-    output logic [          7:0] m_axis_tkeep,
+    output logic [DATA_BITS-1:0] m_axis_tdata,
+    output logic [KEEP_BITS-1:0] m_axis_tkeep,
     output logic                 m_axis_tvalid,
     input  logic                 m_axis_tready,
     output logic                 m_axis_tlast,
@@ -38,6 +40,7 @@ module frame_fifo #(
   localparam int LATENCY_CYCLES = 2;
   localparam int ADDRESS_BITS = $clog2(DEPTH_WORDS);
   localparam int PACKET_BITS = $clog2(PACKETS);
+  localparam int WORD_BITS = DATA_BITS + KEEP_BITS + 1;  // the top bit: the last of its packet
 
   if (DEPTH_WORDS < 4 || DEPTH_WORDS != 1 << ADDRESS_BITS) begin : g_check_depth
     $fatal(1, "DEPTH_WORDS must be a power of two, at least 4 (instance %m)");
@@ -47,7 +50,7 @@ module frame_fifo #(
   end
 
   // Pointers run one bit further than addresses, so that full and empty differ. What lies from committed to written is not whole yet.
-  logic [72:0] words[DEPTH_WORDS];
+  logic [WORD_BITS-1:0] words[DEPTH_WORDS];
   logic [META_BITS-1:0] metas[PACKETS];
   logic [ADDRESS_BITS:0] written, committed, read;
   logic [PACKET_BITS:0] metas_written, metas_read;
@@ -135,7 +138,7 @@ module frame_fifo #(
 `ifdef FORMAL
   // For induction. Any one place of the memory: what is read from it is what was written. And whole packets lie in it, a sideband for each.
   (* anyconst *) logic [ADDRESS_BITS:0] watched;
-  logic [72:0] watched_word;
+  logic [WORD_BITS-1:0] watched_word;
   logic shown;  // the word in the output is that of the watched place
   logic [ADDRESS_BITS:0] lasts;  // of the packets that are whole
   logic early;                   // one in the packet that is not
@@ -147,7 +150,7 @@ module frame_fifo #(
     lasts = '0;
     early = 1'b0;
     for (int place = 0; place < DEPTH_WORDS; place++) begin
-      if (words[read[ADDRESS_BITS-1:0]+ADDRESS_BITS'(place)][72]) begin
+      if (words[read[ADDRESS_BITS-1:0]+ADDRESS_BITS'(place)][WORD_BITS-1]) begin
         if (place < int'(fill_committed)) lasts += 1'b1;
         else if (place < int'(fill_words)) early = 1'b1;
       end
@@ -162,7 +165,7 @@ module frame_fifo #(
       assert (watched_place >= fill_words || words[watched[ADDRESS_BITS-1:0]] == watched_word);
       assert (!shown || (watched == read - 1'b1 && {m_axis_tlast, m_axis_tkeep, m_axis_tdata} == watched_word));
       assert (m_axis_tvalid || m_inside == !between);
-      assert (fill_committed == '0 || words[committed[ADDRESS_BITS-1:0]-1'b1][72]);
+      assert (fill_committed == '0 || words[committed[ADDRESS_BITS-1:0]-1'b1][WORD_BITS-1]);
       assert (fill_committed != '0 || between);
       assert (!early);
       assert (int'(metas_held) + int'(!between) == int'(lasts));

@@ -14,12 +14,14 @@ module host_port #(
     parameter int FRAME_BYTES_MAX = 9022,
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter bit WHOLE = 1'b0,  // as of rx_engine: received payloads come whole
     parameter int RX_FIFO_WORDS = 2048,
     parameter int PLAYOUT_CYCLES = 16,
     parameter int WRITE_REQUEST_BYTES_MAX = 256,
     parameter int READ_REQUEST_BYTES_MAX = 512,
     parameter int READ_TAGS = 32,
     parameter int READ_TIMEOUT_CYCLES = 1 << 20,
+    localparam int IN_BITS = WHOLE ? 128 : 64,
     localparam int TAG_BITS = $clog2(READ_TAGS)
 ) (
     input logic clk,
@@ -54,8 +56,9 @@ module host_port #(
     input  nic_counts_pkg::sending_ends_t ends,
 
     // --- payloads ---
-    input  logic [63:0] s_axis_tdata,
+    input  logic [IN_BITS-1:0] s_axis_tdata,
     input  logic        s_axis_tvalid,
+    output logic        s_axis_tready,
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
     input  port_pkg::payload_t s_meta,
@@ -254,6 +257,7 @@ module host_port #(
   logic [31:0] stage_cycles;
 
   rx_engine #(
+      .WHOLE(WHOLE),
       .CLOPS(CLOPS),
       .BYTES_MAX(BYTES_MAX),
       .FIFO_WORDS(RX_FIFO_WORDS),
@@ -291,6 +295,7 @@ module host_port #(
       .entry_data(set.page_entry.data.value),
       .s_axis_tdata,
       .s_axis_tvalid,
+      .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser,
       .s_meta_bytes(s_meta.bytes[BYTES_BITS-1:0]),

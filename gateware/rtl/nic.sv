@@ -161,6 +161,7 @@ module nic #(
       .ends,
       .s_axis_tdata(rx_tdata),
       .s_axis_tvalid(rx_tvalid),
+      .s_axis_tready(),  // always
       .s_axis_tlast(rx_tlast),
       .s_axis_tuser(rx_tuser),
       .s_meta(rx_meta),

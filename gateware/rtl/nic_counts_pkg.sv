@@ -134,4 +134,47 @@ package nic_counts_pkg;
     logic answered_echo;
     logic answered_arp;
   } request_ends_t;
+  localparam int PORT_COUNTS = 6;
+  typedef struct packed {
+    logic sent_to;
+    logic forwarded;
+    logic no_route;
+    logic full;
+    logic refused;
+    logic to_events;
+  } port_counts_t;
+  localparam int MERGE_COUNTS = 10;
+  typedef struct packed {
+    logic disabled;
+    logic jump;
+    logic late;
+    logic part;
+    logic marker;
+    logic packet;
+    logic full;
+    logic checksum;
+    logic format;
+    logic length;
+  } merge_counts_t;
+  localparam int CHECK_ENDS = 3;
+  typedef struct packed {
+    logic checksum;
+    logic format;
+    logic length;
+  } check_ends_t;
+  localparam int EVENTS_COUNTS = 6;
+  typedef struct packed {
+    logic packet;
+    logic cut;
+    logic incomplete;
+    logic overflow;
+    logic missing;
+    logic complete;
+  } events_counts_t;
+  localparam int NODE_COUNTS = 3;
+  typedef struct packed {
+    logic host_no_route;
+    logic from_host;
+    logic to_host;
+  } node_counts_t;
 endpackage

@@ -18,6 +18,14 @@ package port_pkg;
     logic [63:0] parsed_cycle;
   } payload_t;
 
+  localparam int PAYLOAD_META_BITS = 234;  // of payload_t
+
+  // The same in a node, until the router has looked at it.
+  typedef struct packed {
+    logic [ROUTE_BITS-1:0] route;
+    payload_t              payload;
+  } routed_t;
+
   // Beside a payload to be sent.
   typedef struct packed {
     logic [7:0]  destination;  // of the port's table
@@ -48,4 +56,22 @@ package port_pkg;
     logic [15:0] destination_port;
     logic [15:0] destination_source_port;
   } settings_t;
+
+  // What stage_merge is told. table_write and forget are pulses.
+  typedef struct packed {
+    logic [7:0]  links;
+    logic        complete_only;
+    logic        parts;
+    logic        forget;
+    logic [31:0] window_cycles;
+    logic [31:0] lapse_cycles;
+    logic [39:0] jump;
+    logic [31:0] flush_cycles;
+    logic [7:0]  source_id;
+    logic [7:0]  source_sub_id;
+    logic        table_enable;
+    logic        table_write;
+    logic [10:0] table_index;
+    logic [15:0] table_hit;
+  } merge_settings_t;
 endpackage

@@ -5,7 +5,11 @@
 //
 // LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same. The
 // other words follow, two in a cycle, as soon as they have come.
+//
+// With WHOLE packets come from a buffer: whole, without a pause, in words of 16 bytes, and good. Then there is no rx_fifo: they are held up, and at m_* 6 cycles
+// after they were taken.
 module rx_engine #(
+    parameter bit WHOLE = 1'b0,
     parameter int CLOPS = 4,
     parameter int BYTES_MAX = 9000,         // of a payload [B]
     parameter int FIFO_WORDS = 2048,        // [16 B]
@@ -15,6 +19,7 @@ module rx_engine #(
     parameter int REGIONS = 8,
     parameter int ENTRIES = 2048,
     parameter int OFFSET_BITS = 40,
+    localparam int IN_BITS = WHOLE ? 128 : 64,
     localparam int CLOP_BITS = CLOPS > 1 ? $clog2(CLOPS) : 1,
     localparam int BYTES_BITS = $clog2(BYTES_MAX + 1),
     localparam int ADDRESS_BITS = $clog2(REGIONS) + OFFSET_BITS
@@ -52,8 +57,9 @@ module rx_engine #(
     input logic [               63:0] entry_data,
 
     // Payloads, as of rx_fifo; meta as of clop_writer, with the first word.
-    input logic [          63:0] s_axis_tdata,
+    input logic [   IN_BITS-1:0] s_axis_tdata,
     input logic                  s_axis_tvalid,
+    output logic                 s_axis_tready,     // without WHOLE always
     input logic                  s_axis_tlast,
     input logic                  s_axis_tuser,
     input logic [BYTES_BITS-1:0] s_meta_bytes,
@@ -125,31 +131,49 @@ module rx_engine #(
   logic [BYTES_BITS-1:0] packet_bytes;
   logic soon, writer_idle;
 
-  rx_fifo #(
-      .WORDS(FIFO_WORDS),
-      .PACKETS(FIFO_PACKETS),
-      .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
-      .META_BITS($bits(meta_t)),
-      .BYTES_MAX(BYTES_MAX)
-  ) i_rx_fifo (
-      .clk,
-      .rst,
-      .s_axis_tdata,
-      .s_axis_tvalid,
-      .s_axis_tlast,
-      .s_axis_tuser,
-      .s_meta(meta_in),
-      .s_meta_bytes,
-      .m_axis_tdata(packet_data),
-      .m_axis_tvalid(packet_valid),
-      .m_axis_tready(packet_ready),
-      .m_axis_tlast(packet_last),
-      .m_axis_tuser(packet_bad),
-      .m_meta(meta),
-      .m_meta_bytes(packet_bytes),
-      .m_soon(soon),
-      .drop_overflow
-  );
+  if (WHOLE) begin : g_whole
+    logic whole_began;
+    always_ff @(posedge clk) begin
+      if (rst) whole_began <= 1'b0;
+      else if (s_axis_tvalid && s_axis_tready) whole_began <= !s_axis_tlast;
+    end
+    assign packet_data = 128'(s_axis_tdata);
+    assign packet_valid = s_axis_tvalid;
+    assign s_axis_tready = packet_ready;
+    assign packet_last = s_axis_tlast;
+    assign packet_bad = s_axis_tuser;
+    assign meta = meta_in;
+    assign packet_bytes = s_meta_bytes;
+    assign soon = s_axis_tvalid || whole_began;
+    assign drop_overflow = 1'b0;
+  end else begin : g_playout
+    assign s_axis_tready = 1'b1;
+    rx_fifo #(
+        .WORDS(FIFO_WORDS),
+        .PACKETS(FIFO_PACKETS),
+        .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
+        .META_BITS($bits(meta_t)),
+        .BYTES_MAX(BYTES_MAX)
+    ) i_rx_fifo (
+        .clk,
+        .rst,
+        .s_axis_tdata,
+        .s_axis_tvalid,
+        .s_axis_tlast,
+        .s_axis_tuser,
+        .s_meta(meta_in),
+        .s_meta_bytes,
+        .m_axis_tdata(packet_data),
+        .m_axis_tvalid(packet_valid),
+        .m_axis_tready(packet_ready),
+        .m_axis_tlast(packet_last),
+        .m_axis_tuser(packet_bad),
+        .m_meta(meta),
+        .m_meta_bytes(packet_bytes),
+        .m_soon(soon),
+        .drop_overflow
+    );
+  end
 
   logic packet_write_valid, packet_write_ready, packet_write_last;
   logic [ADDRESS_BITS-1:0] packet_write_address, write_address;

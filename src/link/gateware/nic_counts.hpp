@@ -22,4 +22,24 @@ namespace reply {
 enum : unsigned { answered_arp, answered_echo, arp_malformed, arp_other, icmp_length, icmp_checksum, icmp_other, echo_large, busy, replied, count };
 }  // namespace reply
 
+namespace port {
+enum : unsigned { to_events, refused, full, no_route, forwarded, sent_to, count };
+inline constexpr unsigned kForeign[] = {no_route};
+inline constexpr unsigned kDropped[] = {full};
+}  // namespace port
+
+namespace merge {
+enum : unsigned { length, format, checksum, full, packet, marker, part, late, jump, disabled, count };
+inline constexpr unsigned kMalformed[] = {length, format, checksum};
+inline constexpr unsigned kDropped[] = {full};
+}  // namespace merge
+
+namespace events {
+enum : unsigned { complete, missing, overflow, incomplete, cut, packet, count };
+}  // namespace events
+
+namespace node {
+enum : unsigned { to_host, from_host, host_no_route, count };
+}  // namespace node
+
 }  // namespace nanet::link::gateware
