@@ -228,30 +228,30 @@ module nanet_node #(
   logic [PORTS-1:0] event_tvalid, event_tlast, event_tuser;
 
   for (genvar p = 0; p < PORTS; p++) begin : g_port
-    // --- link and protocol ---
-    logic [63:0] rx_tdata, tx_tdata, stage_tdata, queue_tdata;
-    logic [7:0] rx_tkeep, tx_tkeep, stage_tkeep, queue_tkeep;
-    logic rx_tvalid, rx_tlast, rx_tuser, stage_tvalid, stage_tlast, stage_tuser, queue_tvalid, queue_tlast, queue_tuser;
-    logic tx_tvalid, tx_tready, tx_tlast;
-    port_pkg::routed_t rx_meta, stage_meta, queue_meta;
-    port_pkg::payload_t queued_meta;
-    /* verilator lint_off UNUSEDSIGNAL */
-    port_pkg::payload_t to_send;
-    /* verilator lint_on UNUSEDSIGNAL */
-    port_pkg::sending_t tx_meta;
-    logic stage_refused, encap_refused, drop_full;
+    port_pkg::payload_t queued_meta, to_send;
+    logic to_events, sent_to, refused, full;
+    assign to_send = out_tdata[WAY_BITS*p+128+:port_pkg::PAYLOAD_META_BITS];
+    assign in_tdata[WAY_BITS*p+128+:META_BITS] = META_BITS'(queued_meta);
+    assign in_tkeep[WAY_BITS/8*p+16+:META_BITS/8] = '1;
 
-    eth_port #(
+    node_port #(
+        .PORTS(PORTS),
         .LINE_GBPS(LINE_GBPS),
+        .MERGE(MERGE),
+        .PROCESSING(PROCESSING),
+        .ENCAPSULATION(ENCAPSULATION),
+        .QUEUE_WORDS(QUEUE_WORDS),
         .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
         .MATCH_ENTRIES(MATCH_ENTRIES),
         .DESTINATIONS(DESTINATIONS)
-    ) i_eth_port (
+    ) i_port (
         .clk,
         .rst,
         .now_ns,
         .now_cycles,
         .settings(settings[p]),
+        .cfg_value(set.stage[p].value.value.value),
+        .cfg_mask(set.stage[p].mask.mask.value),
         .xgmii_rxd(xgmii_rxd[64*p+:64]),
         .xgmii_rxc(xgmii_rxc[8*p+:8]),
         .xgmii_txd(xgmii_txd[64*p+:64]),
@@ -262,108 +262,11 @@ module nanet_node #(
         .gmii_txd(gmii_txd[8*p+:8]),
         .gmii_tx_en(gmii_tx_en[p]),
         .gmii_tx_er(gmii_tx_er[p]),
-        .m_axis_tdata(rx_tdata),
-        .m_axis_tkeep(rx_tkeep),
-        .m_axis_tvalid(rx_tvalid),
-        .m_axis_tlast(rx_tlast),
-        .m_axis_tuser(rx_tuser),
-        .m_meta(rx_meta.payload),
-        .m_route(rx_meta.route),
-        .s_axis_tdata(tx_tdata),
-        .s_axis_tkeep(tx_tkeep),
-        .s_axis_tvalid(tx_tvalid),
-        .s_axis_tready(tx_tready),
-        .s_axis_tlast(tx_tlast),
-        .s_meta(tx_meta),
-        .path_counts(path_counts[p]),
-        .reply_counts(reply_counts[p]),
-        .ends(ends[p])
-    );
-
-    // --- what is to be merged parts here ---
-    wire to_events = MERGE && rx_meta.route == port_pkg::ROUTE_EVENTS;
-    assign event_tdata[64*p+:64] = rx_tdata;
-    assign event_tkeep[8*p+:8] = rx_tkeep;
-    assign event_tvalid[p] = rx_tvalid && to_events;
-    assign event_tlast[p] = rx_tlast;
-    assign event_tuser[p] = rx_tuser;
-
-    // --- data processing ---
-    if (PROCESSING == 1) begin : g_processing
-      stage_template i_stage (
-          .clk,
-          .rst,
-          .cfg_value(set.stage[p].value.value.value),
-          .cfg_mask(set.stage[p].mask.mask.value),
-          .s_axis_tdata(rx_tdata),
-          .s_axis_tkeep(rx_tkeep),
-          .s_axis_tvalid(rx_tvalid && !to_events),
-          .s_axis_tlast(rx_tlast),
-          .s_axis_tuser(rx_tuser),
-          .s_meta(rx_meta),
-          .m_axis_tdata(stage_tdata),
-          .m_axis_tkeep(stage_tkeep),
-          .m_axis_tvalid(stage_tvalid),
-          .m_axis_tlast(stage_tlast),
-          .m_axis_tuser(stage_tuser),
-          .m_meta(stage_meta),
-          .drop_refused(stage_refused)
-      );
-    end else begin : g_processing
-      assign stage_tdata = rx_tdata;
-      assign stage_tkeep = rx_tkeep;
-      assign stage_tvalid = rx_tvalid && !to_events;
-      assign stage_tlast = rx_tlast;
-      assign stage_tuser = rx_tuser;
-      assign stage_meta = rx_meta;
-      assign stage_refused = 1'b0;
-    end
-
-    // --- encapsulation ---
-    if (ENCAPSULATION == 1) begin : g_encapsulation
-      stage_encap #(
-          .STREAMS(MATCH_ENTRIES)
-      ) i_stage (
-          .clk,
-          .rst,
-          .now_cycles,
-          .now_ns,
-          .s_axis_tdata(stage_tdata),
-          .s_axis_tkeep(stage_tkeep),
-          .s_axis_tvalid(stage_tvalid),
-          .s_axis_tlast(stage_tlast),
-          .s_axis_tuser(stage_tuser),
-          .s_meta(stage_meta),
-          .m_axis_tdata(queue_tdata),
-          .m_axis_tkeep(queue_tkeep),
-          .m_axis_tvalid(queue_tvalid),
-          .m_axis_tlast(queue_tlast),
-          .m_axis_tuser(queue_tuser),
-          .m_meta(queue_meta),
-          .drop_refused(encap_refused)
-      );
-    end else begin : g_encapsulation
-      assign queue_tdata = stage_tdata;
-      assign queue_tkeep = stage_tkeep;
-      assign queue_tvalid = stage_tvalid;
-      assign queue_tlast = stage_tlast;
-      assign queue_tuser = stage_tuser;
-      assign queue_meta = stage_meta;
-      assign encap_refused = 1'b0;
-    end
-
-    port_queue #(
-        .PORTS(PORTS),
-        .DEPTH_WORDS(QUEUE_WORDS)
-    ) i_queue (
-        .clk,
-        .rst,
-        .s_axis_tdata(queue_tdata),
-        .s_axis_tkeep(queue_tkeep),
-        .s_axis_tvalid(queue_tvalid),
-        .s_axis_tlast(queue_tlast),
-        .s_axis_tuser(queue_tuser),
-        .s_meta(queue_meta),
+        .event_tdata(event_tdata[64*p+:64]),
+        .event_tkeep(event_tkeep[8*p+:8]),
+        .event_tvalid(event_tvalid[p]),
+        .event_tlast(event_tlast[p]),
+        .event_tuser(event_tuser[p]),
         .m_axis_tdata(in_tdata[WAY_BITS*p+:128]),
         .m_axis_tkeep(in_tkeep[WAY_BITS/8*p+:16]),
         .m_axis_tvalid(in_tvalid[p]),
@@ -371,40 +274,25 @@ module nanet_node #(
         .m_axis_tlast(in_tlast[p]),
         .m_meta(queued_meta),
         .m_destination(in_destination[8*p+:8]),
-        .drop_full
-    );
-    assign in_tdata[WAY_BITS*p+128+:META_BITS] = META_BITS'(queued_meta);
-    assign in_tkeep[WAY_BITS/8*p+16+:META_BITS/8] = '1;
-
-    // --- from the router to the wire ---
-    wide_to_words i_words (
-        .clk,
-        .rst,
         .s_axis_tdata(out_tdata[WAY_BITS*p+:128]),
         .s_axis_tkeep(out_tkeep[WAY_BITS/8*p+:16]),
         .s_axis_tvalid(out_tvalid[p]),
         .s_axis_tready(out_tready[p]),
         .s_axis_tlast(out_tlast[p]),
-        .m_axis_tdata(tx_tdata),
-        .m_axis_tkeep(tx_tkeep),
-        .m_axis_tvalid(tx_tvalid),
-        .m_axis_tready(tx_tready),
-        .m_axis_tlast(tx_tlast)
+        .s_meta(to_send),
+        .path_counts(path_counts[p]),
+        .reply_counts(reply_counts[p]),
+        .ends(ends[p]),
+        .count_to_events(to_events),
+        .count_sent_to(sent_to),
+        .drop_refused(refused),
+        .drop_full(full)
     );
-    assign to_send = out_tdata[WAY_BITS*p+128+:port_pkg::PAYLOAD_META_BITS];
-    assign tx_meta.destination = to_send.source[7:0];
-    assign tx_meta.bytes = to_send.bytes;
 
-    // --- what became of its payloads ---
     nic_counts_pkg::port_counts_t counts;
-    logic to_events_ends, sent_to;
-    always_ff @(posedge clk) begin
-      to_events_ends <= event_tvalid[p] && rx_tlast && !rx_tuser && !rst;
-      sent_to <= out_tvalid[p] && out_tready[p] && out_tlast[p] && !rst;
-    end
-    assign counts.to_events = to_events_ends;
-    assign counts.refused = stage_refused || encap_refused;
-    assign counts.full = drop_full;
+    assign counts.to_events = to_events;
+    assign counts.refused = refused;
+    assign counts.full = full;
     assign counts.no_route = no_route[p];
     assign counts.forwarded = passed[p];
     assign counts.sent_to = sent_to;

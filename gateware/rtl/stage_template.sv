@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data-processing stage to begin one's own with: hands on the payloads whose first eight bytes are cfg_value where cfg_mask has ones, and marks the others bad.
 //
-// To make one: copy this file and tb/stage_template, and name it in nanet_node (g_processing). docs/design/gateware-node.md has the rules; here is how each is kept.
+// To make one: copy this file and tb/stage_template, and name it in node_port (g_processing). docs/design/gateware-node.md has the rules; here is how each is kept.
 //
 // Contract
 //   * A word in every cycle, no waiting: each word leaves LATENCY_CYCLES after it came in, and a packet's words in their order.

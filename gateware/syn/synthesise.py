@@ -44,7 +44,10 @@ def main(modules: list[str]) -> int:
     for module in modules:
         try:
             if module_of(module) in CHECKED:
-                yosys(module, f"{read(module)}; hierarchy -top {module_of(module)}; proc; flatten; opt_clean; check -assert; scc -expect 0")
+                yosys(
+                    module,
+                    f"{read(module)}; hierarchy -top {module_of(module)}; proc; flatten; opt_clean; check -assert; scc -expect 0",
+                )
                 print(f"ecp5 {module}: put together and checked, not mapped")
                 continue
             cells = size_of(module)

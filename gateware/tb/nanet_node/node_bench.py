@@ -4,6 +4,7 @@
 from collections import deque
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from itertools import pairwise
 from typing import Any
 
 import cocotb
@@ -40,7 +41,12 @@ REQUESTS = [name for name in ROWS["reply"]["names"] if name != "replied"]
 
 def destination_of(port: int, index: int) -> dict[str, Any]:
     """What entry `index` of a port's table of destinations is here."""
-    return {"mac": f"02:00:00:00:{port:02x}:{index:02x}", "address": f"10.9.{port}.{index}", "port": 7000 + index, "source_port": 7100}
+    return {
+        "mac": f"02:00:00:00:{port:02x}:{index:02x}",
+        "address": f"10.9.{port}.{index}",
+        "port": 7000 + index,
+        "source_port": 7100,
+    }
 
 
 @dataclass
@@ -238,7 +244,9 @@ class NodeBench(Bench):
                 continue
             await edge
             if dut.mem_read_valid.value == 1:
-                self.asked.append((int(dut.mem_read_address.value) - BUS, int(dut.mem_read_bytes.value), int(dut.mem_read_tag.value)))
+                self.asked.append(
+                    (int(dut.mem_read_address.value) - BUS, int(dut.mem_read_bytes.value), int(dut.mem_read_tag.value))
+                )
             if not self.asked:
                 dut.mem_answer_valid.value = 0
                 continue
@@ -296,7 +304,7 @@ class NodeBench(Bench):
             for event in events:
                 assert event.number == len(found) & 0xFFFF
                 found.append(event)
-        for before, after in zip(found, found[1:], strict=False):
+        for before, after in pairwise(found):
             assert 0 < (after.key - before.key & KEY_MASK) < 1 << 39, "not in the order of time"
         return found, masks
 
@@ -309,7 +317,11 @@ class NodeBench(Bench):
         ports = [rx | await self.row(0x980, ROWS["reply"]["names"]) | {name: tx[name] for name in ENDS}]
         for port in range(1, PORTS):
             base = NODE + 0x400 + 0x200 * (port - 1)
-            own = await self.row(base, PATH) | await self.row(base + 0x100, ROWS["reply"]["names"]) | await self.row(base + 0x180, ENDS)
+            own = (
+                await self.row(base, PATH)
+                | await self.row(base + 0x100, ROWS["reply"]["names"])
+                | await self.row(base + 0x180, ENDS)
+            )
             ports.append(own)
         for port in range(PORTS):
             ports[port] = {**ports[port], **await self.row(NODE + 0xA00 + 0x40 * port, ROWS["port"]["names"])}
