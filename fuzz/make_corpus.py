@@ -297,6 +297,13 @@ def part_table() -> Inputs:
         yield f"{name}-open", bytes([1, 10, shape, 20]) + bytes([0x89, 15] * turns + [0x09, 0, 0, 1, 13, 15, 0x89, 15])
 
 
+def assembler() -> Inputs:
+    """Any packets, with each choice of units open, buffers, what becomes of incomplete units, and how places are counted."""
+    for number in range(24):
+        blocks = [hashlib.sha256(bytes([number, block])).digest() for block in range(63)]
+        yield f"any-{number}", bytes([number % 3, number // 2 % 4, number // 8, number]) + b"".join(blocks)
+
+
 def l0tp() -> Inputs:
     """Packets of sources that are none of the inputs', and taken in parts."""
     config = bytes([2, 0, 0, 10, 10, 10])
@@ -506,6 +513,7 @@ def checkpoint() -> Inputs:
 MADE = {
     "fuzz_merger": merger,
     "fuzz_part_table": part_table,
+    "fuzz_assembler": assembler,
     "fuzz_l0tp": l0tp,
     "fuzz_channel": channel,
     "fuzz_rendezvous": rendezvous,

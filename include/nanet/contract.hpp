@@ -4,6 +4,8 @@
 // Terms
 //   CLOP        circular list of persistent receive buffers: `buffer_count` buffers of `buffer_bytes`, allocated once.
 //   packet index  one PacketRef for each good packet of a buffer, in memory beside the buffer.
+//   unit        what many packets carry together, such as a frame or an event of 64 B to 1 GiB: in a CLOP of units a buffer holds one, and its UnitHead is
+//               in the memory of its packet index.
 //   in place    a CLOP whose payloads stay where the NIC wrote them: its buffers hold a PlacedPacket instead of each payload.
 //   completion  one 64-byte entry of the completion queue: a buffer was filled, a packet was sent, or an error happened.
 //   descriptor  one 64-byte entry of the TX ring: a request to send some bytes.
@@ -15,7 +17,8 @@
 //   * The last 16 bytes of a completion hold what a consumer needs to begin: a consumer that loads them in one piece (a GPU over PCIe) need not
 //     load the completion again after it has seen the sequence.
 //   * A buffer belongs to the NIC until its completion is written, then to the consumer until it advances the CLOP's
-//     consumer index. Buffers are handed over and returned in order.
+//     consumer index. Buffers are returned in the order in which they were handed over; in a CLOP of units that need not be the order of their
+//     indexes.
 //   * A buffer is handed over when it is full, when its oldest packet is `timeout_ns` old and the consumer waits for it (or
 //     soon will: it has fewer than two others), or on flush.
 //   * With no free buffer a packet is dropped and counted under its own name. Nothing blocks, nothing is overwritten.
@@ -42,6 +45,8 @@ inline constexpr std::uint16_t truncated = 1u << 4;  // at least one packet was 
 inline constexpr std::uint16_t error = 1u << 5;      // at least one packet was refused; it is not in the packet index
 inline constexpr std::uint16_t run_start = 1u << 6;  // at least one packet has PacketRef::run_start
 inline constexpr std::uint16_t in_place = 1u << 7;  // the buffer holds a PlacedPacket for each packet; so do all others of this CLOP
+inline constexpr std::uint16_t unit = 1u << 8;  // the buffer holds one unit, and its packet index a UnitHead; so do all others of this CLOP
+inline constexpr std::uint16_t incomplete = 1u << 9;  // parts of the unit are missing, and what lies there is of no meaning
 }  // namespace status
 
 // Where one packet lies in its buffer. A consumer needs the index only when Completion::stride_bytes is 0.
@@ -70,6 +75,30 @@ struct alignas(16) PlacedPacket {
 };
 static_assert(sizeof(PlacedPacket) == 48 && std::is_trivially_copyable_v<PlacedPacket>);
 static_assert(offsetof(PlacedPacket, address) == 24 && offsetof(PlacedPacket, bytes) == 40);
+
+// A unit. After it in the packet index's memory come `range_count` UnitRanges: the bytes that came, ascending, with a hole between any two.
+// A complete unit has one range, from 0 to `bytes`.
+struct UnitHead {
+  std::uint64_t stream;  // who sends it, and which it is of that stream: as the format says
+  std::uint64_t unit;
+  std::uint64_t time;             // as the format says; 0: it says none
+  std::uint64_t first_packet_ns;  // arrival of the packets that are in it
+  std::uint64_t last_packet_ns;
+  std::uint32_t bytes;            // its length; of an incomplete unit of which no packet said it, up to the last byte that came
+  std::uint32_t bytes_missing;    // in its holes
+  std::uint32_t packet_count;     // that were put into it
+  std::uint32_t packets_missing;  // as many of its longest packets as its holes have room for
+  std::uint32_t piece_bytes;      // longest payload of a packet
+  std::uint32_t range_count;
+};
+static_assert(sizeof(UnitHead) == 64 && std::is_trivially_copyable_v<UnitHead>);
+static_assert(offsetof(UnitHead, bytes) == 40 && offsetof(UnitHead, range_count) == 60);
+
+struct UnitRange {
+  std::uint32_t begin;  // bytes from the start of the unit
+  std::uint32_t end;    // first one after them
+};
+static_assert(sizeof(UnitRange) == sizeof(PacketRef));
 
 struct alignas(64) Completion {
   std::uint64_t first_packet_ns;  // arrival of the oldest packet in the buffer

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from nanet import config, rdma, stencil, wire
     from nanet._core import SetupError
     from nanet.config.errors import ConfigError
-    from nanet.port.port import Completion, Port, open  # noqa: A004
+    from nanet.port.port import Completion, Port, Unit, open  # noqa: A004
     from nanet.result.build import version
     from nanet.rich.rings import find_rings, fit_rings, judge, monte_carlo, pm_positions, primitive_ids
     from nanet.run.engine import Engine
     from nanet.run.examples import examples
 
 __all__ = [
-    "Completion", "ConfigError", "Engine", "Port", "SetupError", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
+    "Completion", "ConfigError", "Engine", "Port", "SetupError", "Unit", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
     "open", "pm_positions", "primitive_ids", "rdma", "stencil", "version", "wire",
 ]  # fmt: skip
 
@@ -37,6 +37,7 @@ _HOMES = {
     "open": "nanet.port.port",
     "Port": "nanet.port.port",
     "Completion": "nanet.port.port",
+    "Unit": "nanet.port.port",
     "ConfigError": "nanet.config",
     "SetupError": "nanet._core",
     "version": "nanet.result.build",

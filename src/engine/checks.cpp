@@ -11,6 +11,7 @@
 #include "nanet/config/read.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
+#include "nanet/engine/protocol.hpp"
 #include "nanet/engine/transmitter.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -70,6 +71,13 @@ void check_memory(const LinkConfig& link, const ProcessorNeeds& needs) {
                          " B) has no room for link '" + link.name + "'",
                      least.why + " needs " + std::to_string(least.bytes) + " B",
                      "raise buffer_bytes to at least " + std::to_string(least.bytes));
+  }
+  const AssembleConfig assemble = link.assemble.value_or(AssembleConfig{});
+  if (link.protocol->has_units && region.buffer_count <= assemble.units_open) {
+    throw SetupError(
+        "link '" + link.name + "' can have " + std::to_string(assemble.units_open) + " open units of a stream",
+        "its memory region has " + std::to_string(region.buffer_count) + " buffers, so that incomplete units could take all",
+        "raise buffer_count, or lower assemble.units_open");
   }
   if (needs.gpus.empty() && wants_gpu_memory(link)) {
     throw SetupError("link '" + link.name + "' cannot put payloads into the memory of a GPU", "the processor does not run on one",

@@ -79,11 +79,7 @@ void Engine::add_input(std::size_t index) {
   }
   const auto clop_id = static_cast<std::uint8_t>(lane.clops.size());
   flow::ClopConfig clop = clop_config(config, clop_id, *input.link);
-  ReceiverConfig receiver{.batch_size = config.batch_size,
-                          .timeout_ns = 1000 * config.timeout_us,
-                          .backlog_max = needs_.buffers_in_flight + 1,  // one waits while the others are worked on
-                          .senders = sender_networks(config.senders),
-                          .packet_bytes_max = config.packet_bytes_max};
+  const ReceiverConfig receiver = receiver_config(config, needs_.buffers_in_flight + 1);  // one waits while the others are worked on
   if (needs_.buffer_packets_max > 0) {
     clop.index_capacity = std::min(clop.index_capacity, std::max(needs_.buffer_packets_max, 2 * config.batch_size));
   }

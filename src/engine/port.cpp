@@ -51,11 +51,7 @@ Port::Port(const LinkConfig& config, MemoryKind memory)
       pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),
       receiver_(config.protocol->make_receiver(
-          {.batch_size = config.batch_size,
-           .timeout_ns = 1000 * config.timeout_us,
-           .backlog_max = kNoBacklog,
-           .senders = sender_networks(config.senders),
-           .packet_bytes_max = config.packet_bytes_max},
+          receiver_config(config, kNoBacklog),
           {.link = *link_, .clop = clop_, .queue = queue_, .router = make_router(config, 0), .source_count = source_count(config)})),
       held_(config.memory_region.buffer_count) {
   notes_ = link_->notes();
@@ -77,9 +73,13 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
     if (waited_ns >= timeout_ns) return nullptr;
     if (waited_ns < kSpinNs) continue;
     // A partly filled buffer has to be handed over in time even if nothing new comes.
-    const std::uint64_t longest_ns = config_.timeout_us > 0 ? 1000 * config_.timeout_us : timeout_ns;
-    link_->wait(std::min(timeout_ns - waited_ns, longest_ns));
+    link_->wait(std::min(timeout_ns - waited_ns, longest_wait_ns(timeout_ns)));
   }
+}
+
+std::uint64_t Port::longest_wait_ns(std::uint64_t timeout_ns) const {
+  if (config_.protocol->has_units) return 1000 * config_.assemble.value_or(AssembleConfig{}).timeout_us;
+  return config_.timeout_us > 0 ? 1000 * config_.timeout_us : timeout_ns;
 }
 
 void Port::release() {
@@ -103,6 +103,13 @@ bool Port::send(std::uint32_t destination, std::span<const std::byte> payload) {
   const link::TxPacket packet{.data = payload.data(), .bytes = static_cast<std::uint32_t>(payload.size()), .destination = 0};
   link.send(std::span(&packet, 1), flow::clock_now_ns());
   return link.stats().tx_dropped == dropped;
+}
+
+Unit Port::unit(const Completion& completion) const {
+  const auto index = clop_.packet_index(completion.buffer_index);
+  const auto& head = *reinterpret_cast<const UnitHead*>(index.data());
+  const auto* ranges = reinterpret_cast<const UnitRange*>(&head + 1);
+  return {.head = head, .present = {ranges, head.range_count}, .bytes = bytes(completion)};
 }
 
 std::uint64_t Port::total(flow::Counter counter) const {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/links/link_kinds.hpp"
+#include "nanet/engine/assembler.hpp"
+#include "nanet/engine/protocol.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
@@ -34,6 +36,14 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, LinkParts parts)
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link) {
   const MemoryRegionConfig& region = config.memory_region;
   const std::size_t min_room_bytes = link.min_room_bytes();
+  if (config.protocol != nullptr && config.protocol->has_units) {
+    return {.name = region.name,
+            .id = clop_id,
+            .buffer_count = region.buffer_count,
+            .buffer_bytes = region.buffer_bytes,
+            .index_capacity = Assembler::index_capacity(region.buffer_bytes),
+            .huge_pages = region.huge_pages};
+  }
   if (link.payload_memory().in_place()) {
     const std::uint32_t bytes = records_bytes(config);
     return {
@@ -58,6 +68,15 @@ flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, con
       .index_capacity = std::max(region.buffer_bytes / 64, 2 * config.batch_size),
       .huge_pages = region.huge_pages,
   };
+}
+
+ReceiverConfig receiver_config(const LinkConfig& config, std::uint32_t backlog_max) {
+  return {.batch_size = config.batch_size,
+          .timeout_ns = 1000 * config.timeout_us,
+          .backlog_max = backlog_max,
+          .senders = sender_networks(config.senders),
+          .packet_bytes_max = config.packet_bytes_max,
+          .assemble = config.assemble};
 }
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id) {

@@ -10,6 +10,7 @@
 
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/kinds.hpp"
+#include "nanet/engine/receiver.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/router.hpp"
 #include "nanet/gpu/device_memory.hpp"
@@ -29,6 +30,9 @@ std::unique_ptr<link::Link> open_link(const LinkConfig& config, LinkParts parts 
 // For the packets of `link`, which was opened with this configuration. Where payloads stay in place, a buffer has room for the records of as many packets
 // as it would have held payloads of packet_bytes_max, so it has fewer bytes. Throws SetupError when the buffers cannot hold one batch.
 flow::ClopConfig clop_config(const LinkConfig& config, std::uint8_t clop_id, const link::Link& link);
+
+// backlog_max: see ReceiverConfig.
+ReceiverConfig receiver_config(const LinkConfig& config, std::uint32_t backlog_max);
 
 flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
 

@@ -107,6 +107,51 @@ struct RecordConfig {
   }
 };
 
+struct AssembleConfig {
+  static constexpr config::Component component{
+      "Assemble", "How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."};
+
+  std::uint32_t streams_max = 64;
+  std::uint32_t units_open = 4;
+  std::uint64_t timeout_us = 100'000;
+  IncompletePolicy incomplete = IncompletePolicy::process;
+  std::uint64_t unit_step = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("streams_max", streams_max,
+      {.help = "Most streams (senders of units); packets of further ones are refused as packets_no_stream",
+       .unit = "streams",
+       .least = 1,
+       .most = 65536,
+       .too_big = "1.7 kB of memory for each"});
+    v("units_open", units_open,
+      {.help = "Most units of a stream that are incomplete at a time; when a further one begins, the oldest is closed as "
+               "units_overflow",
+       .unit = "units",
+       .least = 1,
+       .most = 64,
+       .too_small = "units whose packets arrive mixed are closed early",
+       .too_big = "a unit that lost a packet is handed over late, and buffers are taken meanwhile"});
+    v("timeout_us", timeout_us,
+      {.help = "A unit is closed incomplete when its first packet came this long ago; its later packets are packets_late for as "
+               "long again",
+       .unit = "us",
+       .least = 1,
+       .most = 3'600'000'000,
+       .too_small = "units whose packets are merely slow are closed without them",
+       .too_big = "the last units before a pause are handed over late if they lost a packet"});
+    v("incomplete", incomplete,
+      {.help = "process: a unit with holes is handed over, with what came; drop: it is dropped as units_discarded"});
+    v("unit_step", unit_step,
+      {.help = "By how much the number of a unit grows from one to the next of its stream: so units of which no packet came are "
+               "known, as "
+               "units_lost; 0: not known",
+       .least = 0,
+       .most = 0x1p40});
+  }
+};
+
 // What all links have. The key `protocol` of a configuration is the name of one, and `memory_region` that of a region.
 struct LinkConfig {
   static constexpr config::Component component{"Link", "One place where packets come from."};
@@ -122,6 +167,7 @@ struct LinkConfig {
   std::string interface;
   std::vector<std::string> senders;
   std::vector<SourceConfig> sources;
+  std::optional<AssembleConfig> assemble;
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;
 
@@ -182,6 +228,10 @@ struct LinkConfig {
        .length_most = 64,
        .form = "Network"});
     v("sources", sources, {.help = "Which boards may send here, by the ID in their packets; others are refused and counted"});
+    v("assemble", assemble,
+      {.help = "How packets are put together to units, for protocols whose packets are pieces of some; a buffer of the memory "
+               "region has to "
+               "hold the longest; null: a protocol that needs it has the defaults"});
     v("faults", faults, {.help = "Faults injected on purpose; null: none"});
     v("record", record, {.help = "Recording of what arrives; null: none"});
   }

@@ -20,6 +20,15 @@
 
 namespace nanet::engine {
 
+// A unit as its consumer sees it. Holes, between what is present, have bytes of no meaning.
+struct Unit {
+  const UnitHead& head;
+  std::span<const UnitRange> present;
+  std::span<const std::byte> bytes;
+
+  bool is_complete() const { return head.bytes_missing == 0 && head.packet_count > 0; }
+};
+
 class Port {
  public:
   // Binds the socket and allocates everything. memory: host_pinned registers the CLOP with CUDA, so that a GPU reads it in place.
@@ -44,6 +53,12 @@ class Port {
     return clop_.packet_index(completion.buffer_index).first(completion.packet_count);
   }
 
+  // Of a completion with status::unit.
+  Unit unit(const Completion& completion) const;
+
+  // The books of each stream of units; empty for packets that are not pieces of some.
+  std::vector<StreamBooks> streams() const { return receiver_->streams(); }
+
   // How a GPU sees the buffers; nullptr with memory host.
   const gpu::PinnedMemory* pinned() const { return pinned_.get(); }
 
@@ -59,6 +74,8 @@ class Port {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  std::uint64_t longest_wait_ns(std::uint64_t timeout_ns) const;
+
   const LinkConfig config_;
   std::unique_ptr<link::Link> link_;
   flow::Clop clop_;

@@ -58,6 +58,7 @@ struct Protocol {
   std::size_t scratch_hits;
   bool numbered;               // has_sequence: packets name their source and have sequence numbers
   std::string_view help = {};  // what its packets are, for a person
+  bool has_units = false;  // they are pieces of units, which its receiver puts together (LinkConfig::assemble): a buffer holds one unit
 };
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// protocol_of: from a protocol's type to the object that a configuration names. Include it where the protocol is defined, and nowhere else.
+// protocol_of, unit_protocol_of: from a protocol's type to the object that a configuration names. Include it where the protocol is defined, and nowhere else.
 #pragma once
 
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "nanet/engine/assembling_receiver.hpp"
 #include "nanet/engine/event_builder.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/engine/protocol_receiver.hpp"
@@ -26,6 +27,20 @@ constexpr Protocol protocol_of(std::string_view name, std::string_view help = {}
     };
   }
   return made;
+}
+
+// Of packets that are pieces of units. Decoder: what unit_facts.hpp says, without a state of its own.
+template <class Decoder>
+constexpr Protocol unit_protocol_of(std::string_view name, std::string_view help = {}) {
+  return {.name = name,
+          .make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
+            return std::make_unique<AssemblingReceiver<Decoder>>(Decoder{}, config, std::move(parts));
+          },
+          .read = nullptr,
+          .scratch_hits = 0,
+          .numbered = false,
+          .help = help,
+          .has_units = true};
 }
 
 }  // namespace nanet::engine

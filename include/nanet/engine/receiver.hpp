@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "nanet/engine/config.hpp"
 #include "nanet/engine/sender_filter.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/completion_queue.hpp"
@@ -34,6 +36,20 @@ struct ReceiverConfig {
 
   // Bytes of a packet, at most. A longer one counts as truncated, even where the link had room for all of it.
   std::uint32_t packet_bytes_max = 65'535;
+
+  std::optional<AssembleConfig> assemble;  // protocols whose packets are pieces of units; none: the defaults
+};
+
+// The books of one stream of units, as they are now.
+struct StreamBooks {
+  std::uint64_t stream;
+  std::uint64_t packets_accepted;
+  std::uint64_t packets_refused;
+  std::uint64_t packets_lost;
+  std::uint64_t units_complete;
+  std::uint64_t units_incomplete;
+  std::uint64_t units_no_buffer;
+  std::uint64_t units_lost;
 };
 
 class Receiver {
@@ -52,6 +68,9 @@ class Receiver {
   // Packets that cannot be attributed to a source (refused ones).
   virtual const flow::Counters& link_counters() const = 0;
   virtual const flow::Counters& source_counters(std::size_t source) const = 0;
+
+  // Of packets that are put together to units: the books of each stream. Empty for others.
+  virtual std::vector<StreamBooks> streams() const { return {}; }
 };
 
 // What a receiver works on. link, clop and queue must outlive it, and the queue must have room for all buffers of all CLOPs that complete into it.

@@ -2,7 +2,7 @@
 // CLOP: circular list of persistent receive buffers, with a packet index beside each buffer.
 //
 // A buffer belongs to the producer from acquire() to hand_over(), then to the consumer until release(). Buffers are handed
-// over and returned in order. The CLOP does not tell the consumer that a buffer is there: the completion queue does, and
+// over and returned in order; a BufferPool (buffer_pool.hpp) in place of acquire() lets a producer fill several side by side. The CLOP does not tell the consumer that a buffer is there: the completion queue does, and
 // carries the data's visibility to the consumer; release() carries it back.
 //
 // Thread rules: one producer thread (acquire, hand_over), one consumer thread (release); in_use() from any thread.
@@ -77,10 +77,13 @@ class Clop {
   // Consumer. Returns the oldest buffer that was handed over; nothing of it may be read afterwards.
   void release() { released().store(released().load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
+  // Buffers that came back so far; what the consumer did with the last of them is over.
+  std::uint64_t returned() const { return released().load(std::memory_order_acquire); }
+
   // Buffers with the consumer. Exact for either thread while the other is idle, a snapshot otherwise.
   std::uint32_t in_use() const {
-    const std::uint64_t returned = released().load(std::memory_order_acquire);
-    return static_cast<std::uint32_t>(handed_over().load(std::memory_order_acquire) - returned);
+    const std::uint64_t back = returned();
+    return static_cast<std::uint32_t>(handed_over().load(std::memory_order_acquire) - back);
   }
 
  private:

@@ -238,6 +238,7 @@ constexpr config::Entry kComponents[] = {
     entry<engine::SourceConfig>(),
     entry<engine::MemoryRegionConfig>(),
     entry<engine::RecordConfig>(),
+    entry<engine::AssembleConfig>(),
     entry<link::FaultConfig>(),
     entry<LinkConfig>(),
     entry<engine::MergeConfig>(),

@@ -80,6 +80,44 @@ Array index_of(const CompletionView& view) {
                                                                          {"source", "<u2", offsetof(PacketRef, source)}});
 }
 
+nb::dict unit_of(const CompletionView& view) {
+  const UnitHead& head = view.port->unit(view.completion).head;
+  nb::dict dict;
+  dict["stream"] = head.stream;
+  dict["unit"] = head.unit;
+  dict["time"] = head.time;
+  dict["bytes"] = head.bytes;
+  dict["bytes_missing"] = head.bytes_missing;
+  dict["packet_count"] = head.packet_count;
+  dict["packets_missing"] = head.packets_missing;
+  dict["piece_bytes"] = head.piece_bytes;
+  return dict;
+}
+
+Array present_of(const CompletionView& view) {
+  const auto ranges = view.port->unit(view.completion).present;
+  const std::size_t shape[2] = {ranges.size(), 2};
+  const auto* first = reinterpret_cast<const std::uint32_t*>(ranges.data());
+  return nb::steal<Array>(nb::cast(nb::ndarray<nb::numpy, const std::uint32_t>(first, 2, shape, owner_of(view))).release());
+}
+
+nb::list streams_of(const engine::Port& port) {
+  nb::list streams;
+  for (const engine::StreamBooks& books : port.streams()) {
+    nb::dict one;
+    one["stream"] = books.stream;
+    one["packets_accepted"] = books.packets_accepted;
+    one["packets_refused"] = books.packets_refused;
+    one["packets_lost"] = books.packets_lost;
+    one["units_complete"] = books.units_complete;
+    one["units_incomplete"] = books.units_incomplete;
+    one["units_no_buffer"] = books.units_no_buffer;
+    one["units_lost"] = books.units_lost;
+    streams.append(one);
+  }
+  return streams;
+}
+
 MemoryKind memory_kind(const nb::dict& dict) {
   const auto name = get<std::string>(dict, "memory_kind");
   if (name == "host_pinned") return MemoryKind::host_pinned;
@@ -144,6 +182,8 @@ void bind_port(nb::module_& module) {
   nb::class_<CompletionView>(module, "CompletionView", "One filled buffer. Valid until Port.release().")
       .def_prop_ro("buffer", &buffer_of, "uint8 [bytes], read-only, no copy: the bytes in use")
       .def_prop_ro("index", &index_of, "structured [packet_count]: offset, bytes, source of each packet")
+      .def_prop_ro("unit", &unit_of, "where packets are put together to units: what this one is")
+      .def_prop_ro("present", &present_of, "uint32 [ranges, 2], read-only, no copy: the bytes of the unit that came")
       .def_prop_ro("device_address", &device_address_of, "where a GPU sees the buffer; SetupError with memory host")
       .def("array", &array_of, nb::arg("device_type"), nb::arg("device_index"),
            "uint8 [bytes], no copy, as an object with DLPack, on a DLPack device: 1 CPU, 2 CUDA, 3 host memory that CUDA sees")
@@ -181,6 +221,7 @@ void bind_port(nb::module_& module) {
           [](const engine::Port& port) { return port.pinned() != nullptr ? std::optional(port.pinned()->device()) : std::nullopt; },
           "GPU that sees the buffers; None with memory host")
       .def("counters", &counters_of)
+      .def("streams", &streams_of, "The books of each stream of units.")
       .def_prop_ro("notes", [](const engine::Port& port) { return port.notes(); })
       .def_prop_ro("local_port", [](const engine::Port& port) { return port.local().port; });
 

@@ -128,6 +128,16 @@ class Faults(Model):
         return ruled(self, Faults)
 
 
+class Assemble(Model):
+    """How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."""
+
+    streams_max: int = setting(64, "x", unit="streams", ge=1, le=65536)
+    units_open: int = setting(4, "x", unit="units", ge=1, le=64)
+    timeout_us: int = setting(100000, "x", unit="us", ge=1, le=3600000000)
+    incomplete: Literal["drop", "process"] = setting("process", "x")
+    unit_step: int = setting(0, "x", ge=0, le=1099511627776)
+
+
 class Link(Model):
     """One place where packets come from."""
 
@@ -169,6 +179,10 @@ class Link(Model):
     )
     sources: tuple[Source, ...] = setting(
         (), "Which boards may send here, by the ID in their packets; others are refused and counted",
+    )
+    assemble: Assemble | None = setting(
+        None,
+        "How packets are put together to units, for protocols whose packets are pieces of some; a buffer of the memory region has to hold the longest; null: a protocol that needs it has the defaults",
     )
     faults: Faults | None = setting(None, "Faults injected on purpose; null: none")
     record: Record | None = setting(None, "Recording of what arrives; null: none")

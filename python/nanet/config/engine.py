@@ -18,7 +18,19 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, ModelWrapValidatorHandler, field_validator, model_validator
 
 from nanet.config.base import Endpoint, Model, Name, problem, same_as, setting
-from nanet.config.components import PROCESSORS, PROTOCOLS, Answers, Cores, Forward, Gpu, MemoryRegion, Merge, Source, Waiting
+from nanet.config.components import (
+    PROCESSORS,
+    PROTOCOLS,
+    Answers,
+    Assemble,
+    Cores,
+    Forward,
+    Gpu,
+    MemoryRegion,
+    Merge,
+    Source,
+    Waiting,
+)
 from nanet.config.errors import load_document, validated
 from nanet.config.forms import Network
 from nanet.config.link import LinkConfig, ProtocolName, link_facts
@@ -225,6 +237,7 @@ class PortConfig(Model):
     packet_bytes_max: int = same_as(LinkConfig, "packet_bytes_max")
     gro: bool = same_as(LinkConfig, "gro")
     busy_poll_us: int = same_as(LinkConfig, "busy_poll_us")
+    assemble: Assemble | None = same_as(LinkConfig, "assemble")
 
     @model_validator(mode="after")
     def _whole(self) -> PortConfig:
@@ -237,6 +250,8 @@ class PortConfig(Model):
             sources=self.sources,
             gro=self.gro,
             packet_bytes_max=self.packet_bytes_max,
+            timeout_us=self.timeout_us,
+            assemble=self.assemble,
         )
         need, why = link_facts(link)["room"]
         if self.buffer_bytes < need:

@@ -48,7 +48,12 @@ GROUPS = (
     Group("packets_refused", "packets that arrived and were refused; one that a source sent is in nanet_packets_lost too", {
         "packets_duplicate": "duplicate", "packets_late": "late", "packets_bad_length": "bad_length", "packets_bad_format": "bad_format",
         "packets_bad_checksum": "bad_checksum", "packets_truncated": "truncated", "packets_unknown_source": "unknown_source",
-        "packets_unknown_sender": "unknown_sender",
+        "packets_unknown_sender": "unknown_sender", "packets_overlap": "overlap", "packets_bad_place": "bad_place",
+        "packets_bad_unit": "bad_unit", "packets_unit_too_long": "unit_too_long", "packets_no_stream": "no_stream",
+        "packets_scattered": "scattered",
+    }),
+    Group("units_closed", "units that were put together, complete or closed with a hole", {
+        "units_complete": "complete", "units_timed_out": "timed_out", "units_overflow": "overflow", "units_flushed": "flushed",
     }),
     Group("parts_refused", "parts of events that were received and not merged", {
         "parts_late": "late", "parts_duplicate": "duplicate", "parts_no_room": "no_room", "parts_unjudged": "unjudged",
@@ -63,13 +68,16 @@ GROUPS = (
 OF_SOURCES = frozenset({
     "packets_accepted", "bytes_accepted", "events_received", "packets_lost_kernel", "packets_lost_network", "events_lost",
     "packets_reordered", "packets_duplicate", "packets_late", "packets_clop_full", "packets_marker", "source_restarts",
+    "packets_overlap", "packets_bad_place", "packets_bad_unit", "packets_unit_too_long", "packets_no_stream", "packets_scattered",
+    "units_begun", "units_complete", "units_timed_out", "units_overflow", "units_flushed", "units_handed_over", "units_discarded",
+    "units_no_buffer", "units_lost",
 })  # fmt: skip
 OF_LINKS = frozenset({
     "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source",
     "packets_unknown_sender",
 })  # fmt: skip
 """All other counters are those of the engine as a whole."""
-FALLING = frozenset({"packets_lost_kernel", "packets_lost_network", "events_lost"})
+FALLING = frozenset({"packets_lost_kernel", "packets_lost_network", "events_lost", "units_lost"})
 
 STATS_HELP = {
     "rx_packets": "packets taken from the link",

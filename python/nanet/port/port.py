@@ -32,9 +32,9 @@ from nanet.port.arrays import CPU, CUDA_HOST, DeviceArray, Waitable, dlpack, hos
 if TYPE_CHECKING:
     from nanet import _core
 
-__all__ = ["Completion", "DeviceArray", "Port", "open"]
+__all__ = ["Completion", "DeviceArray", "Port", "Unit", "open"]
 
-STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error", "run_start")
+STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error", "run_start", "in_place", "unit", "incomplete")
 
 
 def open(  # noqa: A001
@@ -119,6 +119,11 @@ class Port:
             index = self._destinations[destination] = native.add_destination(destination)
         return bool(native.send(index, host_bytes(payload)))
 
+    def streams(self) -> list[dict[str, int]]:
+        """The books of each stream of units that came, in the order of their first packets: stream, packets_accepted, packets_refused,
+        packets_lost, units_complete, units_incomplete, units_no_buffer, units_lost. Empty where packets are not put together."""
+        return list(self._open().streams())
+
     def counters(self) -> dict[str, int]:
         """Totals by name since the port was opened; docs/design/books.md explains each."""
         return {name: int(count) for name, count in self._open().counters().items()}
@@ -192,8 +197,13 @@ class Completion:
     @property
     def status(self) -> frozenset[str]:
         """Why it was handed over and what happened: full, timeout, flush, gap, truncated, error,
-        run_start."""
+        run_start, in_place, unit, incomplete."""
         return frozenset(name for bit, name in enumerate(STATUS_NAMES) if self._status >> bit & 1)
+
+    @property
+    def unit(self) -> Unit | None:
+        """What the buffer is, where packets are put together to units; None: a batch of packets."""
+        return Unit(self, self._view.unit) if "unit" in self.status else None
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
@@ -293,3 +303,58 @@ class Completion:
         """Raises ValueError once it was released."""
         if self.released:
             raise ValueError("this completion was released (its buffer may hold newer packets) copy what you need to keep")
+
+
+class Unit:
+    """A unit (frame, event, heap) put together from many packets: the buffer of a completion. No copy; valid while the completion is held."""
+
+    def __init__(self, completion: Completion, head: dict[str, int]) -> None:
+        self.completion = completion
+        self.stream: int = head["stream"]
+        """Who sent it."""
+        self.number: int = head["unit"]
+        """Which unit of its stream it is."""
+        self.time: int = head["time"]
+        """As its packets say; 0: they say none."""
+        self.bytes: int = head["bytes"]
+        """Its length; of an incomplete one of which no packet said it, up to the last byte that came."""
+        self.bytes_missing: int = head["bytes_missing"]
+        """Bytes in its holes."""
+        self.packet_count: int = head["packet_count"]
+        """Packets that are in it."""
+        self.packets_missing: int = head["packets_missing"]
+        """As many of its longest packets as its holes have room for."""
+        self.piece_bytes: int = head["piece_bytes"]
+        """Longest payload of a packet."""
+
+    def __repr__(self) -> str:
+        missing = f", {self.bytes_missing} B missing" if self.bytes_missing else ""
+        return f"<nanet.Unit {self.number} of stream {self.stream}, {self.bytes} B{missing}>"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every byte came."""
+        return "incomplete" not in self.completion.status
+
+    @property
+    def present(self) -> NDArray[np.uint32]:
+        """The bytes that came, uint32 [ranges, 2], read-only, no copy: first byte and first one after, ascending, a hole between any two."""
+        self.completion.check_held()
+        return self.completion._view.present
+
+    def array(self, dtype: DTypeLike = np.uint8, shape: int | tuple[int, ...] = -1) -> NDArray[Any]:
+        """The unit as an array of that dtype and shape, read-only, no copy. What lies in its holes (`mask`) has no meaning.
+
+        Raises ValueError when it has another length.
+        """
+        return self.completion.buffer.view(np.dtype(dtype)).reshape(shape)
+
+    def mask(self, dtype: DTypeLike = np.uint8, shape: int | tuple[int, ...] = -1) -> NDArray[np.bool_]:
+        """True where something is missing: bool, as many elements as `array` has with the same dtype and shape. For numpy.ma.masked_array."""
+        size = np.dtype(dtype).itemsize
+        if self.bytes % size:
+            raise ValueError(f"the unit has {self.bytes} B (the dtype has {size}) use a dtype that fits")
+        missing = np.ones(self.bytes // size, dtype=np.bool_)
+        for begin, end in self.present.tolist():
+            missing[-(-begin // size) : end // size] = False
+        return missing.reshape(shape)

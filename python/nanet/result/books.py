@@ -39,12 +39,19 @@ LINK_LOSSES = {
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}
 
+UNITS_INCOMPLETE = ("units_timed_out", "units_overflow", "units_flushed")
+"""Counters of units that were closed with a hole, by why."""
+
+UNIT_LOSSES = (*UNITS_INCOMPLETE, "units_no_buffer", "units_lost")
+"""Counters of units that the processor did not get whole; every such unit is in exactly one."""
+
 CUTS = ("parts_overflow_hits", "events_forwarded_cut")
 """Counters of what was judged or sent on without the hits that had no room."""
 
 PACKET_REFUSALS = (
     "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
-    "packets_unknown_source", "packets_unknown_sender",
+    "packets_unknown_source", "packets_unknown_sender", "packets_overlap", "packets_bad_place", "packets_bad_unit",
+    "packets_unit_too_long", "packets_no_stream", "packets_scattered",
 )  # fmt: skip
 """Counters of packets that came and were refused. One that a source sent is among the lost ones already."""
 
@@ -88,7 +95,7 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
     unlike = ["events_unseen"] if merged else ["events_lost", "events_bad_body"]
-    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *LINK_LOSSES]
+    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *UNIT_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

@@ -125,6 +125,20 @@ def event_building(counters: Mapping[str, int]) -> Hop:
     return Hop("event building", int(counters["events_received"]), int(counters["parts_merged"]), refused, "parts")
 
 
+def units(counters: Mapping[str, int]) -> list[Hop]:
+    """Units of which a packet came, against those that were closed, and those against what the processor got. None: no link has units."""
+    begun = int(counters.get("units_begun", 0))
+    if begun == 0:
+        return []
+    closed = {name: int(counters[name]) for name in books.UNITS_INCOMPLETE}
+    complete = int(counters["units_complete"])
+    discarded = {"units_discarded": int(counters["units_discarded"])}
+    return [
+        Hop("assembling", begun, complete, closed, "units"),
+        Hop("units", complete + sum(closed.values()), int(counters["units_handed_over"]), discarded, "units"),
+    ]
+
+
 def answers(written: int, stats: Mapping[str, int]) -> Hop:
     """Packets given to the link that sends, against those that it sent."""
     return Hop("answers", written, int(stats["tx_packets"]), {"tx_dropped": int(stats["tx_dropped"])})
@@ -146,6 +160,7 @@ class EngineHops:
         hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
         if any(link.sources for link in config.links):
             hops.append(sequence_numbers(counters))
+        hops += units(counters)
         done = config.done_counter()
         if done is None:
             return hops + (self._answers(reading) if config.answers is not None else [])

@@ -34,6 +34,17 @@ std::optional<Problem> check_sources(const LinkConfig& config) {
   return std::nullopt;
 }
 
+// Units have a section of their own, which other packets have no use for.
+std::optional<Problem> check_units(const LinkConfig& config) {
+  if (config.protocol == nullptr) return std::nullopt;
+  const std::string protocol(config.protocol->name);
+  if (!config.protocol->has_units) {
+    return refuse_useless(
+        config, {{"assemble", config.assemble.has_value(), "packets of protocol " + protocol + " are no pieces of units"}});
+  }
+  return refuse_useless(config, {{"timeout_us", config.timeout_us != 0, "a buffer holds a unit, which assemble.timeout_us closes"}});
+}
+
 std::optional<Problem> check_in_place(const LinkConfig& config) {
   if (!in_place(config)) return std::nullopt;
   const auto refuse = [&](const std::string& key, const std::string& why) {
@@ -142,6 +153,7 @@ LinkRoom packet_room(const LinkConfig& config) {
 }
 
 LinkRoom room(const LinkConfig& config) {
+  if (config.protocol != nullptr && config.protocol->has_units) return {0, "packets are received into a room of their own"};
   if (in_place(config)) return {0, "a buffer of records is as large as they need"};
   const std::shared_ptr<const LinkKind> kind = kind_of(config);
   return kind->room != nullptr ? kind->room(config) : packet_room(config);
@@ -155,6 +167,7 @@ std::string device(const LinkConfig& config) {
 std::optional<Problem> broken_rule(const LinkConfig& config) {
   const std::shared_ptr<const LinkKind> kind = kind_of(config);
   if (auto broken = check_sources(config)) return broken;
+  if (auto broken = check_units(config)) return broken;
   if (auto broken = check_in_place(config)) return broken;
   if (auto broken = check_origin(config, *kind)) return broken;
   if (kind->broken_rule != nullptr) {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assembler: puts units (frames, events, heaps) together from many packets, each in a buffer of a CLOP, and hands them over as they are done.
+// docs/design/assembler.md has the rules; the books of what came are in counters().
+//
+// Promises
+//   * A payload is written into its own unit's buffer, or nowhere, whatever the packet says.
+//   * A unit is complete when every byte of it has come, never because enough bytes have.
+//   * Every packet is counted under exactly one name, and so is every unit.
+//   * All memory is taken at start.
+//
+// Thread rules: one thread; counters() and streams() from any. No clock, no I/O.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "nanet/contract.hpp"
+#include "nanet/engine/config.hpp"
+#include "nanet/engine/receiver.hpp"
+#include "nanet/engine/unit_facts.hpp"
+#include "nanet/flow/buffer_pool.hpp"
+#include "nanet/flow/clop.hpp"
+#include "nanet/flow/completion_queue.hpp"
+#include "nanet/flow/counters.hpp"
+#include "nanet/flow/ranges.hpp"
+
+namespace nanet::engine {
+
+class Assembler {
+ public:
+  // clop: with an index_capacity of index_capacity(). queue: with room for all of its buffers.
+  Assembler(const AssembleConfig& config, flow::Clop& clop, flow::CompletionQueue& queue);
+
+  // Of the CLOP, for units of up to buffer_bytes: a UnitHead and ranges.
+  static std::uint32_t index_capacity(std::uint32_t buffer_bytes);
+
+  // Puts a payload of facts.payload_bytes into its place, or counts why not. A unit that it completes is handed over at once.
+  void take(const UnitFacts& facts, std::span<const std::byte> payload, std::uint64_t now_ns);
+
+  // The kernel dropped packets before the one that comes next.
+  void note_drop() { ++drop_epoch_; }
+
+  // Closes the units whose first packet came timeout_us ago; at_hand: packets may still wait to be taken, so only those twice as old.
+  enum class Rest : std::uint8_t { none, at_hand };
+  void expire(std::uint64_t now_ns, Rest rest);
+
+  // Closes every unit.
+  void flush();
+
+  bool holds_units() const { return oldest_ != kNone; }
+  bool has_free_buffer() { return !pool_.empty(); }
+
+  const flow::Counters& counters() const { return counters_; }
+  std::vector<StreamBooks> streams() const;
+
+ private:
+  using Counter = flow::Counter;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kRangesMax = 4096;       // of a unit; more, and a packet of a forger moves too much memory
+  static constexpr std::uint32_t kClosedKept = 64;        // closed units that a stream remembers
+  static constexpr std::uint64_t kUnitGapMax = 1u << 20;  // a longer one is no gap: the stream began again
+
+  // By buffer. Open ones are linked in the order in which they began.
+  struct Unit {
+    flow::Ranges ranges;
+    UnitHead* head = nullptr;
+    std::byte* memory = nullptr;
+    std::uint32_t stream = 0;
+    std::uint32_t bytes = 0;        // 0: not known yet
+    std::uint32_t packets = 0;      // UnitFacts::unit_packets; 0: not known
+    std::uint32_t piece_bytes = 0;  // payload of all its packets but the last, where they are counted; 0: not known yet
+    std::uint32_t older = kNone;
+    std::uint32_t newer = kNone;
+    std::uint32_t drop_epoch = 0;  // before its first packet
+  };
+
+  // A number that this thread counts and others read.
+  struct Tally {
+    std::atomic<std::uint64_t> value{0};
+    void add(std::uint64_t n) { value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+    std::uint64_t now() const { return value.load(std::memory_order_relaxed); }
+  };
+
+  struct Stream {
+    std::uint64_t key = 0;
+    std::uint32_t open_count = 0;
+    std::uint32_t closed_next = 0;  // in its closed units: the oldest, which is forgotten next
+    std::uint32_t drop_epoch = 0;   // when its last packet came
+    bool has_newest = false;
+    std::uint64_t newest_unit = 0;
+    std::uint32_t piece_bytes = 0;  // of its units so far, where packets are counted
+    Tally accepted, refused, lost, complete, incomplete, no_buffer, units_lost;
+  };
+
+  struct ClosedUnit {
+    std::uint64_t until_ns = 0;  // its key may mean a new unit from then on
+    Counter packets_are = Counter::packets_late;
+  };
+
+  Stream* find_stream(std::uint64_t key);
+  Stream* add_stream(std::uint64_t key);
+  std::size_t slot_of(std::uint64_t key) const;
+  std::optional<Counter> count_in_bytes(UnitFacts& facts, std::uint32_t payload_bytes, const Stream* stream, const Unit* unit,
+                                        std::uint32_t& piece_bytes) const;
+  void refuse(Stream& stream, Counter reason);
+  std::optional<Counter> misfit(const UnitFacts& facts, std::uint32_t payload_bytes) const;
+  Unit* open_unit(Stream& stream, std::uint64_t key);
+  const ClosedUnit* closed_unit(const Stream& stream, std::uint64_t key) const;
+  Unit* begin(Stream& stream, const UnitFacts& facts);
+  void follow(Stream& stream, std::uint64_t key);
+  static void count_empty_in_bytes(UnitFacts& facts, const Unit* unit);
+  static std::optional<Counter> learn_length(Unit& unit, const UnitFacts& facts, std::uint32_t end);
+  void store(Unit& unit, Stream& stream, const UnitFacts& facts, std::span<const std::byte> payload);
+  void close(Unit& unit, Counter why, std::uint16_t status);
+  void book_missing(Unit& unit, Stream& stream);
+  void hand_over(Unit& unit, std::uint32_t buffer_index, std::uint16_t status);
+  void remember(Stream& stream, std::uint64_t key, Counter packets_are);
+  void link(std::uint32_t buffer_index);
+  void unlink(std::uint32_t buffer_index);
+
+  std::size_t index_of(const Stream& stream) const { return static_cast<std::size_t>(&stream - streams_.data()); }
+  std::span<std::uint32_t> open_of(const Stream& stream) {
+    return std::span(open_).subspan(index_of(stream) * config_.units_open, config_.units_open);
+  }
+
+  const AssembleConfig config_;
+  flow::Clop& clop_;
+  flow::CompletionQueue& queue_;
+  flow::BufferPool pool_;
+  flow::Counters counters_;
+  std::vector<Unit> units_;  // by buffer
+  std::uint32_t oldest_ = kNone;
+  std::uint32_t newest_ = kNone;
+  std::vector<Stream> streams_;
+  std::atomic<std::uint32_t> stream_count_{0};
+  std::vector<std::uint32_t> slots_;  // of the table of streams: index + 1; 0: free
+  std::uint32_t slot_shift_ = 0;
+  std::uint32_t last_stream_ = 0;
+  std::vector<std::uint32_t> open_;         // units_open a stream: its open units, oldest first
+  std::vector<std::uint64_t> closed_keys_;  // kClosedKept a stream
+  std::vector<ClosedUnit> closed_;          // likewise
+  std::uint32_t drop_epoch_ = 0;
+  std::uint64_t now_ns_ = 0;
+};
+
+}  // namespace nanet::engine

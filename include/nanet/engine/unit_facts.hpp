@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnitFacts: what a format says of a packet that carries a piece of a unit. A decoder is an object with
+//   Inspection decode(std::span<const std::byte> packet, UnitFacts& facts);
+// which fills `facts` of a packet that it accepts, and neither throws nor reads past the packet. It need not compare what the packet says of its unit
+// with anything: the assembler does.
+#pragma once
+
+#include <cstdint>
+
+namespace nanet::engine {
+
+struct UnitFacts {
+  std::uint64_t stream = 0;      // who sends: each has units of its own
+  std::uint64_t unit = 0;        // which unit of that stream
+  std::uint64_t place = 0;       // of the payload's first byte in the unit
+  std::uint64_t unit_bytes = 0;  // length of the unit; 0: not said
+  std::uint64_t time = 0;        // of the unit; 0: not said
+  std::uint32_t payload_offset = 0;
+  std::uint32_t payload_bytes = 0;
+  bool ends_unit = false;  // the unit ends with this payload: says its length, too
+
+  // Of formats that count packets where others count bytes. All packets of a unit but the last then have payloads of one length.
+  std::uint64_t unit_packets = 0;  // with payload; 0: not said
+  bool place_is_index = false;     // `place` is the number of packets before this one
+};
+
+}  // namespace nanet::engine
