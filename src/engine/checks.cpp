@@ -79,6 +79,10 @@ void check_memory(const LinkConfig& link, const ProcessorNeeds& needs) {
         "its memory region has " + std::to_string(region.buffer_count) + " buffers, so that incomplete units could take all",
         "raise buffer_count, or lower assemble.units_open");
   }
+  if (const std::uint64_t bytes = assemble.merge.size() * assemble.part_bytes; bytes > region.buffer_bytes) {
+    throw SetupError("the merged units of link '" + link.name + "' have " + std::to_string(bytes) + " B",
+                     "a buffer of its memory region has " + std::to_string(region.buffer_bytes), "raise buffer_bytes");
+  }
   if (needs.gpus.empty() && wants_gpu_memory(link)) {
     throw SetupError("link '" + link.name + "' cannot put payloads into the memory of a GPU", "the processor does not run on one",
                      "set payload_memory: host, or a runtime of the processor that is not cpu");
@@ -163,6 +167,19 @@ std::optional<config::Problem> MemoryRegionConfig::check() const {
                            "use host_pinned, which a GPU reads in place"};
   }
   return std::nullopt;
+}
+
+std::optional<config::Problem> AssembleConfig::check() const {
+  if (merge.empty() != (part_bytes == 0)) {
+    return config::Problem{"part_bytes", merge.empty() ? "part_bytes without merge" : "merge without part_bytes",
+                           "units are merged from parts, which have a length", "give both, or neither"};
+  }
+  std::vector<std::uint64_t> keys = merge;
+  std::sort(keys.begin(), keys.end());
+  const auto twice = std::adjacent_find(keys.begin(), keys.end());
+  if (twice == keys.end()) return std::nullopt;
+  return config::Problem{"merge", "merge has stream " + std::to_string(*twice) + " twice", "each has one part of the unit",
+                         "remove one"};
 }
 
 std::optional<config::Problem> CoresConfig::check() const {

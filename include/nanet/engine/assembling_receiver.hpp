@@ -18,6 +18,7 @@
 #include "nanet/engine/assembler.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/engine/receiver.hpp"
+#include "nanet/engine/stream_merge.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/payload_memory.hpp"
 #include "nanet/flow/region.hpp"
@@ -39,6 +40,7 @@ class AssemblingReceiver final : public Receiver {
         packets_(config.batch_size),
         room_({.name = parts.clop.config().name + " room",
                .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : std::max(link_.min_room_bytes(), kRoomBytes)}),
+        merge_(config.assemble.value_or(AssembleConfig{}).merge, config.assemble.value_or(AssembleConfig{}).part_bytes),
         assembler_(config.assemble.value_or(AssembleConfig{}), parts.clop, parts.queue) {
     if (link_.payload_memory().kind == MemoryKind::device) {
       throw SetupError("units cannot be put together from payloads in the memory of a GPU", "this program cannot read them there",
@@ -91,6 +93,7 @@ class AssemblingReceiver final : public Receiver {
     if (facts.payload_offset > bytes.size() || facts.payload_bytes > bytes.size() - facts.payload_offset) {
       return link_counters_.add(Counter::packets_bad_length);
     }
+    if (const auto reason = merge_.map(facts)) return link_counters_.add(*reason);
     assembler_.take(facts, bytes.subspan(facts.payload_offset, facts.payload_bytes), now_ns);
   }
 
@@ -102,6 +105,7 @@ class AssemblingReceiver final : public Receiver {
   std::vector<link::RxPacket> packets_;
   flow::Region room_;
   flow::Counters link_counters_;
+  StreamMerge merge_;
   Assembler assembler_;
 };
 

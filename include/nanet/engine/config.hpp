@@ -116,6 +116,8 @@ struct AssembleConfig {
   std::uint64_t timeout_us = 100'000;
   IncompletePolicy incomplete = IncompletePolicy::process;
   std::uint64_t unit_step = 0;
+  std::vector<std::uint64_t> merge;
+  std::uint64_t part_bytes = 0;
 
   template <class Visit>
   void visit(Visit&& v) {
@@ -149,7 +151,18 @@ struct AssembleConfig {
                "units_lost; 0: not known",
        .least = 0,
        .most = 0x1p40});
+    v("merge", merge,
+      {.help = "Streams, by their keys, whose units of one number are parts of one unit, in this order; others are refused as "
+               "packets_no_stream; none: each stream has units of its own",
+       .least = 0,
+       .most = 0x1p53,
+       .length_most = 4096});
+    v("part_bytes", part_bytes,
+      {.help = "With merge: how much of the unit each stream has; 0: nothing is merged", .unit = "bytes", .least = 0, .most = 1 << 30});
   }
+
+  // What is merged has parts, each stream one of them.
+  std::optional<config::Problem> check() const;
 };
 
 // What all links have. The key `protocol` of a configuration is the name of one, and `memory_region` that of a region.

@@ -402,6 +402,42 @@ TEST_F(AssemblingReceiverTest, CountsUnitsOfWhichNothingCame) {
   EXPECT_EQ(count(Counter::source_restarts), 1u);
 }
 
+TEST_F(AssemblingReceiverTest, StreamsCanBeParts) {
+  make({.streams_max = 1, .units_open = 2, .timeout_us = 1000, .merge = {70, 50, 60}, .part_bytes = 1000});
+  const auto part = [&](std::uint64_t stream, std::uint64_t place, std::uint32_t bytes, std::uint64_t unit_bytes = 1000) {
+    give({.stream = stream, .unit = 4, .place = place, .bytes = bytes, .unit_bytes = unit_bytes});
+  };
+  part(60, 500, 500);
+  part(50, 0, 1000);
+  part(40, 0, 1000);  // of no one
+  part(70, 0, 900);
+  part(70, 900, 101, 0);  // would reach into the next part
+  part(70, std::numeric_limits<std::uint64_t>::max(), 1, 0);
+  part(70, 900, 100, 2000);
+  part(60, 0, 500);
+  poll();
+  EXPECT_FALSE(take());
+  EXPECT_EQ(count(Counter::packets_no_stream), 1u);
+  EXPECT_EQ(count(Counter::packets_bad_place), 2u);
+  EXPECT_EQ(count(Counter::packets_bad_unit), 1u);
+  part(70, 900, 100);
+  poll();
+  const auto got = take();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->head.unit, 4u);
+  ASSERT_EQ(got->bytes.size(), 3000u);
+  const std::uint64_t streams[] = {70, 50, 60};
+  for (std::uint32_t b = 0; b < 3000; ++b) ASSERT_EQ(got->bytes[b], test::byte_of(streams[b / 1000], 4, b % 1000)) << b;
+}
+
+TEST(AssembleConfig, MergeNeedsPartsOfDifferentStreams) {
+  EXPECT_FALSE(AssembleConfig{}.check());
+  EXPECT_EQ((AssembleConfig{.merge = {1, 2}, .part_bytes = 0}.check().value().key), "part_bytes");
+  EXPECT_EQ((AssembleConfig{.merge = {}, .part_bytes = 5}.check().value().key), "part_bytes");
+  EXPECT_EQ((AssembleConfig{.merge = {1, 2, 1}, .part_bytes = 5}.check().value().key), "merge");
+  EXPECT_FALSE((AssembleConfig{.merge = {1, 2}, .part_bytes = 5}.check()));
+}
+
 TEST_F(AssemblingReceiverTest, NothingIsAllocatedAfterStart) {
   make({.streams_max = 64, .units_open = 2, .timeout_us = 1000}, 16);
   std::vector<std::vector<std::byte>> packets;
