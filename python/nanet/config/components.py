@@ -18,6 +18,7 @@ __all__ = [
     "AlmagestCuts",
     "AlmagestFinder",
     "Answers",
+    "Assemble",
     "CenterScanCuts",
     "Cores",
     "Cuts",
@@ -108,6 +109,47 @@ class Record(Model):
     )
 
 
+class Assemble(Model):
+    """How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."""
+
+    streams_max: int = setting(
+        64, "Most streams (senders of units); packets of further ones are refused as packets_no_stream", unit="streams", ge=1,
+        le=65536, too_big="1.7 kB of memory for each",
+    )
+    units_open: int = setting(
+        4,
+        "Most units of a stream that are incomplete at a time; when a further one begins, the oldest is closed as units_overflow",
+        unit="units", ge=1, le=64, too_small="units whose packets arrive mixed are closed early",
+        too_big="a unit that lost a packet is handed over late, and buffers are taken meanwhile",
+    )
+    timeout_us: int = setting(
+        100000,
+        "A unit is closed incomplete when its first packet came this long ago; its later packets are packets_late for as long again",
+        unit="us", ge=1, le=3600000000, too_small="units whose packets are merely slow are closed without them",
+        too_big="the last units before a pause are handed over late if they lost a packet",
+    )
+    incomplete: Literal["drop", "process"] = setting(
+        "process", "process: a unit with holes is handed over, with what came; drop: it is dropped as units_discarded",
+    )
+    unit_step: int = setting(
+        0,
+        "By how much the number of a unit grows from one to the next of its stream: so units of which no packet came are known, as units_lost; 0: not known",
+        ge=0, le=1099511627776,
+    )
+    merge: tuple[Annotated[int, Field(ge=0, le=9007199254740992)], ...] = setting(
+        (),
+        "Streams, by their keys, whose units of one number are parts of one unit, in this order; others are refused as packets_no_stream; none: each stream has units of its own",
+        max_length=4096,
+    )
+    part_bytes: int = setting(
+        0, "With merge: how much of the unit each stream has; 0: nothing is merged", unit="bytes", ge=0, le=1073741824,
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Assemble:
+        return ruled(self, Assemble)
+
+
 class Faults(Model):
     """Faults injected into a link on purpose, each with a probability per packet. Seeded, so a run can be repeated."""
 
@@ -126,16 +168,6 @@ class Faults(Model):
     @model_validator(mode="after")
     def _rules(self) -> Faults:
         return ruled(self, Faults)
-
-
-class Assemble(Model):
-    """How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."""
-
-    streams_max: int = setting(64, "x", unit="streams", ge=1, le=65536)
-    units_open: int = setting(4, "x", unit="units", ge=1, le=64)
-    timeout_us: int = setting(100000, "x", unit="us", ge=1, le=3600000000)
-    incomplete: Literal["drop", "process"] = setting("process", "x")
-    unit_step: int = setting(0, "x", ge=0, le=1099511627776)
 
 
 class Link(Model):
