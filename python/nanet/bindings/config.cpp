@@ -235,29 +235,14 @@ using config::entry;
 
 // Every component whose model is made; one that is part of another stands before it.
 constexpr config::Entry kComponents[] = {
-    entry<engine::SourceConfig>(),
-    entry<engine::MemoryRegionConfig>(),
-    entry<engine::RecordConfig>(),
-    entry<engine::AssembleConfig>(),
-    entry<link::FaultConfig>(),
-    entry<LinkConfig>(),
-    entry<engine::MergeConfig>(),
-    entry<engine::WaitingConfig>(),
-    entry<gpu::GpuConfig>(),
-    entry<engine::CoresConfig>(),
-    entry<na62::ForwardConfig>(),
-    entry<na62::AnswerConfig>(),
-    entry<rich::RingCutsConfig>(),
-    entry<emulate::Fractions>(),
-    entry<emulate::MonteCarloConfig>(),
-    entry<emulate::XdpPath>(),
-    entry<emulate::DetectorConfig>(),
-    entry<emulate::DetectorBankConfig>(),
-    entry<emulate::EmulatorConfig>(),
-    entry<l0tp::InputConfig>(),
-    entry<l0tp::MaskConfig>(),
-    entry<trigger::NodeWaiting>(),
-    entry<trigger::NodeConfig>(),
+    entry<engine::SourceConfig>(),    entry<engine::MemoryRegionConfig>(), entry<engine::RecordConfig>(),
+    entry<engine::AssembleConfig>(),  entry<link::FaultConfig>(),          entry<LinkConfig>(),
+    entry<engine::MergeConfig>(),     entry<engine::WaitingConfig>(),      entry<gpu::GpuConfig>(),
+    entry<engine::CoresConfig>(),     entry<na62::ForwardConfig>(),        entry<na62::AnswerConfig>(),
+    entry<rich::RingCutsConfig>(),    entry<emulate::Fractions>(),         entry<emulate::MonteCarloConfig>(),
+    entry<emulate::XdpPath>(),        entry<emulate::DetectorConfig>(),    entry<emulate::DetectorBankConfig>(),
+    entry<emulate::EmulatorConfig>(), entry<l0tp::InputConfig>(),          entry<l0tp::MaskConfig>(),
+    entry<trigger::NodeWaiting>(),    entry<trigger::NodeConfig>(),
 };
 
 // Of the ring finders, each once: two finders may share their cuts.
