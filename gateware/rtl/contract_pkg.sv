@@ -13,6 +13,8 @@ package contract_pkg;
   localparam logic [15:0] STATUS_ERROR = 16'h20;
   localparam logic [15:0] STATUS_RUN_START = 16'h40;
   localparam logic [15:0] STATUS_IN_PLACE = 16'h80;
+  localparam logic [15:0] STATUS_UNIT = 16'h100;
+  localparam logic [15:0] STATUS_INCOMPLETE = 16'h200;
 
   localparam int PACKET_REF_BYTES = 8;
   localparam int PACKET_REF_OFFSET_AT = 0;

@@ -36,6 +36,8 @@ class Status(IntFlag):
     ERROR = 0x20
     RUN_START = 0x40
     IN_PLACE = 0x80
+    UNIT = 0x100
+    INCOMPLETE = 0x200
 
 
 @dataclass
