@@ -7,7 +7,8 @@
 // LATENCY_CYCLES after it was taken if the bus is ready.
 //
 // Contract
-//   * Requests leave in the order of the writes, their words in order: a completion written after its data stays after it.
+//   * Requests leave in the order in which their words came, so a completion written after its data stays after it.
+//   * Writes of two writers may be mixed, but not within a request: s_cut says that a word ends one. s_second: whose the word is.
 //   * A request whose page may not be written is left out whole. done tells of each write when its last word has left or was left out;
 //     done_fault: at least one of its requests was left out.
 //   * m_first with m_address and m_bytes begins a request, m_last ends it; in between m_ready may pause it.
@@ -34,11 +35,13 @@ module dma_write #(
     input logic [               63:0] entry_data,
 
     input  logic                                       s_valid,
+    input  logic                                       s_second,
     output logic                                       s_ready,
     input  logic [$clog2(REGIONS)+OFFSET_BITS-1:0]     s_address,
     input  logic [$clog2(WRITE_BYTES_MAX+1)-1:0]       s_bytes,
     input  logic [                              127:0] s_data,
     input  logic [                       TAG_BITS-1:0] s_tag,
+    output logic                                       s_cut,
 
     output logic                done,
     output logic                done_fault,
@@ -68,6 +71,7 @@ module dma_write #(
     logic                  first;     // of a request
     logic                  last;      // of a request
     logic                  done;      // last of the write
+    logic                  second;    // the second writer's
     logic [PIECE_BITS-1:0] bytes;     // of the request, with first
     logic [TAG_BITS-1:0]   tag;
     logic [127:0]          data;
@@ -79,20 +83,21 @@ module dma_write #(
   wire take = s_valid && s_ready;
 
   // --- where this word goes ---
-  logic started;
-  logic [ADDRESS_BITS-1:0] next_address;
-  logic [BYTES_BITS-1:0] next_left;
-  wire [ADDRESS_BITS-1:0] address = started ? next_address : s_address;
-  wire [BYTES_BITS-1:0] left = started ? next_left : s_bytes;  // this word included
+  logic [1:0] started;  // of each writer
+  logic [ADDRESS_BITS-1:0] next_address[2];
+  logic [BYTES_BITS-1:0] next_left[2];
+  wire [ADDRESS_BITS-1:0] address = started[s_second] ? next_address[s_second] : s_address;
+  wire [BYTES_BITS-1:0] left = started[s_second] ? next_left[s_second] : s_bytes;  // this word included
   wire [4:0] lanes = 5'd16 - 5'(address[3:0]);  // that a word here may fill
   wire is_done = left <= BYTES_BITS'(lanes);
   wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
 
   word_t word;
   always_comb begin
-    word.first = !started || address[CUT_BITS-1:0] == '0;
+    word.first = !started[s_second] || address[CUT_BITS-1:0] == '0;
     word.last = is_done || to_cut == PIECE_BITS'(lanes);
     word.done = is_done;
+    word.second = s_second;
     word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
     word.tag = s_tag;
     word.data = s_data;
@@ -101,12 +106,13 @@ module dma_write #(
 
   always_ff @(posedge clk) begin
     if (take) begin
-      started <= !is_done;
-      next_address <= address + ADDRESS_BITS'(lanes);
-      next_left <= left - BYTES_BITS'(lanes);
+      started[s_second] <= !is_done;
+      next_address[s_second] <= address + ADDRESS_BITS'(lanes);
+      next_left[s_second] <= left - BYTES_BITS'(lanes);
     end
-    if (rst) started <= 1'b0;
+    if (rst) started <= '0;
   end
+  assign s_cut = word.last;
 
   // --- it waits for its translation ---
   word_t waiting[3];
@@ -147,7 +153,7 @@ module dma_write #(
   );
 
   // --- out ---
-  logic fault_before;  // in an earlier request of this write
+  logic [1:0] fault_before;  // in an earlier request of this writer's write
   always_ff @(posedge clk) begin
     done <= 1'b0;
     if (enable) begin
@@ -162,14 +168,14 @@ module dma_write #(
       if (translated) begin
         done <= waiting[2].done;
         done_tag <= waiting[2].tag;
-        done_fault <= fault || fault_before;
-        fault_before <= !waiting[2].done && (fault || fault_before);
+        done_fault <= fault || fault_before[waiting[2].second];
+        fault_before[waiting[2].second] <= !waiting[2].done && (fault || fault_before[waiting[2].second]);
       end
     end
     if (rst) begin
       m_valid <= 1'b0;
       done <= 1'b0;
-      fault_before <= 1'b0;
+      fault_before <= '0;
     end
   end
 
@@ -181,7 +187,7 @@ module dma_write #(
     bus_data <= m_data;
     if (!rst) begin
       if (bus_held) a_stable : assert (m_valid && m_data == bus_data);
-      if (take && !started) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
+      if (take && !started[s_second]) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
       if (m_valid && m_first) a_in_page : assert (m_address[11:0] + 13'(m_bytes) <= 13'd4096);
     end
   end

@@ -199,15 +199,32 @@ module eth_port #(
   assign m_meta.arrival_ns = in_payload ? arrival_ns : now_ns;
   assign m_meta.parsed_cycle = in_payload ? parsed_cycle : now_cycles;
 
-  // --- the encapsulation wants to know of a packet once, before its payload ---
-  logic meta_taken, meta_ready, payload_tready;
-  wire meta_valid = s_axis_tvalid && !meta_taken;
-  assign s_axis_tready = payload_tready && meta_taken;
-  always_ff @(posedge clk) begin
-    if (meta_valid && meta_ready) meta_taken <= 1'b1;
-    if (s_axis_tvalid && s_axis_tready && s_axis_tlast) meta_taken <= 1'b0;
-    if (rst) meta_taken <= 1'b0;
-  end
+  // --- the encapsulation makes a packet's headers while the one before leaves: else the wire waits for them ---
+  port_pkg::sending_t meta;
+  logic [63:0] payload_tdata;
+  logic [7:0] payload_tkeep;
+  logic meta_tvalid, meta_tready, payload_tvalid, payload_tready, payload_tlast;
+
+  meta_ahead #(
+      .META_BITS($bits(port_pkg::sending_t))
+  ) i_meta_ahead (
+      .clk,
+      .rst,
+      .s_axis_tdata,
+      .s_axis_tkeep,
+      .s_axis_tvalid,
+      .s_axis_tready,
+      .s_axis_tlast,
+      .s_meta,
+      .m_meta_tvalid(meta_tvalid),
+      .m_meta_tready(meta_tready),
+      .m_meta(meta),
+      .m_axis_tdata(payload_tdata),
+      .m_axis_tkeep(payload_tkeep),
+      .m_axis_tvalid(payload_tvalid),
+      .m_axis_tready(payload_tready),
+      .m_axis_tlast(payload_tlast)
+  );
 
   tx_path #(
       .DESTINATIONS(DESTINATIONS),
@@ -224,15 +241,15 @@ module eth_port #(
       .table_address(settings.destination_address),
       .table_port(settings.destination_port),
       .table_source_port(settings.destination_source_port),
-      .s_meta_tvalid(meta_valid),
-      .s_meta_tready(meta_ready),
-      .s_meta_destination(s_meta.destination[DESTINATION_BITS-1:0]),
-      .s_meta_payload_bytes(s_meta.bytes),
-      .s_axis_tdata,
-      .s_axis_tkeep,
-      .s_axis_tvalid(s_axis_tvalid && meta_taken),
+      .s_meta_tvalid(meta_tvalid),
+      .s_meta_tready(meta_tready),
+      .s_meta_destination(meta.destination[DESTINATION_BITS-1:0]),
+      .s_meta_payload_bytes(meta.bytes),
+      .s_axis_tdata(payload_tdata),
+      .s_axis_tkeep(payload_tkeep),
+      .s_axis_tvalid(payload_tvalid),
       .s_axis_tready(payload_tready),
-      .s_axis_tlast,
+      .s_axis_tlast(payload_tlast),
       .s_axis_tuser(1'b0),
       .s_reply_tdata(reply_tdata),
       .s_reply_tkeep(reply_tkeep),

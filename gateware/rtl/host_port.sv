@@ -247,7 +247,7 @@ module host_port #(
   assign tx_counts.destination = ends.destination;
   assign tx_counts.underrun = ends.underrun;
 
-  logic other_valid, other_ready, other_last;
+  logic other_valid, other_ready, other_last, other_urgent;
   logic [ADDRESS_BITS-1:0] other_address;
   logic [127:0] other_data;
 
@@ -311,6 +311,7 @@ module host_port #(
       .other_address,
       .other_bytes(7'(contract_pkg::COMPLETION_BYTES)),
       .other_data,
+      .other_urgent,
       .m_valid(mem_write_valid),
       .m_ready(mem_write_ready),
       .m_first(mem_write_first),
@@ -417,6 +418,7 @@ module host_port #(
       .write_address(other_address),
       .write_data(other_data),
       .write_last(other_last),
+      .write_urgent(other_urgent),
       .m_axis_tdata,
       .m_axis_tkeep,
       .m_axis_tvalid,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving engine: UDP payloads in, memory requests out. rx_fifo gives each packet its fixed time, clop_writer its place, dma_write its bus address.
 //
-// Another writer of whole completions, such as the TX ring, shares the way to memory: it takes the pauses between packets.
+// Another writer of whole completions, such as the TX ring, shares the path to memory: it takes the cycles that packets do not need, also between two
+// requests of a long packet, so that no word of a packet is later for it. Where packets leave it too few, other_urgent lets it begin one cycle before
+// a packet, and patience at any moment: write_arbiter says how late a packet is then.
 //
 // LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same. The
 // other words follow, two in a cycle, as soon as they have come.
@@ -77,6 +79,7 @@ module rx_engine #(
     input  logic [ADDRESS_BITS-1:0] other_address,
     input  logic [             6:0] other_bytes,
     input  logic [           127:0] other_data,
+    input  logic                    other_urgent,
 
     // Memory requests, as of dma_write.
     output logic                                   m_valid,
@@ -152,6 +155,7 @@ module rx_engine #(
         .WORDS(FIFO_WORDS),
         .PACKETS(FIFO_PACKETS),
         .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
+        .SOON_CYCLES(1),  // from offered to clop_writer's first word it takes two more: a completion fits in before
         .META_BITS($bits(meta_t)),
         .BYTES_MAX(BYTES_MAX)
     ) i_rx_fifo (
@@ -184,7 +188,7 @@ module rx_engine #(
   logic write_is_completion, done_completion;
   logic [63:0] start_cycle, parsed_cycle, begin_cycle, end_cycle, completion_cycle;
   logic handed_over;
-  logic write_valid, write_ready, write_second;
+  logic write_valid, write_ready, write_second, write_cut;
   logic done, done_fault, done_second;
 
   clop_writer #(
@@ -256,7 +260,7 @@ module rx_engine #(
   ) i_write_arbiter (
       .clk,
       .rst,
-      .clear(writer_idle && !soon),
+      .clear(writer_idle && !(other_urgent ? packet_valid : soon)),
       .s0_valid(packet_write_valid),
       .s0_ready(packet_write_ready),
       .s0_last(packet_write_last),
@@ -277,7 +281,8 @@ module rx_engine #(
       .m_bytes(write_bytes),
       .m_data(write_data),
       .m_tag(write_tag),
-      .m_second(write_second)
+      .m_second(write_second),
+      .m_cut(write_cut)
   );
   assign other_fault = done && done_fault && done_second;
 
@@ -301,11 +306,13 @@ module rx_engine #(
       .entry_index,
       .entry_data,
       .s_valid(write_valid),
+      .s_second(write_second),
       .s_ready(write_ready),
       .s_address(write_address),
       .s_bytes(write_bytes),
       .s_data(write_data),
       .s_tag({write_second, write_tag}),
+      .s_cut(write_cut),
       .done,
       .done_fault,
       .done_tag({done_second, done_completion, done_clop}),

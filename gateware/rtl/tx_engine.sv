@@ -59,6 +59,7 @@ module tx_engine #(
     output logic [ADDRESS_BITS-1:0] write_address,
     output logic [           127:0] write_data,
     output logic                    write_last,
+    output logic                    write_urgent,  // half of the room for what waits to be written is taken
 
     // Payloads, without a pause within a packet as long as tready stays; meta from the first word to the last.
     output logic [                63:0] m_axis_tdata,
@@ -141,7 +142,7 @@ module tx_engine #(
   logic packet_valid, packet_ready, packet_last, packet_bad;
   logic [BYTES_BITS-1:0] packet_bytes;
   logic gone_valid, gone_ready, gone_bad;
-  logic [63:0] gone_tag;
+  logic [63:0] gone_ns, gone_tag;
 
   tx_ring #(
       .ADDRESS_BITS(ADDRESS_BITS),
@@ -150,7 +151,6 @@ module tx_engine #(
   ) i_tx_ring (
       .clk,
       .rst,
-      .now_ns,
       .cfg_enable,
       .cfg_ring,
       .cfg_ring_mask,
@@ -177,6 +177,7 @@ module tx_engine #(
       .gone_valid,
       .gone_ready,
       .gone_bad,
+      .gone_ns,
       .gone_tag,
       .write_valid,
       .write_ready,
@@ -192,7 +193,7 @@ module tx_engine #(
   );
 
   // --- what is gone waits for its completion; a packet begins only if there is room for that ---
-  logic [64:0] gone[GONE];  // {bad, tag}
+  logic [128:0] gone[GONE];  // {bad, when it left, tag}
   logic [GONE_BITS:0] gone_in, gone_out;
   logic in_packet;
   wire gone_free = gone_in - gone_out != (GONE_BITS + 1)'(GONE);
@@ -231,14 +232,15 @@ module tx_engine #(
   assign leaves_last = m_axis_tvalid && m_axis_tready && m_axis_tlast;
   assign take_bad = offered_bad && gone_free;
   assign gone_valid = gone_in != gone_out;
-  assign {gone_bad, gone_tag} = gone[gone_out[GONE_BITS-1:0]];
+  assign {gone_bad, gone_ns, gone_tag} = gone[gone_out[GONE_BITS-1:0]];
   always_ff @(posedge clk) begin
     if (m_axis_tvalid && m_axis_tready) in_packet <= !m_axis_tlast;
     if (leaves_last || take_bad) begin
-      gone[gone_in[GONE_BITS-1:0]] <= {take_bad, meta.tag};
+      gone[gone_in[GONE_BITS-1:0]] <= {take_bad, now_ns, meta.tag};
       gone_in <= gone_in + 1'b1;
     end
     if (gone_ready) gone_out <= gone_out + 1'b1;
+    write_urgent <= gone_in - gone_out >= (GONE_BITS + 1)'(GONE / 2);
     if (rst) begin
       in_packet <= 1'b0;
       gone_in <= '0;

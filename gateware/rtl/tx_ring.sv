@@ -10,8 +10,11 @@
 //     or for a destination that there is not, is an error (count_refused); so is one whose payload cannot be read (count_unreadable).
 //   * consumed goes up with the completion, so a descriptor and its payload are the driver's again when it reads either.
 //   * The queue of completions has room for the ring's: that is the driver's duty.
-//   * The ring stops (ring_fault) if a descriptor cannot be read, or if more are rung than there is room for, until cfg_enable is taken away.
-//     Whatever is disabled begins again at 0; the driver leaves it so until nothing is in flight (busy).
+//   * The ring stops (ring_fault) if a descriptor cannot be read, or if more are rung than there is room for, until cfg_enable is taken away. What
+//     came before is sent, nothing after it.
+//   * The settings stand still from a cycle before cfg_enable on, but for the doorbell.
+//   * Whatever is disabled begins again at 0; the driver leaves it so until nothing is in flight (busy), and enables it with a doorbell of 0.
+//   * Descriptors are asked for 3 cycles after their doorbell, their payloads 2 cycles after they came.
 module tx_ring #(
     parameter int ADDRESS_BITS = 43,  // of a device address
     parameter int BYTES_MAX = 9000,   // of a packet [B]
@@ -21,7 +24,6 @@ module tx_ring #(
 ) (
     input logic clk,
     input logic rst,
-    input logic [63:0] now_ns,
 
     input logic                    cfg_enable,
     input logic [ADDRESS_BITS-1:0] cfg_ring,             // multiple of 512
@@ -55,6 +57,7 @@ module tx_ring #(
     input  logic        gone_valid,
     output logic        gone_ready,
     input  logic        gone_bad,
+    input  logic [63:0] gone_ns,   // when it left
     input  logic [63:0] gone_tag,
 
     // Completions, to dma_write: words of 16 bytes, four each.
@@ -118,26 +121,44 @@ module tx_ring #(
   // What is disabled begins again when everything that was begun is ended.
   wire restart = !cfg_enable && !busy;
 
+  // --- which descriptors come next: differences stand in registers, and are right again two cycles after some were asked for ---
+  wire [3:0] to_batch_end = 4'(BATCH) - 4'(asked[2:0]);  // so a read stays within 512 B, and within the ring
+  wire [QUEUE_BITS:0] queue_taken = queue_asked - queue_out;
+  logic [31:0] entries, not_gone, rung;
+  logic [3:0] batch;
+  logic [ADDRESS_BITS-1:0] batch_address;
+  logic has_room;
+  logic [1:0] settled;
+  always_ff @(posedge clk) begin
+    entries <= cfg_ring_mask + 32'd1;
+    not_gone <= cfg_doorbell - consumed;
+    rung <= cfg_doorbell - asked;
+    batch <= rung < 32'(to_batch_end) ? rung[3:0] : to_batch_end;
+    batch_address <= cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, {ENTRY_SHIFT{1'b0}}});
+    has_room <= queue_taken <= (QUEUE_BITS + 1)'(QUEUE - BATCH);
+    settled <= {settled[0], !asks_descriptors};
+    if (rst || restart) begin
+      not_gone <= '0;
+      settled <= '0;
+    end
+  end
+
   // --- ask: a payload first, its packet is older ---
   descriptor_t head;
   assign head = queue[queue_out[QUEUE_BITS-1:0]];
   wire head_there = queue_in != queue_out;
   wire wants_payload = head_there && head.good;
   wire refuses = head_there && !head.good && steps_free;
-  wire [31:0] rung = cfg_doorbell - asked;
-  wire [31:0] not_gone = cfg_doorbell - consumed;
-  wire [3:0] to_batch_end = 4'(BATCH) - 4'(asked[2:0]);  // so a read stays within 512 B, and within the ring
-  wire [3:0] batch = rung < 32'(to_batch_end) ? rung[3:0] : to_batch_end;
-  wire [QUEUE_BITS:0] queue_free = (QUEUE_BITS + 1)'(QUEUE) - (queue_asked - queue_out);
-  wire wants_descriptors = cfg_enable && !ring_fault && rung != '0 && queue_free >= (QUEUE_BITS + 1)'(BATCH);
+  wire wants_descriptors = cfg_enable && !ring_fault && settled == '1 && batch != '0 && has_room;
   assign read_valid = steps_free && (head_there ? head.good : wants_descriptors);
-  assign read_address = wants_payload ? head.address : cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, {ENTRY_SHIFT{1'b0}}});
+  assign read_address = wants_payload ? head.address : batch_address;
   assign read_bytes = wants_payload ? 14'(head.bytes) : 14'({batch, {ENTRY_SHIFT{1'b0}}});
   wire asks = read_valid && read_ready;
+  wire asks_descriptors = asks && !wants_payload;
 
   always_ff @(posedge clk) begin
     if ((asks && wants_payload) || refuses) queue_out <= queue_out + 1'b1;
-    if (asks && !wants_payload) begin
+    if (asks_descriptors) begin
       asked <= asked + 32'(batch);
       queue_asked <= queue_asked + (QUEUE_BITS + 1)'(batch);
     end
@@ -175,7 +196,7 @@ module tx_ring #(
   contract_pkg::tx_descriptor_t read;  // each field is right while its word is there
   assign read = {4{s_axis_tdata}};
   wire unused = &{1'b0, read.reserved, read.sequence_[63:32]};
-  wire pushes = takes && is_descriptors && word == SEQUENCE_WORD && !s_axis_tuser;
+  wire pushes = takes && is_descriptors && word == SEQUENCE_WORD && !s_axis_tuser && !ring_fault;
   descriptor_t open;
   always_ff @(posedge clk) begin
     if (step_ends) steps_out <= steps_out + 1'b1;
@@ -190,7 +211,6 @@ module tx_ring #(
                        read.bytes <= 32'(BYTES_MAX) && read.destination < 32'(DESTINATIONS);
         end
         TAG_WORD: open.tag <= read.tag;
-        SEQUENCE_WORD: received <= received + 32'd1;
         default: ;
       endcase
       if (s_axis_tuser) ring_fault <= 1'b1;
@@ -199,8 +219,9 @@ module tx_ring #(
       queue[queue_in[QUEUE_BITS-1:0]] <= '{
           open.address, open.bytes, open.destination, open.tag, open.good && read.sequence_[31:0] == received + 32'd1};
       queue_in <= queue_in + 1'b1;
+      received <= received + 32'd1;
     end
-    if (cfg_enable && not_gone > cfg_ring_mask + 32'd1) ring_fault <= 1'b1;
+    if (cfg_enable && not_gone > entries) ring_fault <= 1'b1;
     if (rst || restart) begin
       steps_out <= '0;
       word <= '0;
@@ -210,41 +231,44 @@ module tx_ring #(
     end
   end
 
-  // --- completions ---
+  // --- completions: the number and the address of the next one are ready when the one before has gone ---
   logic [1:0] completion_word;
-  assign write_valid = gone_valid;
-  assign write_last = completion_word == 2'd3;
-  assign write_address = cfg_completions + ADDRESS_BITS'({consumed & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
+  logic [31:0] sequence_;  // consumed + 1
+  logic [ADDRESS_BITS-1:0] next_address;
   contract_pkg::completion_t completion;
   wire [3:0][127:0] completion_words = completion;
   always_comb begin
     completion = '0;
-    completion.last_packet_ns = gone_bad ? '0 : now_ns;
+    completion.last_packet_ns = gone_bad ? '0 : gone_ns;
     completion.tag = gone_tag;
     completion.kind = gone_bad ? contract_pkg::KIND_ERROR : contract_pkg::KIND_PACKET_SENT;
-    completion.sequence_ = consumed + 32'd1;
+    completion.sequence_ = sequence_;
   end
+  assign write_valid = gone_valid;
+  assign write_last = completion_word == 2'd3;
   assign write_data = completion_words[completion_word];
   wire writes = write_valid && write_ready;
   assign gone_ready = writes && write_last;
   always_ff @(posedge clk) begin
     if (writes) completion_word <= completion_word + 2'd1;
-    if (gone_ready) consumed <= consumed + 32'd1;
+    next_address <= cfg_completions + ADDRESS_BITS'({sequence_ & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
+    if (gone_ready) begin
+      consumed <= sequence_;
+      sequence_ <= sequence_ + 32'd1;
+      write_address <= next_address;
+    end
     count_sent <= gone_ready && !gone_bad;
     count_refused <= is_refused && m_axis_tready;
     count_unreadable <= is_payload && takes && s_axis_tlast && s_axis_tuser;
     if (rst || restart) begin
       completion_word <= '0;
       consumed <= '0;
+      sequence_ <= 32'd1;
+      write_address <= cfg_completions;
     end
   end
 
-  logic [31:0] taken;  // descriptors that became packets or were refused, less those that are gone
-  assign busy = step_there || head_there || taken != '0;
-  always_ff @(posedge clk) begin
-    taken <= taken + 32'(pushes) - 32'(gone_ready);
-    if (rst) taken <= '0;
-  end
+  assign busy = step_there || head_there || received != consumed;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk) begin
@@ -256,21 +280,21 @@ module tx_ring #(
 `endif
 
 `ifdef FORMAL
-  // Of a ring that stays enabled and whose descriptors can be read. The pointers stand in the order consumed, received, asked, doorbell.
+  // Of a ring whose descriptors can be read. The pointers stand in the order consumed, received, asked, doorbell; what stands in registers is no more
+  // than what there is.
   wire [QUEUE_BITS:0] queue_coming = queue_asked - queue_in;
-  wire [QUEUE_BITS:0] queue_taken = queue_asked - queue_out;
   wire [31:0] coming = asked - received;
+  wire [31:0] rung_now = cfg_doorbell - asked;
   always_ff @(posedge clk) begin
     if (!rst) begin
-      // What the driver, tx_fifo and dma_read promise.
-      assume (not_gone <= cfg_ring_mask + 32'd1);
+      // What tx_fifo and dma_read promise.
       assume (!gone_valid || received != consumed);
       if (is_descriptors && s_axis_tvalid) assume (received != asked && !s_axis_tuser);
-      assert (asked <= cfg_doorbell && received <= asked && consumed <= received);
+      assert (received <= asked && consumed <= received);
+      assert (!cfg_enable || asked <= cfg_doorbell);
       assert (queue_coming == coming[QUEUE_BITS:0] && coming <= 32'(QUEUE));
       assert (queue_taken <= (QUEUE_BITS + 1)'(QUEUE) && queue_coming <= queue_taken);
-      assert (taken == received - consumed);
-      if (asks && !wants_payload) assert (batch != '0 && 32'(batch) <= rung && 5'(asked[2:0]) + 5'(batch) <= 5'(BATCH));
+      assert (sequence_ == consumed + 32'd1);
     end
   end
 `endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dma_write against a list of the requests that each write must become: cuts, pages, permissions, lanes, order, one latency."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import cocotb
@@ -25,25 +26,50 @@ class WriteBench(Bench):
         self.refused = 0
         cocotb.start_soon(self._sink())
 
-    async def write(self, address: int, size: int) -> None:
+    async def write(self, address: int, size: int, second: int = 0) -> None:
+        async for _ in self.requests_of(address, size, second):
+            pass
+
+    async def mix(self, writes: tuple[list[tuple[int, int]], list[tuple[int, int]]]) -> None:
+        """The writes, (address, size), of two writers, a request of any of them at a time."""
+        ways = [self._all(second, mine) for second, mine in enumerate(writes)]
+        while ways:
+            way = self.rng.choice(ways)
+            try:
+                await anext(way)
+            except StopAsyncIteration:
+                ways.remove(way)
+
+    async def _all(self, second: int, writes: list[tuple[int, int]]) -> AsyncIterator[None]:
+        for address, size in writes:
+            async for _ in self.requests_of(address, size, second):
+                yield
+
+    async def requests_of(self, address: int, size: int, second: int) -> AsyncIterator[None]:
+        """A write, which pauses after each of its requests."""
         dut, edge, data, tag = self.dut, RisingEdge(self.dut.clk), self.rng.randbytes(size), self.rng.randrange(8)
         pieces, at = self.pages.pieces(address, size, WRITABLE), 0
+        refused = sum(place is None for _, _, place in pieces)
+        self.refused += refused
+        padded = self.rng.randbytes(address % 16) + data + self.rng.randbytes(16)
+        offset = 0
         for _, length, place in pieces:
             if place is not None:
                 self.requests.expect((*place, length, data[at : at + length]))
             at += length
-        refused = sum(place is None for _, _, place in pieces)
-        self.refused += refused
-        self.done.expect((tag, int(refused > 0)))
-        dut.s_address.value, dut.s_bytes.value, dut.s_tag.value = address, size, tag
-        padded = self.rng.randbytes(address % 16) + data + self.rng.randbytes(16)
-        for offset in range(0, address % 16 + size, 16):
-            while self.in_pause():
-                await edge
-            dut.s_data.value, dut.s_valid.value = int.from_bytes(padded[offset : offset + 16], "little"), 1
-            await self.accepted(dut.s_ready)
-            self.taken.append(self.cycle)
-            dut.s_valid.value = 0
+            if at == size:
+                self.done.expect((tag, int(refused > 0)))
+            while offset < address % 16 + at:
+                while self.in_pause():
+                    await edge
+                dut.s_second.value, dut.s_address.value, dut.s_bytes.value, dut.s_tag.value = second, address, size, tag
+                dut.s_data.value, dut.s_valid.value = int.from_bytes(padded[offset : offset + 16], "little"), 1
+                await self.accepted(dut.s_ready)
+                self.taken.append(self.cycle)
+                offset += 16
+                assert dut.s_cut.value == (offset >= address % 16 + at), "says where a request ends"
+                dut.s_valid.value = 0
+            yield
 
     async def _sink(self) -> None:
         dut, edge = self.dut, RisingEdge(self.dut.clk)
@@ -90,6 +116,21 @@ async def every_write_becomes_its_requests(dut: Any) -> None:
     await bench.finish()
     assert bench.refused > 20
     assert bench.requests.seen > 40
+
+
+@cocotb.test
+async def writes_of_two_writers_mix_between_requests(dut: Any) -> None:
+    bench = WriteBench(dut, 0.2)
+    await bench.reset()
+    await bench.pages.fill([7, 7, 7, 15, 3, 6])
+    writes: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for mine in writes:
+        for _ in range(60 if SHORT else 1000):
+            size = bench.rng.choice([8, 64, PIECE_BYTES, bench.rng.randrange(1, 1001)])
+            mine.append((bench.pages.random_address(size, 8), size))
+    await bench.mix(writes)
+    await bench.finish()
+    assert bench.refused > 20
 
 
 @cocotb.test

@@ -34,7 +34,7 @@ module bench_top #(
   end
 
   if (1) begin : g_write_arbiter
-    logic clear, s0_valid, s0_ready, s0_last, s1_valid, s1_ready, s1_last, m_valid, m_ready, m_second;
+    logic clear, s0_valid, s0_ready, s0_last, s1_valid, s1_ready, s1_last, m_valid, m_ready, m_second, m_cut;
     logic [42:0] s0_address, s1_address, m_address;
     logic [13:0] s0_bytes, s1_bytes, m_bytes;
     logic [127:0] s0_data, s1_data, m_data;
