@@ -3,7 +3,7 @@
 //
 // Contract
 //   * s_meta stands beside a packet from its first word to its last. It comes out on m_meta_*, once a packet, one cycle after the first word went in.
-//   * Up to WORDS words wait, in order: so many cycles the meta is ahead of its packet's first word while packets come without a pause.
+//   * Up to WORDS words wait, in order. While packets come and leave without a pause a meta is taken WORDS - 2 cycles before its first word.
 //   * Neither ready signal depends on another without a register.
 module meta_ahead #(
     parameter int WORDS = 8,

@@ -129,6 +129,7 @@ module tx_ring #(
   logic [ADDRESS_BITS-1:0] batch_address;
   logic has_room;
   logic [1:0] settled;
+  logic asks_descriptors;
   always_ff @(posedge clk) begin
     entries <= cfg_ring_mask + 32'd1;
     not_gone <= cfg_doorbell - consumed;
@@ -154,7 +155,7 @@ module tx_ring #(
   assign read_address = wants_payload ? head.address : batch_address;
   assign read_bytes = wants_payload ? 14'(head.bytes) : 14'({batch, {ENTRY_SHIFT{1'b0}}});
   wire asks = read_valid && read_ready;
-  wire asks_descriptors = asks && !wants_payload;
+  assign asks_descriptors = asks && !wants_payload;
 
   always_ff @(posedge clk) begin
     if ((asks && wants_payload) || refuses) queue_out <= queue_out + 1'b1;
@@ -290,11 +291,16 @@ module tx_ring #(
       // What tx_fifo and dma_read promise.
       assume (!gone_valid || received != consumed);
       if (is_descriptors && s_axis_tvalid) assume (received != asked && !s_axis_tuser);
+      if (step_ends && steps_in == steps_out + 1'b1) assume (received + 32'(pushes) == asked);  // the last that was asked for brings the last
       assert (received <= asked && consumed <= received);
-      assert (!cfg_enable || asked <= cfg_doorbell);
       assert (queue_coming == coming[QUEUE_BITS:0] && coming <= 32'(QUEUE));
       assert (queue_taken <= (QUEUE_BITS + 1)'(QUEUE) && queue_coming <= queue_taken);
-      assert (sequence_ == consumed + 32'd1);
+      assert (steps_in - steps_out <= (QUEUE_BITS + 1)'(QUEUE));
+      assert (sequence_ == consumed + 32'd1 && entries == cfg_ring_mask + 32'd1);
+      if (cfg_enable) assert (asked <= cfg_doorbell && not_gone <= entries);
+      if (cfg_enable && settled[0]) assert (rung <= rung_now && (!has_room || queue_taken <= (QUEUE_BITS + 1)'(QUEUE - BATCH)));
+      if (settled[0]) assert (batch_address == cfg_ring + ADDRESS_BITS'({asked & cfg_ring_mask, {ENTRY_SHIFT{1'b0}}}));
+      if (cfg_enable && settled == '1) assert (32'(batch) <= rung_now && batch <= to_batch_end);
     end
   end
 `endif

@@ -8,8 +8,9 @@
 //       - no write of the first is open, and `clear` says that it will offer no word in this cycle and the next SECOND_WORDS - 1; or
 //       - an open one, whose words come at half the pace of this port at most, has LEFT_BYTES_MIN left or more: up to RUN of the second go then, one
 //         after the other, and the first has made up for it before its last word.
-//     So nothing of the first is late for it. After PATIENCE_CYCLES the second is next as soon as a request ends: the first waits for one write.
-//   * Words of a request come one after another from the same writer.
+//     So nothing of the first is late for it. After PATIENCE_CYCLES, those without m_ready not counted, the second is next as soon as a request ends: the
+//     first waits for one write.
+//   * Words of a request come one after another from the same writer, those of the second without a pause.
 module write_arbiter #(
     parameter int ADDRESS_BITS = 43,
     parameter int BYTES_BITS = 14,
@@ -84,7 +85,7 @@ module write_arbiter #(
     end
     if (s1_valid && s1_ready && s1_last && int'(run) != RUN) run <= run + 1'b1;
     if (second || !s1_valid) waited <= '0;
-    else if (!impatient) waited <= waited + 1'b1;
+    else if (!impatient && m_ready) waited <= waited + 1'b1;
     if (rst) begin
       open <= 1'b0;
       in_write <= 1'b0;

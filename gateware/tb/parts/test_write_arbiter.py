@@ -1,89 +1,128 @@
 # SPDX-License-Identifier: Apache-2.0
-"""write_arbiter: writes are never mixed, the first writer waits for none that has not begun, the second goes in pauses or when its patience ends."""
+"""write_arbiter: requests are never mixed; the second writer goes where the first has no use for the port, or when its patience ends."""
 
 from random import Random
 from typing import Any
 
 import cocotb
-from common.bench import PARAMETERS, SHORT, Bench, Part, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, Bench, Part, never, pauses, random_numbers
 
 PATIENCE_CYCLES = PARAMETERS.get("PATIENCE_CYCLES", 20)
-FIELDS = {"address": 43, "bytes": 14, "data": 128, "tag": 1}
+SECOND_WORDS, RUN = 4, 4
+LEFT_BYTES_MIN = 16 * (SECOND_WORDS * RUN + 4)
+FIELDS = {"address": 43, "data": 128, "tag": 1}
 
 
 class Writer:
-    """Offers the words of random writes, each until it is taken; pauses between writes and between words."""
+    """Offers the words of random writes, each until it is taken. The first: long ones, cut into requests anywhere, with pauses."""
 
-    def __init__(self, rng: Random, share: float) -> None:
-        self.rng, self.pause = rng, pauses(rng, share)
-        self.left = 0
+    def __init__(self, rng: Random, second: bool, share: float) -> None:
+        self.rng, self.second = rng, second
+        self.pause = pauses(rng, share)
+        self.words = self.left = 0
         self.word: dict[str, int] | None = None
 
     def offer(self) -> dict[str, int] | None:
-        if self.word is None and not self.pause():
-            self.left = self.left or self.rng.randint(1, 6)
-            self.word = {name: self.rng.getrandbits(bits) for name, bits in FIELDS.items()} | {"last": int(self.left == 1)}
+        if self.word is None and ((self.second and self.left) or not self.pause()):
+            if not self.left:
+                self.words = self.left = SECOND_WORDS if self.second else self.rng.choice([1, 2, 4, self.rng.randint(1, 60)])
+            last = self.left == 1
+            self.word = {name: self.rng.getrandbits(bits) for name, bits in FIELDS.items()}
+            self.word |= {"bytes": 16 * self.words, "last": int(last)}
+            self.word["cut"] = int(last or (not self.second and self.rng.random() < 0.2))
         return self.word
 
     def taken(self) -> None:
         self.word, self.left = None, self.left - 1
 
 
-async def run(dut: Any, shares: tuple[float, float], cycles: int) -> tuple[int, int]:
-    """Returns how many writes the second began in a pause, and how many because its patience had ended."""
+class Reference:
+    """Whose turn it is, as the contract has it, and why."""
+
+    def __init__(self) -> None:
+        self.owner: int | None = None  # of the request in flight
+        self.left = 0  # bytes of the first writer's write in flight
+        self.run = self.waited = 0
+
+    def turn(self, offers: list[dict[str, int] | None], clear: int) -> tuple[int, str]:
+        if self.owner is not None:
+            return self.owner, ""
+        if offers[1] is None:
+            return 0, ""
+        if self.waited >= PATIENCE_CYCLES:
+            return 1, "impatient"
+        if not self.left:
+            return (1, "between") if clear and offers[0] is None else (0, "")
+        free = offers[0] is None if self.run == 0 else self.run < RUN
+        return (1, "amid") if free and self.left >= LEFT_BYTES_MIN else (0, "")
+
+    def take(self, turn: int, offers: list[dict[str, int] | None], ready: int) -> None:
+        self.waited = self.waited + ready if turn == 0 and offers[1] is not None else 0
+        word = offers[turn]
+        if word is None or not ready:
+            return
+        self.owner = None if word["cut"] else turn
+        if turn == 1:
+            self.run += word["last"]
+        else:
+            self.left, self.run = (self.left or word["bytes"]) - 16, 0
+
+
+async def run(dut: Any, shares: tuple[float, float], cycles: int, clears: float = 0.3) -> dict[str, int]:
+    """Returns how many writes the second began for which reason."""
     rng = random_numbers()
     part = Part(dut, "g_write_arbiter")
     bench = Bench(part)
     # A write of either may be in flight, and the second waits.
-    part.clear.value, part.m_ready.value = 0, 1
-    part.s0_valid.value, part.s0_last.value = rng.choice([(0, 0), (1, 0)])
-    part.s1_valid.value, part.s1_last.value = 1, 0
+    part.clear.value, part.m_ready.value, part.s0_cut.value, part.s1_cut.value = 0, 1, 0, 0
+    part.s0_valid.value, part.s0_last.value, part.s0_bytes.value = rng.choice([(0, 0, 0), (1, 0, 8000)])
+    part.s1_valid.value, part.s1_last.value, part.s1_bytes.value = 1, 0, 64
     await bench.wait(PATIENCE_CYCLES // 2)
     dut.rst.value = 1
     await bench.wait(rng.randint(1, 3))
     dut.rst.value = 0
-    writers = [Writer(rng, share) for share in shares]
-    under_way: int | None = None
-    waited = in_pause = impatient = 0
+    writers = [Writer(rng, second, share) for second, share in zip((False, True), shares, strict=True)]
+    reference, begun = Reference(), dict.fromkeys(("", "impatient", "between", "amid"), 0)
+    pause = pauses(rng, 0.2) if clears < 1 else never
     for _ in range(cycles):
         offers = [writer.offer() for writer in writers]
-        clear, ready = int(rng.random() < 0.3), int(rng.random() < 0.8)
+        clear, ready = int(rng.random() < clears), int(not pause())
         part.clear.value, part.m_ready.value = clear, ready
         for number, offer in enumerate(offers):
             getattr(part, f"s{number}_valid").value = int(offer is not None)
             for name, value in (offer or {}).items():
                 getattr(part, f"s{number}_{name}").value = value
         await bench.wait(1)
-        # Whose turn it is, as the contract has it.
-        if under_way is not None:
-            turn = under_way
-        elif offers[1] is not None and waited >= PATIENCE_CYCLES:
-            turn = 1
-        else:
-            turn = int(offers[1] is not None and offers[0] is None and clear == 1)
+        turn, why = reference.turn(offers, clear)
         assert int(part.m_second.value) == turn
         assert (part.s0_ready.value, part.s1_ready.value) == (int(ready and turn == 0), int(ready and turn == 1))
         word = offers[turn]
         assert part.m_valid.value == int(word is not None)
         if word is not None:
-            assert {name: int(getattr(part, f"m_{name}").value) for name in FIELDS} == {name: word[name] for name in FIELDS}
-            if turn == 1 and under_way is None:
-                in_pause, impatient = in_pause + (waited < PATIENCE_CYCLES), impatient + (waited >= PATIENCE_CYCLES)
-        waited = waited + 1 if turn == 0 and offers[1] is not None else 0
+            names = [*FIELDS, "bytes"]
+            assert {name: int(getattr(part, f"m_{name}").value) for name in names} == {name: word[name] for name in names}
+            begun[why] += ready
+        reference.take(turn, offers, ready)
         if word is not None and ready:
             writers[turn].taken()
-            under_way = None if word["last"] else turn
-    return in_pause, impatient
+    return begun
 
 
 @cocotb.test
-async def the_second_takes_pauses_and_has_patience(dut: Any) -> None:
-    cycles = 1500 if SHORT else 20_000
-    in_pause, impatient = await run(dut, (0.5, 0.3), cycles)
-    assert in_pause > 10
-    in_pause, impatient = await run(dut, (0.0, 0.3), cycles)
-    assert in_pause == 0
-    assert impatient > 10
+async def the_second_takes_what_the_first_leaves_and_has_patience(dut: Any) -> None:
+    cycles = 3000 if SHORT else 30_000
+    begun = await run(dut, (0.5, 0.3), cycles)
+    assert begun["between"] > 10 or PATIENCE_CYCLES == 1
+    assert begun["amid"] > 10 or PATIENCE_CYCLES == 1
+    begun = await run(dut, (0.0, 0.3), cycles)
+    assert begun["between"] == 0
+    assert begun["impatient"] > 10
+
+
+@cocotb.test
+async def four_at_most_go_within_a_write_of_the_first(dut: Any) -> None:
+    begun = await run(dut, (0.6, 0.0), 3000 if SHORT else 30_000)
+    assert begun["amid"] > 20 or PATIENCE_CYCLES == 1
 
 
 @cocotb.test
