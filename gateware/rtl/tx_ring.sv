@@ -106,7 +106,10 @@ module tx_ring #(
   // --- descriptors that were read and wait for their payload to be asked for ---
   descriptor_t queue[QUEUE];
   logic [QUEUE_BITS:0] queue_in, queue_out, queue_asked;  // asked: places taken, those of descriptors in flight included
-  logic [31:0] asked, received;  // descriptors
+  logic [31:0] asked;  // descriptors
+  logic [31:0] due;    // the sequence of the next one that comes
+
+  logic [31:0] sequence_;  // of the next completion: consumed + 1
 
   // --- what comes next, in order ---
   typedef enum logic [1:0] {DESCRIPTORS, PAYLOAD, REFUSED} kind_t;
@@ -218,15 +221,15 @@ module tx_ring #(
     end
     if (pushes) begin
       queue[queue_in[QUEUE_BITS-1:0]] <= '{
-          open.address, open.bytes, open.destination, open.tag, open.good && read.sequence_[31:0] == received + 32'd1};
+          open.address, open.bytes, open.destination, open.tag, open.good && read.sequence_[31:0] == due};
       queue_in <= queue_in + 1'b1;
-      received <= received + 32'd1;
+      due <= due + 32'd1;
     end
     if (cfg_enable && not_gone > entries) ring_fault <= 1'b1;
     if (rst || restart) begin
       steps_out <= '0;
       word <= '0;
-      received <= '0;
+      due <= 32'd1;
       queue_in <= '0;
       ring_fault <= 1'b0;
     end
@@ -234,7 +237,6 @@ module tx_ring #(
 
   // --- completions: the number and the address of the next one are ready when the one before has gone ---
   logic [1:0] completion_word;
-  logic [31:0] sequence_;  // consumed + 1
   logic [ADDRESS_BITS-1:0] next_address;
   contract_pkg::completion_t completion;
   wire [3:0][127:0] completion_words = completion;
@@ -269,7 +271,7 @@ module tx_ring #(
     end
   end
 
-  assign busy = step_there || head_there || received != consumed;
+  assign busy = step_there || head_there || due != sequence_;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk) begin
@@ -284,6 +286,7 @@ module tx_ring #(
   // Of a ring whose descriptors can be read. The pointers stand in the order consumed, received, asked, doorbell; what stands in registers is no more
   // than what there is.
   wire [QUEUE_BITS:0] queue_coming = queue_asked - queue_in;
+  wire [31:0] received = due - 32'd1;
   wire [31:0] coming = asked - received;
   wire [31:0] rung_now = cfg_doorbell - asked;
   always_ff @(posedge clk) begin
