@@ -29,6 +29,7 @@ class Bus:
         self.bench, self.latency, self.pause = bench, latency, pause
         self.requests: list[dict[str, Any]] = []
         self.longest_queue = 0
+        self.taken = self.descriptor_bytes = 0  # requests; bytes of those in the ring
         self.spoil: Callable[[int], bool] = lambda address: False
         self.silent = self.keeps_completions_waiting = False
         self.written: list[bytes] = []
@@ -52,6 +53,8 @@ class Bus:
                 address, size = int(dut.read_address.value), int(dut.read_bytes.value)
                 assert address // 512 == (address + size - 1) // 512, "a request crosses a multiple of 512 B"
                 data = self.bench.read_bus(address, size)
+                self.taken += 1
+                self.descriptor_bytes += size if address >> 32 == RING + 1 else 0
                 tag = int(dut.read_tag.value)
                 assert all(request["tag"] != tag for request in self.requests), "a tag is used twice"
                 due = self.bench.cycle + self.bench.rng.randint(*self.latency)
@@ -147,6 +150,21 @@ class TxBench(Bench):
         dut.cfg_enable.value = 1
         await self.wait(4)
 
+    async def begin_anew(self) -> None:
+        """As a driver does it: disabled, then enabled with a doorbell of 0."""
+        dut = self.dut
+        dut.cfg_enable.value = 0
+        await self.wait(2)
+        dut.cfg_doorbell.value = self.rung = 0
+        self.expected.clear()
+        self.bus.written.clear()
+        self.left_ns.clear()
+        self.packets.clear()
+        self.bus.descriptor_bytes = 0
+        await self.wait(2)
+        dut.cfg_enable.value = 1
+        await self.wait(2)
+
     async def register(self, number: int, memory: bytearray) -> None:
         count = -(-len(memory) // 4096)
         first = self.next_entry
@@ -206,6 +224,9 @@ class TxBench(Bench):
         assert int(self.dut.consumed.value) == self.rung
         assert int(self.dut.busy.value) == 0
         self.out.finish()
+        self.check_completions()
+
+    def check_completions(self) -> None:
         went = iter(self.left_ns)
         for number, (entry, (kind, tag)) in enumerate(zip(self.bus.written, self.expected, strict=True)):
             found = Completion.read(entry)
@@ -282,13 +303,7 @@ async def a_ring_that_cannot_be_read_stops_and_begins_anew(dut: Any) -> None:
     assert int(dut.ring_fault.value) == 0
     assert int(dut.consumed.value) == 0
     await bench.write_entry(bench.entry_of[RING], (RING + 1) << 32 | VALID | READABLE)
-    bench.rung = 0
-    bench.expected.clear()
-    bench.bus.written.clear()
-    bench.left_ns.clear()
-    dut.cfg_doorbell.value = 0
-    await bench.wait(2)
-    dut.cfg_enable.value = 1
+    await bench.begin_anew()
     for _ in range(3):
         await bench.post(500)
     await bench.settle()
@@ -310,6 +325,94 @@ async def completions_that_cannot_be_written_hold_the_packets_up(dut: Any) -> No
         bench.bus.keeps_completions_waiting = False
         await bench.settle()
     bench.expect_counts(count_sent=2 * (GONE + 9))
+
+
+@cocotb.test
+async def a_ring_disabled_in_flight_ends_what_it_began(dut: Any) -> None:
+    """It stays busy until the last completion is written, forgets nothing before, and begins at 0 after it."""
+    bench = TxBench(dut)
+    await bench.begin()
+    for held in (1, GONE):
+        bench.bus.keeps_completions_waiting = True
+        for _ in range(held):
+            await bench.post(bench.rng.randrange(1, 200))
+        bench.ring_doorbell()
+        await bench.wait_until(lambda held=held: len(bench.packets) == held, 3000, "the packets")
+        dut.cfg_enable.value = 0
+        await bench.wait(50)
+        assert (int(dut.busy.value), int(dut.consumed.value), len(bench.bus.written)) == (1, 0, 0)
+        bench.bus.keeps_completions_waiting = False
+        await bench.wait_until(lambda: int(dut.busy.value) == 0, 8 * held, "the completions")
+        assert len(bench.bus.written) == held
+        await bench.wait(2)
+        assert int(dut.consumed.value) == 0
+        bench.check_completions()
+        await bench.begin_anew()
+
+
+@cocotb.test
+async def nothing_is_asked_for_beyond_the_ring(dut: Any) -> None:
+    """A doorbell further than the ring has room for, or backwards: the ring stops before it reads a descriptor for it, and is as new when enabled again."""
+    bench = TxBench(dut)
+    await bench.begin()
+    for doorbell in (RING_ENTRIES + 1, RING_ENTRIES + 9, -1, 1 << 31):
+        requests = bench.bus.taken
+        dut.cfg_doorbell.value = doorbell & 0xFFFFFFFF
+        await bench.wait(100)
+        assert (int(dut.ring_fault.value), int(dut.busy.value)) == (1, 0)
+        assert bench.bus.taken == requests, "it read a descriptor"
+        await bench.begin_anew()
+        await bench.post(100)
+        await bench.settle()
+        await bench.begin_anew()
+    for _ in range(RING_ENTRIES):
+        await bench.post(20)
+    await bench.settle()
+
+
+@cocotb.test
+async def after_a_batch_that_cannot_be_read_nothing_is_sent(dut: Any) -> None:
+    bench = TxBench(dut)
+    await bench.begin()
+    bad = (RING + 1) << 32 | 8 * ENTRY_BYTES
+    bench.bus.spoil = lambda address: address == bad
+    for number in range(32):
+        await bench.post(100, goes=number < 8)
+    bench.ring_doorbell()
+    await bench.wait(4000)
+    assert (int(dut.ring_fault.value), int(dut.busy.value)) == (1, 0)
+    bench.expected = bench.expected[:8]
+    assert len(bench.bus.written) == 8
+    bench.check_completions()
+
+
+@cocotb.test
+async def a_doorbell_is_a_read_three_cycles_later(dut: Any) -> None:
+    """Latencies as the contract has them, whatever the entry; reads of descriptors are never more than there are places for."""
+    bench = TxBench(dut, latency=(20, 20))
+    await bench.begin()
+    for count in (1, 2, 5, 8, 32):
+        for _ in range(count):
+            await bench.post(64)
+        bench.bus.silent = True
+        bench.ring_doorbell()
+        rung, before = bench.cycle, bench.bus.taken
+        await bench.wait_until(lambda before=before: bench.bus.taken > before, 20, "a request")
+        # Three to tx_ring's request, then one of dma_read and four of its page table.
+        assert bench.cycle - rung <= 10, bench.cycle - rung
+        await bench.wait(100)
+        asked = bench.bus.descriptor_bytes // ENTRY_BYTES
+        assert asked == bench.rung, "all, as there is room for 32"
+        bench.bus.silent = False
+        await bench.settle()
+    bench.bus.silent = True
+    for _ in range(RING_ENTRIES - 8):
+        await bench.post(64)
+    bench.ring_doorbell()
+    await bench.wait(200)
+    assert bench.bus.descriptor_bytes // ENTRY_BYTES - int(dut.consumed.value) == 32
+    bench.bus.silent = False
+    await bench.settle()
 
 
 @cocotb.test
