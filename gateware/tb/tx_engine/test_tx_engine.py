@@ -155,15 +155,17 @@ class TxBench(Bench):
         dut = self.dut
         dut.cfg_enable.value = 0
         await self.wait(2)
-        dut.cfg_doorbell.value = self.rung = 0
-        self.expected.clear()
-        self.bus.written.clear()
-        self.left_ns.clear()
-        self.packets.clear()
-        self.bus.descriptor_bytes = 0
+        dut.cfg_doorbell.value = 0
         await self.wait(2)
         dut.cfg_enable.value = 1
         await self.wait(2)
+        self.forget()
+
+    def forget(self) -> None:
+        """Descriptors are numbered from 0 again."""
+        self.rung = self.bus.descriptor_bytes = 0
+        for what in (self.expected, self.bus.written, self.left_ns, self.packets):
+            what.clear()
 
     async def register(self, number: int, memory: bytearray) -> None:
         count = -(-len(memory) // 4096)
@@ -348,6 +350,24 @@ async def a_ring_disabled_in_flight_ends_what_it_began(dut: Any) -> None:
         assert int(dut.consumed.value) == 0
         bench.check_completions()
         await bench.begin_anew()
+
+
+@cocotb.test
+async def a_cycle_disabled_is_enough_to_begin_anew(dut: Any) -> None:
+    """What stood in registers of the ring before does not count any more: nothing is read, and nothing is wrong."""
+    bench = TxBench(dut)
+    await bench.begin()
+    for count in (3, 8, 20):
+        for _ in range(count):
+            await bench.post(64)
+        await bench.settle()
+        requests = bench.bus.taken
+        dut.cfg_enable.value = dut.cfg_doorbell.value = 0
+        await bench.wait(1)
+        dut.cfg_enable.value = 1
+        await bench.wait(40)
+        assert (bench.bus.taken, int(dut.ring_fault.value), int(dut.consumed.value)) == (requests, 0, 0)
+        bench.forget()
 
 
 @cocotb.test

@@ -59,7 +59,7 @@ class LineRate : public ::testing::TestWithParam<Load> {
     NicConfig config;
     config.tx_entries = kTxEntries;
     config.clops = {{.buffer_bytes = 256 << 10, .buffer_count = 16, .packets_per_buffer = GetParam().packets_per_buffer, .timeout_ns = 0}};
-    rig_.emplace(config);
+    rig_.emplace(config, HostTiming{.read_cycles_min = 140, .read_cycles_max = 156});  // up to a microsecond away
     rig_->driver->set_match({.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false});
     rig_->driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
     rig_->model.wire_in().keep_sent(true);
@@ -178,6 +178,29 @@ TEST_P(LineRate, IsReached) {
     std::cout << "  lane " << lane << ": " << range.least << " to " << range.greatest << " cycles, alone "
               << times_without.at(lane).least << " to " << times_without.at(lane).greatest << "\n";
     EXPECT_LE(range.greatest, times_without.at(lane).greatest + load.late_max) << "lane " << lane;
+  }
+}
+
+// From the cycle in which the doorbell's write stands on AXI4-Lite to the word with the frame's start, without the two reads of the host. It grows with the
+// packet, which is whole before it leaves: a word of 16 bytes a cycle.
+TEST(SendLatency, FromDoorbellToWire) {
+  constexpr std::uint64_t kReadCycles = 60, kPreambleBytes = 8;
+  std::mt19937_64 random(6);
+  for (const auto& [bytes, cycles] : std::vector<std::pair<std::size_t, std::uint64_t>>{{18, 0}, {64, 0}, {512, 0}, {1472, 0}}) {
+    Rig rig(NicConfig{}, HostTiming{.read_cycles_min = kReadCycles, .read_cycles_max = kReadCycles});
+    rig.driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
+    for (int k = 0; k < 20; ++k) {
+      rig.model.step(random() % 16);
+      const std::uint64_t rung = rig.model.cycle();
+      ASSERT_TRUE(rig.driver->send(random_bytes(random, bytes), 2, 0));
+      for (int wait = 0; wait < 5000 && rig.driver->poll_sent() == nullptr; ++wait) rig.model.step();
+      rig.model.step(300);
+      ASSERT_EQ(rig.model.wire_out().frames().size(), 1u);
+      const std::uint64_t ended = rig.model.wire_out().frames().front().cycle;
+      rig.model.wire_out().frames().clear();
+      const std::uint64_t words = (wire_bytes(bytes) - kBetweenFramesBytes + kPreambleBytes) / kWordBytes;  // before that with its end
+      EXPECT_EQ(ended - words - rung - 2 * kReadCycles, cycles) << bytes << " B";
+    }
   }
 }
 
