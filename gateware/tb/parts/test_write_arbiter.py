@@ -110,7 +110,7 @@ async def run(dut: Any, shares: tuple[float, float], cycles: int, clears: float 
 
 @cocotb.test
 async def the_second_takes_what_the_first_leaves_and_has_patience(dut: Any) -> None:
-    cycles = 3000 if SHORT else 30_000
+    cycles = 6000 if SHORT else 30_000
     begun = await run(dut, (0.5, 0.3), cycles)
     assert begun["between"] > 10 or PATIENCE_CYCLES == 1
     assert begun["amid"] > 10 or PATIENCE_CYCLES == 1
