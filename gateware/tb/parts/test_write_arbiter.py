@@ -19,16 +19,17 @@ class Writer:
     def __init__(self, rng: Random, second: bool, share: float) -> None:
         self.rng, self.second = rng, second
         self.pause = pauses(rng, share)
-        self.words = self.left = 0
+        self.bytes = self.left = 0  # of the write; words still to come
         self.word: dict[str, int] | None = None
 
     def offer(self) -> dict[str, int] | None:
         if self.word is None and ((self.second and self.left) or not self.pause()):
             if not self.left:
-                self.words = self.left = SECOND_WORDS if self.second else self.rng.choice([1, 2, 4, self.rng.randint(1, 60)])
+                self.left = SECOND_WORDS if self.second else self.rng.choice([1, 2, 4, 21, 22, self.rng.randint(1, 60)])
+                self.bytes = 16 * self.left - (0 if self.second else self.rng.choice([0, 1, 8, self.rng.randrange(16)]))
             last = self.left == 1
             self.word = {name: self.rng.getrandbits(bits) for name, bits in FIELDS.items()}
-            self.word |= {"bytes": 16 * self.words, "last": int(last)}
+            self.word |= {"bytes": self.bytes, "last": int(last)}
             self.word["cut"] = int(last or (not self.second and self.rng.random() < 0.2))
         return self.word
 
@@ -65,7 +66,7 @@ class Reference:
         if turn == 1:
             self.run += word["last"]
         else:
-            self.left, self.run = (self.left or word["bytes"]) - 16, 0
+            self.left, self.run = max((self.left or word["bytes"]) - 16, 0), 0
 
 
 async def run(dut: Any, shares: tuple[float, float], cycles: int, clears: float = 0.3) -> dict[str, int]:
