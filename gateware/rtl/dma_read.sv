@@ -190,7 +190,6 @@ module dma_read #(
     end
     if (take) begin
       answered[tag] <= 1'b0;
-      bad[tag] <= 1'b0;
       filled[tag] <= '0;
     end
     if (rst) begin
