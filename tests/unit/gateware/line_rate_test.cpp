@@ -214,7 +214,8 @@ std::vector<Load> loads() {
     if (bytes < 22) all.push_back({bytes, bytes, 1, 0.7, 1});
     else all.push_back({bytes, bytes, 1});
   }
-  for (const std::size_t bytes : {64, 210, 466, 1472, 8960}) all.push_back({18, bytes, 16});
+  for (const std::size_t bytes : {64, 210, 1472, 8960}) all.push_back({18, bytes, 16});
+  all.push_back({18, 466, 16, 0.75});  // the pauses between such packets are short, and within one there is no time to make up for a pause
   for (const std::size_t bytes : {18, 210, 8960}) all.push_back({1472, bytes, 16});
   return all;
 }
