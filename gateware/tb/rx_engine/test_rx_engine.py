@@ -37,7 +37,7 @@ class NicBench(Bench):
         self.seen: list[list[Completion]] = [[] for _ in clops]
 
     async def begin(self) -> None:
-        self.dut.other_valid.value = self.dut.region_write.value = self.dut.entry_write.value = 0
+        self.dut.other_valid.value = self.dut.other_urgent.value = self.dut.region_write.value = self.dut.entry_write.value = 0
         await self.reset()
         await self.driver.set_up()
 
@@ -300,12 +300,13 @@ async def write_besides(bench: NicBench, address: int, gap: int) -> None:
 
 
 async def latencies(
-    dut: Any, sizes: list[int], packets: int, settings: ClopSettings, besides: int | None = None
+    dut: Any, sizes: list[int], packets: int, settings: ClopSettings, besides: int | None = None, urgent: int = 0
 ) -> dict[int, set[tuple[int, int]]]:
     """By size: from first word to first write, and from last word to last write, of packets that come at line rate. besides: the gap of
-    another writer."""
+    another writer, `urgent` or not."""
     bench = NicBench(dut, [settings])
     await bench.begin()
+    dut.other_urgent.value = urgent
     if besides is not None:
         scratch = await bench.driver.register(7, 4096, 12, 0)
         cocotb.start_soon(write_besides(bench, scratch.address(), besides))
@@ -344,6 +345,15 @@ async def another_writer_takes_the_pauses_only(dut: Any) -> None:
     for size, found in (await latencies(dut, [18, 64, 256, 1472], 20 if SHORT else 60, settings, besides=0)).items():
         assert len(found) == 1, f"{size} B: {sorted(found)}"
         assert next(iter(found))[0] == LATENCY_CYCLES
+
+
+@cocotb.test
+async def an_urgent_writer_makes_a_packet_a_cycle_late(dut: Any) -> None:
+    """Beside a completion for each packet: where there is too little room a packet is one cycle later, and no more."""
+    settings = ClopSettings(buffer_count=64, buffer_bytes=12288, index_capacity=1)
+    for size, found in (await latencies(dut, [18, 22, 64], 60, settings, besides=0, urgent=1)).items():
+        latest = max(first for first, _ in found)
+        assert latest <= LATENCY_CYCLES + 1, f"{size} B: {sorted(found)}"
 
 
 @cocotb.test
