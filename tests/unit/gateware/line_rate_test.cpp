@@ -23,7 +23,7 @@ namespace {
 
 using namespace test;
 
-constexpr std::size_t kBetweenFramesBytes = 20;  // preamble and gap
+constexpr std::size_t kBetweenFramesBytes = 20;             // preamble and gap
 constexpr std::uint64_t kWordBytes = 8, kDeficitBytes = 3;  // of XGMII; by which the gaps of any run of frames may exceed their mean
 constexpr std::uint32_t kTxEntries = 128;
 constexpr std::size_t kPayloads = 8;  // different ones of a size, in turn
@@ -46,7 +46,8 @@ std::string name_of(const Load& load) {
 void PrintTo(const Load& load, std::ostream* out) { *out << name_of(load); }
 
 std::uint64_t wire_bytes(std::size_t payload_bytes) {
-  return std::max(payload_bytes + kFrameHeaderBytes + nanet::gateware::kFcsBytes, nanet::gateware::kFrameBytesMin) + kBetweenFramesBytes;
+  return std::max(payload_bytes + kFrameHeaderBytes + nanet::gateware::kFcsBytes, nanet::gateware::kFrameBytesMin) +
+         kBetweenFramesBytes;
 }
 
 // The least and the greatest of received packets, from the first byte of the frame to its last write, in cycles.
@@ -59,7 +60,8 @@ class LineRate : public ::testing::TestWithParam<Load> {
   void SetUp() override {
     NicConfig config;
     config.tx_entries = kTxEntries;
-    config.clops = {{.buffer_bytes = 256 << 10, .buffer_count = 16, .packets_per_buffer = GetParam().packets_per_buffer, .timeout_ns = 0}};
+    config.clops = {
+        {.buffer_bytes = 256 << 10, .buffer_count = 16, .packets_per_buffer = GetParam().packets_per_buffer, .timeout_ns = 0}};
     rig_.emplace(config, HostTiming{.read_cycles_min = 140, .read_cycles_max = 156});  // up to a microsecond away
     rig_->driver->set_match({.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false});
     rig_->driver->set_destination({.index = 2, .mac = 0x02'00'00'00'00'02, .address = kPeer, .port = kPeerPort, .from_port = kPort});
@@ -205,7 +207,8 @@ TEST(SendLatency, FromDoorbellToWire) {
     ASSERT_EQ(rig.model.wire_out().frames().size(), 1u);
     const std::uint64_t ended = rig.model.wire_out().frames().front().cycle;
     rig.model.wire_out().frames().clear();
-    const std::uint64_t frame_words = (wire_bytes(bytes) - kBetweenFramesBytes + kPreambleBytes) / kWordBytes;  // before that with its end
+    const std::uint64_t frame_words = (wire_bytes(bytes) - kBetweenFramesBytes + kPreambleBytes) /
+                                      kWordBytes;  // before that with its end
     const auto words = [](std::size_t count) { return (count + kBusBytes - 1) / kBusBytes; };
     EXPECT_EQ(ended - frame_words - rung - 2 * kReadCycles, kOtherCycles + words(bytes) + words(longest)) << bytes << " B at " << at;
   }
@@ -218,8 +221,7 @@ std::vector<Load> loads() {
     all.push_back({bytes, bytes, 16});
     // The path to memory takes a word of 16 bytes a cycle: two of payload, one of the index and four of each of the two completions are 11 cycles, of the
     // 10.5 that a frame of 64 B takes.
-    if (bytes < 22) all.push_back({bytes, bytes, 1, 0.7, 1});
-    else all.push_back({bytes, bytes, 1});
+    all.push_back(bytes < 22 ? Load{bytes, bytes, 1, 0.7, 1} : Load{bytes, bytes, 1});
   }
   for (const std::size_t bytes : {64, 210, 1472, 8960}) all.push_back({18, bytes, 16});
   all.push_back({18, 466, 16, 0.75});  // the pauses between such packets are short, and within one there is no time to make up for a pause
