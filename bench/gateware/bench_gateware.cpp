@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency and throughput of the NIC of gateware/, and of its router, counted in simulated cycles; measure.hpp and router.hpp say what is counted.
+// Latency and throughput of the NIC of gateware/, of its router and of the node that merges, counted in simulated cycles; measure.hpp, router.hpp and node.hpp say
+// what is counted.
 // Prints tables, or with --json one object.
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ constexpr std::array<std::size_t, 8> kWithHost{64, 128, 256, 512, 1024, 1280, 15
 constexpr std::array<std::size_t, 2> kLong{64, 1518};
 constexpr std::uint32_t kLongPacketsPerBuffer = 16;
 constexpr std::size_t kMixedBytesMin = 64, kMixedBytesMax = 1518;
+constexpr std::uint64_t kPacketsOfNode = 50;  // one of so many of a long run: they are of four boards, and longer
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max() / 2;
 
 constexpr std::string_view kUsage = R"(usage: bench_gateware [OPTION...]
@@ -122,6 +124,7 @@ Report measure_all(const Options& options) {
   for (const std::size_t bytes : kWithHost)
     report.with_host.push_back(run(bytes, kLongPacketsPerBuffer, kNoLimit, options.cycles, options.host));
   report.router = measure_router(options.cycles);
+  report.node = measure_node(std::max<std::uint64_t>(options.packets / kPacketsOfNode, 10));
   return report;
 }
 

@@ -46,6 +46,11 @@ class JsonWriter {
     std::printf("%.9g", number);
     return *this;
   }
+  JsonWriter& null() {
+    comma();
+    std::fputs("null", stdout);
+    return *this;
+  }
   template <class Value>
   JsonWriter& pair(std::string_view name, const Value& value_of) {
     return key(name).value(value_of);

@@ -201,6 +201,56 @@ void print_router(const std::vector<RouterMeasured>& loads) {
   }
 }
 
+double cycles_per_wall_second(const std::vector<NodeMeasured>& runs) {
+  double cycles = 0, wall_s = 0;
+  for (const NodeMeasured& run : runs) {
+    cycles += static_cast<double>(run.cycles);
+    wall_s += run.wall_s;
+  }
+  return cycles / wall_s;
+}
+
+void write_cycles(JsonWriter& json, const NodeMeasured& run) {
+  json.key("last_part_to_last_write_cycles");
+  if (!run.last_part_to_last_write) {
+    json.null();
+    return;
+  }
+  const CycleRange& range = *run.last_part_to_last_write;
+  json.open('{').pair("min", range.min).pair("max", range.max).pair("spread", range.spread()).close('}');
+}
+
+void write_node(JsonWriter& json, const std::vector<NodeMeasured>& runs) {
+  json.open('{').pair("merged_gbit_per_s", runs.front().merged_gbit_per_s);
+  write_cycles(json, runs.front());
+  json.pair("cycles_per_wall_second", cycles_per_wall_second(runs)).key("runs").open('[');
+  for (const NodeMeasured& run : runs) {
+    json.open('{').pair("events_per_packet", run.load.events_per_packet).pair("hits_per_part", run.load.hits_per_part);
+    json.pair("flush_cycles", run.load.flush_cycles).pair("packets", run.packets).pair("events", run.events);
+    json.pair("whole_events", run.whole_events).pair("in_gbit_per_s", run.in_gbit_per_s);
+    json.pair("merged_gbit_per_s", run.merged_gbit_per_s).pair("out_gbit_per_s", run.out_gbit_per_s);
+    write_cycles(json, run);
+    json.close('}');
+  }
+  json.close(']').close('}');
+}
+
+void print_node(const std::vector<NodeMeasured>& runs) {
+  std::printf("%8s %6s %9s %9s %9s %9s %9s %15s\n", "events", "hits", "events", "whole", "in", "merged", "out", "last part to");
+  std::printf("%8s %6s %9s %9s %9s %9s %9s %15s\n", "a packet", "a part", "", "", "[Gb/s]", "[Gb/s]", "[Gb/s]", "last write");
+  for (const NodeMeasured& run : runs) {
+    std::printf("%8zu %6zu %9llu %9llu %9.2f %9.2f %9.2f", run.load.events_per_packet, run.load.hits_per_part,
+                static_cast<Count>(run.events), static_cast<Count>(run.whole_events), run.in_gbit_per_s, run.merged_gbit_per_s,
+                run.out_gbit_per_s);
+    if (run.last_part_to_last_write) {
+      std::printf(" %7llu-%-7llu\n", static_cast<Count>(run.last_part_to_last_write->min),
+                  static_cast<Count>(run.last_part_to_last_write->max));
+    } else {
+      std::printf(" %15s\n", "-");
+    }
+  }
+}
+
 }  // namespace
 
 void print_json(const Report& report) {
@@ -231,6 +281,8 @@ void print_json(const Report& report) {
   write_host(json, report);
   json.key("router");
   write_router(json, report.router);
+  json.key("node");
+  write_node(json, report.node);
   json.close('}');
   std::printf("\n");
 }
@@ -253,6 +305,8 @@ void print_tables(const Report& report) {
   print_throughput(report.with_host);
   std::printf("\nRouter, %zu ports of %zu bytes at %.2f MHz\n", kRouterPorts, kRouterWordBytes, kCyclesPerSecond * 1e-6);
   print_router(report.router);
+  std::printf("\nNode, four ports at 10 Gb/s with packets of 1168 B, merged: latency in cycles of %.1f ns\n", gateware::kNsPerCycle);
+  print_node(report.node);
   std::printf("\nSpeed of the simulation: %.0f cycles a second\n", report.cycles_per_wall_second);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure.hpp"
+#include "node.hpp"
 #include "router.hpp"
 
 namespace nanet::bench {
@@ -24,6 +25,7 @@ struct Report {
   gateware::HostTiming host;    // of the modelled host
   std::vector<Case> with_host;  // never mixed with the others
   std::vector<RouterMeasured> router;
+  std::vector<NodeMeasured> node;     // the first: an event a packet, the others as many as fit
   double cycles_per_wall_second = 0;  // of the NIC with its harness, the host ready at once
 };
 

@@ -14,7 +14,8 @@ constexpr int kResetCycles = 8;
 constexpr int kRegisterCyclesMax = 64;
 
 std::string register_problem(const char* what, std::uint32_t offset) {
-  return std::string("register ") + std::to_string(offset) + " cannot be " + what + " (the node refuses it) see registers/nic.rdl and node.rdl";
+  return std::string("register ") + std::to_string(offset) + " cannot be " + what +
+         " (the node refuses it) see registers/nic.rdl and node.rdl";
 }
 
 }  // namespace

@@ -32,6 +32,14 @@ def load(name: str, pattern: str, packets: list[int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def node_run(events_per_packet: int, hits_per_part: int, merged_gbit_per_s: float, cycles: dict[str, int] | None) -> dict[str, Any]:
+    return {
+        "events_per_packet": events_per_packet, "hits_per_part": hits_per_part, "flush_cycles": 1, "packets": 100,
+        "events": 100 * events_per_packet, "whole_events": round(2.5 * events_per_packet * merged_gbit_per_s), "in_gbit_per_s": 40.0,
+        "merged_gbit_per_s": merged_gbit_per_s, "out_gbit_per_s": 1.0, "last_part_to_last_write_cycles": cycles,
+    }  # fmt: skip
+
+
 MEASURED: dict[str, Any] = {
     **{f"{figure}_cycles": {"min": 15, "max": 31, "spread": 0} for figure in gateware.FIGURES},
     "lost_packets": 0,
@@ -49,6 +57,15 @@ MEASURED: dict[str, Any] = {
     "router": {
         "ports": 4, "word_bytes": 8, "clock_hz": 156250000.0, "full_rate_bytes_per_s": 5e9,
         "loads": [load("permutation, 64 B", "permutation", [9, 9, 9, 9]), load("all to one", "one_output", [3, 2, 2, 2])],
+    },
+    "node": {
+        "merged_gbit_per_s": 40.0,
+        "last_part_to_last_write_cycles": {"min": 58, "max": 59, "spread": 1},
+        "cycles_per_wall_second": 100_000,
+        "runs": [
+            node_run(1, 5, 40.0, {"min": 58, "max": 59, "spread": 1}),
+            node_run(16, 32, 16.4, None),
+        ],
     },
 }  # fmt: skip
 

@@ -123,6 +123,13 @@ def csv_rows(result: GatewareResult) -> list[tuple[str, str, float, str]]:
         rows.append((f"router, {load['name']}", "full_rate_fraction", float(load["full_rate_fraction"]), ""))
         rows.append((f"router, {load['name']}", "jain_index", float(load["jain_index"]), ""))
         rows.append((f"router, {load['name']}", "packets_apart", float(max(load["packets"]) - min(load["packets"])), ""))
+    for run in result["node"]["runs"]:
+        label = f"node, {run['events_per_packet']} events a packet, {run['hits_per_part']} hits a part"
+        rows.append((label, "merged_gbit_per_s", float(run["merged_gbit_per_s"]), "Gb/s"))
+        rows.append((label, "out_gbit_per_s", float(run["out_gbit_per_s"]), "Gb/s"))
+        if cycles := run["last_part_to_last_write_cycles"]:
+            rows += [(label, f"last_part_to_last_write_{name}", float(cycles[name]), "cycles") for name in ("min", "max")]
+    rows.append(("node", "cycles_per_wall_second", float(result["node"]["cycles_per_wall_second"]), "cycles/s"))
     bounds = result["last_byte_to_last_write_cycles"]
     of_all = (("min", bounds["min"]), ("max", bounds["max"]), ("spread", bounds["spread"]))
     rows += [("all", f"last_byte_to_last_write_{name}", float(value), "cycles") for name, value in of_all]

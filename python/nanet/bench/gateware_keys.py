@@ -92,6 +92,33 @@ class Router(TypedDict):
     loads: Annotated[list[RouterLoad], "a load each"]
 
 
+class NodeRun(TypedDict):
+    """A load of the node."""
+
+    events_per_packet: Annotated[int, "of each board's packets of 1168 B"]
+    hits_per_part: Annotated[int, "of each event and board"]
+    flush_cycles: Annotated[int, "after which a packet of merged events leaves"]
+    packets: Annotated[int, "sent by each of four boards, back to back"]
+    events: Annotated[int, "sent"]
+    whole_events: Annotated[int, "that came with every hit of every board"]
+    in_gbit_per_s: Annotated[float, "on the four wires, preamble and gap included"]
+    merged_gbit_per_s: Annotated[float, "of these, those whose events came whole"]
+    out_gbit_per_s: Annotated[float, "of merged packets into memory"]
+    last_part_to_last_write_cycles: Annotated[
+        Spread | None,
+        "from the last byte of the last frame with a part of an event to the last word of the packet that has it; null if an event was lost",
+    ]
+
+
+class Node(TypedDict):
+    """gateware/rtl/nanet_node.sv with four ports, whose events it merges."""
+
+    merged_gbit_per_s: Annotated[float, "of the first of `runs`: an event a packet, four ports at line rate"]
+    last_part_to_last_write_cycles: Annotated[Spread | None, "of the same run"]
+    cycles_per_wall_second: Annotated[float, "simulated, of the whole node; of the machine, not of the node"]
+    runs: Annotated[list[NodeRun], "a load each"]
+
+
 class Measured(TypedDict):
     """What the program says."""
 
@@ -113,6 +140,7 @@ class Measured(TypedDict):
     mixed: Annotated[list[Case], ELSEWHERE, "as `cases[]`, of one run with frames of 64 to 1518 B in random order"]
     modelled_host: Annotated[ModelledHost, "the same NIC with a modelled host"]
     router: Annotated[Router, "between ports"]
+    node: Annotated[Node, "four ports, merged"]
 
 
 class PaperLine(TypedDict):

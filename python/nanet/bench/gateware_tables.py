@@ -6,13 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nanet.bench.gateware import NS_PER_CYCLE, SizeRow
-from nanet.bench.gateware_keys import Case, HostTiming, PaperLine, Router
+from nanet.bench.gateware_keys import Case, HostTiming, Node, PaperLine, Router
 
 NONE = "-"
 LATENCY_HEAD = (
     "frame B", "payload B", "packets", "first byte to write", "last byte to write", "ns", "first to completion", "last to completion",
 )  # fmt: skip
 RATE_HEAD = ("frame B", "packets/s", "payload MB/s", "lost", "of line rate")
+NODE_HEAD = (
+    "events a packet",
+    "hits a part",
+    "events",
+    "whole",
+    "in [Gb/s]",
+    "merged [Gb/s]",
+    "out [Gb/s]",
+    "last part to last write [cycles]",
+)
 ROUTER_HEAD = ("load", "GB/s", "of full rate", "Jain index", "packets of each input")
 PAPER_HEAD = ("figure", "unit", "papers", "RTL", "modelled host")
 
@@ -46,6 +56,17 @@ def router_rows(router: Router) -> list[list[str]]:
          " ".join(str(count) for count in load["packets"])]
         for load in router["loads"]
     ]  # fmt: skip
+
+
+def node_rows(node: Node) -> list[list[str]]:
+    """A row for each load of the node."""
+    rows = []
+    for run in node["runs"]:
+        cycles = run["last_part_to_last_write_cycles"]
+        rates = [f"{run[name]:.2f}" for name in ("in_gbit_per_s", "merged_gbit_per_s", "out_gbit_per_s")]
+        counts = [str(run[name]) for name in ("events_per_packet", "hits_per_part", "events", "whole_events")]
+        rows.append([*counts, *rates, "-" if cycles is None else f"{cycles['min']} to {cycles['max']}"])
+    return rows
 
 
 def paper_rows(papers: Iterable[PaperLine]) -> list[list[str]]:

@@ -81,6 +81,8 @@ def _print(result: GatewareResult) -> None:
     print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
     print("\nRouter, 4 ports of 64 bit at 156.25 MHz")
     print(tables.as_text(tables.ROUTER_HEAD, tables.router_rows(result["router"])))
+    print("\nNode, four ports at 10 Gb/s with packets of 1168 B, merged")
+    print(tables.as_text(tables.NODE_HEAD, tables.node_rows(result["node"])))
     print("\nCompared with the papers")
     print(tables.as_text(tables.PAPER_HEAD, tables.paper_rows(result["papers"])))
     print()

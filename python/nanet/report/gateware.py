@@ -62,6 +62,10 @@ def make_gateware(result: GatewareResult) -> Page:
             "Four ports of 64 bit at 156.25 MHz, every input always with a packet to send. Full rate: of all outputs, or of the one that is asked for.",
         ),
         Section(
+            "Node", table(tables.NODE_HEAD, tables.node_rows(result["node"]), numbers=range(7)),
+            "Four ports at 10 Gb/s, each with packets of 1168 B of one board, merged into whole events; simulated.",
+        ),
+        Section(
             "Compared with the papers", table(tables.PAPER_HEAD, tables.paper_rows(result["papers"]), numbers=(2, 3, 4)),
             "Theirs: the hardware path of NaNet-1, a card with 1 Gb/s, as its own cycle counters saw it, and the router of the NaNet core. Ours: simulated, 10 Gb/s. "
             "At 1 Gb/s the 1472 B alone take 11.8 \u00b5s on the wire, so theirs cannot begin with the first byte.",

@@ -34,22 +34,41 @@ class Device {
   virtual bool wait(std::uint64_t timeout_ns) = 0;
 };
 
-// The verilated NIC. Pages lie on its bus in an order of their own, with holes between them, so that an address which was not translated, or went
-// beyond its page, is a stray access.
-class SimDevice final : public Device {
+// Registers `memory` with a modelled bus from `next` on, which it moves on. Pages lie in an order of their own, with holes between them, so that an address
+// which was not translated, or went beyond its page, is a stray access.
+std::vector<std::uint64_t> map_apart(nanet::gateware::HostBus& bus, std::uint64_t& next, std::span<std::byte> memory,
+                                     std::size_t page_bytes, Access access);
+
+// A verilated NIC or node.
+template <class Model>
+class SimDeviceOf final : public Device {
  public:
-  explicit SimDevice(nanet::gateware::Model& model) : model_(model) {}
+  explicit SimDeviceOf(Model& model) : model_(model) {}
 
   std::uint64_t read(std::uint32_t offset) override { return model_.read(offset); }
   void write(std::uint32_t offset, std::uint64_t value) override { model_.write(offset, value); }
-  std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override;
-  void unmap(std::span<const std::uint64_t> pages) override;
+  std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override {
+    return map_apart(model_.bus(), next_, memory, page_bytes, access);
+  }
+  void unmap(std::span<const std::uint64_t> pages) override {
+    for (const std::uint64_t page : pages) model_.bus().unmap(page);
+  }
   void poll() override { model_.step(); }
-  bool wait(std::uint64_t timeout_ns) override;
+  bool wait(std::uint64_t timeout_ns) override {
+    const auto cycles = static_cast<std::uint64_t>(static_cast<double>(timeout_ns) / nanet::gateware::kNsPerCycle);
+    const std::uint64_t until = model_.cycle() + cycles;
+    while (!model_.bus().take_message()) {
+      if (model_.cycle() >= until) return false;
+      model_.step();
+    }
+    return true;
+  }
 
  private:
-  nanet::gateware::Model& model_;
+  Model& model_;
   std::uint64_t next_ = 0x10'0000'0000;
 };
+
+using SimDevice = SimDeviceOf<nanet::gateware::Model>;
 
 }  // namespace nanet::link::gateware
