@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node_rig.hpp"
 #include "output.hpp"
 
 namespace {
@@ -39,6 +40,8 @@ constexpr std::string_view kUsage = R"(usage: bench_gateware [OPTION...]
   --host-busy N       modelled host: cycles of 1024 in which its bus takes nothing (32)
   --host-seed N       modelled host: of its random numbers (1)
   --json              one object in place of tables
+or: bench_gateware --play-node BOARDS.pcap MERGED.pcap
+  what four boards sent, through the simulated node: a recording of its packets of merged events
 )";
 
 struct Options {
@@ -131,6 +134,15 @@ Report measure_all(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--play-node") {
+    try {
+      play_node(argv[2], argv[3]);
+      return 0;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "error: %s\n", error.what());
+      return 1;
+    }
+  }
   const std::optional<Options> options = read_options(argc, argv);
   if (!options) {
     std::fprintf(stderr, "%s", kUsage.data());

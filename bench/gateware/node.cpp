@@ -12,22 +12,17 @@
 #include <string>
 
 #include "link/gateware/nic_driver.hpp"
-#include "link/gateware/node_settings.hpp"
 #include "link/udp_frame.hpp"
-#include "model/node_model.hpp"
 #include "nanet/wire/m2egp.hpp"
 #include "nanet/wire/mgp.hpp"
+#include "node_rig.hpp"
 
 namespace nanet::bench {
 namespace {
 
-using gateware::NodeModel;
-using link::gateware::Access;
 using link::gateware::NicDriver;
 
-constexpr std::size_t kPorts = NodeModel::kPorts;
-constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0101;
-constexpr std::uint16_t kPort = 6200;
+constexpr std::size_t kPorts = gateware::NodeModel::kPorts;
 constexpr std::size_t kFrameOnWireBytes = wire::kMgpPaddedBytes + link::kFrameHeaderBytes + gateware::kFcsBytes + 20;  // preamble, gap
 constexpr std::uint64_t kTurnCycles = 32;
 constexpr std::uint64_t kTailCycles = 20'000;  // after the last frame, at most
@@ -38,48 +33,15 @@ void need(bool good, const char* what) {
   if (!good) throw std::runtime_error(std::string("the node does not do what it must: ") + what);
 }
 
-// Where the driver's buffers lie on the bus: the second piece of memory that it lets the node write.
-class Rig final : public link::gateware::Device {
- public:
-  std::uint64_t read(std::uint32_t offset) override { return sim_.read(offset); }
-  void write(std::uint32_t offset, std::uint64_t value) override { sim_.write(offset, value); }
-  void poll() override { sim_.poll(); }
-  bool wait(std::uint64_t timeout_ns) override { return sim_.wait(timeout_ns); }
-  void unmap(std::span<const std::uint64_t> pages) override { sim_.unmap(pages); }
-  std::vector<std::uint64_t> map(std::span<std::byte> memory, std::size_t page_bytes, Access access) override {
-    std::vector<std::uint64_t> pages = sim_.map(memory, page_bytes, access);
-    if (++maps_ == 2) {
-      const auto [low, high] = std::minmax_element(pages.begin(), pages.end());
-      buffers_from_ = *low;
-      buffers_to_ = *high + page_bytes;
-    }
-    return pages;
-  }
-  bool is_payload(std::uint64_t address) const { return buffers_from_ <= address && address < buffers_to_; }
-
-  NodeModel model;
-
- private:
-  link::gateware::SimDeviceOf<NodeModel> sim_{model};
-  int maps_ = 0;
-  std::uint64_t buffers_from_ = 0, buffers_to_ = 0;
-};
-
 std::uint16_t hit_of(std::uint64_t event, std::size_t port, std::size_t place) {
   return static_cast<std::uint16_t>(port * 512 + (event * 37 + place * 11) % 512);
 }
 
 class Run {
  public:
-  Run(const NodeLoad& load, std::uint64_t packets) : load_(load), packets_(packets), driver_(rig_, config()) {
-    link::gateware::NodeSettings settings(rig_);
-    for (std::size_t port = 0; port < kPorts; ++port) {
-      settings.set_station(port, 0x02'00'00'00'00'01 + port, kAddress + static_cast<std::uint32_t>(port));
-      settings.set_match(port, {.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false},
-                         link::gateware::Route::events);
-      rig_.model.wire_in(port).keep_sent(true);
-    }
-    settings.set_merging({.flush_cycles = load.flush_cycles});
+  Run(const NodeLoad& load, std::uint64_t packets) : load_(load), packets_(packets), driver_(rig_, node_host()) {
+    set_up(rig_, {.flush_cycles = load.flush_cycles});
+    for (std::size_t port = 0; port < kPorts; ++port) rig_.model.wire_in(port).keep_sent(true);
     rig_.model.bus().keep_writes(true);
   }
 
@@ -100,10 +62,6 @@ class Run {
   }
 
  private:
-  static link::gateware::NicConfig config() {
-    return {.mac = 0x02'00'00'00'00'01, .address = kAddress, .clops = {{.buffer_bytes = 128 << 10, .buffer_count = 16}}};
-  }
-
   void feed() {
     for (; pushed_ < packets_ && rig_.model.wire_in(0).waiting() < 4; ++pushed_) {
       for (std::size_t port = 0; port < kPorts; ++port) rig_.model.wire_in(port).push(frame_of(pushed_, port));
@@ -121,14 +79,7 @@ class Run {
     }
     const std::span<const std::byte> payload = builder.finish(
         {.source_sub_id = static_cast<std::uint8_t>(port), .layout = wire::MgpLayout::padded});
-    std::vector<std::byte> frame(link::kFrameHeaderBytes);
-    const auto last = static_cast<std::uint8_t>(1 + port);
-    link::write_ethernet_header(frame.data(), {2, 0, 0, 0, 1, last}, {2, 0, 0, 0, 0, last});
-    const auto number = static_cast<std::uint32_t>(port);
-    link::write_ipv4_udp_headers(frame.data() + link::kEthernetHeaderBytes, {kPeer + number, kAddress + number, 4000, kPort},
-                                 payload, 0);
-    frame.insert(frame.end(), payload.begin(), payload.end());
-    return gateware::with_fcs(frame);
+    return node_frame(port, payload);
   }
 
   void look() {
@@ -198,7 +149,7 @@ class Run {
 
   const NodeLoad load_;
   const std::uint64_t packets_;
-  Rig rig_;
+  NodeRig rig_;
   NicDriver driver_;
   std::array<std::byte, wire::kMgpPaddedBytes> room_{};
   std::array<std::vector<std::uint64_t>, kPorts> last_bytes_;  // cycle of each frame's

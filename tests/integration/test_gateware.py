@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, run
+from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, nanet, run
 from nanet import _core
+from nanet.bench import gateware
 from nanet.config.errors import ConfigError
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
-from test_replay import answers_of
+from test_replay import Listener, answers_of
 
 EVENTS = 1600
 SLOW = {"events_total": EVENTS, "rate_events_per_s": 1600.0}  # a hundred packets a second: the NIC is simulated cycle by cycle
@@ -108,3 +109,28 @@ def test_answers_are_those_of_plain_sockets() -> None:
     assert len(expected) == EVENTS
     assert np.array_equal(found, expected)
     assert engine["losses"] == {}
+
+
+def test_events_merged_by_the_node_are_those_merged_in_software(tmp_path: Path) -> None:
+    """Four boards live, merged by the engine; the same packets through the simulated node, and its recording played: the same rings and answers, bit for bit."""
+    program = Path(__file__).resolve().parents[2] / gateware.PROGRAM
+    if not program.exists():
+        warnings.warn("NOT RUN: events merged by the simulated node: bench_gateware is not built", stacklevel=2)
+        return
+    boards, merged = tmp_path / "boards.pcap", tmp_path / "merged.pcap"
+
+    def live(port: int) -> dict[str, Any]:
+        return emulate.run(emulator_config(port, None, 4, events_total=EVENTS, rate_events_per_s=2e5))
+
+    expected, engine, _ = answers_of({"link": {"record": {"file": str(boards)}}}, 4, live)
+    assert len(expected) == EVENTS
+    subprocess.run([program, "--play-node", boards, merged], check=True, timeout=120)
+    with Listener() as listener:
+        link = {"endpoint": f"pcap://{merged}", "pcap": {"pace": "packets", "packets_per_s": 5000.0}, "protocol": "m2egp"}
+        config = engine_config(1, int(listener.url.rpartition(":")[2]), link=link)
+        (tmp_path / "play.json").write_text(config.model_dump_json(exclude_none=True))
+        nanet("run", tmp_path / "play.json", "--quiet", "--json", tmp_path / "result.json")  # ends by itself
+    again = json.loads((tmp_path / "result.json").read_text())
+    assert np.array_equal(listener.primitives(), expected)
+    assert again["losses"] == {}
+    assert again["counters"]["rings_found"] == engine["counters"]["rings_found"] > 0
