@@ -406,12 +406,15 @@ async def reset_in_mid_event(dut: Any) -> None:
             for link in range(LINKS):
                 bench.sources.send(link, Packet(event_bytes(part(rng, 1000 + number))))
         await bench.wait(rng.randint(1, 80))
+        bench.sink.pause = rng.choice([never, lambda: True])  # a word may wait when reset comes
+        await bench.wait(rng.randint(1, 20))
         dut.rst.value = 1
         bench.sources.clear()
         await bench.wait(3)
+        bench.seen.clear()  # from here on nothing of before may come
         dut.rst.value = 0
         await bench.wait(2)
-        bench.seen.clear()
+        bench.sink.pause = never
         before = dict(bench.counts)
         for link in range(LINKS):
             bench.send(link, part(rng, 10))
