@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formal proofs with yosys and Boolector, both from PyPI: `formal/NAME_formal.sv` around the module NAME.
 
-Usage: prove.py [NAME...]      Exit status: 0 all hold, 1 one does not, 2 usage.
+Usage: prove.py [--holds | --refuses] [NAME...]      Exit status: 0 all is as it should be, 1 something is not, 2 usage.
 
 The assertions of the module, and those around it, hold for ever: in every behaviour from reset on, by induction, for the parameters named there.
+And each proof refuses every broken module of formal/broken.toml: from reset on an assertion fails within a few cycles. --holds, --refuses: only that.
 """
 
 import os
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +32,7 @@ PROOFS = {
     "clop_writer": Proof(2, "slang"),
     "event_select": Proof(4, "yosys"),
     "frame_fifo": Proof(4, "yosys"),
-    "router": Proof(4, "yosys"),
+    "router": Proof(2, "slang"),
     "rx_fifo": Proof(2, "slang"),
     "tx_fifo": Proof(2, "slang"),
     "tx_ring": Proof(2, "slang", memories_open=True),
@@ -38,15 +41,34 @@ PROOFS = {
 READ_TOO = {"clop_writer": ["contract_pkg"], "tx_ring": ["contract_pkg"]}
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails
 TOOLS = ["yosys", "yosys-smtbmc", "yosys-witness", "boolector"]
+FAILED = "Assert failed in"
 
 
-def main(names: list[str]) -> int:
+class Broken(NamedTuple):
+    """A fault in a module: `before`, which stands there once, turned into `after`. cycles: from reset to the first failed assertion, at most."""
+
+    name: str
+    before: str
+    after: str
+    cycles: int
+
+
+def main(arguments: list[str]) -> int:
+    only = [argument for argument in arguments if argument in ("--holds", "--refuses")]
+    names = [argument for argument in arguments if argument not in only]
     unknown = sorted(set(names) - set(PROOFS))
     if unknown:
         print(f"error: no proof of {', '.join(unknown)} (known: {', '.join(PROOFS)}) name one of these", file=sys.stderr)
         return 2
     make_tools()
-    return 1 if [name for name in names or PROOFS if not prove(name)] else 0
+    broken = read_broken()
+    failed = 0
+    for name in names or PROOFS:
+        if "--refuses" not in only:
+            failed += not prove(name)
+        if "--holds" not in only:
+            failed += sum(not refuses(name, number, fault) for number, fault in enumerate(broken[name]))
+    return 1 if failed else 0
 
 
 def make_tools() -> None:
@@ -62,34 +84,69 @@ def make_tools() -> None:
         subprocess.run([tool, "--version"], check=False, capture_output=True)
 
 
+def read_broken() -> dict[str, list[Broken]]:
+    """Of each proof, at least one: a proof that refuses nothing proves nothing."""
+    entries = tomllib.loads((HERE / "broken.toml").read_text(encoding="utf-8"))
+    broken = {name: [Broken(**entry) for entry in entries[name]] for name in PROOFS}
+    assert set(entries) == set(PROOFS), "broken.toml names a proof that there is not"
+    return broken
+
+
 def prove(name: str) -> bool:
+    started = time.monotonic()
+    result = run(name, f"mode prove\ndepth {PROOFS[name].cycles}", module_file(name), name)
+    good = result.returncode == 0
+    print(f"formal {name}: {'holds for ever' if good else 'FAILED'} ({time.monotonic() - started:.0f} s)", flush=True)
+    if not good:
+        print("\n".join(result.stdout.splitlines()[-25:]))
+    return good
+
+
+def refuses(name: str, number: int, fault: Broken) -> bool:
+    text = module_file(name).read_text(encoding="utf-8")
+    if text.count(fault.before) != 1:
+        print(f"formal {name}: {fault.name}: the text to break stands there {text.count(fault.before)} times, not once")
+        return False
+    path = WORK / "broken" / f"{name}-{number}" / f"{name}.sv"  # sby empties a folder of the task's name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
+    started = time.monotonic()
+    result = run(name, f"mode bmc\ndepth {fault.cycles}", path, f"{name}-{number}", "REFUSES=1")
+    good = result.returncode == 2 and FAILED in result.stdout
+    print(
+        f"formal {name}: {'refuses' if good else 'DOES NOT REFUSE'}: {fault.name} ({time.monotonic() - started:.0f} s)", flush=True
+    )
+    if not good:
+        print("\n".join(result.stdout.splitlines()[-25:]))
+    return good
+
+
+def module_file(name: str) -> Path:
+    return GATEWARE / "rtl" / f"{name}.sv"
+
+
+def run(name: str, options: str, module: Path, task: str, define: str = "HOLDS=1") -> subprocess.CompletedProcess[str]:
+    """sby with the proof `name` around `module`, in the folder `task`. define: with REFUSES a proof may look at less, to find a fault sooner."""
     # Only what the modules need: yosys' own reader does not take every package (the registers' has unpacked structures).
-    files = [
-        GATEWARE / "rtl" / f"{part}.sv" for part in dict.fromkeys(["nanet_pkg", *READ_TOO.get(name, []), "arbiter_rr", name])
-    ] + [HERE / f"{name}_formal.sv"]
-    task = WORK / f"{name}.sby"
+    parts = dict.fromkeys(["nanet_pkg", *READ_TOO.get(name, []), "arbiter_rr", name])
+    files = [module if part == name else module_file(part) for part in parts] + [HERE / f"{name}_formal.sv"]
     proof = PROOFS[name]
     names = " ".join(path.name for path in files)
     top = f"{name}_formal"
     free = "flatten\nmemory_collect\ndelete t:$mem_v2\nsetundef -undriven -anyseq\n" if proof.memories_open else ""
     read = {
-        "yosys": f"read_verilog -formal -sv {names}\nprep -top {top}\n",
-        "slang": f"read_slang -j 1 -D FORMAL=1 --no-synthesis-define --top {top} {names}\nprep -top {top}\n{free}async2sync\nchformal -lower\n",
+        "yosys": f"read_verilog -formal -D{define} -sv {names}\nprep -top {top}\n",
+        "slang": f"read_slang -j 1 -D FORMAL=1 -D {define} --no-synthesis-define --top {top} {names}\nprep -top {top}\n{free}async2sync\nchformal -lower\n",
     }[proof.reader]
-    task.write_text(
-        f"[options]\nmode prove\ndepth {proof.cycles}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
+    (WORK / f"{task}.sby").write_text(
+        f"[options]\n{options}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
         + ("" if name == "arbiter_rr" else "chformal -assert -remove *arbiter_rr*\n")  # it has a proof of its own
         + "[files]\n"
         + "\n".join(map(str, files))
         + "\n",
         encoding="utf-8",
     )
-    result = subprocess.run(["yowasp-sby", "-f", task.name], cwd=WORK, check=False, capture_output=True, text=True)
-    good = result.returncode == 0
-    print(f"formal {name}: {'holds for ever' if good else 'FAILED'}", flush=True)
-    if not good:
-        print("\n".join(result.stdout.splitlines()[-25:]))
-    return good
+    return subprocess.run(["yowasp-sby", "-f", f"{task}.sby"], cwd=WORK, check=False, capture_output=True, text=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ module write_arbiter_formal (
     input logic m_ready
 );
   localparam int PATIENCE_CYCLES = 5, SECOND_WORDS = 4, RUN = 3, LEFT_BYTES_MIN = 16 * (RUN * SECOND_WORDS + 4);
-  logic s0_ready, s1_ready, m_valid, m_second;
+  logic s0_ready, s1_ready, m_valid, m_last, m_second;
   logic [42:0] m_address;
   logic [9:0] m_bytes;
   logic [127:0] m_data;
@@ -56,7 +56,8 @@ module write_arbiter_formal (
     if (running && waits1) assume (s1_valid);
     assume (s0_bytes != '0 && s0_bytes < 10'd1000 && s0_bytes[3:0] == '0);
     if (in_write) assume (s0_bytes == bytes);
-    if (s0_valid) assume (s0_last == ((in_write ? left : s0_bytes) == 10'd16) && (!s0_last || s0_cut));
+    if (s0_valid && (in_write ? left : s0_bytes) == 10'd16) assume (s0_last);  // or sooner
+    if (s0_valid && s0_last) assume (s0_cut);
     if (s1_valid && words == 2'd3) assume (s1_last);
     if (quiet != '0) assume (!s0_valid);
     quiet <= clear && !s0_valid ? 2'd3 : quiet == '0 ? '0 : quiet - 2'd1;
@@ -84,6 +85,7 @@ module write_arbiter_formal (
       assert (!in_request || m_second == owner);
       assert (m_valid == (m_second ? s1_valid : s0_valid));
       assert (s0_ready == (m_ready && !m_second) && s1_ready == (m_ready && m_second));
+      assert (m_last == (m_second ? s1_last : s0_last));
       assert (m_data == (m_second ? {120'd1, s1_data} : {120'd0, s0_data}));
       assert (m_address == {43{m_second}} && m_bytes == (m_second ? 10'd64 : s0_bytes) && m_tag == m_second);
       if (begins) begin

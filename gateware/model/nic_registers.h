@@ -411,11 +411,11 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t state;
 } nic_regs__tx_t;
 
-// reg - nic_regs::counter_reg_desc_091b9e6a_name_e5c51571
-#define NIC_REGS__COUNTER_REG_DESC_091B9E6A_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG_DESC_091B9E6A_NAME_E5C51571__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG_DESC_091B9E6A_NAME_E5C51571__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG_DESC_091B9E6A_NAME_E5C51571__COUNT_reset 0x0
+// reg - nic_regs::counter_reg_desc_296572ef_name_e5c51571
+#define NIC_REGS__COUNTER_REG_DESC_296572EF_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG_DESC_296572EF_NAME_E5C51571__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG_DESC_296572EF_NAME_E5C51571__COUNT_bw 64
+#define NIC_REGS__COUNTER_REG_DESC_296572EF_NAME_E5C51571__COUNT_reset 0x0
 
 // reg - nic_regs::counter_reg_desc_eded200a_name_893d293e
 #define NIC_REGS__COUNTER_REG_DESC_EDED200A_NAME_893D293E__COUNT_bm 0xffffffffffffffff

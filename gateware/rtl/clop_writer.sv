@@ -12,10 +12,12 @@
 //
 // Contract
 //   * From a packet's first word to its first word at m_*: 2 cycles, unless a hand-over is in flight. With m_ready a packet occupies this module for
-//     4 cycles and one for each of its words, hand-over included 8.
-//   * A time-out or flush waits for a gap between packets, at most PATIENCE_CYCLES; one CLOP's after the other's.
-//   * Each packet is in count_stored or in one of the drop counters. A bad packet's bytes are written over by the next; one that
-//     ended early is filled with zeros to the length that was announced to the bus.
+//     3 cycles and one for each of its words, with a footer 5; a hand-over for 4 more, and if a packet waits by then it needs a cycle less.
+//   * A time-out or flush waits until no packet will come while it goes out (s_soon), at most PATIENCE_CYCLES; one CLOP's after the other's.
+//   * Each packet is in count_stored or in one of the drop counters, which tell of it at its end: a bad one in drop_bad. Its bytes are written
+//     over by the next. Once it is known to be bad (s_bad) no word of it begins a write, and a write of it that has begun ends with the
+//     next word, though m_bytes spoke of more: dma_write makes an end of it.
+//   * Packets that a completion says are lost: for which no buffer was free, and what s_lost tells of.
 //   * The completion queue has room for all buffers of all CLOPs: that is the driver's duty.
 //   * A write that the page table refused stops its CLOP (clop_fault): its packets are dropped until the driver takes cfg_enable away. Then the CLOP
 //     forgets everything: what is disabled stays so for BYTES_MAX / 8 cycles at least.
@@ -53,7 +55,10 @@ module clop_writer #(
     input  logic                   s_axis_tvalid,
     output logic                   s_axis_tready,
     input  logic                   s_axis_tlast,
-    input  logic                   s_axis_tuser,          // with tlast: the packet is bad
+    input  logic                   s_bad,                 // as m_bad of rx_fifo: it is up with the last word of a bad packet, or before
+    input  logic                   s_soon,                // there is a packet, or will be in fewer cycles than a hand-over takes
+    input  logic                   s_lost,                // a packet of s_lost_clop was dropped before it came here
+    input  logic [CLOP_BITS-1:0]   s_lost_clop,
     input  logic [BYTES_BITS-1:0]  s_meta_bytes,
     input  logic [CLOP_BITS-1:0]   s_meta_clop,
     input  logic [15:0]            s_meta_source,         // PacketRef::source
@@ -78,7 +83,7 @@ module clop_writer #(
     output logic [CLOPS-1:0]       clop_fault,
     output logic [CLOPS-1:0][31:0] clop_handed_over,
     output logic [31:0]            completions_written,
-    // The packet that count_stored tells of, and the buffer that count_handed_over tells of, are of CLOP m_clop in that cycle.
+    output logic [CLOP_BITS-1:0]   counted_clop,       // of the packet that count_stored tells of, or of the buffer of count_handed_over
     output logic [63:0]            start_cycle,        // of the packet, as in its footer
     output logic [63:0]            parsed_cycle,
     output logic [63:0]            begin_cycle,
@@ -116,19 +121,23 @@ module clop_writer #(
     logic [15:0]             stride;
     logic [31:0]             events;
     logic [7:0]              events_max;
-    logic [31:0]             lost;
     logic                    refused;      // a packet was
     logic [63:0]             first_ns;
     logic [63:0]             last_ns;
   } clop_t;
 
-  typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FILL, FOOTER, INDEX, COMPLETE, SKIP} state_t;
+  typedef enum logic [2:0] {IDLE, DECIDE, PAYLOAD, FOOTER, INDEX, COMPLETE, SKIP} state_t;
+  typedef enum logic [1:0] {DISABLED, TOO_LONG, NO_BUFFER} reason_t;
 
   state_t state;
   clop_t at;  // the CLOP that is worked on, or was last
   clop_t stored[CLOPS];  // each as it was when it was last worked on
   clop_t clops[CLOPS];  // each as it is
-  logic [CLOPS-1:0][31:0] not_returned;  // buffers that its consumer has
+  clop_t after;         // `at` after this cycle
+  logic [CLOPS-1:0][31:0] not_returned;  // buffers that its consumer had a cycle before
+  logic [CLOPS-1:0][31:0] lost;          // packets, since its last hand-over
+  logic [31:0] lost_told;                // in the completion that goes out
+  reason_t reason;                       // of SKIP
   logic [CLOP_BITS-1:0] clop;
   logic [15:0] why;
   logic for_packet;  // a hand-over makes room for the packet that waits
@@ -137,7 +146,6 @@ module clop_writer #(
 
   for (genvar c = 0; c < CLOPS; c++) begin : g_clop
     assign clops[c] = clop == CLOP_BITS'(c) ? at : stored[c];
-    assign not_returned[c] = clops[c].handed_over[31:0] - cfg_consumed[c];
   end
 
   // --- what wants to be handed over though no packet came ---
@@ -148,11 +156,13 @@ module clop_writer #(
   logic [$clog2(PATIENCE_CYCLES)-1:0] waited;
   logic impatient;
   wire wanted = |(flushing | timed_out);
-  wire takes_chosen = chosen && (impatient || !s_axis_tvalid);
-  // In IDLE, the CLOP to work on. What was chosen may have been handed over since; before it holds packets again, it is chosen no longer.
+  wire takes_chosen = chosen && (impatient || !(s_axis_tvalid || s_soon));
+  // When it is free, the CLOP to work on: a packet that waits for the end of a hand-over is taken at its last word. What was chosen may have been handed over since; before it holds packets again, it is chosen no longer.
+  wire hands_over = state == COMPLETE && m_ready && step == 2'd3;
+  wire free = state == IDLE || (hands_over && !for_packet && s_axis_tvalid && !takes_chosen);
   wire [CLOP_BITS-1:0] next_clop = takes_chosen ? chosen_clop : s_axis_tvalid ? s_meta_clop : clop;
   clop_t next;
-  assign next = cfg_enable[next_clop] ? clops[next_clop] : '0;
+  assign next = !cfg_enable[next_clop] ? '0 : next_clop == clop ? after : stored[next_clop];
 
   always_ff @(posedge clk) begin
     for (int c = 0; c < CLOPS; c++) begin
@@ -172,7 +182,7 @@ module clop_writer #(
     end
     waited <= waited + 1'b1;
     if (int'(waited) == PATIENCE_CYCLES - 1) impatient <= 1'b1;
-    if (!wanted || (state == IDLE && takes_chosen)) begin
+    if (!wanted || (free && takes_chosen)) begin
       waited <= '0;
       impatient <= 1'b0;
     end
@@ -184,15 +194,16 @@ module clop_writer #(
     end
   end
 
-  // --- what becomes of the packet: its sums are made in IDLE, where its meta stands already, and judged in DECIDE ---
+  // --- what becomes of the packet: its sums are made while it is free, where its meta stands already, and judged in DECIDE ---
   logic [31:0] buffer_bytes;  // settings of its CLOP
   logic [15:0] index_capacity;
   logic with_footer;
   logic [ROOM_BITS-1:0] room;  // from this packet to the next
   logic [ROOM_BITS-1:0] footer_from;  // from the packet's first byte
   logic [31:0] left;  // of the buffer
-  logic [CLOPS-1:0] none_left, one_left;  // of the buffers, before a hand-over
-  wire no_buffer = for_packet ? one_left[clop] : none_left[clop];
+  logic [31:0] left_after;  // this packet
+  logic [CLOPS-1:0] none_left;  // of the buffers: the consumer has them all
+  logic [CLOPS-1:0] handing_over, handed_over_before;  // not_returned knows of a hand-over two cycles later
   wire [ROOM_BITS-1:0] packet_room = (ROOM_BITS'(s_meta_bytes) + ROOM_BITS'(15)) & ~ROOM_BITS'(15);
   wire too_long = 32'(room) > buffer_bytes;
   wire no_room = at.packets != '0 && (32'(room) > left || at.packets == index_capacity);
@@ -216,8 +227,8 @@ module clop_writer #(
   assign completion.tag = at.handed_over;
   assign completion.bytes = at.used;
   assign completion.event_count = at.events;
-  assign completion.packets_lost = at.lost;
-  assign completion.status = why | (at.lost != '0 ? contract_pkg::STATUS_GAP : 16'h0) | (at.refused ? contract_pkg::STATUS_ERROR : 16'h0);
+  assign completion.packets_lost = lost_told;
+  assign completion.status = why | (lost_told != '0 ? contract_pkg::STATUS_GAP : 16'h0) | (at.refused ? contract_pkg::STATUS_ERROR : 16'h0);
   assign completion.kind = contract_pkg::KIND_BUFFER_FILLED;
   assign completion.reserved0 = '0;
   assign completion.reserved1 = '0;
@@ -235,14 +246,9 @@ module clop_writer #(
     offset = ADDRESS_BITS'(at.used);
     m_bytes = $bits(m_bytes)'(s_meta_bytes);
     m_data = s_axis_tdata;
-    m_last = words_left == '0;
+    m_last = words_left == '0 || s_bad;
     unique case (state)
       PAYLOAD: m_valid = s_axis_tvalid;
-      FILL: begin
-        m_valid = 1'b1;
-        m_bytes = $bits(m_bytes)'(ref_bytes);
-        m_data = '0;
-      end
       FOOTER: begin
         m_valid = 1'b1;
         offset = ADDRESS_BITS'(footer_offset);
@@ -277,50 +283,62 @@ module clop_writer #(
 
   wire out = m_valid && m_ready;
   wire takes = s_axis_tvalid && s_axis_tready;
+  wire skipped = state == SKIP && s_axis_tvalid && s_axis_tlast;
+  wire lacks_buffer = skipped && !s_bad && reason == NO_BUFFER;
   logic full_after, stride_kept;
   logic [31:0] used_next;
   logic [7:0] event_count;
   logic [63:0] arrival_ns;
+  wire wraps = at.buffer + 17'd1 == cfg_buffer_count[clop];
+
+  always_comb begin
+    after = at;
+    if (hands_over) begin
+      after = '0;
+      after.handed_over = at.handed_over + 64'd1;
+      after.buffer = wraps ? '0 : at.buffer + 17'd1;
+      after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(buffer_bytes);
+      after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({index_capacity, {REF_SHIFT{1'b0}}});
+    end else if (state == INDEX && m_ready) begin
+      after.used = used_next;
+      after.packets = at.packets + 16'd1;
+      after.stride = stride_kept ? 16'(ref_bytes) : '0;
+      after.events = at.events + 32'(event_count);
+      after.events_max = event_count > at.events_max ? event_count : at.events_max;
+      after.first_ns = at.packets == '0 ? arrival_ns : at.first_ns;
+      after.last_ns = arrival_ns;
+    end
+    if ((skipped && (s_bad || reason == TOO_LONG)) || (state == PAYLOAD && takes && s_bad)) after.refused = 1'b1;
+  end
+
+  // --- buffers that are free, and packets that were lost ---
+  always_comb for (int c = 0; c < CLOPS; c++) handing_over[c] = hands_over && clop == CLOP_BITS'(c);
+  always_ff @(posedge clk) begin
+    handed_over_before <= handing_over;
+    for (int c = 0; c < CLOPS; c++) begin
+      not_returned[c] <= clops[c].handed_over[31:0] - cfg_consumed[c];
+      none_left[c] <= not_returned[c][16:0] + 17'(handing_over[c] || handed_over_before[c]) == cfg_buffer_count[c];
+      lost[c] <= (state == COMPLETE && out && step == '0 && clop == CLOP_BITS'(c) ? '0 : lost[c]) +
+          32'(lacks_buffer && clop == CLOP_BITS'(c)) + 32'(s_lost && s_lost_clop == CLOP_BITS'(c));
+      if (rst || !cfg_enable[c]) lost[c] <= '0;
+    end
+    if (state == COMPLETE && out && step == '0) lost_told <= lost[clop];
+    if (rst) handed_over_before <= '0;
+  end
 
   always_ff @(posedge clk) begin
-    count_stored <= 1'b0;
-    count_handed_over <= 1'b0;
-    drop_disabled <= 1'b0;
-    drop_too_long <= 1'b0;
-    drop_no_buffer <= 1'b0;
-    drop_bad <= 1'b0;
-    for (int c = 0; c < CLOPS; c++) begin
-      none_left[c] <= not_returned[c] == 32'(cfg_buffer_count[c]);
-      one_left[c] <= not_returned[c] + 32'd1 == 32'(cfg_buffer_count[c]);
-    end
+    count_stored <= state == INDEX && out;
+    count_handed_over <= hands_over;
+    counted_clop <= clop;
+    drop_disabled <= skipped && !s_bad && reason == DISABLED;
+    drop_too_long <= skipped && !s_bad && reason == TOO_LONG;
+    drop_no_buffer <= lacks_buffer;
+    drop_bad <= s_bad && takes && s_axis_tlast;
     completion_base <= cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, {COMPLETION_SHIFT{1'b0}}});
+    at <= after;
 
     unique case (state)
-      IDLE: begin
-        for_packet <= 1'b0;
-        step <= '0;
-        buffer_bytes <= cfg_buffer_bytes[next_clop];
-        index_capacity <= cfg_index_capacity[next_clop];
-        with_footer <= cfg_footer[next_clop];
-        footer_from <= packet_room;
-        room <= packet_room + (cfg_footer[next_clop] ? ROOM_BITS'(FOOTER_BYTES) : '0);
-        left <= cfg_buffer_bytes[next_clop] - next.used;
-        stored[clop] <= at;
-        for (int c = 0; c < CLOPS; c++) begin
-          if (!cfg_enable[c]) begin
-            stored[c] <= '0;
-            clop_fault[c] <= 1'b0;
-          end
-        end
-        clop <= next_clop;
-        at <= next;
-        if (takes_chosen) begin
-          why <= chosen_flushing ? contract_pkg::STATUS_FLUSH : contract_pkg::STATUS_TIMEOUT;
-          if (next.packets != '0) state <= COMPLETE;
-        end else if (s_axis_tvalid) begin
-          state <= DECIDE;
-        end
-      end
+      IDLE: ;
 
       DECIDE: begin
         for_packet <= 1'b0;
@@ -335,18 +353,11 @@ module clop_writer #(
         footer_offset <= at.used + 32'(footer_from);
         stride_kept <= same_stride && !with_footer;
         used_next <= at.used + 32'(room);
+        left_after <= left - 32'(room);
         event_count <= s_meta_event_count;
         arrival_ns <= s_meta_arrival_ns;
-        if (!cfg_enable[clop] || clop_fault[clop]) begin
-          drop_disabled <= 1'b1;
-          state <= SKIP;
-        end else if (too_long) begin
-          drop_too_long <= 1'b1;
-          at.refused <= 1'b1;
-          state <= SKIP;
-        end else if (no_buffer) begin
-          drop_no_buffer <= 1'b1;
-          at.lost <= at.lost + 32'd1;
+        reason <= !cfg_enable[clop] || clop_fault[clop] ? DISABLED : too_long ? TOO_LONG : NO_BUFFER;
+        if (s_bad || !cfg_enable[clop] || clop_fault[clop] || too_long || none_left[clop]) begin
           state <= SKIP;
         end else if (no_room) begin
           why <= contract_pkg::STATUS_FULL;
@@ -358,23 +369,16 @@ module clop_writer #(
       end
 
       PAYLOAD: begin
-        full_after <= used_next + 32'(cfg_room_bytes[clop]) > buffer_bytes || at.packets + 16'd1 == index_capacity;
-        if (takes) words_left <= words_left - 1'b1;
-        if (takes && s_axis_tlast) begin
+        full_after <= left_after < 32'(cfg_room_bytes[clop]) || at.packets + 16'd1 == index_capacity;
+        if (takes) begin
+          words_left <= words_left - 1'b1;
           end_cycle <= now_cycles;
-          if (s_axis_tuser) begin
-            drop_bad <= 1'b1;
-            at.refused <= 1'b1;
-            state <= words_left == '0 ? IDLE : FILL;
-          end else begin
+          if (s_bad) begin
+            state <= s_axis_tlast ? IDLE : SKIP;
+          end else if (s_axis_tlast) begin
             state <= with_footer ? FOOTER : INDEX;
           end
         end
-      end
-
-      FILL: begin
-        if (out) words_left <= words_left - 1'b1;
-        if (out && words_left == '0) state <= IDLE;
       end
 
       FOOTER: begin
@@ -386,17 +390,6 @@ module clop_writer #(
 
       INDEX: begin
         if (out) begin
-          clop_t after;
-          after = at;
-          after.used = used_next;
-          after.packets = at.packets + 16'd1;
-          after.stride = stride_kept ? 16'(ref_bytes) : '0;
-          after.events = at.events + 32'(event_count);
-          after.events_max = event_count > at.events_max ? event_count : at.events_max;
-          after.first_ns = at.packets == '0 ? arrival_ns : at.first_ns;
-          after.last_ns = arrival_ns;
-          at <= after;
-          count_stored <= 1'b1;
           step <= '0;
           why <= contract_pkg::STATUS_FULL;
           state <= full_after ? COMPLETE : IDLE;
@@ -406,28 +399,44 @@ module clop_writer #(
       COMPLETE: begin
         if (out) begin
           step <= step + 2'd1;
-          if (step == 2'd3) begin
-            clop_t after;
-            logic wraps;
-            wraps = at.buffer + 17'd1 == cfg_buffer_count[clop];
-            after = '0;
-            after.handed_over = at.handed_over + 64'd1;
-            after.buffer = wraps ? '0 : at.buffer + 17'd1;
-            after.buffer_at = wraps ? '0 : at.buffer_at + ADDRESS_BITS'(buffer_bytes);
-            after.index_at = wraps ? '0 : at.index_at + ADDRESS_BITS'({index_capacity, {REF_SHIFT{1'b0}}});
-            at <= after;
+          if (hands_over) begin
             left <= buffer_bytes;
             completions_written <= completions_written + 32'd1;
             completion_cycle <= now_cycles;
-            count_handed_over <= 1'b1;
             state <= for_packet ? DECIDE : IDLE;
           end
         end
       end
 
-      SKIP: if (takes && s_axis_tlast) state <= IDLE;
+      SKIP: if (skipped) state <= IDLE;
       default: state <= IDLE;
     endcase
+
+    if (free) begin
+      for_packet <= 1'b0;
+      step <= '0;
+      buffer_bytes <= cfg_buffer_bytes[next_clop];
+      index_capacity <= cfg_index_capacity[next_clop];
+      with_footer <= cfg_footer[next_clop];
+      footer_from <= packet_room;
+      room <= packet_room + (cfg_footer[next_clop] ? ROOM_BITS'(FOOTER_BYTES) : '0);
+      left <= cfg_buffer_bytes[next_clop] - next.used;
+      stored[clop] <= after;
+      for (int c = 0; c < CLOPS; c++) begin
+        if (!cfg_enable[c]) begin
+          stored[c] <= '0;
+          clop_fault[c] <= 1'b0;
+        end
+      end
+      clop <= next_clop;
+      at <= next;
+      if (takes_chosen) begin
+        why <= chosen_flushing ? contract_pkg::STATUS_FLUSH : contract_pkg::STATUS_TIMEOUT;
+        state <= next.packets != '0 ? COMPLETE : IDLE;
+      end else begin
+        state <= s_axis_tvalid ? DECIDE : IDLE;
+      end
+    end
 
     if (done_fault) clop_fault[done_clop] <= 1'b1;
     if (rst) begin
@@ -447,14 +456,16 @@ module clop_writer #(
   end
 
 `ifndef SYNTHESIS
+  // Of a CLOP that is enabled: what is not may have any settings.
+  wire [31:0] with_consumer = at.handed_over[31:0] - cfg_consumed[clop];
   always_ff @(posedge clk) begin
-    if (!rst) begin
-      if (state == PAYLOAD) a_free : assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
-      if (state == PAYLOAD) a_inside : assert (used_next <= cfg_buffer_bytes[clop]);
-      if (state != IDLE) a_settings : assert (buffer_bytes == cfg_buffer_bytes[clop] && index_capacity == cfg_index_capacity[clop] && with_footer == cfg_footer[clop]);
-      if (state == DECIDE && !no_buffer) a_buffer : assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
+    if (!rst && cfg_enable[clop]) begin
+      if (state == PAYLOAD) a_free : assert (with_consumer < 32'(cfg_buffer_count[clop]));
+      if (state == PAYLOAD) a_inside : assert (used_next <= cfg_buffer_bytes[clop] && used_next + left_after == cfg_buffer_bytes[clop]);
+      if (state != IDLE && state != SKIP) a_settings : assert (buffer_bytes == cfg_buffer_bytes[clop] && index_capacity == cfg_index_capacity[clop] && with_footer == cfg_footer[clop]);
+      if (state == DECIDE && !none_left[clop]) a_buffer : assert (with_consumer < 32'(cfg_buffer_count[clop]));
       if (state == DECIDE) a_left : assert (left == cfg_buffer_bytes[clop] - at.used);
-      if (state == PAYLOAD || state == FILL || state == FOOTER) a_buffer_base : assert (buffer_base == cfg_buffers[clop] + at.buffer_at);
+      if (state == PAYLOAD || state == FOOTER) a_buffer_base : assert (buffer_base == cfg_buffers[clop] + at.buffer_at);
       if (for_packet) a_for_packet : assert (state == COMPLETE || state == DECIDE || state == IDLE);
       if (state == DECIDE || (state == COMPLETE && for_packet))
         a_room : assert (footer_from <= ROOM_BITS'(1 << BYTES_BITS) && room == footer_from + (with_footer ? ROOM_BITS'(FOOTER_BYTES) : '0));
@@ -463,37 +474,7 @@ module clop_writer #(
       if (state == COMPLETE) a_completion_base : assert (completion_base == cfg_completions + ADDRESS_BITS'({completions_written & cfg_completion_mask, {COMPLETION_SHIFT{1'b0}}}));
       if (state == INDEX) a_index : assert (at.packets < cfg_index_capacity[clop]);
       if (state == COMPLETE) a_not_empty : assert (at.packets != '0);
-    end
-  end
-`endif
-
-`ifdef FORMAL
-  // For induction: what a CLOP's state says of its buffers, while all are enabled.
-  // The consumer may return, in any cycle, whatever it holds.
-  wire working = state == PAYLOAD || state == FILL || state == FOOTER || state == INDEX;
-  logic [CLOPS-1:0][31:0] returned;
-  logic after_reset;
-  always_ff @(posedge clk) begin
-    returned <= cfg_consumed;
-    after_reset <= rst;
-    for (int c = 0; c < CLOPS; c++) begin
-      if (rst || after_reset) assume (cfg_consumed[c] == '0);
-      else assume (cfg_consumed[c] - returned[c] <= clops[c].handed_over[31:0] - returned[c]);
-    end
-    if (!rst) begin
-      for (int c = 0; c < CLOPS; c++) begin
-        assert (not_returned[c] <= 32'(cfg_buffer_count[c]));
-        assert (clops[c].packets == '0 || not_returned[c] < 32'(cfg_buffer_count[c]));
-        assert (clops[c].packets != '0 || clops[c].used == '0);
-        assert (clops[c].used <= cfg_buffer_bytes[c]);
-        assert (clops[c].packets <= cfg_index_capacity[c]);
-        assert (clops[c].buffer < cfg_buffer_count[c]);
-      end
-      if (working) begin
-        assert (at.packets < cfg_index_capacity[clop]);
-        assert (not_returned[clop] < 32'(cfg_buffer_count[clop]));
-        assert (used_next <= cfg_buffer_bytes[clop]);
-      end
+      if (state == PAYLOAD && s_axis_tvalid && !s_bad) a_length : assert (s_axis_tlast == (words_left == '0));
     end
   end
 `endif

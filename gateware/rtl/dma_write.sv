@@ -6,11 +6,15 @@
 // request of the bus. Translation goes along with each word, so that neither a cut nor a new page costs a cycle, and a word leaves
 // LATENCY_CYCLES after it was taken if the bus is ready.
 //
+// s_last marks the last word of a write. If it comes before all of its bytes have, the write ends there: the request that is open gets zeros for what
+// it lacks, a word a cycle, in which nothing is taken; what would have followed is never asked for.
+//
 // Contract
 //   * Requests leave in the order in which their words came, so a completion written after its data stays after it.
-//   * Writes of two writers may be mixed, but not within a request: s_cut says that a word ends one. s_second: whose the word is.
-//   * A request whose page may not be written is left out whole. done tells of each write when its last word has left or was left out;
-//     done_fault: at least one of its requests was left out.
+//   * Writes of two writers may be mixed, but not within a request: s_cut says that a word ends one, or its write. s_second: whose the word is.
+//   * A request whose page may not be written is left out whole: what the page table says of its first word holds for all, though the driver may
+//     change the table in the middle of it. done tells of each write when its last word has left or was left out; done_fault: at least one of its
+//     requests was left out.
 //   * m_first with m_address and m_bytes begins a request, m_last ends it; in between m_ready may pause it.
 module dma_write #(
     parameter int PAYLOAD_BYTES_MAX = 256,  // of one request: PCIe's maximum payload size [B]
@@ -40,6 +44,7 @@ module dma_write #(
     input  logic [$clog2(REGIONS)+OFFSET_BITS-1:0]     s_address,
     input  logic [$clog2(WRITE_BYTES_MAX+1)-1:0]       s_bytes,
     input  logic [                              127:0] s_data,
+    input  logic                                       s_last,
     input  logic [                       TAG_BITS-1:0] s_tag,
     output logic                                       s_cut,
 
@@ -79,40 +84,51 @@ module dma_write #(
   } word_t;
 
   wire enable = !m_valid || m_ready;
-  assign s_ready = enable;
-  wire take = s_valid && s_ready;
+  logic filling;  // the open request, after the end of its write
+  logic filling_second;
+  logic [TAG_BITS-1:0] filling_tag;
+  wire whose = filling ? filling_second : s_second;
+  assign s_ready = enable && !filling;
+  wire take = enable && (filling || s_valid);
 
   // --- where this word goes ---
   logic [1:0] started;  // of each writer
   logic [ADDRESS_BITS-1:0] next_address[2];
   logic [BYTES_BITS-1:0] next_left[2];
-  wire [ADDRESS_BITS-1:0] address = started[s_second] ? next_address[s_second] : s_address;
-  wire [BYTES_BITS-1:0] left = started[s_second] ? next_left[s_second] : s_bytes;  // this word included
+  wire [ADDRESS_BITS-1:0] address = started[whose] ? next_address[whose] : s_address;
+  wire [BYTES_BITS-1:0] left = started[whose] ? next_left[whose] : s_bytes;  // this word included
   wire [4:0] lanes = 5'd16 - 5'(address[3:0]);  // that a word here may fill
   wire is_done = left <= BYTES_BITS'(lanes);
   wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
 
+  wire ends_early = s_last && !filling && !is_done;
+
   word_t word;
   always_comb begin
-    word.first = !started[s_second] || address[CUT_BITS-1:0] == '0;
+    word.first = !started[whose] || address[CUT_BITS-1:0] == '0;
     word.last = is_done || to_cut == PIECE_BITS'(lanes);
-    word.done = is_done;
-    word.second = s_second;
+    word.done = is_done || (ends_early && word.last);
+    word.second = whose;
     word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
-    word.tag = s_tag;
-    word.data = s_data;
+    word.tag = filling ? filling_tag : s_tag;
+    word.data = filling ? '0 : s_data;
     word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << address[3:0]);
   end
 
   always_ff @(posedge clk) begin
     if (take) begin
-      started[s_second] <= !is_done;
-      next_address[s_second] <= address + ADDRESS_BITS'(lanes);
-      next_left[s_second] <= left - BYTES_BITS'(lanes);
+      started[whose] <= !word.done;
+      next_address[whose] <= address + ADDRESS_BITS'(lanes);
+      next_left[whose] <= (ends_early ? BYTES_BITS'(word.bytes) : left) - BYTES_BITS'(lanes);
+      filling <= !word.done && (filling || ends_early);
+      if (!filling) {filling_second, filling_tag} <= {s_second, s_tag};
     end
-    if (rst) started <= '0;
+    if (rst) begin
+      started <= '0;
+      filling <= 1'b0;
+    end
   end
-  assign s_cut = word.last;
+  assign s_cut = word.last || ends_early;  // what is left of the request then comes from here
 
   // --- it waits for its translation ---
   word_t waiting[3];
@@ -153,11 +169,13 @@ module dma_write #(
   );
 
   // --- out ---
+  logic fault_open;          // of the request that is open
   logic [1:0] fault_before;  // in an earlier request of this writer's write
+  wire refused = waiting[2].first ? fault : fault_open;
   always_ff @(posedge clk) begin
     done <= 1'b0;
     if (enable) begin
-      m_valid <= translated && !fault;
+      m_valid <= translated && !refused;
       m_first <= waiting[2].first;
       m_last <= waiting[2].last;
       m_gpu <= gpu;
@@ -168,8 +186,9 @@ module dma_write #(
       if (translated) begin
         done <= waiting[2].done;
         done_tag <= waiting[2].tag;
-        done_fault <= fault || fault_before[waiting[2].second];
-        fault_before[waiting[2].second] <= !waiting[2].done && (fault || fault_before[waiting[2].second]);
+        done_fault <= refused || fault_before[waiting[2].second];
+        fault_open <= refused;
+        fault_before[waiting[2].second] <= !waiting[2].done && (refused || fault_before[waiting[2].second]);
       end
     end
     if (rst) begin
@@ -187,7 +206,8 @@ module dma_write #(
     bus_data <= m_data;
     if (!rst) begin
       if (bus_held) a_stable : assert (m_valid && m_data == bus_data);
-      if (take && !started[s_second]) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
+      if (take && !started[whose]) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
+      if (take && !filling && is_done) a_announced : assert (s_last);
       if (m_valid && m_first) a_in_page : assert (m_address[11:0] + 13'(m_bytes) <= 13'd4096);
     end
   end

@@ -60,7 +60,15 @@ module eth_port #(
   logic frame_tvalid, frame_tlast, frame_tuser, sent_tvalid, sent_tready, sent_tlast, sent_tuser, reply_tvalid, reply_tready, reply_tlast;
   nic_counts_pkg::mac_drops_t mac_drops;
   nic_counts_pkg::mac_ends_t mac_ends;
-  logic [MATCH_BITS-1:0] parsed_match;
+  // Where an entry's packets go.
+  typedef struct packed {
+    logic [port_pkg::ROUTE_BITS-1:0] route;
+    logic                            counts_events;
+    logic [1:0]                      clop;
+    logic [15:0]                     source;
+  } target_t;
+  target_t match_target, target;
+  assign match_target = '{settings.match_route, settings.match_counts_events, settings.match_clop, settings.match_source};
 
   mac #(
       .LINE_GBPS(LINE_GBPS),
@@ -104,7 +112,9 @@ module eth_port #(
   assign ends.underrun = mac_ends.underrun;
 
   rx_path #(
-      .MATCH_ENTRIES(MATCH_ENTRIES)
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .TARGET_BITS($bits(target_t)),
+      .PAYLOAD_BYTES_MAX(BYTES_MAX)
   ) i_rx_path (
       .clk,
       .rst,
@@ -116,6 +126,7 @@ module eth_port #(
       .table_port(settings.match_port),
       .table_source_address(settings.match_source_address),
       .table_source_mask(settings.match_source_mask),
+      .table_target(match_target),
       .s_axis_tdata(frame_tdata),
       .s_axis_tkeep(frame_tkeep),
       .s_axis_tvalid(frame_tvalid),
@@ -127,7 +138,7 @@ module eth_port #(
       .m_axis_tvalid,
       .m_axis_tlast,
       .m_axis_tuser,
-      .m_meta_match_index(parsed_match),
+      .m_meta_target(target),
       .m_meta_source_address(),
       .m_meta_source_port(),
       .m_meta_payload_bytes(m_meta.bytes),
@@ -163,21 +174,6 @@ module eth_port #(
       .drop_busy(reply_counts.busy)
   );
 
-  // --- what the match table's index means here ---
-  typedef struct packed {
-    logic [port_pkg::ROUTE_BITS-1:0] route;
-    logic                            counts_events;
-    logic [1:0]                      clop;
-    logic [15:0]                     source;
-  } target_t;
-  target_t targets[MATCH_ENTRIES];
-  target_t target;
-  always_ff @(posedge clk) begin
-    if (settings.match_write) begin
-      targets[settings.match_index[MATCH_BITS-1:0]] <= '{settings.match_route, settings.match_counts_events, settings.match_clop, settings.match_source};
-    end
-  end
-  assign target = targets[parsed_match];
   assign m_route = target.route;
   assign m_meta.clop = target.clop;
   assign m_meta.source = target.source;

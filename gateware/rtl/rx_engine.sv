@@ -5,8 +5,8 @@
 // requests of a long packet, so that no word of a packet is later for it. Where packets leave it too few, other_urgent lets it begin one cycle before
 // a packet, and patience at any moment: write_arbiter says how late a packet is then.
 //
-// LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same. The
-// other words follow, two in a cycle, as soon as they have come.
+// LATENCY_CYCLES after a payload's first word came in it is at m_*, if the bus is ready and the packets before are gone: always the same, and
+// SINGLE_CYCLES (of rx_fifo) less for a payload of that one word. The other words follow, two in a cycle, as soon as they have come.
 //
 // With WHOLE packets come from a buffer: whole, without a pause, in words of 16 bytes, and good. Then there is no rx_fifo: they are held up, and at m_* 6 cycles
 // after they were taken.
@@ -114,6 +114,7 @@ module rx_engine #(
     output logic other_fault     // a write of the other writer was refused by the page table
 );
   localparam int LATENCY_CYCLES = PLAYOUT_CYCLES + 6;
+  localparam int HAND_OVER_CYCLES = 4;  // words of a completion
   localparam int WRITE_BYTES_MAX = BYTES_MAX + 63;
   localparam int WRITE_BITS = $clog2(WRITE_BYTES_MAX + 1);
 
@@ -131,8 +132,12 @@ module rx_engine #(
 
   logic [127:0] packet_data;
   logic packet_valid, packet_ready, packet_last, packet_bad;
+  meta_t overflow_meta;
+  wire unused = &{1'b0, overflow_meta};  // but its CLOP
   logic [BYTES_BITS-1:0] packet_bytes;
-  logic soon, writer_idle;
+  logic [HAND_OVER_CYCLES-1:1] soon;
+  logic writer_idle;
+  logic write_valid, write_ready, write_last, write_second;
 
   if (WHOLE) begin : g_whole
     logic whole_began;
@@ -144,18 +149,19 @@ module rx_engine #(
     assign packet_valid = s_axis_tvalid;
     assign s_axis_tready = packet_ready;
     assign packet_last = s_axis_tlast;
-    assign packet_bad = s_axis_tuser;
+    assign packet_bad = s_axis_tlast && s_axis_tuser;
     assign meta = meta_in;
     assign packet_bytes = s_meta_bytes;
-    assign soon = s_axis_tvalid || whole_began;
+    assign soon = {HAND_OVER_CYCLES - 1{s_axis_tvalid || whole_began}};
     assign drop_overflow = 1'b0;
+    assign overflow_meta = '0;
   end else begin : g_playout
     assign s_axis_tready = 1'b1;
     rx_fifo #(
         .WORDS(FIFO_WORDS),
         .PACKETS(FIFO_PACKETS),
         .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
-        .SOON_CYCLES(1),  // from offered to clop_writer's first word it takes two more: a completion fits in before
+        .SOON_CYCLES(HAND_OVER_CYCLES - 1),
         .META_BITS($bits(meta_t)),
         .BYTES_MAX(BYTES_MAX)
     ) i_rx_fifo (
@@ -171,11 +177,12 @@ module rx_engine #(
         .m_axis_tvalid(packet_valid),
         .m_axis_tready(packet_ready),
         .m_axis_tlast(packet_last),
-        .m_axis_tuser(packet_bad),
         .m_meta(meta),
         .m_meta_bytes(packet_bytes),
         .m_soon(soon),
-        .drop_overflow
+        .m_bad(packet_bad),
+        .drop_overflow,
+        .drop_meta(overflow_meta)
     );
   end
 
@@ -183,12 +190,12 @@ module rx_engine #(
   logic [ADDRESS_BITS-1:0] packet_write_address, write_address;
   logic [WRITE_BITS-1:0] packet_write_bytes, write_bytes;
   logic [127:0] packet_write_data, write_data;
-  logic [CLOP_BITS-1:0] write_clop, done_clop;
+  logic [CLOP_BITS-1:0] write_clop, done_clop, counted_clop;
   logic [CLOP_BITS:0] write_tag;  // with whether it is a completion
   logic write_is_completion, done_completion;
   logic [63:0] start_cycle, parsed_cycle, begin_cycle, end_cycle, completion_cycle;
   logic handed_over;
-  logic write_valid, write_ready, write_second, write_cut;
+  logic write_cut;
   logic done, done_fault, done_second;
 
   clop_writer #(
@@ -217,7 +224,10 @@ module rx_engine #(
       .s_axis_tvalid(packet_valid),
       .s_axis_tready(packet_ready),
       .s_axis_tlast(packet_last),
-      .s_axis_tuser(packet_bad),
+      .s_bad(packet_bad),
+      .s_soon(soon[HAND_OVER_CYCLES-1] || (write_valid && write_second)),
+      .s_lost(drop_overflow),
+      .s_lost_clop(overflow_meta.clop),
       .s_meta_bytes(packet_bytes),
       .s_meta_clop(meta.clop),
       .s_meta_source(meta.source),
@@ -239,6 +249,7 @@ module rx_engine #(
       .clop_fault,
       .clop_handed_over,
       .completions_written,
+      .counted_clop,
       .start_cycle,
       .parsed_cycle,
       .begin_cycle,
@@ -260,7 +271,7 @@ module rx_engine #(
   ) i_write_arbiter (
       .clk,
       .rst,
-      .clear(writer_idle && !(other_urgent ? packet_valid : soon)),
+      .clear(writer_idle && !(other_urgent ? packet_valid : soon[1])),  // from offered to clop_writer's first word it takes two more: a completion fits in before
       .s0_valid(packet_write_valid),
       .s0_ready(packet_write_ready),
       .s0_last(packet_write_last),
@@ -281,6 +292,7 @@ module rx_engine #(
       .m_bytes(write_bytes),
       .m_data(write_data),
       .m_tag(write_tag),
+      .m_last(write_last),
       .m_second(write_second),
       .m_cut(write_cut)
   );
@@ -311,6 +323,7 @@ module rx_engine #(
       .s_address(write_address),
       .s_bytes(write_bytes),
       .s_data(write_data),
+      .s_last(write_last),
       .s_tag({write_second, write_tag}),
       .s_cut(write_cut),
       .done,
@@ -367,17 +380,17 @@ module rx_engine #(
       next_cycles <= apart(parsed_cycle, begin_cycle);
       last_cycles <= apart(begin_cycle, end_cycle);
       stages_left <= 2'd2;
-      newest_end[write_clop] <= end_cycle;
-      if (!has_packets[write_clop]) oldest_end[write_clop] <= end_cycle;
-      has_packets[write_clop] <= 1'b1;
+      newest_end[counted_clop] <= end_cycle;
+      if (!has_packets[counted_clop]) oldest_end[counted_clop] <= end_cycle;
+      has_packets[counted_clop] <= 1'b1;
     end
-    if (handed_over && has_packets[write_clop]) begin
+    if (handed_over && has_packets[counted_clop]) begin
       stage_valid <= 1'b1;
       stage <= 3'd3;
-      stage_cycles <= apart(newest_end[write_clop], completion_cycle);
-      next_cycles <= apart(oldest_end[write_clop], completion_cycle);
+      stage_cycles <= apart(newest_end[counted_clop], completion_cycle);
+      next_cycles <= apart(oldest_end[counted_clop], completion_cycle);
       stages_left <= 2'd1;
-      has_packets[write_clop] <= 1'b0;
+      has_packets[counted_clop] <= 1'b0;
     end
     for (int c = 0; c < CLOPS; c++) if (!cfg_enable[c]) has_packets[c] <= 1'b0;
     if (rst) begin

@@ -6,6 +6,8 @@
 // replier for the answers. No word of a payload waits for anything but the frame itself.
 module rx_path #(
     parameter int MATCH_ENTRIES = 16,
+    parameter int TARGET_BITS = 4,
+    parameter int PAYLOAD_BYTES_MAX = 8976,
     parameter bit REPLIER = 1'b1,  // 0: ARP and ICMP are drops as any other
     parameter int ECHO_BYTES_MAX = 1472
 ) (
@@ -20,6 +22,7 @@ module rx_path #(
     input logic [                     15:0] table_port,
     input logic [                     31:0] table_source_address,
     input logic [                     31:0] table_source_mask,
+    input logic [          TARGET_BITS-1:0] table_target,
 
     input logic [63:0] s_axis_tdata,
     input logic [ 7:0] s_axis_tkeep,
@@ -28,16 +31,16 @@ module rx_path #(
     input logic        s_axis_tuser,
     input logic [63:0] s_meta_start_cycle,
 
-    output logic [                     63:0] m_axis_tdata,
-    output logic [                      7:0] m_axis_tkeep,
-    output logic                             m_axis_tvalid,
-    output logic                             m_axis_tlast,
-    output logic                             m_axis_tuser,
-    output logic [$clog2(MATCH_ENTRIES)-1:0] m_meta_match_index,
-    output logic [                     31:0] m_meta_source_address,
-    output logic [                     15:0] m_meta_source_port,
-    output logic [                     15:0] m_meta_payload_bytes,
-    output logic [                     63:0] m_meta_start_cycle,
+    output logic [           63:0] m_axis_tdata,
+    output logic [            7:0] m_axis_tkeep,
+    output logic                   m_axis_tvalid,
+    output logic                   m_axis_tlast,
+    output logic                   m_axis_tuser,
+    output logic [TARGET_BITS-1:0] m_meta_target,
+    output logic [           31:0] m_meta_source_address,
+    output logic [           15:0] m_meta_source_port,
+    output logic [           15:0] m_meta_payload_bytes,
+    output logic [           63:0] m_meta_start_cycle,
 
     // Answers to ARP and echo requests: frames without check sequence.
     output logic [63:0] m_reply_tdata,
@@ -104,6 +107,8 @@ module rx_path #(
 
   udp_rx #(
       .MATCH_ENTRIES(MATCH_ENTRIES),
+      .TARGET_BITS(TARGET_BITS),
+      .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX),
       .REPLIER(REPLIER)
   ) udp (
       .clk,
@@ -115,6 +120,7 @@ module rx_path #(
       .table_port,
       .table_source_address,
       .table_source_mask,
+      .table_target,
       .s_axis_tdata(eth_tdata),
       .s_axis_tkeep(eth_tkeep),
       .s_axis_tvalid(eth_tvalid),
@@ -127,7 +133,7 @@ module rx_path #(
       .m_axis_tvalid,
       .m_axis_tlast,
       .m_axis_tuser,
-      .m_meta_match_index,
+      .m_meta_target,
       .m_meta_source_address,
       .m_meta_source_port,
       .m_meta_payload_bytes,

@@ -8,6 +8,10 @@
 //     frame, which may lie after the payload, and leaves LAST_CYCLES after it. Nothing else makes a word wait: for a given size the latency
 //     is one number.
 //   * Sideband holds from a packet's first word to its last.
+//   * Whether a packet is wanted, and its target, is said once, by the table as it stood in one cycle: however the table is written under traffic,
+//     a packet comes whole or is one drop_no_match.
+//   * A packet that ends without m_axis_tuser has m_meta_payload_bytes bytes, and none has more. These are PAYLOAD_BYTES_MAX at most: what announces
+//     more is refused.
 //   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
 //   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
 //   * With REPLIER, ARP and ICMP to this station (its IPv4 header good) are not counted here: they are replier's, who looks at for_replier from
@@ -15,6 +19,8 @@
 //   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
 module udp_rx #(
     parameter int MATCH_ENTRIES = 16,
+    parameter int TARGET_BITS = 4,           // as of match_table
+    parameter int PAYLOAD_BYTES_MAX = 8976,
     parameter bit REPLIER = 1'b0  // there is a replier beside it
 ) (
     input logic clk,
@@ -28,6 +34,7 @@ module udp_rx #(
     input logic [                     15:0] table_port,
     input logic [                     31:0] table_source_address,
     input logic [                     31:0] table_source_mask,
+    input logic [          TARGET_BITS-1:0] table_target,
 
     input logic [63:0] s_axis_tdata,
     input logic [ 7:0] s_axis_tkeep,
@@ -37,16 +44,16 @@ module udp_rx #(
     input logic [15:0] s_meta_ethertype,
     input logic [63:0] s_meta_start_cycle,
 
-    output logic [                     63:0] m_axis_tdata,
-    output logic [                      7:0] m_axis_tkeep,
-    output logic                             m_axis_tvalid,
-    output logic                             m_axis_tlast,
-    output logic                             m_axis_tuser,
-    output logic [$clog2(MATCH_ENTRIES)-1:0] m_meta_match_index,
-    output logic [                     31:0] m_meta_source_address,
-    output logic [                     15:0] m_meta_source_port,
-    output logic [                     15:0] m_meta_payload_bytes,
-    output logic [                     63:0] m_meta_start_cycle,
+    output logic [           63:0] m_axis_tdata,
+    output logic [            7:0] m_axis_tkeep,
+    output logic                   m_axis_tvalid,
+    output logic                   m_axis_tlast,
+    output logic                   m_axis_tuser,
+    output logic [TARGET_BITS-1:0] m_meta_target,
+    output logic [           31:0] m_meta_source_address,
+    output logic [           15:0] m_meta_source_port,
+    output logic [           15:0] m_meta_payload_bytes,
+    output logic [           63:0] m_meta_start_cycle,
 
     output logic for_replier,  // the packet is replier's
 
@@ -59,7 +66,7 @@ module udp_rx #(
     output logic drop_fragment,
     output logic drop_protocol,         // not UDP
     output logic drop_address,          // not to this station's address nor to all
-    output logic drop_length,           // the lengths of IPv4 and UDP disagree
+    output logic drop_length,           // the lengths of IPv4 and UDP disagree, or are more than PAYLOAD_BYTES_MAX
     output logic drop_empty,            // no payload
     output logic drop_no_match,         // no entry of the table wants it
     output logic drop_truncated,        // the frame is shorter than its IPv4 length
@@ -68,6 +75,11 @@ module udp_rx #(
   localparam int LAST_CYCLES = 4;  // one more if the last word has more than four bytes
   localparam int GAP_CYCLES = 3;
   localparam int BYTES_BITS = 15;  // of a packet's length as received
+  localparam int UDP_BYTES_MAX = PAYLOAD_BYTES_MAX + nanet_pkg::UDP_HEADER_BYTES;
+
+  if (PAYLOAD_BYTES_MAX < 1 || UDP_BYTES_MAX + nanet_pkg::IPV4_HEADER_BYTES >= 1 << BYTES_BITS) begin : g_check_payload
+    $fatal(1, "PAYLOAD_BYTES_MAX must be 1 to 32739 (instance %m)");
+  end
 
   // Sums without a carry chain for each operand: first the carries of each place go to the next.
   function automatic logic [18:0] carries(input logic [18:0] a, input logic [18:0] b, input logic [18:0] c);
@@ -176,10 +188,11 @@ module udp_rx #(
 
   logic refused, bad_length, empty, header_wrong, hit;
   logic [16:0] expected_bytes;  // of UDP, by the length of IPv4
-  logic [$clog2(MATCH_ENTRIES)-1:0] hit_index;
+  logic [TARGET_BITS-1:0] hit_target;
 
   match_table #(
-      .ENTRIES(MATCH_ENTRIES)
+      .ENTRIES(MATCH_ENTRIES),
+      .TARGET_BITS(TARGET_BITS)
   ) wanted (
       .clk,
       .rst,
@@ -189,15 +202,16 @@ module udp_rx #(
       .table_port,
       .table_source_address,
       .table_source_mask,
+      .table_target,
       .port,
       .source_address,
       .hit,
-      .hit_index
+      .hit_target
   );
 
   always_ff @(posedge clk) begin
     expected_bytes <= {1'b0, total_bytes} - 17'(nanet_pkg::IPV4_HEADER_BYTES);
-    bad_length <= udp_bytes[15:3] == '0 || {1'b0, udp_bytes} != expected_bytes;
+    bad_length <= udp_bytes[15:3] == '0 || udp_bytes > 16'(UDP_BYTES_MAX) || {1'b0, udp_bytes} != expected_bytes;
     empty <= udp_bytes == 16'(nanet_pkg::UDP_HEADER_BYTES);
     header_wrong <= !is_ones(32'(header_sum));
     refused <= other_ethertype || other_version || options || fragment || other_protocol || other_address;
@@ -253,14 +267,15 @@ module udp_rx #(
   logic [63:0] held_data;
   logic [7:0] held_keep;
   logic held_valid, truncated;
+  logic taking, unwanted;  // what was said of the packet with its first word
   logic [1:0] ended;  // the end of the frame, one and two cycles later
   logic ended_bad, concludes_bad, concludes_faulty;
   logic [11:0] first_fault;
-  wire takes = accepted && word_keep[0];
+  wire takes = word_keep[0] && (word_first ? accepted : taking);
   wire concludes = ended[1];
   wire sum_wrong = !no_checksum && !is_ones(payload_sum);
   wire [11:0] faults = {
-    truncated, !hit, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version, !begun,
+    truncated, unwanted, empty, bad_length, other_address, other_protocol, fragment, header_wrong, options, other_version, !begun,
     other_ethertype
   };
 
@@ -276,13 +291,17 @@ module udp_rx #(
       held_keep <= word_keep;
     end
     held_valid <= !rst && (takes || (held_valid && !concludes));
+    if (word_first) begin
+      taking <= accepted;
+      unwanted <= !hit;
+    end
     m_axis_tdata <= held_data;
     m_axis_tkeep <= held_keep;
     m_axis_tvalid <= !rst && held_valid && (takes || concludes);
     m_axis_tlast <= concludes;
     m_axis_tuser <= concludes && (concludes_bad || concludes_faulty || sum_wrong);
     if (word_first) begin
-      m_meta_match_index <= hit_index;
+      m_meta_target <= hit_target;
       m_meta_source_address <= source_address;
       m_meta_source_port <= source_port;
       m_meta_payload_bytes <= udp_bytes - 16'(nanet_pkg::UDP_HEADER_BYTES);
@@ -304,6 +323,7 @@ module udp_rx #(
   // --- what must hold ---
   logic [LAST_CYCLES-1:0] last;
   logic [GAP_CYCLES-1:0] quiet;
+  logic [15:0] bytes_out;  // of the packet, before this word
   always_ff @(posedge clk) begin
     last <= rst ? '0 : {last[LAST_CYCLES-2:0], rest || (s_ends && !(s_payload && spills))};
     quiet <= rst ? '0 : {quiet[GAP_CYCLES-2:0], s_ends};
@@ -312,6 +332,11 @@ module udp_rx #(
       assert (!s_axis_tvalid || s_axis_tlast || s_axis_tkeep == '1);
       assert (!m_axis_tvalid || !m_axis_tlast || last[LAST_CYCLES-1]);
       assert (!m_axis_tvalid || m_axis_tlast || m_axis_tkeep == '1);
+      assert (!m_axis_tvalid || bytes_out + 16'(kept(m_axis_tkeep)) <= m_meta_payload_bytes);
+      assert (!m_axis_tvalid || !m_axis_tlast || m_axis_tuser || bytes_out + 16'(kept(m_axis_tkeep)) == m_meta_payload_bytes);
+      assert (!m_axis_tvalid || int'(m_meta_payload_bytes) <= PAYLOAD_BYTES_MAX);
     end
+    if (m_axis_tvalid) bytes_out <= m_axis_tlast ? '0 : bytes_out + 16'd8;
+    if (rst) bytes_out <= '0;
   end
 endmodule

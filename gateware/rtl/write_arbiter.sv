@@ -46,8 +46,9 @@ module write_arbiter #(
     output logic [  BYTES_BITS-1:0] m_bytes,
     output logic [           127:0] m_data,
     output logic [    TAG_BITS-1:0] m_tag,
+    output logic                    m_last,    // of a write
     output logic                    m_second,  // this word is the second writer's
-    input  logic                    m_cut      // and ends a request
+    input  logic                    m_cut      // and ends a request, or its write
 );
   logic open, open_second;  // a request is in flight; whose
   logic in_write;           // a write of the first is
@@ -69,6 +70,7 @@ module write_arbiter #(
   assign m_data = second ? s1_data : s0_data;
   assign m_tag = second ? s1_tag : s0_tag;
   assign m_second = second;
+  assign m_last = second ? s1_last : s0_last;
 
   wire takes_first = s0_valid && s0_ready;
   wire [BYTES_BITS-1:0] left_now = in_write ? left : s0_bytes;

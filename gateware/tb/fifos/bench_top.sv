@@ -11,8 +11,9 @@ module bench_top #(
 
   if (1) begin : g_rx_fifo
     logic [63:0] s_axis_tdata;
-    logic s_axis_tvalid, s_axis_tlast, s_axis_tuser, m_axis_tvalid, m_axis_tready, m_axis_tlast, m_axis_tuser, m_soon, drop_overflow;
-    logic [META_BITS-1:0] s_meta, m_meta;
+    logic s_axis_tvalid, s_axis_tlast, s_axis_tuser, m_axis_tvalid, m_axis_tready, m_axis_tlast, m_bad, drop_overflow;
+    logic [3:1] m_soon;
+    logic [META_BITS-1:0] s_meta, m_meta, drop_meta;
     logic [BYTES_BITS-1:0] s_meta_bytes, m_meta_bytes;
     logic [127:0] m_axis_tdata;
     rx_fifo #(.WORDS(WORDS), .PACKETS(PACKETS), .META_BITS(META_BITS), .BYTES_MAX(BYTES_MAX)) dut (.*);

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from common.bench import PARAMETERS, SHORT, Bench, Part, Scoreboard, never, pauses, random_numbers
 
 WORDS, PACKETS = PARAMETERS.get("WORDS", 64), PARAMETERS.get("PACKETS", 8)
-PLAYOUT_CYCLES, SOON_CYCLES = 16, 3
+PLAYOUT_CYCLES, SOON_CYCLES, SINGLE_CYCLES = 16, 3, 3
 BYTES_MAX = 900
 
 
@@ -24,19 +24,26 @@ class RxFifoBench(Bench):
         self.offered: list[int] = []
         self.ended: list[int] = []
         self.left: list[int] = []
-        self.soon: list[int] = []  # cycles in which m_soon was up
+        self.soon: list[set[int]] = [set() for _ in range(SOON_CYCLES)]  # cycles in which each of m_soon was up
+        self.dropped: list[int] = []  # meta of each packet that was told to be
         for name in ("s_axis_tvalid", "s_axis_tlast", "s_axis_tuser", "m_axis_tready"):
             getattr(self.dut, name).value = 0
         dut.g_tx_fifo.s_axis_tvalid.value = 0
         cocotb.start_soon(self._sink())
+        cocotb.start_soon(self._drops())
 
-    async def send(self, size: int, user: int = 0, missing: int = 0, fits: bool | None = True) -> None:
-        """missing: words that a bad packet ends early. fits: None if no one knows before."""
+    async def _drops(self) -> None:
+        while True:
+            await RisingEdge(self.dut.clk)
+            if self.dut.rst.value == 0 and self.dut.drop_overflow.value == 1:
+                self.dropped.append(int(self.dut.drop_meta.value))
+
+    async def send(self, size: int, user: int = 0, missing: int = 0, fits: bool = True) -> tuple[int, int, int, int, bytes]:
+        """What leaves if it fits, as it is expected if `fits`. missing: words that it ends early, below 0 late."""
         dut, edge = self.dut, RisingEdge(self.dut.clk)
         data, meta = self.rng.randbytes(-(-size // 8) * 8 - 8 * missing), self.rng.getrandbits(20)
-        before = self.counts["drop_overflow"]
-        words = -(-len(data) // 16)
-        expected = (meta, size, user, words, data)
+        stays = data[: max(8, -(-size // 8) * 8)]
+        expected = (meta, size, int(bool(user or missing or not size)), -(-len(stays) // 16), stays)
         for at in range(0, len(data), 8):
             while at > 8 and self.in_pause():  # two words make the first that leaves
                 await edge
@@ -45,7 +52,7 @@ class RxFifoBench(Bench):
             dut.s_axis_tlast.value, dut.s_axis_tuser.value = int(last), int(last and user)
             if at == 0:
                 dut.s_meta.value, dut.s_meta_bytes.value = meta, size
-                if fits is not False:
+                if fits:
                     self.packets.expect(expected)
             await edge
             if at == 0:
@@ -56,13 +63,9 @@ class RxFifoBench(Bench):
                 self.rng.randrange(BYTES_MAX),
             )  # belong to the first word alone
         self.ended.append(self.cycle)
-        if fits is None:
-            await self.wait(2)  # the counter is a cycle late
-        dropped = self.counts["drop_overflow"] > before
-        if fits is None and dropped:
-            self.packets.expected.remove(expected)
-        if fits if fits is not None else not dropped:
+        if fits:
             self.came.append(first)
+        return expected
 
     async def _sink(self) -> None:
         dut, edge = self.dut, RisingEdge(self.dut.clk)
@@ -74,14 +77,15 @@ class RxFifoBench(Bench):
             if dut.rst.value == 1:
                 data, words, held = b"", 0, None
                 continue
-            if dut.m_soon.value == 1:
-                self.soon.append(self.cycle)
+            for number, cycles in enumerate(self.soon):
+                if int(dut.m_soon.value) >> number & 1:
+                    cycles.add(self.cycle)
             if dut.m_axis_tvalid.value == 0:
                 assert held is None, "a word was withdrawn"
                 continue
             if words == 0 and held is None:
                 self.offered.append(self.cycle)
-            last, user = int(dut.m_axis_tlast.value), int(dut.m_axis_tuser.value)
+            last, user = int(dut.m_axis_tlast.value), int(dut.m_bad.value)
             word = (int(dut.m_axis_tdata.value), last, user if last else 0, int(dut.m_meta.value), int(dut.m_meta_bytes.value))
             assert held is None or held == word, "a waiting word changed"
             held = None if ready else word
@@ -89,11 +93,14 @@ class RxFifoBench(Bench):
                 continue
             data, words = data + word[0].to_bytes(16, "little"), words + 1
             if last:
-                wanted = self.packets.expected[self.packets.seen] if self.packets.seen < len(self.packets.expected) else None
-                shown = data[: len(wanted[4])] if wanted else data
-                self.packets.take((word[3], word[4], user, words, shown))
+                self.take((word[3], word[4], user, words, data))
                 self.left.append(self.cycle)
                 data, words = b"", 0
+
+    def take(self, packet: tuple[int, int, int, int, bytes]) -> None:
+        """The last word may have eight bytes that no one sent."""
+        wanted = self.packets.expected[self.packets.seen] if self.packets.seen < len(self.packets.expected) else packet
+        self.packets.take((*packet[:4], packet[4][: len(wanted[4])]))
 
     async def finish(self) -> None:
         self.out_pause = never
@@ -116,14 +123,15 @@ async def a_packet_leaves_at_its_time(dut: Any) -> None:
         await bench.send(bench.rng.choice([1, 8, 9, 16, 17, 24, 64, bench.rng.randrange(1, BYTES_MAX)]))
         await bench.wait(bench.rng.randint(20, 60) + 40)
     await bench.finish()
-    assert [out - came for came, out in zip(bench.came, bench.offered, strict=True)] == [PLAYOUT_CYCLES] * len(bench.came)
+    waits = [PLAYOUT_CYCLES - SINGLE_CYCLES * (size <= 8) for _, size, *_ in bench.packets.expected]
+    assert [out - came for came, out in zip(bench.came, bench.offered, strict=True)] == waits
     words = [-(-size // 16) for _, size, *_ in bench.packets.expected]
     for ended, offered, left, count in zip(bench.ended, bench.offered, bench.left, words, strict=True):
         assert offered + count - 1 <= left <= max(offered + count - 1, ended + 3), "the other words follow as they come"
-    soon = set(bench.soon)
     for offered, left in zip(bench.offered, bench.left, strict=True):
-        assert all(cycle in soon for cycle in range(offered - SOON_CYCLES, left + 1))
-        assert offered - SOON_CYCLES - 1 not in soon
+        for number, soon in enumerate(bench.soon, 1):
+            assert all(cycle in soon for cycle in range(offered - number, left + 1))
+            assert offered - number - 1 not in soon
 
 
 @cocotb.test
@@ -151,7 +159,7 @@ async def what_has_waited_follows_at_once(dut: Any) -> None:
 
 @cocotb.test
 async def the_room_is_exact(dut: Any) -> None:
-    """One word stands in the output, WORDS behind it; a packet at the head, PACKETS behind it."""
+    """One word stands in the output, WORDS behind it; PACKETS packets, that at the head among them. Of what is dropped the good ones are told of."""
     bench = await started(dut)
     for _ in range(3):
         bench.out_pause = lambda: True
@@ -168,10 +176,12 @@ async def the_room_is_exact(dut: Any) -> None:
         await bench.finish()
         bench.out_pause = lambda: True
         await bench.wait(2)
-        for _ in range(PACKETS + 1):
+        for _ in range(PACKETS):
             await bench.send(bench.rng.choice([1, 16]))
             await bench.wait(2)
         await bench.send(1, fits=False)
+        await bench.send(40, user=1, fits=False)
+        await bench.send(1, user=1, fits=False)
         await bench.finish()
         bench.out_pause = lambda: True
         await bench.wait(2)
@@ -187,20 +197,52 @@ async def the_room_is_exact(dut: Any) -> None:
 
 @cocotb.test
 async def random_packets_and_pauses(dut: Any) -> None:
+    """Announced rightly or not, ended bad or not: what fits leaves once and in order, of the rest the good ones are told of, each at its end."""
     bench = await started(dut)
-    sent = 0
+    sent: list[tuple[tuple[int, int, int, int, bytes], int]] = []
+    came: list[tuple[int, int, int, int, bytes]] = []
+    bench.take = came.append  # type: ignore[method-assign]
     for share in (0.1, 0.9):
         bench.out_pause = pauses(bench.rng, share)
         bench.in_pause = pauses(bench.rng, 0.1)
         for _ in range(150 if SHORT else 2000):
-            size = bench.rng.choice([1, 8, 9, 16, 17, bench.rng.randrange(1, 300)])
-            user = int(bench.rng.random() < 0.2)
-            await bench.send(size, user, bench.rng.randrange(-(-size // 8)) if user else 0, fits=None)
+            size = bench.rng.choice([0, 1, 8, 9, 16, 17, bench.rng.randrange(1, 300)])
+            user, missing = int(bench.rng.random() < 0.2), 0
+            if bench.rng.random() < 0.3:
+                missing = bench.rng.randrange(-5, -(-size // 8)) if size else -bench.rng.randrange(1, 5)
+            elif not size:
+                missing = -1
+            sent.append((await bench.send(size, user, missing, fits=False), user))
             await bench.wait(bench.rng.choice([0, 0, 1, 20]))
-            sent += 1
     await bench.finish()
-    assert sent == bench.packets.seen + bench.counts["drop_overflow"]
-    assert bench.counts["drop_overflow"] > 10
+    left = iter(came)
+    packet = next(left, None)
+    missed = []
+    for wanted, user in sent:
+        if packet and wanted == (*packet[:4], packet[4][: len(wanted[4])]):
+            packet = next(left, None)
+        elif not user:
+            missed.append(wanted[0])
+    assert packet is None, "all that came was sent, in this order"
+    assert missed == bench.dropped
+    assert bench.counts["drop_overflow"] == len(missed) > 10
+    assert 10 < sum(packet[2] for packet in came) < len(came) - 10
+
+
+@cocotb.test
+async def a_bad_packet_is_known_before_its_turn(dut: Any) -> None:
+    """m_bad: up from the packet's end on, before its first word leaves or while it does; never for a good one."""
+    bench = await started(dut)
+    for size in (40, 200, 800):
+        for user in (1, 0):
+            sending = cocotb.start_soon(bench.send(size, user))
+            await bench.wait(3)
+            assert bench.dut.m_bad.value == 0
+            await sending
+            await bench.wait(1)
+            assert bench.dut.m_bad.value == user
+            await bench.finish()
+            assert bench.dut.m_bad.value == 0
 
 
 @cocotb.test
@@ -209,8 +251,8 @@ async def reset_empties_it(dut: Any) -> None:
     for _ in range(8 if SHORT else 40):
         bench.out_pause = lambda: bench.rng.random() < 0.5
         for _ in range(3):
-            await bench.send(bench.rng.randrange(1, 200), fits=None)
-        sending = cocotb.start_soon(bench.send(200, fits=None))
+            await bench.send(bench.rng.randrange(1, 200))
+        sending = cocotb.start_soon(bench.send(200))
         await bench.wait(bench.rng.randint(1, 24))
         sending.cancel()
         dut.rst.value = 1

@@ -25,7 +25,7 @@ module bench_top #(
   end
 
   if (1) begin : g_dma_write
-    logic s_valid, s_second, s_ready, s_cut, done, done_fault, m_valid, m_ready, m_first, m_last, m_gpu;
+    logic s_valid, s_second, s_ready, s_last, s_cut, done, done_fault, m_valid, m_ready, m_first, m_last, m_gpu;
     logic [ADDRESS_BITS-1:0] s_address;
     logic [BYTES_BITS-1:0] s_bytes;
     logic [127:0] s_data, m_data;

@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from common.bench import SHORT, Bench, Part, Scoreboard, pauses, random_numbers
+from common.bench import SHORT, Bench, Part, Scoreboard, never, pauses, random_numbers
 from pages import PIECE_BYTES, WRITABLE, Pages
 
 LATENCY_CYCLES = 4
@@ -26,8 +26,9 @@ class WriteBench(Bench):
         self.refused = 0
         cocotb.start_soon(self._sink())
 
-    async def write(self, address: int, size: int, second: int = 0) -> None:
-        async for _ in self.requests_of(address, size, second):
+    async def write(self, address: int, size: int, words: int | None = None) -> None:
+        """words: it ends after so many, though it spoke of `size` bytes; zeros fill the request that is open by then."""
+        async for _ in self.requests_of(address, size, 0, words):
             pass
 
     async def mix(self, writes: tuple[list[tuple[int, int]], list[tuple[int, int]]]) -> None:
@@ -42,13 +43,18 @@ class WriteBench(Bench):
 
     async def _all(self, second: int, writes: list[tuple[int, int]]) -> AsyncIterator[None]:
         for address, size in writes:
-            async for _ in self.requests_of(address, size, second):
+            words = self.rng.randrange(1, -(-size // 16) + 1) if self.rng.random() < 0.2 else None
+            async for _ in self.requests_of(address, size, second, words):
                 yield
 
-    async def requests_of(self, address: int, size: int, second: int) -> AsyncIterator[None]:
+    async def requests_of(self, address: int, size: int, second: int, words: int | None = None) -> AsyncIterator[None]:
         """A write, which pauses after each of its requests."""
         dut, edge, data, tag = self.dut, RisingEdge(self.dut.clk), self.rng.randbytes(size), self.rng.randrange(8)
-        pieces, at = self.pages.pieces(address, size, WRITABLE), 0
+        end = address % 16 + size if words is None else min(16 * words, address % 16 + size)
+        comes = end - address % 16  # bytes
+        data = data[:comes] + bytes(size - comes)
+        pieces = [piece for piece in self.pages.pieces(address, size, WRITABLE) if piece[0] < address + comes]
+        at = 0
         refused = sum(place is None for _, _, place in pieces)
         self.refused += refused
         padded = self.rng.randbytes(address % 16) + data + self.rng.randbytes(16)
@@ -57,17 +63,18 @@ class WriteBench(Bench):
             if place is not None:
                 self.requests.expect((*place, length, data[at : at + length]))
             at += length
-            if at == size:
+            if at >= comes:
                 self.done.expect((tag, int(refused > 0)))
-            while offset < address % 16 + at:
+            while offset < min(address % 16 + at, end):
                 while self.in_pause():
                     await edge
                 dut.s_second.value, dut.s_address.value, dut.s_bytes.value, dut.s_tag.value = second, address, size, tag
                 dut.s_data.value, dut.s_valid.value = int.from_bytes(padded[offset : offset + 16], "little"), 1
+                dut.s_last.value = int(offset + 16 >= end)
                 await self.accepted(dut.s_ready)
                 self.taken.append(self.cycle)
                 offset += 16
-                assert dut.s_cut.value == (offset >= address % 16 + at), "says where a request ends"
+                assert dut.s_cut.value == (offset >= min(address % 16 + at, end)), "says where a request ends"
                 dut.s_valid.value = 0
             yield
 
@@ -147,6 +154,59 @@ async def a_word_leaves_four_cycles_after_it_came(dut: Any) -> None:
             assert bench.left == [cycle + LATENCY_CYCLES for cycle in bench.taken]
             assert bench.taken[-1] - bench.taken[0] == len(bench.taken) - 1, "a word a cycle"
     await bench.finish()
+
+
+@cocotb.test
+async def a_write_that_ends_early_ends_its_request(dut: Any) -> None:
+    """The request that is open gets zeros to its length, at once; none is begun after it, and the next write is whole."""
+    bench = WriteBench(dut, 0.1)
+    await bench.reset()
+    await bench.pages.fill([7, 7, 7, 3, 6])
+    for _ in range(150 if SHORT else 3000):
+        size = bench.rng.choice([17, 40, PIECE_BYTES, bench.rng.randrange(1, 1001)])
+        await bench.write(bench.pages.random_address(size, 8), size, bench.rng.randrange(1, -(-size // 16) + 1))
+    await bench.finish()
+    assert bench.requests.seen > 40
+    bench.in_pause = bench.out_pause = never
+    await bench.pages.fill([7])
+    for words in range(1, 12):
+        bench.taken.clear()
+        bench.left.clear()
+        await bench.write(0, 1000, words)
+        await bench.wait(PIECE_BYTES // 16 + 10)
+        assert bench.left == list(range(bench.left[0], bench.left[0] + len(bench.left)))
+        assert len(bench.left) == -(-16 * words // PIECE_BYTES) * PIECE_BYTES // 16
+    await bench.finish()
+
+
+@cocotb.test
+async def what_the_table_says_of_a_request_holds_to_its_end(dut: Any) -> None:
+    """The region is taken away, or given back, in each cycle of a write of several requests: each comes whole or not at all, and the fault is told."""
+    bench = WriteBench(dut, 0.0)
+    await bench.reset()
+    await bench.pages.fill([7])
+    region = bench.pages.regions[0]
+    size, address, partly = 3 * PIECE_BYTES + 40, 24, 0
+    for gives_back in (False, True):
+        for cycle in range(-(-size // 16) + LATENCY_CYCLES + 2):
+            await bench.pages.write_region(0, *region, valid=int(not gives_back))
+            pieces: list[tuple[int, int]] = []
+            told: list[tuple[int, int]] = []
+            bench.requests.take = lambda request, pieces=pieces: pieces.append((request[1] % 4096, request[2]))  # type: ignore[method-assign]
+            bench.done.take = told.append  # type: ignore[method-assign]
+            bench.pages.regions[0] = region
+            writing = cocotb.start_soon(bench.write(address, size))
+            await bench.wait(cycle + 1)
+            await bench.pages.write_region(0, *region, valid=int(gives_back))
+            await writing
+            await bench.wait(LATENCY_CYCLES + 4)
+            bench.pages.regions[0] = region
+            every = [(at, length) for at, length, _ in bench.pages.pieces(address, size, WRITABLE)]
+            came = len(pieces)
+            assert pieces == (every[len(every) - came :] if gives_back else every[:came])
+            assert [fault for _, fault in told] == [int(came < len(every))]
+            partly += 0 < came < len(every)
+    assert partly > 4
 
 
 @cocotb.test

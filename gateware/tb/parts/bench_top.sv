@@ -34,12 +34,13 @@ module bench_top #(
   end
 
   if (1) begin : g_write_arbiter
-    logic clear, s0_valid, s0_ready, s0_last, s1_valid, s1_ready, s1_last, m_valid, m_ready, m_second, s0_cut, s1_cut;
+    logic clear, s0_valid, s0_ready, s0_last, s1_valid, s1_ready, s1_last, m_valid, m_ready, m_last, m_second, s0_cut, s1_cut;
     logic [42:0] s0_address, s1_address, m_address;
     logic [13:0] s0_bytes, s1_bytes, m_bytes;
     logic [127:0] s0_data, s1_data, m_data;
     logic [0:0] s0_tag, s1_tag, m_tag;
     wire m_cut = m_second ? s1_cut : s0_cut;  // as dma_write says of the word
+    initial {s0_valid, s1_valid} = '0;  // in the benches of the other parts no one writes
     write_arbiter #(.PATIENCE_CYCLES(PATIENCE_CYCLES)) dut (.*);
   end
 endmodule

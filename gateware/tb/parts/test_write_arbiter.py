@@ -100,7 +100,7 @@ async def run(dut: Any, shares: tuple[float, float], cycles: int, clears: float 
         word = offers[turn]
         assert part.m_valid.value == int(word is not None)
         if word is not None:
-            names = [*FIELDS, "bytes"]
+            names = [*FIELDS, "bytes", "last"]
             assert {name: int(getattr(part, f"m_{name}").value) for name in names} == {name: word[name] for name in names}
             begun[why] += ready
         reference.take(turn, offers, ready)

@@ -73,7 +73,7 @@ async def started(dut: Any) -> RxPathBench:
     bench = RxPathBench(dut)
     await bench.reset()
     dut.match_write.value, dut.match_enable.value, dut.match_index.value, dut.match_port.value = 1, 1, 3, PORT
-    dut.match_source_address.value = dut.match_source_mask.value = 0
+    dut.match_source_address.value = dut.match_source_mask.value = dut.match_target.value = 0
     await bench.wait(1)
     dut.match_write.value = 0
     return bench

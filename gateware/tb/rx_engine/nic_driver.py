@@ -184,6 +184,7 @@ class Region:
     number: int
     page_shift: int
     pages: list[int]  # bus addresses
+    first_entry: int = 0
 
     def address(self, offset: int = 0) -> int:
         return self.number << OFFSET_BITS | offset
@@ -238,6 +239,10 @@ class Driver:
             await self.register(2 * c + 2, clop.buffer_count * clop.index_capacity * REF_BYTES, 12, 0)
             for c, clop in enumerate(self.clops)
         ]
+        await self.set_up_clops()
+
+    async def set_up_clops(self) -> None:
+        dut = self.bench.dut
         address_bits = OFFSET_BITS + 3
         self._set("buffers", address_bits, [region.address() for region in self.buffers])
         self._set("index", address_bits, [region.address() for region in self.indexes])
@@ -280,17 +285,20 @@ class Driver:
         for page in region.pages:
             await self.write_entry(self.next_entry, page | VALID | WRITABLE | gpu * GPU)
             self.next_entry += 1
+        region.first_entry = first
+        await self.write_region(region)
+        return region
+
+    async def write_region(self, region: Region, *, valid: bool = True) -> None:
         dut = self.bench.dut
-        dut.region_index.value = number
-        dut.region_valid.value = 1
-        dut.region_page_shift.value = page_shift
-        dut.region_first.value = first
-        dut.region_count.value = count
+        dut.region_index.value = region.number
+        dut.region_valid.value = int(valid)
+        dut.region_page_shift.value = region.page_shift
+        dut.region_first.value = region.first_entry
+        dut.region_count.value = len(region.pages)
         dut.region_write.value = 1
         await self.bench.wait(1)
         dut.region_write.value = 0
-        region.first_entry = first  # type: ignore[attr-defined]
-        return region
 
     async def write_entry(self, index: int, data: int) -> None:
         dut = self.bench.dut

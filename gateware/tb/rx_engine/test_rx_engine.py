@@ -5,67 +5,12 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
-from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
-from common.contract import PacketRef, Status
-from nic_driver import (
-    PAGE_SHIFTS,
-    VALID,
-    ClopSettings,
-    Completion,
-    Driver,
-    Memory,
-    Packet,
-    Source,
-)
+from common.bench import SHORT
+from common.contract import Status
+from nic_bench import LATENCY_CYCLES, NicBench, latencies, write_besides
+from nic_driver import PAGE_SHIFTS, VALID, ClopSettings, Driver
 
-COUNTERS = ["count_stored", "drop_overflow", "drop_disabled", "drop_too_long", "drop_no_buffer", "drop_bad", "other_fault"]
-LATENCY_CYCLES = 22  # LATENCY_CYCLES of the module
 PATIENCE_CYCLES = 256  # PATIENCE_CYCLES of clop_writer
-
-
-class NicBench(Bench):
-    """The engine with its clocks, memory, driver and source. Bench counts from 0; a nanosecond here is a seventh of a cycle."""
-
-    def __init__(self, dut: Any, clops: list[ClopSettings], bus_pauses: float = 0.0, word_pauses: float = 0.0) -> None:
-        super().__init__(dut, COUNTERS, now=True, now_ns=True)
-        self.rng = random_numbers()
-        bus_pause = pauses(self.rng, bus_pauses)
-        self.bus_stopped = False
-        self.memory = Memory(self, lambda: self.bus_stopped or bus_pause(), PARAMETERS.get("PAYLOAD_BYTES_MAX", 256))
-        self.driver = Driver(self, self.memory, clops, self.rng)
-        self.source = Source(self, pauses(self.rng, word_pauses))
-        self.seen: list[list[Completion]] = [[] for _ in clops]
-
-    async def begin(self) -> None:
-        self.dut.other_valid.value = self.dut.other_urgent.value = self.dut.region_write.value = self.dut.entry_write.value = 0
-        await self.reset()
-        await self.driver.set_up()
-
-    def collect(self, release: bool = True) -> int:
-        """Takes the completions that are there; returns how many."""
-        count = 0
-        while (found := self.driver.poll()) is not None:
-            self.seen[found.clop].append(found)
-            count += 1
-            if release:
-                self.driver.release(found.clop)
-        return count
-
-    async def settle(self) -> None:
-        await self.source.drain()
-        await self.wait(3000)  # a full FIFO
-        await self.driver.flush((1 << len(self.seen)) - 1)
-        await self.wait(600)
-        self.collect()
-        assert int(self.dut.clop_holds.value) == 0
-
-    def packets_of(self, clop: int) -> list[tuple[bytes, int]]:
-        return [packet for completion in self.seen[clop] for packet in completion.packets]
-
-    def random_packet(self, size: int, **fields: Any) -> Packet:
-        return Packet(
-            self.rng.randbytes(size), source=self.rng.randint(0, PacketRef.SOURCE_MASK), events=self.rng.randrange(1, 17), **fields
-        )
 
 
 @cocotb.test
@@ -281,61 +226,6 @@ async def stamps_in_the_footer_are_those_of_the_bench(dut: Any) -> None:
         assert begin == first.first_cycle - 5, "a cycle before clop_writer's first word, then four of dma_write"
         last = max(write.last_cycle for write in bench.memory.writes if write.data and packet.data.endswith(write.data))
         assert end == last - 4
-
-
-async def write_besides(bench: NicBench, address: int, gap: int) -> None:
-    """The other writer: completions of 64 bytes, one after another with `gap` cycles between."""
-    dut, edge = bench.dut, RisingEdge(bench.dut.clk)
-    while True:
-        for word in range(4):
-            dut.other_valid.value, dut.other_last.value = 1, int(word == 3)
-            dut.other_address.value, dut.other_bytes.value = address, 64
-            dut.other_data.value = word
-            await edge
-            while dut.other_ready.value == 0:
-                await edge
-        dut.other_valid.value = 0
-        for _ in range(gap):
-            await edge
-
-
-async def latencies(
-    dut: Any, sizes: list[int], packets: int, settings: ClopSettings, besides: int | None = None, urgent: int = 0
-) -> dict[int, set[tuple[int, int]]]:
-    """By size: from first word to first write, and from last word to last write, of packets that come at line rate. besides: the gap of
-    another writer, `urgent` or not."""
-    bench = NicBench(dut, [settings])
-    await bench.begin()
-    dut.other_urgent.value = urgent
-    if besides is not None:
-        scratch = await bench.driver.register(7, 4096, 12, 0)
-        cocotb.start_soon(write_besides(bench, scratch.address(), besides))
-    found: dict[int, set[tuple[int, int]]] = {}
-    for size in sizes:
-        words = -(-size // 8)
-        wire_bytes = max(64, size + 46) + 20
-        sent, due = [], 0.0
-        for _ in range(packets):
-            due += wire_bytes / 8
-            gap = round(due) - sum(words + packet.gap for packet in sent)
-            sent.append(bench.source.send(bench.random_packet(size, gap=gap - words)))
-        del bench.memory.writes[:]
-        while not bench.source.idle:
-            await bench.wait(50)
-            bench.collect()
-        await bench.settle()
-        region = {page >> 12 for page in bench.driver.buffers[0].pages}
-        payload = [write for write in bench.memory.writes if write.address >> 12 in region]
-        found[size] = set()
-        for packet in sent:
-            pieces: list[Any] = []
-            while sum(len(piece.data) for piece in pieces) < size:
-                pieces.append(payload.pop(0))
-            assert b"".join(piece.data for piece in pieces) == packet.data
-            found[size].add((pieces[0].first_cycle - packet.first_cycle, pieces[-1].last_cycle - packet.last_cycle))
-        assert not payload
-    assert bench.counts["count_stored"] == packets * len(sizes) == sum(bench.counts.values())
-    return found
 
 
 @cocotb.test

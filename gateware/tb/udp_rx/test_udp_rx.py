@@ -32,13 +32,14 @@ DROPS = [
     "drop_udp_checksum",
 ]
 META = [
-    "m_meta_match_index",
+    "m_meta_target",
     "m_meta_source_address",
     "m_meta_source_port",
     "m_meta_payload_bytes",
     "m_meta_start_cycle",
 ]
 ETHER_BYTES, GAP_CYCLES, IPV4, PORT = 14, 3, 0x0800, 6001
+PAYLOAD_BYTES_MAX = 8976
 OTHER_NET = "192.168.7.9"
 
 
@@ -62,8 +63,12 @@ class UdpBench(Bench):
         else:
             self.good.take((packet.data, packet.meta))
 
-    async def write_table(self, index: int, port: int, address: str, mask: str) -> None:
-        self.dut.table_write.value, self.dut.table_enable.value = 1, 1
+    async def write_table(
+        self, index: int, port: int, address: str, mask: str, *, enable: int = 1, target: int | None = None
+    ) -> None:
+        """target: that of `expect` unless it is given."""
+        self.dut.table_write.value, self.dut.table_enable.value = 1, enable
+        self.dut.table_target.value = index if target is None else target
         self.dut.table_index.value, self.dut.table_port.value = index, port
         self.dut.table_source_address.value = int(IPv4Address(address))
         self.dut.table_source_mask.value = int(IPv4Address(mask))
@@ -73,7 +78,7 @@ class UdpBench(Bench):
     def expect(self, packet: Any, stamp: int) -> None:
         payload = bytes(packet[UDP].payload)
         meta = {
-            "m_meta_match_index": {PORT: 1, PORT + 1: 0}[packet[UDP].dport],
+            "m_meta_target": {PORT: 1, PORT + 1: 0}[packet[UDP].dport],
             "m_meta_source_address": int(IPv4Address(packet[IP].src)),
             "m_meta_source_port": packet[UDP].sport,
             "m_meta_payload_bytes": len(payload),
@@ -111,7 +116,7 @@ def good_packet(rng: Random, size: int, **fields: Any) -> Any:
 async def every_payload_size_with_constant_latency(dut: Any) -> None:
     rng = random_numbers()
     bench = await started(dut)
-    sizes = [*range(1, 48), 1168, 1472] if SHORT else [*range(1, 200), *range(200, 1473, 19), 1168, 1472, 8972]
+    sizes = [*range(1, 48), 1168, 1472] if SHORT else [*range(1, 200), *range(200, 1473, 19), 1168, 1472, PAYLOAD_BYTES_MAX]
     latency: dict[int, tuple[int, int]] = {}
     for size in [*sizes, *rng.sample(sizes, k=10)]:
         sent = bench.send_good(rng, good_packet(rng, size))
@@ -168,6 +173,8 @@ def faults(rng: Random) -> dict[str, Callable[[], tuple[bytes, int]]]:
         return bytes(udp_packet(rng.randbytes(size), port=PORT, **fields))[ETHER_BYTES:]
 
     wrong_length = rng.choice([rng.randrange(8), size + 7, size + 9, 0xFFFF, size + 8 + 0x100])
+    # Lengths that agree, of more than a frame may bring; the last is `size` in 14 bits.
+    too_many = rng.choice([PAYLOAD_BYTES_MAX + 1, PAYLOAD_BYTES_MAX + 8, 0xFFFF - 28, (1 << 14) + size])
     fragment = rng.choice([{"flags": "MF"}, {"frag": rng.randint(1, 0x1FFF)}, {"flags": "MF", "frag": 3}])
     return {
         "drop_ethertype": lambda: (whole(), rng.choice([0x0805, 0x86DD, 0x8100, 0x0801])),
@@ -178,7 +185,11 @@ def faults(rng: Random) -> dict[str, Callable[[], tuple[bytes, int]]]:
         "drop_fragment": lambda: packet(IP=fragment),
         "drop_protocol": lambda: packet(IP={"proto": rng.choice([0, 2, 6, 16, 18, 132])}),
         "drop_address": lambda: packet(IP={"dst": rng.choice(["10.62.0.2", "10.62.1.1", "224.0.0.1"])}),
-        "drop_length": lambda: packet(UDP={"len": wrong_length}),
+        "drop_length": lambda: (
+            packet(UDP={"len": wrong_length})
+            if rng.random() < 0.5
+            else packet(UDP={"len": too_many + 8}, IP={"len": too_many + 28})
+        ),
         "drop_empty": lambda: (frame_of(udp_packet(b"", port=PORT))[ETHER_BYTES:], IPV4),
         "drop_no_match": lambda: (
             packet(IP={"src": OTHER_NET}) if rng.random() < 0.5 else (whole_to(rng, rng.choice([6000, 6003, 0])), IPV4)
@@ -284,6 +295,64 @@ async def bytes_behind_the_payload_are_cut_off(dut: Any) -> None:
     await bench.wait(8)
     bench.good.finish()
     bench.expect_counts(count_good=count)
+
+
+@cocotb.test
+async def a_table_written_under_traffic_takes_whole_packets(dut: Any) -> None:
+    """An entry enabled, disabled, or rewritten to another target in each cycle of packets back to back, with and without pauses: each packet comes
+    whole or is one drop_no_match, and goes where the entry said before the write or after it, the same for all before and for all after."""
+    rng = random_numbers()
+    bench = await started(dut)
+    outcomes = {True: 0, False: 0}
+    for size in (200,) if SHORT else (1, 18, 200, 1472):
+        for before, after in ((None, 2), (1, None), (1, 3)):
+            for phase in range(0, 60 if size <= 200 else 400, 1 if size <= 200 else 7):
+                bench.source.pause = pauses(rng, 0.3) if phase % 4 == 3 else never
+                await table_written(bench, rng, size, (before, after), phase, outcomes)
+    assert min(outcomes.values()) > 50, outcomes
+
+
+async def table_written(
+    bench: UdpBench, rng: Random, size: int, targets: tuple[int | None, int | None], phase: int, outcomes: dict[bool, int]
+) -> None:
+    """Three packets, the entry's target written in cycle `phase` of them; None: it is disabled."""
+
+    async def write(target: int | None) -> None:
+        await bench.write_table(1, PORT, "0.0.0.0", "0.0.0.0", enable=int(target is not None), target=target or 0)
+
+    before, after = targets
+    await write(before)
+    bench.good, bench.seen = Scoreboard("payloads"), []
+    bench.sink.take = bench.seen.append
+    was = dict(bench.counts)
+    packets = [udp_packet(rng.randbytes(size), port=PORT, IP={"src": OTHER_NET}) for _ in range(3)]
+    for packet in packets:
+        bench.send(frame_of(packet)[ETHER_BYTES:])
+    await bench.wait(phase + 1)
+    await write(after)
+    await bench.source.drain()
+    await bench.wait(8)
+    dropped = bench.counts["drop_no_match"] - was["drop_no_match"]
+    assert len(bench.seen) + dropped == len(packets)
+    assert bench.counts == was | {
+        "drop_no_match": was["drop_no_match"] + dropped,
+        "count_good": was["count_good"] + len(bench.seen),
+    }
+    found = iter(bench.seen)
+    # All that was judged before the write stands before all that was judged after it.
+    seen = [(packet.data, packet.user, packet.meta["m_meta_target"], packet.meta["m_meta_payload_bytes"]) for packet in found]
+    fits = [
+        seen
+        == [
+            (bytes(packet[UDP].payload), 0, target, size)
+            for packet, target in zip(packets, judged, strict=True)
+            if target is not None
+        ]
+        for judged in ([before] * count + [after] * (len(packets) - count) for count in range(len(packets) + 1))
+    ]
+    assert any(fits), f"{targets} in cycle {phase}: {[(len(data), *rest) for data, *rest in seen]}"
+    for packet in seen:
+        outcomes[packet[2] == after] += 1
 
 
 @cocotb.test
