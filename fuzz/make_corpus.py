@@ -304,6 +304,13 @@ def assembler() -> Inputs:
         yield f"any-{number}", bytes([number % 3, number // 2 % 4, number // 8, number]) + b"".join(blocks)
 
 
+def formats() -> Inputs:
+    """Any declarations, of words that fit and words that do not, and packets for them."""
+    for number in range(64):
+        blocks = b"".join(hashlib.sha256(b"format" + bytes([number, block])).digest() for block in range(10))
+        yield f"any-{number}", blocks if number % 2 == 0 else bytes(one % 24 if one % 3 else 3 for one in blocks)
+
+
 def l0tp() -> Inputs:
     """Packets of sources that are none of the inputs', and taken in parts."""
     config = bytes([2, 0, 0, 10, 10, 10])
@@ -514,6 +521,7 @@ MADE = {
     "fuzz_merger": merger,
     "fuzz_part_table": part_table,
     "fuzz_assembler": assembler,
+    "fuzz_formats": formats,
     "fuzz_l0tp": l0tp,
     "fuzz_channel": channel,
     "fuzz_rendezvous": rendezvous,

@@ -101,6 +101,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "wire": set(),
     "config": {"wire"},
     "machine": {"config"},
+    "format": {"config", "result"},
     "port": {"config"},
     "rich": {"config"},
     "result": {"config", "machine", "rich"},

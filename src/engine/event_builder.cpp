@@ -63,7 +63,7 @@ std::uint32_t EventBuilder::poll(std::uint64_t caught_up_ns, std::uint64_t) {
 
 void EventBuilder::process(const Completion& completion) {
   const EventOrigin& origin = origins_[completion.clop];
-  origin.protocol->read(*this, completion, *origin.clop, origin.first_source);
+  origin.protocol->read(*origin.protocol, *this, completion, *origin.clop, origin.first_source);
   if (merger_) {
     give_merged(completion.last_packet_ns);
     publish_merger(merger_->stats(), counters_);

@@ -62,8 +62,18 @@ const Known& known_as(const std::string& what, const std::vector<Known>& known, 
 
 void Kinds::add(const Protocol& protocol) {
   check_new("protocol", protocols_, protocol.name);
-  check_makes("protocol", std::string(protocol.name), reinterpret_cast<const void*>(protocol.make_receiver));
+  check_makes("protocol", std::string(protocol.name), reinterpret_cast<const void*>(protocol.receiver_of));
   protocols_.push_back(&protocol);
+}
+
+void Kinds::add(std::shared_ptr<const Protocol> protocol) {
+  add(*protocol);
+  owned_.push_back(std::move(protocol));
+}
+
+std::shared_ptr<const void> Kinds::owner_of(const Protocol& protocol) const {
+  const auto found = std::find_if(owned_.begin(), owned_.end(), [&](const auto& one) { return one.get() == &protocol; });
+  return found == owned_.end() ? nullptr : *found;
 }
 
 void Kinds::add(ProcessorKind kind) {

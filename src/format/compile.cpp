@@ -43,8 +43,8 @@ class BodyCompiler {
 
   Body body() {
     set_fields();
-    set_when();
     set_lengths();
+    set_samples();
     set_roles();
     set_unit();
     set_flags();
@@ -123,7 +123,9 @@ class BodyCompiler {
     }
   }
 
-  void set_when() {
+ public:
+  // What its packets are chosen by.
+  Choice choice() const {
     std::map<std::uint32_t, std::uint8_t> mask;
     std::map<std::uint32_t, std::uint8_t> value;
     for (const auto& [name, text] : variant_.when) {
@@ -138,9 +140,15 @@ class BodyCompiler {
       for (const auto& [byte, bits] : memory_of(field, field.site.mask)) mask[byte] |= bits;
       for (const auto& [byte, bits] : memory_of(field, constant)) value[byte] |= bits;
     }
-    body_.when = fold(mask, value, common_bytes_);
+    Choice made{};
+    made.more = fold(mask, value, common_bytes_);
+    if (made.more.empty()) return made;
+    made.first = made.more.front();
+    made.more.erase(made.more.begin());
+    return made;
   }
 
+ private:
   static std::uint64_t possible(const LaidField& field, const Said& text) {
     const std::uint64_t value = constant_of(text);
     if (value < field.least || value > field.most) {
@@ -172,6 +180,23 @@ class BodyCompiler {
     }
     body_.payload_bytes = expression(said(variant_.payload.bytes, format_.payload.bytes, prefix_, "payload.bytes"));
     body_.packet_bytes = expression(either(&BodyConfig::packet_bytes, "packet_bytes"));
+  }
+
+  void set_samples() {
+    body_.samples = variant_.payload.samples ? variant_.payload.samples : format_.payload.samples;
+    if (!body_.samples) return;
+    const std::string key = (variant_.payload.samples ? prefix_ : "") + "payload.samples.";
+    const SamplesConfig& samples = *body_.samples;
+    if (samples.kind == SampleKind::floating_point && samples.bits != 32 && samples.bits != 64) {
+      refuse(key + "bits", "there are no floating-point numbers of " + std::to_string(samples.bits) + " bits", "they have 32 or 64",
+             "correct bits or kind");
+    }
+    if (samples.shape.empty() || !body_.payload_bytes || !body_.payload_bytes->is_constant()) return;
+    double bits = samples.bits;
+    for (const std::uint32_t length : samples.shape) bits *= length;
+    if (bits == 8.0 * static_cast<double>(body_.payload_bytes->constant)) return;
+    refuse(key + "shape", "the array has " + config::text_of(bits / 8) + " bytes",
+           "the payload has " + std::to_string(body_.payload_bytes->constant), "correct shape, bits or payload.bytes");
   }
 
   Key key_of(const std::vector<std::string>& names, const char* key) const {
@@ -249,6 +274,7 @@ class BodyCompiler {
     body_.unit_bytes = expression(bytes);
     body_.unit_packets = expression(packets);
     facts_.has_packet_index = facts_.has_packet_index || !index.text.empty();
+    facts_.has_place = facts_.has_place || body_.place.has_value();
     if (!body_.unit_bytes && body_.unit_packets && body_.unit_packets->is_constant() && body_.payload_bytes &&
         body_.payload_bytes->is_constant()) {
       body_.unit_bytes = Expression{.constant = body_.unit_packets->constant * body_.payload_bytes->constant};
@@ -281,11 +307,21 @@ class BodyCompiler {
     for (const auto& [conditions, said] : all) {
       if (conditions->empty()) continue;
       Flag flag{.flag = said.second};
+      std::map<std::uint32_t, std::uint8_t> mask;
+      std::map<std::uint32_t, std::uint8_t> value;
       for (const auto& [name, text] : *conditions) {
         const std::string key = std::string(said.first) + "." + name;
         const std::uint8_t index = layout_.index_of({name, key});
-        flag.conditions.push_back({index, constant_of({text, key})});
+        const LaidField& field = layout_.field(index);
+        const std::uint64_t constant = constant_of({text, key});
+        if (!field.offset || (constant & ~field.site.mask) != 0) {
+          flag.conditions.push_back({index, constant});
+          continue;
+        }
+        for (const auto& [byte, bits] : memory_of(field, field.site.mask)) mask[byte] |= bits;
+        for (const auto& [byte, bits] : memory_of(field, constant)) value[byte] |= bits;
       }
+      flag.checks = fold(mask, value, body_.min_bytes);
       body_.flags.push_back(std::move(flag));
     }
   }
@@ -307,6 +343,13 @@ class BodyCompiler {
     const std::uint32_t least = std::max(made.header_bytes, made.hits_at);
     if (made.stride_bytes != 0 && made.stride_bytes < least)
       refuse(key + "event_bytes", "an event has fewer bytes than its header", "events would overlap", "correct one of them");
+    made.is_one_word = true;
+    for (const std::uint8_t one : {made.timestamp, made.fine_time, made.hit_count}) {
+      const Load& first = made.loads[made.timestamp];
+      if (one != kNoField && (made.loads[one].offset != first.offset || made.loads[one].swap != first.swap))
+        made.is_one_word = false;
+    }
+    set_direct(inner, made);
     body_.events = std::move(made);
     facts_.has_events = true;
   }
@@ -333,6 +376,24 @@ class BodyCompiler {
     made.timestamp = field(events.timestamp, "timestamp", 32);
     made.fine_time = field(events.fine_time, "fine_time", 8);
     made.number = field(events.number, "number", 16);
+  }
+
+  // Where it can be had: numbers of whole bytes, little-endian, and eight bytes of each event after where one begins.
+  static void set_direct(const Layout& inner, EventsProgram& made) {
+    made.is_direct = made.gate.checks.empty() && made.gate.limits.size() < 2;
+    const auto direct = [&](std::uint8_t index) {
+      if (index == kNoField) return Direct{};
+      const LaidField& field = inner.field(index);
+      const std::uint32_t offset = *field.offset + field.site.low / 8;
+      made.is_direct = made.is_direct && !(field.site.big && field.site.bytes > 1) && field.site.low % 8 == 0 &&
+                       offset + 8 <= made.stride_bytes;
+      if (field.site.mask >> 63 != 0) made.is_direct = false;
+      return Direct{offset, field.site.mask};
+    };
+    made.direct_timestamp = direct(made.timestamp);
+    made.direct_fine_time = direct(made.fine_time);
+    made.direct_hit_count = direct(made.hit_count);
+    made.direct_bounded = direct(made.gate.limits.empty() ? kNoField : made.gate.limits.front().field);
   }
 
   void set_hits(const EventsConfig& events, const std::string& key, const Layout& inner, EventsProgram& made) {
@@ -460,7 +521,11 @@ Program compiled(const Declaration& format) {
     const std::string prefix = format.variants.empty() ? "" : "variants." + std::to_string(i) + ".";
     Layout layout = common;
     layout.add(variants[i].header, prefix + "header");
-    made.bodies.push_back(BodyCompiler(format, variants[i], prefix, layout, made.common_bytes, made.facts).body());
+    BodyCompiler compiler(format, variants[i], prefix, layout, made.common_bytes, made.facts);
+    made.choices.push_back(compiler.choice());
+    made.choices.back().body = i;
+    made.bodies.push_back(compiler.body());
+    made.bodies.back().index = static_cast<std::uint8_t>(i);
   }
   check_completion(format, made);
   return made;

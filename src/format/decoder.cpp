@@ -10,11 +10,12 @@
 
 namespace nanet::format {
 
-struct Decoder::SeenItems {
-  const Body* body = nullptr;
+struct Decoder::Found {
+  const Body* body = nullptr;  // whose items were seen last; null: none
   std::uint64_t count = 0;
   std::array<std::uint64_t, kItemsMax> heads{};
-  std::array<Load, kFieldsMax> loads{};
+  std::array<Load, kFieldsMax> seen{};
+  std::array<Load, kFieldsMax> room{};
 };
 
 namespace {
@@ -33,7 +34,7 @@ std::uint64_t key_of(const Key& key, const Load* loads, const std::byte* header)
 std::uint8_t flags_of(const Body& body, const Load* loads, const std::byte* header) {
   std::uint8_t flags = 0;
   for (const Flag& flag : body.flags) {
-    bool all = true;
+    bool all = holds(flag.checks, header);
     for (const Condition& one : flag.conditions) all = all && loads[one.field].from(header) == one.value;
     if (all) flags |= flag.flag;
   }
@@ -134,10 +135,11 @@ Decoder::Decoder(const Declaration& declaration) {
   Compiled compiled = compile(declaration);
   if (compiled.problem) throw SetupError(compiled.problem->problem, compiled.problem->why, compiled.problem->suggestion);
   program_ = std::make_shared<const Program>(std::move(compiled.program));
-  if (declaration.items) seen_ = std::make_unique<SeenItems>();
+  const auto moves = [](const Body& body) { return body.moves(); };
+  if (std::any_of(program_->bodies.begin(), program_->bodies.end(), moves)) found_ = std::make_unique<Found>();
 }
 
-Decoder::Decoder(const Decoder& other) : program_(other.program_), seen_(other.seen_ ? std::make_unique<SeenItems>() : nullptr) {}
+Decoder::Decoder(const Decoder& other) : program_(other.program_), found_(other.found_ ? std::make_unique<Found>() : nullptr) {}
 Decoder::Decoder(Decoder&& other) noexcept = default;
 Decoder& Decoder::operator=(const Decoder& other) { return *this = Decoder(other); }
 Decoder& Decoder::operator=(Decoder&& other) noexcept = default;
@@ -145,37 +147,37 @@ Decoder::~Decoder() = default;
 
 const Facts& Decoder::facts() const { return program_->facts; }
 
-// The loads of a packet in which not all fields have a fixed place: in `room`, or where the last packet's are.
-Refusal Decoder::find_fields(const Body& body, std::span<const std::byte> packet, const std::byte* header, Load* room,
-                             const Load*& loads) {
-  if (body.has_items) return find_items(body, packet, header, room, loads);
-  std::copy_n(body.loads.begin(), body.fields.size(), room);
-  loads = room;
-  return find_moving(body, packet, header, room);
+const std::optional<SamplesConfig>& Decoder::samples(std::uint8_t variant) const { return program_->bodies[variant].samples; }
+
+// The loads of a packet in which not all fields have a fixed place.
+Refusal Decoder::find_fields(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads) {
+  if (body.has_items) return find_items(body, packet, header, loads);
+  loads = found_->room.data();
+  std::copy_n(body.loads.begin(), body.fields.size(), found_->room.begin());
+  return find_moving(body, packet, header, found_->room.data());
 }
 
-Refusal Decoder::find_items(const Body& body, std::span<const std::byte> packet, const std::byte* header, Load* room,
-                            const Load*& loads) {
+Refusal Decoder::find_items(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads) {
   const ItemList& items = program_->items;
-  SeenItems& seen = *seen_;
+  Found& found = *found_;
   std::uint64_t count = 0;
   if (!evaluate(body.item_count, body.loads.data(), header, count)) return Refusal::arithmetic;
   if (packet.size() < items.at || count > (packet.size() - items.at) / items.item_bytes) return Refusal::too_short;
   const bool is_kept = body.moving.empty() && items.item_bytes == 8 && count <= kItemsMax;
-  bool is_seen = is_kept && seen.body == &body && seen.count == count;
+  bool is_seen = is_kept && found.body == &body && found.count == count;
   for (std::size_t i = 0; is_seen && i < count; ++i) {
-    is_seen = ((load_word(header + items.at + i * 8) ^ seen.heads[i]) & items.head_mask) == 0;
+    is_seen = ((load_word(header + items.at + i * 8) ^ found.heads[i]) & items.head_mask) == 0;
   }
-  Load* const into = is_kept ? seen.loads.data() : room;
+  Load* const into = is_kept ? found.seen.data() : found.room.data();
   loads = into;
   if (is_seen) return Refusal::none;
-  if (is_kept) seen.body = nullptr;
+  if (is_kept) found.body = nullptr;
   std::copy_n(body.loads.begin(), body.fields.size(), into);
   if (const Refusal refusal = find_tagged(items, body, packet, header, count, into); refusal != Refusal::none) return refusal;
   if (!is_kept) return find_moving(body, packet, header, into);
-  for (std::size_t i = 0; i < count; ++i) seen.heads[i] = load_word(header + items.at + i * 8);
-  seen.count = count;
-  seen.body = &body;
+  for (std::size_t i = 0; i < count; ++i) found.heads[i] = load_word(header + items.at + i * 8);
+  found.count = count;
+  found.body = &body;
   return Refusal::none;
 }
 
@@ -190,14 +192,13 @@ Refusal Decoder::decode(std::span<const std::byte> whole, Packet& to) {
   if (body == nullptr) return Refusal::no_variant;
   if (const Refusal refusal = pass(body->early, body->loads.data(), header); refusal != Refusal::none) return refusal;
   if (packet.size() < body->min_bytes) return Refusal::too_short;
-  std::array<Load, kFieldsMax> room;
   const Load* loads = body->loads.data();
-  if (body->has_items || !body->moving.empty()) {
-    if (const Refusal refusal = find_fields(*body, packet, header, room.data(), loads); refusal != Refusal::none) return refusal;
+  if (body->moves()) {
+    if (const Refusal refusal = find_fields(*body, packet, header, loads); refusal != Refusal::none) return refusal;
   }
   if (const Refusal refusal = pass(body->late, loads, header); refusal != Refusal::none) return refusal;
   to.before_bytes = static_cast<std::uint16_t>(whole.size() - packet.size());
-  to.variant = static_cast<std::uint8_t>(body - program.bodies.data());
+  to.variant = body->index;
   if (const Refusal refusal = read_payload(*body, loads, header, packet.size(), to); refusal != Refusal::none) return refusal;
   if (const Refusal refusal = read_roles(program, *body, loads, header, to); refusal != Refusal::none) return refusal;
   if (body->events) {

@@ -39,27 +39,72 @@ class EventReader {
   // visit(ReadEvent) for each; room() is where the next one's hits may be written, up to 255.
   template <class Room, class Visit>
   static void for_each_event(const Opened& packet, Room room, Visit visit) {
-    const EventsProgram* const events = packet.events;
-    std::span<const std::byte> left = packet.payload;
-    for (std::uint32_t i = 0; i < packet.count; ++i) {
-      const Readable event(left);
-      const auto value = [&](std::uint8_t field) { return field == kNoField ? 0 : events->loads[field].from(event.data); };
-      const auto hit_count = static_cast<std::uint32_t>(value(events->hit_count));
-      const std::size_t bytes = events->event_bytes(hit_count);
-      const std::byte* const hits = left.data() + events->hits_at;
-      const std::uint16_t* words = reinterpret_cast<const std::uint16_t*>(hits);
-      if (!events->hits_in_place || (reinterpret_cast<std::uintptr_t>(hits) & 1u) != 0) {
-        std::uint16_t* const unpacked = room();
-        unpack_hits(*events, left.first(bytes).subspan(events->hits_at), hit_count, packet.plus, unpacked);
-        words = unpacked;
+    if (packet.events == nullptr) return;
+    const EventsProgram& events = *packet.events;
+    const auto field = [&](std::uint8_t index) { return index == kNoField ? Load{} : events.loads[index]; };
+    const Load timestamp = field(events.timestamp);
+    const Load fine_time = field(events.fine_time);
+    const Load hit_count = field(events.hit_count);
+    if (events.is_direct && events.hits_in_place && events.stride_bytes % 2 == 0 && hits_are_aligned(packet)) {
+      const std::uint32_t hits_at = events.hits_at;
+      const std::uint32_t stride_bytes = events.stride_bytes;
+      const Direct ticks = events.direct_timestamp;
+      const Direct fine = events.direct_fine_time;
+      const Direct hits = events.direct_hit_count;
+      const std::byte* event = packet.payload.data();
+      for (std::uint32_t left = packet.count; left > 0; --left, event += stride_bytes) {
+        visit(ReadEvent{reinterpret_cast<const std::uint16_t*>(event + hits_at), static_cast<std::uint32_t>(hits.from(event)),
+                        static_cast<std::uint32_t>(ticks.from(event)), static_cast<std::uint8_t>(fine.from(event))});
       }
-      visit(ReadEvent{words, hit_count, static_cast<std::uint32_t>(value(events->timestamp)),
-                      static_cast<std::uint8_t>(value(events->fine_time))});
-      left = left.subspan(bytes);
+    } else if (events.is_direct) {
+      walk(packet, room, visit,
+           [ticks = events.direct_timestamp, fine = events.direct_fine_time, hits = events.direct_hit_count](const std::byte* event) {
+             return ReadEvent{nullptr, static_cast<std::uint32_t>(hits.from(event)), static_cast<std::uint32_t>(ticks.from(event)),
+                              static_cast<std::uint8_t>(fine.from(event))};
+           });
+    } else if (events.is_one_word && packet.payload.size() >= 8) {
+      walk(packet, room, visit, [=](const std::byte* event) {
+        const std::uint64_t word = timestamp.word(event);
+        return ReadEvent{nullptr, static_cast<std::uint32_t>(hit_count.of(word)), static_cast<std::uint32_t>(timestamp.of(word)),
+                         static_cast<std::uint8_t>(fine_time.of(word))};
+      });
+    } else {
+      walk(packet, room, visit, [=](const std::byte* event) {
+        return ReadEvent{nullptr, static_cast<std::uint32_t>(hit_count.from(event)),
+                         static_cast<std::uint32_t>(timestamp.from(event)), static_cast<std::uint8_t>(fine_time.from(event))};
+      });
     }
   }
 
  private:
+  static bool hits_are_aligned(const Opened& packet) {
+    return ((reinterpret_cast<std::uintptr_t>(packet.payload.data()) + packet.events->hits_at) & 1u) == 0;
+  }
+
+  // head(bytes of an event's header): what it says of it.
+  template <class Room, class Visit, class Head>
+  static void walk(const Opened& packet, Room& room, Visit& visit, Head head) {
+    const EventsProgram& events = *packet.events;
+    const std::uint32_t hits_at = events.hits_at;
+    const std::uint32_t stride_bytes = events.stride_bytes;
+    const bool in_place = events.hits_in_place;
+    const std::byte* next = packet.payload.data();
+    const std::byte* const end = next + packet.payload.size();
+    for (std::uint32_t i = 0; i < packet.count; ++i) {
+      const auto left = static_cast<std::size_t>(end - next);
+      ReadEvent event = left >= 8 ? head(next) : head(Readable({next, left}).data);
+      const std::size_t bytes = stride_bytes != 0 ? stride_bytes : events.event_bytes(event.hit_count);
+      event.hits = reinterpret_cast<const std::uint16_t*>(next + hits_at);
+      if (!in_place || (reinterpret_cast<std::uintptr_t>(event.hits) & 1u) != 0) {
+        std::uint16_t* const unpacked = room();
+        unpack_hits(events, {next + hits_at, bytes - hits_at}, event.hit_count, packet.plus, unpacked);
+        event.hits = unpacked;
+      }
+      visit(event);
+      next += bytes;
+    }
+  }
+
   const Program* program_;
 };
 

@@ -5,10 +5,34 @@
 
 namespace nanet::format {
 
+namespace {
+
+// Of the one field that is bounded, if there is one: a compare an event, no branch.
+bool bounds_hold(const EventsProgram& events, const std::byte* event, std::uint64_t count) {
+  if (events.gate.limits.empty()) return true;
+  const Limit limit = events.gate.limits.front();
+  const Direct bounded = events.direct_bounded;
+  const std::size_t stride_bytes = events.stride_bytes;
+  std::uint64_t signs = 0;  // a difference below 0 sets the highest bit: the field has at most 63
+  for (; count > 0; --count, event += stride_bytes) {
+    const std::uint64_t value = bounded.from(event);
+    signs |= (limit.most - value) | (value - limit.least);
+  }
+  return signs >> 63 == 0;
+}
+
+}  // namespace
+
 Refusal check_events(const EventsProgram& events, std::span<const std::byte> payload, std::uint64_t count) {
+  if (count > events.count_most) return Refusal::event_refused;
+  if (events.stride_bytes != 0) {
+    if (count * events.stride_bytes > payload.size()) return Refusal::events_cut;
+    if (events.is_direct) {
+      return bounds_hold(events, payload.data(), count) ? Refusal::none : Refusal::event_refused;
+    }
+  }
   const Load* const loads = events.loads.data();
   std::span<const std::byte> left = payload;
-  if (count > events.count_most) return Refusal::event_refused;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (left.size() < events.header_bytes) return Refusal::events_cut;
     const Readable event(left);
@@ -57,18 +81,9 @@ EventReader::Opened EventReader::open(std::span<const std::byte> whole) const {
           .plus = static_cast<std::uint16_t>(plus)};
 }
 
-// The sums of what stands before and after the four bytes, put together: every word before counts once more for each word after.
 bool checksum_is_good(const Program& program, std::span<const std::byte> packet) {
-  const std::size_t at = program.checksum_at;
-  const auto said = wire::load_le<std::uint32_t>(packet.data() + at);
-  const std::span<const std::byte> after = packet.subspan(at + 4);
-  const std::uint64_t words = (after.size() + 1) / 2;
-  const std::uint32_t tail = wire::fletcher32(after);
-  wire::FletcherSums sums;
-  sums.add(packet.data(), at);
-  sums.second += sums.first * words + (tail >> 16);
-  sums.first += tail & 0xFFFFu;
-  return sums.value() == (program.checksum_is_big ? __builtin_bswap32(said) : said);
+  const auto said = wire::load_le<std::uint32_t>(packet.data() + program.checksum_at);
+  return wire::fletcher32_around(packet, program.checksum_at) == (program.checksum_is_big ? __builtin_bswap32(said) : said);
 }
 
 }  // namespace nanet::format

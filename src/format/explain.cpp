@@ -31,12 +31,9 @@ std::vector<NamedValue> Decoder::fields(std::span<const std::byte> whole) const 
   const Seen seen = look(*program_, whole);
   if (seen.packet.size() < seen.body->min_bytes) return {};
   const Readable readable(seen.packet);
-  std::array<Load, kFieldsMax> room;
   const Load* loads = seen.body->loads.data();
   Decoder fresh(*this);
-  if (seen.body->has_items || !seen.body->moving.empty()) {
-    if (fresh.find_fields(*seen.body, seen.packet, readable.data, room.data(), loads) != Refusal::none) return {};
-  }
+  if (seen.body->moves() && fresh.find_fields(*seen.body, seen.packet, readable.data, loads) != Refusal::none) return {};
   std::vector<NamedValue> values;
   for (std::size_t i = 0; i < seen.body->fields.size(); ++i) {
     values.push_back({seen.body->fields[i].name, loads[i].from(readable.data)});

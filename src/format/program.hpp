@@ -53,10 +53,12 @@ struct Load {
   std::uint64_t mask = 0;
   std::uint64_t fixed = 0;  // of a field that is not in the packet
 
-  std::uint64_t from(const std::byte* header) const {
-    const std::uint64_t word = load_word(header + offset);
-    return ((swap ? __builtin_bswap64(word) : word) >> shift & mask) | fixed;
+  std::uint64_t word(const std::byte* header) const {
+    const std::uint64_t loaded = load_word(header + offset);
+    return swap ? __builtin_bswap64(loaded) : loaded;
   }
+  std::uint64_t of(std::uint64_t word) const { return (word >> shift & mask) | fixed; }
+  std::uint64_t from(const std::byte* header) const { return of(word(header)); }
 };
 
 // Where a field's bits are, before it is known how long the packet is.
@@ -147,9 +149,19 @@ struct Condition {
   std::uint64_t value;
 };
 
+// Set where all of these hold; what can be folded is.
 struct Flag {
   std::uint8_t flag;
+  std::vector<WordCheck> checks;
   std::vector<Condition> conditions;
+};
+
+// Eight bytes that begin with a number, little-endian.
+struct Direct {
+  std::uint32_t offset = 0;
+  std::uint64_t mask = 0;
+
+  std::uint64_t from(const std::byte* event) const { return load_word(event + offset) & mask; }
 };
 
 struct EventsProgram {
@@ -159,6 +171,10 @@ struct EventsProgram {
   std::uint32_t stride_bytes = 0;  // 0: as long as the hits
   Gate gate;                       // of an event's header
   std::array<Load, kFieldsMax> loads{};
+  Direct direct_timestamp;  // with is_direct
+  Direct direct_fine_time;
+  Direct direct_hit_count;
+  Direct direct_bounded;
   std::uint8_t timestamp = kNoField;
   std::uint8_t fine_time = kNoField;
   std::uint8_t number = kNoField;
@@ -168,6 +184,8 @@ struct EventsProgram {
   bool hits_msb_first = false;
   bool hits_in_place = false;  // 16 bits, in the host's order: given as they lie if their address is even
   Expression plus;
+  bool is_direct = false;  // timestamp, fine time, hit count and what is bounded are eight bytes of their own under a mask: no shift, no swap
+  bool is_one_word = false;  // timestamp, fine time and hit count are found in the same eight bytes
 
   // hits: the value of hit_count.
   std::uint32_t event_bytes(std::uint64_t hits) const {
@@ -182,8 +200,8 @@ struct NamedField {
 };
 
 struct Body {
-  std::vector<WordCheck> when;
-  Gate early;  // on what common_bytes reach
+  std::uint8_t index = 0;  // of the variant
+  Gate early;              // on what common_bytes reach
   std::uint32_t min_bytes = 0;
   Gate late;
   std::array<Load, kFieldsMax> loads{};
@@ -205,7 +223,17 @@ struct Body {
   std::optional<Expression> time;
   std::vector<Flag> flags;
   std::optional<EventsProgram> events;
+  std::optional<SamplesConfig> samples;
   std::vector<NamedField> fields;  // by index
+
+  bool moves() const { return has_items || !moving.empty(); }
+};
+
+// A variant is chosen by a compare of a word, and of more words where its fields lie far from each other.
+struct Choice {
+  std::size_t body = 0;
+  WordCheck first{};
+  std::vector<WordCheck> more;
 };
 
 struct Program {
@@ -216,6 +244,7 @@ struct Program {
   std::vector<WordCheck> before;
   std::uint32_t common_bytes = 0;  // that every packet has: the fields of the common header
   ItemList items;
+  std::vector<Choice> choices;  // one for each body
   std::vector<Body> bodies;
   bool has_checksum = false;
   bool checksum_is_big = false;
@@ -223,7 +252,8 @@ struct Program {
 };
 
 // False: negative, or more than 63 bits.
-inline bool evaluate(const Expression& expression, const Load* loads, const std::byte* header, std::uint64_t& to) {
+[[gnu::noinline]] inline bool evaluate_terms(const Expression& expression, const Load* loads, const std::byte* header,
+                                             std::uint64_t& to) {
   if (!expression.checked) {
     auto sum = static_cast<std::uint64_t>(expression.constant);
     for (std::size_t i = 0; i < expression.term_count; ++i) {
@@ -247,6 +277,12 @@ inline bool evaluate(const Expression& expression, const Load* loads, const std:
   return sum >= 0;
 }
 
+inline bool evaluate(const Expression& expression, const Load* loads, const std::byte* header, std::uint64_t& to) {
+  if (expression.term_count != 0) return evaluate_terms(expression, loads, header, to);
+  to = static_cast<std::uint64_t>(expression.constant);  // compile() has refused what is always negative
+  return true;
+}
+
 inline bool holds(const std::vector<WordCheck>& checks, const std::byte* header) {
   for (const WordCheck& check : checks) {
     if (((load_word(header + check.offset) ^ check.value) & check.mask) != 0) return false;
@@ -265,8 +301,9 @@ inline Refusal pass(const Gate& gate, const Load* loads, const std::byte* header
 
 // The body of a packet that has the program's common_bytes. Null: it fits none.
 inline const Body* body_of(const Program& program, const std::byte* header) {
-  for (const Body& body : program.bodies) {
-    if (holds(body.when, header)) return &body;
+  for (const Choice& choice : program.choices) {
+    if (((load_word(header + choice.first.offset) ^ choice.first.value) & choice.first.mask) != 0) continue;
+    if (choice.more.empty() || holds(choice.more, header)) return &program.bodies[choice.body];
   }
   return nullptr;
 }

@@ -121,12 +121,14 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
   return HWY_DYNAMIC_DISPATCH(add_all)(FletcherSums{}, bytes.data(), bytes.size());
 }
 
-std::uint32_t mgp_checksum(std::span<const std::byte> payload) {
-  constexpr std::size_t kBodyOffset = kChecksumOffset + kChecksumBytes;
+std::uint32_t fletcher32_around(std::span<const std::byte> bytes, std::size_t at) {
   FletcherSums head;
-  head.add(payload.data(), kChecksumOffset);
-  return HWY_DYNAMIC_DISPATCH(add_all)(head, payload.data() + kBodyOffset, payload.size() - kBodyOffset);
+  head.add(bytes.data(), at);
+  const std::span<const std::byte> body = bytes.subspan(at + kChecksumBytes);
+  return HWY_DYNAMIC_DISPATCH(add_all)(head, body.data(), body.size());
 }
+
+std::uint32_t mgp_checksum(std::span<const std::byte> payload) { return fletcher32_around(payload, kChecksumOffset); }
 
 }  // namespace nanet::wire
 #endif  // HWY_ONCE

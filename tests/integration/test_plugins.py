@@ -198,14 +198,14 @@ def test_the_command_says_one_line_and_starts_nothing(makes: Path, tmp_path: Pat
         ("empty", "", "libempty.so is no plug-in of nanet (it has no nanet_plugin) write NANET_PLUGIN(...) in one of its sources"),
         (
             "abi", C_PLUGIN % {"abi": 99, "built": "(char*)8", "nanet": "(char*)8"},
-            "plug-in libabi.so does not fit this nanet (its ABI version is 99, this is 1) build it again, with the nanet that shall load it",
+            "plug-in libabi.so does not fit this nanet (its ABI version is 99, this is 2) build it again, with the nanet that shall load it",
         ),
         (
-            "old", C_PLUGIN % {"abi": 1, "built": '""', "nanet": '"nanet 0.0.1"'},
+            "old", C_PLUGIN % {"abi": 2, "built": '""', "nanet": '"nanet 0.0.1"'},
             "plug-in libold.so does not fit this nanet (it was built with nanet 0.0.1, this is nanet ",
         ),
         (
-            "layout", C_PLUGIN % {"abi": 1, "built": '"libstdc++ ABI 0, sizes 8 24"', "nanet": '"nanet VERSION"'},
+            "layout", C_PLUGIN % {"abi": 2, "built": '"libstdc++ ABI 0, sizes 8 24"', "nanet": '"nanet VERSION"'},
             "plug-in liblayout.so does not fit this nanet (it has libstdc++ ABI 0, sizes 8 24, this nanet libstdc++ ABI 1, sizes 8 32 ",
         ),
     ],

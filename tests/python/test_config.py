@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nanet.config import emulator, engine, rich
 from nanet.config import l0tp as l0tp_config
 from nanet.config.errors import ConfigError, nearest, parse_document, validated
-from nanet.config.schema import emulator_schema, engine_schema, l0tp_schema
+from nanet.config.schema import emulator_schema, engine_schema, format_schema, l0tp_schema
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.stem != "l0tp")
@@ -235,7 +235,12 @@ def test_any_text_is_refused_in_single_lines(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "schema"),
-    [("schema.json", engine_schema()), ("schema-emulator.json", emulator_schema()), ("schema-l0tp.json", l0tp_schema())],
+    [
+        ("schema.json", engine_schema()),
+        ("schema-emulator.json", emulator_schema()),
+        ("schema-l0tp.json", l0tp_schema()),
+        ("schema-format.json", format_schema()),
+    ],
 )
 def test_published_schema_is_current(name: str, schema: dict[str, Any]) -> None:
     published = json.loads((ROOT / "docs" / name).read_text())

@@ -184,9 +184,10 @@ struct LinkConfig {
   std::optional<link::FaultConfig> faults;
   std::optional<RecordConfig> record;
 
-  const Protocol* protocol = nullptr;    // must be given
-  MemoryRegionConfig memory_region;      // each link fills a CLOP of its own
-  std::shared_ptr<const LinkKind> kind;  // none: the built-in one that the endpoint's scheme names
+  const Protocol* protocol = nullptr;               // must be given
+  std::shared_ptr<const void> protocol_owner = {};  // keeps what `protocol` points to, if that is no constant
+  MemoryRegionConfig memory_region;                 // each link fills a CLOP of its own
+  std::shared_ptr<const LinkKind> kind;             // none: the built-in one that the endpoint's scheme names
   std::any section;  // what only its kind needs, such as a link::XdpConfig, whose name, endpoints and sizes come from here; empty: the defaults
   config::Value settings;  // what only a plug-in's kind of link needs: a map of its own keys
 

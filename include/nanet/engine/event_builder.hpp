@@ -54,13 +54,13 @@ class EventBuilder final : public Consumer {
 
   // Takes every event of a buffer whose packets are of this type. Protocol::read calls it.
   template <class Type>
-  void read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
+  void read(const Type& type, const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
 
  private:
   template <class Type>
-  void gather(std::span<const std::byte> payload, std::uint64_t arrival_ns);
+  void gather(const Type& type, std::span<const std::byte> payload, std::uint64_t arrival_ns);
   template <class Type>
-  void merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns);
+  void merge(const Type& type, std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns);
   void process(const Completion& completion);
   void tick(std::uint64_t caught_up_ns);
   void make_room(std::size_t parts, std::uint64_t now_ns);
@@ -87,7 +87,7 @@ class EventBuilder final : public Consumer {
 };
 
 template <class Type>
-void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
+void EventBuilder::read(const Type& type, const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
   const std::span<const std::byte> buffer = clop.buffer(completion.buffer_index);
   const std::uint64_t arrival_ns = merger_ ? completion.last_packet_ns : completion.first_packet_ns;
   for (const PacketRef& ref : clop.packet_index(completion.buffer_index).first(completion.packet_count)) {
@@ -97,26 +97,26 @@ void EventBuilder::read(const Completion& completion, flow::Clop& clop, std::uin
     if ((ref.source & PacketRef::run_start) != 0 && source_has_data_[source] != 0) begin_run(arrival_ns);
     source_has_data_[source] = 1;
     if (merger_) {
-      merge<Type>(payload, source, arrival_ns);
+      merge(type, payload, source, arrival_ns);
     } else {
-      gather<Type>(payload, arrival_ns);
+      gather(type, payload, arrival_ns);
     }
   }
 }
 
 // One source: its packets hold whole events.
 template <class Type>
-void EventBuilder::gather(std::span<const std::byte> payload, std::uint64_t arrival_ns) {
+void EventBuilder::gather(const Type& type, std::span<const std::byte> payload, std::uint64_t arrival_ns) {
   const auto room = [this] { return scratch_.data() + batch_count_ * Type::kScratchHits; };
-  Type::for_each_event(Type::open(payload), room, [&](const event::Event& event) { add_to_batch(event, arrival_ns); });
+  type.for_each_event(type.open(payload), room, [&](const event::Event& event) { add_to_batch(event, arrival_ns); });
 }
 
 template <class Type>
-void EventBuilder::merge(std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
-  const auto packet = Type::open(payload);
-  make_room(Type::event_count(packet), now_ns);
+void EventBuilder::merge(const Type& type, std::span<const std::byte> payload, std::uint32_t source, std::uint64_t now_ns) {
+  const auto packet = type.open(payload);
+  make_room(type.event_count(packet), now_ns);
   const auto room = [this] { return scratch_.data(); };
-  Type::for_each_event(packet, room, [&](const event::Event& event) {
+  type.for_each_event(packet, room, [&](const event::Event& event) {
     const std::uint64_t key = event::event_key(event.timestamp, event.fine_time);
     if constexpr (Type::kHitsPadded) {
       merger_->add_padded_part(source, key, event.hits, event.count, now_ns);

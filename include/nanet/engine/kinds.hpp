@@ -90,11 +90,13 @@ class Kinds {
   // Throw SetupError for a name that is taken or not valid: letters, digits, '_', '-' and '.', a letter first.
   void add(const Protocol& protocol);  // only its address is kept: a constant of a namespace
   void add(const Protocol&&) = delete;
+  void add(std::shared_ptr<const Protocol> protocol);  // declared_protocol()
   void add(ProcessorKind kind);
   void add(LinkKind kind);
 
   // By name. Throw SetupError, which gives the nearest name and all known ones.
   const Protocol& protocol(std::string_view name) const;
+  std::shared_ptr<const void> owner_of(const Protocol& protocol) const;  // null: it is a constant
   const ProcessorKind& processor(std::string_view name) const;
   std::shared_ptr<const LinkKind> link(std::string_view scheme) const;
 
@@ -105,6 +107,7 @@ class Kinds {
 
  private:
   std::vector<const Protocol*> protocols_;
+  std::vector<std::shared_ptr<const Protocol>> owned_;
   std::vector<ProcessorKind> processors_;
   std::vector<std::shared_ptr<const LinkKind>> links_;
 };

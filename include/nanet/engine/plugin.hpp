@@ -27,7 +27,7 @@
 namespace nanet::engine {
 
 // The version of Plugin itself, and of what its members mean.
-inline constexpr std::uint32_t kPluginAbi = 1;
+inline constexpr std::uint32_t kPluginAbi = 2;
 inline constexpr const char* kPluginSymbol = "nanet_plugin";
 
 // The entry point, a constant. The first member keeps its place and type in every version.

@@ -2,7 +2,8 @@
 // Protocols: what a receiver must know about a packet before handing it on, and what an event builder finds in it.
 //
 // A protocol is a type with static functions, so that the work on a packet is inlined; receiver and builder are called through a pointer once
-// per batch. protocol_of() (protocol_of.hpp) makes the object that a link's configuration names.
+// per batch. protocol_of() (protocol_of.hpp) makes the object that a link's configuration names. A type with a state has functions of its objects,
+// which receiver and builder make of the Protocol, each its own: Type(const Protocol&).
 //
 //   static constexpr bool has_sequence;                               packets are numbered, and have markers
 //   static constexpr bool has_events;                                 without them only the first two functions are needed
@@ -20,12 +21,18 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "nanet/contract.hpp"
 #include "nanet/engine/receiver.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/counters.hpp"
+
+namespace nanet::format {
+struct Declaration;
+}
 
 namespace nanet::engine {
 
@@ -52,14 +59,24 @@ struct Inspection {
 // What an engine knows about a protocol.
 struct Protocol {
   std::string_view name;
-  std::unique_ptr<Receiver> (*make_receiver)(const ReceiverConfig& config, ReceiverParts parts);
+  std::unique_ptr<Receiver> (*receiver_of)(const Protocol& self, const ReceiverConfig& config, ReceiverParts parts);
   // Gives the builder every event of a completion's buffer; null: its packets have none.
-  void (*read)(EventBuilder& builder, const Completion& completion, flow::Clop& clop, std::uint32_t first_source);
+  void (*read)(const Protocol& self, EventBuilder& builder, const Completion& completion, flow::Clop& clop,
+               std::uint32_t first_source);
   std::size_t scratch_hits;
   bool numbered;               // has_sequence: packets name their source and have sequence numbers
   std::string_view help = {};  // what its packets are, for a person
   bool has_units = false;  // they are pieces of units, which its receiver puts together (LinkConfig::assemble): a buffer holds one unit
+  const void* state = nullptr;  // what its type's objects are made from; outlives the protocol
+
+  std::unique_ptr<Receiver> make_receiver(const ReceiverConfig& config, ReceiverParts parts) const {
+    return receiver_of(*this, config, std::move(parts));
+  }
 };
+
+// A declared format whose packets hold events, or are pieces of units. The protocol keeps what it needs itself. Throws SetupError: it cannot be
+// decoded, has neither, or says something that an engine cannot follow.
+std::shared_ptr<const Protocol> declared_protocol(const std::string& name, const format::Declaration& declaration);
 
 // Any datagram: handed on as it is, counted, no sequence numbers. All of them belong to the link's first source.
 extern const Protocol kRaw;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "nanet/engine/assembling_receiver.hpp"
@@ -13,28 +14,37 @@
 
 namespace nanet::engine {
 
+// The object whose functions a receiver or a builder calls.
+template <class Type>
+Type type_of(const Protocol& protocol) {
+  if constexpr (std::is_constructible_v<Type, const Protocol&>) {
+    return Type(protocol);
+  } else {
+    return Type();
+  }
+}
+
 template <class Type>
 constexpr Protocol protocol_of(std::string_view name, std::string_view help = {}) {
   Protocol made{
-      .name = name, .make_receiver = nullptr, .read = nullptr, .scratch_hits = 0, .numbered = Type::has_sequence, .help = help};
-  made.make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
-    return std::make_unique<ProtocolReceiver<Type>>(config, std::move(parts));
+      .name = name, .receiver_of = nullptr, .read = nullptr, .scratch_hits = 0, .numbered = Type::has_sequence, .help = help};
+  made.receiver_of = [](const Protocol& self, const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
+    return std::make_unique<ProtocolReceiver<Type>>(type_of<Type>(self), config, std::move(parts));
   };
   if constexpr (Type::has_events) {
     made.scratch_hits = Type::kScratchHits;
-    made.read = [](EventBuilder& builder, const Completion& completion, flow::Clop& clop, std::uint32_t first_source) {
-      builder.read<Type>(completion, clop, first_source);
-    };
+    made.read = [](const Protocol& self, EventBuilder& builder, const Completion& completion, flow::Clop& clop,
+                   std::uint32_t first_source) { builder.read(type_of<Type>(self), completion, clop, first_source); };
   }
   return made;
 }
 
-// Of packets that are pieces of units. Decoder: what unit_facts.hpp says, without a state of its own.
+// Of packets that are pieces of units. Decoder: what unit_facts.hpp says.
 template <class Decoder>
 constexpr Protocol unit_protocol_of(std::string_view name, std::string_view help = {}) {
   return {.name = name,
-          .make_receiver = [](const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
-            return std::make_unique<AssemblingReceiver<Decoder>>(Decoder{}, config, std::move(parts));
+          .receiver_of = [](const Protocol& self, const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
+            return std::make_unique<AssemblingReceiver<Decoder>>(type_of<Decoder>(self), config, std::move(parts));
           },
           .read = nullptr,
           .scratch_hits = 0,

@@ -43,8 +43,9 @@ class ProtocolReceiver final : public Receiver {
   using Counter = flow::Counter;
 
  public:
-  ProtocolReceiver(const ReceiverConfig& config, ReceiverParts parts)
-      : config_(config),
+  ProtocolReceiver(Protocol protocol, const ReceiverConfig& config, ReceiverParts parts)
+      : protocol_(std::move(protocol)),
+        config_(config),
         link_(parts.link),
         clop_(parts.clop),
         queue_(parts.queue),
@@ -125,13 +126,13 @@ class ProtocolReceiver final : public Receiver {
     link_.give_back({reinterpret_cast<const PlacedPacket*>(records.data()), records.size() / sizeof(PlacedPacket)});
   }
 
-  Inspection inspect(const link::RxPacket& packet, std::span<const std::byte> room, PacketFacts& facts) const {
-    if (!in_place_) return Protocol::inspect(room.subspan(packet.offset, packet.bytes), facts);
+  Inspection inspect(const link::RxPacket& packet, std::span<const std::byte> room, PacketFacts& facts) {
+    if (!in_place_) return protocol_.inspect(room.subspan(packet.offset, packet.bytes), facts);
     const PlacedPacket& placed = flow::placed_packet(room, {.offset = packet.offset, .bytes = packet.bytes, .source = 0});
     if (placed.head_bytes == 0) {
-      return Protocol::inspect({reinterpret_cast<const std::byte*>(placed.address), packet.bytes}, facts);
+      return protocol_.inspect({reinterpret_cast<const std::byte*>(placed.address), packet.bytes}, facts);
     }
-    return Protocol::inspect_head(placed.head, packet.bytes, facts);
+    return protocol_.inspect_head(placed.head, packet.bytes, facts);
   }
 
   void take(const link::RxPacket& packet, std::span<const std::byte> room) {
@@ -256,6 +257,7 @@ class ProtocolReceiver final : public Receiver {
     queue_.push(completion);
   }
 
+  [[no_unique_address]] Protocol protocol_;
   const ReceiverConfig config_;
   link::Link& link_;
   flow::Clop& clop_;

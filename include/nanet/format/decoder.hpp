@@ -73,6 +73,7 @@ struct Packet {
 struct Facts {
   bool has_stream = false;
   bool has_unit = false;
+  bool has_place = false;  // else each packet is a unit of its own
   bool has_packet_index = false;
   bool has_sequence = false;
   bool has_events = false;
@@ -83,7 +84,7 @@ struct Facts {
   std::uint64_t unit_bytes_most = 0;  // the longest unit that a packet can announce or lie in; 0: there are no units
   std::uint64_t timeout_ns = 0;       // 0: not said
   std::optional<MergeConfig> merge;
-  std::optional<SamplesConfig> samples;
+  std::optional<SamplesConfig> samples;  // of variants that say nothing else; samples()
 };
 
 // A field of a packet by name, for a person.
@@ -104,6 +105,9 @@ class Decoder {
 
   const Facts& facts() const;
 
+  // What the payload of a variant (Packet::variant) is; none: bytes.
+  const std::optional<SamplesConfig>& samples(std::uint8_t variant) const;
+
   // Fills `to` when it returns Refusal::none, and else may leave anything there. The events of a packet are checked too, and its checksum.
   Refusal decode(std::span<const std::byte> packet, Packet& to);
 
@@ -115,13 +119,13 @@ class Decoder {
   const Program& program() const { return *program_; }
 
  private:
-  struct SeenItems;  // the order of tagged items that was seen last
+  struct Found;  // where the fields of the last packet were, and the order of its items
 
-  Refusal find_fields(const Body& body, std::span<const std::byte> packet, const std::byte* header, Load* room, const Load*& loads);
-  Refusal find_items(const Body& body, std::span<const std::byte> packet, const std::byte* header, Load* room, const Load*& loads);
+  Refusal find_fields(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads);
+  Refusal find_items(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads);
 
   std::shared_ptr<const Program> program_;
-  std::unique_ptr<SeenItems> seen_;  // none: the format has no items
+  std::unique_ptr<Found> found_;  // none: all fields have fixed places
 };
 
 }  // namespace nanet::format

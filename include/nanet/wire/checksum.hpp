@@ -29,6 +29,9 @@ inline constexpr std::size_t kChecksumBytes = 4;
 // Of all bytes. One dispatch to the best vector unit for the whole call.
 std::uint32_t fletcher32(std::span<const std::byte> bytes);
 
+// Of all bytes but the four at `at`, which is even, as if these were not there at all.
+std::uint32_t fletcher32_around(std::span<const std::byte> bytes, std::size_t at);
+
 // Of an MGP payload of at least 16 bytes, without its bytes 12..15, as if these four were not there at all.
 std::uint32_t mgp_checksum(std::span<const std::byte> payload);
 

@@ -20,6 +20,7 @@ namespace nb = nanobind;
 
 void bind_histogram(nb::module_& module);
 void bind_rings(nb::module_& module);
+void bind_format(nb::module_& module);
 void bind_components(nb::module_& module);
 void bind_finders(nb::module_& module);
 void bind_engine(nb::module_& module);

@@ -13,6 +13,7 @@
 #include "nanet/config/describe.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/engine/plugin.hpp"
+#include "nanet/format/declaration.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "rich/ring_cuts_config.hpp"
 #include "rich/search_range.hpp"
@@ -60,12 +61,18 @@ na62::RichConfig rich_config(const nb::dict& dict, const std::optional<nb::dict>
   return config;
 }
 
-// Of what an engine can be built from: nanet's own, NA62's, and those of plug-ins. processor, answers: outlive what is returned.
-engine::Kinds kinds_for(const nb::dict& processor, const std::optional<nb::dict>& answers, const std::vector<std::string>& plugins) {
+// Of what an engine can be built from: nanet's own, NA62's, those of plug-ins, and the formats that are declared. processor, answers: outlive
+// what is returned.
+engine::Kinds kinds_for(const nb::dict& processor, const std::optional<nb::dict>& answers, const std::vector<std::string>& plugins,
+                        const nb::dict& formats = {}) {
   engine::Kinds kinds = engine::built_in_kinds();
   na62::add_kinds(kinds, {.rich = [&] { return rich_config(processor, answers); },
                           .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }});
   for (const std::string& path : plugins) engine::add_plugin(kinds, path);
+  for (const auto& [name, declaration] : formats) {
+    const auto text = nb::cast<std::string>(name);
+    kinds.add(engine::declared_protocol(text, config::read<format::Declaration>(value_of(declaration), "formats." + text)));
+  }
   return kinds;
 }
 
@@ -95,6 +102,7 @@ void set_processor(engine::EngineConfig& config, const engine::Kinds& kinds, con
 LinkConfig link_config(const engine::Kinds& kinds, const nb::dict& dict) {
   auto config = config::read<LinkConfig>(value_of(dict), "", config::Others::ignored);
   config.protocol = &kinds.protocol(get<std::string>(dict, "protocol"));
+  config.protocol_owner = kinds.owner_of(*config.protocol);
   config.kind = kinds.link(config.endpoint.substr(0, config.endpoint.find("://")));
   const char* const section = config.kind->name.c_str();
   if (config.kind->section.read != nullptr && has(dict, section))
@@ -170,6 +178,18 @@ LinkConfig port_config(const nb::dict& dict) {
   return config;
 }
 
+// The declared formats that links name: others need not carry events.
+static nb::dict used_formats(const nb::dict& dict) {
+  nb::dict used;
+  if (!has(dict, "formats")) return used;
+  const auto formats = get<nb::dict>(dict, "formats");
+  for (const nb::handle link : get<nb::list>(dict, "links")) {
+    const nb::object name = nb::cast<nb::dict>(link)["protocol"];
+    if (formats.contains(name)) used[name] = formats[name];
+  }
+  return used;
+}
+
 engine::EngineConfig engine_config(const nb::dict& dict) {
   using engine::Topology;
   engine::EngineConfig config;
@@ -179,7 +199,7 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   std::optional<nb::dict> answers;
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
   const auto processor = get<nb::dict>(dict, "processor");
-  const engine::Kinds kinds = kinds_for(processor, answers, get<std::vector<std::string>>(dict, "plugins"));
+  const engine::Kinds kinds = kinds_for(processor, answers, get<std::vector<std::string>>(dict, "plugins"), used_formats(dict));
   const auto regions = get<nb::list>(dict, "memory_regions");
   for (const nb::handle link : get<nb::list>(dict, "links")) {
     config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));
@@ -242,7 +262,11 @@ constexpr config::Entry kComponents[] = {
     entry<rich::RingCutsConfig>(),    entry<emulate::Fractions>(),         entry<emulate::MonteCarloConfig>(),
     entry<emulate::XdpPath>(),        entry<emulate::DetectorConfig>(),    entry<emulate::DetectorBankConfig>(),
     entry<emulate::EmulatorConfig>(), entry<l0tp::InputConfig>(),          entry<l0tp::MaskConfig>(),
-    entry<trigger::NodeWaiting>(),    entry<trigger::NodeConfig>(),
+    entry<trigger::NodeWaiting>(),    entry<trigger::NodeConfig>(),        entry<format::FieldConfig>(),
+    entry<format::ItemsConfig>(),     entry<format::SamplesConfig>(),      entry<format::PayloadConfig>(),
+    entry<format::SequenceConfig>(),  entry<format::TimePartConfig>(),     entry<format::MergeConfig>(),
+    entry<format::ChecksumConfig>(),  entry<format::HitsConfig>(),         entry<format::EventsConfig>(),
+    entry<format::VariantConfig>(),   entry<format::BeforeConfig>(),       entry<format::Declaration>(),
 };
 
 // Of the ring finders, each once: two finders may share their cuts.
@@ -304,9 +328,10 @@ nb::object tuple_of(const std::optional<config::Problem>& broken) {
   return nb::make_tuple(broken->key, broken->problem, broken->why, broken->suggestion);
 }
 
-nb::dict link_facts(const nb::dict& link, const std::vector<std::string>& plugins) {
+nb::dict link_facts(const nb::dict& link, const std::vector<std::string>& plugins, const nb::dict& formats) {
   const nb::dict no_processor;
-  const LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, plugins), link);
+  const engine::Kinds kinds = kinds_for(no_processor, std::nullopt, plugins, formats);
+  const LinkConfig config = link_config(kinds, link);
   const engine::LinkRoom room = engine::room(config);
   nb::dict facts;
   facts["broken_rule"] = tuple_of(engine::broken_rule(config));
@@ -337,7 +362,7 @@ void bind_components(nb::module_& module) {
   module.def("own_kinds", &own_kinds,
              "nanet's own protocols and processors ({name: help}), links ({name, endpoint, section, section_help}) and ring "
              "finders ({name, help, cuts}).");
-  module.def("link_facts", &link_facts, nb::arg("link"), nb::arg("plugins"),
+  module.def("link_facts", &link_facts, nb::arg("link"), nb::arg("plugins"), nb::arg("formats") = nb::dict(),
              "Of a link as a configuration says it: broken_rule, (key, problem, why, suggestion) or None; in_place; room, the "
              "bytes that a "
              "buffer needs and why.");

@@ -75,6 +75,7 @@ NB_MODULE(_core, module) {
   bind_histogram(module);
   bind_rings(module);
   bind_components(module);
+  bind_format(module);
   bind_finders(module);
   bind_engine(module);
   bind_l0tp(module);

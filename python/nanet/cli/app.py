@@ -10,6 +10,7 @@ import typer
 
 from nanet.cli.bench import bench_app
 from nanet.cli.examples import examples
+from nanet.cli.format import emulate_format, format_app
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.layout import Panels
 from nanet.cli.options import (
@@ -57,7 +58,9 @@ app = typer.Typer(
 emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: readout boards or L0 trigger processor.")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
+app.add_typer(format_app, name="format")
 app.add_typer(rdma_app, name="rdma")
+emulate_app.command("format")(emulate_format)
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)

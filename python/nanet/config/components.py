@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from nanet.config.base import Model, ruled, setting
-from nanet.config.forms import Channels, Core, Endpoint, Mac, Name, Network, PciAddress, Quoted
+from nanet.config.forms import Channels, Core, Endpoint, Expression, Mac, Name, Network, PciAddress, Quoted
 
 # fmt: off
 __all__ = [
@@ -29,6 +29,19 @@ __all__ = [
     "Emulator",
     "Faults",
     "Finder",
+    "Format",
+    "FormatBefore",
+    "FormatChecksum",
+    "FormatEvents",
+    "FormatField",
+    "FormatHits",
+    "FormatItems",
+    "FormatMerge",
+    "FormatPayload",
+    "FormatSamples",
+    "FormatSequence",
+    "FormatTimePart",
+    "FormatVariant",
     "Forward",
     "Fractions",
     "Gateware",
@@ -703,6 +716,254 @@ class L0tp(Model):
     @model_validator(mode="after")
     def _rules(self) -> L0tp:
         return ruled(self, L0tp)
+
+
+class FormatField(Model):
+    """A number in the header of a packet, or in one of its tagged items."""
+
+    name: Name = setting(..., "Its name in expressions, such as event_number")
+    at: Expression | None = setting(
+        None, "Where it begins, from the start of the header; an expression", unit="bytes",
+    )
+    type: Literal["u8", "u16", "u32", "u64"] = setting("u8", "The word that it is, or lies in")
+    bits: tuple[int, int] | None = setting(
+        None, "[highest, lowest] of the bits of that word that it has, counted from 0, the lowest; null: all",
+    )
+    byte_order: Literal["big", "little"] | None = setting(None, "Of this word; null: that of the format")
+    item: Expression | None = setting(
+        None, "It is the value of the tagged item with this number, and has no place of its own",
+    )
+    otherwise: Expression | None = setting(
+        None, "Its value where a packet has no such item; null: the packet is refused",
+    )
+    equals: Expression | None = setting(None, "It must be this, else the packet is refused")
+    mask: Expression | None = setting(None, "Only these of its bits are looked at, and stay where they are")
+    least: Expression | None = setting(None, "It must be at least this, else the packet is refused")
+    below: Expression | None = setting(None, "It must be below this, else the packet is refused")
+
+
+class FormatItems(Model):
+    """A list of words, each with a number that says what its value is, in any order."""
+
+    at: int = setting(..., "Where the list begins", unit="bytes", ge=0, le=1024)
+    count: Expression = setting(..., "How many items there are; an expression")
+    type: Literal["u8", "u16", "u32", "u64"] = setting("u64", "The word that an item is")
+    immediate_bit: int = setting(63, "The bit that is set where the value stands in the item itself", ge=0, le=63)
+    id_bits: tuple[Annotated[int, Field(ge=0, le=63)], Annotated[int, Field(ge=0, le=63)]] = setting(
+        (62, 48), "[highest, lowest] bit of the item's number",
+    )
+    value_bits: tuple[Annotated[int, Field(ge=0, le=63)], Annotated[int, Field(ge=0, le=63)]] = setting(
+        (47, 0), "[highest, lowest] bit of the value",
+    )
+
+
+class FormatSamples(Model):
+    """The payload as an array of numbers."""
+
+    bits: int = setting(..., "Width of a number; numbers follow each other without gaps", unit="bits", ge=1, le=64)
+    kind: Literal["unsigned", "signed", "offset_binary", "float"] = setting(
+        "unsigned", "How a number is written; offset_binary: the lowest value is 0",
+    )
+    order: Literal["lsb_first", "msb_first"] = setting(
+        "lsb_first", "lsb_first: the first number is in the lowest bits of the first byte",
+    )
+    byte_order: Literal["big", "little"] | None = setting(
+        None, "Of numbers of whole bytes; null: that of the format",
+    )
+    shape: tuple[Annotated[int, Field(ge=1, le=67108864)], ...] = setting(
+        (), "Lengths of the array's dimensions, the last one runs fastest; none: one dimension, as long as the payload",
+        max_length=8,
+    )
+
+
+class FormatPayload(Model):
+    """What follows the header."""
+
+    bytes: Expression | None = setting(
+        None, "Its length, an expression; what comes after it is left alone; null: to the end of the packet", unit="bytes",
+    )
+    samples: FormatSamples | None = setting(None, "The numbers in it; null: bytes")
+
+
+class FormatSequence(Model):
+    """The number by which packets of a stream that are lost are found."""
+
+    field: Name = setting(..., "The field that has it")
+    modulo: Expression | None = setting(
+        None, "It begins again at 0 after this many; null: when its bits are used up",
+    )
+    step: int = setting(1, "How much it grows from one packet to the next", ge=1, le=2147483648)
+
+
+class FormatTimePart(Model):
+    """A part of a packet's time: a field that counts something."""
+
+    field: Name = setting(..., "The field that counts")
+    unit: str = setting(
+        ..., "What it counts, such as 16 ns, 1 s or 62.5 ps", pattern="^[0-9]+(\\.[0-9]+)? (s|ms|us|ns|ps|fs)$",
+    )
+
+
+class FormatMerge(Model):
+    """How units of several streams are put together."""
+
+    by: Literal["unit", "time"] = setting("unit", "What is the same in all streams")
+    step: int = setting(1, "How much that grows from one to the next", ge=1, le=2147483648)
+
+
+class FormatChecksum(Model):
+    """A sum over the whole packet without the sum itself."""
+
+    kind: Literal["fletcher32"] = setting("fletcher32", "Which one; fletcher32: over words of 16 bits, modulo 65535")
+    at: int = setting(
+        ..., "Where it stands, four bytes in the format's byte order; even", unit="bytes", ge=0, le=1024, multiple_of=2,
+    )
+
+
+class FormatHits(Model):
+    """The hits of an event: numbers of up to 16 bits, one after the other."""
+
+    at: int = setting(..., "Where they begin, from the start of the event", unit="bytes", ge=0, le=1024)
+    count: Name = setting(..., "The field of the event that says how many there are")
+    bits: int = setting(16, "Width of a hit", unit="bits", ge=1, le=16)
+    order: Literal["lsb_first", "msb_first"] = setting(
+        "lsb_first", "lsb_first: the first hit is in the lowest bits of the first byte; of 16 bits, that is little-endian",
+    )
+    plus: Expression | None = setting(
+        None, "Added to every hit, an expression of fields of the packet's header; null: nothing",
+    )
+
+
+class FormatEvents(Model):
+    """A list of events in the payload, each with a header and hits."""
+
+    count: Name = setting(..., "The field of the packet that says how many events there are")
+    count_most: int = setting(65535, "A packet with more events is refused", unit="events", ge=1, le=65535)
+    event_bytes: int | None = setting(
+        None, "From one event to the next; null: the next begins in the byte after the hits", unit="bytes", ge=1, le=65535,
+    )
+    header_bytes: int = setting(..., "Length of the header of an event", unit="bytes", ge=1, le=1024)
+    header: tuple[FormatField, ...] = setting(
+        ..., "The fields of an event; places are from its start", min_length=1, max_length=32,
+    )
+    timestamp: Name = setting(..., "The field with the event's time, in the detector's unit")
+    fine_time: Name | None = setting(None, "The field with 1/256 of that unit, 8 bits; null: 0")
+    number: Name | None = setting(
+        None, "The field with the running number of the event in its stream, modulo 65536; null: lost events are not counted",
+    )
+    hits: FormatHits | None = setting(None, "The hits of an event; null: it has none")
+
+
+class FormatVariant(Model):
+    """Packets of a format that look different; what a variant does not say is as the format says it."""
+
+    when: dict[Name, Expression] = setting(
+        {}, "The variant of packets whose fields have these values; the first that fits is taken; none: all others",
+    )
+    header: tuple[FormatField, ...] = setting((), "The fields of the header", max_length=64)
+    header_bytes: Expression | None = setting(
+        None, "Length of the header, an expression: the payload begins there", unit="bytes",
+    )
+    payload: FormatPayload = setting({'bytes': None, 'samples': None}, "What follows the header")
+    packet_bytes: Expression | None = setting(
+        None, "Length of the whole packet, an expression: a packet of another length is refused; null: any", unit="bytes",
+    )
+    place: Expression | None = setting(None, "Where the payload lies in its unit, an expression", unit="bytes")
+    packet_index: Expression | None = setting(
+        None,
+        "In place of `place`: which packet of its unit it is, from 0, an expression; all but the last have the same payload",
+    )
+    unit_bytes: Expression | None = setting(None, "Length of the unit, an expression", unit="bytes")
+    unit_packets: Expression | None = setting(
+        None, "How many packets with payload the unit has, an expression", unit="packets",
+    )
+    next_event: Name | None = setting(
+        None,
+        "On a packet of start_when or stop_when that has no event: the field with the running number of the stream's next event",
+    )
+    events: FormatEvents | None = setting(
+        None, "The payload is a list of events, which the engine can read; null: it is not",
+    )
+
+
+class FormatBefore(Model):
+    """A header in front of all others that may be missing, such as a load balancer's."""
+
+    bytes: int = setting(..., "Its length", unit="bytes", ge=1, le=1024)
+    header: tuple[FormatField, ...] = setting(
+        ..., "Its fields; it is there if all of them that must equal something do", min_length=1, max_length=16,
+    )
+
+
+class Format(Model):
+    """A packet format, declared."""
+
+    about: str = setting("", "What sends it, and where its definition stands, in a sentence", max_length=500)
+    byte_order: Literal["big", "little"] = setting(..., "Of the words of the header")
+    optional_before: FormatBefore | None = setting(
+        None, "A header in front that may be missing; null: there is none",
+    )
+    items: FormatItems | None = setting(None, "A list of tagged items in the header; null: there is none")
+    header: tuple[FormatField, ...] = setting((), "The fields of the header", max_length=64)
+    header_bytes: Expression | None = setting(
+        None, "Length of the header, an expression: the payload begins there", unit="bytes",
+    )
+    payload: FormatPayload = setting({'bytes': None, 'samples': None}, "What follows the header")
+    packet_bytes: Expression | None = setting(
+        None, "Length of the whole packet, an expression: a packet of another length is refused; null: any", unit="bytes",
+    )
+    place: Expression | None = setting(None, "Where the payload lies in its unit, an expression", unit="bytes")
+    packet_index: Expression | None = setting(
+        None,
+        "In place of `place`: which packet of its unit it is, from 0, an expression; all but the last have the same payload",
+    )
+    unit_bytes: Expression | None = setting(None, "Length of the unit, an expression", unit="bytes")
+    unit_packets: Expression | None = setting(
+        None, "How many packets with payload the unit has, an expression", unit="packets",
+    )
+    next_event: Name | None = setting(
+        None,
+        "On a packet of start_when or stop_when that has no event: the field with the running number of the stream's next event",
+    )
+    events: FormatEvents | None = setting(
+        None, "The payload is a list of events, which the engine can read; null: it is not",
+    )
+    variants: tuple[FormatVariant, ...] = setting((), "Packets that look different", max_length=16)
+    packet_bytes_most: int = setting(65507, "A longer packet is refused", unit="bytes", ge=1, le=65507)
+    packet_bytes_multiple_of: int = setting(1, "A packet of another length is refused", unit="bytes", ge=1, le=65507)
+    stream: tuple[Name, ...] = setting(
+        (), "The fields that together name the sender, 64 bits at most; none: all packets are of one stream", max_length=4,
+    )
+    unit: tuple[Name, ...] = setting(
+        (),
+        "The fields that together name the unit within its stream, the slowest first, 64 bits at most; none: each packet is a unit",
+        max_length=4,
+    )
+    unit_bytes_most: int | None = setting(
+        None, "The longest unit that is accepted; null: as long as the header can say", unit="bytes", ge=1, le=67108864,
+    )
+    sequence: FormatSequence | None = setting(None, "How lost packets are found; null: by the holes in units")
+    time: tuple[FormatTimePart, ...] = setting(
+        (), "The time of a packet: the sum of these, the coarsest first, in the unit of the last; none: it has none",
+        max_length=3,
+    )
+    start_when: dict[Name, Expression] = setting({}, "A packet whose fields have these values begins its stream")
+    stop_when: dict[Name, Expression] = setting({}, "A packet whose fields have these values ends its stream")
+    first_when: dict[Name, Expression] = setting(
+        {}, "A packet whose fields have these values is the first of its unit",
+    )
+    last_when: dict[Name, Expression] = setting(
+        {}, "A packet whose fields have these values is the last of its unit",
+    )
+    merge: FormatMerge | None = setting(None, "How units of several streams are put together; null: they are not")
+    timeout_us: int | None = setting(
+        None, "How long an unfinished unit waits for more; null: as the receiver says", unit="us", ge=1, le=60000000,
+    )
+    checksum: FormatChecksum | None = setting(None, "A sum over the packet; null: there is none")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Format:
+        return ruled(self, Format)
 
 
 class CenterScanCuts(Model):

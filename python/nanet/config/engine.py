@@ -24,6 +24,7 @@ from nanet.config.components import (
     Answers,
     Assemble,
     Cores,
+    Format,
     Forward,
     Gpu,
     MemoryRegion,
@@ -32,6 +33,7 @@ from nanet.config.components import (
     Waiting,
 )
 from nanet.config.errors import load_document, validated
+from nanet.config.formats import with_formats
 from nanet.config.forms import Network
 from nanet.config.link import LinkConfig, ProtocolName, link_facts
 from nanet.config.plugins import (
@@ -133,6 +135,10 @@ class EngineConfig(Model):
         " nanet (docs/design/doors.md), and its code runs in this process. Paths, from the working directory",
         max_length=16,
     )
+    formats: dict[Name, Format] = setting(
+        dict,
+        "Packet formats declared here, by name (docs/declared-formats.md); those that are shipped, which nanet format list shows, need not be",
+    )
     cpu_cores: Cores = setting(Cores, "Pinning of threads to cores")
     memory_regions: tuple[MemoryRegion, ...] = setting(..., "Memory for received packets", min_length=1)
     links: tuple[LinkConfig, ...] = setting(..., "Where packets come from", min_length=1)
@@ -145,8 +151,8 @@ class EngineConfig(Model):
     @model_validator(mode="wrap")
     @classmethod
     def _with_plugins(cls, said: Any, handler: ModelWrapValidatorHandler[EngineConfig]) -> EngineConfig:
-        with with_plugins(said):
-            return handler(said)
+        with with_plugins(said), with_formats(said) as whole:
+            return handler(whole)
 
     @field_validator("plugins")
     @classmethod
@@ -168,9 +174,9 @@ class EngineConfig(Model):
     def raw_links(self) -> set[str]:
         """Names of the links whose packets have no sequence numbers."""
         kinds = self.kinds()
-        if kinds is not None:
-            return {link.name for link in self.links if not kinds.protocols[link.protocol]["numbered"]}
-        return {link.name for link in self.links if link.protocol == "raw"}
+        numbered = {name: kind["numbered"] for name, kind in kinds.protocols.items()} if kinds is not None else {"raw": False}
+        numbered |= {name: declared.sequence is not None for name, declared in self.formats.items()}
+        return {link.name for link in self.links if not numbered.get(link.protocol, True)}
 
     @model_validator(mode="after")
     def _whole(self) -> EngineConfig:

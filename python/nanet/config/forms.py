@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, StrictInt
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt
 
 from nanet.config.base import Core, Endpoint, Name, problem
 
-__all__ = ["Channels", "Core", "Endpoint", "Mac", "Name", "Network", "PciAddress", "Quoted"]
+__all__ = ["Channels", "Core", "Endpoint", "Expression", "Mac", "Name", "Network", "PciAddress", "Quoted"]
 
 CHANNEL_COUNT = 2048
 
@@ -83,3 +83,11 @@ def check_mac(text: str) -> str:
 
 
 Mac = Annotated[str, BeforeValidator(check_quoted), AfterValidator(check_mac)]
+
+
+def expression_text(value: Any) -> Any:
+    """An expression as text; a whole number is one."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Expression = Annotated[str, BeforeValidator(expression_text), Field(min_length=1, max_length=200)]

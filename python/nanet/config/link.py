@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from nanet.config.base import Name, check_endpoint, problem, setting
 from nanet.config.components import LINKS, PROTOCOLS, Link, LinkSections
+from nanet.config.formats import current_formats, dumped
 from nanet.config.plugins import KindName, Settings, Unknown, choices, current_kinds, unknown_kind
 
 __all__ = ["LinkConfig", "ProtocolName", "link_facts"]
@@ -40,7 +42,9 @@ class LinkConfig(Link, LinkSections):
     endpoint: LinkEndpoint = setting(
         ..., f"Where to listen: {'; '.join(LINKS.values())}. udp://0.0.0.0:PORT listens on every address"
     )
-    protocol: ProtocolName = setting("mgp", f"What its packets are. {choices(PROTOCOLS)}")
+    protocol: ProtocolName = setting(
+        "mgp", f"What its packets are. {choices(PROTOCOLS)}; or the name of a declared format whose packets hold events"
+    )
     memory_region: Name = setting(..., "Name of the memory region that packets are received into")
     settings: Settings | None = setting(None, "What a link of a plug-in needs, keys of its own; only there; null: nothing")
 
@@ -57,6 +61,8 @@ class LinkConfig(Link, LinkSections):
                     f"link '{self.name}' has a section {key}", f"its endpoint is {self.endpoint}",
                     f"write {key}://{self.endpoint.partition('://')[2]}, or remove the section",
                 )  # fmt: skip
+        if self.protocol in current_formats() and not dumped(self.protocol):
+            return self  # what is wrong with its format is said there
         if not isinstance(current_kinds(), Unknown) and (broken := link_facts(self)["broken_rule"]) is not None:
             key, what, why, suggestion = broken
             raise problem(what, why, suggestion, key)
@@ -69,5 +75,9 @@ def link_facts(link: LinkConfig) -> dict[str, Any]:
     from nanet import _core
 
     kinds = current_kinds()
-    facts: dict[str, Any] = _core.link_facts(link.model_dump(mode="json"), list(kinds.paths) if kinds is not None else [])
+    plugins = list(kinds.paths) if kinds is not None else []
+    try:
+        facts: dict[str, Any] = _core.link_facts(link.model_dump(mode="json"), plugins, dumped(link.protocol))
+    except _core.SetupError as error:
+        raise PydanticCustomError("nanet", "{text}", {"text": str(error)}) from None
     return facts

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
 from nanet.config.errors import nearest
+from nanet.config.formats import current_formats
 
 if TYPE_CHECKING:
     from nanet.config.engine import EngineConfig
@@ -129,11 +130,17 @@ class KindName:
         return core_schema.no_info_wrap_validator_function(self._check, own, serialization=text)
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        theirs = {"description": "With plug-ins, a name of theirs.", "pattern": "^[A-Za-z][A-Za-z0-9_.-]*$", "type": "string"}
+        theirs = {
+            "description": "A declared format, or with plug-ins a name of theirs.",
+            "pattern": "^[A-Za-z][A-Za-z0-9_.-]*$",
+            "type": "string",
+        }
         return {"anyOf": [{"enum": list(self.names), "type": "string"}, theirs]}
 
     def _check(self, value: Any, own: Callable[[Any], Any]) -> Any:
         kinds = current_kinds()
+        if self.what == "protocol" and value in current_formats():
+            return value
         if not isinstance(value, str) or (kinds is None and value in self.names):
             return own(value)
         if kinds is None:

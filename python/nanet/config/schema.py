@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nanet.config.components import Format
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.l0tp import L0tpConfig
@@ -25,3 +26,8 @@ def emulator_schema() -> dict[str, Any]:
 def l0tp_schema() -> dict[str, Any]:
     """Schema of what `nanet l0tp` reads."""
     return {"$schema": DIALECT} | L0tpConfig.model_json_schema()
+
+
+def format_schema() -> dict[str, Any]:
+    """Schema of a declared packet format, a file that `nanet format check` reads."""
+    return {"$schema": DIALECT} | Format.model_json_schema()

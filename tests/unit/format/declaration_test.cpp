@@ -178,6 +178,21 @@ TEST(Declaration, SequenceAndTime) {
       ejfat(), [](Declaration& d) { d.packet_bytes_multiple_of = 6; }, "packet_bytes_multiple_of", "power of two");
 }
 
+TEST(Declaration, SamplesFillThePayload) {
+  const auto with = [](std::uint32_t bits, std::vector<std::uint32_t> shape, SampleKind kind) {
+    return [=](Declaration& d) { d.payload.samples = SamplesConfig{.bits = bits, .kind = kind, .shape = shape}; };
+  };
+  expect_refused(jungfrau(), with(16, {4, 1023}, SampleKind::unsigned_integer), "payload.samples.shape", "the array has 8184 bytes");
+  expect_refused(jungfrau(), with(16, {}, SampleKind::floating_point), "payload.samples.bits",
+                 "no floating-point numbers of 16 bits");
+  Declaration good = jungfrau();
+  with(14, {64, 64}, SampleKind::unsigned_integer)(good);
+  EXPECT_TRUE(good.check().has_value());
+  with(16, {4, 1024}, SampleKind::unsigned_integer)(good);
+  EXPECT_FALSE(good.check().has_value());
+  EXPECT_EQ(Decoder(good).samples(0)->shape, (std::vector<std::uint32_t>{4, 1024}));
+}
+
 // The words of the language are the keys of the components: each says what it is for.
 TEST(Declaration, EveryWordIsExplained) {
   const config::Value described = config::describe<Declaration>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MGP (docs/formats.md) as a declaration: what examples/formats/mgp.yaml says, for tests and benchmarks. A test compares the two.
+// MGP (docs/formats.md) as a declaration, for tests and benchmarks in C++; examples/formats/mgp.yaml is the same for configurations.
 #pragma once
 
 #include <string>

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any declaration, and any packet for it. The first bytes say what is declared, from words that fit and words that do not; the rest is the packet. What
+// can be compiled decodes it: nothing is read beyond it, and what is accepted keeps to what decoder.hpp promises. Any text as an expression, too.
+#include <string>
+#include <vector>
+
+#include "format/event_reader.hpp"
+#include "format/expression.hpp"
+#include "fuzz_common.hpp"
+
+namespace {
+
+using namespace nanet::format;
+using nanet::fuzz::require;
+
+// One choice after the other; 0 when the bytes are used up.
+class Choices {
+ public:
+  explicit Choices(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  unsigned next(unsigned count) {
+    if (bytes_.empty()) return 0;
+    const auto value = static_cast<unsigned>(bytes_.front());
+    bytes_ = bytes_.subspan(1);
+    return value % count;
+  }
+  std::span<const std::byte> rest() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+const char* const kNames[] = {"a", "b", "c", "d", "e"};
+const char* const kExpressions[] = {"",       "0",         "8",     "a",  "b - 1",     "a * b",      "8 + 8 * c", "a + b + c",
+                                    "a - a",  "2 * (a+1)", "-1",    "d",  "a * b * c", "0xFFFFFFFF", "4 * d - 3", "a +",
+                                    "16 + e", "c * 64",    "e * e", "12", "20",        "24",         "1000000",   "nobody"};
+const WordType kTypes[] = {WordType::u8, WordType::u16, WordType::u32, WordType::u64};
+
+std::string expression(Choices& choices) { return kExpressions[choices.next(std::size(kExpressions))]; }
+std::string constant(Choices& choices) { return choices.next(2) == 0 ? "" : std::to_string(choices.next(256)); }
+
+FieldConfig field(Choices& choices, const char* name) {
+  FieldConfig made;
+  made.name = name;
+  const unsigned place = choices.next(8);
+  made.at = place == 7 ? expression(choices) : std::to_string(4 * place);
+  made.type = kTypes[choices.next(4)];
+  if (choices.next(3) == 0) made.bits = {choices.next(64), choices.next(64)};
+  if (choices.next(4) == 0) made.byte_order = choices.next(2) == 0 ? ByteOrder::big : ByteOrder::little;
+  if (choices.next(4) == 0) {
+    made.item = std::to_string(choices.next(8));
+    made.at.clear();
+    made.otherwise = constant(choices);
+  }
+  if (choices.next(4) == 0) made.equals = constant(choices);
+  if (choices.next(4) == 0) made.least = constant(choices);
+  if (choices.next(4) == 0) made.below = constant(choices);
+  return made;
+}
+
+EventsConfig events(Choices& choices) {
+  EventsConfig made;
+  made.count = "a";
+  made.count_most = 1 + choices.next(32);
+  made.event_bytes = choices.next(64);
+  made.header_bytes = 1 + choices.next(16);
+  for (const char* const name : {"t", "h"}) made.header.push_back(field(choices, name));
+  for (FieldConfig& one : made.header) one.at = std::to_string(choices.next(8));
+  made.timestamp = "t";
+  made.fine_time = choices.next(2) == 0 ? "" : "h";
+  made.number = choices.next(2) == 0 ? "" : "h";
+  if (choices.next(2) == 0) {
+    made.hits = HitsConfig{.at = choices.next(32), .count = "h", .bits = 1 + choices.next(16)};
+    made.hits->order = choices.next(2) == 0 ? BitOrder::lsb_first : BitOrder::msb_first;
+    made.hits->plus = choices.next(2) == 0 ? "" : "b";
+  }
+  return made;
+}
+
+void fill_body(Choices& choices, BodyConfig& body, std::size_t first, std::size_t count) {
+  for (std::size_t i = first; i < first + count; ++i) body.header.push_back(field(choices, kNames[i]));
+  body.header_bytes = expression(choices);
+  body.payload.bytes = expression(choices);
+  body.packet_bytes = expression(choices);
+  body.place = expression(choices);
+  body.packet_index = choices.next(4) == 0 ? expression(choices) : "";
+  body.unit_bytes = expression(choices);
+  body.unit_packets = expression(choices);
+  if (choices.next(3) == 0) body.events = events(choices);
+}
+
+Declaration declaration(Choices& choices) {
+  Declaration made;
+  made.byte_order = choices.next(2) == 0 ? ByteOrder::big : ByteOrder::little;
+  if (choices.next(4) == 0)
+    made.items = ItemsConfig{.at = choices.next(32), .count = expression(choices), .type = kTypes[choices.next(4)]};
+  if (choices.next(4) == 0) made.optional_before = BeforeConfig{.bytes = choices.next(20), .header = {field(choices, "x")}};
+  fill_body(choices, made, 0, 3);
+  for (unsigned left = choices.next(3); left > 0; --left) {
+    made.variants.emplace_back();
+    fill_body(choices, made.variants.back(), 3, 2);
+    if (choices.next(2) == 0) made.variants.back().when["b"] = std::to_string(choices.next(4));
+  }
+  if (choices.next(2) == 0) made.stream = {"a", "b"};
+  if (choices.next(2) == 0) made.unit = {"c"};
+  if (choices.next(2) == 0) made.unit_bytes_most = 1u << choices.next(28);
+  if (choices.next(3) == 0) made.sequence = SequenceConfig{.field = "b", .modulo = constant(choices)};
+  if (choices.next(3) == 0) made.time = {{.field = "a", .unit = "1 s"}, {.field = "b", .unit = "16 ns"}};
+  if (choices.next(3) == 0) made.last_when["a"] = constant(choices);
+  if (choices.next(3) == 0) made.checksum = ChecksumConfig{.at = 2 * choices.next(16)};
+  return made;
+}
+
+void check_packet(const Decoder& decoder, std::span<const std::byte> bytes, const Packet& packet) {
+  const Facts& facts = decoder.facts();
+  require(std::size_t{packet.payload_offset} + packet.payload_bytes <= bytes.size(), "the payload lies in the packet");
+  if (facts.has_unit && !facts.has_packet_index) {
+    const std::uint64_t end = packet.unit_bytes != 0 ? packet.unit_bytes : facts.unit_bytes_most;
+    require(end <= facts.unit_bytes_most && packet.place + packet.payload_bytes <= end, "it lies in its unit");
+  }
+  std::uint16_t room[256];
+  std::uint32_t count = 0;
+  unsigned sum = 0;
+  EventReader::for_each_event(
+      EventReader(decoder).open(bytes), [&] { return room; },
+      [&](const ReadEvent& event) {
+        for (std::uint32_t i = 0; i < event.hit_count && facts.has_events; ++i) sum += event.hits[i];
+        ++count;
+      });
+  require(count == packet.event_count, "there are as many events as it says");
+  require(sum < ~0u, "hits can be read");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  parse_expression({reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 64)});
+  Choices choices(std::as_bytes(std::span(data, size)));
+  const Declaration declared = declaration(choices);
+  const auto problem = declared.check();
+  if (problem) {
+    require(!problem->problem.empty() && !problem->why.empty() && !problem->suggestion.empty(), "what is refused is explained");
+    return 0;
+  }
+  Decoder decoder(declared);
+  nanet::fuzz::Input input(choices.rest());
+  for (std::size_t bytes = 0; bytes <= input.bytes().size(); bytes += bytes < 48 ? 1 : 37) {
+    nanet::fuzz::Input part(input.bytes().first(bytes));
+    Packet packet;
+    const Refusal refusal = decoder.decode(part.bytes(), packet);
+    if (refusal == Refusal::none) check_packet(decoder, part.bytes(), packet);
+    require(decoder.explain(part.bytes()).empty() == (refusal == Refusal::none), "what is refused is explained");
+    decoder.fields(part.bytes());
+  }
+  return 0;
+}
