@@ -243,7 +243,9 @@ class NodeBench(Bench):
                 await RisingEdge(asks)
                 continue
             await edge
-            if dut.mem_read_valid.value == 1:
+            if dut.rst.value == 1:
+                self.asked.clear()
+            elif dut.mem_read_valid.value == 1:
                 self.asked.append(
                     (int(dut.mem_read_address.value) - BUS, int(dut.mem_read_bytes.value), int(dut.mem_read_tag.value))
                 )

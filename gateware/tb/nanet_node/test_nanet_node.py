@@ -240,7 +240,7 @@ async def a_port_that_is_dead_late_or_flaps(dut: Any) -> None:
 
 @only_if(MERGE)
 async def settings_rewritten_under_traffic(dut: Any) -> None:
-    """Any setting of the merger at any time: every part is counted once, events stay in order, and afterwards all is as ever."""
+    """Any setting of the merger, and match entries, at any time: every part is counted once, events stay in order, and afterwards all is as ever."""
     rng = random_numbers()
     bench = await started(dut, window=500)
     for number in range(12 if SHORT else 60):
@@ -257,8 +257,12 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
                 flush=rng.choice([1, 10, 300]),
                 table=0,
             )
+            port = rng.randrange(PORTS)
+            await bench.match(port, 0, EVENT_PORT, 0, route=1, clop=0, enable=rng.randint(0, 1))
         await bench.release()
     await bench.configure(window=0)
+    for port in range(PORTS):
+        await bench.match(port, 0, EVENT_PORT, 0, route=1, clop=0)
     await bench.settle()
     events, _ = bench.events()
     books = await bench.balanced()
