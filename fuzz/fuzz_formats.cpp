@@ -35,25 +35,32 @@ const char* const kExpressions[] = {"",       "0",         "8",     "a",  "b - 1
                                     "16 + e", "c * 64",    "e * e", "12", "20",        "24",         "1000000",   "nobody"};
 const WordType kTypes[] = {WordType::u8, WordType::u16, WordType::u32, WordType::u64};
 
+// What does not fit is rare, so that most declarations can be compiled.
+bool rarely(Choices& choices) { return choices.next(32) == 31; }
 std::string expression(Choices& choices) { return kExpressions[choices.next(std::size(kExpressions))]; }
-std::string constant(Choices& choices) { return choices.next(2) == 0 ? "" : std::to_string(choices.next(256)); }
+std::string fitting(Choices& choices, std::string text) { return rarely(choices) ? expression(choices) : text; }
+std::string constant(Choices& choices) { return choices.next(2) == 0 ? "" : std::to_string(choices.next(4)); }
 
-FieldConfig field(Choices& choices, const char* name) {
+// at: its byte. has_items: it may be a tagged one.
+FieldConfig field(Choices& choices, const char* name, unsigned at, bool has_items = false) {
   FieldConfig made;
   made.name = name;
-  const unsigned place = choices.next(8);
-  made.at = place == 7 ? expression(choices) : std::to_string(4 * place);
+  made.at = fitting(choices, std::to_string(at));
   made.type = kTypes[choices.next(4)];
-  if (choices.next(3) == 0) made.bits = {choices.next(64), choices.next(64)};
+  if (choices.next(3) == 0) {
+    const unsigned low = choices.next(8 * static_cast<unsigned>(made.type));
+    made.bits = {low + choices.next(8 * static_cast<unsigned>(made.type) - low), rarely(choices) ? 63 : low};
+  }
   if (choices.next(4) == 0) made.byte_order = choices.next(2) == 0 ? ByteOrder::big : ByteOrder::little;
-  if (choices.next(4) == 0) {
-    made.item = std::to_string(choices.next(8));
+  if (has_items && choices.next(2) == 0) {
+    made.item = std::to_string(choices.next(4));
     made.at.clear();
+    made.bits.reset();
     made.otherwise = constant(choices);
   }
-  if (choices.next(4) == 0) made.equals = constant(choices);
-  if (choices.next(4) == 0) made.least = constant(choices);
-  if (choices.next(4) == 0) made.below = constant(choices);
+  if (choices.next(8) == 0) made.equals = constant(choices);
+  if (choices.next(8) == 0) made.least = constant(choices);
+  if (choices.next(8) == 0) made.below = rarely(choices) ? "0" : "200";
   return made;
 }
 
@@ -61,51 +68,66 @@ EventsConfig events(Choices& choices) {
   EventsConfig made;
   made.count = "a";
   made.count_most = 1 + choices.next(32);
-  made.event_bytes = choices.next(64);
-  made.header_bytes = 1 + choices.next(16);
-  for (const char* const name : {"t", "h"}) made.header.push_back(field(choices, name));
-  for (FieldConfig& one : made.header) one.at = std::to_string(choices.next(8));
+  made.event_bytes = choices.next(2) == 0 ? 0 : 255 * 2 + 32 + choices.next(8);
+  made.header_bytes = 9 + choices.next(8);
+  made.header = {field(choices, "t", 0), field(choices, "h", 8)};
+  made.header.back().type = WordType::u8;
+  made.header.back().bits.reset();
+  made.header.front().type = WordType::u32;
+  made.header.front().bits.reset();
   made.timestamp = "t";
   made.fine_time = choices.next(2) == 0 ? "" : "h";
   made.number = choices.next(2) == 0 ? "" : "h";
   if (choices.next(2) == 0) {
-    made.hits = HitsConfig{.at = choices.next(32), .count = "h", .bits = 1 + choices.next(16)};
+    made.hits = HitsConfig{.at = 16 + choices.next(8), .count = "h", .bits = 1 + choices.next(16)};
     made.hits->order = choices.next(2) == 0 ? BitOrder::lsb_first : BitOrder::msb_first;
     made.hits->plus = choices.next(2) == 0 ? "" : "b";
   }
   return made;
 }
 
-void fill_body(Choices& choices, BodyConfig& body, std::size_t first, std::size_t count) {
-  for (std::size_t i = first; i < first + count; ++i) body.header.push_back(field(choices, kNames[i]));
-  body.header_bytes = expression(choices);
-  body.payload.bytes = expression(choices);
-  body.packet_bytes = expression(choices);
-  body.place = expression(choices);
-  body.packet_index = choices.next(4) == 0 ? expression(choices) : "";
-  body.unit_bytes = expression(choices);
-  body.unit_packets = expression(choices);
-  if (choices.next(3) == 0) body.events = events(choices);
+void fill_body(Choices& choices, BodyConfig& body, const Declaration& whole, std::size_t first, std::size_t count) {
+  const bool has_items = whole.items.has_value();
+  for (std::size_t i = first; i < first + count; ++i) {
+    body.header.push_back(field(choices, kNames[i], static_cast<unsigned>(8 * i), has_items && i > 0));
+  }
+  if (choices.next(4) == 0) body.header.back().at = body.header.back().item.empty() ? "24 + a" : "";
+  body.header_bytes = fitting(choices, choices.next(2) == 0 ? "40" : "40 + b");
+  body.payload.bytes = choices.next(2) == 0 ? "" : expression(choices);
+  body.packet_bytes = rarely(choices) ? expression(choices) : "";
+  if (!whole.unit.empty()) {
+    body.place = choices.next(2) == 0 ? "b * 8" : expression(choices);
+    body.packet_index = rarely(choices) ? expression(choices) : "";
+    body.unit_bytes = choices.next(2) == 0 ? "" : expression(choices);
+    body.unit_packets = choices.next(2) == 0 ? "4" : "";
+  }
+  if (!has_items && choices.next(2) == 0) body.events = events(choices);
 }
 
 Declaration declaration(Choices& choices) {
   Declaration made;
   made.byte_order = choices.next(2) == 0 ? ByteOrder::big : ByteOrder::little;
-  if (choices.next(4) == 0)
-    made.items = ItemsConfig{.at = choices.next(32), .count = expression(choices), .type = kTypes[choices.next(4)]};
-  if (choices.next(4) == 0) made.optional_before = BeforeConfig{.bytes = choices.next(20), .header = {field(choices, "x")}};
-  fill_body(choices, made, 0, 3);
-  for (unsigned left = choices.next(3); left > 0; --left) {
-    made.variants.emplace_back();
-    fill_body(choices, made.variants.back(), 3, 2);
-    if (choices.next(2) == 0) made.variants.back().when["b"] = std::to_string(choices.next(4));
-  }
-  if (choices.next(2) == 0) made.stream = {"a", "b"};
   if (choices.next(2) == 0) made.unit = {"c"};
-  if (choices.next(2) == 0) made.unit_bytes_most = 1u << choices.next(28);
-  if (choices.next(3) == 0) made.sequence = SequenceConfig{.field = "b", .modulo = constant(choices)};
+  if (choices.next(4) == 0) {
+    made.items = ItemsConfig{.at = choices.next(32), .count = fitting(choices, "a")};
+    if (rarely(choices)) made.items->type = kTypes[choices.next(4)];
+  }
+  if (choices.next(4) == 0) {
+    made.optional_before = BeforeConfig{.bytes = 8 + choices.next(8), .header = {field(choices, "x", 0)}};
+    made.optional_before->header.front().equals = "0";
+  }
+  fill_body(choices, made, made, 0, 3);
+  for (unsigned left = choices.next(3); left > 0; --left) {
+    VariantConfig variant;
+    fill_body(choices, variant, made, 3, 2);
+    if (choices.next(2) == 0) variant.when["a"] = std::to_string(choices.next(2));
+    made.variants.push_back(variant);
+  }
+  if (choices.next(2) == 0) made.stream = {"a"};
+  if (!made.unit.empty() && !rarely(choices)) made.unit_bytes_most = 1u << choices.next(27);
+  if (choices.next(3) == 0) made.sequence = SequenceConfig{.field = "b", .modulo = rarely(choices) ? "1" : ""};
   if (choices.next(3) == 0) made.time = {{.field = "a", .unit = "1 s"}, {.field = "b", .unit = "16 ns"}};
-  if (choices.next(3) == 0) made.last_when["a"] = constant(choices);
+  if (choices.next(2) == 0) made.last_when["a"] = "1";
   if (choices.next(3) == 0) made.checksum = ChecksumConfig{.at = 2 * choices.next(16)};
   return made;
 }
