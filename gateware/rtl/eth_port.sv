@@ -8,21 +8,25 @@
 // Books: frames that began = parsed, the drops of path_counts, and the requests of reply_counts. Payloads and answers to send = framed, aborted, destination.
 module eth_port #(
     parameter int LINE_GBPS = 10,
+    parameter bit OWN_CLOCKS = 1'b0,  // as of mac_cdc: the wire has rx_clk and tx_clk
     parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter bit REPLIER = 1'b1,  // as of rx_path
     localparam int BYTES_MAX = FRAME_BYTES_MAX - 46,  // of a payload: less Ethernet, IPv4 and UDP headers and FCS
     localparam int MATCH_BITS = $clog2(MATCH_ENTRIES),
     localparam int DESTINATION_BITS = $clog2(DESTINATIONS)
 ) (
     input logic clk,
     input logic rst,
+    input logic rx_clk,
+    input logic tx_clk,
 
     input logic [63:0] now_ns,
     input logic [63:0] now_cycles,
     input port_pkg::settings_t settings,
 
-    // --- wire, as of mac ---
+    // --- wire, as of mac_cdc ---
     input  logic [63:0] xgmii_rxd,
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
@@ -70,12 +74,15 @@ module eth_port #(
   target_t match_target, target;
   assign match_target = '{settings.match_route, settings.match_counts_events, settings.match_clop, settings.match_source};
 
-  mac #(
+  mac_cdc #(
       .LINE_GBPS(LINE_GBPS),
-      .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+      .OWN_CLOCKS(OWN_CLOCKS)
   ) i_mac (
       .clk,
       .rst,
+      .rx_clk,
+      .tx_clk,
       .now_cycles,
       .xgmii_rxd,
       .xgmii_rxc,
@@ -107,6 +114,7 @@ module eth_port #(
   assign path_counts.oversize = mac_drops.oversize;
   assign path_counts.runt = mac_drops.runt;
   assign path_counts.fcs = mac_drops.fcs;
+  assign path_counts.cut = mac_drops.cut;
   assign ends.framed = mac_ends.framed;
   assign ends.aborted = mac_ends.aborted;
   assign ends.underrun = mac_ends.underrun;
@@ -114,7 +122,8 @@ module eth_port #(
   rx_path #(
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .TARGET_BITS($bits(target_t)),
-      .PAYLOAD_BYTES_MAX(BYTES_MAX)
+      .PAYLOAD_BYTES_MAX(BYTES_MAX),
+      .REPLIER(REPLIER)
   ) i_rx_path (
       .clk,
       .rst,
@@ -224,7 +233,8 @@ module eth_port #(
 
   tx_path #(
       .DESTINATIONS(DESTINATIONS),
-      .PAYLOAD_BYTES_MAX(BYTES_MAX)
+      .PAYLOAD_BYTES_MAX(BYTES_MAX),
+      .REPLIER(REPLIER)
   ) i_tx_path (
       .clk,
       .rst,

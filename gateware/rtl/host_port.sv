@@ -11,11 +11,20 @@
 //     driver's duty.
 module host_port #(
     parameter int LINE_GBPS = 10,
-    parameter int FRAME_BYTES_MAX = 9022,
+    parameter int CYCLE_PS = 6400,  // of clk, in fifths of a nanosecond [ps]
+    parameter int CLOPS = 4,
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
     parameter bit WHOLE = 1'b0,  // as of rx_engine: received payloads come whole
-    parameter int RX_FIFO_WORDS = 2048,
+    parameter int REGIONS = 16,
+    parameter int ENTRIES = 4096,         // pages of all regions
+    parameter int OFFSET_BITS = 40,       // of an address in a region
+    parameter int FRAME_BYTES_MAX = 9022, // FCS and tag included [B]
+    parameter int RX_FIFO_WORDS = 2048,   // [16 B]
+    parameter int RX_FIFO_PACKETS = 256,
+    parameter int TX_FIFO_WORDS = 1024,   // [16 B]
+    parameter int TX_FIFO_PACKETS = 64,
+    parameter bit STAGE_STATISTICS = 1'b1,
     parameter int PLAYOUT_CYCLES = 16,
     parameter int WRITE_REQUEST_BYTES_MAX = 256,
     parameter int READ_REQUEST_BYTES_MAX = 512,
@@ -94,22 +103,29 @@ module host_port #(
     input  logic                                         mem_answer_last,
     input  logic                                         mem_answer_error
 );
-  // As many of each thing as registers/nic.rdl has registers and bits for.
-  localparam int CLOPS = 4;
-  localparam int REGIONS = 16;
-  localparam int ENTRIES = 4096;
-  localparam int OFFSET_BITS = 40;
+  localparam int REGISTER_CLOPS = 4;  // registers/nic.rdl has registers for so many
   localparam int BYTES_MAX = FRAME_BYTES_MAX - 46;  // of a payload: less Ethernet, IPv4 and UDP headers and FCS
   localparam int BYTES_BITS = $clog2(BYTES_MAX + 1);
   localparam int DESTINATION_BITS = $clog2(DESTINATIONS);
   localparam int ADDRESS_BITS = $clog2(REGIONS) + OFFSET_BITS;
-  localparam int CLOP_BITS = $clog2(CLOPS);
-  localparam int STAGES = 5;
+  localparam int CLOP_BITS = CLOPS > 1 ? $clog2(CLOPS) : 1;
+  localparam int STAGES = STAGE_STATISTICS ? 5 : 0;
   localparam int STAGE_BINS = 64;
-  localparam int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000;
 
-  if (ADDRESS_BITS > 48) begin : g_check_address
-    $fatal(1, "a device address must have at most 48 bits (instance %m)");
+  if (CYCLE_PS % 200 != 0 || CYCLE_PS < 1000 || CYCLE_PS > 65400) begin : g_check_cycle
+    $fatal(1, "CYCLE_PS must be 1000 to 65400, a multiple of 200 (instance %m)");
+  end
+  if (CLOPS < 1 || CLOPS > REGISTER_CLOPS) begin : g_check_clops
+    $fatal(1, "CLOPS must be 1 to 4 (instance %m)");
+  end
+  if (MATCH_ENTRIES < 2 || MATCH_ENTRIES > 255 || DESTINATIONS < 2 || DESTINATIONS > 255) begin : g_check_tables
+    $fatal(1, "MATCH_ENTRIES and DESTINATIONS must be 2 to 255 (instance %m)");
+  end
+  if (REGIONS < 2 || REGIONS > 128 || ENTRIES < 2 || ENTRIES > 32768) begin : g_check_pages
+    $fatal(1, "REGIONS must be 2 to 128, ENTRIES 2 to 32768 (instance %m)");
+  end
+  if (OFFSET_BITS < 22 || ADDRESS_BITS > 48) begin : g_check_address
+    $fatal(1, "OFFSET_BITS must be 22 to 48, less the bits of a region (instance %m)");
   end
 
   nic_regs_pkg::nic_regs__in_t status;
@@ -194,6 +210,11 @@ module host_port #(
     assign status.clop[c].state.holds.next = holds[c];
     assign status.clop[c].state.fault.next = fault[c];
   end
+  for (genvar c = CLOPS; c < REGISTER_CLOPS; c++) begin : g_no_clop
+    assign status.clop[c].state.handed_over.next = '0;
+    assign status.clop[c].state.holds.next = 1'b0;
+    assign status.clop[c].state.fault.next = 1'b0;
+  end
 
   // --- counters ---
   nic_counts_pkg::rx_counts_t rx_counts;
@@ -261,6 +282,7 @@ module host_port #(
       .CLOPS(CLOPS),
       .BYTES_MAX(BYTES_MAX),
       .FIFO_WORDS(RX_FIFO_WORDS),
+      .FIFO_PACKETS(RX_FIFO_PACKETS),
       .PLAYOUT_CYCLES(PLAYOUT_CYCLES),
       .PAYLOAD_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
       .REGIONS(REGIONS),
@@ -339,22 +361,27 @@ module host_port #(
       .other_fault(tx_counts.completion_fault)
   );
 
-  stage_stats #(
-      .STAGES(STAGES),
-      .BINS(STAGE_BINS)
-  ) i_stage_stats (
-      .clk,
-      .rst,
-      .s_valid(stage_valid),
-      .s_stage(stage),
-      .s_cycles(stage_cycles),
-      .s_last(stage_last),
-      .take(set.stage_take.take.value),
-      .select_stage(set.stage_select.stage.value),
-      .select_bin(set.stage_select.is_bin.value),
-      .select_word(set.stage_select.word.value),
-      .data(status.stage_data.data.next)
-  );
+  if (STAGE_STATISTICS) begin : g_statistics
+    stage_stats #(
+        .STAGES(STAGES),
+        .BINS(STAGE_BINS)
+    ) i_stage_stats (
+        .clk,
+        .rst,
+        .s_valid(stage_valid),
+        .s_stage(stage),
+        .s_cycles(stage_cycles),
+        .s_last(stage_last),
+        .take(set.stage_take.take.value),
+        .select_stage(set.stage_select.stage.value),
+        .select_bin(set.stage_select.is_bin.value),
+        .select_word(set.stage_select.word.value),
+        .data(status.stage_data.data.next)
+    );
+  end else begin : g_statistics
+    assign status.stage_data.data.next = '0;
+    wire unused = &{1'b0, stage_valid, stage, stage_cycles, stage_last, set.stage_take.take.value, set.stage_select.word.value};
+  end
 
   interrupter i_interrupter (
       .clk,
@@ -377,6 +404,8 @@ module host_port #(
   tx_engine #(
       .BYTES_MAX(BYTES_MAX),
       .DESTINATIONS(DESTINATIONS),
+      .FIFO_WORDS(TX_FIFO_WORDS),
+      .FIFO_PACKETS(TX_FIFO_PACKETS),
       .REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
       .TAGS(READ_TAGS),
       .TIMEOUT_CYCLES(READ_TIMEOUT_CYCLES),

@@ -2,15 +2,17 @@
 // The MAC of a NIC's line, both directions: frames in words of eight bytes on one side; on the other XGMII with LINE_GBPS 10, or GMII with 1.
 //
 // Contract: that of mac_10g_rx and mac_10g_tx, or of mac_1g_rx with bytes_to_words behind it and of mac_1g_tx with words_to_bytes before it. The
-// other line's outputs are idle, its inputs are not looked at.
+// other line's outputs are idle, its inputs are not looked at. The two directions have nothing in common, so each has its clock; mac_cdc has both in a third one.
 module mac #(
     parameter int LINE_GBPS = 10,
     parameter int FRAME_BYTES_MAX = 9022  // FCS and tag included [B]
 ) (
-    input logic clk,  // of 156.25 MHz; that of GMII, 125 MHz
-    input logic rst,
+    input logic rx_clk,  // each of 156.25 MHz; or that of GMII, 125 MHz
+    input logic rx_rst,
+    input logic tx_clk,
+    input logic tx_rst,
 
-    input logic [63:0] now_cycles,
+    input logic [63:0] now_cycles,  // of rx_clk
 
     // --- wire ---
     input  logic [63:0] xgmii_rxd,
@@ -31,7 +33,8 @@ module mac #(
     output logic        m_axis_tlast,
     output logic        m_axis_tuser,
     output logic [63:0] m_meta_start_cycle,
-    output nic_counts_pkg::mac_drops_t drops,  // control: a control character, or gmii_rx_er
+    // One pulse for each bad frame, with its last word if it has words, and never later; control: a control character, or gmii_rx_er.
+    output nic_counts_pkg::mac_drops_t drops,
 
     // --- frames to send ---
     input  logic [63:0] s_axis_tdata,
@@ -50,8 +53,8 @@ module mac #(
     mac_10g_rx #(
         .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
     ) rx (
-        .clk,
-        .rst,
+        .clk(rx_clk),
+        .rst(rx_rst),
         .now_cycles,
         .xgmii_rxd,
         .xgmii_rxc,
@@ -68,9 +71,10 @@ module mac #(
         .drop_runt(drops.runt),
         .drop_fcs(drops.fcs)
     );
+    assign drops.cut = 1'b0;
     mac_10g_tx tx (
-        .clk,
-        .rst,
+        .clk(tx_clk),
+        .rst(tx_rst),
         .s_axis_tdata,
         .s_axis_tkeep,
         .s_axis_tvalid,
@@ -88,12 +92,13 @@ module mac #(
   end else begin : g_line
     logic [7:0] in_tdata, out_tdata;
     logic [63:0] in_start_cycle;
+    nic_counts_pkg::mac_drops_t in_drops;
     logic in_tvalid, in_tlast, in_tuser, out_tvalid, out_tready, out_tlast, out_tuser;
     mac_1g_rx #(
         .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
     ) rx (
-        .clk,
-        .rst,
+        .clk(rx_clk),
+        .rst(rx_rst),
         .now_cycles,
         .gmii_rxd,
         .gmii_rx_dv,
@@ -104,17 +109,19 @@ module mac #(
         .m_axis_tuser(in_tuser),
         .m_meta_start_cycle(in_start_cycle),
         .count_good(),
-        .drop_preamble(drops.preamble),
-        .drop_error(drops.control),
-        .drop_oversize(drops.oversize),
-        .drop_runt(drops.runt),
-        .drop_fcs(drops.fcs)
+        .drop_preamble(in_drops.preamble),
+        .drop_error(in_drops.control),
+        .drop_oversize(in_drops.oversize),
+        .drop_runt(in_drops.runt),
+        .drop_fcs(in_drops.fcs)
     );
+    assign in_drops.cut = 1'b0;
+    always_ff @(posedge rx_clk) drops <= rx_rst ? '0 : in_drops;  // bytes_to_words takes as long
     bytes_to_words #(
         .META_BITS(64)
     ) widen (
-        .clk,
-        .rst,
+        .clk(rx_clk),
+        .rst(rx_rst),
         .s_axis_tdata(in_tdata),
         .s_axis_tvalid(in_tvalid),
         .s_axis_tlast(in_tlast),
@@ -128,8 +135,8 @@ module mac #(
         .m_meta(m_meta_start_cycle)
     );
     words_to_bytes narrow (
-        .clk,
-        .rst,
+        .clk(tx_clk),
+        .rst(tx_rst),
         .s_axis_tdata,
         .s_axis_tkeep,
         .s_axis_tvalid,
@@ -143,8 +150,8 @@ module mac #(
         .m_axis_tuser(out_tuser)
     );
     mac_1g_tx tx (
-        .clk,
-        .rst,
+        .clk(tx_clk),
+        .rst(tx_rst),
         .s_axis_tdata(out_tdata),
         .s_axis_tvalid(out_tvalid),
         .s_axis_tready(out_tready),

@@ -146,7 +146,7 @@ module mac_10g_rx #(
     if (seen.data || seen.terminate || seen.control || seen.oversize || held_last) begin
       held_data <= seen_data;
       held_keep <= spills ? 8'hFF >> (4'd12 - 4'(seen_lanes)) : 8'hFF;
-      held_valid <= (seen.data && !seen.oversize) || spills;
+      held_valid <= (seen.data && !seen.oversize) || (spills && held_valid);  // a frame of five to seven bytes is only counted
       held_first <= !held_valid || held_last;
       held_last <= spills;
       held_bad <= ends_bad;

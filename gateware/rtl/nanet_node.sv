@@ -17,6 +17,8 @@
 module nanet_node #(
     parameter int PORTS = 4,                // 1 to 4
     parameter int LINE_GBPS = 10,           // 10 or 1, of all ports
+    parameter bit OWN_CLOCKS = 1'b0,        // each wire has clocks of its own, as of mac_cdc
+    parameter int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000,
     parameter bit MERGE = 1'b1,             // there is stage_merge, a link a port
     parameter int PROCESSING = 0,           // of what is not merged: 0 none, 1 stage_template
     parameter int ENCAPSULATION = 0,        // of what is not merged: 0 none, 1 stage_encap
@@ -51,7 +53,9 @@ module nanet_node #(
     output logic        s_axil_rvalid,
     input  logic        s_axil_rready,
 
-    // --- wires, port 0 lowest; as of mac ---
+    // --- wires, port 0 lowest; as of mac_cdc ---
+    input  logic [   PORTS-1:0] rx_clk,
+    input  logic [   PORTS-1:0] tx_clk,
     input  logic [PORTS*64-1:0] xgmii_rxd,
     input  logic [ PORTS*8-1:0] xgmii_rxc,
     output logic [PORTS*64-1:0] xgmii_txd,
@@ -237,6 +241,7 @@ module nanet_node #(
     node_port #(
         .PORTS(PORTS),
         .LINE_GBPS(LINE_GBPS),
+        .OWN_CLOCKS(OWN_CLOCKS),
         .MERGE(MERGE),
         .PROCESSING(PROCESSING),
         .ENCAPSULATION(ENCAPSULATION),
@@ -247,6 +252,8 @@ module nanet_node #(
     ) i_port (
         .clk,
         .rst,
+        .rx_clk(rx_clk[p]),
+        .tx_clk(tx_clk[p]),
         .now_ns,
         .now_cycles,
         .settings(settings[p]),
@@ -473,6 +480,7 @@ module nanet_node #(
 
   host_port #(
       .LINE_GBPS(LINE_GBPS),
+      .CYCLE_PS(CYCLE_PS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS << PORT_BITS),

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole NIC: an Ethernet port and the host's port, face to face. XGMII or GMII, AXI4-Lite and memory requests are flat ports.
 //
-// With LINE_GBPS 10 the wire is XGMII and the clock has 156.25 MHz; with 1 it is GMII, and the clock is GMII's, 125 MHz.
+// With LINE_GBPS 10 the wire is XGMII and its clock has 156.25 MHz; with 1 it is GMII, and the clock is GMII's, 125 MHz. `clk` is this clock too; or, with
+// OWN_CLOCKS, any that carries the line (mac_cdc), with a cycle of CYCLE_PS, and the wire has rx_clk and tx_clk.
 //
 // Latency: a payload's first word leaves the parser, and is at mem_write if the bus is ready, a fixed number of cycles after the word with its frame's
 // start came into the MAC: always the same. docs/design/gateware-nic.md says what the words behind it take.
 module nic #(
     parameter int LINE_GBPS = 10,
+    parameter bit OWN_CLOCKS = 1'b0,
+    parameter int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000,
+    parameter bit REPLIER = 1'b1,         // ARP and echo requests are answered
+    parameter int CLOPS = 4,
+    parameter int MATCH_ENTRIES = 16,
+    parameter int DESTINATIONS = 16,
+    parameter int REGIONS = 16,
+    parameter int ENTRIES = 4096,         // pages of all regions
+    parameter int OFFSET_BITS = 40,       // of an address in a region
+    parameter int FRAME_BYTES_MAX = 9022, // FCS and tag included [B]
+    parameter int RX_FIFO_WORDS = 2048,   // [16 B]
+    parameter int RX_FIFO_PACKETS = 256,
+    parameter int TX_FIFO_WORDS = 1024,   // [16 B]
+    parameter int TX_FIFO_PACKETS = 64,
+    parameter bit STAGE_STATISTICS = 1'b1,
     parameter int WRITE_REQUEST_BYTES_MAX = 256,
     parameter int READ_REQUEST_BYTES_MAX = 512,
     parameter int READ_TAGS = 32,
@@ -34,7 +50,9 @@ module nic #(
     output logic        s_axil_rvalid,
     input  logic        s_axil_rready,
 
-    // --- wire ---
+    // --- wire; its clocks are not looked at without OWN_CLOCKS ---
+    input  logic        rx_clk,
+    input  logic        tx_clk,
     input  logic [63:0] xgmii_rxd,
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
@@ -71,10 +89,6 @@ module nic #(
     input  logic                                         mem_answer_last,
     input  logic                                         mem_answer_error
 );
-  localparam int FRAME_BYTES_MAX = 9022;
-  localparam int MATCH_ENTRIES = 16;
-  localparam int DESTINATIONS = 16;
-
   logic [63:0] now_ns, now_cycles;
   port_pkg::settings_t settings;
   port_pkg::payload_t rx_meta;
@@ -88,12 +102,16 @@ module nic #(
 
   eth_port #(
       .LINE_GBPS(LINE_GBPS),
+      .OWN_CLOCKS(OWN_CLOCKS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
-      .DESTINATIONS(DESTINATIONS)
+      .DESTINATIONS(DESTINATIONS),
+      .REPLIER(REPLIER)
   ) i_eth_port (
       .clk,
       .rst,
+      .rx_clk,
+      .tx_clk,
       .now_ns,
       .now_cycles,
       .settings,
@@ -127,9 +145,19 @@ module nic #(
 
   host_port #(
       .LINE_GBPS(LINE_GBPS),
-      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+      .CYCLE_PS(CYCLE_PS),
+      .CLOPS(CLOPS),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS),
+      .REGIONS(REGIONS),
+      .ENTRIES(ENTRIES),
+      .OFFSET_BITS(OFFSET_BITS),
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+      .RX_FIFO_WORDS(RX_FIFO_WORDS),
+      .RX_FIFO_PACKETS(RX_FIFO_PACKETS),
+      .TX_FIFO_WORDS(TX_FIFO_WORDS),
+      .TX_FIFO_PACKETS(TX_FIFO_PACKETS),
+      .STAGE_STATISTICS(STAGE_STATISTICS),
       .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
       .READ_REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
       .READ_TAGS(READ_TAGS)

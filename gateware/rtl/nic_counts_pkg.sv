@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made from gateware/registers/counts.toml by scripts/make_registers.py; do not edit.
 package nic_counts_pkg;
-  localparam int RX_COUNTS = 26;
+  localparam int RX_COUNTS = 27;
   typedef struct packed {
     logic bad;
     logic no_buffer;
@@ -23,6 +23,7 @@ package nic_counts_pkg;
     logic no_header;
     logic ethertype;
     logic mac_address;
+    logic cut;
     logic fcs;
     logic runt;
     logic oversize;
@@ -30,15 +31,16 @@ package nic_counts_pkg;
     logic preamble;
     logic parsed;
   } rx_counts_t;
-  localparam int MAC_DROPS = 5;
+  localparam int MAC_DROPS = 6;
   typedef struct packed {
+    logic cut;
     logic fcs;
     logic runt;
     logic oversize;
     logic control;
     logic preamble;
   } mac_drops_t;
-  localparam int PATH_COUNTS = 20;
+  localparam int PATH_COUNTS = 21;
   typedef struct packed {
     logic udp_checksum;
     logic truncated;
@@ -54,6 +56,7 @@ package nic_counts_pkg;
     logic no_header;
     logic ethertype;
     logic mac_address;
+    logic cut;
     logic fcs;
     logic runt;
     logic oversize;
@@ -61,7 +64,7 @@ package nic_counts_pkg;
     logic preamble;
     logic parsed;
   } path_counts_t;
-  localparam int FRAME_DROPS = 19;
+  localparam int FRAME_DROPS = 20;
   typedef struct packed {
     logic udp_checksum;
     logic truncated;
@@ -77,6 +80,7 @@ package nic_counts_pkg;
     logic no_header;
     logic ethertype;
     logic mac_address;
+    logic cut;
     logic fcs;
     logic runt;
     logic oversize;

@@ -275,7 +275,7 @@ module nic_regs (
             logic doorbell;
             logic state;
         } tx;
-        logic rx_count[26];
+        logic rx_count[27];
         logic tx_count[10];
         logic reply_count[10];
     } decoded_reg_strb_t;
@@ -372,7 +372,7 @@ module nic_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h420);
         decoded_reg_strb.tx.state = cpuif_req_masked & (cpuif_addr == 12'h428) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h428);
-        for(int i0=0; i0<26; i0++) begin
+        for(int i0=0; i0<27; i0++) begin
             decoded_reg_strb.rx_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h800 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h800 + (12)'(i0) * 12'h8);
         end
@@ -675,7 +675,7 @@ module nic_regs (
                 logic incrthreshold;
                 logic overflow;
             } count;
-        } rx_count[26];
+        } rx_count[27];
         struct {
             struct {
                 logic [63:0] next;
@@ -918,7 +918,7 @@ module nic_regs (
             struct {
                 logic [63:0] value;
             } count;
-        } rx_count[26];
+        } rx_count[27];
         struct {
             struct {
                 logic [63:0] value;
@@ -2142,7 +2142,7 @@ module nic_regs (
         end
     end
     assign hwif_out.tx.doorbell.count.value = field_storage.tx.doorbell.count.value;
-    for(genvar i0=0; i0<26; i0++) begin
+    for(genvar i0=0; i0<27; i0++) begin
         // Field: nic_regs.rx_count[].count
         always_comb begin
             automatic logic [63:0] next_c;
@@ -2409,7 +2409,7 @@ module nic_regs (
             readback_data_var[33] = hwif_in.tx.state.fault.next;
             readback_data_var[34] = hwif_in.tx.state.stuck.next;
         end
-        for(int i0=0; i0<26; i0++) begin
+        for(int i0=0; i0<27; i0++) begin
             if(rd_mux_addr == 12'h800 + (12)'(i0) * 12'h8) begin
                 readback_data_var[63:0] = field_storage.rx_count[i0].count.value;
             end

@@ -181,11 +181,11 @@ package nic_regs_pkg;
 
     typedef struct {
         logic incr;
-    } nic_regs__counter_reg_desc_296572ef_name_e5c51571__count__in_t;
+    } nic_regs__counter_reg_desc_cae1deba_name_e5c51571__count__in_t;
 
     typedef struct {
-        nic_regs__counter_reg_desc_296572ef_name_e5c51571__count__in_t count;
-    } nic_regs__counter_reg_desc_296572ef_name_e5c51571__in_t;
+        nic_regs__counter_reg_desc_cae1deba_name_e5c51571__count__in_t count;
+    } nic_regs__counter_reg_desc_cae1deba_name_e5c51571__in_t;
 
     typedef struct {
         logic incr;
@@ -214,7 +214,7 @@ package nic_regs_pkg;
         nic_regs__interrupt__in_t interrupt;
         nic_regs__clop__in_t clop[4];
         nic_regs__tx__in_t tx;
-        nic_regs__counter_reg_desc_296572ef_name_e5c51571__in_t rx_count[26];
+        nic_regs__counter_reg_desc_cae1deba_name_e5c51571__in_t rx_count[27];
         nic_regs__counter_reg_desc_eded200a_name_893d293e__in_t tx_count[10];
         nic_regs__counter_reg_desc_58eed963_name_7475a7e1__in_t reply_count[10];
     } nic_regs__in_t;

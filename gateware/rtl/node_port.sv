@@ -9,6 +9,7 @@
 module node_port #(
     parameter int PORTS = 4,            // of the node
     parameter int LINE_GBPS = 10,
+    parameter bit OWN_CLOCKS = 1'b0,    // as of mac_cdc
     parameter bit MERGE = 1'b1,
     parameter int PROCESSING = 0,       // 0 none, 1 stage_template
     parameter int ENCAPSULATION = 0,    // 0 none, 1 stage_encap
@@ -19,6 +20,8 @@ module node_port #(
 ) (
     input logic clk,
     input logic rst,
+    input logic rx_clk,
+    input logic tx_clk,
 
     input logic [63:0] now_ns,
     input logic [63:0] now_cycles,
@@ -28,7 +31,7 @@ module node_port #(
     input logic [63:0] cfg_mask,
     /* verilator lint_on UNUSEDSIGNAL */
 
-    // --- wire, as of mac ---
+    // --- wire, as of mac_cdc ---
     input  logic [63:0] xgmii_rxd,
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
@@ -85,12 +88,15 @@ module node_port #(
 
   eth_port #(
       .LINE_GBPS(LINE_GBPS),
+      .OWN_CLOCKS(OWN_CLOCKS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS)
   ) i_eth_port (
       .clk,
       .rst,
+      .rx_clk,
+      .tx_clk,
       .now_ns,
       .now_cycles,
       .settings,

@@ -252,7 +252,7 @@ module node_regs (
             logic table_entry;
         } merge;
         struct {
-            logic rx_count[20];
+            logic rx_count[21];
             logic reply_count[10];
             logic tx_count[4];
         } port_rx[3];
@@ -313,7 +313,7 @@ module node_regs (
         decoded_reg_strb.merge.table_entry = cpuif_req_masked & (cpuif_addr == 12'h328);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h328);
         for(int i0=0; i0<3; i0++) begin
-            for(int i1=0; i1<20; i1++) begin
+            for(int i1=0; i1<21; i1++) begin
                 decoded_reg_strb.port_rx[i0].rx_count[i1] = cpuif_req_masked & (cpuif_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
                 is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8);
             end
@@ -538,7 +538,7 @@ module node_regs (
                     logic incrthreshold;
                     logic overflow;
                 } count;
-            } rx_count[20];
+            } rx_count[21];
             struct {
                 struct {
                     logic [63:0] next;
@@ -737,7 +737,7 @@ module node_regs (
                 struct {
                     logic [63:0] value;
                 } count;
-            } rx_count[20];
+            } rx_count[21];
             struct {
                 struct {
                     logic [63:0] value;
@@ -1569,7 +1569,7 @@ module node_regs (
     end
     assign hwif_out.merge.table_entry.hit.value = field_storage.merge.table_entry.hit.value;
     for(genvar i0=0; i0<3; i0++) begin
-        for(genvar i1=0; i1<20; i1++) begin
+        for(genvar i1=0; i1<21; i1++) begin
             // Field: node_regs.port_rx[].rx_count[].count
             always_comb begin
                 automatic logic [63:0] next_c;
@@ -1872,7 +1872,7 @@ module node_regs (
             readback_data_var[31:16] = field_storage.merge.table_entry.hit.value;
         end
         for(int i0=0; i0<3; i0++) begin
-            for(int i1=0; i1<20; i1++) begin
+            for(int i1=0; i1<21; i1++) begin
                 if(rd_mux_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) begin
                     readback_data_var[63:0] = field_storage.port_rx[i0].rx_count[i1].count.value;
                 end

@@ -42,11 +42,11 @@ package node_regs_pkg;
 
     typedef struct {
         logic incr;
-    } node_regs__counter_reg_desc_1af79e23_name_87c4cc0a__count__in_t;
+    } node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__count__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_1af79e23_name_87c4cc0a__count__in_t count;
-    } node_regs__counter_reg_desc_1af79e23_name_87c4cc0a__in_t;
+        node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__count__in_t count;
+    } node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__in_t;
 
     typedef struct {
         logic incr;
@@ -65,7 +65,7 @@ package node_regs_pkg;
     } node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_1af79e23_name_87c4cc0a__in_t rx_count[20];
+        node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__in_t rx_count[21];
         node_regs__counter_reg_desc_58eed963_name_3d3a3307__in_t reply_count[10];
         node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__in_t tx_count[4];
     } node_regs__port_rx__in_t;

@@ -82,9 +82,10 @@ def counts_package(rows: dict[str, Any]) -> str:
 
 def counts_header(rows: dict[str, Any]) -> str:
     """Numbers by name, and which of them a link adds up."""
-    text = COUNTS_HEADER + "// clang-format off\n#pragma once\n\nnamespace nanet::link::gateware {\n"
+    text = COUNTS_HEADER + "// clang-format off\n#pragma once\n\n#include <string_view>\n\nnamespace nanet::link::gateware {\n"
     for row, entry in rows.items():
         text += f"\nnamespace {row} {{\nenum : unsigned {{ {', '.join(entry['names'])}, count }};\n"
+        text += "inline constexpr std::string_view kNames[] = {" + ", ".join(f'"{name}"' for name in entry["names"]) + "};\n"
         for name, members in entry["sums"].items():
             text += f"inline constexpr unsigned k{name.title().replace('_', '')}[] = {{{', '.join(members)}}};\n"
         text += f"}}  // namespace {row}\n"

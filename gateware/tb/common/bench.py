@@ -50,12 +50,16 @@ def never() -> bool:
     return False
 
 
-async def first_edge(dut: Any) -> None:
-    """A clock edge in reset, for benches whose models of what is around a module look at it from the first edge of theirs on."""
-    dut.rst.value, dut.clk.value = Immediate(1), Immediate(0)
+async def first_edge(dut: Any, *others: str) -> None:
+    """An edge of `clk` and of the other clocks in reset, for benches whose models of what is around a module look at it from the first edge of theirs on."""
+    clocks = [dut.clk, *(getattr(dut, name) for name in others)]
+    dut.rst.value = Immediate(1)
+    for clock in clocks:
+        clock.value = Immediate(0)
     for level in (1, 0):
         await Timer(1, "step")
-        dut.clk.value = level
+        for clock in clocks:
+            clock.value = level
     await Timer(1, "step")
 
 

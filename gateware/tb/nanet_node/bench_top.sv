@@ -79,6 +79,8 @@ module bench_top #(
   ) dut (
       .clk,
       .rst,
+      .rx_clk('0),
+      .tx_clk('0),
       .s_axil_awaddr,
       .s_axil_awvalid,
       .s_axil_awready,

@@ -6,22 +6,30 @@ from ipaddress import IPv4Address
 from typing import Any
 
 import cocotb
-from common.bench import SHORT, first_edge, random_numbers
+from common.bench import PARAMETERS, SHORT, first_edge, random_numbers
+from common.clocks import Domain
 from common.contract import Completion, Kind, PacketRef, TxDescriptor
 from common.counts import numbers_of
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, sent_frame, udp_frame, with_fcs
 from common.pcie import PcieBench
 from common.requests import answer_to, arp_request, echo_request
 from common.sending import random_destination
-from common.wires import GBPS, wire_sink, wire_source
+from common.wires import GBPS, WIRE_CLOCK_PS, wire_sink, wire_source
 
 MAGIC = 0x54454E414E
-PORT, SOURCE, DESTINATION = 6001, 9, 3
+PORT, SOURCE = 6001, 9
+MATCH = min(2, PARAMETERS.get("MATCH_ENTRIES", 16) - 1)
+DESTINATION = min(3, PARAMETERS.get("DESTINATIONS", 16) - 1)
+PAYLOAD_BYTES_MAX = PARAMETERS.get("FRAME_BYTES_MAX", 9022) - 46
 BUFFERS, BUFFER_BYTES, PACKETS_PER_BUFFER = 16, 12288, 8
 RING_ENTRIES, SLOT_BYTES = 16, 4096
-OFFSET_BITS = 40
+OFFSET_BITS = PARAMETERS.get("OFFSET_BITS", 40)
 ENTRY_BYTES, REF_BYTES = Completion.LAYOUT.size, PacketRef.LAYOUT.size  # a descriptor is as long as a completion
-WORD_CYCLES = 1 if GBPS == 10 else 8  # of eight bytes on the wire
+OWN_CLOCKS = bool(PARAMETERS.get("OWN_CLOCKS"))  # else the wire has the block's
+WIRE_CLOCKS = ("rx_clk", "tx_clk") if OWN_CLOCKS else ()
+STAGE_STATISTICS = bool(PARAMETERS.get("STAGE_STATISTICS", 1))
+CYCLE_PS = PARAMETERS.get("CYCLE_PS", WIRE_CLOCK_PS)
+WORD_CYCLES = (1 if GBPS == 10 else 8) * (2 if OWN_CLOCKS else 1)  # at most, of eight bytes on the wire
 RX = numbers_of("rx", "parsed", "fcs", "no_match", "stored", "overflow", "no_buffer")
 REPLY = numbers_of("reply", "answered_arp", "answered_echo", "busy", "replied")
 TX = numbers_of("tx", "sent", "refused", "unreadable", "read_fault", "read_error", "framed")
@@ -57,7 +65,13 @@ class Card(PcieBench):
 
     def __init__(self, dut: Any, **host: Any) -> None:
         super().__init__(dut, random_numbers(), **host)
-        self.wire_in, self.wire_out = wire_source(self), wire_sink(self)
+        if OWN_CLOCKS:
+            rx, tx = (
+                Domain(dut, clock, WIRE_CLOCK_PS * self.rng.uniform(0.9998, 1.0002), self.rng.random()) for clock in WIRE_CLOCKS
+            )
+            self.wire_in, self.wire_out = wire_source(rx), wire_sink(tx)
+        else:
+            self.wire_in, self.wire_out = wire_source(self), wire_sink(self)
         self.received: list[tuple[bytes, int]] = []
         self.lost = self.taken = self.rung = 0
         self.sent: list[tuple[int, int]] = []  # kind and tag of each completion of the ring
@@ -70,7 +84,7 @@ class Card(PcieBench):
         assert magic_and_version >> 48 == 3
         await self.write(0x020, mac_number(LOCAL_MAC))
         await self.write(0x028, int(IPv4Address(LOCAL_IP)))
-        await self.write(0x048, 2 | 1 << 8 | PORT << 16 | SOURCE << 32)
+        await self.write(0x048, MATCH | 1 << 8 | PORT << 16 | SOURCE << 32)
         self.completions = await self.register(4096, writable=True)
         self.buffers = await self.register(BUFFERS * BUFFER_BYTES, writable=True)
         self.index = await self.register(BUFFERS * PACKETS_PER_BUFFER * REF_BYTES, writable=True)
@@ -202,7 +216,7 @@ async def both_ways(card: Card, count: int) -> None:
 
 @cocotb.test
 async def packets_in_and_out_of_host_memory(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, payload_bytes=256, latency_ns=(200, 600))
     await card.begin()
     await both_ways(card, 24 if SHORT else 200)
@@ -215,11 +229,11 @@ async def packets_in_and_out_of_host_memory(dut: Any) -> None:
 @cocotb.test
 async def frames_at_line_rate_of_every_size(dut: Any) -> None:
     """Back to back, payloads of 128 B on the bus: its descriptors cost a cycle each, and the NIC's FIFO still never fills."""
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, payload_bytes=128)
     await card.begin()
     total = 0
-    for size in (18, 82, 1472) if SHORT else (1, 18, 19, 64, 82, 83, 129, 210, 1168, 1472, 8900):
+    for size in (18, 82, 1472) if SHORT else (1, 18, 19, 64, 82, 83, 129, 210, 1168, 1472, min(8900, PAYLOAD_BYTES_MAX)):
         count = 100 if size < 500 else 30 if size < 2000 else 6
         payloads = [card.rng.randbytes(size) for _ in range(count // 2 if SHORT else count)]
         total += len(payloads)
@@ -240,7 +254,7 @@ async def settles(card: Card, total: int) -> bool:
 
 @cocotb.test
 async def a_slow_host_with_small_payloads_that_pauses_and_mixes_answers(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, payload_bytes=128, latency_ns=(200, 4000))
     await card.begin()
     card.pause(0.3)
@@ -252,7 +266,7 @@ async def a_slow_host_with_small_payloads_that_pauses_and_mixes_answers(dut: Any
 
 @cocotb.test
 async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     payloads = [card.rng.randbytes(600) for _ in range(6)]
@@ -289,7 +303,7 @@ async def reads_that_the_host_refuses_are_errors_in_their_turn(dut: Any) -> None
 
 @cocotb.test
 async def without_bus_master_frames_are_counted_and_then_it_goes_on(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     payloads = [card.rng.randbytes(1472) for _ in range(24)]
@@ -308,7 +322,10 @@ async def without_bus_master_frames_are_counted_and_then_it_goes_on(dut: Any) ->
         await card.send_frames([payload])
         await card.wait(600)
         await card.release()
-    await card.wait(3000)
+    await card.wire_in.wait()
+    for _ in range(3):
+        await card.wait(1000)
+        await card.release()
     counts = await card.nic_counts(0x800, RX)
     assert counts["parsed"] == len(payloads) + len(more)
     assert counts["parsed"] == counts["stored"] + counts["overflow"] + counts["no_buffer"]
@@ -320,7 +337,7 @@ async def without_bus_master_frames_are_counted_and_then_it_goes_on(dut: Any) ->
 
 @cocotb.test
 async def a_message_wakes_who_sleeps_and_the_completion_is_there(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     await card.function.msi_set_enable(False)
@@ -352,7 +369,7 @@ async def receive_one(card: Card) -> None:
 
 @cocotb.test
 async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> None:
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, latency_ns=(200, 600))
     await card.begin()
     rounds = 4 if SHORT else 30
@@ -374,15 +391,29 @@ async def requests_are_answered_among_packets_that_go_both_ways(dut: Any) -> Non
 
 
 @cocotb.test
+async def the_sizes_are_those_of_its_parameters(dut: Any) -> None:
+    await first_edge(dut, *WIRE_CLOCKS)
+    card = Card(dut)
+    await card.begin()
+    geometry, stages = await card.read(0x008), await card.read(0x0B8)
+    sizes = [
+        geometry >> low & mask for low, mask in ((0, 0xFF), (8, 0xFF), (16, 0xFF), (24, 0xFF), (32, 0xFFFF), (48, 0xFF), (56, 0xFF))
+    ]
+    names = {"CLOPS": 4, "MATCH_ENTRIES": 16, "DESTINATIONS": 16, "REGIONS": 16, "ENTRIES": 4096, "OFFSET_BITS": 40}
+    assert sizes == [*(PARAMETERS.get(name, default) for name, default in names.items()), PAYLOAD_BYTES_MAX // 64]
+    assert stages == (5 if STAGE_STATISTICS else 0) | 64 << 8
+
+
+@(cocotb.test if STAGE_STATISTICS else lambda test: test)
 async def the_latency_of_a_size_is_one_number(dut: Any) -> None:
     """As the NIC counts it, back to back: the stages of each packet add up to the time from the frame's start to its last word on the way to memory."""
-    await first_edge(dut)
+    await first_edge(dut, *WIRE_CLOCKS)
     card = Card(dut, payload_bytes=256)
     await card.begin()
-    assert await card.read(0x038) == 1000 * GBPS | (6400 if GBPS == 10 else 8000) << 32
+    assert await card.read(0x038) == 1000 * GBPS | CYCLE_PS << 32
     await card.write(0x0A0, 1)
     slowest = 0
-    for size in (18, 1472) if SHORT else (1, 18, 64, 300, 1472, 8900):
+    for size in (18, 1472) if SHORT else (1, 18, 64, 300, 1472, min(8900, PAYLOAD_BYTES_MAX)):
         before = len(card.received)
         count = 8
         await card.send_frames([card.rng.randbytes(size) for _ in range(count)])
@@ -399,9 +430,11 @@ async def the_latency_of_a_size_is_one_number(dut: Any) -> None:
                 words.append(await card.read(0x0B0))
             samples, least, most, _ = words
             assert samples == count
-            assert most - least <= (GBPS == 10), "only which lane of XGMII a frame begins on may make a cycle"
+            spread = 3 if OWN_CLOCKS else int(GBPS == 10)
+            assert most - least <= spread, "only which lane of XGMII a frame begins on may make a cycle, and a crossing two"
             stages.append(most)
-        wire_cycles = (max(size + 42, FRAME_BYTES_MIN) + FCS_BYTES) * WORD_CYCLES // 8
+        wire_ps = (max(size + 42, FRAME_BYTES_MIN) + FCS_BYTES) * (WIRE_CLOCK_PS // 8 if GBPS == 10 else WIRE_CLOCK_PS)
+        wire_cycles = wire_ps // (CYCLE_PS if OWN_CLOCKS else WIRE_CLOCK_PS)
         slowest = max(slowest, sum(stages) - wire_cycles)
     print(f"figure: last byte to last word on the way to memory at {GBPS} Gb/s: at most {slowest} cycles", flush=True)
     assert slowest <= 64

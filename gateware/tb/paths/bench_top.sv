@@ -97,6 +97,10 @@ module bench_top #(
       .LINE_GBPS(LINE_GBPS)
   ) i_mac (
       .*,
+      .rx_clk(clk),
+      .rx_rst(rst),
+      .tx_clk(clk),
+      .tx_rst(rst),
       .m_axis_tdata(rx_tdata),
       .m_axis_tkeep(rx_tkeep),
       .m_axis_tvalid(rx_tvalid),

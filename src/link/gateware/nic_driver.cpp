@@ -29,7 +29,6 @@ constexpr std::uint32_t tx_control = 0x400, tx_address = 0x408, tx_completions =
 
 constexpr std::uint64_t kMagic = 0x54454E414E, kMagicMask = 0xFF'FFFF'FFFF;
 constexpr std::uint64_t kVersion = 3;
-constexpr std::uint32_t kOffsetBits = 40;
 constexpr unsigned kSmallPage = 12, kLargePage = 16;
 constexpr std::uint64_t kEnable = 1, kFooter = 2, kFlush = 4, kBusy = std::uint64_t{1} << 32;
 constexpr std::uint32_t kFooterBytes = 32;
@@ -61,8 +60,6 @@ void NicDriver::remove(const Region& region) {
   device_.unmap(region.pages);
 }
 
-std::uint64_t NicDriver::Region::address() const { return field(number, kOffsetBits); }
-
 NicDriver::NicDriver(Device& device, const NicConfig& config) : device_(device), config_(config) {
   for (const ClopConfig& clop : config.clops) clops_.push_back({.config = clop});
   check_geometry();
@@ -93,7 +90,7 @@ void NicDriver::take_down() {
 
 // Disables all, and waits until nothing is in flight.
 void NicDriver::stop() {
-  const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
+  const std::uint64_t clops = geometry_ & 0xFF;
   device_.write(reg::interrupt_control, 0);
   for (std::uint32_t clop = 0; clop < clops; ++clop) device_.write(reg::clop_control + clop * reg::clop_stride, 0);
   device_.write(reg::tx_control, 0);
@@ -103,10 +100,9 @@ void NicDriver::stop() {
 
 // A program that was killed leaves CLOPs, ring and match table as they were; new settings would be added to those.
 void NicDriver::end_earlier() {
-  const std::uint64_t geometry = device_.read(reg::geometry);
-  for (std::uint64_t entry = 0; entry < (geometry >> 8 & 0xFF); ++entry) device_.write(reg::match, entry);
+  for (std::uint64_t entry = 0; entry < (geometry_ >> 8 & 0xFF); ++entry) device_.write(reg::match, entry);
   bool goes_on = (device_.read(reg::tx_control) & kEnable) != 0;
-  for (std::uint32_t clop = 0; clop < (geometry & 0xFF); ++clop) {
+  for (std::uint32_t clop = 0; clop < (geometry_ & 0xFF); ++clop) {
     goes_on = goes_on || (device_.read(reg::clop_control + clop * reg::clop_stride) & kEnable) != 0;
   }
   if (goes_on) stop();
@@ -118,16 +114,18 @@ void NicDriver::check_geometry() {
     throw SetupError("the device is no NIC that this driver knows", "its registers begin with " + std::to_string(id),
                      "use gateware and driver of one version");
   }
-  payload_bytes_max_ = static_cast<std::uint32_t>(device_.read(reg::geometry) >> 56) * 64;
+  geometry_ = device_.read(reg::geometry);
+  payload_bytes_max_ = static_cast<std::uint32_t>(geometry_ >> 56) * 64;
   slot_bytes_ = (payload_bytes_max_ + 63) & ~63u;
   cycle_ns_ = static_cast<double>(device_.read(reg::line) >> 32 & 0xFFFF) / 1000;
-  const std::uint64_t clops = device_.read(reg::geometry) & 0xFF;
+  const std::uint64_t clops = geometry_ & 0xFF;
   const std::uint64_t stages = device_.read(reg::stage_geometry);
+  counts_stages_ = (stages & 0xFF) != 0;
   if (clops_.empty() || clops < clops_.size()) {
     throw SetupError("the NIC cannot receive into " + std::to_string(clops_.size()) + " CLOPs", "it has " + std::to_string(clops),
                      "use one at least, and as many at most");
   }
-  if (stages != (kStageCount | field(StageStats::bin_count, 8))) {
+  if (counts_stages_ && stages != (kStageCount | field(StageStats::bin_count, 8))) {
     throw SetupError("the NIC counts other stages than this driver reads", "their geometry is " + std::to_string(stages),
                      "use gateware and driver of one version");
   }
@@ -159,12 +157,17 @@ void NicDriver::add(Region& region, std::size_t bytes, unsigned page_shift, Acce
 
 void NicDriver::add_memory(Region& region, std::span<std::byte> memory, unsigned page_shift, Access access) {
   const std::size_t page_bytes = std::size_t{1} << page_shift;
-  const auto geometry = device_.read(reg::geometry);
   const std::size_t count = memory.size() >> page_shift;
-  if (regions_ >= (geometry >> 24 & 0xFF) || entries_ + count > (geometry >> 32 & 0xFFFF)) {
+  if (regions_ >= (geometry_ >> 24 & 0xFF) || entries_ + count > (geometry_ >> 32 & 0xFFFF)) {
     throw SetupError("the NIC cannot reach that much memory",
-                     "its page table has " + std::to_string(geometry >> 32 & 0xFFFF) + " entries", "use fewer or smaller buffers");
+                     "its page table has " + std::to_string(geometry_ >> 32 & 0xFFFF) + " entries", "use fewer or smaller buffers");
   }
+  const unsigned offset_bits = geometry_ >> 48 & 0xFF;
+  if (memory.size() > std::uint64_t{1} << offset_bits) {
+    throw SetupError("the NIC cannot reach " + std::to_string(memory.size()) + " bytes in one piece",
+                     "its addresses in a region have " + std::to_string(offset_bits) + " bits", "use fewer or smaller buffers");
+  }
+  region.address = field(regions_, offset_bits);
   region.number = regions_++;
   region.memory = memory;
   region.pages = device_.map(region.memory, page_bytes, access);
@@ -185,7 +188,7 @@ void NicDriver::set_up_completions() {
   const std::uint32_t queue = std::max<std::uint32_t>(64, 2 * std::bit_ceil(buffers));
   add(completions_, queue * sizeof(Completion), kSmallPage, Access::write);
   completions_.memory = completions_.memory.first(queue * sizeof(Completion));
-  device_.write(reg::completions, completions_.address());
+  device_.write(reg::completions, completions_.address);
   device_.write(reg::completion_mask, queue - 1);
   taken_ = static_cast<std::uint32_t>(device_.read(reg::completions_written));  // it goes on from there, whoever had the NIC before
 }
@@ -200,8 +203,8 @@ void NicDriver::set_up_clop(std::uint32_t number) {
   }
   add(clop.index, std::size_t{config.buffer_count} * config.packets_per_buffer * sizeof(PacketRef), kSmallPage, Access::write);
   const std::uint32_t at = number * reg::clop_stride;
-  device_.write(reg::clop_buffers + at, clop.buffers.address());
-  device_.write(reg::clop_index + at, clop.index.address());
+  device_.write(reg::clop_buffers + at, clop.buffers.address);
+  device_.write(reg::clop_index + at, clop.index.address);
   device_.write(reg::clop_size + at, config.buffer_bytes | field(config.buffer_count, 32));
   device_.write(reg::clop_hand_over + at, config.timeout_ns | field(config.packets_per_buffer, 48));
   device_.write(reg::clop_consumed + at, 0);
@@ -213,20 +216,29 @@ void NicDriver::set_up_ring() {
   add(payloads_, std::size_t{config_.tx_entries} * slot_bytes_, kLargePage, Access::read);
   add(sent_, config_.tx_entries * sizeof(Completion), kSmallPage, Access::write);
   sent_.memory = sent_.memory.first(config_.tx_entries * sizeof(Completion));
-  device_.write(reg::tx_address, ring_.address());
-  device_.write(reg::tx_completions, sent_.address());
+  device_.write(reg::tx_address, ring_.address);
+  device_.write(reg::tx_completions, sent_.address);
   device_.write(reg::tx_size, (config_.tx_entries - 1) | field(config_.tx_entries - 1, 32));
   device_.write(reg::tx_doorbell, 0);
   device_.write(reg::tx_control, kEnable);
 }
 
+void NicDriver::need_entry(std::uint32_t index, unsigned at, const char* table) const {
+  const std::uint64_t entries = geometry_ >> at & 0xFF;
+  if (index < entries) return;
+  throw SetupError("the NIC has no entry " + std::to_string(index) + " of its " + table, "there are " + std::to_string(entries),
+                   "use fewer, or gateware with more");
+}
+
 void NicDriver::set_match(const Match& match) {
+  need_entry(match.index, 8, "match table");
   device_.write(reg::match_sender, match.from_address | field(match.from_mask, 32));
   device_.write(reg::match, match.index | field(1, 8) | field(match.counts_events, 9) | field(match.clop, 12) |
                                 field(match.port, 16) | field(match.source, 32));
 }
 
 void NicDriver::set_destination(const Destination& to) {
+  need_entry(to.index, 16, "destinations");
   device_.write(reg::destination_address, to.address | field(to.port, 32) | field(to.from_port, 48));
   device_.write(reg::destination, to.mac | field(to.index, 48) | field(1, 56));
 }
@@ -288,7 +300,7 @@ bool NicDriver::send(std::span<const std::byte> payload, std::uint32_t destinati
   const std::size_t at = std::size_t{slot} * slot_bytes_;
   std::memcpy(payloads_.memory.data() + at, payload.data(), payload.size());
   auto* descriptor = reinterpret_cast<TxDescriptor*>(ring_.memory.data()) + slot;
-  descriptor->address = payloads_.address() + at;
+  descriptor->address = payloads_.address + at;
   descriptor->bytes = static_cast<std::uint32_t>(payload.size());
   descriptor->destination = destination;
   descriptor->tag = tag;
@@ -328,6 +340,7 @@ std::uint64_t NicDriver::stage_word(unsigned stage, unsigned word, std::uint64_t
 
 std::array<StageStats, kStageCount> NicDriver::take_stage_stats() {
   std::array<StageStats, kStageCount> all;
+  if (!counts_stages_) return all;
   device_.write(reg::stage_take, 1);
   for (unsigned stage = 0; stage < kStageCount; ++stage) {
     StageStats& stats = all[stage];

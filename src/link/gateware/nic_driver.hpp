@@ -121,7 +121,7 @@ class NicDriver {
   const Completion* poll_sent();  // the next completion of a sent packet, or of one that could not be (kind error)
   std::uint32_t under_way() const { return rung_ - gone_; }
 
-  // Of all packets and buffers since the last call: each is in exactly one. The first call: since reset.
+  // Of all packets and buffers since the last call: each is in exactly one. The first call: since reset. Without a sample, if the NIC is built without.
   std::array<StageStats, kStageCount> take_stage_stats();
 
   std::uint32_t payload_bytes_max() const { return payload_bytes_max_; }
@@ -133,9 +133,9 @@ class NicDriver {
   // Registered memory: its number as a region of the NIC, and what is in it.
   struct Region {
     std::uint32_t number = 0;
+    std::uint64_t address = 0;  // of its first byte, for the NIC
     std::span<std::byte> memory;
     std::vector<std::uint64_t> pages;
-    std::uint64_t address() const;  // of its first byte, for the NIC
   };
   struct Clop {
     ClopConfig config;
@@ -145,6 +145,7 @@ class NicDriver {
 
   void check_geometry();
   void check(const ClopConfig& config) const;
+  void need_entry(std::uint32_t index, unsigned at, const char* table) const;  // at: of its number in `geometry`
   void end_earlier();
   void stop();
   void take_down();
@@ -162,9 +163,11 @@ class NicDriver {
   Device& device_;
   NicConfig config_;
   std::vector<Memory> memory_;               // of the regions, but that of a GPU
+  std::uint64_t geometry_ = 0;               // the NIC's register
   std::uint32_t regions_ = 0, entries_ = 0;  // in use
   std::uint32_t payload_bytes_max_ = 0, slot_bytes_ = 0;
   double cycle_ns_ = 0;
+  bool counts_stages_ = false;
   std::vector<Clop> clops_;
   Region completions_, ring_, payloads_, sent_;
   std::uint32_t taken_ = 0;            // completions

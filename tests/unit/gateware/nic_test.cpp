@@ -254,7 +254,7 @@ TEST_F(NicTest, AMissedTranslationStopsTheClopUntilItIsDisabled) {
   run_dry();
   EXPECT_EQ(model->read(0x230) >> 33 & 1, 1u);  // fault
   EXPECT_EQ(driver->poll(), nullptr);
-  EXPECT_GT(driver->rx_count(22), 40u);                // its CLOP is as if disabled
+  EXPECT_GT(driver->rx_count(rx::disabled), 40u);      // its CLOP is as if disabled
   EXPECT_LT(model->bus().write_count() - writes, 5u);  // packet indexes of what was in flight
   model->write(0x200, 0);
   model->step(2000);
