@@ -25,34 +25,42 @@ target_include_directories(nanet_verilator SYSTEM PUBLIC "${verilator_root}/incl
 target_compile_options(nanet_verilator PRIVATE -w)
 target_link_libraries(nanet_verilator PUBLIC pthread)
 
-# nanet_verilated_TOP: class VTOP, the module TOP of gateware/rtl with all that it holds, assertions included.
+# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...]): nanet_verilated_NAME has class VNAME, the module TOP of gateware/rtl with all that it holds,
+# assertions included. What no reset sets begins with anything.
 function(nanet_verilate top)
-  set(verilated "${PROJECT_BINARY_DIR}/verilated/${top}")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS")
+  set(name "${top}")
+  if(arg_AS)
+    set(name "${arg_AS}")
+  endif()
+  set(verilated "${PROJECT_BINARY_DIR}/verilated/${name}")
+  list(TRANSFORM arg_PARAMETERS PREPEND -G)
   # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
   add_custom_command(
-    OUTPUT "${verilated}/V${top}_all.cpp" "${verilated}/V${top}.h"
+    OUTPUT "${verilated}/V${name}_all.cpp" "${verilated}/V${name}.h"
     COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older one
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
     COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
-            --quiet --prefix V${top} --top-module ${top} --Mdir "${verilated}" ${packages} ${modules}
-    COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -D "TOP=${top}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
+            --x-initial unique --x-assign unique --quiet --prefix V${name} --top-module ${top} ${arg_PARAMETERS} --Mdir "${verilated}" ${packages} ${modules}
+    COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -D "TOP=${name}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
     DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
-    COMMENT "verilating ${top}"
+    COMMENT "verilating ${name}"
     VERBATIM)
-  add_library(nanet_verilated_${top} STATIC EXCLUDE_FROM_ALL "${verilated}/V${top}_all.cpp")
-  target_include_directories(nanet_verilated_${top} SYSTEM PUBLIC "${verilated}")
-  target_compile_options(nanet_verilated_${top} PRIVATE -w)
-  target_link_libraries(nanet_verilated_${top} PUBLIC nanet_verilator)
+  add_library(nanet_verilated_${name} STATIC EXCLUDE_FROM_ALL "${verilated}/V${name}_all.cpp")
+  target_include_directories(nanet_verilated_${name} SYSTEM PUBLIC "${verilated}")
+  target_compile_options(nanet_verilated_${name} PRIVATE -w)
+  target_link_libraries(nanet_verilated_${name} PUBLIC nanet_verilator)
 endfunction()
 nanet_verilate(nic)
+nanet_verilate(nic AS nic_1g PARAMETERS LINE_GBPS=1)
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
 list(REMOVE_ITEM sources "${gateware}/model/node_model.cpp")
 add_library(nanet_gateware_model STATIC ${sources})
 nanet_own_library(nanet_gateware_model)
 target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
-target_link_libraries(nanet_gateware_model PRIVATE nanet_verilated_nic)
-add_dependencies(nanet_gateware_model nanet_verilated_nic)
+target_link_libraries(nanet_gateware_model PRIVATE nanet_verilated_nic nanet_verilated_nic_1g)
+add_dependencies(nanet_gateware_model nanet_verilated_nic nanet_verilated_nic_1g)
 
 # The node with four ports, four times as large as the NIC: for those who ask for it.
 nanet_verilate(nanet_node)

@@ -46,17 +46,19 @@ class JsonWriter {
     std::printf("%.9g", number);
     return *this;
   }
-  JsonWriter& null() {
-    comma();
-    std::fputs("null", stdout);
-    return *this;
-  }
+  JsonWriter& boolean(bool value) { return word(value ? "true" : "false"); }
+  JsonWriter& null() { return word("null"); }
   template <class Value>
   JsonWriter& pair(std::string_view name, const Value& value_of) {
     return key(name).value(value_of);
   }
 
  private:
+  JsonWriter& word(const char* value) {
+    comma();
+    std::fputs(value, stdout);
+    return *this;
+  }
   void comma() {
     if (!first_) std::fputs(", ", stdout);
     first_ = false;

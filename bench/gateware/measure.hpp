@@ -1,57 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames back to back at 10 Gb/s through the simulated NIC, and how many cycles each took.
-//
-// Times begin with the word in which a frame's start character is on XGMII (first byte), or the last byte of its check sequence (last byte). They end
-// with the cycle in which the host's memory has the last word of its payload, or of the completion that hands it over: with a host that is ready at once,
-// the cycle in which the bus takes that word. A frame that begins on lane 4 is half a word later on the wire, so lanes are kept apart.
+// Frames back to back through the simulated NIC, under conditions that a run chooses: how many came, how many cycles each took, whether each is whole.
+// comparison.hpp says what is compared and what is timed. A frame that begins on lane 4 is half a word later on the wire, so lanes are kept apart.
 //
 // Thread rules: one thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "histogram.hpp"
-#include "model/model.hpp"
+#include "comparison.hpp"
 
 namespace nanet::bench {
 
-inline constexpr double kCyclesPerSecond = 156.25e6;
-inline constexpr std::size_t kHeadersAndFcs = 46;       // of a frame: Ethernet, IPv4, UDP, check sequence
-inline constexpr std::size_t kBetweenFramesBytes = 20;  // preamble and gap
+constexpr double cycles_per_s(gateware::Line line) { return 1e9 / gateware::ns_per_cycle(line); }
 
 struct Traffic {
-  std::vector<std::size_t> frame_bytes;  // check sequence included; sent in this order, again and again
-  std::uint32_t packets_per_buffer;
+  std::vector<std::size_t> payload_bytes;  // of the packets, in this order again and again; empty: nothing is received
+  std::uint32_t packets_per_buffer = 16;
   std::uint64_t packets_max, cycles_max;  // it ends with the first that is reached
   gateware::HostTiming host{.write_cycles = 0};
-};
-
-struct Latencies {  // [cycles]
-  Histogram first_to_write, last_to_write;
-  Histogram first_to_completion, last_to_completion;  // of packets that ended a buffer
+  gateware::Line line = gateware::Line::gbps_10;
+  Hostile hostile = Hostile::none;  // every fourth frame
+  std::uint32_t timeout_ns = 0;     // of a buffer; 0: none
+  bool flushes = false;             // of a buffer, at random
+  bool footers = false;
+  std::size_t sent_payload_bytes = 0;  // by the TX ring, which is kept full; 0: nothing
+  Damage damage = Damage::none;
 };
 
 struct Measured {
-  std::uint64_t sent = 0, stored = 0;                             // packets
-  std::vector<std::pair<std::string_view, std::uint64_t>> drops;  // those that are not 0, by the name of counts.toml
-  std::array<Latencies, 2> latencies;  // by start lane: 0, 4. Empty when a packet was lost: then it is not known whose a write is
-  std::map<std::size_t, std::array<Latencies, 2>> by_size;  // the same by frame_bytes, for traffic of several sizes
-  double wire_cycles = 0;                                   // that the frames take at 10 Gb/s, preamble and gap included
-  double line_rate_fraction = 0;                            // what was stored of the frames that fit on the wire meanwhile
-  std::uint64_t cycles = 0;                                 // simulated with the traffic, without setting up
-  double wall_s = 0;                                        // in which they were
+  std::uint64_t sent = 0;                                         // good packets, to the NIC
+  std::vector<std::pair<std::string_view, std::uint64_t>> drops;  // frames, those counts that are not 0, by the name of counts.toml
+  Compared compared;
+  double wire_cycles = 0;            // that the frames take on the line, preamble and gap included
+  double line_rate_fraction = 0;     // what was stored of the frames that fit on the wire meanwhile
+  std::uint64_t tx_sent = 0;         // frames that left
+  double tx_line_rate_fraction = 0;  // of the line while the ring was kept full
+  std::uint64_t cycles = 0;          // simulated with the traffic, without setting up
+  double wall_s = 0;                 // in which they were
 
-  std::uint64_t lost() const { return sent - stored; }
-  double packets_per_s() const { return static_cast<double>(stored) / wire_cycles * kCyclesPerSecond; }
+  std::uint64_t lost() const { return sent - compared.packets; }
+  double packets_per_s(gateware::Line line) const {
+    return wire_cycles == 0 ? 0 : static_cast<double>(compared.packets) / wire_cycles * cycles_per_s(line);
+  }
 };
 
-// Throws std::runtime_error when bytes, completions or counters are not as they must be.
+// Throws std::runtime_error when counters or accesses to memory are not as they must be; what is wrong in a packet is in Compared.
 Measured measure(const Traffic& traffic);
 
 }  // namespace nanet::bench

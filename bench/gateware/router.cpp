@@ -11,7 +11,6 @@
 #include <string>
 
 #include "Vrouter.h"
-#include "measure.hpp"
 
 namespace nanet::bench {
 namespace {
@@ -141,12 +140,12 @@ class Bench {
 
 double RouterMeasured::bytes_per_s() const {
   const auto all = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
-  return static_cast<double>(all) / static_cast<double>(cycles) * kCyclesPerSecond;
+  return static_cast<double>(all) / static_cast<double>(cycles) * kRouterCyclesPerSecond;
 }
 
 double RouterMeasured::of_full_rate() const {
   const std::size_t outputs = load.pattern == Pattern::one_output ? 1 : kRouterPorts;
-  return bytes_per_s() / (static_cast<double>(outputs * kRouterWordBytes) * kCyclesPerSecond);
+  return bytes_per_s() / (static_cast<double>(outputs * kRouterWordBytes) * kRouterCyclesPerSecond);
 }
 
 double RouterMeasured::jain_index() const {

@@ -13,6 +13,7 @@
 namespace nanet::bench {
 
 inline constexpr std::size_t kRouterPorts = 4, kRouterWordBytes = 8;
+inline constexpr double kRouterCyclesPerSecond = 156.25e6;
 
 enum class Pattern : std::uint8_t {
   permutation,  // each input to an output of its own, another permutation every 256 packets

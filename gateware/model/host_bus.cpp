@@ -119,6 +119,7 @@ void HostBus::end_write() {
   std::byte* to = check(open_.address, open_.bytes, true, open_gpu_);
   if (to == nullptr) return;
   if (keep_writes_) writes_.push_back(open_);
+  if (tamper_ && !tamper_(open_.address, std::span(open_data_).first(open_bytes_))) return;
   Landing landing{open_.last_cycle + timing_.write_cycles, to, open_.bytes, open_data_};
   landing_.push_back(landing);
   ++asked_writes_;

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nanet::gateware {
@@ -103,6 +105,10 @@ class HostBus {
   void keep_writes(bool on) { keep_writes_ = on; }
   std::vector<WriteRequest>& writes() { return writes_; }
 
+  // May change the data of each good write request before it lands, or, returning false, keep it from landing: to see what notices. Empty: none.
+  using Tamper = std::function<bool(std::uint64_t address, std::span<std::byte> data)>;
+  void tamper(Tamper tamper) { tamper_ = std::move(tamper); }
+
   std::uint64_t stray_count() const { return stray_count_; }
   const std::vector<Stray>& strays() const { return strays_; }  // the first kStraysKept
   std::uint64_t write_count() const { return write_count_; }    // requests
@@ -151,6 +157,7 @@ class HostBus {
   std::vector<Stray> strays_;
   std::uint64_t stray_count_ = 0, write_count_ = 0, read_count_ = 0;
   bool fail_reads_ = false, keep_writes_ = false;
+  Tamper tamper_;
   bool interrupt_ = false;
   std::deque<std::uint64_t> messages_;  // how many writes each is behind
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NIC of gateware/rtl, verilated, as an object of this process: registers, XGMII and a modelled host behind its bus, a cycle at a time.
+// The NIC of gateware/rtl, verilated, as an object of this process: registers, XGMII or GMII and a modelled host behind its bus, a cycle at a time.
 //
 // Its time is simulated: it goes on in step(), and in read() and write(), which take as many cycles as the register bus does. An assertion of the RTL
-// that fails ends the process with a message: the NIC would do what is not allowed.
+// that fails ends the process with a message: the NIC would do what is not allowed. What no reset sets begins at random, of the host's seed.
 // Thread rules: one thread for each object.
 #pragma once
 
@@ -10,16 +10,16 @@
 #include <memory>
 
 #include "model/host_bus.hpp"
-#include "model/xgmii.hpp"
+#include "model/wire.hpp"
 
 namespace nanet::gateware {
 
-inline constexpr double kNsPerCycle = 6.4;  // 156.25 MHz
+class Nic;  // what Verilator made, of one line or the other
 
 class Model {
  public:
   // In reset, then ready.
-  explicit Model(const HostTiming& timing = {});
+  explicit Model(const HostTiming& timing = {}, Line line = Line::gbps_10);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -31,20 +31,19 @@ class Model {
   void step(std::uint64_t cycles = 1);
   void reset();  // of the NIC: what is in flight in it and on its bus is gone, and so are its settings
 
+  Line line() const { return line_; }
   std::uint64_t cycle() const { return cycle_; }  // since this object was made
-  XgmiiSource& wire_in() { return in_; }
-  XgmiiSink& wire_out() { return out_; }
+  WireSource& wire_in() { return in_; }
+  WireSink& wire_out() { return out_; }
   HostBus& bus() { return bus_; }
 
  private:
-  struct Nic;  // what Verilator made
-  void step_one();
-
-  std::unique_ptr<Nic> nic_;
+  const Line line_;
   HostBus bus_;
-  XgmiiSource in_;
-  XgmiiSink out_;
+  WireSource in_;
+  WireSink out_;
   std::uint64_t cycle_ = 0;
+  std::unique_ptr<Nic> nic_;
 };
 
 }  // namespace nanet::gateware

@@ -52,7 +52,7 @@ void NodeModel::step_one() {
   Vnanet_node& top = node_->top;
   std::uint32_t controls = 0;
   for (std::size_t port = 0; port < kPorts; ++port) {
-    const XgmiiWord word = in_[port].next(cycle_);
+    const XgmiiWord word = in_[port].next_word(cycle_);
     top.xgmii_rxd[2 * port] = static_cast<std::uint32_t>(word.data);
     top.xgmii_rxd[2 * port + 1] = static_cast<std::uint32_t>(word.data >> 32);
     controls |= std::uint32_t{word.control} << (8 * port);
@@ -86,7 +86,7 @@ void NodeModel::step_one() {
     bus_.take_interrupt(top.irq != 0);
     for (std::size_t port = 0; port < kPorts; ++port) {
       const std::uint64_t data = top.xgmii_txd[2 * port] | std::uint64_t{top.xgmii_txd[2 * port + 1]} << 32;
-      out_[port].take({data, static_cast<std::uint8_t>(top.xgmii_txc >> (8 * port))}, cycle_);
+      out_[port].take(XgmiiWord{data, static_cast<std::uint8_t>(top.xgmii_txc >> (8 * port))}, cycle_);
     }
   }
   bus_.land(cycle_);

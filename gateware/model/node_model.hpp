@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "model/host_bus.hpp"
-#include "model/xgmii.hpp"
+#include "model/wire.hpp"
 
 namespace nanet::gateware {
 
@@ -31,9 +31,10 @@ class NodeModel {
   void step(std::uint64_t cycles = 1);
   void reset();
 
+  static constexpr Line line() { return Line::gbps_10; }
   std::uint64_t cycle() const { return cycle_; }  // since this object was made
-  XgmiiSource& wire_in(std::size_t port) { return in_[port]; }
-  XgmiiSink& wire_out(std::size_t port) { return out_[port]; }
+  WireSource& wire_in(std::size_t port) { return in_[port]; }
+  WireSink& wire_out(std::size_t port) { return out_[port]; }
   HostBus& bus() { return bus_; }
 
  private:
@@ -42,8 +43,8 @@ class NodeModel {
 
   std::unique_ptr<Node> node_;
   HostBus bus_;
-  std::array<XgmiiSource, kPorts> in_;
-  std::array<XgmiiSink, kPorts> out_;
+  std::array<WireSource, kPorts> in_;
+  std::array<WireSink, kPorts> out_;
   std::uint64_t cycle_ = 0;
 };
 

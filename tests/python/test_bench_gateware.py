@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_gateware import MEASURED, case, changed
+from made_up_gateware import MEASURED, case, changed, condition
 from make_json_page import differences
 from nanet.bench import gateware, gateware_tables
 from nanet.bench.gateware_keys import GatewareResult, Measured
@@ -74,7 +74,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     rtl, with_host = said.split("Modelled host")
     assert re.search(r"^ +64 +18 +900 +30 to 31 +30 to 31 +192 to 198.4 +- +-$", rtl, flags=re.MULTILINE)
     assert re.search(r"^ +64 +18 +900 +95 to 97 ", with_host, flags=re.MULTILINE)
-    assert "long runs: 2000 packets of 64 B, spread of last byte to last write for one size and lane: 0 cycles" in rtl
+    assert (
+        "long runs: 2000 packets of 64 B, spread of last byte to last write for one size and lane: 0 cycles (back to back, nothing sent"
+        in rtl
+    )
     assert "300 packets of 64 to 163 B (100 sizes)" in rtl
     result = json.loads(file.read_text())
     assert (result["cycles_per_case"], result["packets_per_long_run"]) == (10_000, 1000)
@@ -82,9 +85,41 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     with table.open() as lines:
         assert {row["bench"] for row in csv.DictReader(lines)} == {"gateware"}
     assert "<svg" in (tmp_path / "bench-gateware.html").read_text()
-    assert "last byte to last write: 15 to 31 cycles, spread for one size and lane 0" in said
+    assert (
+        "nothing sent, full buffers of 1 to 64 packets: last byte to last write 15 to 31 cycles, spread for one size and lane 0"
+        in said
+    )
+    assert "compared whole with what was sent: 9000 packets, 0 wrong" in said
+    assert re.search(
+        r"^buffers of 1 packet +900 +0 packets wrong, 0 lost of 0, at most 33 cycles of 33, spread 2 of 2$",
+        said,
+        flags=re.MULTILINE,
+    )
     assert "lost: 0 packets; of line rate, lowest of all sizes: 1.000000" in said
     assert "goal" not in said
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("wrong_packets", 3, "error: 3 of 9000 packets are not what was sent ("),
+        ("conditions.0", condition("one", lost_packets=4, is_kept=False), "error: one: a bound is passed (0 packets wrong, 4 lost of 0,"),
+        ("conditions.1", condition("it", starts=9, wrong_starts=2, is_kept=False), "error: it: a bound is passed (0 packets wrong, 2 of 9 starts"),
+    ],
+)  # fmt: skip
+def test_what_is_not_as_it_must_be_ends_with_a_plain_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str, value: Any, said: str
+) -> None:
+    program = program_that(tmp_path, json.dumps(changed(path, value)), 1)
+    arguments = ["nanet", "bench", "gateware", "--short", "--program", program, "--out", tmp_path, "--line-gbps", 1]
+    monkeypatch.setattr(sys, "argv", [*map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(said)
+    assert "--line-gbps 1 " in (tmp_path / "arguments").read_text()
+    assert (tmp_path / "bench-gateware.html").exists()
 
 
 def page_of(measured: dict[str, Any], tmp_path: Path) -> str:
@@ -148,7 +183,10 @@ def test_the_page_says_what_the_csv_says(tmp_path: Path) -> None:
     assert "| all to one | 5.000 | 1.0000 | 1 |" in with_host
     assert "ours: last byte to last write | 7.3 to 8.6 | 0.102 | 0.512 |" in with_host
     assert "* 2000 packets of 1 sizes" in rtl
-    assert "400000 cycles/s" in rtl
+    assert "| buffers of 1 packet | 900 | 0 | 0 (0) | 33 (33) | 2 (2) | - |" in rtl
+    assert "| a start | 900 | 0; 0 of 240 starts | 0 (0) | - | - | - |" in rtl
+    assert "| sending alone | 0 | 0 | 0 (0) | - | - | 0.9900 |" in rtl
+    assert "700000 cycles/s" in rtl
     page.write_text(text.replace("0.102", "0.103"))
     assert make_page(tmp_path, "--check").returncode == 1
 
@@ -172,6 +210,8 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
     assert (result["lost_packets"], result["last_byte_to_last_write_cycles"]["spread"]) == (0, 0)
     assert set(result["line_rate_fraction"].values()) == {1}
     assert len(result["mixed"]) > 250
+    assert result["wrong_packets"] == 0
+    assert gateware.problems_of(result) == []
     ready, host = (gateware.bounds_of([c for c in cases if c["frame_bytes"] == 64], gateware.FIGURES[1])
                    for cases in (result["cases"], result["modelled_host"]["cases"]))  # fmt: skip
     assert ready is not None
@@ -179,7 +219,33 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
     write_report(result, tmp_path / "page.html")
 
 
-@pytest.mark.parametrize("wrong", [["--cycles", "0"], ["--packets"], ["--host-read", "5"], ["--host-busy", "x"], ["--quick", "1"]])
+@pytest.mark.parametrize("damage", ["payload", "bit", "stale", "length", "offset", "source", "stamp"])
+def test_the_program_sees_what_is_harmed_on_the_way_to_memory(damage: str) -> None:
+    program = ROOT / gateware.PROGRAM
+    if not program.is_file():
+        warnings.warn(f"NOT RUN: damage that {gateware.PROGRAM} must see, which is not built", stacklevel=2)
+        return
+    command = [str(program), "--cycles", "3000", "--damage", damage]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    words = r"error: (\d+) of (\d+) packets are not what was sent \(the first: packet \d+ of those handed over, in buffer \d+: "
+    found = re.match(words, done.stderr)
+    assert found is not None, done.stderr
+    assert 0 < int(found[1]) < int(found[2])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--cycles", "0"],
+        ["--packets"],
+        ["--host-read", "5"],
+        ["--host-busy", "x"],
+        ["--quick", "1"],
+        ["--line-gbps", "2"],
+        ["--damage", "none of these"],
+    ],
+)
 def test_the_program_refuses_other_arguments(wrong: list[str]) -> None:
     program = ROOT / gateware.PROGRAM
     if not program.is_file():

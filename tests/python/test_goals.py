@@ -144,17 +144,23 @@ def test_goals_of_the_trace(files: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "which"),
     [
-        ("last_byte_to_last_write_cycles", {"min": 15, "max": 65, "spread": 0}, 0),
-        ("last_byte_to_last_write_cycles", {"min": 15, "max": 31, "spread": 1}, 1),
-        ("line_rate_fraction", {"64": 0.999, "1518": 1.0}, 2),
-        ("lost_packets", 1, 3),
-        ("cycles_per_wall_second", 299_999, 4),
-        ("router.loads.0.full_rate_fraction", 0.999, 5),
-        ("router.loads.1.packets", [4, 2, 2, 2], 6),
+        ("wrong_packets", 1, 0),
+        ("conditions.1.wrong_starts", 1, 1),
+        ("conditions.0.lost_packets", 1, 2),
+        ("tx_line_rate_fraction.64.alone", 0.999, 3),
+        ("tx_line_rate_fraction.64.beside_16", 0.75, 4),
+        ("tx_line_rate_fraction.64.beside_1", 0.89, 5),
+        ("last_byte_to_last_write_cycles", {"min": 15, "max": 65, "spread": 0}, 6),
+        ("last_byte_to_last_write_cycles", {"min": 15, "max": 31, "spread": 1}, 7),
+        ("line_rate_fraction", {"64": 0.999, "1518": 1.0}, 8),
+        ("lost_packets", 1, 9),
+        ("cycles_per_wall_second", 599_999, 10),
+        ("router.loads.0.full_rate_fraction", 0.999, 11),
+        ("router.loads.1.packets", [4, 2, 2, 2], 12),
     ],
 )
 def test_a_goal_that_is_missed_is_said(path: str, value: Any, which: int) -> None:
-    assert [goal["met"] for goal in goals.gateware_goals(changed(path, value))] == [k != which for k in range(7)]
+    assert [goal["met"] for goal in goals.gateware_goals(changed(path, value))] == [k != which for k in range(13)]
 
 
 def test_goals_of_remote_memory_are_of_the_worst_ratio() -> None:

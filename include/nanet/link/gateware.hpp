@@ -25,32 +25,46 @@ namespace nanet::link {
 
 // Which card, given to programs by vfio-pci, and the Ethernet addresses that no one else can tell it.
 struct GatewareCard {
-  static constexpr config::Component component{
-      "Gateware", "A card with the NIC of gateware/ in place of the simulated one. Not yet run on hardware."};
-
   std::string card;
   std::string mac;
   std::string next_hop;  // empty: none, the link only receives
+};
+
+// The keys of a link: of a card, or of the simulation.
+struct GatewareKeys {
+  static constexpr config::Component component{"Gateware",
+                                               "The NIC of a gateware:// link: simulated, or on a card. Not yet run on hardware."};
+
+  GatewareCard nic;  // card empty: simulated
+  std::uint32_t line_gbps = 10;
 
   template <class Visit>
   void visit(Visit&& v) {
-    v("card", card,
+    v("card", nic.card,
       {.help = "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl "
                "set-override ADDRESS"
-               " vfio-pci)",
+               " vfio-pci); null: the NIC is simulated",
        .form = "PciAddress",
-       .required = true});
-    v("mac", mac,
+       .nullable = true});
+    v("mac", nic.mac,
       {.help = "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station on its network may have it",
        .form = "Mac",
-       .required = true});
-    v("next_hop", next_hop,
-      {.help = "Ethernet address of the station that answers go to, the receiver or the router to it: the NIC answers ARP but "
+       .nullable = true});
+    v("next_hop", nic.next_hop,
+      {.help = "Ethernet address of the station that a card's answers go to, the receiver or the router to it: the NIC answers ARP "
+               "but "
                "sends no"
                " requests; null: no answers leave through this link",
        .form = "Mac",
        .nullable = true});
+    v("line_gbps", line_gbps,
+      {.help = "Line of the simulated NIC: XGMII at 10 Gb/s, or GMII at 1 Gb/s; a card has its own",
+       .unit = "Gb/s",
+       .one_of = {1, 10}});
   }
+
+  // A card has all of its keys, the simulation none of them.
+  std::optional<config::Problem> check() const;
 };
 
 struct GatewareConfig {
@@ -69,7 +83,10 @@ struct GatewareConfig {
   // None: the NIC is simulated.
   std::optional<GatewareCard> card;
 
-  // Of the simulation, as is the next. Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() takes long (some ms for 1000).
+  // Of the simulation, as are the next two. 10 or 1 Gb/s: what the NIC's wire takes, and how long its cycle is.
+  std::uint32_t line_gbps = 10;
+
+  // Cycles that one receive() simulates at most. Too few: a call's own cost counts. Too many: receive() takes long (some ms for 1000).
   std::uint32_t cycles_per_call = 2000;
 
   // Of the modelled host, which decides when requests are answered, and when its bus is busy.

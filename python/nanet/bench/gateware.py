@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from nanet.bench.gateware_keys import Case, GatewareResult, Measured, PaperLine, Throughput
+from nanet.bench.gateware_keys import Case, Condition, GatewareResult, Measured, PaperLine, Throughput
 from nanet.result import files
 
 PROGRAM = Path("build/release/bench/gateware/bench_gateware")
-NS_PER_CYCLE = 6.4
 LONGEST_S = 6 * 3600.0
+WRONG = 1  # exit status of the program: measured, and not as it must be, in `problems_of`
 Latency = Literal["first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion"]
 FIGURES: tuple[Latency, Latency, Latency, Latency] = (
     "first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion",
@@ -36,10 +36,12 @@ class Options:
     cycles: int = 400_000
     packets: int = 20_000
     host: tuple[str, ...] = ()
+    line_gbps: int = 10
 
     def arguments(self) -> list[str]:
         """Of the program."""
-        return ["--cycles", str(self.cycles), "--packets", str(self.packets), *self.host, "--json"]
+        line = ["--line-gbps", str(self.line_gbps)]
+        return ["--cycles", str(self.cycles), "--packets", str(self.packets), *line, *self.host, "--json"]
 
 
 def run(program: Path | None, options: Options) -> GatewareResult:
@@ -53,7 +55,7 @@ def run(program: Path | None, options: Options) -> GatewareResult:
     command = [str(chosen), *options.arguments()]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        said: Any = json.loads(done.stdout) if done.returncode == 0 else {}
+        said: Any = json.loads(done.stdout) if done.returncode in (0, WRONG) and done.stdout else {}
     except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
         raise GatewareBenchError(f"{chosen.name} gives no result ({error}) build it again") from None
     if set(said) != set(Measured.__annotations__):
@@ -69,13 +71,45 @@ def run(program: Path | None, options: Options) -> GatewareResult:
     }
 
 
+def problems_of(result: Measured | GatewareResult) -> list[str]:
+    """What is not as it must be, each in a line; empty: the NIC kept every bound, and every packet was what was sent."""
+    problems = []
+    if result["wrong_packets"]:
+        problems.append(
+            f"{result['wrong_packets']} of {result['compared_packets']} packets are not what was sent (bench_gateware says which) "
+            "the NIC, or its model, is broken"
+        )
+    for condition in result["conditions"]:
+        if not condition["is_kept"]:
+            problems.append(f"{condition['name']}: a bound is passed ({figures_of(condition)}) see docs/design/gateware-nic.md")
+    return problems
+
+
+def figures_of(condition: Condition) -> str:
+    """What was measured under a condition, each figure with its bound."""
+    bounds = condition["bounds"]
+    texts = [f"{condition['wrong_packets']} packets wrong"]
+    if condition["starts"]:
+        texts.append(f"{condition['wrong_starts']} of {condition['starts']} starts wrong")
+    texts.append(f"{condition['lost_packets']} lost of {bounds['lost_packets']}")
+    if condition["max_cycles"]:
+        texts.append(f"at most {condition['max_cycles']} cycles of {bounds['max_cycles']}")
+        texts.append(f"spread {condition['spread_cycles']} of {bounds['spread_cycles']}")
+    if condition["tx_packets"]:
+        least = bounds["tx_line_rate_fraction"]
+        texts.append(
+            f"{condition['tx_line_rate_fraction']:.4f} of line rate sent" + (f" of {least:g}" if least is not None else "")
+        )
+    return ", ".join(texts)
+
+
 def papers_of(measured: Measured) -> list[PaperLine]:
     """Figures of the papers beside ours: [least, most] each; None where there is nothing to compare."""
     payload = 1472
 
     def us(cases: Iterable[Case], figure: Latency) -> list[float] | None:
         bounds = bounds_of([case for case in cases if case["payload_bytes"] == payload], figure)
-        return None if bounds is None else [bound * NS_PER_CYCLE / 1000 for bound in bounds]
+        return None if bounds is None else [bound * measured["ns_per_cycle"] / 1000 for bound in bounds]
 
     def rate(rows: Iterable[Throughput]) -> list[float] | None:
         found = [row["payload_bytes_per_s"] / 1e6 for row in rows if row["frame_bytes"] == payload + 46]
@@ -89,7 +123,7 @@ def papers_of(measured: Measured) -> list[PaperLine]:
                 us(measured["cases"], FIGURES[1]), us(host["cases"], FIGURES[1])),
         _beside(f"{path}; ours: first byte to completion", [7.3, 8.6], "us",
                 us(measured["cases"], FIGURES[2]), us(host["cases"], FIGURES[2])),
-        _beside(f"payloads of {payload} B, at 1 Gb/s; ours at 10 Gb/s", [119.7, 119.7], "MB/s",
+        _beside(f"payloads of {payload} B, at 1 Gb/s; ours at {measured['line_gbps']} Gb/s", [119.7, 119.7], "MB/s",
                 rate(measured["throughput"]), rate(host["throughput"])),
         _beside("router", [2.8, 2.8], "GB/s", [router, router], None),
     ]  # fmt: skip
@@ -130,10 +164,38 @@ def csv_rows(result: GatewareResult) -> list[tuple[str, str, float, str]]:
         if cycles := run["last_part_to_last_write_cycles"]:
             rows += [(label, f"last_part_to_last_write_{name}", float(cycles[name]), "cycles") for name in ("min", "max")]
     rows.append(("node", "cycles_per_wall_second", float(result["node"]["cycles_per_wall_second"]), "cycles/s"))
+    for condition in result["conditions"]:
+        case = f"condition, {condition['name']}"
+        rows += [
+            (case, "compared_packets", float(condition["compared_packets"]), ""),
+            (case, "wrong_packets", float(condition["wrong_packets"]), ""),
+            (case, "lost_packets", float(condition["lost_packets"]), ""),
+            (case, "starts", float(condition["starts"]), ""),
+            (case, "wrong_starts", float(condition["wrong_starts"]), ""),
+            (case, "tx_packets", float(condition["tx_packets"]), ""),
+        ]
+        if condition["max_cycles"]:
+            rows += [
+                (case, "min_cycles", float(condition["min_cycles"]), "cycles"),
+                (case, "max_cycles", float(condition["max_cycles"]), "cycles"),
+                (case, "spread_cycles", float(condition["spread_cycles"]), "cycles"),
+            ]
+        if condition["tx_packets"]:
+            rows.append((case, "tx_line_rate_fraction", condition["tx_line_rate_fraction"], ""))
+        rows += [
+            (case, f"bound_{name}", float(bound), "")
+            for name, bound in condition["bounds"].items()
+            if isinstance(bound, int | float)
+        ]
     bounds = result["last_byte_to_last_write_cycles"]
     of_all = (("min", bounds["min"]), ("max", bounds["max"]), ("spread", bounds["spread"]))
     rows += [("all", f"last_byte_to_last_write_{name}", float(value), "cycles") for name, value in of_all]
-    rows.append(("all", "lost_packets", float(result["lost_packets"]), ""))
+    rows += [
+        ("all", "lost_packets", float(result["lost_packets"]), ""),
+        ("all", "compared_packets", float(result["compared_packets"]), ""),
+        ("all", "wrong_packets", float(result["wrong_packets"]), ""),
+        ("all", "line_gbps", float(result["line_gbps"]), "Gb/s"),
+    ]
     return [*rows, ("all", "cycles_per_wall_second", float(result["cycles_per_wall_second"]), "cycles/s")]
 
 

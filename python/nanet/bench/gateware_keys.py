@@ -28,7 +28,7 @@ class Case(TypedDict):
     payload_bytes: Annotated[int, "of the frame"]
     packets_per_buffer: Annotated[int, "a buffer is handed over with this many"]
     start_lane: Annotated[int, "lane on which the frames began, 0 or 4"]
-    packets: Annotated[int, "that were timed; a run that lost packets is not in the list, as its writes cannot be distinguished"]
+    packets: Annotated[int, "that were timed: the right ones"]
     min: Annotated[int, "cycles from the last byte to the last write, the least"]
     max: Annotated[int, "the most"]
     first_byte_to_last_write: Annotated[CycleCounts, "exact histogram: a list of [cycles, packets]"]
@@ -48,7 +48,7 @@ class Throughput(TypedDict):
     drops: Annotated[Counts, "packets by the name of the NIC's counter, those that are not 0"]
     packets_per_s: Annotated[float, "stored, of simulated time"]
     payload_bytes_per_s: Annotated[float, "stored, of simulated time"]
-    line_rate_fraction: Annotated[float, "packets stored / frames that fit on the wire meanwhile, back to back at 10 Gb/s"]
+    line_rate_fraction: Annotated[float, "packets stored / frames that fit on the wire meanwhile, back to back"]
 
 
 class HostTiming(TypedDict):
@@ -119,8 +119,51 @@ class Node(TypedDict):
     runs: Annotated[list[NodeRun], "a load each"]
 
 
+class ConditionBounds(TypedDict):
+    """What a condition may not pass."""
+
+    max_cycles: Annotated[int, "from the last byte to the last write, at most"]
+    spread_cycles: Annotated[int, "by which packets of one frame size and start lane may differ"]
+    lost_packets: Annotated[int, "at most"]
+    tx_line_rate_fraction: Annotated[float | None, "at least; null where nothing is sent"]
+
+
+class Condition(TypedDict):
+    """The NIC under conditions other than those of `cases[]`; frames come back to back, the host is ready at once."""
+
+    name: Annotated[str, "the conditions in plain words"]
+    sent: Annotated[int, "good packets that were sent to the NIC"]
+    compared_packets: Annotated[int, "that were handed over, each compared whole with what was sent"]
+    wrong_packets: Annotated[int, "of those, and of the frames that the NIC sent"]
+    lost_packets: Annotated[int, "good packets that should have been handed over and were not"]
+    starts: Annotated[int, "times that reception was enabled while frames arrived; 0: it was enabled before them"]
+    wrong_starts: Annotated[int, "of those, with a packet wrong or missing, or books that do not balance"]
+    min_cycles: Annotated[int, "from the last byte to the last write, the least; 0 where none is timed"]
+    max_cycles: Annotated[int, "the most"]
+    spread_cycles: Annotated[int, "most by which packets of one frame size and start lane differ"]
+    tx_packets: Annotated[int, "that the NIC sent, each compared whole"]
+    tx_line_rate_fraction: Annotated[float, "of the line that they took while the ring was kept full; 0 where none is sent"]
+    bounds: Annotated[ConditionBounds, "that must be kept; that no packet is wrong is one of every condition"]
+    is_kept: Annotated[bool, "whether they all are"]
+
+
+class TxRate(TypedDict):
+    """Of line rate, frames that the NIC sends."""
+
+    alone: Annotated[float, "without reception"]
+    beside_16: Annotated[float, "beside reception of the same size at line rate, 16 packets a buffer"]
+    beside_1: Annotated[float, "the same, 1 packet a buffer"]
+
+
 class Measured(TypedDict):
     """What the program says."""
+
+    line_gbps: Annotated[int, "of the simulated NIC, 10 or 1"]
+    ns_per_cycle: Annotated[float, "of its clock"]
+    compared_packets: Annotated[int, "of all runs, each compared whole with what was sent: all that were handed over"]
+    wrong_packets: Annotated[int, "of those, in data, length, order, source, place or time of arrival"]
+    tx_line_rate_fraction: Annotated[dict[str, TxRate], "by size of the frames that the NIC sends"]
+    conditions: Annotated[list[Condition], "a condition each, with its bounds"]
 
     first_byte_to_last_write_cycles: Annotated[
         Spread, "from the first byte of a frame to the last word of its payload, of all packets"
@@ -131,7 +174,7 @@ class Measured(TypedDict):
     lost_packets: Annotated[int, "of all cases, long runs and those of all sizes"]
     line_rate_fraction: Annotated[
         dict[str, float],
-        "packets stored / frames that fit on the wire meanwhile, back to back at 10 Gb/s, by frame size; the lowest of all buffers",
+        "packets stored / frames that fit on the wire meanwhile, back to back, by frame size; the lowest of all buffers",
     ]
     cycles_per_wall_second: Annotated[float, "simulated, of the whole NIC; of the machine, not of the NIC"]
     cases: Annotated[list[Case], "a case each"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nanet.bench.gateware import NS_PER_CYCLE, SizeRow
-from nanet.bench.gateware_keys import Case, HostTiming, Node, PaperLine, Router
+from nanet.bench.gateware import SizeRow, figures_of
+from nanet.bench.gateware_keys import Case, Condition, HostTiming, Node, PaperLine, Router
 
 NONE = "-"
 LATENCY_HEAD = (
@@ -24,15 +24,16 @@ NODE_HEAD = (
     "last part to last write [cycles]",
 )
 ROUTER_HEAD = ("load", "GB/s", "of full rate", "Jain index", "packets of each input")
+CONDITION_HEAD = ("condition: frames back to back, the host ready at once", "packets compared", "measured, and of what bound")
 PAPER_HEAD = ("figure", "unit", "papers", "RTL", "modelled host")
 
 
-def latency_rows(rows: Iterable[SizeRow]) -> list[list[str]]:
+def latency_rows(rows: Iterable[SizeRow], ns_per_cycle: float) -> list[list[str]]:
     """Cycles of each frame size, of all buffers and lanes; ns: of the last byte to the last write."""
     shown = []
     for row in rows:
         first, last, first_completion, last_completion = row.bounds.values()
-        ns = None if last is None else [cycles * NS_PER_CYCLE for cycles in last]
+        ns = None if last is None else [cycles * ns_per_cycle for cycles in last]
         shown.append([
             str(row.frame_bytes), str(row.frame_bytes - 46), str(row.packets), between(first, 0), between(last, 0), between(ns, 1),
             between(first_completion, 0), between(last_completion, 0),
@@ -47,6 +48,11 @@ def rate_rows(rows: Iterable[SizeRow]) -> list[list[str]]:
          f"{row.line_rate_fraction:.6f}"]
         for row in rows
     ]  # fmt: skip
+
+
+def condition_rows(conditions: Iterable[Condition]) -> list[list[str]]:
+    """A row for each condition: in words, what was measured of what bound."""
+    return [[one["name"], str(one["compared_packets"] + one["tx_packets"]), figures_of(one)] for one in conditions]
 
 
 def router_rows(router: Router) -> list[list[str]]:
@@ -105,7 +111,7 @@ def many_text(name: str, cases: Sequence[Case]) -> str:
     packets = sum(case["packets"] for case in cases)
     spread = max(case["max"] - case["min"] for case in cases)
     span = f"{sizes[0]} to {sizes[-1]} B ({len(sizes)} sizes)" if len(sizes) > 2 else " and ".join(f"{size} B" for size in sizes)
-    return f"{name}: {packets} packets of {span}, spread of last byte to last write for one size and lane: {spread} cycles"
+    return f"{name}: {packets} packets of {span}, spread of last byte to last write for one size and lane: {spread} cycles (back to back, nothing sent, buffers of 16)"
 
 
 def as_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

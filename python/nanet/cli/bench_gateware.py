@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,9 @@ def bench_gateware(
     packets: Annotated[
         int, typer.Option("--packets", min=1000, help="Packets of each of three long runs, such as 1000000.")
     ] = 20_000,
+    line_gbps: Annotated[
+        int, typer.Option("--line-gbps", metavar="10|1", help="Line of the simulated NIC: XGMII at 10 Gb/s, GMII at 1 Gb/s.")
+    ] = 10,
     short: Annotated[bool, typer.Option("--short", help="Quick check: few cycles and packets.")] = False,
     host_write: Annotated[int, typer.Option("--host-write", min=0, help=f"{HOST}cycles from its bus to its memory.")] = 64,
     host_read: Annotated[
@@ -42,7 +46,8 @@ def bench_gateware(
 ) -> None:
     """Measure the NIC in gateware, simulated cycle by cycle.
 
-    Latency and throughput for every frame size at 10 Gb/s and buffers of 1 to 64 packets.
+    Latency and throughput for every frame size and buffers of 1 to 64 packets, and under hostile and other conditions. Every
+    packet is compared whole with what was sent. Exit status 1: one was wrong, or a condition passed its bound.
     """
     from nanet.bench import gateware
     from nanet.report import write_report
@@ -53,7 +58,10 @@ def bench_gateware(
         for name, value in (("write", host_write), ("read", host_read), ("busy", host_busy), ("seed", host_seed))
         for text in (f"--host-{name}", str(value))
     )
-    options = gateware.Options(10_000, 1000, host) if short else gateware.Options(cycles, packets, host)
+    if line_gbps not in (1, 10):
+        raise typer.BadParameter("the NIC has a line of 10 or 1 Gb/s", param_hint="--line-gbps")
+    chosen = (10_000, 1000) if short else (cycles, packets)
+    options = gateware.Options(*chosen, host, line_gbps)
     outputs.reserve_folder(out, "bench-gateware.html")
     result = gateware.run(program, options)
     files.write_json(json_file, result)
@@ -61,6 +69,11 @@ def bench_gateware(
     write_report(result, out / "bench-gateware.html")
     _print(result)
     print(f"report: {out / 'bench-gateware.html'}")
+    problems = gateware.problems_of(result)
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if problems:
+        raise typer.Exit(1)
 
 
 def _print(result: GatewareResult) -> None:
@@ -68,17 +81,22 @@ def _print(result: GatewareResult) -> None:
     from nanet.bench import gateware_tables as tables
 
     host = result["modelled_host"]
-    print("RTL, the host always ready: cycles of 6.4 ns, over all buffers and lanes")
+    ns = result["ns_per_cycle"]
+    print(
+        f"RTL, {result['line_gbps']} Gb/s, frames back to back, the host always ready: cycles of {ns:g} ns, over all buffers and lanes"
+    )
     rows = gateware.size_rows(result["cases"], result["throughput"])
-    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows)))
+    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows, ns)))
     print(tables.many_text("long runs", result["long_runs"]))
     print(tables.many_text("sizes at random", result["mixed"]))
-    print("\nRTL, frames back to back at 10 Gb/s")
+    print(f"\nRTL, frames back to back at {result['line_gbps']} Gb/s")
     print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
     print(f"\nModelled host (chosen numbers, not the NIC's): {tables.timing_text(host['timing'])}")
     rows = gateware.size_rows(host["cases"], host["throughput"])
-    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows)))
+    print(tables.as_text(tables.LATENCY_HEAD, tables.latency_rows(rows, ns)))
     print(tables.as_text(tables.RATE_HEAD, tables.rate_rows(rows)))
+    print("\nRTL under other conditions")
+    print(tables.as_text(tables.CONDITION_HEAD, tables.condition_rows(result["conditions"])))
     print("\nRouter, 4 ports of 64 bit at 156.25 MHz")
     print(tables.as_text(tables.ROUTER_HEAD, tables.router_rows(result["router"])))
     print("\nNode, four ports at 10 Gb/s with packets of 1168 B, merged")
@@ -87,7 +105,11 @@ def _print(result: GatewareResult) -> None:
     print(tables.as_text(tables.PAPER_HEAD, tables.paper_rows(result["papers"])))
     print()
     cycles = result["last_byte_to_last_write_cycles"]
-    print(f"last byte to last write: {cycles['min']} to {cycles['max']} cycles, spread for one size and lane {cycles['spread']}")
+    print(
+        f"frames back to back, nothing sent, full buffers of 1 to 64 packets: last byte to last write {cycles['min']} to {cycles['max']} "
+        f"cycles, spread for one size and lane {cycles['spread']}"
+    )
+    print(f"compared whole with what was sent: {result['compared_packets']} packets, {result['wrong_packets']} wrong")
     lowest = min(result["line_rate_fraction"].values())
     print(f"lost: {result['lost_packets']} packets; of line rate, lowest of all sizes: {lowest:.6f}")
     print(f"simulation: {result['cycles_per_wall_second']:,.0f} cycles per second")

@@ -1533,20 +1533,27 @@ class Ucx(Model):
 
 
 class Gateware(Model):
-    """A card with the NIC of gateware/ in place of the simulated one. Not yet run on hardware."""
+    """The NIC of a gateware:// link: simulated, or on a card. Not yet run on hardware."""
 
-    card: PciAddress = setting(
-        ...,
-        "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl set-override ADDRESS vfio-pci)",
+    card: PciAddress | None = setting(
+        None,
+        "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl set-override ADDRESS vfio-pci); null: the NIC is simulated",
     )
-    mac: Mac = setting(
-        ...,
+    mac: Mac | None = setting(
+        None,
         "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station on its network may have it",
     )
     next_hop: Mac | None = setting(
         None,
-        "Ethernet address of the station that answers go to, the receiver or the router to it: the NIC answers ARP but sends no requests; null: no answers leave through this link",
+        "Ethernet address of the station that a card's answers go to, the receiver or the router to it: the NIC answers ARP but sends no requests; null: no answers leave through this link",
     )
+    line_gbps: Literal[1, 10] = setting(
+        10, "Line of the simulated NIC: XGMII at 10 Gb/s, or GMII at 1 Gb/s; a card has its own", unit="Gb/s",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Gateware:
+        return ruled(self, Gateware)
 
 
 class Pcap(Model):
@@ -1599,7 +1606,7 @@ class LinkSections(Model):
         None, "What only a ucx:// link needs; null: the defaults",
     )
     gateware: Gateware | None = setting(
-        None, "The card of a gateware:// link, not yet run on hardware; null: its NIC is simulated",
+        None, "The NIC of a gateware:// link; null: simulated at 10 Gb/s",
     )
     pcap: Pcap | None = setting(
         None, "How a pcap:// link plays its file; null: at its own pace",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nanet.bench import gateware_tables as tables
-from nanet.bench.gateware import FIGURES, NS_PER_CYCLE, Latency, bounds_of, size_rows
+from nanet.bench.gateware import FIGURES, Latency, bounds_of, problems_of, size_rows
 from nanet.bench.gateware_keys import Case, GatewareResult
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
@@ -23,13 +23,14 @@ def make_gateware(result: GatewareResult) -> Page:
     host = result["modelled_host"]
     timing = tables.timing_text(host["timing"])
     apart = "Its numbers are chosen, not measured, and no property of the NIC."
+    ns = result["ns_per_cycle"]
     page = Page(
         title="nanet bench gateware",
-        over="nanet bench gateware \u00b7 simulated cycle by cycle, 156.25 MHz",
+        over=f"nanet bench gateware \u00b7 simulated cycle by cycle, {result['line_gbps']} Gb/s",
         headline=f"In memory {bounds['min']} to {bounds['max']} cycles after a frame\u2019s last byte, spread {bounds['spread']}",
-        lead=f"Cycles of {NS_PER_CYCLE} ns, counted in the RTL at 10 Gb/s without a pause between frames; "
-        "what a modelled host adds is shown in separate sections. Nothing here ran on a board.",
-        kept=result["lost_packets"] == 0,
+        lead=f"Cycles of {ns:g} ns, counted in the RTL at {result['line_gbps']} Gb/s without a pause between frames, nothing sent, buffers handed over full; "
+        "other conditions and what a modelled host adds are shown in separate sections. Nothing here ran on a board.",
+        kept=result["lost_packets"] == 0 and not problems_of(result),
         footer=footer(result).split(" All latencies")[0],
         figures=_figures(result),
     )
@@ -44,18 +45,22 @@ def make_gateware(result: GatewareResult) -> Page:
             "Distributions", _histograms(result["long_runs"], "last_byte_to_last_write"),
             "Packets by whole cycles from the last byte to the last write, in the long runs, one chart for each frame size. RTL.",
         ),
-        Section("Cycles by frame size", _wide(tables.LATENCY_HEAD, tables.latency_rows(rtl)) + _many(result), "All buffers and lanes. RTL."),
+        Section("Cycles by frame size", _wide(tables.LATENCY_HEAD, tables.latency_rows(rtl, ns)) + _many(result), "All buffers and lanes. RTL."),
         Section(
             "By packets per buffer", _by_buffer(result["cases"]),
             "Cycles from the last byte to the last write: start lane 0 / start lane 4, a range where packets differ. RTL.",
         ),
         Section("Throughput", table(tables.RATE_HEAD, tables.rate_rows(rtl), numbers=range(5)), "Frames back to back; the lowest of all buffers. RTL."),
+        Section(
+            "Under other conditions", table(tables.CONDITION_HEAD, tables.condition_rows(result["conditions"]), numbers=(1,)),
+            "Cycles from the last byte to the last write; spread: of packets of one size and lane. No packet may be wrong under any of them. RTL.",
+        ),
         Section("With a modelled host", _size_chart(host["cases"], "modelled host"), f"The host: {timing}. {apart}"),
         Section(
             "Distributions with the modelled host", _histograms(host["cases"], "last_byte_to_last_write"),
             "As above, until the last word is in the modelled host\u2019s memory.",
         ),
-        Section("Cycles and throughput with the modelled host", _wide(tables.LATENCY_HEAD, tables.latency_rows(with_host))
+        Section("Cycles and throughput with the modelled host", _wide(tables.LATENCY_HEAD, tables.latency_rows(with_host, ns))
                 + "<h3>Throughput</h3>" + table(tables.RATE_HEAD, tables.rate_rows(with_host), numbers=range(5))),
         Section(
             "Router", table(tables.ROUTER_HEAD, tables.router_rows(result["router"]), numbers=range(1, 4)),
@@ -78,9 +83,10 @@ def make_gateware(result: GatewareResult) -> Page:
 def _figures(result: GatewareResult) -> list[Figure]:
     bounds = result["last_byte_to_last_write_cycles"]
     figures = [
-        Figure("last byte to last write, at most", f"{bounds['max'] * NS_PER_CYCLE:.1f}", "ns"),
+        Figure("last byte to last write, at most", f"{bounds['max'] * result['ns_per_cycle']:.1f}", "ns"),
         Figure("of line rate, lowest", f"{min(result['line_rate_fraction'].values()) * 100:.4g}", "%"),
         Figure("packets lost", number(result["lost_packets"])),
+        Figure("packets wrong", number(result["wrong_packets"]), f"of {number(result['compared_packets'])} compared"),
     ]
     smallest = [row["packets_per_s"] for row in result["throughput"] if row["frame_bytes"] == 64]
     figures += [Figure("packets of 64 B", f"{min(smallest) / 1e6:.2f}", "M/s")] if smallest else []
@@ -96,7 +102,7 @@ def _size_chart(cases: Sequence[Case], title: str) -> str:
     highest = max(bounds[1] for figure in (FIGURES[1], FIGURES[3]) if (bounds := bounds_of(shown, figure)) is not None)
     chart = Chart(
         Axis(0, 1510, "payload [byte]"),
-        Axis(0, highest * 1.15, f"cycles of {NS_PER_CYCLE} ns"),
+        Axis(0, highest * 1.15, "cycles"),
         title=f"Latency against size, {title}",
     )
     for figure, name, styles in (
@@ -135,7 +141,7 @@ def _histograms(cases: Sequence[Case], figure: Latency) -> str:
         if highest == 0:
             continue
         chart = Chart(
-            Axis(bounds[0] - 2.5, bounds[1] + 2.5, f"cycles of {NS_PER_CYCLE} ns"),
+            Axis(bounds[0] - 2.5, bounds[1] + 2.5, "cycles"),
             Axis(0.5, highest * 3, f"packets of {size} B", log=True),
             height=190, title=f"Distribution, frames of {size} B",
         )  # fmt: skip

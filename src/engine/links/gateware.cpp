@@ -13,8 +13,10 @@ std::unique_ptr<link::Link> open_gateware(const LinkConfig& config, LinkParts pa
 }
 
 std::any read_gateware(const config::Value& keys) {
+  const auto own = config::read<link::GatewareKeys>(keys, "gateware");
   link::GatewareConfig config;
-  config.card = config::read<link::GatewareCard>(keys, "gateware");
+  if (!own.nic.card.empty()) config.card = own.nic;
+  config.line_gbps = own.line_gbps;
   return config;
 }
 
@@ -50,8 +52,7 @@ std::string card_of(const LinkConfig& config) {
 }  // namespace
 
 LinkKind gateware_kind() {
-  LinkSection section = section_for<link::GatewareCard>(
-      "The card of a gateware:// link, not yet run on hardware; null: its NIC is simulated");
+  LinkSection section = section_for<link::GatewareKeys>("The NIC of a gateware:// link; null: simulated at 10 Gb/s");
   section.read = read_gateware;
   return {.name = "gateware",
           .open = open_gateware,

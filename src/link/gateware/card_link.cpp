@@ -54,9 +54,10 @@ const GatewareConfig& checked(const GatewareConfig& config) {
                      "set next_hop to the Ethernet address of the receiver, or of the router to it");
   }
   const GatewareConfig simulated;
-  if (config.cycles_per_call != simulated.cycles_per_call || config.seed != simulated.seed) {
+  if (config.cycles_per_call != simulated.cycles_per_call || config.seed != simulated.seed ||
+      config.line_gbps != simulated.line_gbps) {
     throw SetupError(link + " has a card and settings of the simulation", "nothing is simulated with a card",
-                     "leave cycles_per_call and seed as they are");
+                     "leave cycles_per_call, seed and line_gbps as they are");
   }
   return config;
 }

@@ -20,8 +20,8 @@ constexpr std::uint64_t kOwnMacValue = 0x02'00'00'00'00'01, kPeerMacValue = 0x02
 constexpr std::uint16_t kUnknownPeer = kMatchEntries - 1;  // the last entry fits every sender
 constexpr std::size_t kFramesAhead = 64;                   // in flight to the NIC
 constexpr std::size_t kRoomBytes = 1 << 18;
-constexpr std::uint64_t kQuietCycles = 2000;  // longer than a packet is in flight, time-out included
-constexpr std::uint64_t kSendCycles = 100'000;
+constexpr std::uint64_t kQuietCycles = 2000;   // longer than a packet is in flight, time-out included
+constexpr std::uint64_t kSendBytes = 800'000;  // of the line's time, after which a packet that has not left is given up
 
 }  // namespace
 
@@ -34,6 +34,14 @@ GatewareLink::GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& con
       timing, NicConfig{.mac = kOwnMacValue, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}}, config_);
   nic_->driver.set_match({.index = kUnknownPeer, .port = own.port, .source = kUnknownPeer});
   set_destinations(nic_->driver, config_, kPeerMacValue, own.port);
+}
+
+nanet::gateware::Line GatewareLink::line_of(const GatewareConfig& config) {
+  using nanet::gateware::Line;
+  if (config.line_gbps == 1) return Line::gbps_1;
+  if (config.line_gbps == 10) return Line::gbps_10;
+  throw SetupError("link " + config.name + " cannot simulate a line of " + std::to_string(config.line_gbps) + " Gb/s",
+                   "the NIC has XGMII or GMII", "set line_gbps to 10 or 1");
 }
 
 Endpoint GatewareLink::local() const {
@@ -147,7 +155,7 @@ void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns)
     constexpr std::uint64_t kStep = 64;
     nic_->model.step(kStep);
     give_to_wire(now_ns);
-    if ((cycles += kStep) > kSendCycles) break;
+    if ((cycles += kStep) > kSendBytes / nanet::gateware::bytes_per_cycle(nic_->model.line())) break;
   }
   own_.tx_dropped += packets.size() - given;
   if (nic_->model.wire_in().waiting() != 0) busy_until_ = nic_->model.cycle() + kQuietCycles;
@@ -189,7 +197,9 @@ std::optional<NicTimes> GatewareLink::nic_times() const {
   return times;
 }
 
-std::string GatewareLink::path() const { return "simulated NIC, frames from: " + wire_->path(); }
+std::string GatewareLink::path() const {
+  return "simulated NIC at " + std::to_string(config_.line_gbps) + " Gb/s, frames from: " + wire_->path();
+}
 
 std::vector<std::string> GatewareLink::notes() const {
   std::vector<std::string> notes = wire_->notes();

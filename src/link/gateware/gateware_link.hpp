@@ -38,13 +38,14 @@ class GatewareLink final : public Link {
   std::uint64_t stray_count() const;  // accesses of the NIC to memory that was not registered for it
 
  private:
+  static nanet::gateware::Line line_of(const GatewareConfig& config);  // throws SetupError
   struct Nic {
     nanet::gateware::Model model;
     SimDevice device{model};
     NicDriver driver;
     NicReceiver receiver;
     Nic(const nanet::gateware::HostTiming& timing, const NicConfig& nic, const GatewareConfig& link)
-        : model(timing), driver(device, nic), receiver(driver, link) {}
+        : model(timing, line_of(link)), driver(device, nic), receiver(driver, link) {}
   };
 
   void take_from_wire(std::uint64_t now_ns);

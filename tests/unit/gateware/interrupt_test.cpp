@@ -35,7 +35,8 @@ TEST(Interrupt, NobodyIsWokenForNothing) {
   receive_at(rig);
   const std::uint64_t before = rig.model.cycle();
   EXPECT_FALSE(rig.driver->wait(kLongNs));
-  const double waited_ns = static_cast<double>(rig.model.cycle() - before) * nanet::gateware::kNsPerCycle;
+  const double waited_ns = static_cast<double>(rig.model.cycle() - before) *
+                           nanet::gateware::ns_per_cycle(nanet::gateware::Line::gbps_10);
   EXPECT_NEAR(waited_ns, kLongNs, 200);
   rig.push(kPort, Bytes(100));
   EXPECT_TRUE(rig.driver->wait(kLongNs));
@@ -113,7 +114,7 @@ TEST(Interrupt, ModerationWaitsForEnoughOrLongEnough) {
       EXPECT_NE(rig.driver->poll(), nullptr);
       rig.driver->release();
     }
-    return static_cast<double>(rig.model.cycle() - before) * nanet::gateware::kNsPerCycle;
+    return static_cast<double>(rig.model.cycle() - before) * nanet::gateware::ns_per_cycle(nanet::gateware::Line::gbps_10);
   };
   constexpr double kWayNs = 1000;  // of four shortest packets, more than enough
   EXPECT_NEAR(woken_after_ns(3), kModerationNs + kWayNs / 2, kWayNs / 2);

@@ -35,8 +35,11 @@ struct LinkTest : ::testing::Test {
   MemoryLink* wire = nullptr;
 };
 
-TEST_F(LinkTest, GivesWhatCameFromTheWireInOrderAndKnowsTheSenders) {
-  GatewareLink link = make();
+struct LinkAtLine : LinkTest, ::testing::WithParamInterface<std::uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Gbps, LinkAtLine, ::testing::Values(10u, 1u));
+
+TEST_P(LinkAtLine, GivesWhatCameFromTheWireInOrderAndKnowsTheSenders) {
+  GatewareLink link = make({.line_gbps = GetParam()});
   std::mt19937_64 random(1);
   std::vector<Bytes> sent;
   std::vector<std::uint32_t> senders;
@@ -67,6 +70,7 @@ TEST_F(LinkTest, GivesWhatCameFromTheWireInOrderAndKnowsTheSenders) {
   EXPECT_EQ(stats.rx_packets, 300u);
   EXPECT_EQ(stats.rx_kernel_dropped + stats.rx_foreign + stats.rx_malformed + stats.rx_truncated, 0u);
   EXPECT_EQ(link.stray_count(), 0u);
+  EXPECT_EQ(link.nic_times().value().cycle_ns, GetParam() == 1 ? 8.0 : 6.4);
 }
 
 // Receives until so many packets are there or nothing comes.
@@ -179,7 +183,7 @@ TEST_F(LinkTest, CutsWhatIsLongerThanItsRoom) {
   EXPECT_EQ(link.stats().rx_packets, 1u);
 }
 
-TEST_F(LinkTest, SendsByWayOfTheNic) {
+TEST_P(LinkAtLine, SendsByWayOfTheNic) {
   GatewareConfig config;
   for (std::uint16_t k = 0; k < 3; ++k) config.destinations.push_back({"udp", 0x0A00'0002, static_cast<std::uint16_t>(5000 + k)});
   GatewareLink link = make(config);

@@ -71,7 +71,10 @@ class WatchedDevice final : public Device {
 
 // The NIC with its driver. Ends the test with a failure if the NIC went astray.
 struct Rig {
-  explicit Rig(const NicConfig& config, const HostTiming& timing = {}) : model(timing) { drive(config); }
+  explicit Rig(const NicConfig& config, const HostTiming& timing = {}, nanet::gateware::Line line = nanet::gateware::Line::gbps_10)
+      : model(timing, line) {
+    drive(config);
+  }
   ~Rig() {
     driver.reset();
     EXPECT_EQ(model.bus().stray_count(), strays_expected) << (model.bus().strays().empty() ? "" : model.bus().strays().front().why);

@@ -106,7 +106,8 @@ TEST_F(NicTest, AWaitingConsumerGetsWhatIsThereAfterTheTimeOut) {
   const std::uint64_t begin = model->cycle();
   EXPECT_EQ(receive(1).size(), 1u);
   EXPECT_EQ(last.status, status::timeout);
-  const double waited_ns = static_cast<double>(model->cycle() - begin) * nanet::gateware::kNsPerCycle;
+  const double waited_ns = static_cast<double>(model->cycle() - begin) *
+                           nanet::gateware::ns_per_cycle(nanet::gateware::Line::gbps_10);
   EXPECT_NEAR(waited_ns, kTimeoutNs, 300);
   EXPECT_EQ(last.first_packet_ns, last.last_packet_ns);
 }

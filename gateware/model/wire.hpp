@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ethernet frames to and from XGMII words, one of 8 bytes a cycle, as a PHY at 10 Gb/s would: preamble, frame check sequence, gaps.
+// Ethernet frames to and from what a PHY speaks: XGMII at 10 Gb/s, a word of 8 bytes a cycle, or GMII at 1 Gb/s, a byte a cycle. Preamble, frame
+// check sequence and gaps are of this file.
 //
 // Thread rules: one thread for each object.
 #pragma once
@@ -12,13 +13,25 @@
 
 namespace nanet::gateware {
 
+// The line of the NIC [Gb/s], which its clock and its wire follow.
+enum class Line : std::uint8_t { gbps_1 = 1, gbps_10 = 10 };
+
+constexpr double ns_per_cycle(Line line) { return line == Line::gbps_10 ? 6.4 : 8.0; }          // 156.25 MHz, 125 MHz
+constexpr std::uint32_t bytes_per_cycle(Line line) { return line == Line::gbps_10 ? 8u : 1u; }  // on the wire
+
 // Lane 0, the low byte, is first on the wire. A set bit of control: the lane holds a control character.
 struct XgmiiWord {
   std::uint64_t data;
   std::uint8_t control;
 };
 
+struct GmiiByte {
+  std::uint8_t data;
+  bool valid;
+};
+
 inline constexpr XgmiiWord kXgmiiIdle{0x0707'0707'0707'0707, 0xFF};
+inline constexpr GmiiByte kGmiiIdle{0, false};
 inline constexpr std::size_t kFcsBytes = 4;
 inline constexpr std::size_t kFrameBytesMin = 64;  // frame check sequence included
 
@@ -28,20 +41,21 @@ std::uint32_t ethernet_crc(std::span<const std::byte> bytes);
 std::vector<std::byte> with_fcs(std::span<const std::byte> frame);
 
 struct SentFrame {
-  std::uint64_t first_byte_cycle;  // in which its start character stood on the wire
+  std::uint64_t first_byte_cycle;  // in which its start character, or the first byte of its preamble, stood on the wire
   std::uint64_t last_byte_cycle;   // in which the last byte of its check sequence did
   std::size_t bytes;               // with the check sequence
-  unsigned start_lane;             // 0 or 4
+  unsigned start_lane;             // 0 or 4; on GMII 0
 };
 
-// Sends frames back to back with a gap of 12 bytes on average, starting on lane 0 or 4, as 10GBASE-R does (deficit idle count).
-class XgmiiSource {
+// Sends frames back to back. The gap is 12 bytes: on GMII each, on XGMII on average, frames beginning on lane 0 or 4, as 10GBASE-R does (deficit idle count).
+class WireSource {
  public:
   // bytes: with the frame check sequence, sent as they are; not before `cycle`.
   void push(std::vector<std::byte> bytes, std::uint64_t cycle = 0);
 
-  // The word of this cycle.
-  XgmiiWord next(std::uint64_t cycle);
+  // What stands on the wire in this cycle; one of the two for all cycles.
+  XgmiiWord next_word(std::uint64_t cycle);
+  GmiiByte next_byte(std::uint64_t cycle);
 
   std::size_t waiting() const { return queue_.size(); }  // frames whose last byte is not sent, the one in flight included
   std::uint64_t sent() const { return sent_; }           // frames
@@ -56,8 +70,11 @@ class XgmiiSource {
     std::uint64_t cycle;
   };
 
+  bool may_begin(std::uint64_t cycle) const { return gap_ == 0 && !queue_.empty() && queue_.front().cycle <= cycle; }
+  void begin(unsigned lane, std::uint64_t cycle);
   void put(XgmiiWord& word, unsigned lane, std::uint64_t cycle);
-  void end_frame(unsigned lane);
+  void end_frame();
+  void set_xgmii_gap(unsigned lane);
 
   std::deque<Frame> queue_;
   std::size_t at_ = 0;    // byte of preamble and frame that comes next; 0: none in flight
@@ -72,21 +89,23 @@ class XgmiiSource {
 struct ReceivedFrame {
   std::vector<std::byte> bytes;  // without frame check sequence
   std::uint64_t cycle;           // of the word with its end
+  unsigned end_lane;             // of the first byte after it; on GMII 1, a byte after the last
 };
 
-// Collects frames from words. What is no frame, or whose check sequence is wrong, is counted in bad().
-class XgmiiSink {
+// Collects frames from words or bytes. What is no frame, or whose check sequence is wrong, is counted in bad().
+class WireSink {
  public:
   void take(XgmiiWord word, std::uint64_t cycle);
+  void take(GmiiByte byte, std::uint64_t cycle);
 
   std::deque<ReceivedFrame>& frames() { return frames_; }
   std::uint64_t bad() const { return bad_; }
 
  private:
-  void end(std::uint64_t cycle);
+  void end(std::uint64_t cycle, unsigned lane);
 
   std::deque<ReceivedFrame> frames_;
-  std::vector<std::byte> open_;
+  std::vector<std::byte> open_;  // from the second byte of the preamble on
   bool in_frame_ = false;
   std::uint64_t bad_ = 0;
 };

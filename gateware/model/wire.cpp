@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/xgmii.hpp"
+#include "model/wire.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace nanet::gateware {
@@ -39,28 +40,45 @@ std::vector<std::byte> with_fcs(std::span<const std::byte> frame) {
   return bytes;
 }
 
-void XgmiiSource::push(std::vector<std::byte> bytes, std::uint64_t cycle) { queue_.push_back({std::move(bytes), cycle}); }
+void WireSource::push(std::vector<std::byte> bytes, std::uint64_t cycle) { queue_.push_back({std::move(bytes), cycle}); }
 
-XgmiiWord XgmiiSource::next(std::uint64_t cycle) {
+void WireSource::begin(unsigned lane, std::uint64_t cycle) {
+  at_ = 1;
+  now_.start_lane = lane;
+  now_.first_byte_cycle = cycle;
+  now_.bytes = queue_.front().bytes.size();
+}
+
+void WireSource::end_frame() {
+  queue_.pop_front();
+  ++sent_;
+  if (keep_sent_) sent_frames_.push_back(now_);
+  at_ = 0;
+}
+
+XgmiiWord WireSource::next_word(std::uint64_t cycle) {
   if (at_ == 0 && (queue_.empty() || queue_.front().cycle > cycle)) {
     gap_ = gap_ > 8 ? gap_ - 8 : 0;
     deficit_ = 0;
     return kXgmiiIdle;
   }
   XgmiiWord word{0, 0};
+  if (at_ >= kPreambleBytes && at_ <= queue_.front().bytes.size()) {  // eight bytes of the frame
+    std::memcpy(&word.data, queue_.front().bytes.data() + at_ - kPreambleBytes, sizeof(word.data));
+    at_ += sizeof(word.data);
+    if (at_ == kPreambleBytes + queue_.front().bytes.size()) now_.last_byte_cycle = cycle;
+    return word;
+  }
   for (unsigned lane = 0; lane < 8; ++lane) put(word, lane, cycle);
   return word;
 }
 
-void XgmiiSource::put(XgmiiWord& word, unsigned lane, std::uint64_t cycle) {
+void WireSource::put(XgmiiWord& word, unsigned lane, std::uint64_t cycle) {
   std::uint8_t byte = kIdle;
   bool control = true;
-  if (at_ == 0 && gap_ == 0 && lane % 4 == 0 && !queue_.empty() && queue_.front().cycle <= cycle) {
+  if (at_ == 0 && lane % 4 == 0 && may_begin(cycle)) {
     byte = kStart;
-    at_ = 1;
-    now_.start_lane = lane;
-    now_.first_byte_cycle = cycle;
-    now_.bytes = queue_.front().bytes.size();
+    begin(lane, cycle);
   } else if (at_ != 0) {
     const std::vector<std::byte>& bytes = queue_.front().bytes;
     control = false;
@@ -74,7 +92,10 @@ void XgmiiSource::put(XgmiiWord& word, unsigned lane, std::uint64_t cycle) {
       control = true;
     }
     ++at_;
-    if (control) end_frame(lane);
+    if (control) {
+      end_frame();
+      set_xgmii_gap(lane);
+    }
   } else if (gap_ != 0) {
     --gap_;
   }
@@ -83,12 +104,8 @@ void XgmiiSource::put(XgmiiWord& word, unsigned lane, std::uint64_t cycle) {
 }
 
 // The terminate character, in this lane, is the gap's first byte. The next start is where the gap ends, or up to three bytes before, as long as the
-// sum of what was left out stays below four, or up to three behind.
-void XgmiiSource::end_frame(unsigned lane) {
-  queue_.pop_front();
-  ++sent_;
-  if (keep_sent_) sent_frames_.push_back(now_);
-  at_ = 0;
+// sum of what was left out stays below four, or up to three after.
+void WireSource::set_xgmii_gap(unsigned lane) {
   const unsigned over = (lane + kGapBytes) % 4;
   gap_ = kGapBytes - 1;
   if (deficit_ + over <= 3) {
@@ -100,8 +117,34 @@ void XgmiiSource::end_frame(unsigned lane) {
   }
 }
 
-void XgmiiSink::take(XgmiiWord word, std::uint64_t cycle) {
+GmiiByte WireSource::next_byte(std::uint64_t cycle) {
+  if (at_ == 0) {
+    if (!may_begin(cycle)) {
+      if (gap_ != 0) --gap_;
+      return kGmiiIdle;
+    }
+    begin(0, cycle);
+    return {kPreamble, true};
+  }
+  const std::vector<std::byte>& bytes = queue_.front().bytes;
+  const std::size_t place = at_++;
+  if (place < kPreambleBytes) return {place == kPreambleBytes - 1 ? kSfd : kPreamble, true};
+  const GmiiByte byte{std::to_integer<std::uint8_t>(bytes[place - kPreambleBytes]), true};
+  if (at_ == kPreambleBytes + bytes.size()) {
+    now_.last_byte_cycle = cycle;
+    end_frame();
+    gap_ = kGapBytes;
+  }
+  return byte;
+}
+
+void WireSink::take(XgmiiWord word, std::uint64_t cycle) {
   if (!in_frame_ && word.control == 0xFF && word.data == kXgmiiIdle.data) return;
+  if (in_frame_ && word.control == 0) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&word.data);
+    open_.insert(open_.end(), bytes, bytes + sizeof(word.data));
+    return;
+  }
   for (unsigned lane = 0; lane < 8; ++lane) {
     const auto byte = static_cast<std::uint8_t>(word.data >> (8 * lane));
     const bool control = (word.control >> lane & 1) != 0;
@@ -111,7 +154,7 @@ void XgmiiSink::take(XgmiiWord word, std::uint64_t cycle) {
       in_frame_ = true;
       open_.clear();
     } else if (in_frame_ && byte == kTerminate) {
-      end(cycle);
+      end(cycle, lane);
     } else if (in_frame_) {
       in_frame_ = false;
       ++bad_;
@@ -119,9 +162,20 @@ void XgmiiSink::take(XgmiiWord word, std::uint64_t cycle) {
   }
 }
 
-void XgmiiSink::end(std::uint64_t cycle) {
+void WireSink::take(GmiiByte byte, std::uint64_t cycle) {
+  if (byte.valid && in_frame_) {
+    open_.push_back(static_cast<std::byte>(byte.data));
+  } else if (byte.valid) {
+    in_frame_ = true;
+    open_.clear();
+  } else if (in_frame_) {
+    end(cycle - 1, 1);
+  }
+}
+
+void WireSink::end(std::uint64_t cycle, unsigned lane) {
   in_frame_ = false;
-  constexpr std::size_t kBefore = kPreambleBytes - 1;  // the start character is not collected
+  constexpr std::size_t kBefore = kPreambleBytes - 1;  // the first byte of the preamble, or the start character, is not collected
   if (open_.size() < kBefore + kFrameBytesMin || open_[kBefore - 1] != std::byte{kSfd}) {
     ++bad_;
     return;
@@ -134,7 +188,7 @@ void XgmiiSink::end(std::uint64_t cycle) {
     ++bad_;
     return;
   }
-  frames_.push_back({{frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(body)}, cycle});
+  frames_.push_back({{frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(body)}, cycle, lane});
 }
 
 }  // namespace nanet::gateware
