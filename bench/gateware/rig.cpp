@@ -60,7 +60,6 @@ std::uint64_t Rig::written_cycle(Memory of, std::size_t place) const {
 
 // Whether the write happens.
 bool Rig::harm(const Place& place, std::span<std::byte> data) {
-  constexpr std::size_t kEntryBytes = sizeof(PacketRef);
   const bool whole = damage_ <= Damage::stale;  // of a request, not of an entry
   const Memory target = whole ? Memory::buffers : damage_ == Damage::stamp ? Memory::completions : Memory::index;
   if (place.of != target) return true;
@@ -79,7 +78,6 @@ bool Rig::harm(const Place& place, std::span<std::byte> data) {
       case Damage::payload: break;
     }
   }
-  static_assert(kEntryBytes <= kWordBytes);
   return true;
 }
 

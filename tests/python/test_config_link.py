@@ -82,7 +82,10 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "busy_poll_us": 5}, "has busy_poll_us"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "gro": False}, "has gro"),
         ({"endpoint": "gateware://0.0.0.0:6200", "gateware": CARD}, "has no address of its own"),
-        ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"next_hop": CARD["mac"], "mac": CARD["mac"]}}, "there is mac without card"),
+        (
+            {"endpoint": "gateware://10.0.0.1:6200", "gateware": {"next_hop": CARD["mac"], "mac": CARD["mac"]}},
+            "there is mac without card",
+        ),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"next_hop": CARD["mac"]}}, "there is next_hop without card"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"card": CARD["card"]}}, "there is a card without mac"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"line_gbps": 1}}, "there is line_gbps with a card"),
