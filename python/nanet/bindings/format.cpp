@@ -115,7 +115,8 @@ void bind_format(nb::module_& module) {
           "What is in the way of a refused packet, for a person; '' if nothing is.");
   nb::class_<PcapPackets>(module, "PcapPackets", "The UDP payloads of a pcap file. Raises SetupError where it is none.")
       .def(nb::init<const std::string&>(), nb::arg("path"))
-      .def("next", &PcapPackets::next, "(time_ns, from_address, from_port, to_port, payload), or None at the end.")
+      .def("next", &PcapPackets::next, nb::sig("def next(self) -> tuple[int, int, int, int, bytes] | None"),
+           "(time_ns, from_address, from_port, to_port, payload), or None at the end.")
       .def("skipped", &PcapPackets::skipped, "How many records were no whole UDP packets, so far.");
 }
 

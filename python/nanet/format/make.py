@@ -11,6 +11,7 @@ import random
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ class Maker:
         said = variant.payload_bytes
         if said is None:
             return wanted
-        for size in (*range(wanted, wanted + 64), *range(wanted - 1, -1, -1)):
+        for size in chain(range(wanted, wanted + 64), range(wanted - 1, -1, -1)):
             if self._set(said, size, parts, values):
                 return size
         return int(value_of(said, self._filled(said, parts, values)))
