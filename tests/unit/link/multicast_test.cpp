@@ -255,7 +255,7 @@ TEST(UdpMulticast, SendingReachesEveryMemberWithTheTtl) {
   const Bytes data = payload(1, 1168);
   const TxPacket packet{data.data(), 1168, 0};
   for (const SourcePort source_port : {SourcePort::own, SourcePort::listen}) {
-    for (const std::uint8_t ttl : {1, 5}) {
+    for (const std::uint8_t ttl : {std::uint8_t{1}, std::uint8_t{5}}) {
       UdpConfig config;
       config.listen = Endpoint{"udp", kHere, kPort};
       config.destinations = {Endpoint{"udp", kGroup, 6300}};
