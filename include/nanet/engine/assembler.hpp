@@ -52,7 +52,9 @@ class Assembler {
   void flush();
 
   bool holds_units() const { return oldest_ != kNone; }
-  bool has_free_buffer() { return !pool_.empty(); }
+
+  // No buffer is free, and the consumer has some that will come back: a link that keeps its packets may leave them where they are meanwhile.
+  bool waits_for_consumer() { return pool_.empty() && clop_.in_use() > 0; }
 
   const flow::Counters& counters() const { return counters_; }
   std::vector<StreamBooks> streams() const;

@@ -49,7 +49,7 @@ class AssemblingReceiver final : public Receiver {
   }
 
   std::uint32_t poll(std::uint64_t now_ns) override {
-    const std::uint32_t packets = link_.keeps_packets() && !assembler_.has_free_buffer() ? 0 : receive(now_ns);
+    const std::uint32_t packets = link_.keeps_packets() && assembler_.waits_for_consumer() ? 0 : receive(now_ns);
     assembler_.expire(now_ns, packets > 0 ? Assembler::Rest::at_hand : Assembler::Rest::none);
     return packets;
   }

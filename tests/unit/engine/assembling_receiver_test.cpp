@@ -229,6 +229,29 @@ TEST_F(AssemblingReceiverTest, WithoutABufferTheNewUnitIsDroppedWhole) {
   EXPECT_EQ(count(Counter::units_begun), 3u);
 }
 
+TEST_F(AssemblingReceiverTest, ALinkThatKeepsPacketsIsLeftAloneWhileTheConsumerHasBuffers) {
+  link.keeps = true;
+  make({.streams_max = 4, .units_open = 2, .timeout_us = 1000}, 2);
+  give_unit(1, 1);
+  give_unit(1, 2);
+  poll();
+  give_unit(1, 3);
+  EXPECT_EQ(receiver->poll(1000), 0u);
+  EXPECT_EQ(link.incoming.size(), 4u);
+  EXPECT_EQ(take()->head.unit, 1u);
+  poll();
+  EXPECT_EQ(take()->head.unit, 2u);
+  EXPECT_EQ(take()->head.unit, 3u);
+  EXPECT_EQ(count(Counter::units_no_buffer), 0u);
+  // All buffers are open units': no one gives one back, so the packets are taken, and complete them.
+  give({.stream = 1, .unit = 4, .place = 0, .bytes = 10, .unit_bytes = 20});
+  give({.stream = 2, .unit = 4, .place = 0, .bytes = 10, .unit_bytes = 20});
+  poll();
+  give({.stream = 2, .unit = 4, .place = 10, .bytes = 10, .unit_bytes = 20});
+  poll();
+  EXPECT_EQ(count(Counter::units_complete), 4u);
+}
+
 TEST_F(AssemblingReceiverTest, RefusesEachForgeryByName) {
   make();
   constexpr auto kHuge = std::numeric_limits<std::uint64_t>::max();

@@ -28,6 +28,7 @@ class MemoryLink final : public link::Link {
   std::deque<Incoming> incoming;
   std::vector<Bytes> outgoing;
   std::size_t room_bytes = 4096;
+  bool keeps = false;  // keeps_packets()
 
   std::size_t min_room_bytes() const override { return room_bytes; }
 
@@ -51,6 +52,7 @@ class MemoryLink final : public link::Link {
     for (const link::TxPacket& packet : packets) outgoing.emplace_back(packet.data, packet.data + packet.bytes);
   }
   void wait(std::uint64_t) override {}
+  bool keeps_packets() const override { return keeps; }
   link::Endpoint local() const override { return {}; }
   std::string path() const override { return "memory"; }
   std::vector<std::string> notes() const override { return {}; }
