@@ -39,10 +39,10 @@ class AssemblingReceiverTest : public ::testing::Test {
   }
   void give(const Piece& piece, std::uint16_t flags = 0) { link.incoming.push_back({test::make_piece(piece), flags}); }
   // All pieces of 1000 B of a unit of 3500 B, but one.
-  void give_unit(std::uint64_t stream, std::uint64_t unit, int but = -1) {
-    for (int p = 0; p < 4; ++p) {
+  void give_unit(std::uint64_t stream, std::uint64_t unit, std::optional<std::uint32_t> but = {}) {
+    for (std::uint32_t p = 0; p < 4; ++p) {
       if (p != but)
-        give({.stream = stream, .unit = unit, .place = 1000u * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500, .time = 9});
+        give({.stream = stream, .unit = unit, .place = 1000 * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500, .time = 9});
     }
   }
   void poll(std::uint64_t now_ns = 1000) {
@@ -351,18 +351,18 @@ TEST_F(AssemblingReceiverTest, PlacesMayBeNumbersOfPackets) {
   const auto trailer = [&](std::uint64_t unit) {
     give({.stream = 1, .unit = unit, .place = 4, .ends_unit = true, .is_index = true});
   };
-  for (const std::uint32_t index : {0, 1, 2, 3}) data(1, index);  // the short one is the last
-  trailer(1);                                                     // late
-  for (const std::uint32_t index : {3, 0, 2, 1}) data(2, index, 4);
+  for (const std::uint32_t index : {0u, 1u, 2u, 3u}) data(1, index);  // the short one is the last
+  trailer(1);                                                         // late
+  for (const std::uint32_t index : {3u, 0u, 2u, 1u}) data(2, index, 4);
   trailer(3);  // first: says how many come
-  for (const std::uint32_t index : {1, 0, 3, 2}) data(3, index);
-  for (const std::uint32_t index : {0, 1, 2})
+  for (const std::uint32_t index : {1u, 0u, 3u, 2u}) data(3, index);
+  for (const std::uint32_t index : {0u, 1u, 2u})
     give({.stream = 1, .unit = 4, .place = index, .bytes = 1000, .at = 1000u * index, .is_index = true});
   give({.stream = 1, .unit = 4, .place = 3, .ends_unit = true, .is_index = true});  // last: three were all
-  for (const std::uint32_t packet : {0, 1, 2})
-    give({.stream = 1, .unit = 5, .place = 1000u * packet, .bytes = 1000, .unit_packets = 3});
+  for (const std::uint32_t packet : {0u, 1u, 2u})
+    give({.stream = 1, .unit = 5, .place = 1000 * packet, .bytes = 1000, .unit_packets = 3});
   poll();
-  for (const std::uint64_t unit : {1, 2, 3, 4, 5}) {
+  for (const std::uint64_t unit : {1ul, 2ul, 3ul, 4ul, 5ul}) {
     const auto got = take();
     ASSERT_TRUE(got) << unit;
     EXPECT_EQ(got->head.unit, unit);
@@ -401,7 +401,7 @@ TEST_F(AssemblingReceiverTest, NumbersOfPacketsAreForgedToo) {
   EXPECT_EQ(count(Counter::packets_bad_unit), 2u);
   data(1, 1000, 8193);
   EXPECT_EQ(count(Counter::packets_unit_too_long), 1u);
-  for (const std::uint64_t index : {1, 2, 3}) data(index, index < 3 ? 1000 : 1, 4);
+  for (const std::uint64_t index : {1ul, 2ul, 3ul}) data(index, index < 3 ? 1000 : 1, 4);
   const auto got = take();
   ASSERT_TRUE(got);
   EXPECT_EQ(got->head.bytes, 3001u);
@@ -465,10 +465,10 @@ TEST_F(AssemblingReceiverTest, NothingIsAllocatedAfterStart) {
   make({.streams_max = 64, .units_open = 2, .timeout_us = 1000}, 16);
   std::vector<std::vector<std::byte>> packets;
   for (std::uint64_t unit = 0; unit < 300; ++unit) {
-    for (int p = 0; p < 4; ++p) {
+    for (std::uint32_t p = 0; p < 4; ++p) {
       if (unit % 7 == 0 && p == 2) continue;
       packets.push_back(test::make_piece(
-          {.stream = unit % 80, .unit = unit, .place = 1000u * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500}));
+          {.stream = unit % 80, .unit = unit, .place = 1000 * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500}));
     }
   }
   Assembler assembler({.streams_max = 64, .units_open = 2, .timeout_us = 1000}, *clop, *queue);

@@ -78,7 +78,7 @@ TEST_F(PortOfUnits, GivesThemWhole) {
 }
 
 TEST_F(PortOfUnits, GivesWhatIsLeftOfOneWhenItsTimeIsOverAndNothingElseComes) {
-  for (const std::uint32_t p : {0, 1, 3}) send({.stream = 3, .unit = 9, .place = 1400 * p, .bytes = 1400, .unit_bytes = 5600});
+  for (const std::uint32_t p : {0u, 1u, 3u}) send({.stream = 3, .unit = 9, .place = 1400 * p, .bytes = 1400, .unit_bytes = 5600});
   const Completion* completion = port->poll(2'000'000'000);
   ASSERT_NE(completion, nullptr);
   EXPECT_EQ(completion->status, status::unit | status::incomplete | status::timeout | status::gap);

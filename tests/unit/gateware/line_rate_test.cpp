@@ -216,16 +216,16 @@ TEST(SendLatency, FromDoorbellToWire) {
 
 std::vector<Load> loads() {
   std::vector<Load> all;
-  for (const std::size_t bytes : {18, 19, 22, 33, 64, 100, 255, 1000, 1472, 8960}) {
+  for (const std::size_t bytes : {18ul, 19ul, 22ul, 33ul, 64ul, 100ul, 255ul, 1000ul, 1472ul, 8960ul}) {
     all.push_back({bytes, 0, 1});
     all.push_back({bytes, bytes, 16});
     // The path to memory takes a word of 16 bytes a cycle: two of payload, one of the index and four of each of the two completions are 11 cycles, of the
     // 10.5 that a frame of 64 B takes.
     all.push_back(bytes < 22 ? Load{bytes, bytes, 1, 0.7, 1} : Load{bytes, bytes, 1});
   }
-  for (const std::size_t bytes : {64, 210, 1472, 8960}) all.push_back({18, bytes, 16});
+  for (const std::size_t bytes : {64ul, 210ul, 1472ul, 8960ul}) all.push_back({18, bytes, 16});
   all.push_back({18, 466, 16, 0.75});  // the pauses between such packets are short, and within one there is no time to make up for a pause
-  for (const std::size_t bytes : {18, 210, 8960}) all.push_back({1472, bytes, 16});
+  for (const std::size_t bytes : {18ul, 210ul, 8960ul}) all.push_back({1472, bytes, 16});
   return all;
 }
 
