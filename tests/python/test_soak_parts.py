@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from nanet.config import ConfigError, EngineConfig, Faults
 from nanet.config.errors import validated
+from nanet.result import books
 from nanet.soak import course, soak, verdict
 from nanet.soak.keys import PacketBalance, WithTable
 from nanet.soak.lives import Life
@@ -189,7 +190,7 @@ def test_what_the_kernel_grants() -> None:
 def made_up_run() -> tuple[dict[str, Any], dict[str, Any]]:
     """1000 packets of 16 events and six markers; four did not reach the socket, and eleven met a fault."""
     emulated = {"config": {"boards": 1}, "sent": 16000, "answered": 16000 - 16 * 11, "packets_sent": 1000, "markers_sent": 6}
-    counters = dict.fromkeys(("events_unseen", "events_discarded", "events_unjudged"), 0) | {
+    counters = dict.fromkeys(("events_unseen", "events_discarded", "events_unjudged", *books.PACKET_REFUSALS), 0) | {
         "packets_accepted": 989, "packets_clop_full": 0, "packets_marker": 6, "packets_duplicate": 2, "packets_late": 0, "packets_bad_length": 1,
         "packets_bad_format": 0, "packets_bad_checksum": 1, "packets_truncated": 0, "packets_unknown_source": 0, "packets_unknown_sender": 0,
         "packets_lost_kernel": 4, "packets_lost_network": 7, "events_lost": 16 * 11, "events_answered": 16000 - 16 * 11,

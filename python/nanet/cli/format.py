@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nanet.cli.options import JsonFile
+from nanet.cli.options import JsonFile, LuaFile, PcapFile
 
 if TYPE_CHECKING:
     from nanet.format.check import Checked
@@ -104,7 +104,7 @@ def show(declaration: NameOrFile) -> None:
 @format_app.command()
 def dissector(
     declaration: NameOrFile,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.lua", help="Write it to a file.")] = None,
+    lua_file: LuaFile = None,
 ) -> None:
     """Make a Wireshark plug-in for a format.
 
@@ -115,8 +115,8 @@ def dissector(
     from nanet.result import outputs
 
     text = maker.source(formats.load(declaration))
-    if out is not None:
-        outputs.write(out, text.encode())
+    if lua_file is not None:
+        outputs.write(lua_file, text.encode())
     else:
         print(text, end="", flush=True)
 
@@ -134,7 +134,7 @@ def schema() -> None:
 def emulate_format(
     declaration: NameOrFile,
     to: Annotated[str | None, typer.Option("--to", metavar="URL", help="Where the packets go: udp://ADDRESS:PORT.")] = None,
-    pcap: Annotated[Path | None, typer.Option("--pcap", metavar="FILE", help="Write them to a pcap file instead.")] = None,
+    pcap: PcapFile = None,
     packets: Annotated[int, typer.Option("--packets", min=1, max=10_000_000, help="How many valid packets are made.")] = 10_000,
     rate: Annotated[
         float, typer.Option("--rate", metavar="PACKETS/S", min=1, help="Held exactly, also in the pcap file.")

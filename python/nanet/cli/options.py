@@ -98,6 +98,12 @@ HtmlFile = Annotated[Path, typer.Option("--html", metavar="FILE", callback=_rese
 PlotFile = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", callback=_reserve, help="Draw the field at the end (PNG).")
 ]
+LuaFile = Annotated[
+    Path | None, typer.Option("--lua", metavar="FILE", callback=_reserve, help="Write it there; none: to standard output.")
+]
+PcapFile = Annotated[
+    Path | None, typer.Option("--pcap", metavar="FILE", callback=_check_file, help="Write them to a pcap file instead.")
+]
 CheckpointFile = Annotated[
     Path | None,
     typer.Option("--checkpoint", metavar="FILE", callback=_check_file, help="Write the field there (HDF5), at the end and ..."),

@@ -19,6 +19,7 @@ from nanet.config.errors import ConfigError
 from nanet.config.formats import DeclaredFormat
 from nanet.format.expression import fields_of, solve, value_of
 from nanet.format.layout import Part, Variant, number, parts_of, variants_of, width_of
+from nanet.result import outputs
 
 __all__ = ["Faults", "Made", "MakeOptions", "Maker", "packets", "write_pcap"]
 
@@ -334,9 +335,9 @@ def packets(declared: DeclaredFormat, options: MakeOptions, faults: Faults, made
 
 
 def write_pcap(path: Path, payloads: Iterator[bytes], rate_packets_per_s: float, port: int) -> None:
-    """A nanosecond pcap file of raw IPv4 packets from and to 127.0.0.1, at this rate."""
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 101))
+    """A nanosecond pcap file of raw IPv4 packets from and to 127.0.0.1, at this rate. Raises OutputError."""
+    with outputs.Output(path) as output:
+        output.file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 101))
         for count, payload in enumerate(payloads):
             udp_bytes = 8 + len(payload)
             header = bytearray(
@@ -349,4 +350,5 @@ def write_pcap(path: Path, payloads: Iterator[bytes], rate_packets_per_s: float,
             header[10:12] = (~((total & 0xFFFF) + (total >> 16)) & 0xFFFF).to_bytes(2, "big")
             packet = bytes(header) + struct.pack(">HHHH", 40000, port, udp_bytes, 0) + payload
             seconds, ns = divmod(round(count / rate_packets_per_s * 1e9), 1_000_000_000)
-            file.write(struct.pack("<IIII", seconds, ns, len(packet), len(packet)) + packet)
+            output.file.write(struct.pack("<IIII", seconds, ns, len(packet), len(packet)) + packet)
+        output.commit()
