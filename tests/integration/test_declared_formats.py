@@ -99,7 +99,7 @@ def test_an_engine_puts_declared_units_together(tmp_path: Path, name: str) -> No
         "version": 1, "memory_regions": [{"name": "main", "buffer_bytes": 1 << 21, "buffer_count": 64}], "processor": {"kind": "count"},
         "run": {"budget_us": 60_000_000},
         "links": [{"name": "a", "endpoint": f"pcap://{file}", "protocol": name, "memory_region": "main", "packet_bytes_max": 9000,
-                   "pcap": {"pace": "packets", "packets_per_s": 5000.0}}],
+                   "pcap": {"pace": "maximum"}}],
     }  # fmt: skip
     (tmp_path / "play.yaml").write_text(yaml.safe_dump(plain))
     nanet("run", tmp_path / "play.yaml", "--quiet", "--json", tmp_path / "play.json", expect=None)

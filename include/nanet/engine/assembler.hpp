@@ -11,6 +11,7 @@
 // Thread rules: one thread; counters() and streams() from any. No clock, no I/O.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,11 @@ class Assembler {
 
   bool holds_units() const { return oldest_ != kNone; }
 
-  // No buffer is free, and the consumer has some that will come back: a link that keeps its packets may leave them where they are meanwhile.
-  bool waits_for_consumer() { return pool_.empty() && clop_.in_use() > 0; }
+  // Packets, up to `wanted`, for which there are buffers if each begins a unit, or will be none: a link that keeps its packets may leave the others
+  // where they are while the consumer has buffers, which come back.
+  std::size_t packets_to_take(std::size_t wanted) {
+    return clop_.in_use() > 0 || pool_.available() > 0 ? std::min(wanted, pool_.available()) : wanted;
+  }
 
   const flow::Counters& counters() const { return counters_; }
   std::vector<StreamBooks> streams() const;

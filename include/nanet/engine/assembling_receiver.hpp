@@ -49,7 +49,8 @@ class AssemblingReceiver final : public Receiver {
   }
 
   std::uint32_t poll(std::uint64_t now_ns) override {
-    const std::uint32_t packets = link_.keeps_packets() && assembler_.waits_for_consumer() ? 0 : receive(now_ns);
+    const std::size_t wanted = link_.keeps_packets() ? assembler_.packets_to_take(packets_.size()) : packets_.size();
+    const std::uint32_t packets = wanted > 0 ? receive(now_ns, wanted) : 0;
     assembler_.expire(now_ns, packets > 0 ? Assembler::Rest::at_hand : Assembler::Rest::none);
     return packets;
   }
@@ -63,9 +64,9 @@ class AssemblingReceiver final : public Receiver {
  private:
   static constexpr std::size_t kRoomBytes = 256 * 1024;  // a few super-packets, and in the second-level cache
 
-  std::uint32_t receive(std::uint64_t now_ns) {
+  std::uint32_t receive(std::uint64_t now_ns, std::size_t packets_max) {
     const std::span<std::byte> room(room_.data(), room_.bytes());
-    const link::RxBatch batch = link_.receive(room, packets_, now_ns);
+    const link::RxBatch batch = link_.receive(room, std::span(packets_).first(packets_max), now_ns);
     for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
       take(packet, payload_of(packet, room), now_ns);
     }

@@ -5,6 +5,7 @@
 // Thread rules: the producer's thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,9 +20,10 @@ class BufferPool {
     for (std::uint32_t i = clop.buffer_count(); i > 0; --i) free_.push_back(i - 1);
   }
 
-  bool empty() {
-    if (free_.empty()) collect();
-    return free_.empty();
+  // How many can be taken now.
+  std::size_t available() {
+    collect();
+    return free_.size();
   }
 
   // A buffer to fill, or false when none is free. The one that was used last, which the caches may still have.

@@ -237,10 +237,11 @@ TEST_F(AssemblingReceiverTest, ALinkThatKeepsPacketsIsLeftAloneWhileTheConsumerH
   poll();
   give_unit(1, 3);
   EXPECT_EQ(receiver->poll(1000), 0u);
-  EXPECT_EQ(link.incoming.size(), 4u);
+  EXPECT_EQ(link.incoming.size(), 7u) << "the second unit has a buffer, the third has none";
   EXPECT_EQ(take()->head.unit, 1u);
   poll();
   EXPECT_EQ(take()->head.unit, 2u);
+  poll();
   EXPECT_EQ(take()->head.unit, 3u);
   EXPECT_EQ(count(Counter::units_no_buffer), 0u);
   // All buffers are open units': no one gives one back, so the packets are taken, and complete them.
@@ -250,6 +251,17 @@ TEST_F(AssemblingReceiverTest, ALinkThatKeepsPacketsIsLeftAloneWhileTheConsumerH
   give({.stream = 2, .unit = 4, .place = 10, .bytes = 10, .unit_bytes = 20});
   poll();
   EXPECT_EQ(count(Counter::units_complete), 4u);
+}
+
+TEST_F(AssemblingReceiverTest, ABatchOfALinkThatKeepsPacketsBeginsNoMoreUnitsThanThereAreBuffers) {
+  link.keeps = true;
+  make({.streams_max = 4, .units_open = 2, .timeout_us = 1000}, 4);
+  for (std::uint64_t unit = 0; unit < 100; ++unit) give({.stream = 1, .unit = unit, .place = 0, .bytes = 10, .unit_bytes = 10});
+  for (std::uint64_t unit = 0; unit < 100;) {
+    receiver->poll(1000);
+    for (auto taken = take(); taken; taken = take()) EXPECT_EQ(taken->head.unit, unit++);
+  }
+  EXPECT_EQ(count(Counter::units_no_buffer), 0u);
 }
 
 TEST_F(AssemblingReceiverTest, RefusesEachForgeryByName) {
