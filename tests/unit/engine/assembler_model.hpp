@@ -250,7 +250,8 @@ class AssemblerRig {
   };
 
   void compare(const Held& held, std::ostringstream& text) const {
-    const auto& [completion, unit] = held;
+    const Completion& completion = held.completion;
+    const AssemblerModel::Unit& unit = held.unit;  // names of a structured binding do not reach a lambda with clang 14
     const auto index = clop_.packet_index(completion.buffer_index);
     const auto& head = *reinterpret_cast<const UnitHead*>(index.data());
     const auto* ranges = reinterpret_cast<const UnitRange*>(&head + 1);
