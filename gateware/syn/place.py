@@ -146,7 +146,9 @@ def wrap(module: str) -> None:
 def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
     """Verilog of the wrapper. ports: as yosys writes them into its JSON."""
     clocks = clocks_of(module)
-    inputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "input" and name not in clocks}
+    # Clocks of which nothing is said are one, `clk`.
+    clock_of = {name: name if name in clocks else "clk" for name in ports if name == "clk" or name.endswith("_clk")}
+    inputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "input" and name not in clock_of}
     outputs = {name: len(port["bits"]) for name, port in ports.items() if port["direction"] == "output"}
 
     def connections(widths: dict[str, int], bus: str) -> list[str]:
@@ -167,7 +169,7 @@ def between_chains(module: str, ports: dict[str, dict[str, Any]]) -> str:
     caught <= seen;
     chain <= load ? caught : {{chain, 1'b0}};
   end
-  {synthesise.module_of(module)} block({", ".join([*(f".{clock}({clock})" for clock in clocks), *connections(inputs, "driven"), *connections(outputs, "seen")])});
+  {synthesise.module_of(module)} block({", ".join([*(f".{port}({clock})" for port, clock in clock_of.items()), *connections(inputs, "driven"), *connections(outputs, "seen")])});
 endmodule
 """
 
