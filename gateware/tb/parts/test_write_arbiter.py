@@ -122,7 +122,7 @@ async def the_second_takes_what_the_first_leaves_and_has_patience(dut: Any) -> N
 
 @cocotb.test
 async def four_at_most_go_within_a_write_of_the_first(dut: Any) -> None:
-    begun = await run(dut, (0.6, 0.0), 3000 if SHORT else 30_000)
+    begun = await run(dut, (0.6, 0.0), 9000 if SHORT else 30_000)
     assert begun["amid"] > 20 or PATIENCE_CYCLES == 1
 
 
