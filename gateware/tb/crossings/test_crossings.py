@@ -195,7 +195,7 @@ async def every_pulse_leaves_once(dut: Any) -> None:
         crossing.m.go()
         await drained(crossing)
         left = int(pulses.left.value) - before
-        assert left == 3 * came if 3 * came < 60 else 63 <= left <= 68, f"{left} of {3 * came}"
+        assert left == 3 * came if 3 * came <= 63 else 63 <= left <= 68, f"{left} of {3 * came}"
 
 
 async def drained(crossing: Crossing) -> None:
