@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 
@@ -14,8 +15,14 @@ from nanet.machine import ports
 from typer.testing import CliRunner
 
 
+@pytest.fixture(autouse=True)
+def an_address_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs beside these tests has ports too: other tests those of 127.0.0.1, these tests in another process those of its own address."""
+    monkeypatch.setattr(ports, "ADDRESS", f"127.83.{os.getpid() >> 8 & 255}.{os.getpid() & 255}")
+
+
 def free_block() -> int:
-    """A port whose block is free, as are the 20 blocks after it; far from the defaults, which another test may use."""
+    """A port whose block is free, as are the 20 blocks after it."""
     return next(port for port in range(21_000, 60_000, 997) if all(ports.taken_port(port + n) is None for n in range(20)))
 
 
@@ -24,7 +31,7 @@ def taken(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
     """(first port of a block, the port of it that is taken)."""
     port = free_block()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind(("127.0.0.1", port + request.param))
+        other.bind((ports.ADDRESS, port + request.param))
         yield port, port + request.param
 
 

@@ -10,6 +10,7 @@ from nanet.config.errors import ConfigError
 
 __all__ = ["BLOCK", "choose", "taken_port"]
 
+ADDRESS = "127.0.0.1"
 BLOCK = (0, 100, 200, 300)  # engine, answers, L0 trigger processor, its triggers
 STEP = 1  # to the next block
 TRIES = 100  # blocks from one port on overlap from here
@@ -20,7 +21,7 @@ def taken_port(port: int) -> int | None:
     for offset in BLOCK:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
-                probe.bind(("127.0.0.1", port + offset))
+                probe.bind((ADDRESS, port + offset))
             except OverflowError:
                 return port + offset
             except OSError as error:
