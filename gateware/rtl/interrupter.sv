@@ -33,26 +33,32 @@ module interrupter (
 );
   logic fresh;  // armed in the cycle before
   logic timing;
-  logic [63:0] since_ns;
-  wire [31:0] behind = count - arm_count;
+  logic [32:0] since_ns;
+  logic [32:0] waited_ns;  // as of the cycle before; the top bit: longer than any moderation, or the clock was set
+  logic [31:0] behind;     // completions that the consumer has not taken
+  wire unused = &{1'b0, now_ns[63:33]};
   wire is_behind = !behind[31] && behind != '0;
-  wire [63:0] waited_ns = now_ns - since_ns;
-  wire long_enough = cfg_moderation_ns == '0 || (timing && waited_ns >= 64'(cfg_moderation_ns));
+  wire long_enough = cfg_moderation_ns == '0 || (timing && waited_ns >= 33'(cfg_moderation_ns));
   wire fires = armed && is_behind && (fresh || behind >= cfg_completions || long_enough);
 
   always_ff @(posedge clk) begin
-    if (completion) count <= count + 32'd1;
+    if (completion) begin
+      count  <= count + 32'd1;
+      behind <= behind + 32'd1;
+    end
     fresh <= 1'b0;
     if (armed && is_behind && !timing) begin
       timing   <= 1'b1;
-      since_ns <= now_ns;
+      since_ns <= now_ns[32:0];
     end
+    waited_ns <= timing ? now_ns[32:0] - since_ns : '0;
     if (fires) begin
       armed  <= 1'b0;
       raised <= 1'b1;
     end
     if (arm) begin
       armed  <= 1'b1;
+      behind <= count - arm_count + 32'(completion);
       fresh  <= 1'b1;
       timing <= 1'b0;
       raised <= 1'b0;

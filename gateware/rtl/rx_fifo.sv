@@ -68,17 +68,16 @@ module rx_fifo #(
   logic head_valid;  // the packet at the output has come in
   logic [63:0] low;
   logic [BYTES_BITS-3:0] words_left;  // that the packet may still bring [8 B]
+  logic [WORD_BITS:0] room;           // [16 B]
   wire nothing_told = !in_packet && s_meta_bytes == '0;
-  wire [BYTES_BITS-3:0] words_told = nothing_told ? (BYTES_BITS - 2)'(1) : (BYTES_BITS - 2)'(((BYTES_BITS + 1)'(s_meta_bytes) + (BYTES_BITS + 1)'(7)) >> 3);
-  wire [BYTES_BITS-3:0] words_due = in_packet ? words_left : words_told;  // this one included
-  wire [BYTES_BITS-3:0] words_needed = (words_told + 1'b1) >> 1;  // [16 B]
-  wire [WORD_BITS:0] words_held = written - read;
+  wire last_due = in_packet ? words_left == (BYTES_BITS - 2)'(1) : s_meta_bytes <= BYTES_BITS'(8);  // after this word none may follow
+  wire [BYTES_BITS-1:0] bytes_after = s_meta_bytes - 1'b1;  // of eight in each word, those of the first word's last byte less
   wire [PACKET_BITS:0] packets_held = packets_in - packets_out + (PACKET_BITS + 1)'(head_valid);
-  wire fits = int'(words_needed) + int'(words_held) <= WORDS && packets_held != (PACKET_BITS + 1)'(PACKETS);
+  wire fits = room != '0 && int'(s_meta_bytes) <= int'({room, 4'd0}) && packets_held != (PACKET_BITS + 1)'(PACKETS);
   wire take_first = s_axis_tvalid && !in_packet && fits;
   wire take = in_packet ? s_axis_tvalid && storing : take_first;
-  wire last = s_axis_tlast || words_due == (BYTES_BITS - 2)'(1);
-  wire bad = !s_axis_tlast || words_due != (BYTES_BITS - 2)'(1) || s_axis_tuser || nothing_told;
+  wire last = s_axis_tlast || last_due;
+  wire bad = !s_axis_tlast || !last_due || s_axis_tuser || nothing_told;
   wire write = take && (half || last);
   wire [PACKET_BITS-1:0] write_packet = in_packet ? PACKET_BITS'(packets_in - 1'b1) : PACKET_BITS'(packets_in);
 
@@ -86,7 +85,7 @@ module rx_fifo #(
     drop_overflow <= s_axis_tvalid && s_axis_tlast && !s_axis_tuser && (in_packet ? dropping : !fits);
     if (s_axis_tvalid) begin
       in_packet <= !s_axis_tlast;
-      words_left <= words_due - 1'b1;
+      words_left <= in_packet ? words_left - 1'b1 : nothing_told ? '0 : (BYTES_BITS - 2)'(bytes_after >> 3);
       if (!in_packet) begin
         dropping <= !fits;
         drop_meta <= s_meta;
@@ -125,9 +124,11 @@ module rx_fifo #(
     if (fetch) {m_axis_tlast, m_axis_tdata} <= words[read[WORD_BITS-1:0]];
     if (fetch || leaves) next_valid <= fetch;
     if (fetch) read <= read + 1'b1;
+    room <= room + (WORD_BITS + 1)'(fetch) - (WORD_BITS + 1)'(write);
     if (rst) begin
       next_valid <= 1'b0;
       read <= '0;
+      room <= (WORD_BITS + 1)'(WORDS);
     end
   end
 
@@ -157,9 +158,10 @@ module rx_fifo #(
   always_comb for (int n = 1; n <= SOON_CYCLES; n++) m_soon[n] = head_valid && (due || age >= 16'(PLAYOUT_CYCLES - n));
 
 `ifndef SYNTHESIS
+  wire [WORD_BITS:0] words_held = written - read;
   always_ff @(posedge clk) begin
     if (!rst) begin
-      a_no_overrun : assert (int'(words_held) <= WORDS);
+      a_no_overrun : assert (int'(words_held) <= WORDS && int'(room) == WORDS - int'(words_held));
     end
   end
 `endif
