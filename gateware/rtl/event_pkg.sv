@@ -17,16 +17,13 @@ package event_pkg;
   localparam logic [3:0] LAYOUT_PACKED = 4'd2;
   localparam logic [7:0] FORMAT_MERGED = 8'd3;
 
-  // One step from a sum of 32 bits to one of 17 that is the same modulo 65535.
-  function automatic logic [16:0] folded(input logic [31:0] sum);
-    folded = 17'(sum[15:0]) + 17'(sum[31:16]);
-  endfunction
-
-  // The last step: 0 to 65534.
-  function automatic logic [15:0] reduced(input logic [16:0] sum);
-    logic [15:0] once;
-    once = sum[15:0] + 16'(sum[16]);
-    reduced = once == '1 ? '0 : once;
+  // Modulo 65535: 0 to 65534.
+  function automatic logic [15:0] reduced(input logic [24:0] sum);
+    logic [15:0] folded;
+    logic [16:0] one_more;
+    folded = sum[15:0] + 16'(sum[24:16]);
+    one_more = 17'(sum[15:0]) + 17'(sum[24:16]) + 17'd1;
+    reduced = one_more[16] ? one_more[15:0] : folded;
   endfunction
 
   // Halves of 16 bits in a word whose bytes tkeep says.

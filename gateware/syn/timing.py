@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import synthesise
 
-GOAL_NS = 3.0
 CORE = (
     *("mac_10g_rx", "mac_10g_tx", "rx_crossing", "tx_crossing", "eth_rx", "udp_rx", "match_table", "replier", "frame_fifo"),
     *("rx_fifo", "clop_writer", "write_arbiter", "dma_write", "page_table", "stage_stats", "interrupter", "timebase"),
     *("tx_ring", "dma_read", "tx_fifo", "udp_tx", "stream_mux", "router", "nanet_encap"),
-    *("decompressor", "event_check", "event_select", "event_gather", "event_packer", "nic_regs"),
+    *("port_queue", "async_fifo", "decompressor", "event_check", "part_buffer", "event_select", "event_merger", "event_gather"),
+    *("event_packer", "nic_regs"),
 )
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"

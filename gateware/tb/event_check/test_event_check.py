@@ -10,7 +10,7 @@ from common.bench import SHORT, Bench, Scoreboard, never, pauses, random_numbers
 from common.events import HEADER_BYTES, PACKED, PADDED, PADDED_BYTES, fletcher32, random_packet, sealed, vectors
 from common.streams import Packet, StreamSink, StreamSource
 
-LATENCY_CYCLES = 5
+LATENCY_CYCLES = 6
 VERDICTS = {"none": "count_good", "bad_length": "drop_length", "bad_format": "drop_format", "bad_checksum": "drop_checksum"}
 
 

@@ -23,7 +23,7 @@ from common.streams import Packet, StreamSink, StreamSource
 
 BYTES_MAX = PARAMETERS["PACKET_BYTES_MAX"]
 NOW_NS = 0x9ABCDEF0
-FLUSH_CYCLES = 14  # from a packet's only event to its first word, less cfg_flush_cycles
+FLUSH_CYCLES = 16  # from a packet's only event to its first word, less cfg_flush_cycles
 
 
 class PackerBench(Bench):
