@@ -229,7 +229,7 @@ def use_tools_of_this_python() -> None:
 
 
 def check_generated() -> None:
-    for script in ("make_crc32_pkg.py", "make_registers.py", "make_contract.py"):
+    for script in ("make_crc32_pkg.py", "make_secded_pkg.py", "make_registers.py", "make_contract.py"):
         if subprocess.run([sys.executable, HERE / "scripts" / script, "--check"], check=False).returncode:
             raise CheckFailed(f"a generated file is old (see above) run gateware/scripts/{script}")
     if subprocess.run([sys.executable, HERE / "syn" / "place.py", "--check"], check=False).returncode:

@@ -32,12 +32,12 @@ def rows_of(images: list[int]) -> list[int]:
     return [sum(1 << column for column, image in enumerate(images) if image >> row & 1) for row in range(32)]
 
 
-def word_masks() -> list[int]:
-    """The register after eight bytes is linear in (data ^ register), the register standing under the first four bytes."""
+def word_masks(size: int) -> list[int]:
+    """The register after so many bytes, 4 or more, is linear in (data ^ register), the register standing under the first four bytes."""
     images = []
-    for position in range(64):
+    for position in range(8 * size):
         crc = 0
-        for bit in range(64):
+        for bit in range(8 * size):
             crc = step_bit(crc, int(bit == position))
         images.append(crc)
     return rows_of(images)
@@ -75,9 +75,11 @@ def text() -> str:
         + table(
             "WORD",
             64,
-            word_masks(),
+            word_masks(8),
             "Bit i of the register after eight bytes is the parity of (data ^ register) & WORD[64*i +: 64].",
         )
+        + table("WORD_12", 96, word_masks(12), "The same after twelve bytes,")
+        + table("WORD_16", 128, word_masks(16), "and after sixteen.")
         + table(
             "BYTE",
             8,

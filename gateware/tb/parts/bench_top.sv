@@ -21,6 +21,18 @@ module bench_top #(
     crc32_word dut (.*);
   end
 
+  if (1) begin : g_crc32_12
+    logic [31:0] crc, crc_next;
+    logic [95:0] data;
+    crc32_wide #(.BYTES(12)) dut (.*);
+  end
+
+  if (1) begin : g_crc32_16
+    logic [31:0] crc, crc_next;
+    logic [127:0] data;
+    crc32_wide #(.BYTES(16)) dut (.*);
+  end
+
   if (1) begin : g_crc32_undo
     logic [31:0] crc, crc_before;
     logic [2:0] zero_bytes;
