@@ -36,11 +36,14 @@ PROOFS = {
     "arbiter_rr": Proof(4, "yosys"),
     "async_fifo": Proof(3, "slang", clocks_free=True),
     "clop_writer": Proof(2, "slang"),
+    "event_gather": Proof(2, "slang"),
     "event_select": Proof(4, "yosys"),
     "frame_fifo": Proof(4, "yosys"),
+    "part_buffer": Proof(2, "slang"),
     "router": Proof(2, "slang"),
     "rx_fifo": Proof(2, "slang"),
     "secded_decode": Proof(11, "slang", all_cases=True),
+    "skid": Proof(2, "slang"),
     "tx_fifo": Proof(2, "slang"),
     "tx_ring": Proof(2, "slang", memories_open=True),
     "write_arbiter": Proof(2, "slang"),
@@ -49,6 +52,7 @@ READ_TOO = {
     "async_fifo": ["reset_sync", "sync_bits"],
     "clop_writer": ["contract_pkg"],
     "secded_decode": ["secded_pkg", "secded_encode"],
+    "part_buffer": ["event_pkg"],
     "tx_ring": ["contract_pkg"],
 }
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails

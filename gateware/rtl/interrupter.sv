@@ -66,8 +66,6 @@ module interrupter (
     if (rst) begin
       count  <= '0;
       armed  <= 1'b0;
-      fresh  <= 1'b0;
-      timing <= 1'b0;
       raised <= 1'b0;
     end
   end

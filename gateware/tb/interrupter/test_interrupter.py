@@ -12,8 +12,9 @@ class IrqBench(Bench):
     """Gives completions and arms; counts them, and the rising edges of irq as one that sends a message for each would see them."""
 
     def __init__(self, dut: Any, first: int = 0) -> None:
-        super().__init__(dut, now_ns=True)
+        super().__init__(dut)
         self.rng = random_numbers()
+        self.ahead_ns = 0  # of the cycles: the clock was set
         self.written = first  # completions, as they are seen in memory
         self.rises: list[int] = []  # cycles
         for name in ("completion", "arm", "cfg_enable", "cfg_completions", "cfg_moderation_ns", "arm_count"):
@@ -24,6 +25,7 @@ class IrqBench(Bench):
         high = 0
         while True:
             await RisingEdge(self.dut.clk)
+            self.dut.now_ns.value = self.cycle * CYCLE_NS + self.ahead_ns
             now = int(self.dut.irq.value) if self.dut.rst.value == 0 else 0
             if now and not high:
                 self.rises.append(self.cycle)
@@ -125,6 +127,39 @@ async def moderation_waits_for_enough_or_long_enough(dut: Any) -> None:
     await bench.arm(8)
     await bench.complete()
     assert await bench.woken(4), "no time, no waiting"
+
+
+@cocotb.test
+async def it_waits_for_the_time_to_the_nanosecond(dut: Any) -> None:
+    """From the completion so many cycles as the moderation has, rounded up, and three more; two with none."""
+    bench = IrqBench(dut)
+    await bench.reset()
+    dut.cfg_enable.value, dut.cfg_completions.value = 1, 1000
+    taken = 0
+    for moderation_ns in (0, 1, 2, 50 * CYCLE_NS - 1, 50 * CYCLE_NS, 50 * CYCLE_NS + 1, 51 * CYCLE_NS, 51 * CYCLE_NS + 1):
+        for _ in range(3):
+            dut.cfg_moderation_ns.value = moderation_ns
+            await bench.arm(taken)
+            await bench.wait(bench.rng.randrange(2, 9))
+            await bench.complete()
+            at, taken = bench.cycle, taken + 1
+            assert await bench.woken(100)
+            cycles = -(-moderation_ns // CYCLE_NS)
+            assert bench.rises[-1] - at == (3 + cycles if cycles else 2), moderation_ns
+
+
+@cocotb.test
+async def a_clock_that_is_set_delays_nothing(dut: Any) -> None:
+    bench = IrqBench(dut)
+    await bench.reset()
+    dut.cfg_enable.value = 1
+    bench.moderate(1000, 1000)
+    for taken, change_ns in enumerate((10**9, -(10**9))):
+        await bench.arm(taken)
+        await bench.complete()
+        assert not await bench.woken(100)
+        bench.ahead_ns += change_ns
+        assert await bench.woken(5), change_ns
 
 
 @cocotb.test
