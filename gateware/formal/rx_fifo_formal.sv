@@ -66,7 +66,7 @@ module rx_fifo_formal #(
         assert (dut.storing == (let_in && words_before < (told == '0 ? 8'd1 : told)));
         assert (!dut.storing || 8'(dut.words_left) == told - words_before);
         assert (!dut.storing || dut.half == words_before[0]);
-      end else assert (!dut.half);
+      end else assert (!dut.storing && !dut.half);
     end
   end
 

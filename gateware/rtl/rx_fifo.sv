@@ -107,6 +107,8 @@ module rx_fifo #(
     if (take_first || (take && last)) ended_bad[write_packet] <= last && bad;
     if (rst) begin
       in_packet <= 1'b0;
+      storing <= 1'b0;
+      dropping <= 1'b0;
       half <= 1'b0;
       written <= '0;
       packets_in <= '0;
@@ -147,6 +149,7 @@ module rx_fifo #(
     end
     if (rst) begin
       head_valid <= 1'b0;
+      due <= 1'b0;
       packets_out <= '0;
     end
   end
@@ -192,7 +195,7 @@ module rx_fifo #(
       assert (!coming || !ended_bad[write_packet]);
       assert (int'((PACKET_BITS + 1)'(packets_in - packets_out)) + int'(head_valid) <= PACKETS);
       assert (ends == (PACKET_BITS + WORD_BITS + 1)'(packets_held));
-      assert (!m_axis_tvalid || head_valid);
+      assert (!due || head_valid);
       assert (!inside_out || (head_valid && due));
       assert ((WORD_BITS + 1)'(watched - read) >= words_held || words[watched[WORD_BITS-1:0]] == watched_word);
       assert (!shown || !next_valid || (watched == read - 1'b1 && {m_axis_tlast, m_axis_tdata} == watched_word));
