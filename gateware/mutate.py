@@ -152,6 +152,12 @@ def source_of(module: str) -> Path:
 def equivalent(module: str) -> set[tuple[str, str, int]]:
     """Before, after, and at which of the places that read so: 0 for all of them."""
     entries = tomllib.loads((HERE / "tb" / "equivalent_mutants.toml").read_text(encoding="utf-8")).get(module, [])
+    text = source_of(module).read_text(encoding="utf-8")
+    for entry in entries:
+        if entry["before"] not in text:
+            raise CheckFailed(
+                f"an excuse for {module} is old (it has no `{entry['before']}`) take it out of equivalent_mutants.toml"
+            )
     return {(entry["before"], entry["after"], entry.get("place", 0)) for entry in entries if entry["why"]}
 
 

@@ -222,7 +222,10 @@ async def it_goes_on_when_its_count_wraps(dut: Any) -> None:
     await bench.reset()
     dut.cfg_enable.value = 1
     await bench.complete(2)
-    await bench.arm(-1)  # 2^32 - 1, three behind
-    assert await bench.woken(4)
+    for far in (3, 2**30, 2**31 - 1):
+        await bench.arm(2 - far)
+        assert await bench.woken(4), far
+    await bench.arm(2 - 2**31)
+    assert not await bench.woken(20), "as far ahead as behind: ahead"
     await bench.arm(2)
     assert not await bench.woken(20)

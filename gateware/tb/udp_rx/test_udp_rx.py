@@ -368,7 +368,8 @@ async def reset_in_mid_packet(dut: Any) -> None:
             dut.s_axis_tdata.value = int.from_bytes(data[offset : offset + 8], "little")
             dut.s_axis_tkeep.value, dut.s_axis_tvalid.value = 0xFF, 1
             await bench.wait(1)
-        dut.s_axis_tvalid.value = rng.randrange(2)  # what comes before this is reset in the same cycle, and still shows its last word
+        # What comes before this is reset in the same cycle, and may still show a word.
+        dut.s_axis_tvalid.value = rng.randrange(2)
         dut.rst.value = 1
         await bench.wait(1)
         dut.s_axis_tvalid.value = 0
