@@ -16,6 +16,7 @@ ALL = (1 << LINKS) - 1
 DECIDE_CYCLES, SELECT_CYCLES = 4, 2
 CHOOSE_CYCLES = 3  # an event, at least
 FOREVER = 0xFFFFFFFF
+PART_WORDS_MAX = 32  # of eight hits, in the largest part
 JUMP = 1 << 30
 BY_LINK = ("count_part", "drop_late", "drop_jump", "drop_disabled")
 
@@ -279,6 +280,26 @@ async def a_full_buffer_does_not_wait(dut: Any) -> None:
     await bench.finish()
     assert len(bench.seen) == events
     assert sum(bench.by_link["drop_late"]) == 0
+
+
+@cocotb.test
+async def a_buffer_is_full_when_the_largest_part_has_no_room(dut: Any) -> None:
+    """To the word of hits, and to the header: one of each stands at the output, the others in the memory."""
+    rng = random_numbers()
+    bench = await started(dut)
+    for hits, fits in ((16, (DEPTH_WORDS - PART_WORDS_MAX + 1) // 2), (0, DEPTH_WORDS - 1)):
+        await bench.begin()
+        for number in range(fits):
+            bench.send(0, part(rng, number + 1, hits=hits))
+        if hits:
+            bench.send(0, part(rng, fits + 1, hits=8))  # the last word for which there is room
+        await bench.sources.drain()
+        await bench.wait(40)
+        assert bench.seen == [], f"{hits} hits: too early"
+        bench.send(0, part(rng, fits + 2, hits=min(hits, 1)))
+        await bench.sources.drain()
+        await bench.wait(40)
+        assert bench.counts["count_overflow"] == len(bench.seen) > 0, f"{hits} hits: too late"
 
 
 @cocotb.test
