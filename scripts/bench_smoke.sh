@@ -41,7 +41,9 @@ smoke() {  # key that the JSON file must hold, arguments of nanet bench
   shift
   json=$out/$(tr -cs 'a-z\n' - <<<"$*").json
   echo "--- nanet bench $*"
-  .venv/bin/nanet bench "$@" --short --out "$out" --json "$json" || status=$?
+  local page=(--out "$out")
+  [[ $1 != assemble ]] || page=()
+  .venv/bin/nanet bench "$@" --short "${page[@]}" --json "$json" || status=$?
   ((status <= 1)) || fail "nanet bench $* broke" "exit status $status" "run it by hand"
   .venv/bin/python - "$json" "$key" <<'EOF' || fail "nanet bench $* wrote no $key" "the documented schema has it" "see $json"
 import json, sys
@@ -56,6 +58,7 @@ smoke math.events_per_s rings
 smoke same_bits rings --finder almagest
 smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
+smoke repeat_s assemble --format ejfat
 smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
 notes=()

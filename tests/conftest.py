@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all Python tests share: how a result is compared with its type, and those that need UCX, or GPUs."""
+"""What all Python tests share: how a result is compared with its type, and those that need UCX, GPUs, or someone else's program."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
+import shutil
 import signal
 import sys
 import warnings
@@ -42,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )  # a shell's background job would ignore Ctrl-C, and so would all that it starts
     config.addinivalue_line("markers", "needs_ucx: counted as not run, aloud, where nanet was built without UCX")
     config.addinivalue_line("markers", "needs_gpus(count): counted as not run, aloud, where the driver sees fewer")
+    config.addinivalue_line("markers", "needs_program(name): counted as not run, aloud, where no such program is on PATH")
+    config.addinivalue_line("markers", "needs_package(name): counted as not run, aloud, where no such Python package is installed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,10 +58,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that needs what is not there is not run; scripts/test_summary.py counts the property."""
-    why = _missing_ucx(pyfuncitem) or _missing_gpus(pyfuncitem)
+    rdma_lacks = _missing_ucx(pyfuncitem) or _missing_gpus(pyfuncitem)
+    why = f"a test of RDMA: {rdma_lacks}" if rdma_lacks is not None else _missing_sender(pyfuncitem)
     if why is None:
         return None
-    pyfuncitem.user_properties.append(("not_run", f"a test of RDMA: {why}"))
+    pyfuncitem.user_properties.append(("not_run", why))
     warnings.warn(f"NOT RUN: {pyfuncitem.nodeid}: {why}", stacklevel=1)
     return True
 
@@ -78,3 +83,13 @@ def _missing_gpus(test: pytest.Function) -> str | None:
     driver = ask_driver()
     there = len(driver.gpus)
     return None if there >= wanted else f"it needs {wanted} GPUs, there are {there} ({driver.problem or 'all are counted'})"
+
+
+def _missing_sender(test: pytest.Function) -> str | None:
+    for mark in test.iter_markers("needs_program"):
+        if shutil.which(mark.args[0]) is None:
+            return f"a test of foreign packets: there is no {mark.args[0]} here, which scripts/system_packages.sh test installs"
+    for mark in test.iter_markers("needs_package"):
+        if importlib.util.find_spec(mark.args[0]) is None:
+            return f"a test of foreign packets: there is no {mark.args[0]} here, which pip install --group test installs"
+    return None

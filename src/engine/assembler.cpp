@@ -49,7 +49,9 @@ void Assembler::take(const UnitFacts& said, std::span<const std::byte> payload, 
   if (reason) return counters_.add(*reason);
   if (stream == nullptr) stream = add_stream(said.stream);
   if (stream == nullptr) return counters_.add(Counter::packets_no_stream);
-  if (payload.empty() && facts.unit_bytes == 0 && facts.unit_packets == 0 && !facts.ends_unit)
+  const bool says_nothing = facts.unit_bytes == 0 && facts.unit_packets == 0 && !facts.ends_unit;
+  // A trailer may come after the payload that completed its unit: nothing is late.
+  if (payload.empty() && (says_nothing || (unit == nullptr && closed_unit(*stream, facts.unit) != nullptr)))
     return counters_.add(Counter::packets_marker);
   if (unit == nullptr) unit = begin(*stream, facts);
   if (unit == nullptr) return;

@@ -46,6 +46,16 @@ BY_HAND = {  # the format, the packet, and what it means
             {"stream": 42, "sequence": 500, "last": True, "payload_offset": 24, "payload_bytes": 100}),
     "ess": (struct.pack("<BB3sBHBBIIIIIH", 0, 1, b"ESS", 0x34, 52, 2, 0, 10, 88_052_499, 9, 0, 12, 0) + bytes(20),
             {"stream": 0x34 << 8 | 2, "sequence": 12, "time": 10 * 88_052_500 + 88_052_499, "payload_bytes": 20}),
+    "chime": (struct.pack("<HHIHHI", 0, 3 | 9 << 4 | 2 << 8, 0, 1, 0, 5) + bytes(4096 + 774),
+              {"stream": 2 << 8 | 9 << 4 | 3, "unit": 1 << 32 | 5, "payload_offset": 16, "payload_bytes": 4096}),
+    "dune-tde": (((1 | 11 << 6 | 5 << 12 | 2 << 22 | 9 << 26 | 7 << 40).to_bytes(8, "little") + struct.pack("<QQQ", 777, 200 | 3 << 12, 6) + bytes(8948)),
+                 {"stream": 5 << 12 | 2 << 8 | 9, "sequence": 7, "time": 777, "payload_offset": 32, "payload_bytes": 8948}),
+    "ejfat-sync": (struct.pack(">2sBBIQIQ", b"LC", 2, 0, 17, 1 << 40, 1000, 1_800_000_000_123_456_789),
+                   {"stream": 17, "time": 1_800_000_000_123_456_789, "payload_offset": 28, "payload_bytes": 0}),
+    "hsb": (struct.pack(">BBHIIQIII", 0x2B, 0, 0xFFFF, 0x12, 0xABCDEF, 0x7F0000001000, 5, 48, 99) + bytes(48 + 4),
+            {"stream": 0x12, "sequence": 0xABCDEF, "last": True, "payload_offset": 32, "payload_bytes": 48}),
+    "vita-49": (struct.pack(">IIQIQ", 1 << 28 | 1 << 27 | 1 << 26 | 1 << 22 | 2 << 20 | 13 << 16 | 20, 42, 0, 1000, 500) + bytes(52 - 4 + 4),
+                {"stream": 42, "sequence": 13, "payload_offset": 28, "payload_bytes": 48}),
     "uhd-chdr": (struct.pack("<QQ", 7 << 53 | 9 << 32 | 1016 << 16 | 0x1234, 5) + bytes(1000), {"stream": 0x1234, "sequence": 9, "payload_offset": 16}),
 }  # fmt: skip
 

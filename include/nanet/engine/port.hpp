@@ -4,8 +4,15 @@
 // Thread rules: one thread.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +34,54 @@ struct Unit {
   std::span<const std::byte> bytes;
 
   bool is_complete() const { return head.bytes_missing == 0 && head.packet_count > 0; }
+};
+
+// A unit as rows of numbers where they lie, and which of them came. What a format says of its samples the program says here: T, and the order of a
+// number's bytes. Valid as long as the unit's completion is held.
+template <std::unsigned_integral T, std::endian order = std::endian::native>
+class UnitView {
+ public:
+  // None: the unit's length is no multiple of a row.
+  static std::optional<UnitView> of(const Unit& unit, std::size_t columns) {
+    if (columns == 0 || unit.bytes.size() % (columns * sizeof(T)) != 0) return std::nullopt;
+    return UnitView(unit, columns);
+  }
+
+  std::size_t rows() const { return bytes_.size() / (columns_ * sizeof(T)); }
+  std::size_t columns() const { return columns_; }
+
+  // Where they lie, in the order of the host.
+  std::span<const T> row(std::size_t r) const requires(order == std::endian::native) {
+    return {reinterpret_cast<const T*>(bytes_.data()) + r * columns_, columns_};
+  }
+
+  T at(std::size_t r, std::size_t c) const {
+    std::byte bytes[sizeof(T)];
+    std::copy_n(bytes_.data() + place(r, c), sizeof(T), bytes);
+    if constexpr (order != std::endian::native) std::reverse(bytes, bytes + sizeof(T));
+    T value;
+    std::memcpy(&value, bytes, sizeof(T));
+    return value;
+  }
+
+  // Whether all of it came: a search among the unit's ranges.
+  bool has(std::size_t r, std::size_t c) const { return is_present(place(r, c), sizeof(T)); }
+  bool has_row(std::size_t r) const { return is_present(place(r, 0), columns_ * sizeof(T)); }
+
+ private:
+  UnitView(const Unit& unit, std::size_t columns) : bytes_(unit.bytes), present_(unit.present), columns_(columns) {}
+
+  std::size_t place(std::size_t r, std::size_t c) const { return (r * columns_ + c) * sizeof(T); }
+
+  bool is_present(std::size_t begin, std::size_t bytes) const {
+    const auto after = std::upper_bound(present_.begin(), present_.end(), begin,
+                                        [](std::size_t place, const UnitRange& range) { return place < range.begin; });
+    return after != present_.begin() && begin + bytes <= std::prev(after)->end;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::span<const UnitRange> present_;
+  std::size_t columns_;
 };
 
 class Port {

@@ -169,25 +169,27 @@ nb::dict kinds_with(const std::vector<std::string>& plugins) {
   return all;
 }
 
-LinkConfig port_config(const nb::dict& dict) {
-  const nb::dict no_processor;
-  auto link = nb::cast<nb::dict>(dict.attr("copy")());
-  link["name"] = "port";
-  LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, {}), link);
-  config.memory_region = memory_region_config(dict, "port");
-  return config;
-}
-
-// The declared formats that links name: others need not carry events.
-static nb::dict used_formats(const nb::dict& dict) {
+// Of the declared formats in `dict`, those that `links` name: others need not carry events.
+static nb::dict used_formats(const nb::dict& dict, const nb::list& links) {
   nb::dict used;
   if (!has(dict, "formats")) return used;
   const auto formats = get<nb::dict>(dict, "formats");
-  for (const nb::handle link : get<nb::list>(dict, "links")) {
+  for (const nb::handle link : links) {
     const nb::object name = nb::cast<nb::dict>(link)["protocol"];
     if (formats.contains(name)) used[name] = formats[name];
   }
   return used;
+}
+
+LinkConfig port_config(const nb::dict& dict) {
+  const nb::dict no_processor;
+  auto link = nb::cast<nb::dict>(dict.attr("copy")());
+  link["name"] = "port";
+  nb::list links;
+  links.append(link);
+  LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, {}, used_formats(dict, links)), link);
+  config.memory_region = memory_region_config(dict, "port");
+  return config;
 }
 
 engine::EngineConfig engine_config(const nb::dict& dict) {
@@ -199,9 +201,11 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   std::optional<nb::dict> answers;
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
   const auto processor = get<nb::dict>(dict, "processor");
-  const engine::Kinds kinds = kinds_for(processor, answers, get<std::vector<std::string>>(dict, "plugins"), used_formats(dict));
+  const auto links = get<nb::list>(dict, "links");
+  const engine::Kinds kinds = kinds_for(processor, answers, get<std::vector<std::string>>(dict, "plugins"),
+                                        used_formats(dict, links));
   const auto regions = get<nb::list>(dict, "memory_regions");
-  for (const nb::handle link : get<nb::list>(dict, "links")) {
+  for (const nb::handle link : links) {
     config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));
   }
   set_processor(config, kinds, processor, answers);

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nanet.cli.bench_assemble import bench_assemble
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.options import (
@@ -39,9 +40,10 @@ from nanet.result import outputs
 if TYPE_CHECKING:
     from nanet.result.keys.base import Base
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware, units.")
 bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
+bench_app.command("assemble")(bench_assemble)
 
 LinkOption = Annotated[
     str | None,

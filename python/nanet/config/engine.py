@@ -230,7 +230,8 @@ class PortConfig(Model):
     """What `nanet.open` hands to the native port: one link, one CLOP, no processor. Its keys are those of links and memory regions."""
 
     endpoint: Endpoint = setting(..., "Where to listen: udp://ADDRESS:PORT")
-    protocol: ProtocolName = setting("raw", f"What its packets are. {choices(PROTOCOLS)}")
+    protocol: ProtocolName = setting("raw", f"What its packets are. {choices(PROTOCOLS)}; or the name of a declared format")
+    formats: dict[Name, Format] = setting(dict, "Packet formats declared here, by name; those that are shipped need not be")
     senders: tuple[Network, ...] = same_as(LinkConfig, "senders")
     sources: tuple[Source, ...] = same_as(LinkConfig, "sources")
     buffer_count: int = same_as(MemoryRegion, "buffer_count", default=16)
@@ -265,6 +266,13 @@ class PortConfig(Model):
         identities = [f"{source.source_id:#04x} sub {source.source_sub_id}" for source in self.sources]
         _no_twice("source", identities, "give each source a source_id and source_sub_id of its own")
         return self
+
+    # After _whole, which it is to enclose: a link is made there.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_formats(cls, said: Any, handler: ModelWrapValidatorHandler[PortConfig]) -> PortConfig:
+        with with_formats(said) as whole:
+            return handler(whole)
 
 
 def _no_twice(what: str, values: Iterable[str], suggestion: str) -> None:

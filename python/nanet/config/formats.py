@@ -67,7 +67,7 @@ def with_formats(said: Any) -> Iterator[Any]:
     declared = said.get("formats", {})
     declared = dict(declared) if isinstance(declared, dict) else {}
     links = said.get("links")
-    for link in links if isinstance(links, (list, tuple)) else ():
+    for link in links if isinstance(links, (list, tuple)) else (said,):  # a port is its own link
         name = link.get("protocol") if isinstance(link, dict) else getattr(link, "protocol", None)
         if isinstance(name, str) and name not in declared and (SHIPPED / f"{name}.yaml").is_file():
             declared[name] = load_document(SHIPPED / f"{name}.yaml").data

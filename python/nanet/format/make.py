@@ -79,9 +79,9 @@ class Maker:
         self._random = random.Random(options.seed)
         self._noise = self._random.randbytes(SEED_BYTES)
         data = [one for one in variants_of(self._format) if self._carries_data(one)]
-        if not data:
+        if not data and self._format.unit:
             raise self._cannot("none of its variants has a payload", "declare one that does")
-        self._plan = self._packets_of_a_unit(data)
+        self._plan = self._packets_of_a_unit(data) if data else [(variants_of(self._format)[0], None)]
         self._streams = [Stream(self._key(self._format.stream, number)) for number in range(options.streams)]
 
     def _cannot(self, why: str, suggestion: str) -> ConfigError:

@@ -19,15 +19,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from nanet.config import formats
 from nanet.config.components import Source
 from nanet.config.engine import PortConfig
 from nanet.config.errors import validated
 from nanet.port.arrays import CPU, CUDA_HOST, DeviceArray, Waitable, dlpack, host_bytes
+from nanet.port.views import SampleView, sample_view
 
 if TYPE_CHECKING:
     from nanet import _core
@@ -49,7 +52,8 @@ def open(  # noqa: A001
 ) -> Port:
     """Listens on `endpoint` (udp://ADDRESS:PORT) and returns the port.
 
-    protocol: "raw" for any datagrams, "mgp" for ours, checked for header, checksum, source and sequence.
+    protocol: "raw" for any datagrams, "mgp" for ours, checked for header, checksum, source and sequence; the name of a shipped format, or
+    FILE.yaml of one (docs/declared-formats.md), whose packets are put together to units.
     sources: who may send, mgp only; None: the RICH's first board.
     buffer_count: power of two. buffer_bytes: multiple of 4096, 65536 at least (without gro: a packet).
     memory: "host_pinned": CUDA's GPU that is current in this thread reads the buffers in place; needs a GPU and nanet with GPU code.
@@ -59,6 +63,9 @@ def open(  # noqa: A001
     if sources is None:
         sources = [Source(name="rich")] if protocol == "mgp" else []
     plain = [source.model_dump() if isinstance(source, Source) else source for source in sources]
+    if protocol.endswith((".yaml", ".yml")):
+        declared = formats.load(protocol)
+        protocol, options = declared.name, {"formats": {declared.name: declared.keys()}} | options
     given = {"endpoint": endpoint, "protocol": protocol, "sources": plain, "buffer_count": buffer_count}
     return Port(validated(PortConfig, given | {"buffer_bytes": buffer_bytes, "memory_kind": memory} | options))
 
@@ -75,6 +82,11 @@ class Port:
         """Number of the GPU that sees the buffers, as CUDA counts; None with memory host."""
         self._destinations: dict[str, int] = {}
         self._held: deque[Completion] = deque()
+
+    @cached_property
+    def sample_view(self) -> SampleView:
+        """What the units of the port's format are, as its declaration says."""
+        return sample_view(self.config.formats[self.config.protocol])
 
     def __enter__(self) -> Self:
         return self
@@ -348,6 +360,18 @@ class Unit:
         Raises ValueError when it has another length.
         """
         return self.completion.buffer.view(np.dtype(dtype)).reshape(shape)
+
+    def view(self) -> NDArray[Any]:
+        """The numbers that the format's declaration says (`payload: {samples: }`), in its shape, whose first dimension grows with the
+        packets of a unit; bytes where it says nothing. Read-only, no copy; only numbers that no dtype has (14 bits) are unpacked, a copy.
+
+        For a GPU: cupy.asarray(completion.device_buffer).view(unit.view().dtype). Raises ValueError when the unit has another length.
+        """
+        return self.completion.port.sample_view.array(self.completion.buffer)
+
+    def view_mask(self) -> NDArray[np.bool_]:
+        """True where a number of `view` is missing, of the same shape. For numpy.ma.masked_array."""
+        return self.completion.port.sample_view.mask(self.bytes, self.present)
 
     def mask(self, dtype: DTypeLike = np.uint8, shape: int | tuple[int, ...] = -1) -> NDArray[np.bool_]:
         """True where something is missing: bool, as many elements as `array` has with the same dtype and shape. For numpy.ma.masked_array."""

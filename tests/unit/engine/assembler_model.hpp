@@ -96,6 +96,7 @@ class AssemblerModel {
     if (bytes == 0 && facts.unit_bytes == 0 && !facts.ends_unit) return Counter::packets_marker;
     Unit* unit = find(facts);
     if (unit == nullptr) {
+      if (bytes == 0 && closed(facts)) return Counter::packets_marker;
       if (const auto refused = begin(facts)) return *refused;
       unit = &open.back();
     }
@@ -123,10 +124,16 @@ class AssemblerModel {
     return nullptr;
   }
 
-  std::optional<Counter> begin(const UnitFacts& facts) {
+  // What packets of a unit that is closed are.
+  std::optional<Counter> closed(const UnitFacts& facts) {
     for (const Closed& closed : closed_[facts.stream]) {
       if (closed.unit == facts.unit && closed.until_ns > now_ns_) return closed.packets_are;
     }
+    return std::nullopt;
+  }
+
+  std::optional<Counter> begin(const UnitFacts& facts) {
+    if (const auto packets_are = closed(facts)) return packets_are;
     const auto of_stream = [&](const Unit& unit) { return unit.stream == facts.stream; };
     if (std::count_if(open.begin(), open.end(), of_stream) == config_.units_open) {
       close(static_cast<std::size_t>(std::find_if(open.begin(), open.end(), of_stream) - open.begin()), Counter::units_overflow, 0);

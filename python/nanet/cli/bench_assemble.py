@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `nanet bench assemble`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from nanet.cli.options import CsvFile, JsonFile
+
+
+def bench_assemble(
+    format_names: Annotated[
+        list[str] | None,
+        typer.Option("--format", metavar="NAME", help="A shipped format whose packets are pieces of units; again for more."),
+    ] = None,
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Searches of each receiver, who take turns; the median counts.")] = 3,
+    duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.05, help="Length of a run at a rate.")] = 0.5,
+    short: Annotated[bool, typer.Option("--short", help="Quick check: one turn of few short runs.")] = False,
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Measure how fast units of 1 MiB are put together from a format's packets.
+
+    The highest rate without loss over loopback, beside the link alone and, for SPEAD, spead2's receiver if it is installed; and the latency from a
+    unit's last packet to the unit in a program.
+    """
+    from nanet.bench import assemble
+    from nanet.result import files
+
+    bench = assemble.AssembleBench(tuple(format_names or assemble.DEFAULT), turns)
+    bench = replace(bench, search=replace(bench.search, repeat_s=duration))
+    if short:
+        bench = replace(bench, turns=1, search=replace(bench.search, steps=3, repeat_s=0.1), latency_units=20)
+    result = assemble.run(bench, lambda line: print(line, flush=True))
+    for one in result["formats"]:
+        ratio = "" if one["ratio_to_peer"] is None else f", {one['ratio_to_peer']:.2f} times {one['peer']}"
+        print(
+            f"{one['name']}: {one['loss_free_gbit_per_s']:.1f} Gb/s without loss{ratio}; "
+            f"p50 {one['p50_us']:.0f} us, p99 {one['p99_us']:.0f} us (the socket's {one['link_p50_us']:.0f} and {one['link_p99_us']:.0f})"
+        )
+    if result["declared_over_handwritten"] is not None:
+        print(f"decoding by declaration takes {result['declared_over_handwritten']:.2f} times as long as by hand (MGP)")
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, "assemble", assemble.csv_rows(result))
+    raise typer.Exit(0 if all(one["loss_free_gbit_per_s"] > 0 for one in result["formats"]) else 1)
