@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// nanet_node with the XGMII of each of four ports under names of its own, as the wires of the benches want them. Ports that the node has not are idle.
+// nanet_node with the XGMII and the clocks of each of four ports under names of their own, as the wires of the benches want them. Ports that the node has
+// not are idle.
 module bench_top #(
     parameter int PORTS = 4,
     parameter bit MERGE = 1'b1,
     parameter int PROCESSING = 0,
     parameter int ENCAPSULATION = 0,
-    parameter int QUEUE_WORDS = 1024
+    parameter int QUEUE_WORDS = 1024,
+    parameter bit OWN_CLOCKS = 1'b0
 ) (
     input logic clk,
     input logic rst,
+    input logic rx_clk_0,
+    input logic rx_clk_1,
+    input logic rx_clk_2,
+    input logic rx_clk_3,
+    input logic tx_clk_0,
+    input logic tx_clk_1,
+    input logic tx_clk_2,
+    input logic tx_clk_3,
 
     input  logic [12:0] s_axil_awaddr,
     input  logic        s_axil_awvalid,
@@ -61,6 +71,8 @@ module bench_top #(
 );
   logic [255:0] rxd, txd;
   logic [31:0] rxc, txc;
+  wire [3:0] rx_clks = {rx_clk_3, rx_clk_2, rx_clk_1, rx_clk_0};
+  wire [3:0] tx_clks = {tx_clk_3, tx_clk_2, tx_clk_1, tx_clk_0};
   assign rxd = {xgmii_3_rxd, xgmii_2_rxd, xgmii_1_rxd, xgmii_0_rxd};
   assign rxc = {xgmii_3_rxc, xgmii_2_rxc, xgmii_1_rxc, xgmii_0_rxc};
   assign {xgmii_3_txd, xgmii_2_txd, xgmii_1_txd, xgmii_0_txd} = txd;
@@ -75,12 +87,13 @@ module bench_top #(
       .MERGE(MERGE),
       .PROCESSING(PROCESSING),
       .ENCAPSULATION(ENCAPSULATION),
-      .QUEUE_WORDS(QUEUE_WORDS)
+      .QUEUE_WORDS(QUEUE_WORDS),
+      .OWN_CLOCKS(OWN_CLOCKS)
   ) dut (
       .clk,
       .rst,
-      .rx_clk('0),
-      .tx_clk('0),
+      .rx_clk(rx_clks[PORTS-1:0]),
+      .tx_clk(tx_clks[PORTS-1:0]),
       .s_axil_awaddr,
       .s_axil_awvalid,
       .s_axil_awready,

@@ -5,11 +5,13 @@ from collections import deque
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from common.bench import PARAMETERS, Bench, never
+from common.bench import CLOCK_PS, PARAMETERS, Bench, never
+from common.clocks import Domain, Steady
 from common.contract import Completion, Kind, PacketRef, TxDescriptor
 from common.counts import ROWS
 from common.events import KEY_MASK, Event, merged_events, merged_packet, parts_filling
@@ -19,6 +21,9 @@ from common.wires import XgmiiWireSink, XgmiiWireSource
 
 PORTS, MERGE = PARAMETERS["PORTS"], PARAMETERS.get("MERGE", 1)
 PROCESSING, ENCAPSULATION = PARAMETERS.get("PROCESSING", 0), PARAMETERS.get("ENCAPSULATION", 0)
+OWN_CLOCKS = bool(PARAMETERS.get("OWN_CLOCKS"))  # of each wire, in either direction; the bus to the host has the core's
+CORES_PS = range(4000, CLOCK_PS + 2, 2)  # periods with which nothing is lost
+WIRES_PS = range(CLOCK_PS - 2, CLOCK_PS + 4, 2)  # 312 ppm off, more than Ethernet allows
 ALL = (1 << PORTS) - 1
 HOST, EVENTS, TO_PORT = 0, 1, 8  # routes
 EVENT_PORT, RAW_PORT, FORWARD_PORT, NOWHERE_PORT = 6001, 6002, 6003, 6004  # UDP
@@ -77,15 +82,28 @@ class Books:
 
 
 class NodeBench(Bench):
-    """merged: packets of M2EGP that came, with the cycle of each packet's last word; raw: (payload, source) of the others."""
+    """merged: packets of M2EGP that came, with the cycle of each packet's last word; raw: (payload, source) of the others.
 
-    def __init__(self, dut: Any) -> None:
+    With OWN_CLOCKS each direction of each wire has a period and phase of its own, `rx` and `tx` by port, and the core has core_ps; stands: the wires' clocks can be made
+    to stand.
+    """
+
+    def __init__(self, dut: Any, rng: Random, core_ps: int | None = None, stands: bool = False) -> None:
+        if OWN_CLOCKS:
+            self.clock_ps = core_ps or rng.choice(CORES_PS)
         super().__init__(dut)
         self.registers = Registers(self)
-        self.sources = [XgmiiWireSource(self, f"xgmii_{port}") for port in range(PORTS)]
+
+        def clocks(name: str) -> list[Any]:
+            if not OWN_CLOCKS:
+                return [self] * 4
+            return [(Domain if stands else Steady)(dut, f"{name}_{port}", rng.choice(WIRES_PS), rng.random()) for port in range(4)]
+
+        self.rx, self.tx = clocks("rx_clk"), clocks("tx_clk")
+        self.sources = [XgmiiWireSource(self.rx[port], f"xgmii_{port}") for port in range(PORTS)]
         for port in range(PORTS, 4):
-            XgmiiWireSource(self, f"xgmii_{port}")
-        self.sinks = [NamedSink(self, port) for port in range(PORTS)]
+            XgmiiWireSource(self.rx[port], f"xgmii_{port}")
+        self.sinks = [NamedSink(self.tx[port], port) for port in range(PORTS)]
         self.frames = [0] * PORTS
         self.write_pause = never
         dut.mem_write_ready.value = 1

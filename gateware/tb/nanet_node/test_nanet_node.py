@@ -19,6 +19,7 @@ from node_bench import (
     MERGE,
     NODE,
     NOWHERE_PORT,
+    OWN_CLOCKS,
     PORTS,
     PROCESSING,
     RAW_PORT,
@@ -26,7 +27,6 @@ from node_bench import (
     destination_of,
 )
 
-CYCLE_NS = 6.4
 LATENCY_CYCLES_MAX = 100  # from the last byte of the last part to the last word written
 
 
@@ -35,8 +35,8 @@ def only_if(has: Any) -> Any:
     return cocotb.test if has else lambda function: function
 
 
-async def started(dut: Any, **how: Any) -> NodeBench:
-    bench = NodeBench(dut)
+async def started(dut: Any, rng: Random, core_ps: int | None = None, stands: bool = False, **how: Any) -> NodeBench:
+    bench = NodeBench(dut, rng, core_ps, stands)
     await bench.begin(**how)
     return bench
 
@@ -87,7 +87,7 @@ def compare(bench: NodeBench, streams: list[list[Event]]) -> None:
 async def events_of_all_ports_and_faults(dut: Any) -> None:
     """Parts that are missing, hostile frames between them on every port, markers, a host that pauses."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     key = rng.getrandbits(40)
     streams: list[list[Event]] = [[] for _ in range(PORTS)]
     for _ in range(6 if SHORT else 40):
@@ -117,7 +117,7 @@ async def events_of_all_ports_and_faults(dut: Any) -> None:
 @only_if(MERGE)
 async def through_the_table(dut: Any) -> None:
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     parts = [part(rng, 77, port, hits=12) for port in range(PORTS)]
     table = {hit: rng.getrandbits(16) for one in parts for hit in one.hits}
     for index, hit in table.items():
@@ -134,7 +134,7 @@ async def through_the_table(dut: Any) -> None:
 async def latency(dut: Any) -> None:
     """From the last byte of the last of the ports' frames of 1168 B, an event in each, to the last word of the merged packet in memory."""
     rng = random_numbers()
-    bench = await started(dut, flush=1)
+    bench = await started(dut, rng, flush=1)
     seen = set()
     for number in range(8 if SHORT else 30):
         streams = [part(rng, 10 + number, port, hits=5) for port in range(PORTS)]
@@ -152,13 +152,13 @@ async def latency(dut: Any) -> None:
             if int(getattr(dut, f"xgmii_{last}_rxc").value) == 1:
                 start = bench.cycle
         await bench.settle()
-        to_last_byte = (8 + 42 + 1168 + 4 - 1) // 8
+        to_last_byte = (8 + 42 + 1168 + 4 - 1) // 8 * bench.rx[last].clock_ps // bench.clock_ps
         seen.add(bench.merged[-1][1] - start - to_last_byte)
     assert len(bench.merged) == number + 1
     assert max(seen) <= LATENCY_CYCLES_MAX
     print(
         f"figure: last byte of the last of {PORTS} frames of 1168 B, an event in each, to the last word in memory: {min(seen)} to {max(seen)} "
-        f"cycles ({max(seen) * CYCLE_NS:.0f} ns)",
+        f"cycles of {bench.clock_ps / 1000} ns",
         flush=True,
     )
     await bench.balanced()
@@ -168,7 +168,7 @@ async def latency(dut: Any) -> None:
 async def all_ports_at_line_rate(dut: Any) -> None:
     """Packets of 1168 B with 16 events of five hits, back to back on every port: nothing is lost, no event leaves early."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     streams: list[list[Event]] = [[] for _ in range(PORTS)]
     packets = 10 if SHORT else 60
     for number in range(packets):
@@ -189,7 +189,7 @@ async def all_ports_at_line_rate(dut: Any) -> None:
 async def more_than_can_be_merged(dut: Any) -> None:
     """Packed events at line rate, several times what the merger takes: whole packets are dropped before it, each of them counted."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     for number in range(32 if SHORT else 60):
         for port in range(PORTS):
             parts = [part(rng, 1000 * number + 3 * place + 1, port, hits=2) for place in range(130)]
@@ -210,7 +210,7 @@ async def more_than_can_be_merged(dut: Any) -> None:
 async def a_port_that_is_dead_late_or_flaps(dut: Any) -> None:
     """Dead: events wait the window. Late: its parts are counted. Flapping: frames cut anywhere, symbols of errors; what is whole is merged."""
     rng = random_numbers()
-    bench = await started(dut, window=2000)
+    bench = await started(dut, rng, window=2000)
     streams: list[list[Event]] = [[] for _ in range(PORTS)]
     bad = PORTS - 1
     for number in range(12 if SHORT else 40):
@@ -238,11 +238,65 @@ async def a_port_that_is_dead_late_or_flaps(dut: Any) -> None:
     assert books.events["missing"] == 4 * sum(1 for number in range(12 if SHORT else 40) if number % 4 in (1, 2))
 
 
+@only_if(MERGE and OWN_CLOCKS)
+async def wires_whose_clocks_stand(dut: Any) -> None:
+    """Any of them, in either direction, in mid-frame, for as long as it likes, while the others go on: every frame and part is counted once. Then all is as ever."""
+    rng = random_numbers()
+    bench = await started(dut, rng, stands=True, window=500)
+    for number in range(4 if SHORT else 16):
+        for port in range(PORTS):
+            for place in range(2):
+                parts = [part(rng, 1000 * number + 100 * place + 10 * k + 1, port) for k in range(4)]
+                bench.send_payload(port, packet_of(rng, port, parts))
+            bench.send_payload(port, rng.randbytes(300), FORWARD_PORT)
+        await bench.wait(rng.randint(1, 200))
+        standing = rng.sample(bench.rx[:PORTS] + bench.tx[:PORTS], rng.randint(1, 3))
+        for clock in standing:
+            clock.stop()
+        await bench.wait(rng.choice([10, 100, 250, 300, 600]))  # a frame is cut after 255
+        for clock in standing:
+            clock.go()
+        await bench.sent_all()
+        await bench.release()
+    await bench.settle()
+    bench.events()
+    books = await bench.balanced()
+    for link in books.links:
+        assert link["part"] + link["late"] + link["jump"] == 4 * link["packet"]
+    whole = [[part(rng, 1 << 20, port, hits=3)] for port in range(PORTS)]
+    for port in range(PORTS):
+        bench.send_payload(port, packed_packet(whole[port], board=port))
+    await bench.settle()
+    events, masks = bench.events()
+    assert (events[-1].hits, masks[-1]) == ([hit for (one,) in whole for hit in one.hits], ALL)
+    await bench.balanced()
+
+
+@only_if(MERGE and OWN_CLOCKS)
+async def a_core_that_is_too_slow(dut: Any) -> None:
+    """What finds no room between the clocks is cut, and counted by its port; what is whole is merged."""
+    rng = random_numbers()
+    bench = await started(dut, rng, core_ps=2 * rng.randint(3500, 9000), window=500)
+    for number in range(8 if SHORT else 40):
+        for port in range(PORTS):
+            parts = [part(rng, 1000 * number + 10 * place + 1, port) for place in range(8)]
+            bench.send_payload(port, padded_packet(parts, board=port))
+    while not all(source.idle.is_set() for source in bench.sources):
+        await bench.wait(200)
+        await bench.release()
+    await bench.settle()
+    bench.events()
+    books = await bench.balanced()
+    assert sum(port["cut"] for port in books.ports) > 0, "it was quick enough"
+    for link in books.links:
+        assert link["part"] + link["late"] + link["jump"] == 8 * link["packet"]
+
+
 @only_if(MERGE)
 async def settings_rewritten_under_traffic(dut: Any) -> None:
     """Any setting of the merger, and match entries, at any time: every part is counted once, events stay in order, and afterwards all is as ever."""
     rng = random_numbers()
-    bench = await started(dut, window=500)
+    bench = await started(dut, rng, window=500)
     for number in range(12 if SHORT else 60):
         for port in range(PORTS):
             parts = [part(rng, 1000 * number + 10 * place + 1, port) for place in range(8)]
@@ -281,7 +335,7 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
 async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
     """By the match table: to the host's memory, to the next port's destination, nowhere; requests answered on every port; the TX ring to every port."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     header = 32 if ENCAPSULATION else 0
     raw: list[list[bytes]] = [[] for _ in range(PORTS)]
     forwarded: list[list[bytes]] = [[] for _ in range(PORTS)]
@@ -324,7 +378,7 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
 async def the_stage_of_one_s_own_refuses(dut: Any) -> None:
     """stage_template, told by registers: what does not begin as it should is refused, and counted by its port."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     for port in range(PORTS):
         await bench.registers.write(NODE + 0x200 + 0x10 * port, 0x42)
         await bench.registers.write(NODE + 0x208 + 0x10 * port, 0xFF)
@@ -341,7 +395,7 @@ async def the_stage_of_one_s_own_refuses(dut: Any) -> None:
 async def a_host_that_takes_nothing(dut: Any) -> None:
     """The bus stands still: queues fill, whole packets are dropped and counted; then all goes on. And buffers that are not returned: no_buffer, with a gap."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     bench.write_pause = lambda: True
     for _ in range(16 if SHORT else 40):
         for port in range(PORTS):
@@ -365,7 +419,7 @@ async def a_host_that_takes_nothing(dut: Any) -> None:
 async def reset_under_load(dut: Any) -> None:
     """At any moment: afterwards everything is as after the first."""
     rng = random_numbers()
-    bench = await started(dut)
+    bench = await started(dut, rng)
     for _ in range(3 if SHORT else 15):
         for _ in range(4):
             for port in range(PORTS):
