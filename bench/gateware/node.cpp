@@ -22,7 +22,7 @@ namespace {
 
 using link::gateware::NicDriver;
 
-constexpr std::size_t kPorts = gateware::NodeModel::kPorts;
+constexpr std::size_t kPorts = kNodePorts;
 constexpr std::size_t kFrameOnWireBytes = wire::kMgpPaddedBytes + link::kFrameHeaderBytes + gateware::kFcsBytes + 20;  // preamble, gap
 constexpr std::uint64_t kTurnCycles = 32;
 constexpr std::uint64_t kTailCycles = 20'000;  // after the last frame, at most
@@ -58,6 +58,10 @@ class Run {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     need(rig_.model.bus().stray_count() == 0, "it touches memory that was not registered");
+    if (const auto bound = load_.bound_cycles()) {
+      need(whole_ == events, "events are lost that it can carry");
+      need(range_.max <= *bound, "an event takes longer than its bound");
+    }
     return sum_up(first_cycle, took.count());
   }
 
@@ -161,12 +165,29 @@ class Run {
 
 }  // namespace
 
+std::optional<std::uint64_t> NodeLoad::bound_cycles() const {
+  constexpr std::uint64_t kOneEventCycles = 62;  // with nothing before it
+  constexpr std::uint64_t kSlotCycles = 9,
+                          kPartHits = 8;  // to unpack a slot of a padded packet; that go through the merger in a cycle
+  constexpr std::uint64_t kWordBytes = 16, kPacketCycles = 6, kWireCycles = 154;  // of the bus; a packet's own; of a frame
+  const std::uint64_t merge_cycles = 1 + kPorts * ((hits_per_part + kPartHits - 1) / kPartHits);
+  const std::uint64_t pace_cycles = std::max(kSlotCycles, merge_cycles);
+  const std::uint64_t event_bytes = wire::m2egp_event_bytes(kPorts * hits_per_part);
+  const std::uint64_t fit = (wire::kM2egpBytesUsual - wire::kMgpHeaderBytes) / event_bytes;
+  const std::uint64_t in_packet = std::min(fit, events_per_packet == 1 ? 1 : 1 + flush_cycles / pace_cycles);
+  const std::uint64_t packet_words = (wire::kMgpHeaderBytes + in_packet * event_bytes + kWordBytes - 1) / kWordBytes;
+  const bool too_much = (packet_words + kPacketCycles) * events_per_packet > kWireCycles * in_packet;
+  if (too_much || pace_cycles * events_per_packet > kWireCycles) return std::nullopt;
+  if (events_per_packet == 1) return kOneEventCycles;
+  return kOneEventCycles + pace_cycles * (events_per_packet - 1) + flush_cycles + 2 * packet_words;
+}
+
 NodeMeasured measure_node(const NodeLoad& load, std::uint64_t packets) { return std::make_unique<Run>(load, packets)->run(); }
 
 std::vector<NodeMeasured> measure_node(std::uint64_t packets) {
   std::vector<NodeMeasured> all;
-  for (const NodeLoad& load :
-       {NodeLoad{1, 5, 1}, NodeLoad{16, 5, 100}, NodeLoad{16, 12, 100}, NodeLoad{16, 16, 100}, NodeLoad{16, 32, 100}}) {
+  for (const NodeLoad& load : {NodeLoad{1, 5, 1}, NodeLoad{16, 5, 16}, NodeLoad{16, 5, 100}, NodeLoad{16, 12, 100},
+                               NodeLoad{16, 16, 100}, NodeLoad{16, 32, 100}}) {
     all.push_back(measure_node(load, packets));
   }
   return all;

@@ -16,6 +16,10 @@ struct NodeLoad {
   std::size_t events_per_packet;  // of each board, 1 to 16
   std::size_t hits_per_part;      // 0 to 32
   std::uint32_t flush_cycles;     // after which a packet of merged events leaves
+
+  // The most cycles from an event's last part to the last word written, as docs/design/gateware-node.md adds them up. None: more leaves than the bus takes, and
+  // events are lost.
+  std::optional<std::uint64_t> bound_cycles() const;
 };
 
 // Of an event: from the cycle in which the last byte of the last frame with a part of it stood on the wire, to the one in which the bus took the last word of
@@ -38,7 +42,8 @@ struct NodeMeasured {
   double wall_s = 0;                                  // in which they were
 };
 
-// packets: of each board. Throws std::runtime_error when events are not what was sent, or the node touches memory that it may not.
+// packets: of each board. Throws std::runtime_error when events are not what was sent, or take longer than their bound, or are lost where there is one, or the
+// node touches memory that it may not.
 NodeMeasured measure_node(const NodeLoad& load, std::uint64_t packets);
 
 // An event a packet, and 16 of few, of many and of the most hits.

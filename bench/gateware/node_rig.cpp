@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kAddress = 0x0A00'0001, kPeer = 0x0A00'0101;
 constexpr std::uint16_t kPort = 6200, kPeerPort = 4000;
-constexpr std::size_t kPorts = gateware::NodeModel::kPorts;
+constexpr std::size_t kPorts = kNodePorts;
 constexpr std::size_t kSubIdPlace = 1;  // byte of a packet of MGP
 constexpr std::uint8_t kSourceId = 0x1C;
 constexpr std::size_t kFramesAhead = 4;  // on each wire
@@ -81,7 +81,7 @@ link::gateware::NicConfig node_host() {
 }
 
 void set_up(NodeRig& rig, const link::gateware::MergeSettings& merging) {
-  link::gateware::NodeSettings settings(rig);
+  link::gateware::Node settings(rig);
   for (std::size_t port = 0; port < kPorts; ++port) {
     settings.set_station(port, 0x02'00'00'00'00'01 + port, kAddress + static_cast<std::uint32_t>(port));
     settings.set_match(port, {.index = 0, .port = kPort, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false},

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "link/gateware/nic_driver.hpp"
-#include "link/gateware/node_settings.hpp"
-#include "model/node_model.hpp"
+#include "link/gateware/node.hpp"
+#include "model/model.hpp"
 
 namespace nanet::bench {
+
+inline constexpr std::size_t kNodePorts = 4;  // of the model
 
 // Where the driver's buffers lie on the bus: the second piece of memory that it lets the node write.
 class NodeRig final : public link::gateware::Device {
@@ -35,10 +37,10 @@ class NodeRig final : public link::gateware::Device {
   }
   bool is_payload(std::uint64_t address) const { return buffers_from_ <= address && address < buffers_to_; }
 
-  gateware::NodeModel model;
+  gateware::Model model{{}, gateware::Line::gbps_10, gateware::Design::node};
 
  private:
-  link::gateware::SimDeviceOf<gateware::NodeModel> sim_{model};
+  link::gateware::SimDevice sim_{model};
   int maps_ = 0;
   std::uint64_t buffers_from_ = 0, buffers_to_ = 0;
 };

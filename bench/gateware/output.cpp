@@ -79,15 +79,17 @@ void print_router(const std::vector<RouterMeasured>& loads) {
 }
 
 void print_node(const std::vector<NodeMeasured>& runs) {
-  std::printf("%8s %6s %9s %9s %9s %9s %9s %15s\n", "events", "hits", "events", "whole", "in", "merged", "out", "last part to");
-  std::printf("%8s %6s %9s %9s %9s %9s %9s %15s\n", "a packet", "a part", "", "", "[Gb/s]", "[Gb/s]", "[Gb/s]", "last write");
+  std::printf("%8s %6s %6s %9s %9s %9s %9s %9s %15s\n", "events", "hits", "flush", "events", "whole", "in", "merged", "out",
+              "last part to");
+  std::printf("%8s %6s %6s %9s %9s %9s %9s %9s %15s\n", "a packet", "a part", "", "", "", "[Gb/s]", "[Gb/s]", "[Gb/s]",
+              "last write, of");
   for (const NodeMeasured& run : runs) {
-    std::printf("%8zu %6zu %9llu %9llu %9.2f %9.2f %9.2f", run.load.events_per_packet, run.load.hits_per_part,
-                static_cast<Count>(run.events), static_cast<Count>(run.whole_events), run.in_gbit_per_s, run.merged_gbit_per_s,
-                run.out_gbit_per_s);
+    std::printf("%8zu %6zu %6u %9llu %9llu %9.2f %9.2f %9.2f", run.load.events_per_packet, run.load.hits_per_part,
+                run.load.flush_cycles, static_cast<Count>(run.events), static_cast<Count>(run.whole_events), run.in_gbit_per_s,
+                run.merged_gbit_per_s, run.out_gbit_per_s);
     if (run.last_part_to_last_write) {
-      std::printf(" %7llu-%-7llu\n", static_cast<Count>(run.last_part_to_last_write->min),
-                  static_cast<Count>(run.last_part_to_last_write->max));
+      std::printf(" %5llu-%-4llu %4llu\n", static_cast<Count>(run.last_part_to_last_write->min),
+                  static_cast<Count>(run.last_part_to_last_write->max), static_cast<Count>(run.load.bound_cycles().value_or(0)));
     } else {
       std::printf(" %15s\n", "-");
     }

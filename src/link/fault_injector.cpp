@@ -345,6 +345,7 @@ void FaultInjector::wait(std::uint64_t timeout_ns) {
 LinkStats FaultInjector::stats() const { return inner_->stats(); }
 
 std::optional<NicTimes> FaultInjector::nic_times() const { return inner_->nic_times(); }
+std::vector<NicCounts> FaultInjector::nic_counts() const { return inner_->nic_counts(); }
 
 bool FaultInjector::finished() const { return inner_->finished() && faults().held == 0; }
 

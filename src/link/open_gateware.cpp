@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/link/gateware.hpp"
 
+#include <string>
+
 extern "C" {
 [[gnu::weak]] const nanet::link::BackEnd* nanet_link_gateware();
 }
@@ -24,6 +26,10 @@ std::optional<config::Problem> GatewareKeys::check() const {
       {!is_card && !nic.next_hop.empty(), {"next_hop", "there is next_hop without card", simulated, "set card, or remove next_hop"}},
       {is_card && line_gbps != GatewareKeys{}.line_gbps,
        {"line_gbps", "there is line_gbps with a card", "a card has a line of its own", "remove line_gbps"}},
+      {is_card && merge, {"merge", "there is merge with a card", "only the simulated node merges so far", "remove merge, or card"}},
+      {merge && line_gbps != 10,
+       {"line_gbps", "the node cannot be simulated at " + std::to_string(line_gbps) + " Gb/s", "its ports have 10 Gb/s each",
+        "remove line_gbps, or merge"}},
   });
 }
 

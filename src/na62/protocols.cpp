@@ -79,6 +79,7 @@ struct MgpProtocol : SequencedProtocol<wire::MgpView> {
 
 // Merged events, of another node.
 struct M2egpProtocol : SequencedProtocol<wire::M2egpView> {
+  static constexpr bool kMerged = true;
   static constexpr std::size_t kScratchHits = 0;
   static constexpr bool kHitsPadded = false;
 

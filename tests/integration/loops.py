@@ -39,6 +39,20 @@ def free_ports(count: int = 2) -> list[int]:
     return ports
 
 
+def free_row(count: int) -> int:
+    """The first of as many UDP ports of 127.0.0.1, one after the other, that no one uses just now."""
+    for _ in range(1000):
+        port = free_ports(1)[0]
+        with contextlib.ExitStack() as others:
+            try:
+                for further in range(1, count):
+                    others.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind(("127.0.0.1", port + further))
+            except (OSError, OverflowError):
+                continue
+            return port
+    raise AssertionError(f"no {count} free ports in a row")
+
+
 def free_pair() -> int:
     """A port such that it and those 100, 200 and 300 above are free: what the commands take as --port."""
     for _ in range(1000):

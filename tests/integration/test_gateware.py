@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loops import check_event_books, check_packet_books, emulator_config, engine_config, free_ports, nanet, run
+from loops import PATIENT, check_event_books, check_packet_books, emulator_config, engine_config, free_ports, free_row, nanet, run
 from nanet import _core
 from nanet.bench import gateware
 from nanet.config.errors import ConfigError
@@ -109,6 +109,62 @@ def test_answers_are_those_of_plain_sockets() -> None:
     assert len(expected) == EVENTS
     assert np.array_equal(found, expected)
     assert engine["losses"] == {}
+
+
+def node_link(port: int, **merge: Any) -> dict[str, Any]:
+    """Of an engine whose four boards send to `port` and the three after it, and whose events the node merges."""
+    return {"endpoint": f"gateware://127.0.0.1:{port}", "protocol": "m2egp", "gateware": {"merge": merge}}
+
+
+def boards_to(ports: list[int]) -> dict[str, Any]:
+    """Runs the emulator of four boards, each to its port."""
+    return emulate.run(emulator_config(1, None, 4, destinations=[f"udp://127.0.0.1:{port}" for port in ports], **SLOW))
+
+
+def node_counts(engine: dict[str, Any], name: str, counter: str) -> list[int]:
+    """Of each port, or of the whole node."""
+    return [group["counts"][counter] for group in engine["links"][0]["nic_counts"] if group["name"] == name]
+
+
+def test_four_boards_merged_in_the_node_are_answered_as_those_merged_in_software() -> None:
+    port = free_row(4)
+    if not is_built(port):
+        return
+    ports = [port + board for board in range(4)]
+    expected, software, _ = answers_of({}, 4, lambda one: boards_to([one] * 4))
+    found, engine, sent = answers_of({"link": node_link(port)}, 1, lambda _: boards_to(ports))
+    assert len(expected) == EVENTS
+    assert np.array_equal(found, expected)
+    assert (engine["losses"], engine["refusals"], engine["balance"]["unexplained_packets"]) == ({}, {}, 0)
+    for name in ("events_answered", "rings_found"):
+        assert engine["counters"][name] == software["counters"][name], name
+    assert (software["counters"]["parts_merged"], engine["counters"]["parts_merged"]) == (4 * EVENTS, 0)
+    assert engine["links"][0]["path"].startswith("simulated node that merges 4 ports")
+    assert node_counts(engine, "wire", "frames") == [(sent["packets_sent"] + sent["markers_sent"]) // 4] * 4
+    assert node_counts(engine, "merge", "part") == [EVENTS] * 4
+    assert node_counts(engine, "events", "complete") == node_counts(engine, "given", "events") == [EVENTS]
+    hops = [hop["hop"] for hop in engine["balance"]["hops"]]
+    assert hops[:7] == [*(f"boards, port {n}" for n in range(4)), "boards, parts", "boards, events", "boards, merged packets"]
+
+
+def test_a_board_that_is_dead_leaves_the_node_as_it_leaves_the_merger() -> None:
+    """Three of four boards: both wait for the fourth, say that each event lacks it, and answer from what came."""
+    port = free_row(4)
+    if not is_built(port):
+        return
+    with Listener() as nowhere:
+        dead = int(nowhere.url.rpartition(":")[2])
+        merge = PATIENT | {"window_us": 100_000, "incomplete": "process"}
+        expected, software, _ = answers_of({"processor": {"merge": merge}}, 4, lambda one: boards_to([one, one, one, dead]))
+        link = node_link(port, window_us=20, complete_only=False)
+        found, engine, _ = answers_of({"link": link}, 1, lambda _: boards_to([port, port + 1, port + 2, dead]))
+    assert len(expected) == EVENTS
+    assert np.array_equal(found, expected)
+    assert software["counters"]["events_missing_parts"] == EVENTS
+    assert engine["losses"] == {"node_events_partial": EVENTS}
+    assert engine["verdict"]["kept"] is False
+    assert engine["balance"]["unexplained_packets"] == 0
+    assert node_counts(engine, "merge", "part") == [EVENTS] * 3 + [0]
 
 
 def test_events_merged_by_the_node_are_those_merged_in_software(tmp_path: Path) -> None:

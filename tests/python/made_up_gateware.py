@@ -37,6 +37,7 @@ def node_run(events_per_packet: int, hits_per_part: int, merged_gbit_per_s: floa
         "events_per_packet": events_per_packet, "hits_per_part": hits_per_part, "flush_cycles": 1, "packets": 100,
         "events": 100 * events_per_packet, "whole_events": round(2.5 * events_per_packet * merged_gbit_per_s), "in_gbit_per_s": 40.0,
         "merged_gbit_per_s": merged_gbit_per_s, "out_gbit_per_s": 1.0, "last_part_to_last_write_cycles": cycles,
+        "bound_cycles": None if cycles is None else 61,
     }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a made-up NIC says of the time that packets took in it."""
+"""What a made-up NIC says of the time that packets took in it, and what a made-up node counts."""
 
 from __future__ import annotations
 
@@ -19,3 +19,43 @@ def nic_times() -> dict[str, Any]:
         "name": "completed", "sample": "buffer", "count": 0, "min_cycles": 0, "max_cycles": 0, "sum_cycles": 0, "bins": [],
     }  # fmt: skip
     return {"clock": "made up", "cycle_ns": 6.4, "stages": [written, completed]}
+
+
+def node_counts(*, overflow: int = 0, packet: int = 100, complete: int = 1440) -> list[dict[str, Any]]:
+    """A node of two ports. Each had 100 frames, 90 packets of 16 events; 1,440 of the events were complete, 10 were not, of which 5 were dropped."""
+    rx = {"parsed": 95, "fcs": 3, "runt": 0}
+    reply = {"answered_arp": 2, "busy": 0, "replied": 2}
+    payloads = {"to_events": 94, "refused": 0, "full": 1, "no_route": 0, "forwarded": 0, "sent_to": 0}
+    merge = {
+        "length": 0,
+        "format": 0,
+        "checksum": 0,
+        "full": 0,
+        "packet": 90,
+        "marker": 4,
+        "part": 1440,
+        "late": 0,
+        "jump": 0,
+        "disabled": 0,
+    }
+    groups: list[dict[str, Any]] = []
+    for port in (0, 1):
+        for name, counts in (
+            ("wire", {"frames": 100, "held": 0}),
+            ("rx", rx),
+            ("reply", reply),
+            ("port", payloads),
+            ("merge", merge),
+        ):
+            groups.append({"name": name, "port": port, "counts": dict(counts)})
+    groups[-1]["counts"] |= {"part": 1437, "late": 3}
+    events = {"complete": complete, "missing": 8, "overflow": 2, "incomplete": 5, "cut": 1, "packet": packet}
+    host = {"stored": 100, "overflow": overflow, "no_buffer": 0}
+    for name, counts in (
+        ("events", events),
+        ("host", host),
+        ("node", {"to_host": packet}),
+        ("given", {"packets": 100, "events": 1445}),
+    ):
+        groups.append({"name": name, "port": None, "counts": counts})
+    return groups

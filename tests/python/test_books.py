@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up_nic import node_counts
 from nanet.metrics.engine import STATS_HELP
 from nanet.result import books
 
@@ -88,7 +89,7 @@ def test_links_know_of_losses_too() -> None:
     snapshot = {
         "counters": {"events_lost": 1, "packets_accepted": 5},
         "links": [
-            {"name": "a", "stats": quiet}, {"name": "b", "stats": quiet},
+            {"name": "a", "stats": quiet, "nic_counts": node_counts()}, {"name": "b", "stats": quiet, "nic_counts": []},
             {"name": "answers", "stats": {"tx_refused": 3, "tx_dropped": 2, "rx_kernel_dropped": 0}},
         ],
     }  # fmt: skip
@@ -96,6 +97,7 @@ def test_links_know_of_losses_too() -> None:
     assert totals["kernel_dropped"] == 9  # of b alone: a's are in packets_lost_kernel
     assert books.engine_losses(totals, merged=False) == {
         "events_lost": 1, "answers_refused": 3, "answers_dropped": 2, "kernel_dropped": 9,
+        "node_parts_dropped": 3, "node_events_partial": 10, "node_events_cut": 1,
     }  # fmt: skip
 
 
@@ -106,7 +108,8 @@ def test_what_only_a_link_can_say_breaks_the_promise() -> None:
         "rx_skipped_cut": 6, "rx_bytes_damaged": 7,
     }  # fmt: skip
     clean = dict.fromkeys(stats, 0)
-    links = [{"name": "a", "stats": stats}, {"name": "b", "stats": clean | {"rx_kernel_dropped": 2, "rx_dropped_unseen": 2}}]
+    links = [{"name": "a", "stats": stats, "nic_counts": []}]
+    links.append({"name": "b", "stats": clean | {"rx_kernel_dropped": 2, "rx_dropped_unseen": 2}, "nic_counts": []})
     totals = books.totals({"counters": {}, "links": links}, raw_links={"b"})
     assert books.engine_losses(totals, merged=False) == {
         "kernel_dropped": 2, "kernel_dropped_unseen": 3, "file_fragments": 5, "file_cut": 6, "file_bytes_damaged": 7,

@@ -27,6 +27,8 @@ BASE: dict[str, Any] = {
 
 OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": "host"}
 CARD: dict[str, Any] = {"card": "0000:65:00.0", "mac": "02:00:00:00:00:01"}
+NODE: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:6200", "protocol": "m2egp", "gateware": {"merge": {}}}
+TWO_SOURCES = [{"name": "a"}, {"name": "b", "source_sub_id": 1}]
 ON_GPU: dict[str, Any] = {"device": "0000:3b:00.0", "payload_memory": "gpu", "split_bytes": 66}
 
 
@@ -58,6 +60,9 @@ def only_problem(data: Any) -> str:
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": {"line_gbps": 1}}, "gateware"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD}, "gateware"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD | {"next_hop": "02:00:00:00:00:02"}}, "gateware"),
+        (NODE, "gateware"),
+        (NODE | {"gateware": {"merge": {"ports": 2, "window_us": 1000, "complete_only": False}}}, "gateware"),
+        (NODE | {"endpoint": "gateware://10.0.0.1:65532"}, "gateware"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
@@ -102,6 +107,18 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
             "is not the address of a station",
         ),
         ({"gateware": CARD}, "has a section gateware"),
+        (
+            NODE | {"protocol": "mgp"},
+            "merges in the node and has protocol mgp (what comes out of the node are packets of merged events)",
+        ),
+        (NODE | {"sources": TWO_SOURCES}, "merges in the node and has 2 sources"),
+        (NODE | {"senders": ["10.0.0.7"]}, "has senders (an event of several boards has no one sender)"),
+        (NODE | {"endpoint": "gateware://10.0.0.1:65533"}, "choose a port of 1 to 65532"),
+        (NODE | {"interface": "eth1"}, "its wire is simulated"),
+        (NODE | {"gateware": CARD | {"merge": {}}}, "there is merge with a card (only the simulated node merges so far)"),
+        (NODE | {"gateware": {"merge": {}, "line_gbps": 1}}, "the node cannot be simulated at 1 Gb/s"),
+        (NODE | {"gateware": {"merge": {"ports": 5}}}, "gateware.merge.ports"),
+        (NODE | {"gateware": {"merge": {"window": 5}}}, "unknown key 'window'"),
         ({"endpoint": "pcap://"}, "names no file"),
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),

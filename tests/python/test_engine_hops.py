@@ -7,6 +7,7 @@ import copy
 from typing import Any
 
 import pytest
+from made_up_nic import node_counts
 from nanet import _core
 from nanet.config import EngineConfig
 from nanet.config.errors import validated
@@ -26,7 +27,7 @@ def config(**changes: Any) -> EngineConfig:
 
 
 def link(name: str, **stats: int) -> dict[str, Any]:
-    return {"name": name, "stats": dict.fromkeys(STATS_HELP, 0) | stats, "faults": None}
+    return {"name": name, "stats": dict.fromkeys(STATS_HELP, 0) | stats, "faults": None, "nic_counts": []}
 
 
 def reading(packets: int = 100, **counters: int) -> dict[str, Any]:
@@ -172,3 +173,50 @@ def test_the_interface_counts_from_the_start() -> None:
     [hop, *_] = EngineHops(config(links=[xdp])).read(reading())
     assert (hop.name, hop.unit, hop.unexplained) == ("interface lo", "frames", 0)
     assert interface_of(config().links[0]) is None  # loopback
+
+
+def test_a_node_that_merges_balances_port_by_port() -> None:
+    now = reading()
+    now["links"][0]["nic_counts"] = node_counts()
+    hops = by_name(Balance(config()).end(now)["hops"])
+    assert list(hops)[:5] == ["in, port 0", "in, port 1", "in, parts", "in, events", "in, merged packets"]
+    assert hops["in, port 0"] == {"hop": "in, port 0", "unit": "frames", "in": 100, "out": 90, "unexplained": 0,
+                                  "named": {"rx_fcs": 3, "reply_answered_arp": 2, "port_full": 1, "merge_marker": 4}}  # fmt: skip
+    assert hops["in, parts"] | {"hop": ""} == {
+        "hop": "",
+        "unit": "parts",
+        "in": 2880,
+        "out": 2877,
+        "named": {"late": 3},
+        "unexplained": 0,
+    }
+    assert hops["in, events"]["named"] == {"incomplete": 5}
+    assert sum(abs(hop["unexplained"]) for hop in hops.values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "port", "counter", "where"),
+    [
+        ("wire", 1, "frames", "1 frames at in, port 1"),
+        ("rx", 0, "fcs", "-1 frames at in, port 0"),
+        ("merge", 0, "marker", "-1 frames at in, port 0"),
+        ("events", None, "complete", "1 events at in, events"),
+        ("events", None, "packet", "1 packets at in, merged packets"),
+    ],
+)
+def test_what_a_node_cannot_explain_is_said(group: str, port: int | None, counter: str, where: str) -> None:
+    now = reading()
+    counts = node_counts()
+    next(one for one in counts if (one["name"], one["port"]) == (group, port))["counts"][counter] += 1
+    now["links"][0]["nic_counts"] = counts
+    assert unexplained_text(Balance(config()).end(now)) == where
+
+
+def test_events_of_packets_that_the_host_refused_have_a_name() -> None:
+    now = reading()
+    counts = node_counts(overflow=2, packet=102, complete=1440 + 37)
+    now["links"][0]["nic_counts"] = counts
+    hops = by_name(Balance(config()).end(now)["hops"])
+    assert hops["in, merged packets"]["named"] == {"overflow": 2}
+    assert hops["in, events"]["named"] == {"incomplete": 5, "in_refused_packets": 37}
+    assert all(hop["unexplained"] == 0 for hop in hops.values())

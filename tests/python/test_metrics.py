@@ -17,7 +17,7 @@ from typing import Any
 
 import made_up
 import pytest
-from made_up_nic import nic_times
+from made_up_nic import nic_times, node_counts
 from nanet import _core
 from nanet.config import ConfigError, EngineConfig, Metrics
 from nanet.config.errors import validated
@@ -77,14 +77,15 @@ class MadeUpEngine:
         self.counters = {name: stage[name] + sum(of[name] for of in [*of_source.values(), *of_link.values()]) for name in COUNTERS}
         self.links: list[dict[str, Any]] = [
             {
-                "name": link, "stats": dict.fromkeys(STATS, 5), "nic_times": None, "faults": None, "counters": of_link[link],
+                "name": link, "stats": dict.fromkeys(STATS, 5), "nic_times": None, "nic_counts": [], "faults": None, "counters": of_link[link],
                 "sources": [{"name": name, "counters": of_source[link, name]} for at, name in self.sources if at == link],
             }
             for link in ("in", "other")
         ]  # fmt: skip
         self.links[0]["faults"] = {"passed": 90, "lost": 4, "duplicated": 3, "held": 1}
         self.links.append({
-            "name": "answers", "stats": dict.fromkeys(STATS, 6), "nic_times": None, "faults": None, "counters": None, "sources": [],
+            "name": "answers", "stats": dict.fromkeys(STATS, 6), "nic_times": None, "nic_counts": [], "faults": None, "counters": None,
+            "sources": [],
         })  # fmt: skip
         self.residence = _core.LatencyHistogram()
 
@@ -146,6 +147,16 @@ def test_every_counter_is_exposed_with_its_place(accept: str) -> None:
     assert total(found, "nanet_uptime_seconds") == 12.5
     assert total(found, "nanet_build_info", version=_core.build_info()["version"]) == 1
     assert total(found, "process_open_fds") > 0
+
+
+def test_counters_of_a_node_are_exposed_by_port() -> None:
+    engine = MadeUpEngine()
+    engine.links[0]["nic_counts"] = node_counts()
+    found = samples(scrape(engine))
+    assert total(found, "nanet_nic_counts_total", link="in", port="0", group="rx", counter="fcs") == 3
+    assert total(found, "nanet_nic_counts_total", link="in", port="1", group="merge", counter="late") == 3
+    assert total(found, "nanet_nic_counts_total", link="in", port="", group="events", counter="complete") == 1440
+    assert total(found, "nanet_hop_in", hop="in, port 1") == 100
 
 
 def test_times_of_a_nic_are_in_its_own_cycles() -> None:

@@ -7,6 +7,7 @@
 //
 //   static constexpr bool has_sequence;                               packets are numbered, and have markers
 //   static constexpr bool has_events;                                 without them only the first two functions are needed
+//   static constexpr bool kMerged;                                    may be left out: Protocol::merged
 //   static Inspection inspect(std::span<const std::byte>, PacketFacts&);
 //   static Inspection inspect_head(std::span<const std::byte> head, std::size_t packet_bytes, PacketFacts&);
 //   static constexpr std::size_t kScratchHits;                        room for an event's hits where the packet has them in another form
@@ -67,6 +68,7 @@ struct Protocol {
   bool numbered;               // has_sequence: packets name their source and have sequence numbers
   std::string_view help = {};  // what its packets are, for a person
   bool has_units = false;  // they are pieces of units, which its receiver puts together (LinkConfig::assemble): a buffer holds one unit
+  bool merged = false;          // its events are put together from the parts of several boards already
   const void* state = nullptr;  // what its type's objects are made from; outlives the protocol
 
   std::unique_ptr<Receiver> make_receiver(const ReceiverConfig& config, ReceiverParts parts) const {

@@ -31,6 +31,7 @@ constexpr Protocol protocol_of(std::string_view name, std::string_view help = {}
   made.receiver_of = [](const Protocol& self, const ReceiverConfig& config, ReceiverParts parts) -> std::unique_ptr<Receiver> {
     return std::make_unique<ProtocolReceiver<Type>>(type_of<Type>(self), config, std::move(parts));
   };
+  if constexpr (requires { Type::kMerged; }) made.merged = Type::kMerged;
   if constexpr (Type::has_events) {
     made.scratch_hits = Type::kScratchHits;
     made.read = [](const Protocol& self, EventBuilder& builder, const Completion& completion, flow::Clop& clop,

@@ -88,6 +88,7 @@ class FaultInjector : public Link {
   void wait(std::uint64_t timeout_ns) override;  // no longer than until the next held packet is due
   LinkStats stats() const override;              // of the wrapped link
   std::optional<NicTimes> nic_times() const override;
+  std::vector<NicCounts> nic_counts() const override;
   bool finished() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;

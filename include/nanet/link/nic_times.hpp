@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long packets took inside a NIC that times its own stages (Link::nic_times), in cycles of the NIC's clock, not one of the host's.
+// What a NIC says of itself: how long packets took in it (Link::nic_times), in cycles of its own clock, not one of the host's, and what it counted
+// (Link::nic_counts).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nanet::link {
@@ -32,6 +35,13 @@ struct NicTimes {
   std::string clock;  // whose cycles these are, in words
   double cycle_ns = 0.0;
   std::vector<NicStageTimes> stages;  // in the order a packet passes them
+};
+
+// Counters that belong together, by the names of the NIC's registers, since reset.
+struct NicCounts {
+  std::string name;                   // of the group, such as "rx"
+  std::optional<std::uint32_t> port;  // none: of the NIC as a whole
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
 };
 
 }  // namespace nanet::link

@@ -46,6 +46,7 @@ class Recorder : public Link {
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;  // of the wrapped link, with recorded and unrecorded
   std::optional<NicTimes> nic_times() const override;
+  std::vector<NicCounts> nic_counts() const override;
   bool finished() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   Endpoint local() const override;

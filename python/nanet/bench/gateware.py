@@ -158,7 +158,7 @@ def csv_rows(result: GatewareResult) -> list[tuple[str, str, float, str]]:
         rows.append((f"router, {load['name']}", "jain_index", float(load["jain_index"]), ""))
         rows.append((f"router, {load['name']}", "packets_apart", float(max(load["packets"]) - min(load["packets"])), ""))
     for run in result["node"]["runs"]:
-        label = f"node, {run['events_per_packet']} events a packet, {run['hits_per_part']} hits a part"
+        label = f"node, {run['events_per_packet']} events a packet, {run['hits_per_part']} hits a part, flush {run['flush_cycles']}"
         rows.append((label, "merged_gbit_per_s", float(run["merged_gbit_per_s"]), "Gb/s"))
         rows.append((label, "out_gbit_per_s", float(run["out_gbit_per_s"]), "Gb/s"))
         if cycles := run["last_part_to_last_write_cycles"]:

@@ -108,6 +108,7 @@ class NodeRun(TypedDict):
         Spread | None,
         "from the last byte of the last frame with a part of an event to the last word of the packet that has it; null if an event was lost",
     ]
+    bound_cycles: Annotated[int | None, "the most that it may be, or the bench fails; null where more leaves than the bus takes"]
 
 
 class Node(TypedDict):

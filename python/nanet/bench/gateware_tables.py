@@ -16,12 +16,13 @@ RATE_HEAD = ("frame B", "packets/s", "payload MB/s", "lost", "of line rate")
 NODE_HEAD = (
     "events a packet",
     "hits a part",
+    "flush [cycles]",
     "events",
     "whole",
     "in [Gb/s]",
     "merged [Gb/s]",
     "out [Gb/s]",
-    "last part to last write [cycles]",
+    "last part to last write, at most [cycles]",
 )
 ROUTER_HEAD = ("load", "GB/s", "of full rate", "Jain index", "packets of each input")
 CONDITION_HEAD = ("condition: frames back to back, the host ready at once", "packets compared", "measured, and of what bound")
@@ -70,8 +71,8 @@ def node_rows(node: Node) -> list[list[str]]:
     for run in node["runs"]:
         cycles = run["last_part_to_last_write_cycles"]
         rates = [f"{run[name]:.2f}" for name in ("in_gbit_per_s", "merged_gbit_per_s", "out_gbit_per_s")]
-        counts = [str(run[name]) for name in ("events_per_packet", "hits_per_part", "events", "whole_events")]
-        rows.append([*counts, *rates, "-" if cycles is None else f"{cycles['min']} to {cycles['max']}"])
+        counts = [str(run[name]) for name in ("events_per_packet", "hits_per_part", "flush_cycles", "events", "whole_events")]
+        rows.append([*counts, *rates, "-" if cycles is None else f"{cycles['min']} to {cycles['max']}, {run['bound_cycles']}"])
     return rows
 
 

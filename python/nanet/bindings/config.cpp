@@ -14,6 +14,7 @@
 #include "nanet/config/read.hpp"
 #include "nanet/engine/plugin.hpp"
 #include "nanet/format/declaration.hpp"
+#include "nanet/link/gateware.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "rich/ring_cuts_config.hpp"
 #include "rich/search_range.hpp"
@@ -271,6 +272,7 @@ constexpr config::Entry kComponents[] = {
     entry<format::SequenceConfig>(),  entry<format::TimePartConfig>(),     entry<format::MergeConfig>(),
     entry<format::ChecksumConfig>(),  entry<format::HitsConfig>(),         entry<format::EventsConfig>(),
     entry<format::VariantConfig>(),   entry<format::BeforeConfig>(),       entry<format::Declaration>(),
+    entry<link::GatewareMerge>(),
 };
 
 // Of the ring finders, each once: two finders may share their cuts.

@@ -65,6 +65,20 @@ nb::object nic_times(const link::Link& link) {
   return dict;
 }
 
+nb::list nic_counts(const link::Link& link) {
+  nb::list groups;
+  for (const link::NicCounts& group : link.nic_counts()) {
+    nb::dict counts;
+    for (const auto& [name, count] : group.counts) counts[nb::str(name.c_str())] = count;
+    nb::dict one;
+    one["name"] = group.name;
+    one["port"] = group.port ? nb::cast(*group.port) : nb::object(nb::none());
+    one["counts"] = counts;
+    groups.append(one);
+  }
+  return groups;
+}
+
 nb::object bins(std::span<const std::uint64_t> from) { return to_array(std::vector<std::uint64_t>(from.begin(), from.end())); }
 
 nb::list numbers_of(const rich::ChannelSet& channels) {
@@ -112,6 +126,7 @@ nb::dict snapshot(const engine::Engine& engine) {
     one_link["path"] = input.link->path();
     one_link["stats"] = stats_dict(input.link->stats());
     one_link["nic_times"] = nic_times(*input.link);
+    one_link["nic_counts"] = nic_counts(*input.link);
     one_link["faults"] = faults_dict(input.faults);
     one_link["counters"] = counters_of(input.receiver->link_counters());
     links.append(one_link);
@@ -131,6 +146,7 @@ nb::dict snapshot(const engine::Engine& engine) {
     answers["path"] = engine.send_link()->path();
     answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();  // of a socket, or of an input's link and told there
+    answers["nic_counts"] = nb::list();
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();
     links.append(answers);
@@ -172,6 +188,7 @@ nb::list link_metrics(const engine::Engine& engine) {
     one_link["name"] = input.config.name;
     one_link["stats"] = stats_dict(input.link->stats());
     one_link["nic_times"] = nic_times(*input.link);
+    one_link["nic_counts"] = nic_counts(*input.link);
     one_link["faults"] = faults_dict(input.faults);
     one_link["counters"] = counters_of(input.receiver->link_counters());
     one_link["sources"] = sources;
@@ -183,6 +200,7 @@ nb::list link_metrics(const engine::Engine& engine) {
     answers["name"] = engine.config().send->name;
     answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();
+    answers["nic_counts"] = nb::list();
     answers["faults"] = nb::none();
     answers["counters"] = nb::none();
     answers["sources"] = nb::list();

@@ -45,6 +45,7 @@ __all__ = [
     "Forward",
     "Fractions",
     "Gateware",
+    "GatewareMerge",
     "Gpu",
     "HistogramCuts",
     "HistogramFinder",
@@ -966,6 +967,25 @@ class Format(Model):
         return ruled(self, Format)
 
 
+class GatewareMerge(Model):
+    """A simulated node that puts the parts of events together, each board on a port of its own. Not yet run on hardware."""
+
+    ports: int = setting(
+        4, "Ports of the node that have a board: the first listens on the endpoint's UDP port, each further one on the next",
+        ge=2, le=4, too_small="no port for a board, whose parts then never come",
+        too_big="each event waits for a board that there is not",
+    )
+    window_us: int = setting(
+        200,
+        "How long an event waits in the node for its missing parts, in the time of the simulation, which stands while nothing comes",
+        unit="us", ge=1, le=1000000, too_small="parts that are merely slow arrive after their event left without them",
+        too_big="the node's buffers fill up first, and events leave without the parts that are missing",
+    )
+    complete_only: bool = setting(
+        True, "true: an event that lacks a part is dropped in the node; false: it leaves with the parts that came",
+    )
+
+
 class CenterScanCuts(Model):
     """Cuts of the finders pomh and domh."""
 
@@ -1550,6 +1570,9 @@ class Gateware(Model):
     line_gbps: Literal[1, 10] = setting(
         10, "Line of the simulated NIC: XGMII at 10 Gb/s, or GMII at 1 Gb/s; a card has its own", unit="Gb/s",
     )
+    merge: GatewareMerge | None = setting(
+        None, "Boards whose events a simulated node merges before the engine sees them; null: a NIC, which merges nothing",
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Gateware:
@@ -1606,7 +1629,7 @@ class LinkSections(Model):
         None, "What only a ucx:// link needs; null: the defaults",
     )
     gateware: Gateware | None = setting(
-        None, "The NIC of a gateware:// link; null: simulated at 10 Gb/s",
+        None, "The NIC of a gateware:// link; null: a NIC, simulated at 10 Gb/s",
     )
     pcap: Pcap | None = setting(
         None, "How a pcap:// link plays its file; null: at its own pace",

@@ -53,6 +53,10 @@ class LinkConfig(Link, LinkSections):
         """Which kind of link: one of LINKS, or one of a plug-in."""
         return self.endpoint.partition("://")[0]
 
+    def merges(self) -> bool:
+        """Whether a node merges the events of its senders before the engine sees them."""
+        return self.gateware is not None and self.gateware.merge is not None
+
     @model_validator(mode="after")
     def _rules(self) -> LinkConfig:
         for key in LinkSections.model_fields:

@@ -233,8 +233,20 @@ def _links(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
     yield held
 
 
-def _nics(links: Iterable[LinkMetrics]) -> Iterator[Metric]:
-    """What NICs say of themselves, in the cycles of their own clocks; nothing without such a link."""
+def _nics(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
+    """What NICs say of themselves: their counters, and times in the cycles of their own clocks; nothing without such a link."""
+    counted = CounterMetricFamily(
+        "nanet_nic_counts", "what a node that merges counts itself, by group and name; port: empty where it is of the whole node",
+        labels=["link", "port", "group", "counter"],
+    )  # fmt: skip
+    for reading in links:
+        for group in reading["nic_counts"]:
+            port = "" if group["port"] is None else str(group["port"])
+            for name, count in group["counts"].items():
+                if name != "held":  # goes up and down
+                    counted.add_metric([reading["name"], port, group["name"], name], count)
+    if counted.samples:
+        yield counted
     timed = [(link["name"], times) for link in links if (times := link["nic_times"]) is not None]
     if not timed:
         return

@@ -34,8 +34,20 @@ LINK_LOSSES = {
     "file_fragments": "packets of a recording that are fragments, and were passed over",
     "file_cut": "packets of a recording that are not whole, and were passed over",
     "file_bytes_damaged": "bytes at the end of a recording where no whole record is",
+    "node_packets_refused": "packets of boards whose length, format or checksum a node that merges refused",
+    "node_parts_dropped": "parts of events that it dropped: late, of a wrong clock, or of a port that it does not merge",
+    "node_events_partial": "events that lacked a part, and left it so or not at all",
+    "node_events_cut": "events that left it without the hits for which it had no room",
 }
 """Losses that only a link knows of, in packets where nothing else is said."""
+
+_OF_NODES = {
+    "node_packets_refused": ("merge", ("length", "format", "checksum")),
+    "node_parts_dropped": ("merge", ("late", "jump", "disabled")),
+    "node_events_partial": ("events", ("missing", "overflow")),
+    "node_events_cut": ("events", ("cut",)),
+}
+"""Groups and counters of `nic_counts` that are losses."""
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}
 
@@ -74,7 +86,7 @@ def balance(sent: int, answered: int, counters: Mapping[str, int], *, merged: bo
 
 
 def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict[str, int]:
-    """An engine's counters, and what only its links know: LINK_LOSSES. raw_links: names of links without sequence numbers."""
+    """An engine's counters, and what only its links know: LINK_LOSSES. raw_links: names of links whose senders' sequence numbers it does not see."""
     counters = {name: int(count) for name, count in snapshot["counters"].items()}
     counters |= dict.fromkeys(LINK_LOSSES, 0)
     for link in snapshot["links"]:
@@ -89,6 +101,8 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
             counters["kernel_dropped_unseen"] += int(stats["rx_dropped_unseen"])
         for name, stat in _OF_FILES.items():
             counters[name] += int(stats[stat])
+        for name, (group, keys) in _OF_NODES.items():
+            counters[name] += sum(int(one["counts"][key]) for one in link["nic_counts"] if one["name"] == group for key in keys)
     return counters
 
 

@@ -144,6 +144,57 @@ def answers(written: int, stats: Mapping[str, int]) -> Hop:
     return Hop("answers", written, int(stats["tx_packets"]), {"tx_dropped": int(stats["tx_dropped"])})
 
 
+class NodeCounts:
+    """The counters of a node that merges events, by group, port and name."""
+
+    def __init__(self, link: LinkReading) -> None:
+        self._counts = {(group["name"], group["port"]): group["counts"] for group in link["nic_counts"]}
+        self.ports = sorted(port for name, port in self._counts if name == "wire" and port is not None)
+
+    def group(self, name: str, port: int | None = None) -> Mapping[str, int]:
+        """Counters of a group."""
+        return self._counts[name, port]
+
+    def merged(self, *names: str) -> int:
+        """The sum over all ports of what the merging counts of each."""
+        return sum(int(self.group("merge", port)[name]) for port in self.ports for name in names)
+
+    def events(self, *names: str) -> int:
+        """The sum of what it counts of events."""
+        return sum(int(self.group("events")[name]) for name in names)
+
+
+def node(link: LinkReading) -> list[Hop]:
+    """A node that merges the events of boards, from each wire to the host. None: the link has no such node."""
+    if not link["nic_counts"]:
+        return []
+    counts, name = NodeCounts(link), link["name"]
+    found = [_node_port(f"{name}, port {port}", counts, port) for port in counts.ports]
+    dropped = {name: counts.merged(name) for name in ("late", "jump", "disabled")}
+    merged = counts.merged("part")
+    found.append(Hop(f"{name}, parts", merged + sum(dropped.values()), merged, dropped, "parts"))
+    host, given = counts.group("host"), counts.group("given")
+    refused = {name: int(count) for name, count in host.items() if name != "stored"}
+    events = Hop(
+        f"{name}, events", counts.events("complete", "missing", "overflow"), int(given["events"]),
+        {"incomplete": counts.events("incomplete")}, "events",
+    )  # fmt: skip
+    if any(refused.values()):
+        events.name_up_to("in_refused_packets", events.unexplained)
+    packets = Hop(f"{name}, merged packets", counts.events("packet"), int(given["packets"]), refused)
+    return [*found, events, packets]
+
+
+def _node_port(name: str, counts: NodeCounts, port: int) -> Hop:
+    """From the wire to the merger."""
+    named: dict[str, int] = {}
+    for group, left in (("rx", ("parsed",)), ("reply", ("replied",)), ("port", ("to_events", "forwarded", "sent_to")),
+                        ("merge", ("packet", "part", "late", "jump", "disabled"))):  # fmt: skip
+        named |= {f"{group}_{key}": int(count) for key, count in counts.group(group, port).items() if key not in left}
+    out = int(counts.group("merge", port)["packet"]) + int(counts.group("port", port)["forwarded"])
+    return Hop(name, int(counts.group("wire", port)["frames"]), out, named, "frames")
+
+
 class EngineHops:
     """The hops of one engine, from the interface to the link that sends. Interfaces are counted from now on."""
 
@@ -157,6 +208,7 @@ class EngineHops:
         config, counters = self._config, reading["counters"]
         links = reading["links"][: len(config.links)]
         hops = [self._interface(name) for name in self._interfaces]
+        hops += [hop for link in links for hop in node(link)]
         hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
         if any(link.sources for link in config.links):
             hops.append(sequence_numbers(counters))

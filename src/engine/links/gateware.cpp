@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/link/gateware.hpp"
 
+#include <string>
+
 #include "engine/links/link_kinds.hpp"
 
 namespace nanet::engine {
@@ -9,7 +11,12 @@ namespace {
 using Card = std::optional<link::GatewareCard>;
 
 std::unique_ptr<link::Link> open_gateware(const LinkConfig& config, LinkParts parts) {
-  return link::open_gateware(complete(section_of<link::GatewareConfig>(config), config, std::move(parts)));
+  link::GatewareConfig own = section_of<link::GatewareConfig>(config);
+  if (own.merge) {
+    own.merge->source_id = config.sources.front().source_id;
+    own.merge->source_sub_id = config.sources.front().source_sub_id;
+  }
+  return link::open_gateware(complete(std::move(own), config, std::move(parts)));
 }
 
 std::any read_gateware(const config::Value& keys) {
@@ -17,14 +24,39 @@ std::any read_gateware(const config::Value& keys) {
   link::GatewareConfig config;
   if (!own.nic.card.empty()) config.card = own.nic;
   config.line_gbps = own.line_gbps;
+  config.merge = own.merge;
   return config;
 }
 
+// What a node merges is one stream of packets, of one source, from no board alone.
+std::optional<config::Problem> merge_rules(const LinkConfig& config, const link::GatewareMerge& merge) {
+  const std::string link = "link '" + config.name + "'";
+  if (!config.protocol->merged) {
+    return config::Problem{"protocol", link + " merges in the node and has protocol " + std::string(config.protocol->name),
+                           "what comes out of the node are packets of merged events",
+                           "set protocol to that of merged events, or remove gateware.merge"};
+  }
+  if (config.sources.size() != 1) {
+    return config::Problem{"sources", link + " merges in the node and has " + std::to_string(config.sources.size()) + " sources",
+                           "merged events are those of one, whose source_id and source_sub_id the node writes into its packets",
+                           "name one source"};
+  }
+  const link::Endpoint first = link::parse_endpoint(config.endpoint);
+  if (first.port == 0 || first.port + merge.ports - 1 > 0xFFFF) {
+    return config::Problem{"endpoint", link + " has no UDP ports for the " + std::to_string(merge.ports) + " ports of the node",
+                           "the first listens on port " + std::to_string(first.port) + ", each further one on the next",
+                           "choose a port of 1 to " + std::to_string(0x1'0000 - merge.ports)};
+  }
+  return refuse_useless(config, {{"senders", !config.senders.empty(), "an event of several boards has no one sender"}});
+}
+
 std::optional<config::Problem> rules(const LinkConfig& config) {
-  const Card card = section_of<link::GatewareConfig>(config).card;
+  const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
+  const Card& card = own.card;
   const std::string why = card ? "the card is its interface" : "its wire is simulated";
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
+  if (own.merge) return merge_rules(config, *own.merge);
   if (!card) return std::nullopt;
   if (config.endpoint.starts_with("gateware://0.0.0.0:")) {
     return config::Problem{"endpoint", "link '" + config.name + "' has no address of its own",
@@ -52,7 +84,7 @@ std::string card_of(const LinkConfig& config) {
 }  // namespace
 
 LinkKind gateware_kind() {
-  LinkSection section = section_for<link::GatewareKeys>("The NIC of a gateware:// link; null: simulated at 10 Gb/s");
+  LinkSection section = section_for<link::GatewareKeys>("The NIC of a gateware:// link; null: a NIC, simulated at 10 Gb/s");
   section.read = read_gateware;
   return {.name = "gateware",
           .open = open_gateware,

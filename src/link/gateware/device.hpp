@@ -39,11 +39,10 @@ class Device {
 std::vector<std::uint64_t> map_apart(nanet::gateware::HostBus& bus, std::uint64_t& next, std::span<std::byte> memory,
                                      std::size_t page_bytes, Access access);
 
-// A verilated NIC or node.
-template <class Model>
-class SimDeviceOf final : public Device {
+// The simulated one.
+class SimDevice final : public Device {
  public:
-  explicit SimDeviceOf(Model& model) : model_(model) {}
+  explicit SimDevice(nanet::gateware::Model& model) : model_(model) {}
 
   std::uint64_t read(std::uint32_t offset) override { return model_.read(offset); }
   void write(std::uint32_t offset, std::uint64_t value) override { model_.write(offset, value); }
@@ -65,10 +64,8 @@ class SimDeviceOf final : public Device {
   }
 
  private:
-  Model& model_;
+  nanet::gateware::Model& model_;
   std::uint64_t next_ = 0x10'0000'0000;
 };
-
-using SimDevice = SimDeviceOf<nanet::gateware::Model>;
 
 }  // namespace nanet::link::gateware

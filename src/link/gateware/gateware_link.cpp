@@ -13,48 +13,102 @@
 namespace nanet::link::gateware {
 namespace {
 
-constexpr std::uint32_t kOwnAddress = 0x0A00'0001;  // 10.0.0.1, where the wire has none
+constexpr std::uint32_t kOwnAddress = 0x0A00'0001;  // 10.0.0.1, where the first wire has none
 constexpr std::uint16_t kOwnPort = 6200;
-constexpr MacAddress kOwnMac{2, 0, 0, 0, 0, 1}, kPeerMac{2, 0, 0, 0, 0, 2};
-constexpr std::uint64_t kOwnMacValue = 0x02'00'00'00'00'01, kPeerMacValue = 0x02'00'00'00'00'02;
+constexpr std::uint64_t kOwnMac = 0x02'00'00'00'00'01,
+                        kPeerMac = 0x02'00'00'00'01'00;    // of the first port; the next are the next ones
 constexpr std::uint16_t kUnknownPeer = kMatchEntries - 1;  // the last entry fits every sender
-constexpr std::size_t kFramesAhead = 64;                   // in flight to the NIC
+constexpr std::size_t kFramesAhead = 64;                   // in flight to the NIC on each wire
 constexpr std::size_t kRoomBytes = 1 << 18;
-constexpr std::uint64_t kQuietCycles = 2000;   // longer than a packet is in flight, time-out included
-constexpr std::uint64_t kSendBytes = 800'000;  // of the line's time, after which a packet that has not left is given up
+constexpr std::uint64_t kQuietCycles = 2000;       // longer than a packet is in flight, time-out included
+constexpr std::uint64_t kSendBytes = 800'000;      // of the line's time, after which a packet that has not left is given up
+constexpr std::uint64_t kLapseNs = 1'100'000'000;  // without a frame: then any time is good, as for the merger in software
+
+MacAddress bytes_of(std::uint64_t mac) {
+  MacAddress bytes;
+  for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<std::uint8_t>(mac >> (8 * (bytes.size() - 1 - k)));
+  return bytes;
+}
+
+std::size_t room_for(const std::vector<std::unique_ptr<Link>>& wires) {
+  std::size_t bytes = kRoomBytes;
+  for (const auto& wire : wires) bytes = std::max(bytes, wire->min_room_bytes());
+  return bytes;
+}
 
 }  // namespace
 
-GatewareLink::GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& config)
-    : config_(config), wire_(std::move(wire)), room_(std::max(kRoomBytes, wire_->min_room_bytes())), arrived_(kFramesAhead) {
+GatewareLink::GatewareLink(std::vector<std::unique_ptr<Link>> wires, const GatewareConfig& config)
+    : config_(config),
+      wires_(std::move(wires)),
+      rounds_(wires_.size()),
+      quiet_cycles_(kQuietCycles),
+      room_(room_for(wires_)),
+      arrived_(kFramesAhead) {
   const nanet::gateware::HostTiming timing{
       .write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config_.seed};
   const Endpoint own = local();
-  nic_ = std::make_unique<Nic>(
-      timing, NicConfig{.mac = kOwnMacValue, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}}, config_);
-  nic_->driver.set_match({.index = kUnknownPeer, .port = own.port, .source = kUnknownPeer});
-  set_destinations(nic_->driver, config_, kPeerMacValue, own.port);
+  nic_ = std::make_unique<Nic>(timing, NicConfig{.mac = kOwnMac, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}},
+                               config_);
+  set_destinations(nic_->driver, config_, kPeerMac, own.port);
+  if (config_.merge) {
+    set_up_merging();
+  } else {
+    nic_->driver.set_match({.index = kUnknownPeer, .port = own.port, .source = kUnknownPeer});
+  }
+}
+
+void GatewareLink::set_up_merging() {
+  const GatewareMerge& merge = *config_.merge;
+  Node& node = node_.emplace(nic_->device);
+  if (wires_.size() != merge.ports || merge.ports > node.ports()) {
+    throw SetupError("link " + config_.name + " cannot merge what comes over " + std::to_string(merge.ports) + " ports",
+                     "the node has " + std::to_string(node.ports()), "lower merge.ports");
+  }
+  if (config_.packet_bytes_max < node.packet_bytes_max()) {
+    throw SetupError("link " + config_.name + " cannot receive packets of " + std::to_string(node.packet_bytes_max()) + " bytes",
+                     "so long may those of merged events be", "raise packet_bytes_max");
+  }
+  for (std::size_t port = 0; port < wires_.size(); ++port) {
+    const Endpoint own = local(port);
+    node.set_station(port, kOwnMac + port, own.address);
+    node.set_match(port, {.index = 0, .port = own.port, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false},
+                   Route::events);
+  }
+  const auto window = static_cast<std::uint64_t>(merge.window_us * 1000.0 / nanet::gateware::ns_per_cycle(nic_->model.line()));
+  quiet_cycles_ += window;
+  node.set_merging({.links = (1u << merge.ports) - 1,
+                    .window_cycles = static_cast<std::uint32_t>(window),
+                    .complete_only = merge.complete_only,
+                    .source_id = merge.source_id,
+                    .source_sub_id = merge.source_sub_id,
+                    .source = kUnknownPeer});
 }
 
 nanet::gateware::Line GatewareLink::line_of(const GatewareConfig& config) {
   using nanet::gateware::Line;
-  if (config.line_gbps == 1) return Line::gbps_1;
+  if (config.line_gbps == 1 && !config.merge) return Line::gbps_1;
   if (config.line_gbps == 10) return Line::gbps_10;
   throw SetupError("link " + config.name + " cannot simulate a line of " + std::to_string(config.line_gbps) + " Gb/s",
-                   "the NIC has XGMII or GMII", "set line_gbps to 10 or 1");
+                   "the NIC has XGMII or GMII, the node XGMII", config.merge ? "set line_gbps to 10" : "set line_gbps to 10 or 1");
 }
 
-Endpoint GatewareLink::local() const {
-  Endpoint own = wire_->local();
+Endpoint GatewareLink::local(std::size_t port) const {
+  Endpoint own = wires_[port]->local();
   own.scheme = "gateware";
-  if (own.address == 0) own.address = kOwnAddress;
+  if (own.address == 0) own.address = kOwnAddress + static_cast<std::uint32_t>(port);
   if (own.port == 0) own.port = kOwnPort;
   return own;
 }
 
+std::size_t GatewareLink::frames_ahead() const {
+  std::size_t most = 0;
+  for (std::size_t port = 0; port < wires_.size(); ++port) most = std::max(most, nic_->model.wire_in(port).waiting());
+  return most;
+}
+
 bool GatewareLink::is_busy() const {
-  return nic_->receiver.has_buffer() || nic_->model.wire_in().waiting() != 0 || nic_->model.cycle() < busy_until_ ||
-         nic_->driver.under_way() != 0;
+  return nic_->receiver.has_buffer() || frames_ahead() != 0 || nic_->model.cycle() < busy_until_ || nic_->driver.under_way() != 0;
 }
 
 void GatewareLink::learn(std::uint32_t address, std::uint16_t port) {
@@ -70,49 +124,67 @@ void GatewareLink::learn(std::uint32_t address, std::uint16_t port) {
   nic_->driver.set_match({.index = number, .port = local().port, .from_address = address, .from_mask = 0xFFFF'FFFF, .source = number});
 }
 
-void GatewareLink::push_frame(const UdpFlow& flow, std::span<const std::byte> payload) {
+void GatewareLink::add_frame(std::size_t port, const RxPacket& packet) {
+  const Endpoint own = local(port);
+  const auto payload = std::span(room_).subspan(packet.offset, packet.bytes);
   frame_.resize(kFrameHeaderBytes + payload.size());
-  write_ethernet_header(frame_.data(), kPeerMac, kOwnMac);
-  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes, flow, payload, 0);
+  write_ethernet_header(frame_.data(), bytes_of(kPeerMac + port), bytes_of(kOwnMac + port));
+  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes, {packet.peer_address, own.address, packet.peer_port, own.port},
+                         payload, 0);
   std::copy(payload.begin(), payload.end(), frame_.begin() + kFrameHeaderBytes);
-  nic_->model.wire_in().push(nanet::gateware::with_fcs(frame_));
+  rounds_.add(port, nanet::gateware::with_fcs(frame_));
 }
 
-void GatewareLink::take_from_wire(std::uint64_t now_ns) {
-  const std::size_t ahead = nic_->model.wire_in().waiting();
+void GatewareLink::take_from_wire(std::size_t port, std::uint64_t now_ns) {
+  const std::size_t ahead = nic_->model.wire_in(port).waiting() + rounds_.waiting(port);
   if (ahead >= kFramesAhead) return;
-  const RxBatch batch = wire_->receive(room_, std::span(arrived_).first(kFramesAhead - ahead), now_ns);
-  const Endpoint own = local();
+  const RxBatch batch = wires_[port]->receive(room_, std::span(arrived_).first(kFramesAhead - ahead), now_ns);
   for (std::uint32_t k = 0; k < batch.packet_count; ++k) {
     const RxPacket& packet = arrived_[k];
     if (packet.bytes > nic_->driver.payload_bytes_max() || packet.bytes == 0) {  // no frame that the NIC would take
       ++(packet.bytes == 0 ? own_.rx_malformed : own_.rx_truncated);
       continue;
     }
-    learn(packet.peer_address, packet.peer_port);
-    push_frame({packet.peer_address, own.address, packet.peer_port, own.port}, std::span(room_).subspan(packet.offset, packet.bytes));
+    if (!node_) learn(packet.peer_address, packet.peer_port);
+    add_frame(port, packet);
   }
+}
+
+void GatewareLink::take_from_wires(std::uint64_t now_ns) {
+  if (node_) forget_time_between_runs(now_ns);
+  for (std::size_t port = 0; port < wires_.size(); ++port) take_from_wire(port, now_ns);
+  if (rounds_.give(nic_->model, now_ns)) arrived_ns_ = now_ns;
+}
+
+// Times begin again with a run: after a marker, or a long pause, a node must not take them for late ones.
+void GatewareLink::forget_time_between_runs(std::uint64_t now_ns) {
+  if (is_busy() || arrived_ns_ == 0) return;
+  const std::uint64_t markers = node_->markers();
+  const bool lapsed = now_ns - arrived_ns_ >= kLapseNs;
+  if (markers == markers_ && !lapsed) return;
+  markers_ = markers;
+  if (lapsed) arrived_ns_ = 0;
+  node_->forget_time();
 }
 
 RxBatch GatewareLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
-  if (!receiver.take_buffer()) take_from_wire(now_ns);  // so all that is in flight fits into the buffers
-  constexpr std::uint32_t kStep = 32;                   // cycles between two looks at the completion queue
+  if (!receiver.take_buffer()) take_from_wires(now_ns);  // so all that is in flight fits into the buffers
+  constexpr std::uint32_t kStep = 32;                    // cycles between two looks at the completion queue
   for (std::uint32_t cycles = 0;; cycles += kStep) {
-    if (nic_->model.wire_in().waiting() != 0) busy_until_ = nic_->model.cycle() + kQuietCycles;
+    if (frames_ahead() != 0) busy_until_ = nic_->model.cycle() + quiet_cycles_;
     if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, peers_);
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kStep);
   }
   receiver.end_call(batch);
-  give_to_wire(now_ns);
+  give_to_wires(now_ns);
   return batch;
 }
 
-// What the NIC has put on the wire goes out by the other link.
-void GatewareLink::give_to_wire(std::uint64_t now_ns) {
+void GatewareLink::give_to_wires(std::uint64_t now_ns) {
   while (const Completion* gone = nic_->driver.poll_sent()) {
     if (gone->kind == CompletionKind::packet_sent) {
       ++frames_awaited_;
@@ -120,7 +192,12 @@ void GatewareLink::give_to_wire(std::uint64_t now_ns) {
       ++own_.tx_dropped;
     }
   }
-  auto& frames = nic_->model.wire_out().frames();
+  for (std::size_t port = 0; port < wires_.size(); ++port) give_to_wire(port, now_ns);
+}
+
+// What the NIC has put on a wire goes out by the link that stands in for it.
+void GatewareLink::give_to_wire(std::size_t port, std::uint64_t now_ns) {
+  auto& frames = nic_->model.wire_out(port).frames();
   for (; !frames.empty(); frames.pop_front()) {
     --frames_awaited_;
     UdpView view;
@@ -134,7 +211,7 @@ void GatewareLink::give_to_wire(std::uint64_t now_ns) {
     }
     const TxPacket packet{view.payload.data(), static_cast<std::uint32_t>(view.payload.size()),
                           static_cast<std::uint32_t>(to - config_.destinations.begin())};
-    wire_->send({&packet, 1}, now_ns);
+    wires_[port]->send({&packet, 1}, now_ns);
   }
 }
 
@@ -154,11 +231,11 @@ void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns)
     }
     constexpr std::uint64_t kStep = 64;
     nic_->model.step(kStep);
-    give_to_wire(now_ns);
+    give_to_wires(now_ns);
     if ((cycles += kStep) > kSendBytes / nanet::gateware::bytes_per_cycle(nic_->model.line())) break;
   }
   own_.tx_dropped += packets.size() - given;
-  if (nic_->model.wire_in().waiting() != 0) busy_until_ = nic_->model.cycle() + kQuietCycles;
+  if (frames_ahead() != 0) busy_until_ = nic_->model.cycle() + quiet_cycles_;
 }
 
 void GatewareLink::wait(std::uint64_t timeout_ns) {
@@ -166,25 +243,29 @@ void GatewareLink::wait(std::uint64_t timeout_ns) {
     const std::lock_guard lock(mutex_);
     if (is_busy()) return;
   }
-  wire_->wait(timeout_ns);
+  for (const auto& wire : wires_) wire->wait(timeout_ns / wires_.size());
 }
 
 bool GatewareLink::finished() const {
   const std::lock_guard lock(mutex_);
-  return wire_->finished() && !is_busy();
+  const bool at_end = std::all_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->finished(); });
+  return at_end && rounds_.empty() && !is_busy();
 }
 
 LinkStats GatewareLink::stats() const {
   const std::lock_guard lock(mutex_);
-  const LinkStats wire = wire_->stats();
   LinkStats stats = own_;
   nic_->receiver.add_stats(stats);
-  stats.rx_kernel_dropped += wire.rx_kernel_dropped;
-  stats.rx_errors += wire.rx_errors;
-  stats.tx_packets = wire.tx_packets;
-  stats.tx_bytes = wire.tx_bytes;
-  stats.tx_refused = wire.tx_refused;
-  stats.tx_dropped += wire.tx_dropped;
+  if (node_) node_->add_stats(stats);
+  for (const auto& one : wires_) {
+    const LinkStats wire = one->stats();
+    stats.rx_kernel_dropped += wire.rx_kernel_dropped;
+    stats.rx_errors += wire.rx_errors;
+    stats.tx_packets += wire.tx_packets;
+    stats.tx_bytes += wire.tx_bytes;
+    stats.tx_refused += wire.tx_refused;
+    stats.tx_dropped += wire.tx_dropped;
+  }
   return stats;
 }
 
@@ -193,16 +274,33 @@ std::optional<NicTimes> GatewareLink::nic_times() const {
   const bool busy = is_busy();
   NicTimes times = nic_->receiver.times("RTL, simulated");
   // Reading takes longer than a packet is in flight: one may have started meanwhile.
-  if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;
+  if (busy) busy_until_ = nic_->model.cycle() + quiet_cycles_;
   return times;
 }
 
+std::vector<NicCounts> GatewareLink::nic_counts() const {
+  if (!node_) return {};
+  const std::lock_guard lock(mutex_);
+  const bool busy = is_busy();
+  std::vector<NicCounts> groups = node_->counts();
+  for (std::uint32_t port = 0; port < wires_.size(); ++port) {
+    groups.push_back({"wire", port, {{"frames", nic_->model.wire_in(port).sent()}, {"held", rounds_.waiting(port)}}});
+  }
+  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}, {"events", nic_->receiver.events()}}});
+  if (busy) busy_until_ = nic_->model.cycle() + quiet_cycles_;  // as in nic_times()
+  return groups;
+}
+
 std::string GatewareLink::path() const {
-  return "simulated NIC at " + std::to_string(config_.line_gbps) + " Gb/s, frames from: " + wire_->path();
+  const std::string what = node_ ? "simulated node that merges " + std::to_string(wires_.size()) + " ports" : "simulated NIC";
+  return what + " at " + std::to_string(config_.line_gbps) + " Gb/s, frames from: " + wires_.front()->path();
 }
 
 std::vector<std::string> GatewareLink::notes() const {
-  std::vector<std::string> notes = wire_->notes();
+  std::vector<std::string> notes;
+  for (const auto& wire : wires_) {
+    for (std::string& note : wire->notes()) notes.push_back(std::move(note));
+  }
   if (const std::uint64_t strays = stray_count(); strays != 0) {
     notes.push_back("link " + config_.name + ": the NIC touched memory that was not registered for it " + std::to_string(strays) +
                     " times (a fault of the gateware) report it");
@@ -217,18 +315,29 @@ std::uint64_t GatewareLink::stray_count() const {
 
 namespace {
 
+// The socket that stands in for the wire of a port.
+std::unique_ptr<Link> open_wire(const GatewareConfig& own, std::uint32_t port) {
+  UdpConfig udp;
+  udp.name = port == 0 ? own.name : own.name + ", port " + std::to_string(port);
+  udp.listen = own.listen;
+  udp.packet_bytes_max = own.packet_bytes_max;
+  if (port == 0) udp.destinations = own.destinations;
+  if (own.listen) udp.source_port = SourcePort::listen;  // as the NIC would
+  if (udp.listen) {
+    udp.listen->scheme = "udp";
+    udp.listen->port = static_cast<std::uint16_t>(udp.listen->port + port);
+  }
+  for (Endpoint& to : udp.destinations) to.scheme = "udp";
+  return std::make_unique<UdpLink>(udp);
+}
+
 std::unique_ptr<Link> open(const void* config) {
   const GatewareConfig& own = *static_cast<const GatewareConfig*>(config);
   if (own.card) return open_card(own);
-  UdpConfig udp;
-  udp.name = own.name;
-  udp.listen = own.listen;
-  udp.destinations = own.destinations;
-  udp.packet_bytes_max = own.packet_bytes_max;
-  if (own.listen) udp.source_port = SourcePort::listen;  // as the NIC would
-  if (udp.listen) udp.listen->scheme = "udp";
-  for (Endpoint& to : udp.destinations) to.scheme = "udp";
-  return std::make_unique<GatewareLink>(std::make_unique<UdpLink>(udp), own);
+  std::vector<std::unique_ptr<Link>> wires;
+  const std::uint32_t ports = own.merge ? own.merge->ports : 1;
+  for (std::uint32_t port = 0; port < ports; ++port) wires.push_back(open_wire(own, port));
+  return std::make_unique<GatewareLink>(std::move(wires), own);
 }
 
 }  // namespace

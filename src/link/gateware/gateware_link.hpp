@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wraps a link that stands in for the wire: its packets go through the simulated NIC. See nanet/link/gateware.hpp.
+// Wraps links that stand in for the wires, one for each port of the simulated NIC or node: their packets go through it. See nanet/link/gateware.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 
 #include "link/gateware/link_parts.hpp"
 #include "link/gateware/nic_driver.hpp"
+#include "link/gateware/node.hpp"
+#include "link/gateware/rounds.hpp"
 #include "link/udp_frame.hpp"
 #include "nanet/link/gateware.hpp"
 
@@ -20,8 +22,8 @@ namespace nanet::link::gateware {
 
 class GatewareLink final : public Link {
  public:
-  // wire: its destinations are those of the configuration. Throws SetupError.
-  GatewareLink(std::unique_ptr<Link> wire, const GatewareConfig& config);
+  // wires: one, or as many as config.merge says. Destinations of the first are those of the configuration. Throws SetupError.
+  GatewareLink(std::vector<std::unique_ptr<Link>> wires, const GatewareConfig& config);
 
   std::size_t min_room_bytes() const override { return room_bytes(config_); }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
@@ -29,9 +31,10 @@ class GatewareLink final : public Link {
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;
   std::optional<NicTimes> nic_times() const override;
+  std::vector<NicCounts> nic_counts() const override;  // of a node
   bool finished() const override;
-  bool keeps_packets() const override { return wire_->keeps_packets(); }
-  Endpoint local() const override;
+  bool keeps_packets() const override { return wires_.front()->keeps_packets(); }
+  Endpoint local() const override { return local(0); }
   std::string path() const override;
   std::vector<std::string> notes() const override;
 
@@ -45,22 +48,35 @@ class GatewareLink final : public Link {
     NicDriver driver;
     NicReceiver receiver;
     Nic(const nanet::gateware::HostTiming& timing, const NicConfig& nic, const GatewareConfig& link)
-        : model(timing, line_of(link)), driver(device, nic), receiver(driver, link) {}
+        : model(timing, line_of(link), link.merge ? nanet::gateware::Design::node : nanet::gateware::Design::nic),
+          driver(device, nic),
+          receiver(driver, link) {}
   };
 
-  void take_from_wire(std::uint64_t now_ns);
-  void push_frame(const UdpFlow& flow, std::span<const std::byte> payload);
+  void set_up_merging();  // throws SetupError
+  Endpoint local(std::size_t port) const;
+  void take_from_wires(std::uint64_t now_ns);
+  void take_from_wire(std::size_t port, std::uint64_t now_ns);
+  void add_frame(std::size_t port, const RxPacket& packet);
   void learn(std::uint32_t address, std::uint16_t port);
-  void give_to_wire(std::uint64_t now_ns);
-  bool is_busy() const;  // something is, or may be, in flight in the NIC
+  void forget_time_between_runs(std::uint64_t now_ns);
+  void give_to_wires(std::uint64_t now_ns);
+  void give_to_wire(std::size_t port, std::uint64_t now_ns);
+  std::size_t frames_ahead() const;  // of the busiest wire
+  bool is_busy() const;              // something is, or may be, in flight in the NIC
 
   const GatewareConfig config_;
-  std::unique_ptr<Link> wire_;
-  mutable std::mutex mutex_;  // over all that follows: receive, send, stats and nic_times let the NIC's time go on
+  std::vector<std::unique_ptr<Link>> wires_;  // by port
+  mutable std::mutex mutex_;  // over all that follows: receive, send, stats, nic_times and nic_counts let the NIC's time go on
   std::unique_ptr<Nic> nic_;
-  std::vector<Peer> peers_;  // the NIC knows one by its address, so of one that uses several ports the port is not known
+  std::optional<Node> node_;  // where events are merged
+  Rounds rounds_;
+  std::uint64_t quiet_cycles_ = 0;  // longer than anything is in flight after its frame has ended
+  std::vector<Peer> peers_;         // the NIC knows one by its address, so of one that uses several ports the port is not known
   mutable std::uint64_t busy_until_ = 0;  // cycle
-  std::vector<std::byte> room_;           // for what comes from the wire
+  std::uint64_t markers_ = 0;             // of runs, that the node has seen
+  std::uint64_t arrived_ns_ = 0;          // the last frame, by the host's clock; 0: and the node has been told to forget it since
+  std::vector<std::byte> room_;           // for what comes from a wire
   std::vector<RxPacket> arrived_;
   std::vector<std::byte> frame_;
   std::int64_t frames_awaited_ = 0;  // that the NIC has sent and the wire has not seen

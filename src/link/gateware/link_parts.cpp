@@ -7,7 +7,6 @@
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
-namespace {}  // namespace
 
 void set_destinations(NicDriver& driver, const GatewareConfig& config, std::uint64_t mac, std::uint16_t from_port) {
   if (config.destinations.size() > kDestinations) {
@@ -62,6 +61,7 @@ bool NicReceiver::hand_on(RxBatch& batch, std::span<std::byte> room, std::span<R
     packets_.add(1);
     bytes_.add(payload.size());
   }
+  events_.add(buffer_->event_count);
   buffer_ = nullptr;
   next_packet_ = 0;
   driver_.release();

@@ -48,8 +48,10 @@ class NicReceiver {
   bool hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets, std::span<const Peer> peers);
   void end_call(const RxBatch& batch);  // of the link's receive()
 
-  void add_stats(LinkStats& stats) const;  // rx_* of the NIC and of this object
-  NicTimes times(std::string clock);       // since this object was made
+  void add_stats(LinkStats& stats) const;                     // rx_* of the NIC and of this object
+  std::uint64_t packets() const { return packets_.value(); }  // handed on, as are the events
+  std::uint64_t events() const { return events_.value(); }    // in the buffers that went back, as the NIC has counted them
+  NicTimes times(std::string clock);                          // since this object was made
 
  private:
   LinkStats counted() const;  // by the NIC, since reset
@@ -60,7 +62,7 @@ class NicReceiver {
   const Completion* buffer_ = nullptr;
   std::uint32_t next_packet_ = 0;  // of it
   std::array<StageStats, kStageCount> stages_;
-  Tally calls_, batches_, packets_, bytes_, cut_;
+  Tally calls_, batches_, packets_, bytes_, cut_, events_;
 };
 
 }  // namespace nanet::link::gateware

@@ -219,6 +219,7 @@ LinkStats Recorder::stats() const {
 }
 
 std::optional<NicTimes> Recorder::nic_times() const { return inner_->nic_times(); }
+std::vector<NicCounts> Recorder::nic_counts() const { return inner_->nic_counts(); }
 
 bool Recorder::finished() const { return inner_->finished(); }
 

@@ -27,12 +27,18 @@ Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
 
 struct LinkTest : ::testing::Test {
   GatewareLink make(GatewareConfig config = {}) {
-    auto own = std::make_unique<MemoryLink>();
-    wire = own.get();
-    wire->room_bytes = 1 << 16;
-    return {std::move(own), config};
+    std::vector<std::unique_ptr<Link>> links(config.merge ? config.merge->ports : 1);
+    for (auto& link : links) {
+      auto own = std::make_unique<MemoryLink>();
+      own->room_bytes = 1 << 16;
+      wires.push_back(own.get());
+      link = std::move(own);
+    }
+    wire = wires.front();
+    return {std::move(links), config};
   }
-  MemoryLink* wire = nullptr;
+  std::vector<MemoryLink*> wires;
+  MemoryLink* wire = nullptr;  // the first
 };
 
 struct LinkAtLine : LinkTest, ::testing::WithParamInterface<std::uint32_t> {};
@@ -140,10 +146,12 @@ TEST_F(LinkTest, MayBeAskedForTimesAtAnyMoment) {
 
 TEST_F(LinkTest, WhatWrapsItHandsTheTimesOn) {
   const std::string file = testing::TempDir() + "nic_times.pcap";
+  std::vector<std::unique_ptr<Link>> links(1);
   auto own = std::make_unique<MemoryLink>();
   own->room_bytes = 1 << 16;
   own->incoming.push_back({.payload = Bytes(100)});
-  auto nic = std::make_unique<GatewareLink>(std::move(own), GatewareConfig{});
+  links[0] = std::move(own);
+  auto nic = std::make_unique<GatewareLink>(std::move(links), GatewareConfig{});
   auto recorder = std::make_unique<Recorder>(std::move(nic), RecorderConfig{.path = file});
   FaultInjector link(std::move(recorder), {});
   EXPECT_EQ(receive_all(link, 1), 1u);

@@ -40,6 +40,15 @@ class NicTimes(TypedDict):
     stages: Annotated[list[NicStage], "in the order of a packet's path"]
 
 
+class NicCounts(TypedDict):
+    """Counters of a NIC that belong together."""
+
+    name: Annotated[str, "of the group: `rx`, `reply`, `port`, `merge`, `events`, `node` or `host`, whose counters are [registers](gateware-registers.md);"
+                         " `wire`: what the link put onto it (`frames`), and has yet to (`held`); `given`: what it handed on"]  # fmt: skip
+    port: Annotated[int | None, "of the node; null: of the node as a whole"]
+    counts: Annotated[Counts, "since the start, by name"]
+
+
 class LinkReading(TypedDict):
     """What every reading of an engine says of a link."""
 
@@ -52,6 +61,10 @@ class LinkReading(TypedDict):
     nic_times: Annotated[
         NicTimes | None,
         "[what the NIC says](#time-in-the-nic) of the time that packets took in it; null where it does not, and for `answers`",
+    ]
+    nic_counts: Annotated[
+        list[NicCounts],
+        "[what a node counts](#counters-of-a-node), port by port; empty for every other link, and for `answers`",
     ]
     faults: Annotated[Counts | None, "packets by what the fault injector did to them; null without one"]
 
