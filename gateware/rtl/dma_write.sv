@@ -100,8 +100,6 @@ module dma_write #(
   wire [4:0] lanes = 5'd16 - 5'(address[3:0]);  // that a word here may fill
   wire is_done = left <= BYTES_BITS'(lanes);
   wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
-  wire [CUT_BITS-1:0] to_cut_after = {~address[CUT_BITS-1:4], 4'd0};  // from the next word on
-  wire ends_first = left < BYTES_BITS'(to_cut);  // no cut before the write's end
 
   wire ends_early = s_last && !filling && !is_done;
 
@@ -109,9 +107,9 @@ module dma_write #(
   always_comb begin
     word.first = !started[whose] || address[CUT_BITS-1:0] == '0;
     word.last = is_done || address[CUT_BITS-1:4] == '1;
-    word.done = is_done || (ends_early && word.last);
+    word.done = is_done || ((filling || ends_early) && word.last);
     word.second = whose;
-    word.bytes = ends_first ? PIECE_BITS'(left) : to_cut;
+    word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
     word.tag = filling ? filling_tag : s_tag;
     word.data = filling ? '0 : s_data;
     word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << address[3:0]);
@@ -121,7 +119,7 @@ module dma_write #(
     if (take) begin
       started[whose] <= !word.done;
       next_address[whose] <= {address[ADDRESS_BITS-1:4] + 1'b1, 4'd0};
-      next_left[whose] <= s_last && !filling && !ends_first ? BYTES_BITS'(to_cut_after) : left - BYTES_BITS'(lanes);  // of one that ends early, its request's
+      next_left[whose] <= left - BYTES_BITS'(lanes);
       filling <= !word.done && (filling || ends_early);
       if (!filling) {filling_second, filling_tag} <= {s_second, s_tag};
     end

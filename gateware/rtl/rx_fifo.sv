@@ -71,7 +71,7 @@ module rx_fifo #(
   logic [WORD_BITS:0] room;           // [16 B]
   wire nothing_told = !in_packet && s_meta_bytes == '0;
   wire last_due = in_packet ? words_left == (BYTES_BITS - 2)'(1) : s_meta_bytes <= BYTES_BITS'(8);  // after this word none may follow
-  wire [BYTES_BITS-1:0] bytes_after = s_meta_bytes - 1'b1;  // of eight in each word, those of the first word's last byte less
+  wire [BYTES_BITS-1:0] bytes_after = s_meta_bytes - 1'b1;  // [B] a word follows the first for each eight of these
   wire [PACKET_BITS:0] packets_held = packets_in - packets_out + (PACKET_BITS + 1)'(head_valid);
   wire fits = room != '0 && int'(s_meta_bytes) <= int'({room, 4'd0}) && packets_held != (PACKET_BITS + 1)'(PACKETS);
   wire take_first = s_axis_tvalid && !in_packet && fits;
