@@ -307,18 +307,20 @@ async def a_slow_reader_holds_up_the_links(dut: Any) -> None:
     """Nothing is lost or changed while the output stands still for long."""
     rng = random_numbers()
     bench = await started(dut)
-    bench.sink.pause = lambda: True
-    streams: list[list[Event]] = [[] for _ in range(LINKS)]
-    for number in range(DEPTH_WORDS):
-        for link in range(LINKS):
-            streams[link].append(part(rng, 7 * number + 1, hits=9))
-            bench.send(link, streams[link][-1])
-    await bench.wait(4 * DEPTH_WORDS)
-    assert any(bench.sources.queues), "the buffers did not fill"
-    bench.sink.pause = pauses(rng, 0.3)
-    await bench.finish()
-    wanted = merge(streams, ALL, HITS_MAX, JUMP)
-    assert bench.seen == wanted.events
+    for hits, events in ((9, DEPTH_WORDS), (0, DEPTH_WORDS + 20)):  # words of hits fill the buffer, or headers
+        await bench.begin()
+        bench.sink.pause = lambda: True
+        streams: list[list[Event]] = [[] for _ in range(LINKS)]
+        for number in range(events):
+            for link in range(LINKS):
+                streams[link].append(part(rng, 7 * number + 1, hits=hits))
+                bench.send(link, streams[link][-1])
+        await bench.wait(4 * DEPTH_WORDS)
+        assert any(bench.sources.queues), "the buffers did not fill"
+        bench.sink.pause = pauses(rng, 0.3)
+        await bench.finish()
+        wanted = merge(streams, ALL, HITS_MAX, JUMP)
+        assert bench.seen == wanted.events
     bench.expect_counts(count_complete=len(wanted.events), count_cut=wanted.cut)
 
 
