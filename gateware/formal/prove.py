@@ -33,9 +33,11 @@ class Proof(NamedTuple):
 
 
 PROOFS = {
+    "apelink_unstuff": Proof(2, "slang"),
     "arbiter_rr": Proof(4, "yosys"),
     "async_fifo": Proof(3, "slang", clocks_free=True),
     "clop_writer": Proof(2, "slang"),
+    "credit_giver": Proof(2, "slang"),
     "event_gather": Proof(2, "slang"),
     "event_select": Proof(4, "yosys"),
     "frame_fifo": Proof(4, "yosys"),
@@ -49,10 +51,12 @@ PROOFS = {
     "write_arbiter": Proof(2, "slang"),
 }
 READ_TOO = {
+    "apelink_unstuff": ["apenet_pkg", "apelink_stuff"],
     "async_fifo": ["reset_sync", "sync_bits"],
     "clop_writer": ["contract_pkg"],
-    "secded_decode": ["secded_pkg", "secded_encode"],
+    "credit_giver": ["apenet_pkg", "credit_taker"],
     "part_buffer": ["event_pkg"],
+    "secded_decode": ["secded_pkg", "secded_encode"],
     "tx_ring": ["contract_pkg"],
 }
 TIMEOUT_S = 600  # a proof takes seconds; one that does not end is one that fails

@@ -51,17 +51,19 @@ package apenet_pkg;
     logic [7:0] control_type;
   } credit_t;
   typedef struct packed {
-    logic [6:0] zero;
+    logic zero;
     logic vc;
-    logic [13:0] bytes;  // as in the header that follows
-    counts_t sent;       // before this packet, of its virtual channel
+    logic [8:0] words;                   // of payload
+    logic [COUNT_BITS-1:0] headers_1;    // sent before this packet
+    logic [COUNT_BITS-1:0] headers_0;
+    logic [COUNT_BITS-1:0] data;         // of its virtual channel
     counts_t limit_1;
     counts_t limit_0;
     logic [7:0] control_type;
   } start_t;
 
   // Words that so many bytes of payload take.
-  function automatic logic [8:0] payload_words(input logic [13:0] bytes);
-    payload_words = 9'((15'(bytes) + 15'd15) >> 4);
+  function automatic logic [10:0] payload_words(input logic [13:0] bytes);
+    payload_words = 11'((15'(bytes) + 15'd15) >> 4);
   endfunction
 endpackage
