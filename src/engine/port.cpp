@@ -12,7 +12,7 @@
 namespace nanet::engine {
 namespace {
 
-// A port's caller may be slow, so it sleeps early.
+// A port's caller may be slow, so it sleeps early; but not between the packets of a unit.
 constexpr std::uint64_t kSpinNs = 50'000;
 
 // A port's caller may hold as many buffers as there are, and still wants the next one.
@@ -60,8 +60,9 @@ Port::Port(const LinkConfig& config, MemoryKind memory)
 
 const Completion* Port::poll(std::uint64_t timeout_ns) {
   const std::uint64_t start_ns = flow::clock_now_ns();
+  std::uint64_t packet_ns = start_ns;  // when the last one came
   for (std::uint64_t now_ns = start_ns;; now_ns = flow::clock_now_ns()) {
-    receiver_->poll(now_ns);
+    if (receiver_->poll(now_ns) > 0) packet_ns = now_ns;
     if (const Completion* completion = queue_.peek()) {
       Completion& held = held_[(held_first_ + held_count_) % held_.size()];
       held = *completion;
@@ -71,7 +72,7 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
     }
     const std::uint64_t waited_ns = now_ns - start_ns;
     if (waited_ns >= timeout_ns) return nullptr;
-    if (waited_ns < kSpinNs) continue;
+    if (now_ns - packet_ns < kSpinNs) continue;
     // A partly filled buffer has to be handed over in time even if nothing new comes.
     link_->wait(std::min(timeout_ns - waited_ns, longest_wait_ns(timeout_ns)));
   }
