@@ -68,7 +68,7 @@ class SimulatedAs final : public Simulated {
   void write(std::uint32_t offset, std::uint64_t value) override;
 
  private:
-  static constexpr int kRegisterCyclesMax = 64;
+  static constexpr int kRegisterCyclesMax = 100;
   static void check(bool good, const char* what, std::uint32_t offset);
   void step_one();
   void host_in();

@@ -227,6 +227,7 @@ module nanet_node #(
   nic_counts_pkg::path_counts_t path_counts[PORTS];
   nic_counts_pkg::reply_counts_t reply_counts[PORTS];
   nic_counts_pkg::sending_ends_t ends[PORTS];
+  nic_counts_pkg::port_counts_t port_counts[PORTS];
   logic [PORTS*64-1:0] event_tdata;
   logic [PORTS*8-1:0] event_tkeep;
   logic [PORTS-1:0] event_tvalid, event_tlast, event_tuser;
@@ -303,12 +304,10 @@ module nanet_node #(
     assign counts.no_route = no_route[p];
     assign counts.forwarded = passed[p];
     assign counts.sent_to = sent_to;
-    for (genvar k = 0; k < nic_counts_pkg::PORT_COUNTS; k++) begin : g_count
-      assign status.port_count[p].count[k].count.incr = counts[k];
-    end
+    assign port_counts[p] = counts;
   end
 
-  // --- a port after the first is told by node_regs, and counted there ---
+  // --- a port after the first is told by node_regs ---
   for (genvar n = 0; n < PORTS_MAX - 1; n++) begin : g_more
     localparam int PORT = n + 1;
     if (PORT < PORTS) begin : g_port
@@ -336,20 +335,6 @@ module nanet_node #(
       assign settings[PORT].destination_address = set.port[n].destination_address.address.value;
       assign settings[PORT].destination_port = set.port[n].destination_address.port.value;
       assign settings[PORT].destination_source_port = set.port[n].destination_address.source_port.value;
-    end
-    for (genvar k = 0; k < nic_counts_pkg::PATH_COUNTS; k++) begin : g_rx_count
-      assign status.port_rx[n].rx_count[k].count.incr = PORT < PORTS ? path_counts[PORT < PORTS ? PORT : 0][k] : 1'b0;
-    end
-    for (genvar k = 0; k < nic_counts_pkg::REPLY_COUNTS; k++) begin : g_reply_count
-      assign status.port_rx[n].reply_count[k].count.incr = PORT < PORTS ? reply_counts[PORT < PORTS ? PORT : 0][k] : 1'b0;
-    end
-    for (genvar k = 0; k < nic_counts_pkg::SENDING_ENDS; k++) begin : g_tx_count
-      assign status.port_rx[n].tx_count[k].count.incr = PORT < PORTS ? ends[PORT < PORTS ? PORT : 0][k] : 1'b0;
-    end
-  end
-  for (genvar p = PORTS; p < PORTS_MAX; p++) begin : g_no_port
-    for (genvar k = 0; k < nic_counts_pkg::PORT_COUNTS; k++) begin : g_count
-      assign status.port_count[p].count[k].count.incr = 1'b0;
     end
   end
 
@@ -414,15 +399,6 @@ module nanet_node #(
     assign merge_counts = '0;
     assign events_counts = '0;
   end
-  for (genvar p = 0; p < PORTS_MAX; p++) begin : g_link_count
-    for (genvar k = 0; k < nic_counts_pkg::MERGE_COUNTS; k++) begin : g_count
-      assign status.merge_count[p].count[k].count.incr = p < PORTS ? merge_counts[p < PORTS ? p : 0][k] : 1'b0;
-    end
-  end
-  for (genvar k = 0; k < nic_counts_pkg::EVENTS_COUNTS; k++) begin : g_events_count
-    assign status.events_count[k].count.incr = events_counts[k];
-  end
-
   // The times of a merged packet are those of its first word.
   port_pkg::payload_t merged_meta;
   logic merged_inside;
@@ -573,7 +549,84 @@ module nanet_node #(
   assign node_counts.to_host = to_host;
   assign node_counts.from_host = passed[HOST];
   assign node_counts.host_no_route = no_route[HOST];
-  for (genvar k = 0; k < nic_counts_pkg::NODE_COUNTS; k++) begin : g_node_count
-    assign status.node_count[k].count.incr = node_counts[k];
+
+  // --- what is counted: of each port, and of the node; the first port's frames are counted by the host's port. A write to a counter does nothing. ---
+  for (genvar p = 0; p < PORTS_MAX; p++) begin : g_counters
+    localparam int MERGE_AT = nic_counts_pkg::PORT_COUNTS;
+    localparam int PATH_AT = MERGE_AT + nic_counts_pkg::MERGE_COUNTS;
+    localparam int REPLY_AT = PATH_AT + nic_counts_pkg::PATH_COUNTS;
+    localparam int ENDS_AT = REPLY_AT + nic_counts_pkg::REPLY_COUNTS;
+    localparam int COUNTERS = p == 0 ? PATH_AT : ENDS_AT + nic_counts_pkg::SENDING_ENDS;
+    localparam int INDEX_BITS = $clog2(COUNTERS);
+    logic reads, reads_merge, reads_frames, done;
+    logic [INDEX_BITS-1:0] index, frames_index;
+    logic [63:0] data;
+    logic [COUNTERS-1:0] pulses;
+    wire reads_port = set.port_count[p].req && !set.port_count[p].req_is_wr;
+    assign reads_merge = set.merge_count[p].req && !set.merge_count[p].req_is_wr;
+    assign reads = reads_port || reads_merge || reads_frames;
+    assign index = reads_port ? INDEX_BITS'(set.port_count[p].addr[5:3]) :
+                   reads_merge ? INDEX_BITS'(MERGE_AT) + INDEX_BITS'(set.merge_count[p].addr[6:3]) : frames_index;
+    assign status.port_count[p] = '{rd_ack: done, rd_data: data, wr_ack: set.port_count[p].req && set.port_count[p].req_is_wr};
+    assign status.merge_count[p] = '{rd_ack: done, rd_data: data, wr_ack: set.merge_count[p].req && set.merge_count[p].req_is_wr};
+
+    if (p == 0) begin : g_frames
+      assign {reads_frames, frames_index} = '0;
+      assign pulses = {merge_counts[0], port_counts[0]};
+    end else begin : g_frames
+      localparam int N = p - 1;
+      wire reads_rx = set.port_rx[N].rx_count.req && !set.port_rx[N].rx_count.req_is_wr;
+      wire reads_reply = set.port_rx[N].reply_count.req && !set.port_rx[N].reply_count.req_is_wr;
+      wire reads_tx = set.port_rx[N].tx_count.req && !set.port_rx[N].tx_count.req_is_wr;
+      assign reads_frames = reads_rx || reads_reply || reads_tx;
+      assign frames_index = reads_rx ? INDEX_BITS'(PATH_AT) + INDEX_BITS'(set.port_rx[N].rx_count.addr[7:3]) :
+                            reads_reply ? INDEX_BITS'(REPLY_AT) + INDEX_BITS'(set.port_rx[N].reply_count.addr[6:3]) :
+                            INDEX_BITS'(ENDS_AT) + INDEX_BITS'(set.port_rx[N].tx_count.addr[4:3]);
+      assign status.port_rx[N].rx_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].rx_count.req && set.port_rx[N].rx_count.req_is_wr};
+      assign status.port_rx[N].reply_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].reply_count.req && set.port_rx[N].reply_count.req_is_wr};
+      assign status.port_rx[N].tx_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].tx_count.req && set.port_rx[N].tx_count.req_is_wr};
+      if (p < PORTS) begin : g_port
+        assign pulses = {ends[p], reply_counts[p], path_counts[p], merge_counts[p], port_counts[p]};
+      end
+    end
+
+    if (p < PORTS) begin : g_port
+      counters #(
+          .COUNTERS(COUNTERS)
+      ) i_counters (
+          .clk,
+          .rst,
+          .pulses,
+          .read(reads),
+          .read_index(index),
+          .done,
+          .data
+      );
+    end else begin : g_port  // of a port that there is not
+      assign {done, data} = {reads, 64'b0};
+      assign pulses = '0;
+      wire unused = &{1'b0, index, pulses};
+    end
   end
+
+  localparam int NODE_COUNTERS = nic_counts_pkg::EVENTS_COUNTS + nic_counts_pkg::NODE_COUNTS;
+  localparam int NODE_INDEX_BITS = $clog2(NODE_COUNTERS);
+  logic node_done;
+  logic [63:0] node_data;
+  wire reads_events = set.events_count.req && !set.events_count.req_is_wr;
+  wire reads_node = set.node_count.req && !set.node_count.req_is_wr;
+  counters #(
+      .COUNTERS(NODE_COUNTERS)
+  ) i_node_counters (
+      .clk,
+      .rst,
+      .pulses({node_counts, events_counts}),
+      .read(reads_events || reads_node),
+      .read_index(reads_events ? NODE_INDEX_BITS'(set.events_count.addr[5:3]) :
+                  NODE_INDEX_BITS'(nic_counts_pkg::EVENTS_COUNTS) + NODE_INDEX_BITS'(set.node_count.addr[4:3])),
+      .done(node_done),
+      .data(node_data)
+  );
+  assign status.events_count = '{rd_ack: node_done, rd_data: node_data, wr_ack: set.events_count.req && set.events_count.req_is_wr};
+  assign status.node_count = '{rd_ack: node_done, rd_data: node_data, wr_ack: set.node_count.req && set.node_count.req_is_wr};
 endmodule

@@ -218,10 +218,12 @@ module node_regs (
     end
 
     logic cpuif_req_masked;
+    logic external_pending;
 
     // Read & write latencies are balanced. Stalls not required
-    assign cpuif_req_stall_rd = '0;
-    assign cpuif_req_stall_wr = '0;
+    // except if external
+    assign cpuif_req_stall_rd = external_pending;
+    assign cpuif_req_stall_wr = external_pending;
     assign cpuif_req_masked = cpuif_req
                             & !(!cpuif_req_is_wr & cpuif_req_stall_rd)
                             & !(cpuif_req_is_wr & cpuif_req_stall_wr);
@@ -252,21 +254,19 @@ module node_regs (
             logic table_entry;
         } merge;
         struct {
-            logic rx_count[21];
-            logic reply_count[10];
-            logic tx_count[4];
+            logic rx_count;
+            logic reply_count;
+            logic tx_count;
         } port_rx[3];
-        struct {
-            logic count[6];
-        } port_count[4];
-        struct {
-            logic count[10];
-        } merge_count[4];
-        logic events_count[6];
-        logic node_count[3];
+        logic port_count[4];
+        logic merge_count[4];
+        logic events_count;
+        logic node_count;
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
+    logic decoded_req_is_external;
+
     logic [11:0] decoded_addr;
     logic decoded_req;
     logic decoded_req_is_wr;
@@ -276,6 +276,8 @@ module node_regs (
     always_comb begin
         automatic logic is_valid_addr;
         automatic logic is_valid_rw;
+        automatic logic is_external;
+        is_external = '0;
         is_valid_addr = '0;
         is_valid_rw = '1; // No valid RW check
         decoded_reg_strb.node = cpuif_req_masked & (cpuif_addr == 12'h0) & !cpuif_req_is_wr;
@@ -313,40 +315,57 @@ module node_regs (
         decoded_reg_strb.merge.table_entry = cpuif_req_masked & (cpuif_addr == 12'h328);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h328);
         for(int i0=0; i0<3; i0++) begin
-            for(int i1=0; i1<21; i1++) begin
-                decoded_reg_strb.port_rx[i0].rx_count[i1] = cpuif_req_masked & (cpuif_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
-                is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8);
-            end
-            for(int i1=0; i1<10; i1++) begin
-                decoded_reg_strb.port_rx[i0].reply_count[i1] = cpuif_req_masked & (cpuif_addr == 12'h500 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
-                is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h500 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8);
-            end
-            for(int i1=0; i1<4; i1++) begin
-                decoded_reg_strb.port_rx[i0].tx_count[i1] = cpuif_req_masked & (cpuif_addr == 12'h580 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
-                is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h580 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8);
-            end
+            decoded_reg_strb.port_rx[i0].rx_count = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'ha7);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'ha7);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'ha7);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'ha7);
+            decoded_reg_strb.port_rx[i0].reply_count = cpuif_req_masked & (cpuif_addr >= 12'h500 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h500 + (12)'(i0) * 12'h200 + 12'h4f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h500 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h500 + (12)'(i0) * 12'h200 + 12'h4f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h500 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h500 + (12)'(i0) * 12'h200 + 12'h4f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h500 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h500 + (12)'(i0) * 12'h200 + 12'h4f);
+            decoded_reg_strb.port_rx[i0].tx_count = cpuif_req_masked & (cpuif_addr >= 12'h580 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h580 + (12)'(i0) * 12'h200 + 12'h1f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h580 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h580 + (12)'(i0) * 12'h200 + 12'h1f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h580 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h580 + (12)'(i0) * 12'h200 + 12'h1f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h580 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h580 + (12)'(i0) * 12'h200 + 12'h1f);
         end
         for(int i0=0; i0<4; i0++) begin
-            for(int i1=0; i1<6; i1++) begin
-                decoded_reg_strb.port_count[i0].count[i1] = cpuif_req_masked & (cpuif_addr == 12'ha00 + (12)'(i0) * 12'h40 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
-                is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'ha00 + (12)'(i0) * 12'h40 + (12)'(i1) * 12'h8);
-            end
+            decoded_reg_strb.port_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'ha00 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'ha00 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'ha00 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'ha00 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'ha00 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'ha00 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'ha00 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'ha00 + (12)'(i0) * 12'h40 + 12'h2f);
         end
         for(int i0=0; i0<4; i0++) begin
-            for(int i1=0; i1<10; i1++) begin
-                decoded_reg_strb.merge_count[i0].count[i1] = cpuif_req_masked & (cpuif_addr == 12'hb00 + (12)'(i0) * 12'h80 + (12)'(i1) * 12'h8) & !cpuif_req_is_wr;
-                is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hb00 + (12)'(i0) * 12'h80 + (12)'(i1) * 12'h8);
-            end
+            decoded_reg_strb.merge_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'hb00 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'hb00 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'hb00 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'hb00 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'hb00 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'hb00 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'hb00 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'hb00 + (12)'(i0) * 12'h80 + 12'h4f);
         end
-        for(int i0=0; i0<6; i0++) begin
-            decoded_reg_strb.events_count[i0] = cpuif_req_masked & (cpuif_addr == 12'hd00 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hd00 + (12)'(i0) * 12'h8);
-        end
-        for(int i0=0; i0<3; i0++) begin
-            decoded_reg_strb.node_count[i0] = cpuif_req_masked & (cpuif_addr == 12'hd40 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hd40 + (12)'(i0) * 12'h8);
-        end
+        decoded_reg_strb.events_count = cpuif_req_masked & (cpuif_addr >= 12'hd00) & (cpuif_addr <= 12'hd00 + 12'h2f);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'hd00) & (cpuif_addr <= 12'hd00 + 12'h2f);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'hd00) & (cpuif_addr <= 12'hd00 + 12'h2f);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'hd00) & (cpuif_addr <= 12'hd00 + 12'h2f);
+        decoded_reg_strb.node_count = cpuif_req_masked & (cpuif_addr >= 12'hd40) & (cpuif_addr <= 12'hd40 + 12'h17);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'hd40) & (cpuif_addr <= 12'hd40 + 12'h17);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'hd40) & (cpuif_addr <= 12'hd40 + 12'h17);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'hd40) & (cpuif_addr <= 12'hd40 + 12'h17);
         decoded_err = ~is_valid_addr & decoded_req;
+        decoded_req_is_external = is_external;
+    end
+    logic external_wr_ack;
+    logic external_rd_ack;
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            external_pending <= '0;
+        end else begin
+            if(decoded_req_is_external & ~external_wr_ack & ~external_rd_ack) external_pending <= '1;
+            else if(external_wr_ack | external_rd_ack) external_pending <= '0;
+            `ifndef SYNTHESIS
+                assert_bad_ext_wr_ack: assert(!external_wr_ack || (external_pending | decoded_req_is_external))
+                    else $error("An external wr_ack strobe was asserted when no external request was active");
+                assert_bad_ext_rd_ack: assert(!external_rd_ack || (external_pending | decoded_req_is_external))
+                    else $error("An external rd_ack strobe was asserted when no external request was active");
+            `endif
+        end
     end
 
     // Pass down signals to next stage
@@ -530,68 +549,6 @@ module node_regs (
                 } hit;
             } table_entry;
         } merge;
-        struct {
-            struct {
-                struct {
-                    logic [63:0] next;
-                    logic load_next;
-                    logic incrthreshold;
-                    logic overflow;
-                } count;
-            } rx_count[21];
-            struct {
-                struct {
-                    logic [63:0] next;
-                    logic load_next;
-                    logic incrthreshold;
-                    logic overflow;
-                } count;
-            } reply_count[10];
-            struct {
-                struct {
-                    logic [63:0] next;
-                    logic load_next;
-                    logic incrthreshold;
-                    logic overflow;
-                } count;
-            } tx_count[4];
-        } port_rx[3];
-        struct {
-            struct {
-                struct {
-                    logic [63:0] next;
-                    logic load_next;
-                    logic incrthreshold;
-                    logic overflow;
-                } count;
-            } count[6];
-        } port_count[4];
-        struct {
-            struct {
-                struct {
-                    logic [63:0] next;
-                    logic load_next;
-                    logic incrthreshold;
-                    logic overflow;
-                } count;
-            } count[10];
-        } merge_count[4];
-        struct {
-            struct {
-                logic [63:0] next;
-                logic load_next;
-                logic incrthreshold;
-                logic overflow;
-            } count;
-        } events_count[6];
-        struct {
-            struct {
-                logic [63:0] next;
-                logic load_next;
-                logic incrthreshold;
-                logic overflow;
-            } count;
-        } node_count[3];
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -732,47 +689,6 @@ module node_regs (
                 } hit;
             } table_entry;
         } merge;
-        struct {
-            struct {
-                struct {
-                    logic [63:0] value;
-                } count;
-            } rx_count[21];
-            struct {
-                struct {
-                    logic [63:0] value;
-                } count;
-            } reply_count[10];
-            struct {
-                struct {
-                    logic [63:0] value;
-                } count;
-            } tx_count[4];
-        } port_rx[3];
-        struct {
-            struct {
-                struct {
-                    logic [63:0] value;
-                } count;
-            } count[6];
-        } port_count[4];
-        struct {
-            struct {
-                struct {
-                    logic [63:0] value;
-                } count;
-            } count[10];
-        } merge_count[4];
-        struct {
-            struct {
-                logic [63:0] value;
-            } count;
-        } events_count[6];
-        struct {
-            struct {
-                logic [63:0] value;
-            } count;
-        } node_count[3];
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -1569,228 +1485,117 @@ module node_regs (
     end
     assign hwif_out.merge.table_entry.hit.value = field_storage.merge.table_entry.hit.value;
     for(genvar i0=0; i0<3; i0++) begin
-        for(genvar i1=0; i1<21; i1++) begin
-            // Field: node_regs.port_rx[].rx_count[].count
-            always_comb begin
-                automatic logic [63:0] next_c;
-                automatic logic load_next_c;
-                next_c = field_storage.port_rx[i0].rx_count[i1].count.value;
-                load_next_c = '0;
-        
-                if(hwif_in.port_rx[i0].rx_count[i1].count.incr) begin // increment
-                    field_combo.port_rx[i0].rx_count[i1].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                    next_c = next_c + 64'h1;
-                    load_next_c = '1;
-                end else begin
-                    field_combo.port_rx[i0].rx_count[i1].count.overflow = '0;
-                end
-                field_combo.port_rx[i0].rx_count[i1].count.incrthreshold = (field_storage.port_rx[i0].rx_count[i1].count.value >= 64'hffffffffffffffff);
-                field_combo.port_rx[i0].rx_count[i1].count.next = next_c;
-                field_combo.port_rx[i0].rx_count[i1].count.load_next = load_next_c;
-            end
-            always_ff @(posedge clk) begin
-                if(rst) begin
-                    field_storage.port_rx[i0].rx_count[i1].count.value <= 64'h0;
-                end else begin
-                    if(field_combo.port_rx[i0].rx_count[i1].count.load_next) begin
-                        field_storage.port_rx[i0].rx_count[i1].count.value <= field_combo.port_rx[i0].rx_count[i1].count.next;
-                    end
-                end
-            end
-        end
-        for(genvar i1=0; i1<10; i1++) begin
-            // Field: node_regs.port_rx[].reply_count[].count
-            always_comb begin
-                automatic logic [63:0] next_c;
-                automatic logic load_next_c;
-                next_c = field_storage.port_rx[i0].reply_count[i1].count.value;
-                load_next_c = '0;
-        
-                if(hwif_in.port_rx[i0].reply_count[i1].count.incr) begin // increment
-                    field_combo.port_rx[i0].reply_count[i1].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                    next_c = next_c + 64'h1;
-                    load_next_c = '1;
-                end else begin
-                    field_combo.port_rx[i0].reply_count[i1].count.overflow = '0;
-                end
-                field_combo.port_rx[i0].reply_count[i1].count.incrthreshold = (field_storage.port_rx[i0].reply_count[i1].count.value >= 64'hffffffffffffffff);
-                field_combo.port_rx[i0].reply_count[i1].count.next = next_c;
-                field_combo.port_rx[i0].reply_count[i1].count.load_next = load_next_c;
-            end
-            always_ff @(posedge clk) begin
-                if(rst) begin
-                    field_storage.port_rx[i0].reply_count[i1].count.value <= 64'h0;
-                end else begin
-                    if(field_combo.port_rx[i0].reply_count[i1].count.load_next) begin
-                        field_storage.port_rx[i0].reply_count[i1].count.value <= field_combo.port_rx[i0].reply_count[i1].count.next;
-                    end
-                end
-            end
-        end
-        for(genvar i1=0; i1<4; i1++) begin
-            // Field: node_regs.port_rx[].tx_count[].count
-            always_comb begin
-                automatic logic [63:0] next_c;
-                automatic logic load_next_c;
-                next_c = field_storage.port_rx[i0].tx_count[i1].count.value;
-                load_next_c = '0;
-        
-                if(hwif_in.port_rx[i0].tx_count[i1].count.incr) begin // increment
-                    field_combo.port_rx[i0].tx_count[i1].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                    next_c = next_c + 64'h1;
-                    load_next_c = '1;
-                end else begin
-                    field_combo.port_rx[i0].tx_count[i1].count.overflow = '0;
-                end
-                field_combo.port_rx[i0].tx_count[i1].count.incrthreshold = (field_storage.port_rx[i0].tx_count[i1].count.value >= 64'hffffffffffffffff);
-                field_combo.port_rx[i0].tx_count[i1].count.next = next_c;
-                field_combo.port_rx[i0].tx_count[i1].count.load_next = load_next_c;
-            end
-            always_ff @(posedge clk) begin
-                if(rst) begin
-                    field_storage.port_rx[i0].tx_count[i1].count.value <= 64'h0;
-                end else begin
-                    if(field_combo.port_rx[i0].tx_count[i1].count.load_next) begin
-                        field_storage.port_rx[i0].tx_count[i1].count.value <= field_combo.port_rx[i0].tx_count[i1].count.next;
-                    end
-                end
-            end
-        end
+        // External region: node_regs.port_rx[].rx_count
+        assign hwif_out.port_rx[i0].rx_count.req = decoded_reg_strb.port_rx[i0].rx_count;
+        assign hwif_out.port_rx[i0].rx_count.addr = decoded_addr[7:0];
+        assign hwif_out.port_rx[i0].rx_count.req_is_wr = decoded_req_is_wr;
+        assign hwif_out.port_rx[i0].rx_count.wr_data = decoded_wr_data;
+        assign hwif_out.port_rx[i0].rx_count.wr_biten = decoded_wr_biten;
+        // External region: node_regs.port_rx[].reply_count
+        assign hwif_out.port_rx[i0].reply_count.req = decoded_reg_strb.port_rx[i0].reply_count;
+        assign hwif_out.port_rx[i0].reply_count.addr = decoded_addr[6:0];
+        assign hwif_out.port_rx[i0].reply_count.req_is_wr = decoded_req_is_wr;
+        assign hwif_out.port_rx[i0].reply_count.wr_data = decoded_wr_data;
+        assign hwif_out.port_rx[i0].reply_count.wr_biten = decoded_wr_biten;
+        // External region: node_regs.port_rx[].tx_count
+        assign hwif_out.port_rx[i0].tx_count.req = decoded_reg_strb.port_rx[i0].tx_count;
+        assign hwif_out.port_rx[i0].tx_count.addr = decoded_addr[4:0];
+        assign hwif_out.port_rx[i0].tx_count.req_is_wr = decoded_req_is_wr;
+        assign hwif_out.port_rx[i0].tx_count.wr_data = decoded_wr_data;
+        assign hwif_out.port_rx[i0].tx_count.wr_biten = decoded_wr_biten;
     end
     for(genvar i0=0; i0<4; i0++) begin
-        for(genvar i1=0; i1<6; i1++) begin
-            // Field: node_regs.port_count[].count[].count
-            always_comb begin
-                automatic logic [63:0] next_c;
-                automatic logic load_next_c;
-                next_c = field_storage.port_count[i0].count[i1].count.value;
-                load_next_c = '0;
-        
-                if(hwif_in.port_count[i0].count[i1].count.incr) begin // increment
-                    field_combo.port_count[i0].count[i1].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                    next_c = next_c + 64'h1;
-                    load_next_c = '1;
-                end else begin
-                    field_combo.port_count[i0].count[i1].count.overflow = '0;
-                end
-                field_combo.port_count[i0].count[i1].count.incrthreshold = (field_storage.port_count[i0].count[i1].count.value >= 64'hffffffffffffffff);
-                field_combo.port_count[i0].count[i1].count.next = next_c;
-                field_combo.port_count[i0].count[i1].count.load_next = load_next_c;
-            end
-            always_ff @(posedge clk) begin
-                if(rst) begin
-                    field_storage.port_count[i0].count[i1].count.value <= 64'h0;
-                end else begin
-                    if(field_combo.port_count[i0].count[i1].count.load_next) begin
-                        field_storage.port_count[i0].count[i1].count.value <= field_combo.port_count[i0].count[i1].count.next;
-                    end
-                end
-            end
-        end
+        // External region: node_regs.port_count[]
+        assign hwif_out.port_count[i0].req = decoded_reg_strb.port_count[i0];
+        assign hwif_out.port_count[i0].addr = decoded_addr[5:0];
+        assign hwif_out.port_count[i0].req_is_wr = decoded_req_is_wr;
+        assign hwif_out.port_count[i0].wr_data = decoded_wr_data;
+        assign hwif_out.port_count[i0].wr_biten = decoded_wr_biten;
     end
     for(genvar i0=0; i0<4; i0++) begin
-        for(genvar i1=0; i1<10; i1++) begin
-            // Field: node_regs.merge_count[].count[].count
-            always_comb begin
-                automatic logic [63:0] next_c;
-                automatic logic load_next_c;
-                next_c = field_storage.merge_count[i0].count[i1].count.value;
-                load_next_c = '0;
-        
-                if(hwif_in.merge_count[i0].count[i1].count.incr) begin // increment
-                    field_combo.merge_count[i0].count[i1].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                    next_c = next_c + 64'h1;
-                    load_next_c = '1;
-                end else begin
-                    field_combo.merge_count[i0].count[i1].count.overflow = '0;
-                end
-                field_combo.merge_count[i0].count[i1].count.incrthreshold = (field_storage.merge_count[i0].count[i1].count.value >= 64'hffffffffffffffff);
-                field_combo.merge_count[i0].count[i1].count.next = next_c;
-                field_combo.merge_count[i0].count[i1].count.load_next = load_next_c;
-            end
-            always_ff @(posedge clk) begin
-                if(rst) begin
-                    field_storage.merge_count[i0].count[i1].count.value <= 64'h0;
-                end else begin
-                    if(field_combo.merge_count[i0].count[i1].count.load_next) begin
-                        field_storage.merge_count[i0].count[i1].count.value <= field_combo.merge_count[i0].count[i1].count.next;
-                    end
-                end
-            end
-        end
+        // External region: node_regs.merge_count[]
+        assign hwif_out.merge_count[i0].req = decoded_reg_strb.merge_count[i0];
+        assign hwif_out.merge_count[i0].addr = decoded_addr[6:0];
+        assign hwif_out.merge_count[i0].req_is_wr = decoded_req_is_wr;
+        assign hwif_out.merge_count[i0].wr_data = decoded_wr_data;
+        assign hwif_out.merge_count[i0].wr_biten = decoded_wr_biten;
     end
-    for(genvar i0=0; i0<6; i0++) begin
-        // Field: node_regs.events_count[].count
-        always_comb begin
-            automatic logic [63:0] next_c;
-            automatic logic load_next_c;
-            next_c = field_storage.events_count[i0].count.value;
-            load_next_c = '0;
-        
-            if(hwif_in.events_count[i0].count.incr) begin // increment
-                field_combo.events_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                next_c = next_c + 64'h1;
-                load_next_c = '1;
-            end else begin
-                field_combo.events_count[i0].count.overflow = '0;
-            end
-            field_combo.events_count[i0].count.incrthreshold = (field_storage.events_count[i0].count.value >= 64'hffffffffffffffff);
-            field_combo.events_count[i0].count.next = next_c;
-            field_combo.events_count[i0].count.load_next = load_next_c;
-        end
-        always_ff @(posedge clk) begin
-            if(rst) begin
-                field_storage.events_count[i0].count.value <= 64'h0;
-            end else begin
-                if(field_combo.events_count[i0].count.load_next) begin
-                    field_storage.events_count[i0].count.value <= field_combo.events_count[i0].count.next;
-                end
-            end
-        end
-    end
-    for(genvar i0=0; i0<3; i0++) begin
-        // Field: node_regs.node_count[].count
-        always_comb begin
-            automatic logic [63:0] next_c;
-            automatic logic load_next_c;
-            next_c = field_storage.node_count[i0].count.value;
-            load_next_c = '0;
-        
-            if(hwif_in.node_count[i0].count.incr) begin // increment
-                field_combo.node_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                next_c = next_c + 64'h1;
-                load_next_c = '1;
-            end else begin
-                field_combo.node_count[i0].count.overflow = '0;
-            end
-            field_combo.node_count[i0].count.incrthreshold = (field_storage.node_count[i0].count.value >= 64'hffffffffffffffff);
-            field_combo.node_count[i0].count.next = next_c;
-            field_combo.node_count[i0].count.load_next = load_next_c;
-        end
-        always_ff @(posedge clk) begin
-            if(rst) begin
-                field_storage.node_count[i0].count.value <= 64'h0;
-            end else begin
-                if(field_combo.node_count[i0].count.load_next) begin
-                    field_storage.node_count[i0].count.value <= field_combo.node_count[i0].count.next;
-                end
-            end
-        end
-    end
+    // External region: node_regs.events_count
+    assign hwif_out.events_count.req = decoded_reg_strb.events_count;
+    assign hwif_out.events_count.addr = decoded_addr[5:0];
+    assign hwif_out.events_count.req_is_wr = decoded_req_is_wr;
+    assign hwif_out.events_count.wr_data = decoded_wr_data;
+    assign hwif_out.events_count.wr_biten = decoded_wr_biten;
+    // External region: node_regs.node_count
+    assign hwif_out.node_count.req = decoded_reg_strb.node_count;
+    assign hwif_out.node_count.addr = decoded_addr[4:0];
+    assign hwif_out.node_count.req_is_wr = decoded_req_is_wr;
+    assign hwif_out.node_count.wr_data = decoded_wr_data;
+    assign hwif_out.node_count.wr_biten = decoded_wr_biten;
 
     //--------------------------------------------------------------------------
     // Write response
     //--------------------------------------------------------------------------
-    assign cpuif_wr_ack = decoded_req & decoded_req_is_wr;
+    always_comb begin
+        automatic logic wr_ack;
+        wr_ack = '0;
+        for(int i0=0; i0<3; i0++) begin
+            wr_ack |= hwif_in.port_rx[i0].rx_count.wr_ack;
+            wr_ack |= hwif_in.port_rx[i0].reply_count.wr_ack;
+            wr_ack |= hwif_in.port_rx[i0].tx_count.wr_ack;
+        end
+        for(int i0=0; i0<4; i0++) begin
+            wr_ack |= hwif_in.port_count[i0].wr_ack;
+        end
+        for(int i0=0; i0<4; i0++) begin
+            wr_ack |= hwif_in.merge_count[i0].wr_ack;
+        end
+        wr_ack |= hwif_in.events_count.wr_ack;
+        wr_ack |= hwif_in.node_count.wr_ack;
+        external_wr_ack = wr_ack;
+    end
+    assign cpuif_wr_ack = external_wr_ack | (decoded_req & decoded_req_is_wr & ~decoded_req_is_external);
     // Writes are always granted with no error response
     assign cpuif_wr_err = decoded_err;
 
     //--------------------------------------------------------------------------
     // Readback
     //--------------------------------------------------------------------------
+    logic readback_external_rd_ack_c;
+    always_comb begin
+        automatic logic rd_ack;
+        rd_ack = '0;
+        for(int i0=0; i0<3; i0++) begin
+            rd_ack |= hwif_in.port_rx[i0].rx_count.rd_ack;
+            rd_ack |= hwif_in.port_rx[i0].reply_count.rd_ack;
+            rd_ack |= hwif_in.port_rx[i0].tx_count.rd_ack;
+        end
+        for(int i0=0; i0<4; i0++) begin
+            rd_ack |= hwif_in.port_count[i0].rd_ack;
+        end
+        for(int i0=0; i0<4; i0++) begin
+            rd_ack |= hwif_in.merge_count[i0].rd_ack;
+        end
+        rd_ack |= hwif_in.events_count.rd_ack;
+        rd_ack |= hwif_in.node_count.rd_ack;
+        readback_external_rd_ack_c = rd_ack;
+    end
+
+    logic readback_external_rd_ack;
+
+    assign readback_external_rd_ack = readback_external_rd_ack_c;
 
     logic [11:0] rd_mux_addr;
-    assign rd_mux_addr = decoded_addr;
+    logic [11:0] pending_rd_addr;
+    // Hold read mux address to guarantee it is stable throughout any external accesses
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            pending_rd_addr <= '0;
+        end else begin
+            if(decoded_req) pending_rd_addr <= decoded_addr;
+        end
+    end
+    assign rd_mux_addr = decoded_req ? decoded_addr : pending_rd_addr;
 
     logic readback_err;
     logic readback_done;
@@ -1872,52 +1677,39 @@ module node_regs (
             readback_data_var[31:16] = field_storage.merge.table_entry.hit.value;
         end
         for(int i0=0; i0<3; i0++) begin
-            for(int i1=0; i1<21; i1++) begin
-                if(rd_mux_addr == 12'h400 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) begin
-                    readback_data_var[63:0] = field_storage.port_rx[i0].rx_count[i1].count.value;
-                end
+            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'ha7)) begin
+                readback_data_var = hwif_in.port_rx[i0].rx_count.rd_data;
             end
-            for(int i1=0; i1<10; i1++) begin
-                if(rd_mux_addr == 12'h500 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) begin
-                    readback_data_var[63:0] = field_storage.port_rx[i0].reply_count[i1].count.value;
-                end
+            if((rd_mux_addr >= 12'h500 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h500 + (12)'(i0) * 12'h200 + 12'h4f)) begin
+                readback_data_var = hwif_in.port_rx[i0].reply_count.rd_data;
             end
-            for(int i1=0; i1<4; i1++) begin
-                if(rd_mux_addr == 12'h580 + (12)'(i0) * 12'h200 + (12)'(i1) * 12'h8) begin
-                    readback_data_var[63:0] = field_storage.port_rx[i0].tx_count[i1].count.value;
-                end
+            if((rd_mux_addr >= 12'h580 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h580 + (12)'(i0) * 12'h200 + 12'h1f)) begin
+                readback_data_var = hwif_in.port_rx[i0].tx_count.rd_data;
             end
         end
         for(int i0=0; i0<4; i0++) begin
-            for(int i1=0; i1<6; i1++) begin
-                if(rd_mux_addr == 12'ha00 + (12)'(i0) * 12'h40 + (12)'(i1) * 12'h8) begin
-                    readback_data_var[63:0] = field_storage.port_count[i0].count[i1].count.value;
-                end
+            if((rd_mux_addr >= 12'ha00 + (12)'(i0) * 12'h40) && (rd_mux_addr <= 12'ha00 + (12)'(i0) * 12'h40 + 12'h2f)) begin
+                readback_data_var = hwif_in.port_count[i0].rd_data;
             end
         end
         for(int i0=0; i0<4; i0++) begin
-            for(int i1=0; i1<10; i1++) begin
-                if(rd_mux_addr == 12'hb00 + (12)'(i0) * 12'h80 + (12)'(i1) * 12'h8) begin
-                    readback_data_var[63:0] = field_storage.merge_count[i0].count[i1].count.value;
-                end
+            if((rd_mux_addr >= 12'hb00 + (12)'(i0) * 12'h80) && (rd_mux_addr <= 12'hb00 + (12)'(i0) * 12'h80 + 12'h4f)) begin
+                readback_data_var = hwif_in.merge_count[i0].rd_data;
             end
         end
-        for(int i0=0; i0<6; i0++) begin
-            if(rd_mux_addr == 12'hd00 + (12)'(i0) * 12'h8) begin
-                readback_data_var[63:0] = field_storage.events_count[i0].count.value;
-            end
+        if((rd_mux_addr >= 12'hd00) && (rd_mux_addr <= 12'hd00 + 12'h2f)) begin
+            readback_data_var = hwif_in.events_count.rd_data;
         end
-        for(int i0=0; i0<3; i0++) begin
-            if(rd_mux_addr == 12'hd40 + (12)'(i0) * 12'h8) begin
-                readback_data_var[63:0] = field_storage.node_count[i0].count.value;
-            end
+        if((rd_mux_addr >= 12'hd40) && (rd_mux_addr <= 12'hd40 + 12'h17)) begin
+            readback_data_var = hwif_in.node_count.rd_data;
         end
         readback_data = readback_data_var;
-        readback_done = decoded_req & ~decoded_req_is_wr;
+        readback_done = decoded_req & ~decoded_req_is_wr & ~decoded_req_is_external;
         readback_err = decoded_err;
     end
 
-    assign cpuif_rd_ack = readback_done;
+    assign external_rd_ack = readback_external_rd_ack;
+    assign cpuif_rd_ack = readback_done | readback_external_rd_ack;
     assign cpuif_rd_data = readback_data;
     assign cpuif_rd_err = readback_err;
 endmodule

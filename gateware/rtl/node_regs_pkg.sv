@@ -41,82 +41,60 @@ package node_regs_pkg;
     } node_regs__node__in_t;
 
     typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__count__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__port_rx__rx_count__external__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__count__in_t count;
-    } node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__port_rx__reply_count__external__in_t;
 
     typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_58eed963_name_3d3a3307__count__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__port_rx__tx_count__external__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_58eed963_name_3d3a3307__count__in_t count;
-    } node_regs__counter_reg_desc_58eed963_name_3d3a3307__in_t;
-
-    typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__count__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__count__in_t count;
-    } node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_87e9d7b3_name_87c4cc0a__in_t rx_count[21];
-        node_regs__counter_reg_desc_58eed963_name_3d3a3307__in_t reply_count[10];
-        node_regs__counter_reg_desc_fceb4034_name_8f52d2ad__in_t tx_count[4];
+        node_regs__port_rx__rx_count__external__in_t rx_count;
+        node_regs__port_rx__reply_count__external__in_t reply_count;
+        node_regs__port_rx__tx_count__external__in_t tx_count;
     } node_regs__port_rx__in_t;
 
     typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_85ece62b_name_aedf0f34__count__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__port_count__external__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_85ece62b_name_aedf0f34__count__in_t count;
-    } node_regs__counter_reg_desc_85ece62b_name_aedf0f34__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__merge_count__external__in_t;
 
     typedef struct {
-        node_regs__counter_reg_desc_85ece62b_name_aedf0f34__in_t count[6];
-    } node_regs__port_count__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__events_count__external__in_t;
 
     typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_15eaad3e_name_a5e624b9__count__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_15eaad3e_name_a5e624b9__count__in_t count;
-    } node_regs__counter_reg_desc_15eaad3e_name_a5e624b9__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_15eaad3e_name_a5e624b9__in_t count[10];
-    } node_regs__merge_count__in_t;
-
-    typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_3361a3f9_name_87f9f735__count__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_3361a3f9_name_87f9f735__count__in_t count;
-    } node_regs__counter_reg_desc_3361a3f9_name_87f9f735__in_t;
-
-    typedef struct {
-        logic incr;
-    } node_regs__counter_reg_desc_9fe2e0ef_name_23db876b__count__in_t;
-
-    typedef struct {
-        node_regs__counter_reg_desc_9fe2e0ef_name_23db876b__count__in_t count;
-    } node_regs__counter_reg_desc_9fe2e0ef_name_23db876b__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } node_regs__node_count__external__in_t;
 
     typedef struct {
         node_regs__node__in_t node;
         node_regs__port_rx__in_t port_rx[3];
-        node_regs__port_count__in_t port_count[4];
-        node_regs__merge_count__in_t merge_count[4];
-        node_regs__counter_reg_desc_3361a3f9_name_87f9f735__in_t events_count[6];
-        node_regs__counter_reg_desc_9fe2e0ef_name_23db876b__in_t node_count[3];
+        node_regs__port_count__external__in_t port_count[4];
+        node_regs__merge_count__external__in_t merge_count[4];
+        node_regs__events_count__external__in_t events_count;
+        node_regs__node_count__external__in_t node_count;
     } node_regs__in_t;
 
     typedef struct {
@@ -358,8 +336,75 @@ package node_regs_pkg;
     } node_regs__merge__out_t;
 
     typedef struct {
+        logic req;
+        logic [7:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__port_rx__rx_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [6:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__port_rx__reply_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [4:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__port_rx__tx_count__external__out_t;
+
+    typedef struct {
+        node_regs__port_rx__rx_count__external__out_t rx_count;
+        node_regs__port_rx__reply_count__external__out_t reply_count;
+        node_regs__port_rx__tx_count__external__out_t tx_count;
+    } node_regs__port_rx__out_t;
+
+    typedef struct {
+        logic req;
+        logic [5:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__port_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [6:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__merge_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [5:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__events_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [4:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } node_regs__node_count__external__out_t;
+
+    typedef struct {
         node_regs__port__out_t port[3];
         node_regs__stage__out_t stage[4];
         node_regs__merge__out_t merge;
+        node_regs__port_rx__out_t port_rx[3];
+        node_regs__port_count__external__out_t port_count[4];
+        node_regs__merge_count__external__out_t merge_count[4];
+        node_regs__events_count__external__out_t events_count;
+        node_regs__node_count__external__out_t node_count;
     } node_regs__out_t;
 endpackage

@@ -415,6 +415,21 @@ async def a_host_that_takes_nothing(dut: Any) -> None:
     assert [port["full"] for port in (await bench.balanced()).ports] == full
 
 
+async def begins_anew(bench: NodeBench, rng: Random) -> None:
+    """After a reset everything is as after the first: what is sent comes, and nothing else is counted."""
+    await bench.begin()
+    for port in range(PORTS):
+        bench.send_payload(port, packed_packet([part(rng, 5, port, hits=5)], board=port))
+        bench.send_payload(port, b"hello" * 10, RAW_PORT)
+    await bench.settle()
+    header = 32 if ENCAPSULATION else 0
+    assert sorted((payload[header:], source) for payload, source in bench.raw) == [
+        (b"hello" * 10, 10 + port) for port in range(PORTS)
+    ]
+    assert len(bench.merged) == MERGE
+    await bench.balanced()
+
+
 @cocotb.test
 async def reset_under_load(dut: Any) -> None:
     """At any moment: afterwards everything is as after the first."""
@@ -426,14 +441,23 @@ async def reset_under_load(dut: Any) -> None:
                 parts = [part(rng, rng.getrandbits(40), port) for _ in range(8)]
                 bench.send_payload(port, packet_of(rng, port, parts), rng.choice([EVENT_PORT, RAW_PORT, FORWARD_PORT]))
         await bench.wait(rng.randint(1, 600))
-        await bench.begin()
+        await begins_anew(bench, rng)
+
+
+@only_if(MERGE and OWN_CLOCKS)
+async def reset_while_a_clock_stands(dut: Any) -> None:
+    """That of a wire, in mid-frame, and it returns after the reset: everything is as after the first."""
+    rng = random_numbers()
+    bench = await started(dut, rng, stands=True)
+    for _ in range(3 if SHORT else 12):
         for port in range(PORTS):
-            bench.send_payload(port, packed_packet([part(rng, 5, port, hits=5)], board=port))
-            bench.send_payload(port, b"hello" * 10, RAW_PORT)
-        await bench.settle()
-        header = 32 if ENCAPSULATION else 0
-        assert sorted((payload[header:], source) for payload, source in bench.raw) == [
-            (b"hello" * 10, 10 + port) for port in range(PORTS)
-        ]
-        assert len(bench.merged) == MERGE
-        await bench.balanced()
+            for _ in range(2):
+                bench.send_payload(port, packet_of(rng, port, [part(rng, rng.getrandbits(40), port) for _ in range(8)]))
+        clock = rng.choice(bench.rx[:PORTS])
+        await clock.wait(rng.randint(1, 150))
+        clock.stop()
+        await bench.wait(rng.randint(1, 40))
+        await bench.reset(rng.randint(1, 6))
+        await bench.wait(rng.choice([3, 40, 400]))
+        clock.go()
+        await begins_anew(bench, rng)

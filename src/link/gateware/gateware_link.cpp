@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "link/gateware/card_link.hpp"
 #include "nanet/base/build_info.hpp"
@@ -153,18 +154,20 @@ void GatewareLink::take_from_wire(std::size_t port, std::uint64_t now_ns) {
 void GatewareLink::take_from_wires(std::uint64_t now_ns) {
   if (node_) forget_time_between_runs(now_ns);
   for (std::size_t port = 0; port < wires_.size(); ++port) take_from_wire(port, now_ns);
-  if (rounds_.give(nic_->model, now_ns)) arrived_ns_ = now_ns;
+  if (rounds_.give(nic_->model, now_ns)) {
+    arrived_ns_ = now_ns;
+    may_be_marked_ = true;
+  }
 }
 
 // Times begin again with a run: after a marker, or a long pause, a node must not take them for late ones.
 void GatewareLink::forget_time_between_runs(std::uint64_t now_ns) {
   if (is_busy() || arrived_ns_ == 0) return;
-  const std::uint64_t markers = node_->markers();
+  const std::uint64_t markers = std::exchange(may_be_marked_, false) ? node_->markers() : markers_;
+  const bool marked = std::exchange(markers_, markers) != markers;
   const bool lapsed = now_ns - arrived_ns_ >= kLapseNs;
-  if (markers == markers_ && !lapsed) return;
-  markers_ = markers;
   if (lapsed) arrived_ns_ = 0;
-  node_->forget_time();
+  if (marked || lapsed) node_->forget_time();
 }
 
 RxBatch GatewareLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {

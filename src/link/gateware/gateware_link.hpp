@@ -74,6 +74,7 @@ class GatewareLink final : public Link {
   std::uint64_t quiet_cycles_ = 0;  // longer than anything is in flight after its frame has ended
   std::vector<Peer> peers_;         // the NIC knows one by its address, so of one that uses several ports the port is not known
   mutable std::uint64_t busy_until_ = 0;  // cycle
+  bool may_be_marked_ = false;            // frames came since the node was asked for markers
   std::uint64_t markers_ = 0;             // of runs, that the node has seen
   std::uint64_t arrived_ns_ = 0;          // the last frame, by the host's clock; 0: and the node has been told to forget it since
   std::vector<std::byte> room_;           // for what comes from a wire
