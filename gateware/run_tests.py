@@ -172,6 +172,8 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
         for module in sorted(set(PLACED) & set(modules)):
             yield Check(place, (PLACED[module],))
         yield Check(check_crossings, (options.modules,))
+        if not options.modules:
+            yield Check(check_torus, ())
         yield Check(prove, (options.modules,))
         if not options.modules:
             yield Check(mutate, ())
@@ -275,6 +277,11 @@ def check_crossings(chosen: list[str]) -> None:
     if not chosen or "mac_cdc" in chosen:
         for arguments in ([], ["--refused"]):
             run_script("syn/check_crossings.py", *arguments, problem="a signal crosses unseen (see above) give it a crossing")
+
+
+def check_torus() -> None:
+    """That no channel of a torus can wait for itself, and that wrong rules would be seen."""
+    run_script("scripts/torus_dependencies.py", problem="a torus can stand still (see above) mend the rule of its virtual channels")
 
 
 def prove(chosen: list[str]) -> None:
