@@ -17,7 +17,7 @@ module write_arbiter #(
     parameter int TAG_BITS = 1,
     parameter int SECOND_WORDS = 4,  // of a write
     parameter int RUN = 4,           // writes
-    parameter int PATIENCE_CYCLES = 64,
+    parameter int PATIENCE_CYCLES = 128,  // longer than clop_writer needs to make up for a write: 84 at the least, with a footer and a completion for each packet
     localparam int LEFT_BYTES_MIN = 16 * (RUN * SECOND_WORDS + 4)
 ) (
     input logic clk,

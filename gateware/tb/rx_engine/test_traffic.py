@@ -12,6 +12,7 @@ from nic_driver import ClopSettings
 
 LONGEST = 8976
 SHORTEST = 18  # what fills a frame of 64 B
+OTHER_WORDS = 4  # of a write of the other writer
 
 
 @cocotb.test
@@ -188,6 +189,16 @@ async def a_footer_and_a_completion_for_each_packet_keep_up(dut: Any, clops: int
     bench.expect_counts(count_stored=len(packets))
     found = {first for first, _ in latencies_of(bench, packets)}
     assert found == {LATENCY_CYCLES}, sorted(found)
+
+
+@cocotb.test
+@cocotb.parametrize(urgent=[0, 1])
+async def who_leaves_no_pause_waits_for_one_write_at_a_time(dut: Any, urgent: int) -> None:
+    """So the other writer goes by its patience alone, and what a packet has waited for it is made up for before it goes again."""
+    settings = ClopSettings(buffer_count=64, buffer_bytes=4096, index_capacity=1, footer=True)
+    found = await latencies(dut, [SHORTEST], 400 if SHORT else 3000, settings, besides=0, urgent=urgent)
+    late = {first - LATENCY_CYCLES for first, _ in found[SHORTEST]}
+    assert {0} <= late <= set(range(OTHER_WORDS + 1)), sorted(late)
 
 
 @cocotb.test
