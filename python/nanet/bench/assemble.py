@@ -12,6 +12,7 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import select
 import socket
 import statistics
@@ -324,9 +325,12 @@ def latency(recording: Recording, protocol: str, units: int) -> list[float]:
     options: dict[str, Any] = (
         {} if protocol == "raw" else {"assemble": {"streams_max": 4, "units_open": 8, "timeout_us": TIMEOUT_US}}
     )
-    cores = recording.cores
-    with open_port(f"udp://127.0.0.1:{port_number}", protocol=protocol, buffer_count=32, buffer_bytes=2 * UNIT_BYTES,
+    cores, everywhere = recording.cores, os.sched_getaffinity(0)
+    if cores.engine is not None:
+        keep_to({cores.engine})  # on the sender's core, where a wake-up may put it, it would wait for the sender's next pause
+    with contextlib.ExitStack() as after, open_port(f"udp://127.0.0.1:{port_number}", protocol=protocol, buffer_count=32, buffer_bytes=2 * UNIT_BYTES,
                    packet_bytes_max=PACKET_BYTES_MAX, timeout_us=0, **options) as port:  # fmt: skip
+        after.callback(os.sched_setaffinity, 0, everywhere)
         command = [sys.executable, "-m", "nanet.bench.assemble_ends", str(recording.file), "127.0.0.1", str(port_number), str(UNITS), str(units),
                    str(LATENCY_GAP_S), str(-1 if cores.emulator is None else cores.emulator)]  # fmt: skip
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as sender:
