@@ -103,7 +103,7 @@ module event_check (
   // --- the verdict, when the last word is in ---
   logic ended;
   logic [SUM_CYCLES-3:0] wrong_length, wrong_format;
-  logic [31:0] announced[SUM_CYCLES-2];
+  logic [31:0] announced[SUM_CYCLES-3];
   wire marker = event_count == '0;
   wire bad_size = length < 16'(event_pkg::HEADER_BYTES) || length > 16'(event_pkg::PACKET_BYTES_MAX) || length[0];
   wire bad_header = !(padded || format[3:0] == event_pkg::LAYOUT_PACKED) || format[7:6] != '0 || (!padded && no_board) ||
@@ -117,7 +117,7 @@ module event_check (
     wrong_length <= {wrong_length[SUM_CYCLES-4:0], ended && (bad_size || (!bad_header && bad_length))};
     wrong_format <= {wrong_format[SUM_CYCLES-4:0], ended && !bad_size && (bad_header || (!bad_length && bad_events))};
     announced[0] <= checksum;
-    for (int stage = 1; stage < SUM_CYCLES - 2; stage++) announced[stage] <= announced[stage-1];
+    for (int stage = 1; stage < SUM_CYCLES - 3; stage++) announced[stage] <= announced[stage-1];
   end
 
   logic [15:0] first_sum, second_sum;
@@ -132,7 +132,7 @@ module event_check (
   );
 
   wire ends = valids[SUM_CYCLES-1] && lasts[SUM_CYCLES-1];
-  wire wrong_sum = {second_sum, first_sum} != announced[SUM_CYCLES-3];
+  wire wrong_sum = {second_sum, first_sum} != announced[SUM_CYCLES-4];
   wire refused = wrong_length[SUM_CYCLES-3] || wrong_format[SUM_CYCLES-3] || wrong_sum;
   wire counts = ends && !users[SUM_CYCLES-1] && !rst;
 
