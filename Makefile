@@ -49,7 +49,7 @@ ALL = -DNANET_LINKS=ON -DNANET_TESTS=ON -DNANET_BENCH=ON -DNANET_PYTHON=ON -DPyt
 # The system's GoogleTest may not link with another compiler: then it is compiled along, from its package's sources.
 OTHER_CXX = -DCMAKE_CXX_COMPILER=% -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
 
-.PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware registers \
+.PHONY: help setup cuda links demo test test-quick test-cpp test-py test-rdma test-gateware test-arm mutate-gateware bitstream registers \
   build-asan build-arm compilers test-gpu lint format bench bench-links bench-smoke sanitize fuzz coverage wheel clean
 help: ## print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -95,6 +95,9 @@ test-rdma: packages-run packages-test ## remote memory over RC verbs: Debian's k
 
 test-gateware: packages-run $(GATEWARE_VENV)/ready ## the gateware: lint, synthesis, proofs, every bench of gateware/tb, and some faults that they must find; the simulator comes from PyPI
 	$(GATEWARE_TESTS) --jobs $(JOBS) $(GATEWARE_FLAGS)
+
+bitstream: packages-run $(GATEWARE_VENV)/ready ## of the NIC at 1 Gb/s for a board of gateware/boards: make bitstream BOARD=colorlight_i9
+	$(GATEWARE_VENV)/bin/python gateware/syn/bitstream.py $(or $(BOARD),colorlight_i9)
 
 registers: packages-run $(GATEWARE_VENV)/ready ## what is made from gateware/registers/nic.rdl and contract.hpp, and the reference as HTML and Python in build/gateware/registers
 	$(GATEWARE_VENV)/bin/python gateware/scripts/make_registers.py

@@ -168,6 +168,8 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
     modules = options.modules or sources.modules()
     for module in modules:
         yield Check(lint, (module,))
+    if not options.modules:
+        yield Check(lint_board, ())
     if not options.short:
         for module in sorted(set(PLACED) & set(modules)):
             yield Check(place, (PLACED[module],))
@@ -242,6 +244,14 @@ def lint(module: str) -> None:
     result = lint_result(module, sources.sources_of(sources.paths()[module]))
     if result.returncode:
         raise CheckFailed(f"{module} is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
+
+
+def lint_board() -> None:
+    """The top of the boards, with its vendor's primitives as empty modules."""
+    own = sorted((HERE / "boards" / "ecp5").glob("*.sv"))
+    result = lint_result("board_ecp5", [*sources.sources_of(*own), *own])
+    if result.returncode:
+        raise CheckFailed(f"board_ecp5 is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
 
 
 def lint_result(module: str, files: list[Path], arguments: list[str] | None = None) -> subprocess.CompletedProcess[str]:

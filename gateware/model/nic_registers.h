@@ -411,23 +411,25 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t state;
 } nic_regs__tx_t;
 
-// reg - nic_regs::counter_reg_desc_cae1deba_name_e5c51571
-#define NIC_REGS__COUNTER_REG_DESC_CAE1DEBA_NAME_E5C51571__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG_DESC_CAE1DEBA_NAME_E5C51571__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG_DESC_CAE1DEBA_NAME_E5C51571__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG_DESC_CAE1DEBA_NAME_E5C51571__COUNT_reset 0x0
+// reg - nic_regs::counter_reg
+#define NIC_REGS__COUNTER_REG__COUNT_bm 0xffffffffffffffff
+#define NIC_REGS__COUNTER_REG__COUNT_bp 0
+#define NIC_REGS__COUNTER_REG__COUNT_bw 64
 
-// reg - nic_regs::counter_reg_desc_eded200a_name_893d293e
-#define NIC_REGS__COUNTER_REG_DESC_EDED200A_NAME_893D293E__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG_DESC_EDED200A_NAME_893D293E__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG_DESC_EDED200A_NAME_893D293E__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG_DESC_EDED200A_NAME_893D293E__COUNT_reset 0x0
+// regfile - nic_regs::rx_count
+typedef struct __attribute__ ((__packed__)) {
+    uint64_t count[27];
+} nic_regs__rx_count_t;
 
-// reg - nic_regs::counter_reg_desc_58eed963_name_7475a7e1
-#define NIC_REGS__COUNTER_REG_DESC_58EED963_NAME_7475A7E1__COUNT_bm 0xffffffffffffffff
-#define NIC_REGS__COUNTER_REG_DESC_58EED963_NAME_7475A7E1__COUNT_bp 0
-#define NIC_REGS__COUNTER_REG_DESC_58EED963_NAME_7475A7E1__COUNT_bw 64
-#define NIC_REGS__COUNTER_REG_DESC_58EED963_NAME_7475A7E1__COUNT_reset 0x0
+// regfile - nic_regs::tx_count
+typedef struct __attribute__ ((__packed__)) {
+    uint64_t count[10];
+} nic_regs__tx_count_t;
+
+// regfile - nic_regs::reply_count
+typedef struct __attribute__ ((__packed__)) {
+    uint64_t count[10];
+} nic_regs__reply_count_t;
 
 // addrmap - nic_regs
 typedef struct __attribute__ ((__packed__)) {
@@ -461,11 +463,11 @@ typedef struct __attribute__ ((__packed__)) {
     uint8_t RESERVED_300_3ff[0x100];
     nic_regs__tx_t tx;
     uint8_t RESERVED_430_7ff[0x3d0];
-    uint64_t rx_count[27];
+    nic_regs__rx_count_t rx_count;
     uint8_t RESERVED_8d8_8ff[0x28];
-    uint64_t tx_count[10];
+    nic_regs__tx_count_t tx_count;
     uint8_t RESERVED_950_97f[0x30];
-    uint64_t reply_count[10];
+    nic_regs__reply_count_t reply_count;
 } nic_regs_t;
 
 

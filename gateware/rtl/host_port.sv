@@ -219,15 +219,34 @@ module host_port #(
   // --- counters ---
   nic_counts_pkg::rx_counts_t rx_counts;
   nic_counts_pkg::tx_counts_t tx_counts;
-  for (genvar k = 0; k < nic_counts_pkg::RX_COUNTS; k++) begin : g_rx_count
-    assign status.rx_count[k].count.incr = rx_counts[k];
+  localparam int COUNTERS = nic_counts_pkg::RX_COUNTS + nic_counts_pkg::TX_COUNTS + nic_counts_pkg::REPLY_COUNTS;
+  localparam int COUNTER_BITS = $clog2(COUNTERS);
+  wire reads_rx_count = set.rx_count.req && !set.rx_count.req_is_wr;
+  wire reads_tx_count = set.tx_count.req && !set.tx_count.req_is_wr;
+  wire reads_reply_count = set.reply_count.req && !set.reply_count.req_is_wr;
+  logic [COUNTER_BITS-1:0] counter;
+  logic counter_done;
+  logic [63:0] counter_data;
+  always_comb begin
+    counter = COUNTER_BITS'(nic_counts_pkg::RX_COUNTS + nic_counts_pkg::TX_COUNTS) + COUNTER_BITS'(set.reply_count.addr[6:3]);
+    if (reads_tx_count) counter = COUNTER_BITS'(nic_counts_pkg::RX_COUNTS) + COUNTER_BITS'(set.tx_count.addr[6:3]);
+    if (reads_rx_count) counter = COUNTER_BITS'(set.rx_count.addr[7:3]);
   end
-  for (genvar k = 0; k < nic_counts_pkg::TX_COUNTS; k++) begin : g_tx_count
-    assign status.tx_count[k].count.incr = tx_counts[k];
-  end
-  for (genvar k = 0; k < nic_counts_pkg::REPLY_COUNTS; k++) begin : g_reply_count
-    assign status.reply_count[k].count.incr = reply_counts[k];
-  end
+  counters #(
+      .COUNTERS(COUNTERS)
+  ) i_counters (
+      .clk,
+      .rst,
+      .pulses({reply_counts, tx_counts, rx_counts}),
+      .read(reads_rx_count || reads_tx_count || reads_reply_count),
+      .read_index(counter),
+      .done(counter_done),
+      .data(counter_data)
+  );
+  // One access at a time waits, so the answer is for all three. A write does nothing.
+  assign status.rx_count = '{rd_ack: counter_done, rd_data: counter_data, wr_ack: set.rx_count.req && set.rx_count.req_is_wr};
+  assign status.tx_count = '{rd_ack: counter_done, rd_data: counter_data, wr_ack: set.tx_count.req && set.tx_count.req_is_wr};
+  assign status.reply_count = '{rd_ack: counter_done, rd_data: counter_data, wr_ack: set.reply_count.req && set.reply_count.req_is_wr};
 
   assign status.geometry.clops.next = 8'(CLOPS);
   assign status.geometry.match_entries.next = 8'(MATCH_ENTRIES);

@@ -218,10 +218,12 @@ module nic_regs (
     end
 
     logic cpuif_req_masked;
+    logic external_pending;
 
     // Read & write latencies are balanced. Stalls not required
-    assign cpuif_req_stall_rd = '0;
-    assign cpuif_req_stall_wr = '0;
+    // except if external
+    assign cpuif_req_stall_rd = external_pending;
+    assign cpuif_req_stall_wr = external_pending;
     assign cpuif_req_masked = cpuif_req
                             & !(!cpuif_req_is_wr & cpuif_req_stall_rd)
                             & !(cpuif_req_is_wr & cpuif_req_stall_wr);
@@ -275,12 +277,14 @@ module nic_regs (
             logic doorbell;
             logic state;
         } tx;
-        logic rx_count[27];
-        logic tx_count[10];
-        logic reply_count[10];
+        logic rx_count;
+        logic tx_count;
+        logic reply_count;
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
+    logic decoded_req_is_external;
+
     logic [11:0] decoded_addr;
     logic decoded_req;
     logic decoded_req_is_wr;
@@ -290,6 +294,8 @@ module nic_regs (
     always_comb begin
         automatic logic is_valid_addr;
         automatic logic is_valid_rw;
+        automatic logic is_external;
+        is_external = '0;
         is_valid_addr = '0;
         is_valid_rw = '1; // No valid RW check
         decoded_reg_strb.id = cpuif_req_masked & (cpuif_addr == 12'h0) & !cpuif_req_is_wr;
@@ -372,19 +378,36 @@ module nic_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h420);
         decoded_reg_strb.tx.state = cpuif_req_masked & (cpuif_addr == 12'h428) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h428);
-        for(int i0=0; i0<27; i0++) begin
-            decoded_reg_strb.rx_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h800 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h800 + (12)'(i0) * 12'h8);
-        end
-        for(int i0=0; i0<10; i0++) begin
-            decoded_reg_strb.tx_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h900 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h900 + (12)'(i0) * 12'h8);
-        end
-        for(int i0=0; i0<10; i0++) begin
-            decoded_reg_strb.reply_count[i0] = cpuif_req_masked & (cpuif_addr == 12'h980 + (12)'(i0) * 12'h8) & !cpuif_req_is_wr;
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h980 + (12)'(i0) * 12'h8);
-        end
+        decoded_reg_strb.rx_count = cpuif_req_masked & (cpuif_addr >= 12'h800) & (cpuif_addr <= 12'h800 + 12'hd7);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h800) & (cpuif_addr <= 12'h800 + 12'hd7);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h800) & (cpuif_addr <= 12'h800 + 12'hd7);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h800) & (cpuif_addr <= 12'h800 + 12'hd7);
+        decoded_reg_strb.tx_count = cpuif_req_masked & (cpuif_addr >= 12'h900) & (cpuif_addr <= 12'h900 + 12'h4f);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h900) & (cpuif_addr <= 12'h900 + 12'h4f);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h900) & (cpuif_addr <= 12'h900 + 12'h4f);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h900) & (cpuif_addr <= 12'h900 + 12'h4f);
+        decoded_reg_strb.reply_count = cpuif_req_masked & (cpuif_addr >= 12'h980) & (cpuif_addr <= 12'h980 + 12'h4f);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h980) & (cpuif_addr <= 12'h980 + 12'h4f);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h980) & (cpuif_addr <= 12'h980 + 12'h4f);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h980) & (cpuif_addr <= 12'h980 + 12'h4f);
         decoded_err = ~is_valid_addr & decoded_req;
+        decoded_req_is_external = is_external;
+    end
+    logic external_wr_ack;
+    logic external_rd_ack;
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            external_pending <= '0;
+        end else begin
+            if(decoded_req_is_external & ~external_wr_ack & ~external_rd_ack) external_pending <= '1;
+            else if(external_wr_ack | external_rd_ack) external_pending <= '0;
+            `ifndef SYNTHESIS
+                assert_bad_ext_wr_ack: assert(!external_wr_ack || (external_pending | decoded_req_is_external))
+                    else $error("An external wr_ack strobe was asserted when no external request was active");
+                assert_bad_ext_rd_ack: assert(!external_rd_ack || (external_pending | decoded_req_is_external))
+                    else $error("An external rd_ack strobe was asserted when no external request was active");
+            `endif
+        end
     end
 
     // Pass down signals to next stage
@@ -668,30 +691,6 @@ module nic_regs (
                 } count;
             } doorbell;
         } tx;
-        struct {
-            struct {
-                logic [63:0] next;
-                logic load_next;
-                logic incrthreshold;
-                logic overflow;
-            } count;
-        } rx_count[27];
-        struct {
-            struct {
-                logic [63:0] next;
-                logic load_next;
-                logic incrthreshold;
-                logic overflow;
-            } count;
-        } tx_count[10];
-        struct {
-            struct {
-                logic [63:0] next;
-                logic load_next;
-                logic incrthreshold;
-                logic overflow;
-            } count;
-        } reply_count[10];
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -914,21 +913,6 @@ module nic_regs (
                 } count;
             } doorbell;
         } tx;
-        struct {
-            struct {
-                logic [63:0] value;
-            } count;
-        } rx_count[27];
-        struct {
-            struct {
-                logic [63:0] value;
-            } count;
-        } tx_count[10];
-        struct {
-            struct {
-                logic [63:0] value;
-            } count;
-        } reply_count[10];
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -2142,107 +2126,68 @@ module nic_regs (
         end
     end
     assign hwif_out.tx.doorbell.count.value = field_storage.tx.doorbell.count.value;
-    for(genvar i0=0; i0<27; i0++) begin
-        // Field: nic_regs.rx_count[].count
-        always_comb begin
-            automatic logic [63:0] next_c;
-            automatic logic load_next_c;
-            next_c = field_storage.rx_count[i0].count.value;
-            load_next_c = '0;
-        
-            if(hwif_in.rx_count[i0].count.incr) begin // increment
-                field_combo.rx_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                next_c = next_c + 64'h1;
-                load_next_c = '1;
-            end else begin
-                field_combo.rx_count[i0].count.overflow = '0;
-            end
-            field_combo.rx_count[i0].count.incrthreshold = (field_storage.rx_count[i0].count.value >= 64'hffffffffffffffff);
-            field_combo.rx_count[i0].count.next = next_c;
-            field_combo.rx_count[i0].count.load_next = load_next_c;
-        end
-        always_ff @(posedge clk) begin
-            if(rst) begin
-                field_storage.rx_count[i0].count.value <= 64'h0;
-            end else begin
-                if(field_combo.rx_count[i0].count.load_next) begin
-                    field_storage.rx_count[i0].count.value <= field_combo.rx_count[i0].count.next;
-                end
-            end
-        end
-    end
-    for(genvar i0=0; i0<10; i0++) begin
-        // Field: nic_regs.tx_count[].count
-        always_comb begin
-            automatic logic [63:0] next_c;
-            automatic logic load_next_c;
-            next_c = field_storage.tx_count[i0].count.value;
-            load_next_c = '0;
-        
-            if(hwif_in.tx_count[i0].count.incr) begin // increment
-                field_combo.tx_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                next_c = next_c + 64'h1;
-                load_next_c = '1;
-            end else begin
-                field_combo.tx_count[i0].count.overflow = '0;
-            end
-            field_combo.tx_count[i0].count.incrthreshold = (field_storage.tx_count[i0].count.value >= 64'hffffffffffffffff);
-            field_combo.tx_count[i0].count.next = next_c;
-            field_combo.tx_count[i0].count.load_next = load_next_c;
-        end
-        always_ff @(posedge clk) begin
-            if(rst) begin
-                field_storage.tx_count[i0].count.value <= 64'h0;
-            end else begin
-                if(field_combo.tx_count[i0].count.load_next) begin
-                    field_storage.tx_count[i0].count.value <= field_combo.tx_count[i0].count.next;
-                end
-            end
-        end
-    end
-    for(genvar i0=0; i0<10; i0++) begin
-        // Field: nic_regs.reply_count[].count
-        always_comb begin
-            automatic logic [63:0] next_c;
-            automatic logic load_next_c;
-            next_c = field_storage.reply_count[i0].count.value;
-            load_next_c = '0;
-        
-            if(hwif_in.reply_count[i0].count.incr) begin // increment
-                field_combo.reply_count[i0].count.overflow = (((65)'(next_c) + 64'h1) > 65'hffffffffffffffff);
-                next_c = next_c + 64'h1;
-                load_next_c = '1;
-            end else begin
-                field_combo.reply_count[i0].count.overflow = '0;
-            end
-            field_combo.reply_count[i0].count.incrthreshold = (field_storage.reply_count[i0].count.value >= 64'hffffffffffffffff);
-            field_combo.reply_count[i0].count.next = next_c;
-            field_combo.reply_count[i0].count.load_next = load_next_c;
-        end
-        always_ff @(posedge clk) begin
-            if(rst) begin
-                field_storage.reply_count[i0].count.value <= 64'h0;
-            end else begin
-                if(field_combo.reply_count[i0].count.load_next) begin
-                    field_storage.reply_count[i0].count.value <= field_combo.reply_count[i0].count.next;
-                end
-            end
-        end
-    end
+    // External region: nic_regs.rx_count
+    assign hwif_out.rx_count.req = decoded_reg_strb.rx_count;
+    assign hwif_out.rx_count.addr = decoded_addr[7:0];
+    assign hwif_out.rx_count.req_is_wr = decoded_req_is_wr;
+    assign hwif_out.rx_count.wr_data = decoded_wr_data;
+    assign hwif_out.rx_count.wr_biten = decoded_wr_biten;
+    // External region: nic_regs.tx_count
+    assign hwif_out.tx_count.req = decoded_reg_strb.tx_count;
+    assign hwif_out.tx_count.addr = decoded_addr[6:0];
+    assign hwif_out.tx_count.req_is_wr = decoded_req_is_wr;
+    assign hwif_out.tx_count.wr_data = decoded_wr_data;
+    assign hwif_out.tx_count.wr_biten = decoded_wr_biten;
+    // External region: nic_regs.reply_count
+    assign hwif_out.reply_count.req = decoded_reg_strb.reply_count;
+    assign hwif_out.reply_count.addr = decoded_addr[6:0];
+    assign hwif_out.reply_count.req_is_wr = decoded_req_is_wr;
+    assign hwif_out.reply_count.wr_data = decoded_wr_data;
+    assign hwif_out.reply_count.wr_biten = decoded_wr_biten;
 
     //--------------------------------------------------------------------------
     // Write response
     //--------------------------------------------------------------------------
-    assign cpuif_wr_ack = decoded_req & decoded_req_is_wr;
+    always_comb begin
+        automatic logic wr_ack;
+        wr_ack = '0;
+        wr_ack |= hwif_in.rx_count.wr_ack;
+        wr_ack |= hwif_in.tx_count.wr_ack;
+        wr_ack |= hwif_in.reply_count.wr_ack;
+        external_wr_ack = wr_ack;
+    end
+    assign cpuif_wr_ack = external_wr_ack | (decoded_req & decoded_req_is_wr & ~decoded_req_is_external);
     // Writes are always granted with no error response
     assign cpuif_wr_err = decoded_err;
 
     //--------------------------------------------------------------------------
     // Readback
     //--------------------------------------------------------------------------
+    logic readback_external_rd_ack_c;
+    always_comb begin
+        automatic logic rd_ack;
+        rd_ack = '0;
+        rd_ack |= hwif_in.rx_count.rd_ack;
+        rd_ack |= hwif_in.tx_count.rd_ack;
+        rd_ack |= hwif_in.reply_count.rd_ack;
+        readback_external_rd_ack_c = rd_ack;
+    end
+
+    logic readback_external_rd_ack;
+
+    assign readback_external_rd_ack = readback_external_rd_ack_c;
 
     logic [11:0] rd_mux_addr;
-    assign rd_mux_addr = decoded_addr;
+    logic [11:0] pending_rd_addr;
+    // Hold read mux address to guarantee it is stable throughout any external accesses
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            pending_rd_addr <= '0;
+        end else begin
+            if(decoded_req) pending_rd_addr <= decoded_addr;
+        end
+    end
+    assign rd_mux_addr = decoded_req ? decoded_addr : pending_rd_addr;
 
     logic readback_err;
     logic readback_done;
@@ -2409,27 +2354,22 @@ module nic_regs (
             readback_data_var[33] = hwif_in.tx.state.fault.next;
             readback_data_var[34] = hwif_in.tx.state.stuck.next;
         end
-        for(int i0=0; i0<27; i0++) begin
-            if(rd_mux_addr == 12'h800 + (12)'(i0) * 12'h8) begin
-                readback_data_var[63:0] = field_storage.rx_count[i0].count.value;
-            end
+        if((rd_mux_addr >= 12'h800) && (rd_mux_addr <= 12'h800 + 12'hd7)) begin
+            readback_data_var = hwif_in.rx_count.rd_data;
         end
-        for(int i0=0; i0<10; i0++) begin
-            if(rd_mux_addr == 12'h900 + (12)'(i0) * 12'h8) begin
-                readback_data_var[63:0] = field_storage.tx_count[i0].count.value;
-            end
+        if((rd_mux_addr >= 12'h900) && (rd_mux_addr <= 12'h900 + 12'h4f)) begin
+            readback_data_var = hwif_in.tx_count.rd_data;
         end
-        for(int i0=0; i0<10; i0++) begin
-            if(rd_mux_addr == 12'h980 + (12)'(i0) * 12'h8) begin
-                readback_data_var[63:0] = field_storage.reply_count[i0].count.value;
-            end
+        if((rd_mux_addr >= 12'h980) && (rd_mux_addr <= 12'h980 + 12'h4f)) begin
+            readback_data_var = hwif_in.reply_count.rd_data;
         end
         readback_data = readback_data_var;
-        readback_done = decoded_req & ~decoded_req_is_wr;
+        readback_done = decoded_req & ~decoded_req_is_wr & ~decoded_req_is_external;
         readback_err = decoded_err;
     end
 
-    assign cpuif_rd_ack = readback_done;
+    assign external_rd_ack = readback_external_rd_ack;
+    assign cpuif_rd_ack = readback_done | readback_external_rd_ack;
     assign cpuif_rd_data = readback_data;
     assign cpuif_rd_err = readback_err;
 endmodule

@@ -180,28 +180,22 @@ package nic_regs_pkg;
     } nic_regs__tx__in_t;
 
     typedef struct {
-        logic incr;
-    } nic_regs__counter_reg_desc_cae1deba_name_e5c51571__count__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } nic_regs__rx_count__external__in_t;
 
     typedef struct {
-        nic_regs__counter_reg_desc_cae1deba_name_e5c51571__count__in_t count;
-    } nic_regs__counter_reg_desc_cae1deba_name_e5c51571__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } nic_regs__tx_count__external__in_t;
 
     typedef struct {
-        logic incr;
-    } nic_regs__counter_reg_desc_eded200a_name_893d293e__count__in_t;
-
-    typedef struct {
-        nic_regs__counter_reg_desc_eded200a_name_893d293e__count__in_t count;
-    } nic_regs__counter_reg_desc_eded200a_name_893d293e__in_t;
-
-    typedef struct {
-        logic incr;
-    } nic_regs__counter_reg_desc_58eed963_name_7475a7e1__count__in_t;
-
-    typedef struct {
-        nic_regs__counter_reg_desc_58eed963_name_7475a7e1__count__in_t count;
-    } nic_regs__counter_reg_desc_58eed963_name_7475a7e1__in_t;
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } nic_regs__reply_count__external__in_t;
 
     typedef struct {
         nic_regs__geometry__in_t geometry;
@@ -214,9 +208,9 @@ package nic_regs_pkg;
         nic_regs__interrupt__in_t interrupt;
         nic_regs__clop__in_t clop[4];
         nic_regs__tx__in_t tx;
-        nic_regs__counter_reg_desc_cae1deba_name_e5c51571__in_t rx_count[27];
-        nic_regs__counter_reg_desc_eded200a_name_893d293e__in_t tx_count[10];
-        nic_regs__counter_reg_desc_58eed963_name_7475a7e1__in_t reply_count[10];
+        nic_regs__rx_count__external__in_t rx_count;
+        nic_regs__tx_count__external__in_t tx_count;
+        nic_regs__reply_count__external__in_t reply_count;
     } nic_regs__in_t;
 
     typedef struct {
@@ -593,6 +587,30 @@ package nic_regs_pkg;
     } nic_regs__tx__out_t;
 
     typedef struct {
+        logic req;
+        logic [7:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } nic_regs__rx_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [6:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } nic_regs__tx_count__external__out_t;
+
+    typedef struct {
+        logic req;
+        logic [6:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } nic_regs__reply_count__external__out_t;
+
+    typedef struct {
         nic_regs__station_mac__out_t station_mac;
         nic_regs__station_address__out_t station_address;
         nic_regs__clock_set__out_t clock_set;
@@ -610,5 +628,8 @@ package nic_regs_pkg;
         nic_regs__interrupt__out_t interrupt;
         nic_regs__clop__out_t clop[4];
         nic_regs__tx__out_t tx;
+        nic_regs__rx_count__external__out_t rx_count;
+        nic_regs__tx_count__external__out_t tx_count;
+        nic_regs__reply_count__external__out_t reply_count;
     } nic_regs__out_t;
 endpackage

@@ -33,6 +33,13 @@ BLOCKS: dict[str, dict[str, tuple[str, ...]]] = {
     "nic-LINE_GBPS10-OWN_CLOCKS1": {"clk": (), **WIRE},
     "nic-LINE_GBPS1-OWN_CLOCKS1": {"clk": (), **WIRE},
     "nanet_node-PORTS2-OWN_CLOCKS1": {"clk": (), **WIRE},
+    "nic_eth": {
+        "clk": (),
+        "wire_rx_clk": ("wire_rx*",),
+        "wire_tx_clk": ("wire_tx*",),
+        "host_rx_clk": ("host_rx*",),
+        "host_tx_clk": ("host_tx*",),
+    },
 }
 REFUSED = synthesise.HERE / "syn" / "refused"
 REFUSED_CLOCKS: dict[str, tuple[str, ...]] = {"a_clk": ("a_*",), "b_clk": ("b_*",)}

@@ -23,7 +23,7 @@ CORE = (
     *("rx_fifo", "clop_writer", "write_arbiter", "dma_write", "page_table", "stage_stats", "interrupter", "timebase"),
     *("tx_ring", "dma_read", "tx_fifo", "udp_tx", "stream_mux", "router", "nanet_encap"),
     *("port_queue", "async_fifo", "decompressor", "event_check", "part_buffer", "event_select", "event_merger", "event_gather"),
-    *("event_packer", "nic_regs"),
+    *("event_packer", "nic_regs", "counters"),
 )
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"

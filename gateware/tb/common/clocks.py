@@ -12,25 +12,27 @@ from common.bench import Bench
 
 
 class View:
-    """A design whose `clk` is another of its signals."""
+    """A design whose `clk` is another of its signals, and whose GMII has another name."""
 
-    def __init__(self, top: Any, clock: str) -> None:
+    def __init__(self, top: Any, clock: str, gmii: str = "gmii") -> None:
         self.clk = getattr(top, clock)
-        self._top = top
+        self._top, self._gmii = top, gmii
 
     def __getattr__(self, name: str) -> Any:
-        self.__dict__[name] = getattr(self._top, name)
+        own = f"{self._gmii}{name.removeprefix('gmii')}" if name.startswith("gmii") else name
+        self.__dict__[name] = getattr(self._top, own)
         return self.__dict__[name]
 
 
 class Steady(Bench):
-    """What one clock drives whose period does not change: a whole, even number of ps. phase: of a period, when its first edge comes. Much quicker than Domain."""
+    """What one clock drives whose period does not change: a whole, even number of ps. phase: of a period, when its first edge comes; gmii: what the names of its
+    wire begin with. Much quicker than Domain."""
 
     drives_clock = False
 
-    def __init__(self, top: Any, clock: str, period_ps: int, phase: float) -> None:
+    def __init__(self, top: Any, clock: str, period_ps: int, phase: float, gmii: str = "gmii") -> None:
         self.clock_ps = period_ps
-        super().__init__(View(top, clock))
+        super().__init__(View(top, clock, gmii))
         self.dut.clk.value = 0
         cocotb.start_soon(self._run(1 + int(phase * period_ps)))
 
