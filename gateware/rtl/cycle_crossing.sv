@@ -27,5 +27,9 @@ module cycle_crossing #(
       .m_rst,
       .m_bits(m_gray)
   );
-  always_comb for (int k = 0; k < BITS; k++) m_cycles[k] = ^(m_gray >> k);
+  // Each bit is the sum of those from it on; added in pairs, as a chain through all of them would be long.
+  always_comb begin
+    m_cycles = m_gray;
+    for (int k = 1; k < BITS; k *= 2) m_cycles ^= m_cycles >> k;
+  end
 endmodule

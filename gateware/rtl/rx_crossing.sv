@@ -64,6 +64,8 @@ module rx_crossing #(
   wire loses_verdict = verdict && !s_axis_tvalid && !fits && !skipping;
   wire [1:0] lost = 2'((loses_word && !begun && !told) || loses_verdict) + 2'(s_drops.preamble && !fits);
 
+  logic [1:0] lost_before;  // of the cycle before: to see what is full is work enough for one
+
   always_comb begin
     s_entry.drops = s_drops;
     if (skipping) s_entry.drops = '{preamble: s_drops.preamble, default: 1'b0};
@@ -90,7 +92,11 @@ module rx_crossing #(
     if (loses_word) skipping <= !s_axis_tlast;
     else if (s_axis_tvalid && s_axis_tlast) skipping <= 1'b0;
     if (s_axis_tvalid) told <= !s_axis_tlast && (told || verdict || loses_word);
-    if (s_rst) {owed, unended, skipping, told} <= '0;
+    lost_before <= lost;
+    if (s_rst) begin
+      {owed, unended, skipping, told} <= '0;
+      lost_before <= '0;
+    end
   end
 
   logic m_valid;
@@ -122,7 +128,7 @@ module rx_crossing #(
   pulse_crossing losses (
       .s_clk,
       .s_rst,
-      .s_pulses(lost),
+      .s_pulses(lost_before),
       .m_clk,
       .m_rst,
       .m_pulse(m_lost),
