@@ -11,7 +11,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from common import apenet, streams
 from common.apenet import MAGIC, Packet
-from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
+from common.bench import PARAMETERS, SHORT, Bench, never, pauses, random_numbers
 from common.streams import StreamSink, StreamSource
 
 DELAY = PARAMETERS.get("DELAY_WORDS", 150)
@@ -226,6 +226,44 @@ async def memories_fill_and_nothing_overflows(dut: Any) -> None:
             bench.sinks["b", vc].pause = pauses(rng, 0.2)
         await bench.until_done()
     bench.check_books("b", sent)
+
+
+@cocotb.test
+async def room_is_used_to_the_last_word(dut: Any) -> None:
+    """After more was lost on the way than there is room for: so many words as the memory has, and the one that is offered already, and not one more."""
+    rng = random_numbers()
+    bench = LinkBench(dut)
+    dut.link_up.value = 1
+    await bench.reset()
+    await bench.wait(2 * DELAY + 20)
+    lost = DATA_WORDS // 100 | 1
+    for _ in range(lost):
+        dut.lose_a.value = 1
+        bench.send(apenet.packet(rng.randbytes(16 * 101), vc=1), comes=False)
+        await bench.sources["a"].drain()
+        await bench.wait(4)
+        dut.lose_a.value = 0
+        await bench.wait(2 * DELAY + 2 * PERIOD + 20)
+    assert bench.totals("b")["lost"] == lost
+    for vc in (0, 1):
+        bench.sinks["b", vc].pause = lambda: True
+    await bench.wait(5)
+    count = DATA_WORDS // 256 + 1
+    sizes = [(DATA_WORDS + 1 + place) // count for place in range(count)]
+    assert sum(sizes) == DATA_WORDS + 1
+    for vc in (0, 1):
+        for words in sizes:
+            bench.send(apenet.packet(rng.randbytes(16 * words), vc=vc))
+    await bench.wait(2 * DELAY + 4 * DATA_WORDS)
+    assert bench.totals("b")["good"] == 2 * count, "a word of room is not used"
+    bench.send(apenet.packet(bytes(16), vc=1))
+    await bench.wait(2 * DELAY + 200)
+    assert bench.totals("b")["good"] == 2 * count, "a word more than there is room for"
+    for vc in (0, 1):
+        bench.sinks["b", vc].pause = never
+    await bench.until_done()
+    await bench.wait(20)
+    bench.check_books("b", lost + 2 * count + 1)
 
 
 def stream_of_faults(rng: Random) -> list[Packet]:
