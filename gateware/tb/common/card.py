@@ -76,7 +76,7 @@ class CardDriver:
     def forget(self) -> None:
         """As it is after a reset of the NIC."""
         self.received: list[tuple[bytes, int]] = []
-        self.lost = self.taken = self.rung = 0
+        self.lost = self.taken = self.rung = self.events = 0
         self.sent: list[tuple[int, int]] = []  # kind and tag of each completion of the ring
         self.entries = self.regions_used = 0
 
@@ -145,6 +145,7 @@ class CardDriver:
         assert found.buffer_index == self.taken % BUFFERS
         self.taken += 1
         self.lost += found.packets_lost
+        self.events += found.event_count
         for k in range(found.packet_count):
             number = found.buffer_index * PACKETS_PER_BUFFER + k
             packet = PacketRef.read(self.index.read(number * REF_BYTES, REF_BYTES))

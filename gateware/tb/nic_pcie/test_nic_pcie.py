@@ -5,7 +5,7 @@ from typing import Any
 
 import cocotb
 from common.bench import PARAMETERS, SHORT, first_edge, random_numbers
-from common.card import REPLY, RX, TX, CardDriver, both_ways, random_payloads, receive_one
+from common.card import MATCH, PACKETS_PER_BUFFER, PORT, REPLY, RX, SOURCE, TX, CardDriver, both_ways, random_payloads, receive_one
 from common.clocks import Domain
 from common.contract import Kind
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, frame_of, sent_frame
@@ -184,6 +184,25 @@ async def a_message_wakes_who_sleeps_and_the_completion_is_there(dut: Any) -> No
     assert len(card.interrupts) == 3
     assert card.interrupts[-1] == len(card.written), "the completion was in memory before"
     card.expect_counts()
+
+
+@cocotb.test
+async def events_are_counted_where_the_match_says_so(dut: Any) -> None:
+    """Byte 3 of a payload is their number; one without has none."""
+    await first_edge(dut, *WIRE_CLOCKS)
+    card = Card(dut, payload_bytes=256)
+    await card.begin()
+    expected = total = 0
+    for counts in (1, 0):
+        await card.write(0x048, MATCH | 1 << 8 | counts << 9 | PORT << 16 | SOURCE << 32)
+        for size in (1, 3, 4, 5, 18, 100):
+            payloads = [card.rng.randbytes(size) for _ in range(PACKETS_PER_BUFFER)]
+            total += len(payloads)
+            expected += counts * sum(payload[3] for payload in payloads if size > 3)
+            await card.send_frames(payloads)
+            await card.wait_until(lambda total=total: len(card.received) == total, 20_000, "all that was sent")
+            await card.release()
+            assert card.events == expected, f"{size} B"
 
 
 @cocotb.test
