@@ -23,7 +23,9 @@ from common.host_link import (
 )
 
 CLOCKS = ("wire_rx_clk", "wire_tx_clk", "host_rx_clk", "host_tx_clk")
-QUIET_CYCLES = 12_000  # what was lost has been sent again
+QUIET_CYCLES = (
+    14_000  # what was lost has been sent again, RETRY_CYCLES being longer than all answers that the host may have to send first
+)
 FRAMES_THAT_CAME = (
     *("count_taken", "count_opened", "count_answer", "drop_bad", "drop_full", "drop_number", "drop_session", "drop_foreign"),
 )
