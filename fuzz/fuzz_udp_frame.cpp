@@ -39,6 +39,23 @@ void require_writes(const UdpFlow& flow, std::span<const std::byte> payload) {
   require(std::ranges::equal(view.payload, payload), "and has the payload");
 }
 
+// As an IP packet of either family: what is taken lies inside, and IPv6 is written back as it was read.
+void require_ip(std::span<const std::byte> packet) {
+  IpUdpView view;
+  if (read_ip_udp(packet, view) != FrameError::none) return;
+  const std::byte* end = view.payload.data() + view.payload.size();
+  require(view.payload.data() >= packet.data() && end <= packet.data() + packet.size(), "the payload lies in the packet");
+  if (!view.flow.from_address.is_ipv6() || !view.flow.to_address.is_ipv6()) return;
+  std::vector<std::byte> written(kIpv6UdpHeaderBytes + view.payload.size());
+  std::copy(view.payload.begin(), view.payload.end(), written.begin() + kIpv6UdpHeaderBytes);
+  write_ipv6_udp_headers(written.data(), view.flow, view.payload);
+  IpUdpView again;
+  require(read_ip_udp(written, again) == FrameError::none, "what was written is read");
+  require(again.flow.from_address == view.flow.from_address && again.flow.to_address == view.flow.to_address, "the same addresses");
+  require(again.flow.from_port == view.flow.from_port && again.flow.to_port == view.flow.to_port, "the same ports");
+  require(std::ranges::equal(again.payload, view.payload), "the same payload");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -46,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input(data, size);
   const std::span<const std::byte> frame = input.bytes();
   const auto expected = datagram_in(frame);
+  require_ip(frame);
   UdpView view;
   const FrameError error = read_udp_frame(frame, view);
   require((error == FrameError::none) == expected.has_value(), "taken exactly where the second reader takes it");

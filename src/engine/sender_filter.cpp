@@ -9,21 +9,22 @@
 namespace nanet::engine {
 namespace {
 
-constexpr std::uint8_t kAddressBits = 32;
-
 SenderNetwork sender_network(const std::string& text) {
   const std::size_t slash = text.find('/');
-  const std::string address = text.substr(0, slash);
-  std::uint8_t prefix_bits = kAddressBits;
+  const std::string host = text.substr(0, slash);
+  const bool is_ipv6 = host.find(':') != host.npos;
+  const link::IpAddress address = link::parse_endpoint("udp://" + (is_ipv6 ? '[' + host + ']' : host) + ":0").address;
+  auto prefix_bits = static_cast<std::uint8_t>(address.bit_count());
   if (slash != text.npos) {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, prefix_bits);
-    if (error != std::errc() || stop != end || prefix_bits > kAddressBits || address.empty()) {
-      throw SetupError("'" + text + "' is not an IPv4 address or network", "its prefix length is from 0 to 32",
-                       "write it as 10.0.0.7 or 10.0.0.0/24");
+    if (error != std::errc() || stop != end || prefix_bits > address.bit_count()) {
+      throw SetupError("'" + text + "' is not an address or network",
+                       "its prefix length is from 0 to " + std::to_string(address.bit_count()),
+                       "write it as 10.0.0.7, 10.0.0.0/24 or 2001:db8::/32");
     }
   }
-  return {.address = link::parse_endpoint("udp://" + address + ":0").address, .prefix_bits = prefix_bits};
+  return {.address = address, .prefix_bits = prefix_bits};
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ struct FaultInjector::State {
     std::uint64_t due_ns;      // comes out at this time in any case
     std::uint64_t due_packet;  // or when so many packets were let through; kNever: by time only
     std::uint32_t slot;
+    IpAddress peer;
   };
 
   // What one receive() fills.
@@ -129,6 +130,10 @@ struct FaultInjector::State {
   bool hold(const RxPacket& packet, const Out& out, std::uint64_t due_ns, std::uint64_t due_packet);
   void let_through(RxPacket packet, Out& out);
   void corrupt(std::byte* data, std::uint32_t bytes);
+  std::uint32_t add_peer(const IpAddress& peer);
+  IpAddress peer_of(const RxPacket& packet) const {
+    return arrived_peers.empty() ? IpAddress(packet.peer_address) : arrived_peers[packet.peer_address];
+  }
   void count(Fault fault) { books[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed); }
 
   PlanExchange plan;
@@ -138,10 +143,13 @@ struct FaultInjector::State {
   std::vector<std::uint32_t> free_slots;
   std::vector<Held> held;  // oldest first
   std::vector<RxPacket> arrived;
-  std::uint64_t next_due_ns = kNever;      // the earliest of all held
-  std::uint64_t next_due_packet = kNever;  // likewise
-  std::uint64_t delivered = 0;             // packets of the wrapped link let through; copies from storage do not count
-  std::uint16_t owed_flags = 0;            // after_drop of a packet that was taken away: the next one has to say it
+  std::span<const IpAddress> arrived_peers;  // peers() of the wrapped link
+  std::vector<IpAddress> peers;              // and of this one
+  bool has_peers = false;                    // the wrapped link has had some
+  std::uint64_t next_due_ns = kNever;        // the earliest of all held
+  std::uint64_t next_due_packet = kNever;    // likewise
+  std::uint64_t delivered = 0;               // packets of the wrapped link let through; copies from storage do not count
+  std::uint16_t owed_flags = 0;              // after_drop of a packet that was taken away: the next one has to say it
   std::uint64_t last_now_ns = 0;
   std::array<std::atomic<std::uint64_t>, kFaultCount> books{};
   std::atomic<std::uint64_t> held_count{0};
@@ -157,6 +165,7 @@ FaultInjector::State::State(const FaultConfig& config)
     free_slots.push_back(slot);
   }
   arrived.resize(kBatchMax);
+  peers.reserve(2 * kBatchMax);
 }
 
 namespace {
@@ -205,6 +214,9 @@ RxBatch FaultInjector::receive(std::span<std::byte> room, std::span<RxPacket> pa
   if (!only_storage) {
     batch = inner_->receive(room.first(inner_room), std::span(state.arrived).first(inner_packets), now_ns);
   }
+  state.peers.clear();
+  state.arrived_peers = batch.packet_count > 0 ? inner_->peers() : std::span<const IpAddress>{};
+  state.has_peers = state.has_peers || !state.arrived_peers.empty();
   out.used = batch.bytes_used;
   out.packets_reserved = batch.packet_count;
   state.release_due(out, now_ns);
@@ -277,7 +289,7 @@ bool FaultInjector::State::hold(const RxPacket& packet, const Out& out, std::uin
   const std::uint32_t slot = free_slots.back();
   free_slots.pop_back();
   std::memcpy(storage.data() + std::size_t{slot} * slot_bytes, out.room.data() + packet.offset, packet.bytes);
-  Held entry{packet, due_ns, due_packet, slot};
+  Held entry{packet, due_ns, due_packet, slot, peer_of(packet)};
   entry.packet.flags &= static_cast<std::uint16_t>(~RxPacket::after_drop);
   held.push_back(entry);
   next_due_ns = std::min(next_due_ns, due_ns);
@@ -288,6 +300,7 @@ bool FaultInjector::State::hold(const RxPacket& packet, const Out& out, std::uin
 void FaultInjector::State::let_through(RxPacket packet, Out& out) {
   packet.flags |= owed_flags;
   owed_flags = 0;
+  if (has_peers) packet.peer_address = add_peer(peer_of(packet));
   out.packets[out.packet_count++] = packet;
   ++delivered;
 }
@@ -313,11 +326,17 @@ void FaultInjector::State::release_due(Out& out, std::uint64_t now_ns) {
     std::memcpy(out.room.data() + offset, storage.data() + std::size_t{entry.slot} * slot_bytes, entry.packet.bytes);
     RxPacket packet = entry.packet;
     packet.offset = static_cast<std::uint32_t>(offset);
+    if (has_peers) packet.peer_address = add_peer(entry.peer);
     out.packets[out.packet_count++] = packet;
     out.used = (offset + entry.packet.bytes + 7u) & ~std::size_t{7};
     free_slots.push_back(entry.slot);
   }
   held.resize(kept);
+}
+
+std::uint32_t FaultInjector::State::add_peer(const IpAddress& peer) {
+  if (peers.empty() || peers.back() != peer) peers.push_back(peer);
+  return static_cast<std::uint32_t>(peers.size() - 1);
 }
 
 void FaultInjector::State::corrupt(std::byte* data, std::uint32_t bytes) {
@@ -331,6 +350,8 @@ void FaultInjector::State::corrupt(std::byte* data, std::uint32_t bytes) {
     }
   }
 }
+
+std::span<const IpAddress> FaultInjector::peers() const { return state_->peers; }
 
 void FaultInjector::send(std::span<const TxPacket> packets, std::uint64_t now_ns) { inner_->send(packets, now_ns); }
 

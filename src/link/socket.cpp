@@ -15,11 +15,13 @@
 
 namespace nanet::link {
 
-Socket::Socket() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+Socket::Socket(int family) : fd_(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
   if (fd_ < 0) {
     throw SetupError("cannot open a UDP socket", std::strerror(errno),
-                     "raise the limit of open files (ulimit -n) if there are too many");
+                     errno == EAFNOSUPPORT ? "this kernel has no IPv6: use an IPv4 address"
+                                           : "raise the limit of open files (ulimit -n) if there are too many");
   }
+  if (family == AF_INET6) set(SOL_IPV6, IPV6_V6ONLY, 1);
 }
 
 Socket::~Socket() {
@@ -63,16 +65,40 @@ void bind_to_interface(const Socket& socket, const std::string& interface, const
   }
 }
 
-sockaddr_in to_sockaddr(const Endpoint& endpoint) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(endpoint.port);
-  address.sin_addr.s_addr = htonl(endpoint.address);
-  return address;
+bool set(const Socket& socket, const IpAddress& family, FamilyOption option, int value) {
+  return family.is_ipv6() ? socket.set(SOL_IPV6, option.v6, value) : socket.set(SOL_IP, option.v4, value);
 }
 
-Endpoint from_sockaddr(const sockaddr_in& address) {
-  return Endpoint{"udp", ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)};
+int get(const Socket& socket, const IpAddress& family, FamilyOption option) {
+  return family.is_ipv6() ? socket.get(SOL_IPV6, option.v6) : socket.get(SOL_IP, option.v4);
+}
+
+SocketAddress::SocketAddress(const Endpoint& endpoint) : v6{} {
+  if (endpoint.address.is_ipv6()) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(endpoint.port);
+    v6.sin6_scope_id = endpoint.address.scope();
+    std::memcpy(&v6.sin6_addr, endpoint.address.bytes().data(), sizeof v6.sin6_addr);
+  } else {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(endpoint.port);
+    v4.sin_addr.s_addr = htonl(endpoint.address.ipv4());
+  }
+}
+
+IpAddress SocketAddress::ipv6() const {
+  IpAddress::Bytes bytes;
+  std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
+  return IpAddress::ipv6(bytes, v6.sin6_scope_id);
+}
+
+Endpoint SocketAddress::endpoint() const { return {"udp", v4.sin_family == AF_INET6 ? ipv6() : IpAddress(ipv4()), port()}; }
+
+Endpoint local_endpoint(const Socket& socket) {
+  SocketAddress address;
+  socklen_t length = sizeof address;
+  ::getsockname(socket.fd(), address.data(), &length);
+  return address.endpoint();
 }
 
 std::uint64_t drain_refusals(int fd) {
@@ -87,11 +113,12 @@ std::uint64_t drain_refusals(int fd) {
       break;
     }
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-      if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) {
+      if ((c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) || (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
         sock_extended_err error;
         std::memcpy(&error, CMSG_DATA(c), sizeof error);
         const bool not_there = error.ee_errno == ECONNREFUSED || error.ee_errno == EHOSTUNREACH || error.ee_errno == ENETUNREACH;
-        refused += error.ee_origin == SO_EE_ORIGIN_ICMP && not_there ? 1 : 0;
+        const bool is_notice = error.ee_origin == SO_EE_ORIGIN_ICMP || error.ee_origin == SO_EE_ORIGIN_ICMP6;
+        refused += is_notice && not_there ? 1 : 0;
       }
     }
   }

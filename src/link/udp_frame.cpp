@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RFC 791 (IPv4), RFC 768 (UDP), RFC 1071 (checksum), IEEE 802.1Q (tags).
+// RFC 791 (IPv4), RFC 8200 (IPv6), RFC 768 (UDP), RFC 1071 (checksum), IEEE 802.1Q (tags).
 #include "link/udp_frame.hpp"
 
 #include <cstring>
@@ -8,6 +8,7 @@ namespace nanet::link {
 namespace {
 
 constexpr std::uint32_t kTypeIp = 0x0800;
+constexpr std::uint32_t kTypeIpv6 = 0x86DD;
 constexpr bool is_vlan(std::uint32_t type) { return type == 0x8100 || type == 0x88A8 || type == 0x9100; }
 constexpr std::uint32_t kUdp = 17;
 
@@ -39,9 +40,9 @@ std::uint16_t fold(std::uint64_t sum) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-}  // namespace
-
-std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
+// What follows the tags, if its type is one of the two.
+std::span<const std::byte> find(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes,
+                                std::uint32_t wanted, std::uint32_t wanted_too) {
   if (frame.size() < header_bytes) return {};
   std::uint32_t type = be16(frame, type_offset);
   while (is_vlan(type)) {  // a tag: two bytes of its own, then the next type
@@ -49,7 +50,63 @@ std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size
     type = be16(frame, header_bytes + 2);
     header_bytes += 4;
   }
-  return type == kTypeIp ? frame.subspan(header_bytes) : std::span<const std::byte>{};
+  return type == wanted || type == wanted_too ? frame.subspan(header_bytes) : std::span<const std::byte>{};
+}
+
+IpAddress ipv6_at(std::span<const std::byte> from, std::size_t offset) {
+  IpAddress::Bytes bytes;
+  std::memcpy(bytes.data(), from.data() + offset, bytes.size());
+  return IpAddress::ipv6(bytes);
+}
+
+// The UDP header of an IPv6 packet, after the headers that may lie between.
+FrameError find_ipv6_udp(std::span<const std::byte> packet, std::span<const std::byte>& udp) {
+  constexpr std::uint32_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
+  if (packet.size() < 40) return FrameError::cut;
+  const std::size_t bytes = be16(packet, 4) != 0 ? be16(packet, 4)
+                                                 : packet.size() - 40;  // 0: as with IPv4, a captured offloaded packet
+  if (bytes > packet.size() - 40) return FrameError::cut;
+  std::uint32_t type = std::to_integer<std::uint32_t>(packet[6]);
+  udp = packet.subspan(40, bytes);
+  while (type == kHopByHop || type == kRouting || type == kDestination) {
+    if (udp.size() < 8) return FrameError::cut;
+    const std::size_t header_bytes = 8 * (1 + std::to_integer<std::size_t>(udp[1]));
+    if (udp.size() < header_bytes) return FrameError::cut;
+    type = std::to_integer<std::uint32_t>(udp[0]);
+    udp = udp.subspan(header_bytes);
+  }
+  if (type == kFragment) return FrameError::fragment;
+  return type == kUdp ? FrameError::none : FrameError::not_udp;
+}
+
+}  // namespace
+
+std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
+  return find(frame, type_offset, header_bytes, kTypeIp, kTypeIp);
+}
+
+std::span<const std::byte> find_ip(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
+  return find(frame, type_offset, header_bytes, kTypeIp, kTypeIpv6);
+}
+
+FrameError read_ip_udp(std::span<const std::byte> packet, IpUdpView& view) {
+  if (packet.empty() || std::to_integer<std::uint32_t>(packet[0]) >> 4 != 6) {
+    UdpView ipv4;
+    const FrameError error = read_ipv4_udp(packet, ipv4);
+    if (error == FrameError::none) {
+      view = {{ipv4.flow.from_address, ipv4.flow.to_address, ipv4.flow.from_port, ipv4.flow.to_port}, ipv4.payload};
+    }
+    return error;
+  }
+  std::span<const std::byte> udp;
+  if (const FrameError error = find_ipv6_udp(packet, udp); error != FrameError::none) return error;
+  if (udp.size() < 8) return FrameError::cut;
+  const std::size_t udp_bytes = be16(udp, 4);
+  if (udp_bytes < 8 || udp_bytes > udp.size()) return FrameError::cut;
+  view = {
+      {ipv6_at(packet, 8), ipv6_at(packet, 24), static_cast<std::uint16_t>(be16(udp, 0)), static_cast<std::uint16_t>(be16(udp, 2))},
+      udp.subspan(8, udp_bytes - 8)};
+  return FrameError::none;
 }
 
 FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view) {
@@ -105,6 +162,23 @@ void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const
   const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 12, 8);
   const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
   put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 would mean: no checksum
+}
+
+void write_ipv6_udp_headers(std::byte* out, const IpUdpFlow& flow, std::span<const std::byte> payload) {
+  const std::size_t udp_bytes = payload.size() + 8;
+  put_be(out, 0x60000000, 4);
+  put_be(out + 4, udp_bytes, 2);
+  put_be(out + 6, (kUdp << 8) | kTtl, 2);
+  std::memcpy(out + 8, flow.from_address.bytes().data(), 16);
+  std::memcpy(out + 24, flow.to_address.bytes().data(), 16);
+  std::byte* udp = out + 40;
+  put_be(udp, flow.from_port, 2);
+  put_be(udp + 2, flow.to_port, 2);
+  put_be(udp + 4, udp_bytes, 2);
+  put_be(udp + 6, 0, 2);
+  const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 8, 32);
+  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
+  put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 is not allowed
 }
 
 }  // namespace nanet::link

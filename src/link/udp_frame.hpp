@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers around a UDP payload: reading them in a frame as it came from a wire, and writing them. For every link that has no
-// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv4 only.
+// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv6 for recordings only.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -10,32 +10,41 @@
 #include <cstdint>
 #include <span>
 
+#include "nanet/link/ip_address.hpp"
+
 namespace nanet::link {
 
 inline constexpr std::size_t kEthernetHeaderBytes = 14;
 inline constexpr std::size_t kIpUdpHeaderBytes = 28;  // IPv4 without options 20, UDP 8
 inline constexpr std::size_t kFrameHeaderBytes = kEthernetHeaderBytes + kIpUdpHeaderBytes;
+inline constexpr std::size_t kIpv6UdpHeaderBytes = 48;
 inline constexpr std::size_t kUdpPayloadMax = 65'507;
 inline constexpr std::uint8_t kTtl = 64;  // of packets to one receiver
 
 using MacAddress = std::array<std::uint8_t, 6>;
 
-// From where to where. Host order: 127.0.0.1 is 0x7F000001.
-struct UdpFlow {
-  std::uint32_t from_address;
-  std::uint32_t to_address;
+// From where to where.
+template <typename Address>
+struct FlowOf {
+  Address from_address;
+  Address to_address;
   std::uint16_t from_port;
   std::uint16_t to_port;
 };
+using UdpFlow = FlowOf<std::uint32_t>;  // IPv4, host order: 127.0.0.1 is 0x7F000001
+using IpUdpFlow = FlowOf<IpAddress>;
 
-struct UdpView {
-  UdpFlow flow;
+template <typename Address>
+struct ViewOf {
+  FlowOf<Address> flow;
   std::span<const std::byte> payload;
 };
+using UdpView = ViewOf<std::uint32_t>;
+using IpUdpView = ViewOf<IpAddress>;
 
 enum class FrameError : std::uint8_t {
   none,
-  not_udp,   // not UDP over IPv4
+  not_udp,   // not UDP over IP
   fragment,  // a part of a larger IP packet
   cut,       // shorter than a length in it says, or a length in it is impossible or contradicts another
 };
@@ -45,8 +54,15 @@ enum class FrameError : std::uint8_t {
 std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset = 12,
                                      std::size_t header_bytes = kEthernetHeaderBytes);
 
+// The same of IPv4 or IPv6.
+std::span<const std::byte> find_ip(std::span<const std::byte> frame, std::size_t type_offset = 12,
+                                   std::size_t header_bytes = kEthernetHeaderBytes);
+
 // The UDP payload of an IPv4 packet, options allowed. Checksums are not checked. `view` is written only when none is returned.
 FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view);
+
+// The UDP payload of an IPv4 or IPv6 packet. Hop-by-hop, routing and destination headers are passed over.
+FrameError read_ip_udp(std::span<const std::byte> packet, IpUdpView& view);
 
 // Where the payload is in an IPv4 packet of which perhaps only the beginning can be read.
 struct UdpPlace {
@@ -65,5 +81,8 @@ void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddr
 
 // Writes the 28 bytes of IPv4 and UDP headers, with right lengths and checksums, for a payload of at most kUdpPayloadMax bytes.
 void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const std::byte> payload, std::uint16_t id);
+
+// The 48 bytes of IPv6 and UDP headers; an IPv4 address in the flow is written as it is mapped into IPv6.
+void write_ipv6_udp_headers(std::byte* out, const IpUdpFlow& flow, std::span<const std::byte> payload);
 
 }  // namespace nanet::link

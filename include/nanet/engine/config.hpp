@@ -237,7 +237,8 @@ struct LinkConfig {
        .length_most = 15,
        .nullable = true});
     v("senders", senders,
-      {.help = "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets from others are refused and counted; none: "
+      {.help = "Addresses or networks (10.0.0.0/24, 2001:db8::/32) that may send here; packets from others are refused and "
+               "counted; none: "
                "anyone",
        .length_most = 64,
        .form = "Network"});

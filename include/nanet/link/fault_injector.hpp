@@ -84,6 +84,7 @@ class FaultInjector : public Link {
 
   std::size_t min_room_bytes() const override;
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
+  std::span<const IpAddress> peers() const override;
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;  // no longer than until the next held packet is due
   LinkStats stats() const override;              // of the wrapped link

@@ -28,7 +28,7 @@ struct RxPacket {
   std::uint32_t offset;        // from the start of the room
   std::uint16_t bytes;         // payload bytes that are there
   std::uint16_t peer_port;     // UDP port of the sender, host order; 0: not known
-  std::uint32_t peer_address;  // IPv4 of the sender, host order; 0: not known
+  std::uint32_t peer_address;  // IPv4 of the sender, host order, 0: not known; with peers(): an index in them
   std::uint16_t flags;         // OR of RxPacket::truncated, ...
   std::uint16_t reserved;
 
@@ -102,6 +102,9 @@ class Link {
   // Takes up to packets.size() packets that have arrived, writes their payloads into `room` and describes them, oldest first.
   // Packets of one call lie at increasing offsets except where a wrapper says otherwise.
   virtual RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) = 0;
+
+  // The senders of the packets of the last receive(), for the receiving thread; empty: they are IPv4, and the packets have their addresses.
+  virtual std::span<const IpAddress> peers() const { return {}; }
 
   // Where payloads stay after receive(). Empty: they are written into its room. Otherwise receive() writes a PlacedPacket for each packet
   // instead, back to back from the start of the room, which begins at a multiple of 16 (RxPacket::offset is where, RxPacket::bytes the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multicast groups (IPv4: 224.0.0.0/4): what a link has to know to receive from them and to send to them.
+// Multicast groups (224.0.0.0/4, ff00::/8): what a link has to know to receive from them and to send to them.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct GroupSending {
 
 // A link that listens on a group joins it while it lives.
 struct GroupJoin {
-  // Only packets of these senders, host order (source-specific, IGMPv3); none: of any.
-  std::vector<std::uint32_t> senders;
+  // Only packets of these senders, of the group's family (source-specific: IGMPv3, MLDv2); none: of any.
+  std::vector<IpAddress> senders;
 };
 
 }  // namespace nanet::link

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wraps any link and writes what it receives and sends to a pcap file that tshark and Wireshark read.
 //
-// Nanosecond pcap, link type RAW (IPv4). The IPv4 and UDP headers are made here (a link only shows payloads), with right lengths and
+// Nanosecond pcap, link type RAW. The IP and UDP headers are made here (a link only shows payloads), with right lengths and
 // checksums. Times are CLOCK_REALTIME, one reading for each batch, so all packets of a batch have the same time.
 //
 // Once a packet doesn't fit, or the disk takes no more, the recording has stopped: notes() says so, and the file ends with a whole record.
@@ -42,6 +42,7 @@ class Recorder : public Link {
 
   std::size_t min_room_bytes() const override;
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
+  std::span<const IpAddress> peers() const override { return inner_->peers(); }
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;  // of the wrapped link, with recorded and unrecorded

@@ -90,6 +90,8 @@ class UdpLink : public Link {
 
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
 
+  std::span<const IpAddress> peers() const override;
+
   // packets given = tx_packets + tx_dropped, exactly. tx_refused counts the notices that came back for earlier ones of tx_packets.
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
 

@@ -98,7 +98,7 @@ def online_cores() -> frozenset[int]:
 
 
 def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
-    """`udp://ADDRESS:PORT` with an IPv4 address or a host name, which the engine looks up once, before it starts.
+    """`udp://ADDRESS:PORT` with an IPv4 address, an IPv6 address in brackets, or a host name, which is looked up once, before the start.
 
     schemes: those that are allowed.
     """
@@ -111,6 +111,8 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     host, colon, port = rest.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
         raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
+    if host.startswith("["):
+        return f"{scheme}://{_ipv6_host(scheme, host, url)}:{int(port)}"
     if re.fullmatch(r"[0-9.]*", host):
         try:
             ipaddress.IPv4Address(host)
@@ -119,6 +121,16 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
         raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
     return f"{scheme}://{host}:{int(port)}"
+
+
+def _ipv6_host(scheme: str, host: str, url: str) -> str:
+    if scheme != "udp":
+        raise problem(f"endpoint '{url}' has no usable address", f"{scheme} knows IPv4 only", "use udp://, or an IPv4 address")
+    try:
+        return f"[{ipaddress.IPv6Address(host[1:-1] if host.endswith(']') else host)}]"
+    except ValueError:
+        suggestion = "write it as udp://[2001:db8::1]:6200"
+        raise problem(f"endpoint '{url}' has no usable address", "it is not an IPv6 address in brackets", suggestion) from None
 
 
 def check_core(core: int) -> int:

@@ -35,11 +35,12 @@ Channels = Annotated[tuple[StrictInt | str, ...], AfterValidator(channel_numbers
 
 
 def check_network(text: str) -> str:
-    """An IPv4 address or network, with its prefix length."""
+    """An address or network of IPv4 or IPv6, with its prefix length."""
     try:
-        return str(ipaddress.IPv4Network(text))
+        return str(ipaddress.ip_network(text))
     except ValueError as error:
-        raise problem(f"'{text}' is not an IPv4 address or network", str(error), "write it as 10.0.0.7 or 10.0.0.0/24") from None
+        suggestion = "write it as 10.0.0.7, 10.0.0.0/24 or 2001:db8::/32"
+        raise problem(f"'{text}' is not an address or network", str(error), suggestion) from None
 
 
 Network = Annotated[str, AfterValidator(check_network)]

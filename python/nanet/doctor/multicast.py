@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link that listens on a multicast group needs of a machine: an interface that is up, IGMPv3 for named senders, and no reverse-path
+"""What a link that listens on an IPv4 multicast group needs of a machine: an interface that is up, IGMPv3 for named senders, and no reverse-path
 filter in the way."""
 
 from __future__ import annotations

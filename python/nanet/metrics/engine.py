@@ -91,7 +91,7 @@ STATS_HELP = {
     "rx_errors": "receive calls that failed",
     "rx_foreign": "frames that reached the link but are not for its address and port",
     "rx_malformed": "frames for its port whose lengths contradict each other",
-    "rx_skipped_not_udp": "records of a file that are not UDP over IPv4",
+    "rx_skipped_not_udp": "records of a file that are not UDP over IP",
     "rx_skipped_port": "packets of a file to another port than the one that is played",
     "rx_skipped_fragment": "records of a file that are fragments of packets",
     "rx_skipped_cut": "records of a file that are not whole, or whose lengths contradict each other",

@@ -95,11 +95,11 @@ std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
                  "lower it, or use udp://"};
 }
 
-std::vector<std::uint32_t> group_senders(const LinkConfig& config, const link::Endpoint& listen) {
-  std::vector<std::uint32_t> senders;
-  if (!link::is_multicast(listen.address)) return senders;
+std::vector<link::IpAddress> group_senders(const LinkConfig& config, const link::Endpoint& listen) {
+  std::vector<link::IpAddress> senders;
+  if (!listen.address.is_multicast()) return senders;
   for (const SenderNetwork& network : sender_networks(config.senders)) {
-    if (network.prefix_bits < 32) return {};
+    if (!network.is_single()) return {};
     senders.push_back(network.address);
   }
   return senders;

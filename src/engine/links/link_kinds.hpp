@@ -63,7 +63,7 @@ LinkSection section_for(std::string_view help) {
 
 // The senders of a group to join, if every one of LinkConfig::senders is a single address; none: packets of any are to come, and the receiver
 // refuses those of strangers.
-std::vector<std::uint32_t> group_senders(const LinkConfig& config, const link::Endpoint& listen);
+std::vector<link::IpAddress> group_senders(const LinkConfig& config, const link::Endpoint& listen);
 
 // A kind's configuration with what all kinds of links that listen on an address share.
 template <typename Config>

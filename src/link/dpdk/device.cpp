@@ -274,7 +274,7 @@ int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_inf
 void Device::steer(const Endpoint& listen) {
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_ipv4 ip{}, ip_mask{};
-  ip.hdr.dst_addr = htonl(listen.address);
+  ip.hdr.dst_addr = htonl(listen.address.ipv4());
   ip_mask.hdr.dst_addr = ~rte_be32_t{0};
   rte_flow_item_udp udp{}, udp_mask{};
   udp.hdr.dst_port = htons(listen.port);

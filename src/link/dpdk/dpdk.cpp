@@ -67,12 +67,14 @@ const DpdkConfig& checked(const DpdkConfig& config) {
     throw SetupError(who + " cannot listen on " + to_string(*config.listen), "scheme '" + config.listen->scheme + "' is not dpdk",
                      "write dpdk:// or choose the link that serves '" + config.listen->scheme + "'");
   }
-  if (config.listen && (config.listen->address == 0 || config.listen->port == 0)) {
+  if (config.listen && (config.listen->address.is_any() || config.listen->port == 0)) {
     throw SetupError(who + " cannot listen on " + to_string(*config.listen), "it needs an address of its own and a port, not 0",
                      "write an address that no machine has, as in dpdk://10.0.0.2:6200");
   }
+  if (config.listen) refuse_ipv6(config.name, *config.listen);
   for (const Endpoint& destination : config.destinations) {
-    if (destination.port == 0 || destination.address == 0) {
+    refuse_ipv6(config.name, destination);
+    if (destination.port == 0 || destination.address.is_any()) {
       throw SetupError(who + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",
                        "write both, as in udp://10.0.0.1:6200");
     }

@@ -30,7 +30,7 @@ Network parse_network(const DpdkConfig& config) {
       throw SetupError("link " + config.name + " has no address", "it only sends, so there is none to listen on",
                        "set address, as in 10.0.0.2/24");
     }
-    return {config.listen->address, mask_of(24)};
+    return {config.listen->address.ipv4(), mask_of(24)};
   }
   const std::size_t slash = config.address.find('/');
   const std::optional<std::uint32_t> address = parse_address(config.address.substr(0, slash));
@@ -45,7 +45,7 @@ Network parse_network(const DpdkConfig& config) {
     throw SetupError("link " + config.name + " cannot have the address '" + config.address + "'",
                      "it is no IPv4 address with prefix length", "write it as in 10.0.0.2/24");
   }
-  if (config.listen && config.listen->address != *address) {
+  if (config.listen && config.listen->address.ipv4() != *address) {
     throw SetupError("link " + config.name + " cannot listen on " + to_string(*config.listen),
                      "its own address is " + config.address, "use one address for both");
   }
@@ -67,13 +67,13 @@ Neighbours::Neighbours(const DpdkConfig& config) : destinations_(config.destinat
     }
   }
   for (const Endpoint& destination : destinations_) {
-    const bool is_near = ((destination.address ^ network.address) & network.mask) == 0;
+    const bool is_near = ((destination.address.ipv4() ^ network.address) & network.mask) == 0;
     if (!is_near && !gateway) {
       throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
                        "it is outside of the link's own network, and no gateway is set",
                        "set gateway, or a shorter prefix length in address");
     }
-    hop_of_destination_.push_back(hop_to(is_near ? destination.address : *gateway));
+    hop_of_destination_.push_back(hop_to(is_near ? destination.address.ipv4() : *gateway));
   }
 }
 

@@ -28,7 +28,7 @@ bool has_bad_checksum(const rte_mbuf& buffer) {
 Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads)
     : device_(device),
       station_(station),
-      address_(listen.address),
+      address_(listen.address.ipv4()),
       port_(listen.port),
       first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ipv4),
       payloads_(payloads),

@@ -41,10 +41,11 @@ bool is_station(std::uint64_t mac) {
 
 const GatewareConfig& checked(const GatewareConfig& config) {
   const std::string link = "link " + config.name;
-  if (!config.listen || config.listen->address == 0 || config.listen->port == 0) {
+  if (!config.listen || config.listen->address.is_any() || config.listen->port == 0) {
     throw SetupError(link + " has no address of its own", "a card answers to one, and receives for one port",
                      "write its endpoint as gateware://ADDRESS:PORT");
   }
+  refuse_ipv6(config.name, *config.listen);
   if (!is_station(mac_of(config.card->mac))) {
     throw SetupError(link + " has no usable mac", "a card's own Ethernet address is that of one station",
                      "set mac, such as 02:00:00:00:00:01");
@@ -67,8 +68,9 @@ const GatewareConfig& checked(const GatewareConfig& config) {
 CardLink::CardLink(std::unique_ptr<Device> device, const GatewareConfig& config)
     : config_(checked(config)),
       device_(std::move(device)),
-      driver_(*device_,
-              {.mac = mac_of(config.card->mac), .address = config.listen->address, .clops = {kClop}, .tx_entries = kTxEntries}),
+      driver_(
+          *device_,
+          {.mac = mac_of(config.card->mac), .address = config.listen->address.ipv4(), .clops = {kClop}, .tx_entries = kTxEntries}),
       receiver_(driver_, config_),
       not_sent_before_(not_sent()) {
   set_destinations(driver_, config_, mac_of(config_.card->next_hop), config_.listen->port);

@@ -49,8 +49,9 @@ GatewareLink::GatewareLink(std::vector<std::unique_ptr<Link>> wires, const Gatew
   const nanet::gateware::HostTiming timing{
       .write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config_.seed};
   const Endpoint own = local();
-  nic_ = std::make_unique<Nic>(timing, NicConfig{.mac = kOwnMac, .address = own.address, .clops = {{.buffer_bytes = 128 << 10}}},
-                               config_);
+  refuse_ipv6(config.name, own);
+  nic_ = std::make_unique<Nic>(
+      timing, NicConfig{.mac = kOwnMac, .address = own.address.ipv4(), .clops = {{.buffer_bytes = 128 << 10}}}, config_);
   set_destinations(nic_->driver, config_, kPeerMac, own.port);
   if (config_.merge) {
     set_up_merging();
@@ -72,7 +73,7 @@ void GatewareLink::set_up_merging() {
   }
   for (std::size_t port = 0; port < wires_.size(); ++port) {
     const Endpoint own = local(port);
-    node.set_station(port, kOwnMac + port, own.address);
+    node.set_station(port, kOwnMac + port, own.address.ipv4());
     node.set_match(port, {.index = 0, .port = own.port, .from_address = 0, .from_mask = 0, .source = 0, .counts_events = false},
                    Route::events);
   }
@@ -97,7 +98,7 @@ nanet::gateware::Line GatewareLink::line_of(const GatewareConfig& config) {
 Endpoint GatewareLink::local(std::size_t port) const {
   Endpoint own = wires_[port]->local();
   own.scheme = "gateware";
-  if (own.address == 0) own.address = kOwnAddress + static_cast<std::uint32_t>(port);
+  if (own.address.is_any()) own.address = kOwnAddress + static_cast<std::uint32_t>(port);
   if (own.port == 0) own.port = kOwnPort;
   return own;
 }
@@ -130,7 +131,7 @@ void GatewareLink::add_frame(std::size_t port, const RxPacket& packet) {
   const auto payload = std::span(room_).subspan(packet.offset, packet.bytes);
   frame_.resize(kFrameHeaderBytes + payload.size());
   write_ethernet_header(frame_.data(), bytes_of(kPeerMac + port), bytes_of(kOwnMac + port));
-  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes, {packet.peer_address, own.address, packet.peer_port, own.port},
+  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes, {packet.peer_address, own.address.ipv4(), packet.peer_port, own.port},
                          payload, 0);
   std::copy(payload.begin(), payload.end(), frame_.begin() + kFrameHeaderBytes);
   rounds_.add(port, nanet::gateware::with_fcs(frame_));
@@ -206,7 +207,7 @@ void GatewareLink::give_to_wire(std::size_t port, std::uint64_t now_ns) {
     UdpView view;
     const FrameError error = read_udp_frame(frames.front().bytes, view);
     const auto to = std::find_if(config_.destinations.begin(), config_.destinations.end(), [&](const Endpoint& endpoint) {
-      return endpoint.address == view.flow.to_address && endpoint.port == view.flow.to_port;
+      return endpoint.address.ipv4() == view.flow.to_address && endpoint.port == view.flow.to_port;
     });
     if (error != FrameError::none || to == config_.destinations.end()) {
       ++own_.tx_dropped;

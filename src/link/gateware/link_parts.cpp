@@ -15,7 +15,8 @@ void set_destinations(NicDriver& driver, const GatewareConfig& config, std::uint
   }
   for (std::uint32_t k = 0; k < config.destinations.size(); ++k) {
     const Endpoint& to = config.destinations[k];
-    driver.set_destination({.index = k, .mac = mac, .address = to.address, .port = to.port, .from_port = from_port});
+    refuse_ipv6(config.name, to);
+    driver.set_destination({.index = k, .mac = mac, .address = to.address.ipv4(), .port = to.port, .from_port = from_port});
   }
 }
 

@@ -13,6 +13,7 @@ namespace nanet::link {
 namespace {
 
 constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kPacketsMax = 4096;            // of one call
 constexpr std::uint32_t kPacketBytesLimit = 65'507;  // of a UDP payload over IPv4
 
 std::uint32_t no_events(std::span<const std::byte> /*payload*/) { return 0; }
@@ -35,6 +36,7 @@ PcapLink::PcapLink(const PcapLinkConfig& config)
     : config_(checked(config)),
       source_(std::make_unique<MappedFile>(config.path), config.path, config.port, &no_events),
       pace_(config.pace, config.packets_per_s) {
+  ipv6_peers_.reserve(kPacketsMax);
   has_waiting_ = source_.next_packet(waiting_);
   publish();
 }
@@ -49,7 +51,10 @@ RxBatch PcapLink::receive(std::span<std::byte> room, std::span<RxPacket> packets
   }
   RxBatch batch;
   std::uint64_t bytes_given = 0;
-  while (has_waiting_ && due_ns_ <= now_ns && batch.packet_count < packets.size()) {
+  ipv6_peers_.clear();
+  const bool is_ipv6 = has_waiting_ && waiting_.flow.from_address.is_ipv6();  // packets of one call are of one family
+  const std::size_t packets_max = std::min(packets.size(), ipv6_peers_.capacity());
+  while (has_waiting_ && due_ns_ <= now_ns && batch.packet_count < packets_max && waiting_.flow.from_address.is_ipv6() == is_ipv6) {
     const std::size_t offset = (batch.bytes_used + kAlignment - 1) / kAlignment * kAlignment;
     const std::size_t left = offset < room.size() ? room.size() - offset : 0;
     const std::size_t wanted = std::min<std::size_t>(waiting_.payload.size(), config_.packet_bytes_max);
@@ -58,12 +63,13 @@ RxBatch PcapLink::receive(std::span<std::byte> room, std::span<RxPacket> packets
     if (bytes > 0) std::memcpy(&room[offset], waiting_.payload.data(), bytes);
     const bool is_cut = bytes < waiting_.payload.size();
     if (is_cut) rx_truncated_.add(1);
-    packets[batch.packet_count++] = {.offset = static_cast<std::uint32_t>(bytes > 0 ? offset : batch.bytes_used),
-                                     .bytes = static_cast<std::uint16_t>(bytes),
-                                     .peer_port = waiting_.flow.from_port,
-                                     .peer_address = waiting_.flow.from_address,
-                                     .flags = is_cut ? RxPacket::truncated : std::uint16_t{0},
-                                     .reserved = 0};
+    packets[batch.packet_count++] = {
+        .offset = static_cast<std::uint32_t>(bytes > 0 ? offset : batch.bytes_used),
+        .bytes = static_cast<std::uint16_t>(bytes),
+        .peer_port = waiting_.flow.from_port,
+        .peer_address = is_ipv6 ? add_peer(waiting_.flow.from_address) : waiting_.flow.from_address.ipv4(),
+        .flags = is_cut ? RxPacket::truncated : std::uint16_t{0},
+        .reserved = 0};
     if (bytes > 0) batch.bytes_used = static_cast<std::uint32_t>(offset + bytes);
     bytes_given += bytes;
     read_next();
@@ -119,6 +125,11 @@ ReplaySource::Counts PcapLink::counts() const {
                             .skipped_cut = skipped_cut_.value(),
                             .bytes_damaged = bytes_damaged_.value()},
                            skipped_port_.value());
+}
+
+std::uint32_t PcapLink::add_peer(const IpAddress& peer) {
+  if (ipv6_peers_.empty() || ipv6_peers_.back() != peer) ipv6_peers_.push_back(peer);
+  return static_cast<std::uint32_t>(ipv6_peers_.size() - 1);
 }
 
 void PcapLink::read_next() {

@@ -35,6 +35,8 @@ class PcapLink final : public Link {
   // A packet that does not fit after the others comes in the next call. Payloads begin at multiples of 8 bytes.
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
 
+  std::span<const IpAddress> peers() const override { return ipv6_peers_; }
+
   // A file takes nothing: the packets are counted as tx_dropped.
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
 
@@ -56,6 +58,7 @@ class PcapLink final : public Link {
   ReplaySource::Counts counts() const;
 
  private:
+  std::uint32_t add_peer(const IpAddress& peer);
   void read_next();
   void publish();
 
@@ -63,6 +66,7 @@ class PcapLink final : public Link {
   PcapSource source_;
   Pace pace_;
   PcapPacket waiting_{};  // the next to be given, if any
+  std::vector<IpAddress> ipv6_peers_;
   bool has_waiting_ = false;
   bool started_ = false;
   std::uint64_t due_ns_ = 0;  // of waiting_, once started_

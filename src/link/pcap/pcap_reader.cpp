@@ -62,7 +62,7 @@ bool PcapReader::next(PcapPacket& packet) {
     const auto frame = file_.subspan(next_ + kRecordHeaderBytes, bytes);
     next_ += kRecordHeaderBytes + bytes;
     ++stats_.records;
-    switch (read_ipv4_udp(find_ip(frame), packet)) {
+    switch (read_ip_udp(find_packet(frame), packet)) {
       case FrameError::none: ++stats_.packets; return true;
       case FrameError::not_udp: ++stats_.skipped_not_udp; break;
       case FrameError::fragment: ++stats_.skipped_fragment; break;
@@ -77,11 +77,11 @@ std::uint32_t PcapReader::load(std::size_t offset) const {
   return swapped_ ? __builtin_bswap32(word) : word;
 }
 
-std::span<const std::byte> PcapReader::find_ip(std::span<const std::byte> frame) const {
+std::span<const std::byte> PcapReader::find_packet(std::span<const std::byte> frame) const {
   switch (link_type_) {
-    case kEthernet: return find_ipv4(frame);
-    case kCooked: return find_ipv4(frame, 14, 16);
-    case kCooked2: return find_ipv4(frame, 0, 20);
+    case kEthernet: return link::find_ip(frame);
+    case kCooked: return link::find_ip(frame, 14, 16);
+    case kCooked2: return link::find_ip(frame, 0, 20);
     default: return frame;  // raw
   }
 }

@@ -3,7 +3,7 @@
 //
 // Files: classic pcap (draft-ietf-opsawg-pcap), micro- or nanoseconds, either byte order. Not pcapng.
 // Link types: Ethernet (1), raw IP (101, 12, 14, 228), Linux cooked (113) and cooked v2 (276); any number of VLAN tags.
-// Packets: UDP over IPv4, options allowed. Everything else is passed over and counted: other protocols, fragments, packets that the
+// Packets: UDP over IPv4 or IPv6, options allowed. Everything else is passed over and counted: other protocols, fragments, packets that the
 // capture cut short. Checksums are not looked at.
 //
 // Thread rules: one thread. No allocation, no exception, no I/O, whatever the bytes are.
@@ -19,7 +19,7 @@ namespace nanet::link {
 
 enum class PcapError : std::uint8_t { none, not_pcap, pcapng, link_type };
 
-struct PcapPacket : UdpView {
+struct PcapPacket : IpUdpView {
   std::uint64_t time_ns;  // since 1970
 };
 
@@ -27,7 +27,7 @@ struct PcapPacket : UdpView {
 struct PcapStats {
   std::uint64_t records = 0;
   std::uint64_t packets = 0;           // given by next()
-  std::uint64_t skipped_not_udp = 0;   // not UDP over IPv4
+  std::uint64_t skipped_not_udp = 0;   // not UDP over IP
   std::uint64_t skipped_fragment = 0;  // a part of a larger IP packet
   std::uint64_t skipped_cut = 0;       // captured in part only, or a length in it is wrong: UDP's is more than IP's leaves
   std::uint64_t bytes_damaged = 0;     // at the end of the file, where no whole record is
@@ -47,8 +47,8 @@ class PcapReader {
 
  private:
   std::uint32_t load(std::size_t offset) const;
-  // The IPv4 packet in a captured frame; empty when there is none.
-  std::span<const std::byte> find_ip(std::span<const std::byte> frame) const;
+  // The IP packet in a captured frame; empty when there is none.
+  std::span<const std::byte> find_packet(std::span<const std::byte> frame) const;
 
   std::span<const std::byte> file_;
   std::size_t next_ = 0;

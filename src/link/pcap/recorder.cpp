@@ -43,7 +43,7 @@ std::uint32_t get_le(const std::byte* in) {
 struct Recorder::File {
   explicit File(const RecorderConfig& c);
   ~File();
-  void record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
+  void record(const IpUdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time);
   void write_out();
   void give_up(std::size_t written, int error);
   std::vector<std::string> notes() const;
@@ -88,8 +88,10 @@ Recorder::File::~File() {
   ::close(fd);
 }
 
-void Recorder::File::record(const UdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
-  const std::size_t record_bytes = kRecordHeaderBytes + kIpUdpHeaderBytes + bytes;
+void Recorder::File::record(const IpUdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
+  const bool is_ipv6 = flow.to_address.is_ipv6() || flow.from_address.is_ipv6();
+  const std::size_t header_bytes = is_ipv6 ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes;
+  const std::size_t record_bytes = kRecordHeaderBytes + header_bytes + bytes;
   if (!stopped && stats.bytes_recorded + record_bytes > config.max_bytes) {
     stopped = true;
     note = "the recording " + config.path +
@@ -104,11 +106,16 @@ void Recorder::File::record(const UdpFlow& flow, const std::byte* payload, std::
   std::byte* out = &buffer[buffered];
   put_le(out, static_cast<std::uint64_t>(time.tv_sec), 4);
   put_le(out + 4, static_cast<std::uint64_t>(time.tv_nsec), 4);
-  put_le(out + 8, kIpUdpHeaderBytes + bytes, 4);
-  put_le(out + 12, kIpUdpHeaderBytes + bytes, 4);
-  write_ipv4_udp_headers(out + kRecordHeaderBytes, flow, {payload, bytes}, next_id++);
+  put_le(out + 8, header_bytes + bytes, 4);
+  put_le(out + 12, header_bytes + bytes, 4);
+  if (is_ipv6) {
+    write_ipv6_udp_headers(out + kRecordHeaderBytes, flow, {payload, bytes});
+  } else {
+    write_ipv4_udp_headers(out + kRecordHeaderBytes, {flow.from_address.ipv4(), flow.to_address.ipv4(), flow.from_port, flow.to_port},
+                           {payload, bytes}, next_id++);
+  }
   if (bytes != 0) {
-    std::memcpy(out + kRecordHeaderBytes + kIpUdpHeaderBytes, payload, bytes);
+    std::memcpy(out + kRecordHeaderBytes + header_bytes, payload, bytes);
   }
   buffered += record_bytes;
   recorded.set(++stats.packets_recorded);
@@ -188,10 +195,11 @@ RxBatch Recorder::receive(std::span<std::byte> room, std::span<RxPacket> packets
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   const Endpoint& local = file_->config.local;
+  const std::span<const IpAddress> ipv6_peers = inner_->peers();
   const std::lock_guard lock(file_->mutex);
   for (const RxPacket& packet : packets.first(batch.packet_count)) {
-    file_->record({packet.peer_address, local.address, packet.peer_port, local.port}, room.data() + packet.offset, packet.bytes,
-                  time);
+    const IpAddress peer = ipv6_peers.empty() ? IpAddress(packet.peer_address) : ipv6_peers[packet.peer_address];
+    file_->record({peer, local.address, packet.peer_port, local.port}, room.data() + packet.offset, packet.bytes, time);
   }
   return batch;
 }

@@ -27,6 +27,7 @@ const UcxConfig& checked(const UcxConfig& config) {
     throw SetupError("link " + config.name + " " + problem, why, suggestion);
   };
   if (!config.listen) refuse("does not know where to listen", "it only receives", "give it an endpoint ucx://ADDRESS:PORT");
+  refuse_ipv6(config.name, *config.listen);
   if (!config.destinations.empty()) refuse("cannot send", "over UCX it only receives", "send by another link, or by a UDP socket");
   if (config.ring_count == 0 || config.ring_count > kRingsMax)
     refuse("cannot have ring_count = " + std::to_string(config.ring_count), "1..1024 senders have a ring each",
@@ -35,11 +36,6 @@ const UcxConfig& checked(const UcxConfig& config) {
     refuse("cannot have packet_bytes_max = " + std::to_string(config.packet_bytes_max), "a payload has 1..65507 bytes",
            "set it to the longest that is sent");
   return config;
-}
-
-std::string dotted(std::uint32_t address) {
-  const std::string text = to_string({.scheme = "", .address = address, .port = 0});
-  return text.substr(3, text.rfind(':') - 3);
 }
 
 // One sender's ring.
@@ -90,9 +86,9 @@ class UcxLink final : public Link {
 
 UcxLink::UcxLink(const UcxConfig& config)
     : config_(checked(config)),
-      worker_({.transports = config.transports, .address = dotted(config.listen->address), .trust_network = config.trust_network}),
+      worker_({.transports = config.transports, .address = to_string(config.listen->address), .trust_network = config.trust_network}),
       target_(worker_,
-              {.address = dotted(config.listen->address), .port = config.listen->port, .connection_count_max = config.ring_count}) {
+              {.address = to_string(config.listen->address), .port = config.listen->port, .connection_count_max = config.ring_count}) {
   const rdma::NotifyRingConfig shape{.slot_count = config.slot_count, .payload_bytes_max = config.packet_bytes_max};
   for (std::uint32_t index = 0; index < config.ring_count; ++index) {
     const Ring& ring = rings_.emplace_back(worker_, config, "ring-" + std::to_string(index), shape);

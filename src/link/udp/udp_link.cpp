@@ -34,11 +34,17 @@ void check(const UdpConfig& config) {
   }
   for (const Endpoint& destination : config.destinations) {
     check_endpoint(config, destination);
-    if (destination.port == 0 || destination.address == 0) {
+    if (destination.port == 0 || destination.address.is_any()) {
       throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
                        "a destination needs an address and a port, not 0", "write both, as in udp://127.0.0.1:6200");
     }
-    if (config.listen && *config.listen == destination && is_multicast(destination.address) && config.group_sending.loop) {
+    if (config.source_port == SourcePort::listen && config.listen &&
+        config.listen->address.is_ipv6() != destination.address.is_ipv6()) {
+      throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
+                       "it listens on " + to_string(*config.listen) + ", of another family, and sends from there",
+                       "use IPv4, or IPv6, for both, or a socket of its own to send");
+    }
+    if (config.listen && *config.listen == destination && destination.address.is_multicast() && config.group_sending.loop) {
       throw SetupError("link " + config.name + " cannot send to " + to_string(destination),
                        "it listens there and would receive what it sends",
                        "set multicast_loop: false, or use another group or port");
@@ -76,6 +82,8 @@ RxBatch UdpLink::receive(std::span<std::byte> room, std::span<RxPacket> packets,
   return receiver_ ? receiver_->receive(room, packets) : RxBatch{};
 }
 
+std::span<const IpAddress> UdpLink::peers() const { return receiver_ ? receiver_->peers() : std::span<const IpAddress>{}; }
+
 void UdpLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) {
   if (sender_) {
     sender_->send(packets);
@@ -104,7 +112,7 @@ LinkStats UdpLink::stats() const {
   return stats;
 }
 
-Endpoint UdpLink::local() const { return receiver_ ? receiver_->local() : Endpoint{"udp", 0, 0}; }
+Endpoint UdpLink::local() const { return receiver_ ? receiver_->local() : Endpoint{.scheme = "udp"}; }
 
 std::string UdpLink::path() const {
   const bool coalesced = receiver_ ? receiver_->coalesces() : config_.gso == Coalesce::on;

@@ -23,7 +23,9 @@ std::string bind_advice(int error, const Endpoint& endpoint) {
   const std::string port = std::to_string(endpoint.port);
   switch (error) {
     case EADDRINUSE: return "choose another port, or end the program that holds it: ss -ulpn 'sport = :" + port + "'";
-    case EADDRNOTAVAIL: return "listen on an address of this machine (ip -4 address), or on 0.0.0.0 for all of them";
+    case EADDRNOTAVAIL:
+      return endpoint.address.is_ipv6() ? "listen on an address of this machine (ip -6 address), or on [::] for all of them"
+                                        : "listen on an address of this machine (ip -4 address), or on 0.0.0.0 for all of them";
     case EACCES: return "choose a port above 1023";
     default: return "check the address";
   }
@@ -32,9 +34,12 @@ std::string bind_advice(int error, const Endpoint& endpoint) {
 }  // namespace
 
 UdpReceiver::UdpReceiver(const UdpConfig& config, std::vector<std::string>& notes)
-    : packet_bytes_max_((config.packet_bytes_max + 7u) & ~7u),
+    : socket_(family_of(config.listen->address)),
+      is_ipv6_(config.listen->address.is_ipv6()),
+      packet_bytes_max_((config.packet_bytes_max + 7u) & ~7u),
       slot_bytes_(packet_bytes_max_),
       spill_bytes_(std::size_t{kSlots} * kSuperBytes) {
+  ipv6_peers_.reserve(4 * kQuotaMax);  // a call meets kQuotaMax messages at most, and those in the spill twice
   open(config, notes);
   for (std::uint32_t i = 0; i < kSlots; ++i) {
     msghdr& header = headers_[i].msg_hdr;
@@ -63,12 +68,12 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
     }
   }
   bind_to_interface(socket_, config.interface, config.name);
-  if (is_multicast(config.listen->address)) {
+  if (config.listen->address.is_multicast()) {
     socket_.set(SOL_SOCKET, SO_REUSEADDR, 1);  // each socket of this machine that joined gets every packet
     join_group(socket_, *config.listen, config.group_join, config.interface, config.name);
   }
-  const sockaddr_in address = to_sockaddr(*config.listen);
-  if (::bind(socket_.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  const SocketAddress address(*config.listen);
+  if (::bind(socket_.fd(), address.data(), address.bytes()) != 0) {
     throw SetupError("link " + config.name + " cannot listen on " + to_string(*config.listen), std::strerror(errno),
                      bind_advice(errno, *config.listen));
   }
@@ -76,18 +81,14 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
 
 std::size_t UdpReceiver::min_room_bytes() const { return gro_ ? kSuperBytes : packet_bytes_max_; }
 
-Endpoint UdpReceiver::local() const {
-  sockaddr_in address{};
-  socklen_t length = sizeof address;
-  ::getsockname(socket_.fd(), reinterpret_cast<sockaddr*>(&address), &length);
-  return from_sockaddr(address);
-}
+Endpoint UdpReceiver::local() const { return local_endpoint(socket_); }
 
 RxBatch UdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> packets) {
   if (room.empty() || packets.empty()) {
     return {};
   }
   RxRoom out(room, packets);
+  ipv6_peers_.clear();
   if (spilled_begin_ != spilled_end_) {
     deliver_spilled(out);
   } else if (way_ == Way::coalesced && out.room_bytes >= kSuperBytes) {
@@ -116,7 +117,7 @@ void UdpReceiver::receive_coalesced(RxRoom& out) {
     std::byte* place = out.room + out.next_offset();
     pieces_[0][0] = {place, kSuperBytes};
     header.msg_iovlen = 1;
-    header.msg_namelen = sizeof(sockaddr_in);
+    header.msg_namelen = sizeof(SocketAddress);
     header.msg_controllen = sizeof(Control);
     const ssize_t bytes = ::recvmsg(socket_.fd(), &header, MSG_DONTWAIT);
     calls_.add(1);
@@ -188,7 +189,7 @@ void UdpReceiver::prepare_slots(RxRoom& out, std::uint32_t slots, std::uint32_t 
   for (std::uint32_t i = 0; i < slots; ++i) {
     pieces_[i][0] = {place + std::size_t{i} * slot_bytes, slot_bytes};
     pieces_[i][1] = {spill_slot(i) + slot_bytes, kSuperBytes - slot_bytes};
-    headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+    headers_[i].msg_hdr.msg_namelen = sizeof(SocketAddress);
     headers_[i].msg_hdr.msg_controllen = sizeof(Control);
   }
 }
@@ -247,6 +248,7 @@ void UdpReceiver::put(RxRoom& out, const Message& message, std::uint32_t bytes) 
 }
 
 void UdpReceiver::spill(const Message& message, const std::byte* data) {
+  if (is_ipv6_) spilled_peers_[spilled_end_] = ipv6_peers_[message.peer_address];
   Message& entry = spilled_[spilled_end_++];
   entry = message;
   entry.data = data;
@@ -263,8 +265,10 @@ void UdpReceiver::spill_rest(const Message& message, const std::byte* place, std
 }
 
 void UdpReceiver::deliver_spilled(RxRoom& out) {
-  while (spilled_begin_ != spilled_end_ && deliver(out, spilled_[spilled_begin_])) {
-    ++spilled_begin_;
+  for (; spilled_begin_ != spilled_end_; ++spilled_begin_) {
+    Message& message = spilled_[spilled_begin_];
+    if (is_ipv6_) message.peer_address = add_peer(spilled_peers_[spilled_begin_]);
+    if (!deliver(out, message)) break;
   }
   if (spilled_begin_ == spilled_end_) {
     spilled_begin_ = spilled_end_ = 0;
@@ -327,9 +331,14 @@ bool UdpReceiver::failed(int error) {
   return false;
 }
 
+std::uint32_t UdpReceiver::add_peer(const IpAddress& peer) {
+  if (ipv6_peers_.empty() || ipv6_peers_.back() != peer) ipv6_peers_.push_back(peer);
+  return static_cast<std::uint32_t>(ipv6_peers_.size() - 1);
+}
+
 UdpReceiver::Message UdpReceiver::read_message(const msghdr& header, std::uint32_t bytes) {
-  const auto* peer = static_cast<const sockaddr_in*>(header.msg_name);
-  Message message{nullptr, bytes, bytes, ntohl(peer->sin_addr.s_addr), ntohs(peer->sin_port), 0};
+  const auto& peer = *static_cast<const SocketAddress*>(header.msg_name);
+  Message message{nullptr, bytes, bytes, is_ipv6_ ? add_peer(peer.ipv6()) : peer.ipv4(), peer.port(), 0};
   for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
        c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
     if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {

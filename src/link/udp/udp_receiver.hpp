@@ -27,6 +27,9 @@ class UdpReceiver {
   void wait(std::uint64_t timeout_ns);
   void add_stats(LinkStats& stats) const;
 
+  // Of the last receive(), by RxPacket::peer_address; none: that is an IPv4 address.
+  std::span<const IpAddress> peers() const { return ipv6_peers_; }
+
   const Socket& socket() const { return socket_; }
   Endpoint local() const;
   bool coalesces() const { return gro_; }
@@ -44,7 +47,7 @@ class UdpReceiver {
     const std::byte* data;  // only for those in the spill
     std::uint32_t bytes;
     std::uint32_t segment_bytes;  // of each packet but the last; = bytes for a single packet
-    std::uint32_t peer_address;
+    std::uint32_t peer_address;   // as RxPacket has it
     std::uint16_t peer_port;
     std::uint16_t flags;  // of its first packet
 
@@ -63,11 +66,13 @@ class UdpReceiver {
   bool deliver(RxRoom& out, Message& message);
   void note_quota(std::uint32_t messages, std::uint32_t wanted);
   bool failed(int error);
+  std::uint32_t add_peer(const IpAddress& peer);
   Message read_message(const msghdr& header, std::uint32_t bytes);
 
   std::byte* spill_slot(std::uint32_t i) { return spill_bytes_.data() + std::size_t{i} * kSuperBytes; }
 
   Socket socket_;
+  const bool is_ipv6_;
   bool gro_ = false;
   Way way_ = Way::single;
   std::uint32_t packet_bytes_max_;
@@ -78,7 +83,7 @@ class UdpReceiver {
 
   std::array<mmsghdr, kSlots> headers_{};
   std::array<std::array<iovec, 2>, kSlots> pieces_{};
-  std::array<sockaddr_in, kSlots> peers_{};
+  std::array<SocketAddress, kSlots> peers_{};
   struct alignas(16) Control {
     std::array<std::byte, 64> bytes;
   };
@@ -86,8 +91,11 @@ class UdpReceiver {
 
   std::vector<std::byte> spill_bytes_;  // kSlots * kSuperBytes
   std::array<Message, kSlots> spilled_{};
+  std::array<IpAddress, kSlots> spilled_peers_{};  // of IPv6
   std::uint32_t spilled_begin_ = 0;
   std::uint32_t spilled_end_ = 0;
+
+  std::vector<IpAddress> ipv6_peers_;  // reserved for as many messages as one receive() can meet
 
   Tally packets_, bytes_, calls_, batches_, copied_bytes_, kernel_dropped_, truncated_, errors_, refused_;
 };

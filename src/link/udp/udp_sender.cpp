@@ -19,6 +19,8 @@
 namespace nanet::link {
 namespace {
 
+constexpr FamilyOption kTellRefusals{IP_RECVERR, IPV6_RECVERR};
+
 // What a peer might send back to a socket that no one reads must not fill kernel memory.
 void refuse_input(const Socket& socket) {
   sock_filter drop_all{};
@@ -33,8 +35,8 @@ UdpSender::UdpSender(const UdpConfig& config, const Socket* listen_socket, std::
     : name_(config.name), tx_wait_ns_(std::uint64_t{config.tx_wait_us} * 1000u), destinations_(config.destinations.size()) {
   if (config.source_port == SourcePort::listen) {
     size_buffer(*listen_socket, Direction::send, config.tx_socket_bytes, config.name, notes);
-    listen_socket->set(SOL_IP, IP_RECVERR, 1);
-    set_group_sending(*listen_socket, config.group_sending);
+    set(*listen_socket, config.listen->address, kTellRefusals, 1);
+    set_group_sending(*listen_socket, config.listen->address, config.group_sending);
   }
   for (std::size_t i = 0; i < destinations_.size(); ++i) {
     open(destinations_[i], config.destinations[i], config, listen_socket, notes);
@@ -43,15 +45,15 @@ UdpSender::UdpSender(const UdpConfig& config, const Socket* listen_socket, std::
 
 void UdpSender::open(Destination& destination, const Endpoint& endpoint, const UdpConfig& config, const Socket* listen_socket,
                      std::vector<std::string>& notes) {
-  constexpr std::uint32_t kHeaderBytes = 28;  // IPv4 and UDP
+  const std::uint32_t header_bytes = endpoint.address.is_ipv6() ? 48 : 28;  // with UDP's
   destination.text = to_string(endpoint);
-  destination.address = to_sockaddr(endpoint);
+  destination.address = SocketAddress(endpoint);
   std::uint32_t segment_bytes_max = kMessageBytes;
   if (config.source_port == SourcePort::listen) {
     destination.fd = listen_socket->fd();
     destination.named = true;
   } else {
-    const Socket& socket = destination.own.emplace();
+    const Socket& socket = destination.own.emplace(family_of(endpoint.address));
     destination.fd = socket.fd();
     std::vector<std::string> size_notes;
     size_buffer(socket, Direction::send, config.tx_socket_bytes, config.name, size_notes);
@@ -59,16 +61,16 @@ void UdpSender::open(Destination& destination, const Endpoint& endpoint, const U
       notes.insert(notes.end(), size_notes.begin(), size_notes.end());
     }
     bind_to_interface(socket, config.interface, config.name);
-    socket.set(SOL_IP, IP_RECVERR, 1);
-    set_group_sending(socket, config.group_sending);
+    set(socket, endpoint.address, kTellRefusals, 1);
+    set_group_sending(socket, endpoint.address, config.group_sending);
     refuse_input(socket);
-    if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&destination.address), sizeof destination.address) != 0) {
+    if (::connect(socket.fd(), destination.address.data(), destination.address.bytes()) != 0) {
       throw SetupError("link " + config.name + " cannot send to " + destination.text, std::strerror(errno),
                        "see what `ip route get` says of that address");
     }
-    const int mtu = socket.get(SOL_IP, IP_MTU);
-    if (mtu > static_cast<int>(kHeaderBytes)) {
-      segment_bytes_max = static_cast<std::uint32_t>(mtu) - kHeaderBytes;
+    const int mtu = get(socket, endpoint.address, {IP_MTU, IPV6_MTU});
+    if (mtu > static_cast<int>(header_bytes)) {
+      segment_bytes_max = static_cast<std::uint32_t>(mtu) - header_bytes;
     }
   }
   if (config.gso == Coalesce::off) {
@@ -150,7 +152,7 @@ void UdpSender::write_message(std::span<const TxPacket> packets, const Group& gr
   header.msg_iovlen = static_cast<std::size_t>(&pieces_[piece_count_] - header.msg_iov);
   if (destination.named) {
     header.msg_name = &destination.address;
-    header.msg_namelen = sizeof destination.address;
+    header.msg_namelen = destination.address.bytes();
   }
   if (group.packet_count > 1) {
     header.msg_control = controls_[m].bytes.data();

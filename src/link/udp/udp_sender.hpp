@@ -28,12 +28,12 @@ class UdpSender {
   static constexpr std::uint32_t kMessages = 64;          // of one system call
   static constexpr std::uint32_t kPieces = 1024;          // of one message, the kernel's limit; shared by the messages of a call
   static constexpr std::uint32_t kSegments = 64;          // packets of one message, the limit of Linux before 6.9
-  static constexpr std::uint32_t kMessageBytes = 65'507;  // IPv4's largest UDP payload
+  static constexpr std::uint32_t kMessageBytes = 65'507;  // IPv4's largest UDP payload; IPv6's is larger
 
   struct Destination {
     std::optional<Socket> own;
     int fd = -1;
-    sockaddr_in address{};
+    SocketAddress address;
     bool named = false;                               // the socket is not connected: each message carries the address
     std::atomic<std::uint32_t> segment_bytes_max{0};  // longest packet that may share a message; 0: none may
     std::atomic<bool> refused_segments{false};

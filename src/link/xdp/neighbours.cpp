@@ -61,7 +61,7 @@ Neighbours::Neighbours(const std::vector<Endpoint>& destinations, const Interfac
   bind_to_interface(probe_, interface.name, link_name);
   for (std::size_t i = 0; i < destinations.size(); ++i) {
     Entry& entry = entries_[i];
-    entry.address = destinations[i].address;
+    entry.address = destinations[i].address.ipv4();
     entry.text = to_string(destinations[i]);
     const std::string problem = "link " + link_name + " cannot send to " + entry.text + " through " + interface.name;
     Route route;
@@ -145,8 +145,8 @@ bool Neighbours::refresh_one(Netlink& netlink, Entry& entry) {
   if (!found || !neighbour.is_fresh) {
     if (netlink.ask_for_neighbour(route.next_hop, interface_.index) != 0 && !neighbour.is_known) {
       constexpr std::uint16_t kDiscardPort = 9;
-      const sockaddr_in to = to_sockaddr({"udp", route.next_hop, kDiscardPort});
-      ::sendto(probe_.fd(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+      const SocketAddress to({"udp", route.next_hop, kDiscardPort});
+      ::sendto(probe_.fd(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, to.data(), to.bytes());
     }
   }
   return neighbour.is_known ? learn(neighbour.mac) : was_known;

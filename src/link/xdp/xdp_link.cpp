@@ -79,10 +79,10 @@ class XdpLink : public Link {
 
 XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0} {
   check();
-  const std::uint32_t address = config.listen ? config.listen->address : 0;
+  const std::uint32_t address = config.listen ? config.listen->address.ipv4() : 0;
   interface_ = find_interface(config.interface, address, config.name);
   const std::string problem = "link " + config.name + " cannot use interface " + interface_.name;
-  const bool is_group = is_multicast(address);
+  const bool is_group = IpAddress(address).is_multicast();
   if (is_group) join_group(member_.emplace(), *config.listen, config.group_join, interface_.name, config.name);
   if (address != 0 && !is_group &&
       std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
@@ -109,7 +109,7 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
     receiver_ = std::make_unique<XdpReceiver>(config_, local_, queues_);
   }
   if (!config.destinations.empty()) {
-    sender_ = std::make_unique<XdpSender>(config_, interface_, is_group ? 0 : local_.address, source_port_, *queues_.front());
+    sender_ = std::make_unique<XdpSender>(config_, interface_, is_group ? 0 : local_.address.ipv4(), source_port_, *queues_.front());
   }
 }
 
@@ -121,6 +121,7 @@ void XdpLink::check() const {
     if (endpoint.scheme != "xdp" && endpoint.scheme != "udp") {
       refuse(to_string(endpoint), "scheme '" + endpoint.scheme + "' is not xdp", "write xdp:// or choose the link that serves it");
     }
+    refuse_ipv6(config_.name, endpoint);
   };
   if (!config_.listen && config_.destinations.empty()) {
     throw SetupError("link " + config_.name + " has nothing to do", "neither listen nor destinations is set",
@@ -129,12 +130,12 @@ void XdpLink::check() const {
   if (config_.listen) check_endpoint(*config_.listen);
   for (const Endpoint& destination : config_.destinations) {
     check_endpoint(destination);
-    if (destination.address == 0 || destination.port == 0) {
+    if (destination.address.is_any() || destination.port == 0) {
       refuse("the destination " + to_string(destination), "it has no address or no port", "write xdp://ADDRESS:PORT");
     }
   }
-  const std::uint32_t address = config_.listen ? config_.listen->address : 0;
-  if (config_.interface.empty() && (address == 0 || is_multicast(address))) {
+  const IpAddress address = config_.listen ? config_.listen->address : IpAddress();
+  if (config_.interface.empty() && (address.is_any() || address.is_multicast())) {
     refuse("no interface", "no address to listen on tells it", "name one in `interface`");
   }
   if (!std::has_single_bit(config_.frame_count) || config_.frame_count < 64 || config_.frame_count > (1u << 20)) {
@@ -174,20 +175,20 @@ void XdpLink::check_in_place() const {
 // The port packets come to and go out from. The kernel gives one that is free, and gives it to no one else while this link lives.
 void XdpLink::choose_port() {
   const bool chosen = config_.listen && config_.listen->port != 0;
-  const Endpoint wanted{"udp", config_.listen ? config_.listen->address : 0, chosen ? config_.listen->port : std::uint16_t{0}};
+  const Endpoint wanted{"udp", config_.listen ? config_.listen->address : IpAddress(),
+                        chosen ? config_.listen->port : std::uint16_t{0}};
   Socket socket;
-  sockaddr_in address = to_sockaddr(wanted);
-  socklen_t length = sizeof address;
-  if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  const SocketAddress address(wanted);
+  if (::bind(socket.fd(), address.data(), address.bytes()) != 0) {
     if (!chosen || errno != EADDRINUSE) {
       throw SetupError("link " + config_.name + " has no port", std::strerror(errno), "name one that is allowed and free");
     }
     notes_.push_back("link " + config_.name + ": a socket of the kernel has port " + std::to_string(wanted.port) +
                      " too (another program listens there) packets of " + interface_.name + " no longer reach it");
+    source_port_ = wanted.port;
   } else {
-    ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &length);
+    source_port_ = local_endpoint(socket).port;
   }
-  source_port_ = from_sockaddr(address).port;
   if (config_.listen) local_ = {"xdp", config_.listen->address, source_port_};
   if (!chosen) {
     socket.set(SOL_SOCKET, SO_RCVBUF, 1);  // no one reads what comes in
@@ -200,7 +201,7 @@ void XdpLink::steer() {
   if (!config_.listen && config_.zero_copy != XdpZeroCopy::required) return;
   const Steering::Config steering{
       .link_name = config_.name,
-      .address = local_.address,
+      .address = local_.address.ipv4(),
       .port = local_.port,
       .queue_limit = std::max(interface_.queue_count, *std::max_element(config_.queues.begin(), config_.queues.end()) + 1),
       .attach = config_.attach,

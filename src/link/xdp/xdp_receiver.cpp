@@ -26,7 +26,7 @@ std::span<const std::byte> frame_at(const Queue& queue, std::uint32_t index) {
 }  // namespace
 
 XdpReceiver::XdpReceiver(const XdpConfig& config, const Endpoint& listen, const std::vector<std::unique_ptr<Queue>>& queues)
-    : address_(listen.address),
+    : address_(listen.address.ipv4()),
       port_(listen.port),
       polls_(config.busy_poll_us != 0),
       in_place_(config.payloads == Payloads::in_place),

@@ -18,9 +18,9 @@ XdpSender::XdpSender(const XdpConfig& config, const Interface& interface, std::u
   for (std::uint32_t i = 0; i < config.destinations.size(); ++i) {
     const Endpoint& to = config.destinations[i];
     const std::uint32_t from = source_address != 0 ? source_address : neighbours_.source_address(i);
-    templates_.emplace_back(UdpFlow{from, to.address, source_port, to.port}, interface.mac,
+    templates_.emplace_back(UdpFlow{from, to.address.ipv4(), source_port, to.port}, interface.mac,
                             config.checksum == XdpChecksum::present ? UdpChecksum::present : UdpChecksum::absent,
-                            is_multicast(to.address) ? config.group_sending.ttl : kTtl);
+                            to.address.is_multicast() ? config.group_sending.ttl : kTtl);
   }
   const QueueConfig& shape = queue.config();
   for (std::uint32_t i = shape.tx_frames; i > 0; --i) {

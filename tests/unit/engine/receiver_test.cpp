@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nanet/setup_error.hpp"
 #include "support.hpp"
 
 namespace nanet::engine {
@@ -252,6 +253,35 @@ TEST_F(ReceiverTest, TakesPacketsOfConfiguredSendersOnly) {
   EXPECT_EQ(source(Counter::packets_accepted), 3u);
   EXPECT_EQ(refused(Counter::packets_unknown_sender), 3u);
   EXPECT_EQ(source(Counter::packets_lost_network), 0u);
+}
+
+TEST_F(ReceiverTest, TakesPacketsOfConfiguredIpv6SendersOnly) {
+  make({.batch_size = 32, .timeout_ns = 0, .senders = sender_networks({"2001:db8:1::/48", "fd00::7", "10.0.0.0/8"})});
+  const auto address = [](const char* text) { return link::parse_endpoint(std::string("udp://[") + text + "]:0").address; };
+  const std::vector<std::pair<const char*, bool>> peers{
+      {"2001:db8:1::5", true}, {"2001:db8:2::5", false}, {"fd00::7", true}, {"fd00::8", false}, {"::a00:1", false}};
+  std::uint32_t sequence = 0;
+  for (int turn = 0; turn < 2; ++turn) {  // an index stands for another sender in the next batch
+    link.ipv6_peers.clear();
+    for (const auto& [text, known] : peers) link.ipv6_peers.push_back(address(text));
+    if (turn == 1) std::reverse(link.ipv6_peers.begin(), link.ipv6_peers.end());
+    for (std::uint32_t from = 0; from < peers.size(); ++from) {
+      const bool known = peers[turn == 0 ? from : peers.size() - 1 - from].second;
+      link.incoming.push_back({test::make_packet(std::span(events).first(16), known ? sequence++ : 7), 0, from});
+    }
+    EXPECT_EQ(receiver->poll(1000), 5u);
+  }
+  EXPECT_EQ(source(Counter::packets_accepted), 4u);
+  EXPECT_EQ(refused(Counter::packets_unknown_sender), 6u);
+}
+
+TEST(SenderNetwork, IsReadFromText) {
+  EXPECT_TRUE(sender_networks({"10.0.0.7"})[0].is_single());
+  EXPECT_TRUE(sender_networks({"fd00::7/128"})[0].is_single());
+  EXPECT_FALSE(sender_networks({"fd00::/64"})[0].is_single());
+  EXPECT_THROW(sender_networks({"10.0.0.0/33"}), SetupError);
+  EXPECT_THROW(sender_networks({"fd00::/129"}), SetupError);
+  EXPECT_THROW(sender_networks({"fd00::/64x"}), SetupError);
 }
 
 TEST(SenderNetwork, OfNoBitsHoldsEverybody) {

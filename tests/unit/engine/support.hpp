@@ -23,8 +23,9 @@ class MemoryLink final : public link::Link {
   struct Incoming {
     Bytes payload;
     std::uint16_t flags = 0;
-    std::uint32_t from = 0;  // IPv4 of the sender
+    std::uint32_t from = 0;  // IPv4 of the sender, or an index in ipv6_peers
   };
+  std::vector<link::IpAddress> ipv6_peers;
   std::deque<Incoming> incoming;
   std::vector<Bytes> outgoing;
   std::size_t room_bytes = 4096;
@@ -48,6 +49,7 @@ class MemoryLink final : public link::Link {
     return batch;
   }
 
+  std::span<const link::IpAddress> peers() const override { return ipv6_peers; }
   void send(std::span<const link::TxPacket> packets, std::uint64_t) override {
     for (const link::TxPacket& packet : packets) outgoing.emplace_back(packet.data, packet.data + packet.bytes);
   }

@@ -57,10 +57,10 @@ std::string problem_of(const std::function<void()>& what) {
 // Through sockets and through AF_XDP, with the same tests.
 struct Kind {
   const char* name;
-  std::function<std::unique_ptr<Link>(std::uint32_t group, const std::vector<std::uint32_t>& senders, std::uint32_t packet_bytes_max)> open;
+  std::function<std::unique_ptr<Link>(std::uint32_t group, const std::vector<IpAddress>& senders, std::uint32_t packet_bytes_max)> open;
 };
 
-std::unique_ptr<Link> open_udp(std::uint32_t group, const std::vector<std::uint32_t>& senders, std::uint32_t packet_bytes_max) {
+std::unique_ptr<Link> open_udp(std::uint32_t group, const std::vector<IpAddress>& senders, std::uint32_t packet_bytes_max) {
   UdpConfig config;
   config.listen = Endpoint{"udp", group, kPort};
   config.group_join.senders = senders;
@@ -68,7 +68,7 @@ std::unique_ptr<Link> open_udp(std::uint32_t group, const std::vector<std::uint3
   return std::make_unique<UdpLink>(config);
 }
 
-std::unique_ptr<Link> open_group_xdp(std::uint32_t group, const std::vector<std::uint32_t>& senders, std::uint32_t packet_bytes_max) {
+std::unique_ptr<Link> open_group_xdp(std::uint32_t group, const std::vector<IpAddress>& senders, std::uint32_t packet_bytes_max) {
   XdpConfig config = listening_here();
   config.listen->address = group;
   config.group_join.senders = senders;
@@ -193,7 +193,7 @@ TEST(UdpMulticast, WrongUseIsRefused) {
   config.group_join.senders = {kThere, kThere};
   expect_says(problem(), "name each sender once");
   config.group_join.senders.clear();
-  for (std::uint32_t i = 0; i < 11; ++i) config.group_join.senders.push_back(0x0A4D0100 + i);
+  for (std::uint32_t i = 0; i < 11; ++i) config.group_join.senders.emplace_back(0x0A4D0100 + i);
   EXPECT_EQ(run("echo 10 >/proc/sys/net/ipv4/igmp_max_msf"), 0);
   expect_says(problem(), "sysctl -w net.ipv4.igmp_max_msf=11");
   config.listen = Endpoint{"udp", kGroup, kPort};
