@@ -75,7 +75,7 @@ Endpoint parse_endpoint(std::string_view text) {
   }
   const std::string_view place = text.substr(scheme_end + 3);
   const auto colon = place.rfind(':');
-  if (colon == std::string_view::npos) {
+  if (colon == std::string_view::npos || place.back() == ']') {
     throw SetupError("cannot read endpoint '" + whole + "'", "the port is missing", kExample);
   }
   const auto [host, is_ipv6] = host_of(place.substr(0, colon), whole);

@@ -40,18 +40,20 @@ std::uint16_t fold(std::uint64_t sum) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-// What follows the tags, if its type is one of the two.
-std::span<const std::byte> find(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes,
-                                std::uint32_t wanted, std::uint32_t wanted_too) {
+// What follows the header and its tags; `type` is its type.
+std::span<const std::byte> after_tags(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes,
+                                      std::uint32_t& type) {
   if (frame.size() < header_bytes) return {};
-  std::uint32_t type = be16(frame, type_offset);
+  type = be16(frame, type_offset);
   while (is_vlan(type)) {  // a tag: two bytes of its own, then the next type
     if (frame.size() < header_bytes + 4) return {};
     type = be16(frame, header_bytes + 2);
     header_bytes += 4;
   }
-  return type == wanted || type == wanted_too ? frame.subspan(header_bytes) : std::span<const std::byte>{};
+  return frame.subspan(header_bytes);
 }
+
+constexpr std::uint32_t version_of(std::span<const std::byte> packet) { return std::to_integer<std::uint32_t>(packet[0]) >> 4; }
 
 IpAddress ipv6_at(std::span<const std::byte> from, std::size_t offset) {
   IpAddress::Bytes bytes;
@@ -82,15 +84,21 @@ FrameError find_ipv6_udp(std::span<const std::byte> packet, std::span<const std:
 }  // namespace
 
 std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
-  return find(frame, type_offset, header_bytes, kTypeIp, kTypeIp);
+  std::uint32_t type = 0;
+  const std::span<const std::byte> packet = after_tags(frame, type_offset, header_bytes, type);
+  return type == kTypeIp ? packet : std::span<const std::byte>{};
 }
 
 std::span<const std::byte> find_ip(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
-  return find(frame, type_offset, header_bytes, kTypeIp, kTypeIpv6);
+  std::uint32_t type = 0;
+  const std::span<const std::byte> packet = after_tags(frame, type_offset, header_bytes, type);
+  if (packet.empty()) return {};
+  const bool is_ip = (type == kTypeIp && version_of(packet) != 6) || (type == kTypeIpv6 && version_of(packet) == 6);
+  return is_ip ? packet : std::span<const std::byte>{};
 }
 
 FrameError read_ip_udp(std::span<const std::byte> packet, IpUdpView& view) {
-  if (packet.empty() || std::to_integer<std::uint32_t>(packet[0]) >> 4 != 6) {
+  if (packet.empty() || version_of(packet) != 6) {
     UdpView ipv4;
     const FrameError error = read_ipv4_udp(packet, ipv4);
     if (error == FrameError::none) {

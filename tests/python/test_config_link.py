@@ -54,7 +54,7 @@ def only_problem(data: Any) -> str:
         ({"packet_bytes_max": 3784, "xdp": {"payloads": "in_place"}}, "xdp"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "dpdk": OWN | {"payloads": "in_place"}}, "dpdk"),
         ({"endpoint": "udp://10.0.0.1:6200", "interface": "eth1", "gro": False}, "udp"),
-        ({"endpoint": "udp://[2001:db8::1]:6200", "senders": ["2001:db8::/32", "fd00::7/128"]}, "udp"),
+        ({"endpoint": "udp://[2001:db8::1]:6200", "senders": ["2001:db8::/32", "fd00::7/128"], "gro": False}, "udp"),
         ({"endpoint": "ucx://10.0.0.1:6200", "packet_bytes_max": 16000}, "ucx"),
         ({"endpoint": "ucx://10.0.0.1:6200", "ucx": {"ring_count": 4, "memory": "host", "transports": "rc,tcp"}}, "ucx"),
         ({"endpoint": "gateware://10.0.0.1:6200"}, "gateware"),

@@ -84,9 +84,10 @@ std::vector<From> collect(Link& link, std::size_t count, std::size_t entries = 5
   std::vector<From> got;
   std::vector<std::uint64_t> room(room_bytes / 8);
   std::vector<RxPacket> packets(entries);
-  for (int empty = 0; got.size() < count && empty < 2;) {
+  std::uint64_t now_ns = 0;
+  for (int empty = 0; got.size() < count && empty < 2; now_ns += 2'000'000) {
     const std::span<std::byte> bytes = std::as_writable_bytes(std::span(room));
-    const RxBatch batch = link.receive(bytes, packets, 0);
+    const RxBatch batch = link.receive(bytes, packets, now_ns);
     empty = batch.packet_count == 0 ? empty + 1 : 0;
     if (batch.packet_count == 0) link.wait(500'000'000);
     const std::span<const IpAddress> peers = link.peers();
