@@ -220,7 +220,7 @@ class Link(Model):
     )
     senders: tuple[Network, ...] = setting(
         (),
-        "IPv4 addresses or networks (10.0.0.0/24) that may send here; packets from others are refused and counted; none: anyone",
+        "Addresses or networks (10.0.0.0/24, 2001:db8::/32) that may send here; packets from others are refused and counted; none: anyone",
         max_length=64,
     )
     sources: tuple[Source, ...] = setting(
