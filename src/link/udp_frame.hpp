@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "nanet/link/ip_address.hpp"
+#include "nanet/link/endpoint.hpp"
 
 namespace nanet::link {
 

@@ -67,6 +67,7 @@ class AssemblingReceiver final : public Receiver {
   std::uint32_t receive(std::uint64_t now_ns, std::size_t packets_max) {
     const std::span<std::byte> room(room_.data(), room_.bytes());
     const link::RxBatch batch = link_.receive(room, std::span(packets_).first(packets_max), now_ns);
+    senders_.next_batch(link_);
     for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
       take(packet, payload_of(packet, room), now_ns);
     }

@@ -73,7 +73,7 @@ class ProtocolReceiver final : public Receiver {
     const std::span<std::byte> room = clop_.buffer(buffer_index).subspan(filling_.used_bytes);
     const link::RxBatch batch = link_.receive(room, packets_, now_ns);
     if (batch.packet_count > 0) {
-      if (!senders_.takes_anyone()) senders_.next_batch(link_.peers());
+      senders_.next_batch(link_);
       if (filling_.packet_count == 0) filling_.first_packet_ns = now_ns;
       filling_.last_packet_ns = now_ns;
       index_ = clop_.packet_index(buffer_index);
@@ -108,7 +108,7 @@ class ProtocolReceiver final : public Receiver {
     const link::RxBatch batch = link_.receive(room, packets_, now_ns);
     if (batch.packet_count == 0) return 0;
     discarding_ = true;
-    if (!senders_.takes_anyone()) senders_.next_batch(link_.peers());
+    senders_.next_batch(link_);
     for (const link::RxPacket& packet : std::span(packets_).first(batch.packet_count)) {
       take(packet, room);
     }

@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/link/ip_address.hpp"
+#include "nanet/link/endpoint.hpp"
+#include "nanet/link/link.hpp"
 
 namespace nanet::engine {
 
@@ -32,18 +33,18 @@ class SenderFilter {
   // None: anyone may send.
   explicit SenderFilter(std::vector<SenderNetwork> networks) : networks_(std::move(networks)) {}
 
-  bool takes_anyone() const { return networks_.empty(); }
-
-  // Link::peers() of the packets that are asked about next.
-  void next_batch(std::span<const link::IpAddress> ipv6_peers) {
-    known_ = known_ && ipv6_peers.empty() && ipv6_peers_.empty();
-    ipv6_peers_ = ipv6_peers;
+  // Whoever receives says so after each receive(), before it asks: with IPv6 a packet names its sender by Link::peers() of that call.
+  void next_batch(const link::Link& link) {
+    if (networks_.empty()) return;
+    const std::span<const link::IpAddress> peers = link.peers();
+    known_ = known_ && peers.empty() && peers_.empty();
+    peers_ = peers;
   }
 
   // By RxPacket::peer_address.
   bool refuses(std::uint32_t peer) {
     if (networks_.empty() || (known_ && peer == last_)) return false;
-    const link::IpAddress address = ipv6_peers_.empty() ? link::IpAddress(peer) : ipv6_peers_[peer];
+    const link::IpAddress address = peers_.empty() ? link::IpAddress(peer) : peers_[peer];
     if (std::none_of(networks_.begin(), networks_.end(), [&](const SenderNetwork& n) { return n.holds(address); })) return true;
     known_ = true;
     last_ = peer;
@@ -52,7 +53,7 @@ class SenderFilter {
 
  private:
   std::vector<SenderNetwork> networks_;
-  std::span<const link::IpAddress> ipv6_peers_;
+  std::span<const link::IpAddress> peers_;
   std::uint32_t last_ = 0;
   bool known_ = false;
 };

@@ -24,7 +24,8 @@ class AssemblingReceiverTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kTimeoutNs = 1'000'000;
 
-  void make(AssembleConfig config = {.streams_max = 4, .units_open = 2, .timeout_us = 1000}, std::uint32_t buffer_count = 8) {
+  void make(AssembleConfig config = {.streams_max = 4, .units_open = 2, .timeout_us = 1000}, std::uint32_t buffer_count = 8,
+            std::vector<SenderNetwork> senders = {}) {
     clop = std::make_unique<flow::Clop>(flow::ClopConfig{.name = "units",
                                                          .id = 5,
                                                          .buffer_count = buffer_count,
@@ -34,7 +35,7 @@ class AssemblingReceiverTest : public ::testing::Test {
                                                          .locked = false});
     queue = std::make_unique<flow::CompletionQueue>(2 * buffer_count);
     receiver = test::kPieces.make_receiver(
-        {.batch_size = 16, .assemble = config},
+        {.batch_size = 16, .senders = std::move(senders), .assemble = config},
         {.link = link, .clop = *clop, .queue = *queue, .router = flow::Router({}), .source_count = 1});
   }
   void give(const Piece& piece, std::uint16_t flags = 0) { link.incoming.push_back({test::make_piece(piece), flags}); }
@@ -131,6 +132,20 @@ TEST_F(AssemblingReceiverTest, UnitsEndInAnyOrderAndBuffersComeBackInThatOfTheir
     EXPECT_TRUE(is_right(*second));
   }
   EXPECT_EQ(count(Counter::units_complete), 80u);
+}
+
+TEST_F(AssemblingReceiverTest, PiecesOfIpv6StrangersAreRefused) {
+  make({.streams_max = 4, .units_open = 2, .timeout_us = 1000}, 8, sender_networks({"fd00::/64"}));
+  link.ipv6_peers = {link::parse_endpoint("udp://[2001:db8::1]:0").address, link::parse_endpoint("udp://[fd00::7]:0").address};
+  for (std::uint32_t p = 0; p < 4; ++p) {
+    const Piece piece{.stream = 1, .unit = 1, .place = 1000u * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500, .time = 9};
+    for (const std::uint32_t from : {0u, 1u}) link.incoming.push_back({test::make_piece(piece), 0, from});
+  }
+  poll();
+  const auto got = take();
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(is_right(*got));
+  EXPECT_EQ(count(Counter::packets_unknown_sender), 4u);
 }
 
 TEST_F(AssemblingReceiverTest, BytesAreNotCounted) {
