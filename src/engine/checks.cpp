@@ -43,8 +43,8 @@ std::string hexadecimal(std::uint8_t number) {
 
 void check_unique_names(const EngineConfig& config) {
   std::vector<std::string> names, endpoints, devices, sources, identities;
+  for (const LinkConfig& queue : with_queues(config).links) names.push_back(queue.name);
   for (const LinkConfig& link : config.links) {
-    names.push_back(link.name);
     endpoints.push_back(link.endpoint.ends_with(":0") ? "" : link.endpoint);  // a port that the kernel chooses
     devices.push_back(device(link));
     for (const SourceConfig& source : link.sources) {
@@ -91,15 +91,22 @@ void check_memory(const LinkConfig& link, const ProcessorNeeds& needs) {
 
 void check_links(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (config.links.empty()) throw SetupError("no link", "nothing to receive from", "add one under links:");
-  if (config.links.size() > kLinksMax) {
-    throw SetupError(std::to_string(config.links.size()) + " links", "a completion names at most " + std::to_string(kLinksMax),
-                     "let several sources share a link");
-  }
+  std::size_t count = 0;
   for (const LinkConfig& link : config.links) {
     if (link.protocol == nullptr)
       throw SetupError("link '" + link.name + "' has no protocol", "its packets cannot be read", "name one");
     refuse(broken_rule(link));
     check_memory(link, needs);
+    const std::uint32_t queues = queue_count(link);
+    if (queues > 1 && needs.merges) {
+      throw SetupError("link '" + link.name + "' has " + std::to_string(queues) + " queues",
+                       "the processor merges, and the parts of an event would be expected from each of them", "set queues: 1");
+    }
+    count += queues;
+  }
+  if (count > kLinksMax) {
+    throw SetupError(std::to_string(count) + " links and queues", "a completion names at most " + std::to_string(kLinksMax),
+                     "let several sources share a link");
   }
   check_unique_names(config);
 }
@@ -130,9 +137,32 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
                    config::nearest(send.via, names));
 }
 
+// Threads that share nothing: each has links of its own.
+void check_lanes(const EngineConfig& config, const ProcessorNeeds& needs) {
+  const CoresConfig& cores = config.cpu_cores;
+  if (cores.lanes.empty()) return;
+  const std::string lanes = "cpu_cores.lanes has " + std::to_string(cores.lanes.size()) + " cores";
+  if (config.topology != Topology::run_to_completion) {
+    throw SetupError(lanes, "the threads of a pipeline share all links", "set topology: run_to_completion");
+  }
+  if (!needs.shares_nothing || needs.tx_slot_bytes > 0) {
+    throw SetupError(lanes, "the processor works in one thread", "use cpu_cores.receive, or a processor that shares nothing, as count does");
+  }
+  std::size_t inputs = 0;
+  for (const LinkConfig& link : config.links) inputs += queue_count(link);
+  if (cores.lanes.size() > inputs) {
+    throw SetupError(lanes, "there are " + std::to_string(inputs) + " links and queues, and each is of one thread",
+                     "name fewer cores, or give a udp:// link more queues");
+  }
+  std::vector<std::string> used;
+  for (const int core : cores.lanes) used.push_back(std::to_string(core));
+  check_unique("core", used, "give each lane a core of its own");
+}
+
 void check_cores(const EngineConfig& config, const ProcessorNeeds& needs) {
   const CoresConfig& cores = config.cpu_cores;
   config::require(cores, "cpu_cores");
+  check_lanes(config, needs);
   if (!needs.gpus.empty() && cores.send) {
     throw SetupError("cpu_cores.send is set", "with a GPU the processing thread, which only watches, sends too",
                      "set cpu_cores.send to null");
@@ -183,9 +213,12 @@ std::optional<config::Problem> AssembleConfig::check() const {
 }
 
 std::optional<config::Problem> CoresConfig::check() const {
-  if (!realtime_priority || receive) return std::nullopt;
+  if (receive && !lanes.empty()) {
+    return config::Problem{"lanes", "cpu_cores has receive and lanes", "the threads of the lanes receive", "remove one of them"};
+  }
+  if (!realtime_priority || receive || !lanes.empty()) return std::nullopt;
   return config::Problem{"realtime_priority", "cpu_cores.realtime_priority without a core",
-                         "the thread could pre-empt whatever runs on any core", "set cpu_cores.receive"};
+                         "the thread could pre-empt whatever runs on any core", "set cpu_cores.receive or lanes"};
 }
 
 std::optional<config::Problem> MergeConfig::check() const {

@@ -21,10 +21,14 @@ namespace {
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
+const EngineConfig& checked(const EngineConfig& config) {
+  check(config);
+  return config;
+}
+
 }  // namespace
 
-Engine::Engine(const EngineConfig& config) : config_(config) {
-  check(config);
+Engine::Engine(const EngineConfig& config) : config_(with_queues(checked(config))) {
   needs_ = config.processor->needs();
   if (config.cpu_cores.realtime_priority) {
     const flow::RealtimeGuard guard = flow::realtime_guard();
@@ -32,7 +36,8 @@ Engine::Engine(const EngineConfig& config) : config_(config) {
     notes_.push_back(flow::realtime_note(guard));
   }
   add_lanes();
-  for (std::size_t k = 0; k < config.links.size(); ++k) add_input(k);
+  inputs_.reserve(config_.links.size());  // the lanes point to them
+  for (std::size_t k = 0; k < config_.links.size(); ++k) add_input(k);
   open_send_link();
   for (std::size_t k = 0; k < lanes_.size(); ++k) add_consumer(k);
 }
@@ -40,7 +45,7 @@ Engine::Engine(const EngineConfig& config) : config_(config) {
 Engine::~Engine() { stop(); }
 
 void Engine::add_lanes() {
-  lanes_.resize(std::max<std::size_t>(needs_.gpus.size(), 1));
+  lanes_.resize(std::max<std::size_t>({needs_.gpus.size(), config_.cpu_cores.lanes.size(), 1}));
   std::vector<std::uint32_t> buffers(lanes_.size());
   for (std::size_t k = 0; k < config_.links.size(); ++k) buffers[k % lanes_.size()] += config_.links[k].memory_region.buffer_count;
   for (std::size_t k = 0; k < lanes_.size(); ++k) {
@@ -50,7 +55,8 @@ void Engine::add_lanes() {
 }
 
 void Engine::add_input(std::size_t index) {
-  const LinkConfig& config = config_.links[index];
+  LinkConfig config = config_.links[index];
+  if (config.queue > 0) config.endpoint = link::to_string(inputs_[index - config.queue].link->local());
   Lane& lane = lanes_[index % lanes_.size()];
   Input input{.config = config};
   LinkParts parts;
@@ -93,6 +99,7 @@ void Engine::add_input(std::size_t index) {
                                                              .router = make_router(config, clop_id),
                                                              .source_count = source_count(config)});
   inputs_.push_back(std::move(input));
+  lane.inputs.push_back(&inputs_.back());
 }
 
 // None when nothing is sent.
@@ -143,10 +150,9 @@ void Engine::add_consumer(std::size_t index) {
                   .sent_completions = lane.sent_completions.get(),
                   .inline_transmitter = config_.topology == Topology::run_to_completion ? lane.transmitter.get() : nullptr,
                   .counters = lane.counters};
-  for (std::size_t k = index; k < inputs_.size(); k += lanes_.size()) {
-    const Input& input = inputs_[k];
-    parts.origins.push_back({.clop = input.clop.get(), .protocol = input.config.protocol, .first_source = parts.source_count});
-    parts.source_count += static_cast<std::uint32_t>(source_count(input.config));
+  for (const Input* input : lane.inputs) {
+    parts.origins.push_back({.clop = input->clop.get(), .protocol = input->config.protocol, .first_source = parts.source_count});
+    parts.source_count += static_cast<std::uint32_t>(source_count(input->config));
   }
   lane.consumer = config_.processor->make_consumer(std::move(parts));
 }
@@ -168,15 +174,20 @@ void Engine::start() {
 }
 
 void Engine::start_threads() {
-  if (config_.topology == Topology::run_to_completion) {
-    spawn("nanet-run", config_.cpu_cores.receive, &Engine::run_to_completion_loop);
+  const CoresConfig& cores = config_.cpu_cores;
+  if (!cores.lanes.empty()) {
+    for (std::size_t k = 0; k < lanes_.size(); ++k) {
+      spawn("nanet-lane" + std::to_string(k), cores.lanes[k], {k, k + 1}, &Engine::run_to_completion_loop);
+    }
+  } else if (config_.topology == Topology::run_to_completion) {
+    spawn("nanet-run", cores.receive, all_lanes(), &Engine::run_to_completion_loop);
   } else {
-    spawn("nanet-receive", config_.cpu_cores.receive, &Engine::receive_loop);
+    spawn("nanet-receive", cores.receive, all_lanes(), &Engine::receive_loop);
     if (works_alone()) {
-      spawn("nanet-process", config_.cpu_cores.process, &Engine::process_and_send_loop);
+      spawn("nanet-process", cores.process, all_lanes(), &Engine::process_and_send_loop);
     } else {
-      spawn("nanet-process", config_.cpu_cores.process, &Engine::process_loop);
-      if (send_link_) spawn("nanet-send", config_.cpu_cores.send, &Engine::send_loop);
+      spawn("nanet-process", cores.process, all_lanes(), &Engine::process_loop);
+      if (send_link_) spawn("nanet-send", cores.send, all_lanes(), &Engine::send_loop);
     }
   }
 }
@@ -187,17 +198,17 @@ void Engine::let_go() {
 }
 
 // The thread sleeps until all are there: with real-time priority it could keep the starting thread from its core.
-void Engine::spawn(const char* name, std::optional<int> core, void (Engine::*loop)()) {
-  const bool receives = threads_.empty();  // the first
+void Engine::spawn(const std::string& name, std::optional<int> core, Share share, void (Engine::*loop)(Share)) {
+  const bool receives = threads_.empty() || !config_.cpu_cores.lanes.empty();
   const auto prepare = [this, name, core, receives] {
-    flow::name_this_thread(name);
+    flow::name_this_thread(name.c_str());
     if (core) flow::pin_this_thread(*core);
     if (receives && config_.cpu_cores.realtime_priority) flow::set_realtime_priority(*config_.cpu_cores.realtime_priority);
   };
-  const auto run = [this, loop] {
+  const auto run = [this, share, loop] {
     go_.wait(false, std::memory_order_acquire);
     const std::uint64_t waited_before_ns = flow::this_thread_core_wait_ns();
-    (this->*loop)();
+    (this->*loop)(share);
     core_wait_ns_.fetch_add(flow::this_thread_core_wait_ns() - waited_before_ns, std::memory_order_release);
   };
   flow::Thread thread;

@@ -92,4 +92,19 @@ flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id) {
 
 std::size_t source_count(const LinkConfig& config) { return std::max<std::size_t>(config.sources.size(), 1); }
 
+EngineConfig with_queues(EngineConfig config) {
+  std::vector<LinkConfig> all;
+  for (const LinkConfig& link : config.links) {
+    const std::uint32_t queues = queue_count(link);
+    for (std::uint32_t queue = 0; queue < queues; ++queue) {
+      all.push_back(link);
+      all.back().queue = queue;
+      if (queues > 1) all.back().name += "." + std::to_string(queue);
+      if (queue == 0 && config.send && config.send->via == link.name) config.send->via = all.back().name;
+    }
+  }
+  config.links = std::move(all);
+  return config;
+}
+
 }  // namespace nanet::engine

@@ -39,4 +39,7 @@ flow::Router make_router(const LinkConfig& config, std::uint16_t clop_id);
 // At least one: a link without declared sources keeps its books under one.
 std::size_t source_count(const LinkConfig& config);
 
+// With an entry for each queue of a link that has several, by the name NAME.0 and so on. What leaves `via` such a link does so by its queue 0.
+EngineConfig with_queues(EngineConfig config);
+
 }  // namespace nanet::engine

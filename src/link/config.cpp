@@ -5,11 +5,32 @@
 
 #include "nanet/link/dpdk.hpp"
 #include "nanet/link/pcap_config.hpp"
+#include "nanet/link/udp.hpp"
 #include "nanet/link/xdp.hpp"
 
 namespace nanet::link {
 
 using config::Problem;
+
+std::optional<Problem> UdpConfig::check() const {
+  const UdpConfig plain;
+  if (queues < 1 || queues > kQueuesMax || queue >= queues) {
+    return Problem{"queues", "queue " + std::to_string(queue) + " of " + std::to_string(queues),
+                   "an endpoint has 1 to " + std::to_string(kQueuesMax) + " queues, numbered from 0", "lower queues"};
+  }
+  const std::string steered = "steer_by " + std::string(config::name_of(steer_by));
+  if (queues == 1 && steer_by != SteerBy::flow) {
+    return Problem{"steer_by", steered + " with one queue", "every packet comes to it", "set queues: 2 or more, or remove steer_by"};
+  }
+  if (steer_by != SteerBy::key && (key_at != plain.key_at || key_bytes != plain.key_bytes)) {
+    return Problem{"key_at", "a key with " + steered, "the payload does not choose the queue", "set steer_by: key, or remove it"};
+  }
+  if (key_bytes < 1 || key_bytes > kKeyBytesMax) {
+    return Problem{"key_bytes", "a key of " + std::to_string(key_bytes) + " B", "it has 1 to " + std::to_string(kKeyBytesMax),
+                   "name the bytes that tell the streams apart"};
+  }
+  return std::nullopt;
+}
 
 std::optional<Problem> XdpConfig::check() const {
   if (auto broken = config::power_of_two("frame_count", frame_count, "the kernel's rings have such sizes")) return broken;

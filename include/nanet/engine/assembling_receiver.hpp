@@ -86,6 +86,7 @@ class AssemblingReceiver final : public Receiver {
   void take(const link::RxPacket& packet, std::span<const std::byte> bytes, std::uint64_t now_ns) {
     if (packet.flags & link::RxPacket::after_drop) assembler_.note_drop();
     if (senders_.refuses(packet.peer_address)) return link_counters_.add(Counter::packets_unknown_sender);
+    if (packet.flags & link::RxPacket::wrong_queue) return link_counters_.add(Counter::packets_wrong_queue);
     if ((packet.flags & link::RxPacket::truncated) != 0 || packet.bytes > packet_bytes_max_) {
       return link_counters_.add(Counter::packets_truncated);
     }

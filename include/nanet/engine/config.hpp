@@ -189,7 +189,8 @@ struct LinkConfig {
   MemoryRegionConfig memory_region;                 // each link fills a CLOP of its own
   std::shared_ptr<const LinkKind> kind;             // none: the built-in one that the endpoint's scheme names
   std::any section;  // what only its kind needs, such as a link::XdpConfig, whose name, endpoints and sizes come from here; empty: the defaults
-  config::Value settings;  // what only a plug-in's kind of link needs: a map of its own keys
+  std::uint32_t queue = 0;  // which of its queues this is, where it is one of several (LinkKind::queue_count)
+  config::Value settings;   // what only a plug-in's kind of link needs: a map of its own keys
 
   template <class Visit>
   void visit(Visit&& v) {
@@ -323,6 +324,7 @@ struct CoresConfig {
   std::optional<int> receive;
   std::optional<int> process;
   std::optional<int> send;
+  std::vector<int> lanes;
   std::optional<int> realtime_priority;
 
   template <class Visit>
@@ -332,8 +334,14 @@ struct CoresConfig {
     v("process", process,
       {.help = "Core of the processing thread, which with a GPU sends too; pipelined only; null: not pinned", .form = "Core"});
     v("send", send, {.help = "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned", .form = "Core"});
+    v("lanes", lanes,
+      {.help = "In place of receive, run_to_completion only: a thread on each of these cores, among which the links and their "
+               "queues are dealt in turn. Each receives and processes alone, so the processor must be one that shares nothing, "
+               "such as count",
+       .length_most = 64,
+       .form = "Core"});
     v("realtime_priority", realtime_priority,
-      {.help = "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused "
+      {.help = "SCHED_FIFO priority of the receiving threads, which must be pinned: they run before every ordinary thread. Refused "
                "while the"
                " kernel's real-time throttling is off; null: an ordinary thread",
        .least = 1,

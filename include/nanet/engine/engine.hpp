@@ -27,7 +27,7 @@
 
 namespace nanet::engine {
 
-// One link with the CLOP it fills.
+// One link, or one queue of a link that has several, with the CLOP it fills.
 struct Input {
   LinkConfig config;
   std::unique_ptr<gpu::DeviceMemory> gpu_memory;  // where the link's payloads lie; null: in host memory
@@ -67,6 +67,7 @@ class Engine {
   const std::vector<Input>& inputs() const { return inputs_; }
   // Where the processor's packets leave; null when nothing is sent.
   const link::Link* send_link() const { return send_link_; }
+  // With an entry of its own for each queue of a link.
   const EngineConfig& config() const { return config_; }
   std::uint64_t start_ns() const { return start_ns_; }
   // A snapshot; empty when nothing is sent.
@@ -94,22 +95,29 @@ class Engine {
   void add_consumer(std::size_t index);
   void start_threads();
   void let_go();
-  void spawn(const char* name, std::optional<int> core, void (Engine::*loop)());
-  void run_to_completion_loop();
-  void receive_loop();
-  void process_loop();
-  void process_and_send_loop();
-  void send_loop();
-  std::uint32_t receive_once(std::uint64_t now_ns);
-  std::uint32_t process_once(std::uint64_t now_ns);
-  std::uint32_t send_once(std::uint64_t now_ns);
-  bool in_flight() const;
+  // The lanes that a thread serves: one of them, where each has a thread of its own, else all.
+  struct Share {
+    std::size_t first;
+    std::size_t last;
+  };
+  Share all_lanes() const { return {0, lanes_.size()}; }
+  void spawn(const std::string& name, std::optional<int> core, Share share, void (Engine::*loop)(Share));
+  void run_to_completion_loop(Share share);
+  void receive_loop(Share share);
+  void process_loop(Share share);
+  void process_and_send_loop(Share share);
+  void send_loop(Share share);
+  std::uint32_t receive_once(Share share, std::uint64_t now_ns);
+  std::uint32_t receive_into(Lane& lane, std::uint64_t now_ns);
+  std::uint32_t process_once(Share share, std::uint64_t now_ns);
+  std::uint32_t send_once(Share share, std::uint64_t now_ns);
+  bool in_flight(Share share) const;
   std::uint64_t sleep_ns() const { return config_.waiting.sleep_us * 1000; }
-  void sleep_on_link();
+  void sleep_on_link(Share share);
   void publish_fault(Lane& lane);
-  void receive_rest();
-  void process_rest();
-  void send_rest();
+  void receive_rest(Share share);
+  void process_rest(Share share);
+  void send_rest(Share share);
   void count_unseen();
   void count_unjudged();
 
@@ -130,9 +138,7 @@ class Engine {
   std::atomic<bool> running_{false};
   std::atomic<bool> faulted_{false};
   mutable std::mutex fault_mutex_;            // of Lane::fault_told, written once or twice in a run
-  std::atomic<std::uint64_t> drained_ns_{0};  // when nothing was waiting any more, in links or partly filled buffers
   std::atomic<std::uint32_t> flush_requests_{0};
-  std::uint32_t flushes_done_ = 0;
   std::uint64_t start_ns_ = 0;
   std::atomic<std::uint64_t> stop_ns_{0};
   std::atomic<std::uint64_t> core_wait_ns_{0};

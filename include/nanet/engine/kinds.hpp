@@ -64,6 +64,8 @@ struct LinkKind {
   bool (*in_place)(const LinkConfig& config) = nullptr;  // payloads stay where they were received; no function: they are copied
   LinkRoom (*room)(const LinkConfig& config) = nullptr;  // no function: packet_bytes_max
   std::string (*device)(const LinkConfig& config) = nullptr;  // what only one link can have; empty, or no function: nothing
+  // Queues that share its endpoint, each of which an engine opens as a link of its own (LinkConfig::queue); no function: one.
+  std::uint32_t (*queue_count)(const LinkConfig& config) = nullptr;
   bool is_built_in = false;
 };
 
@@ -129,6 +131,8 @@ std::optional<config::Problem> cannot_send(const LinkConfig& config);
 bool in_place(const LinkConfig& config);
 
 LinkRoom room(const LinkConfig& config);
+
+std::uint32_t queue_count(const LinkConfig& config);
 
 // What only one link can have; empty: nothing.
 std::string device(const LinkConfig& config);

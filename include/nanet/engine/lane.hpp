@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lane: a completion queue, its consumer, and the path of the answers out. An engine has one; with several GPUs, one for each.
+// Lane: links, the completion queue that they fill, its consumer, and the path of the answers out. An engine has one; with several GPUs, or with
+// several threads that share nothing, one for each.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +20,10 @@
 
 namespace nanet::engine {
 
+struct Input;
+
 struct Lane {
+  std::vector<Input*> inputs;
   std::unique_ptr<flow::CompletionQueue> completions;
   std::vector<flow::Clop*> clops;             // by Completion::clop
   std::vector<flow::PayloadMemory> payloads;  // likewise: what its link leaves in place, and where
@@ -30,6 +36,8 @@ struct Lane {
 
   flow::Counters counters;  // of the consumer
   std::unique_ptr<Consumer> consumer;
+  std::atomic<std::uint64_t> drained_ns{0};  // when nothing was waiting any more, in links or partly filled buffers
+  std::uint32_t flushes_done = 0;
   std::string fault_told;  // what the engine has published of consumer->fault()
 
   void collect_sent() {

@@ -28,6 +28,7 @@ struct ProcessorNeeds {
   std::uint32_t tx_slot_bytes = 0;                   // of the packets that it sends; 0: none
   std::uint32_t tx_packets_max = 1024;               // that may wait to be sent
   bool merges = false;                               // events of several sources
+  bool shares_nothing = false;                       // its consumers may run in different threads at a time; it sends nothing
   flow::Counter sent = flow::Counter::answers_sent;  // what its packets count as
 };
 
@@ -66,6 +67,7 @@ class Processor {
 // Counts what comes and gives the buffers back. The receiver has already counted the events of accepted packets.
 class CountProcessor final : public Processor {
  public:
+  ProcessorNeeds needs() const override { return {.shares_nothing = true}; }
   std::unique_ptr<Consumer> make_consumer(LaneParts parts) override {
     return std::make_unique<CountConsumer>(parts.completions, parts.clops());
   }

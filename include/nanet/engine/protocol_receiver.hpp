@@ -140,6 +140,7 @@ class ProtocolReceiver final : public Receiver {
   void take(const link::RxPacket& packet, std::span<const std::byte> room) {
     if (packet.flags & link::RxPacket::after_drop) ++drop_epoch_;
     if (senders_.refuses(packet.peer_address)) return refuse(Counter::packets_unknown_sender);
+    if (packet.flags & link::RxPacket::wrong_queue) return refuse(Counter::packets_wrong_queue);
     if ((packet.flags & link::RxPacket::truncated) != 0 || packet.bytes > config_.packet_bytes_max) {
       filling_.status |= status::truncated;
       return refuse(Counter::packets_truncated);

@@ -53,6 +53,7 @@ namespace nanet::flow {
   X(packets_truncated, "packets", "refused: longer than packet_bytes_max, or cut")                          \
   X(packets_unknown_source, "packets", "refused: source is not in the configuration")                       \
   X(packets_unknown_sender, "packets", "refused: from an address that is not in the configuration")         \
+  X(packets_wrong_queue, "packets", "refused: the kernel coalesced them with one of another queue's key")   \
   /* event building */                                                                                      \
   X(parts_merged, "parts", "parts put into an open event")                                                  \
   X(parts_late, "parts", "dropped: their event is closed already")                                          \

@@ -11,6 +11,7 @@
 // Source port of what is sent: docs/design/links.md and SourcePort below.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "nanet/config/setting.hpp"
 #include "nanet/link/endpoint.hpp"
 #include "nanet/link/link.hpp"
 #include "nanet/link/multicast.hpp"
@@ -32,7 +34,23 @@ enum class SourcePort : std::uint8_t {
   listen,  // the listening socket sends: source port = the port listened on, one route lookup per message. Needs `listen`.
 };
 
+// What chooses the queue of a packet where several share an endpoint.
+enum class SteerBy : std::uint8_t {
+  flow,     // addresses and ports, by the kernel's own hash
+  address,  // of the sender
+  key,      // some bytes of the payload
+};
+
+constexpr auto choices(SteerBy) {
+  return std::array{config::Choice{"flow", SteerBy::flow}, config::Choice{"address", SteerBy::address},
+                    config::Choice{"key", SteerBy::key}};
+}
+
 struct UdpConfig {
+  static constexpr config::Component component{"Udp", "What a link over sockets needs besides an endpoint."};
+  static constexpr std::uint32_t kQueuesMax = 64;
+  static constexpr std::uint32_t kKeyBytesMax = 8;
+
   // Name of the link in messages and reports.
   std::string name = "udp";
 
@@ -73,6 +91,35 @@ struct UdpConfig {
   Coalesce gso = Coalesce::on;
 
   SourcePort source_port = SourcePort::own;
+
+  // How many sockets share the endpoint to listen on, and which of them this is (docs/design/queues.md). They are opened in order, 0 first; the
+  // others listen on its local(). Only with the last one are packets steered.
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
+
+  // key: the XOR of key_bytes bytes of the payload from key_at on, modulo `queues`. address: the same of the sender's address.
+  SteerBy steer_by = SteerBy::flow;
+  std::uint32_t key_at = 0;
+  std::uint32_t key_bytes = 1;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("queues", queues,
+      {.help = "Sockets that share the endpoint. Each is a link of its own, NAME.0, NAME.1 and so on, with its own memory and "
+               "counters; cpu_cores.lanes gives them cores of their own",
+       .unit = "queues",
+       .least = 1,
+       .most = kQueuesMax,
+       .too_big = "memory: each has socket_buffer_bytes and a memory region"});
+    v("steer_by", steer_by,
+      {.help = "What chooses the queue of a packet. flow: both addresses and ports, by the kernel's hash; address: the sender's "
+               "address; key: key_bytes bytes of the payload at key_at. address and key take the XOR of the bytes modulo queues"});
+    v("key_at", key_at, {.help = "With steer_by key: where the key begins in the payload", .unit = "bytes", .least = 0, .most = 65506});
+    v("key_bytes", key_bytes, {.help = "With steer_by key: its length", .unit = "bytes", .least = 1, .most = kKeyBytesMax});
+  }
+
+  // Nothing is steered among one queue, and only steer_by key has a key.
+  std::optional<config::Problem> check() const;
 };
 
 class UdpReceiver;

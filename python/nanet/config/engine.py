@@ -172,11 +172,17 @@ class EngineConfig(Model):
         return {"rich": "events_answered", "forward": "events_forwarded"}.get(self.processor.kind)
 
     def raw_links(self) -> set[str]:
-        """Names of the links whose senders' sequence numbers the engine does not see: packets have none, or a node merges what they hold."""
+        """Names in results of the links whose senders' sequence numbers the engine does not see: packets have none, or a node merges what they hold."""
         kinds = self.kinds()
         numbered = {name: kind["numbered"] for name, kind in kinds.protocols.items()} if kinds is not None else {"raw": False}
         numbered |= {name: declared.sequence is not None for name, declared in self.formats.items()}
-        return {link.name for link in self.links if not numbered.get(link.protocol, True) or link.merges()}
+        raw = (link for link in self.links if not numbered.get(link.protocol, True) or link.merges())
+        return {name for link in raw for name in link.inputs()}
+
+    def pinned_cores(self) -> set[int]:
+        """Those that threads are pinned to."""
+        cores = self.cpu_cores
+        return {core for core in (cores.receive, cores.process, cores.send, *cores.lanes) if core is not None}
 
     @model_validator(mode="after")
     def _whole(self) -> EngineConfig:

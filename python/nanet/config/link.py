@@ -57,6 +57,11 @@ class LinkConfig(Link, LinkSections):
         """Whether a node merges the events of its senders before the engine sees them."""
         return self.gateware is not None and self.gateware.merge is not None
 
+    def inputs(self) -> tuple[str, ...]:
+        """What it is called in results: its name, or with several queues NAME.0 and so on, since each is a link of its own there."""
+        queues = self.udp.queues if self.udp is not None else 1
+        return (self.name,) if queues == 1 else tuple(f"{self.name}.{queue}" for queue in range(queues))
+
     @model_validator(mode="after")
     def _rules(self) -> LinkConfig:
         for key in LinkSections.model_fields:

@@ -48,7 +48,7 @@ GROUPS = (
     Group("packets_refused", "packets that arrived and were refused; one that a source sent is in nanet_packets_lost too", {
         "packets_duplicate": "duplicate", "packets_late": "late", "packets_bad_length": "bad_length", "packets_bad_format": "bad_format",
         "packets_bad_checksum": "bad_checksum", "packets_truncated": "truncated", "packets_unknown_source": "unknown_source",
-        "packets_unknown_sender": "unknown_sender", "packets_overlap": "overlap", "packets_bad_place": "bad_place",
+        "packets_unknown_sender": "unknown_sender", "packets_wrong_queue": "wrong_queue", "packets_overlap": "overlap", "packets_bad_place": "bad_place",
         "packets_bad_unit": "bad_unit", "packets_unit_too_long": "unit_too_long", "packets_no_stream": "no_stream",
         "packets_scattered": "scattered",
     }),
@@ -74,7 +74,7 @@ OF_SOURCES = frozenset({
 })  # fmt: skip
 OF_LINKS = frozenset({
     "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source",
-    "packets_unknown_sender",
+    "packets_unknown_sender", "packets_wrong_queue",
 })  # fmt: skip
 """All other counters are those of the engine as a whole."""
 FALLING = frozenset({"packets_lost_kernel", "packets_lost_network", "events_lost", "units_lost"})

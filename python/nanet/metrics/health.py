@@ -46,7 +46,7 @@ class Health:
         limit_s = STALL_S + max(link.timeout_us for link in config.links) / 1e6
         self._clock_s = clock_s
         self._lock = threading.Lock()
-        self._receiving = {link.name: Progress(limit_s) for link in config.links}
+        self._receiving = {name: Progress(limit_s) for link in config.links for name in link.inputs()}
         self._processing = Progress(limit_s)
         self._processes = config.done_counter() is not None
         self._ending = False

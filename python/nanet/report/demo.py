@@ -21,7 +21,7 @@ PARTICLE_NAMES = {"e": "e", "mu": "\u03bc", "pi": "\u03c0", "K": "K"}
 PACKET_ROWS = (
     "packets_accepted", "packets_reordered", "packets_duplicate", "packets_late", "packets_lost_kernel", "packets_lost_network",
     "packets_clop_full", "packets_bad_length", "packets_bad_format", "packets_bad_checksum",
-    "packets_truncated", "packets_unknown_source", "packets_unknown_sender",
+    "packets_truncated", "packets_unknown_source", "packets_unknown_sender", "packets_wrong_queue",
 )  # fmt: skip
 
 

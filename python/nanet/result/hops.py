@@ -200,13 +200,14 @@ class EngineHops:
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
+        self._inputs = [name for link in config.links for name in link.inputs()]
         self._interfaces = list(dict.fromkeys(name for name in map(interface_of, config.links) if name))
         self._before = {name: received(name) for name in self._interfaces}
 
     def read(self, reading: EngineSnapshot | EngineMetrics) -> list[Hop]:
         """All, in the order of the packets' path."""
         config, counters = self._config, reading["counters"]
-        links = reading["links"][: len(config.links)]
+        links = reading["links"][: len(self._inputs)]
         hops = [self._interface(name) for name in self._interfaces]
         hops += [hop for link in links for hop in node(link)]
         hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
@@ -232,8 +233,8 @@ class EngineHops:
         if not forwards and config.answers is None:
             return []
         via = config.answers.via if config.answers is not None else None
-        names = [link.name for link in config.links]
-        stats = reading["links"][names.index(via) if via else len(names)]["stats"]
+        by_queue = {link.name: link.inputs()[0] for link in config.links}  # of several, the first one sends
+        stats = reading["links"][self._inputs.index(by_queue[via]) if via else len(self._inputs)]["stats"]
         counters, copies = reading["counters"], len(config.answers.copies) if config.answers is not None else 0
         return [answers(int(counters["packets_forwarded" if forwards else "answers_sent"]) * (1 + copies), stats)]
 

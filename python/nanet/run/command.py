@@ -294,9 +294,7 @@ def _say_ready(config: EngineConfig, options: RunOptions) -> None:
 
 
 def _leave_cores(config: EngineConfig) -> None:
-    cores = config.cpu_cores
-    pinned = {core for core in (cores.receive, cores.process, cores.send) if core is not None}
-    if pinned:
+    if pinned := config.pinned_cores():
         keep_to(set(online_cores()) - pinned)
 
 

@@ -287,7 +287,8 @@ class _Watch:
         self._watched.phases[wanted] = self._watched.phases.get(wanted, 0) + 1
         self._phases_of_life[wanted] = self._phases_of_life.get(wanted, 0) + 1
         for link in self._lives.config.links:
-            self._lives.process.set_faults(link.name, faults_of(wanted))
+            for name in link.inputs():
+                self._lives.process.set_faults(name, faults_of(wanted))
 
     def _count_phases(self) -> None:
         """Keeps those of a life that ended in order; a new life begins without faults."""

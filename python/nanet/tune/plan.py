@@ -44,15 +44,14 @@ def needs_of(
         named = tuple(dict.fromkeys(interfaces))
         _check_interfaces(named, system)
         return Needs(isolated, named, unthrottled_realtime=unthrottled_realtime)
-    pinned = {core for core in (config.cpu_cores.receive, config.cpu_cores.process, config.cpu_cores.send) if core is not None}
     of_links = [getattr(link, "interface", None) for link in config.links]
     named = tuple(dict.fromkeys([name for name in of_links if name] + list(interfaces)))
     _check_interfaces(named, system)
     regions = {region.name: region for region in config.memory_regions}
-    clops = [(regions[link.memory_region], link) for link in config.links]  # each link has a CLOP of its own
+    clops = [(regions[link.memory_region], link) for link in config.links for _ in link.inputs()]  # each has a CLOP of its own
     rounded = [(region, -(-clop_bytes(region, link) // HUGE_PAGE_BYTES)) for region, link in clops]
     return Needs(
-        cores=isolated | pinned,
+        cores=isolated | config.pinned_cores(),
         interfaces=named,
         huge_pages=sum(pages for region, pages in rounded if region.huge_pages),
         locked_bytes=sum(pages for _, pages in rounded) * HUGE_PAGE_BYTES + RINGS_BYTES,

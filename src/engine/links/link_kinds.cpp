@@ -159,6 +159,11 @@ LinkRoom room(const LinkConfig& config) {
   return kind->room != nullptr ? kind->room(config) : packet_room(config);
 }
 
+std::uint32_t queue_count(const LinkConfig& config) {
+  const std::shared_ptr<const LinkKind> kind = kind_of(config);
+  return kind->queue_count != nullptr ? kind->queue_count(config) : 1;
+}
+
 std::string device(const LinkConfig& config) {
   const std::shared_ptr<const LinkKind> kind = kind_of(config);
   return kind->device != nullptr ? kind->device(config) : "";

@@ -36,6 +36,7 @@ std::string bind_advice(int error, const Endpoint& endpoint) {
 UdpReceiver::UdpReceiver(const UdpConfig& config, std::vector<std::string>& notes)
     : socket_(family_of(config.listen->address)),
       is_ipv6_(config.listen->address.is_ipv6()),
+      steering_(config),
       packet_bytes_max_((config.packet_bytes_max + 7u) & ~7u),
       slot_bytes_(packet_bytes_max_),
       spill_bytes_(std::size_t{kSlots} * kSuperBytes) {
@@ -72,11 +73,13 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
     socket_.set(SOL_SOCKET, SO_REUSEADDR, 1);  // each socket of this machine that joined gets every packet
     join_group(socket_, *config.listen, config.group_join, config.interface, config.name);
   }
+  before_bind(socket_, config);
   const SocketAddress address(*config.listen);
   if (::bind(socket_.fd(), address.data(), address.bytes()) != 0) {
     throw SetupError("link " + config.name + " cannot listen on " + to_string(*config.listen), std::strerror(errno),
                      bind_advice(errno, *config.listen));
   }
+  after_bind(socket_, config);
 }
 
 std::size_t UdpReceiver::min_room_bytes() const { return gro_ ? kSuperBytes : packet_bytes_max_; }
@@ -237,6 +240,7 @@ void UdpReceiver::put(RxRoom& out, const Message& message, std::uint32_t bytes) 
   std::uint32_t left = bytes;
   do {
     const std::uint32_t size = std::min(left, message.segment_bytes);
+    flags |= steering_.flag_of({out.room + offset, size});
     out.packets[out.packet_count++] = RxPacket{
         offset, static_cast<std::uint16_t>(size), message.peer_port, message.peer_address, flags, 0};
     offset += size;
@@ -292,6 +296,7 @@ bool UdpReceiver::deliver(RxRoom& out, Message& message) {
     if (kept != 0) {
       std::memcpy(out.room + offset, message.data, kept);
     }
+    message.flags |= steering_.flag_of({out.room + offset, kept});
     out.packets[out.packet_count++] = RxPacket{
         offset, static_cast<std::uint16_t>(kept), message.peer_port, message.peer_address, message.flags, 0};
     offset += kept;

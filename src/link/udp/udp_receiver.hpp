@@ -15,6 +15,7 @@
 
 #include "link/rx_room.hpp"
 #include "link/socket.hpp"
+#include "link/udp/queue_steering.hpp"
 
 namespace nanet::link {
 
@@ -73,6 +74,7 @@ class UdpReceiver {
 
   Socket socket_;
   const bool is_ipv6_;
+  const QueueSteering steering_;
   bool gro_ = false;
   Way way_ = Way::single;
   std::uint32_t packet_bytes_max_;

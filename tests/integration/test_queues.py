@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs over several queues of one endpoint, each on a core of its own: boards, units of a declared format, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from loops import emulator_config, engine_config, free_ports, nanet, sender
+from nanet.config import formats
+from nanet.config.engine import EngineConfig
+from nanet.format import make
+from nanet.format.make import Faults, Made, MakeOptions
+from nanet.run import emulate
+from nanet.run.process import EngineProcess
+
+BY_BOARD = {"queues": 2, "steer_by": "key", "key_at": 1}  # the sub-ID in the header of MGP
+BY_DATA_ID = {"queues": 2, "steer_by": "key", "key_at": 2, "key_bytes": 2}
+
+
+def two_cores() -> list[int]:
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    assert len(cores) == 2, "this test needs two cores"
+    return cores
+
+
+def over_queues(port: int, udp: dict[str, Any], **changes: Any) -> EngineConfig:
+    link = {"udp": udp, "socket_buffer_bytes": 1 << 22} | changes.pop("link", {})
+    plain = {"cpu_cores": {"lanes": two_cores()}, "processor": {"kind": "count", "merge": None}} | changes
+    return engine_config(port, None, changes.pop("boards", 1), link=link, **plain)
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["one thread", "two threads"])
+def test_each_board_comes_to_its_queue(lanes: bool) -> None:
+    (port,) = free_ports(1)
+    sources = [{"name": f"board{n}", "source_id": 0x1C, "source_sub_id": n} for n in range(4)]
+    cores = {"lanes": two_cores()} if lanes else {}
+    with EngineProcess(over_queues(port, BY_BOARD, link={"sources": sources}, cpu_cores=cores)) as process:
+        sent = emulate.run(emulator_config(port, None, boards=4, events_total=20_000, rate_events_per_s=1e5))
+        result = process.stop()
+    assert [link["name"] for link in result["links"]] == ["boards.0", "boards.1"]
+    assert result["balance"]["unexplained_packets"] == 0, result["balance"]
+    for source in result["sources"]:
+        here = source["link"] == f"boards.{source['source_sub_id'] % 2}"
+        assert source["counters"]["packets_accepted"] == (sent["packets_sent"] // 4 if here else 0), source
+    assert result["counters"]["packets_accepted"] == sent["packets_sent"]
+    assert result["counters"]["packets_wrong_queue"] == 0
+    assert result["losses"] == {}
+
+
+def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
+    """Two streams of EJFAT in turn from one socket; a forged data ID makes a stream of its own, and harms no other."""
+    (port,) = free_ports(1)
+    declared = formats.load("ejfat")
+    payloads = list(make.packets(declared, MakeOptions(packets=256, streams=2), Faults(), Made()))
+    data_ids = Counter(int.from_bytes(payload[2:4], "big") for payload in payloads)
+    assert len(data_ids) == 2
+    queues = {(key >> 8 ^ key & 0xFF) % 2 for key in data_ids}
+    assert queues == {0, 1}, data_ids
+    forged = payloads[0][:2] + bytes.fromhex("0007") + payloads[0][4:]
+    plain = over_queues(port, BY_DATA_ID, link={"sources": []}).model_dump(mode="json")
+    plain["memory_regions"] = [{"name": "rich", "buffer_bytes": 1 << 21, "buffer_count": 64}]
+    plain["links"][0] |= {"protocol": "ejfat", "packet_bytes_max": 9000}
+    with EngineProcess(EngineConfig.model_validate(plain)) as process, sender(port) as socket:
+        for n, payload in enumerate([*payloads, forged]):
+            socket.send(payload)
+            if n % 16 == 15:
+                time.sleep(0.005)
+        time.sleep(0.1)
+        result = process.stop()
+    counters = result["counters"]
+    assert counters["units_complete"] + counters["units_flushed"] + counters["units_timed_out"] == counters["units_begun"]
+    for link in result["links"]:
+        queue = int(link["name"].rpartition(".")[2])
+        of_queue = sum(count for key, count in data_ids.items() if (key >> 8 ^ key & 0xFF) % 2 == queue)
+        assert link["stats"]["rx_packets"] == of_queue + (1 if queue == 1 else 0)  # 0x0007
+    assert counters["packets_accepted"] == len(payloads) + 1
+    assert counters["units_complete"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"udp": {"queues": 65}}, "udp.queues"),
+        ({"udp": {"queues": 0}}, "udp.queues"),
+        ({"udp": {"steer_by": "key"}}, "steer_by key with one queue (every packet comes to it) set queues: 2 or more, or remove steer_by"),
+        ({"udp": {"queues": 2, "key_at": 3}}, "a key with steer_by flow (the payload does not choose the queue)"),
+        ({"udp": {"queues": 2, "steer_by": "key", "key_at": 1472}}, "the key of link 'boards' ends at 1473 B (packet_bytes_max is 1472)"),
+        ({"udp": {"queues": 2}, "record": {"file": "x.pcap"}}, "link 'boards' has record (its 2 queues would write one file)"),
+        ({"udp": {"queues": 2}, "endpoint": "udp://239.1.2.3:6200"}, "each socket of a group gets every packet"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], line: str) -> None:
+    plain = engine_config(6200, None, processor={"kind": "count"}).model_dump(mode="json")
+    plain["links"][0] |= change
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(plain))
+    done = nanet("validate", tmp_path / "bad.yaml", expect=2)
+    assert line in done.stdout + done.stderr
+
+
+def test_rings_are_not_found_in_several_threads(tmp_path: Path) -> None:
+    plain = engine_config(6200, 6300).model_dump(mode="json")
+    plain["cpu_cores"] = {"lanes": [two_cores()[0]]}
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(plain))
+    done = nanet("validate", tmp_path / "bad.yaml", expect=2)
+    assert "the processor works in one thread" in done.stdout + done.stderr
