@@ -29,6 +29,9 @@ std::optional<Problem> UdpConfig::check() const {
     return Problem{"key_bytes", "a key of " + std::to_string(key_bytes) + " B", "it has 1 to " + std::to_string(kKeyBytesMax),
                    "name the bytes that tell the streams apart"};
   }
+  if (sent && timestamps == Timestamps::off) {
+    return Problem{"sent", "sent without timestamps", "there is nothing to compare it with", "set timestamps: software"};
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a NIC says of itself: how long packets took in it (Link::nic_times), in cycles of its own clock, not one of the host's, and what it counted
-// (Link::nic_counts).
+// (Link::nic_counts). Or how long they took through a kernel that stamps them, in ns.
 #pragma once
 
 #include <cstdint>

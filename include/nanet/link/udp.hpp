@@ -46,6 +46,41 @@ constexpr auto choices(SteerBy) {
                     config::Choice{"key", SteerBy::key}};
 }
 
+enum class Timestamps : std::uint8_t { off, software };
+
+constexpr auto choices(Timestamps) {
+  return std::array{config::Choice{"off", Timestamps::off}, config::Choice{"software", Timestamps::software}};
+}
+
+enum class ByteOrder : std::uint8_t { little, big };
+enum class SenderClock : std::uint8_t { realtime, tai, monotonic };
+
+constexpr auto choices(ByteOrder) { return std::array{config::Choice{"little", ByteOrder::little}, config::Choice{"big", ByteOrder::big}}; }
+constexpr auto choices(SenderClock) {
+  return std::array{config::Choice{"realtime", SenderClock::realtime}, config::Choice{"tai", SenderClock::tai},
+                    config::Choice{"monotonic", SenderClock::monotonic}};
+}
+
+// Where a packet says when it was sent.
+struct SentConfig {
+  static constexpr config::Component component{"Sent", "Where a packet says when it was sent, in ns of the sender's clock."};
+
+  std::uint32_t at = 0;
+  std::uint32_t bytes = 8;
+  ByteOrder byte_order = ByteOrder::little;
+  SenderClock clock = SenderClock::realtime;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("at", at, {.help = "Where it begins in the payload", .unit = "bytes", .least = 0, .most = 65506, .required = true});
+    v("bytes", bytes, {.help = "Its length; 4: modulo 2^32, so up to 2.1 s either way are told apart", .unit = "bytes", .one_of = {4, 8}});
+    v("byte_order", byte_order, {.help = "Order of its bytes"});
+    v("clock", clock,
+      {.help = "The clock that it was read from. realtime: UTC since 1970; tai: the same with leap seconds, as PTP has it, if this "
+               "machine knows their number; monotonic: since the start of this machine, so of senders on it only"});
+  }
+};
+
 struct UdpConfig {
   static constexpr config::Component component{"Udp", "What a link over sockets needs besides an endpoint."};
   static constexpr std::uint32_t kQueuesMax = 64;
@@ -102,6 +137,10 @@ struct UdpConfig {
   std::uint32_t key_at = 0;
   std::uint32_t key_bytes = 1;
 
+  // Histograms of the time from the kernel to receive(), and with `sent` from the sender to the kernel: nic_times(). Off costs nothing.
+  Timestamps timestamps = Timestamps::off;
+  std::optional<SentConfig> sent;
+
   template <class Visit>
   void visit(Visit&& v) {
     v("queues", queues,
@@ -116,9 +155,14 @@ struct UdpConfig {
                "address; key: key_bytes bytes of the payload at key_at. address and key take the XOR of the bytes modulo queues"});
     v("key_at", key_at, {.help = "With steer_by key: where the key begins in the payload", .unit = "bytes", .least = 0, .most = 65506});
     v("key_bytes", key_bytes, {.help = "With steer_by key: its length", .unit = "bytes", .least = 1, .most = kKeyBytesMax});
+    v("timestamps", timestamps,
+      {.help = "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from "
+               "there to this program"});
+    v("sent", sent,
+      {.help = "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not"});
   }
 
-  // Nothing is steered among one queue, and only steer_by key has a key.
+  // Nothing is steered among one queue, only steer_by key has a key, and only with stamps is there a use for `sent`.
   std::optional<config::Problem> check() const;
 };
 
@@ -146,6 +190,9 @@ class UdpLink : public Link {
 
   // rx_kernel_dropped is read from the socket, so it includes drops after the last packet.
   LinkStats stats() const override;
+
+  // With UdpConfig::timestamps: stages of the kernel's stamps, in ns. A message has one, whatever it was put together from.
+  std::optional<NicTimes> nic_times() const override;
 
   Endpoint local() const override;
   std::string path() const override;

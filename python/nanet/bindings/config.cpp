@@ -15,6 +15,7 @@
 #include "nanet/engine/plugin.hpp"
 #include "nanet/format/declaration.hpp"
 #include "nanet/link/gateware.hpp"
+#include "nanet/link/udp.hpp"
 #include "nanet/na62/kinds.hpp"
 #include "rich/ring_cuts_config.hpp"
 #include "rich/search_range.hpp"
@@ -261,7 +262,8 @@ using config::entry;
 // Every component whose model is made; one that is part of another stands before it.
 constexpr config::Entry kComponents[] = {
     entry<engine::SourceConfig>(),    entry<engine::MemoryRegionConfig>(), entry<engine::RecordConfig>(),
-    entry<engine::AssembleConfig>(),  entry<link::FaultConfig>(),          entry<LinkConfig>(),
+    entry<engine::AssembleConfig>(),  entry<link::FaultConfig>(),          entry<link::SentConfig>(),
+    entry<LinkConfig>(),
     entry<engine::MergeConfig>(),     entry<engine::WaitingConfig>(),      entry<gpu::GpuConfig>(),
     entry<engine::CoresConfig>(),     entry<na62::ForwardConfig>(),        entry<na62::AnswerConfig>(),
     entry<rich::RingCutsConfig>(),    entry<emulate::Fractions>(),         entry<emulate::MonteCarloConfig>(),

@@ -120,6 +120,8 @@ LinkStats UdpLink::stats() const {
   return stats;
 }
 
+std::optional<NicTimes> UdpLink::nic_times() const { return receiver_ ? receiver_->times() : std::nullopt; }
+
 Endpoint UdpLink::local() const { return receiver_ ? receiver_->local() : Endpoint{.scheme = "udp"}; }
 
 std::string UdpLink::path() const {

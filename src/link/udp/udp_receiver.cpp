@@ -68,6 +68,7 @@ void UdpReceiver::open(const UdpConfig& config, std::vector<std::string>& notes)
       notes.push_back("link " + config.name + ": packets are not coalesced (no UDP_GRO) use Linux 5.0 or newer");
     }
   }
+  if (config.timestamps != Timestamps::off) times_ = std::make_unique<ReceiveTimes>(socket_, config, notes);
   bind_to_interface(socket_, config.interface, config.name);
   if (config.listen->address.is_multicast()) {
     socket_.set(SOL_SOCKET, SO_REUSEADDR, 1);  // each socket of this machine that joined gets every packet
@@ -132,6 +133,10 @@ void UdpReceiver::receive_coalesced(RxRoom& out) {
     }
     batches_.add(1);
     const Message message = read_message(header, static_cast<std::uint32_t>(bytes));
+    if (times_) [[unlikely]] {
+      times_->read_clocks();
+      times_->record(header, {place, message.segment_bytes});
+    }
     singles_row_ = message.is_super() ? 0 : singles_row_ + 1;
     message_packets_ = message.is_super() ? (message.bytes + message.segment_bytes - 1) / message.segment_bytes : 1;
     const std::uint64_t fitting = std::uint64_t{out.packets_left()} * message.segment_bytes;
@@ -204,9 +209,11 @@ std::uint32_t UdpReceiver::place_slots(RxRoom& out, std::uint32_t received, std:
   std::uint32_t in_place = 0;
   std::uint32_t longest = 0;
   bool spilling = false;
+  if (times_) [[unlikely]] times_->read_clocks();
   for (std::uint32_t i = 0; i < received; ++i) {
     const Message message = read_message(headers_[i].msg_hdr, headers_[i].msg_len);
     const std::byte* slot = first_slot + std::size_t{i} * slot_bytes;
+    if (times_) [[unlikely]] times_->record(headers_[i].msg_hdr, {slot, std::min(message.segment_bytes, slot_bytes)});
     spilling = spilling || message.is_super() || message.bytes > slot_bytes;
     if (spilling) {
       const std::uint32_t head = std::min(message.bytes, slot_bytes);

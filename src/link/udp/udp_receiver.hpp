@@ -11,11 +11,14 @@
 #include <sys/uio.h>
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "link/rx_room.hpp"
 #include "link/socket.hpp"
 #include "link/udp/queue_steering.hpp"
+#include "link/udp/receive_times.hpp"
 
 namespace nanet::link {
 
@@ -30,6 +33,8 @@ class UdpReceiver {
 
   // Of the last receive(), by RxPacket::peer_address; none: that is an IPv4 address.
   std::span<const IpAddress> peers() const { return ipv6_peers_; }
+
+  std::optional<NicTimes> times() const { return times_ ? std::optional(times_->times()) : std::nullopt; }
 
   const Socket& socket() const { return socket_; }
   Endpoint local() const;
@@ -75,6 +80,7 @@ class UdpReceiver {
   Socket socket_;
   const bool is_ipv6_;
   const QueueSteering steering_;
+  std::unique_ptr<ReceiveTimes> times_;  // none: nothing is stamped
   bool gro_ = false;
   Way way_ = Way::single;
   std::uint32_t packet_bytes_max_;
@@ -87,7 +93,7 @@ class UdpReceiver {
   std::array<std::array<iovec, 2>, kSlots> pieces_{};
   std::array<SocketAddress, kSlots> peers_{};
   struct alignas(16) Control {
-    std::array<std::byte, 64> bytes;
+    std::array<std::byte, 128> bytes;  // segment size, drops, stamps
   };
   std::array<Control, kSlots> controls_{};
 
