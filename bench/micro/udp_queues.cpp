@@ -65,7 +65,8 @@ void fill(std::uint16_t port, std::uint32_t queues, std::uint64_t packets) {
   for (std::uint64_t sent = 0; sent < packets; sent += kSegments) {
     for (std::uint32_t q = 0; q < queues; ++q) {
       for (std::uint32_t s = 0; s < kSegments; ++s) message[std::size_t{s} * kPacketBytes] = static_cast<std::uint8_t>(q);
-      if (::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) < 0) std::perror("sendto");
+      if (::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) < 0)
+        std::perror("sendto");
     }
   }
   ::close(fd);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nanet import config, rdma, stencil, wire
     from nanet._core import SetupError
     from nanet.config.errors import ConfigError
-    from nanet.port.port import Completion, Port, Unit, open  # noqa: A004
+    from nanet.port.port import Completion, Port, Unit, open, open_queues  # noqa: A004
     from nanet.result.build import version
     from nanet.rich.rings import find_rings, fit_rings, judge, monte_carlo, pm_positions, primitive_ids
     from nanet.run.engine import Engine
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Completion", "ConfigError", "Engine", "Port", "SetupError", "Unit", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
-    "open", "pm_positions", "primitive_ids", "rdma", "stencil", "version", "wire",
+    "open", "open_queues", "pm_positions", "primitive_ids", "rdma", "stencil", "version", "wire",
 ]  # fmt: skip
 
 _HOMES = {
     "open": "nanet.port.port",
+    "open_queues": "nanet.port.port",
     "Port": "nanet.port.port",
     "Completion": "nanet.port.port",
     "Unit": "nanet.port.port",

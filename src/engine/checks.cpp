@@ -146,7 +146,8 @@ void check_lanes(const EngineConfig& config, const ProcessorNeeds& needs) {
     throw SetupError(lanes, "the threads of a pipeline share all links", "set topology: run_to_completion");
   }
   if (!needs.shares_nothing || needs.tx_slot_bytes > 0) {
-    throw SetupError(lanes, "the processor works in one thread", "use cpu_cores.receive, or a processor that shares nothing, as count does");
+    throw SetupError(lanes, "the processor works in one thread",
+                     "use cpu_cores.receive, or a processor that shares nothing, as count does");
   }
   std::size_t inputs = 0;
   for (const LinkConfig& link : config.links) inputs += queue_count(link);

@@ -27,14 +27,6 @@ std::unique_ptr<link::Link> checked(std::unique_ptr<link::Link> link, MemoryKind
   return link;
 }
 
-std::unique_ptr<link::Link> open_one(const LinkConfig& config) {
-  if (const std::uint32_t queues = queue_count(config); queues > 1) {
-    throw SetupError("a port over " + std::to_string(queues) + " queues", "it is of one thread, which takes one",
-                     "set queues: 1, or use an engine with cpu_cores.lanes");
-  }
-  return open_link(config);
-}
-
 std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) {
   if (kind == MemoryKind::host) return nullptr;
   if (kind == MemoryKind::device) {
@@ -54,7 +46,7 @@ std::unique_ptr<gpu::PinnedMemory> pin(MemoryKind kind, const flow::Clop& clop) 
 
 Port::Port(const LinkConfig& config, MemoryKind memory)
     : config_(config),
-      link_(checked(open_one(config), memory)),
+      link_(checked(open_link(config), memory)),
       clop_(clop_config(config, 0, *link_)),
       pinned_(pin(memory, clop_)),
       queue_(std::bit_ceil(config.memory_region.buffer_count + 1)),

@@ -99,7 +99,7 @@ EngineConfig with_queues(EngineConfig config) {
     for (std::uint32_t queue = 0; queue < queues; ++queue) {
       all.push_back(link);
       all.back().queue = queue;
-      if (queues > 1) all.back().name += "." + std::to_string(queue);
+      if (queues > 1) all.back().name.append(".").append(std::to_string(queue));
       if (queue == 0 && config.send && config.send->via == link.name) config.send->via = all.back().name;
     }
   }

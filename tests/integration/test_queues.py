@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import nanet as nanet_api
 import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, sender
@@ -63,10 +65,9 @@ def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
     queues = {(key >> 8 ^ key & 0xFF) % 2 for key in data_ids}
     assert queues == {0, 1}, data_ids
     forged = payloads[0][:2] + bytes.fromhex("0007") + payloads[0][4:]
-    plain = over_queues(port, BY_DATA_ID, link={"sources": []}).model_dump(mode="json")
-    plain["memory_regions"] = [{"name": "rich", "buffer_bytes": 1 << 21, "buffer_count": 64}]
-    plain["links"][0] |= {"protocol": "ejfat", "packet_bytes_max": 9000}
-    with EngineProcess(EngineConfig.model_validate(plain)) as process, sender(port) as socket:
+    link = {"sources": [], "protocol": "ejfat", "packet_bytes_max": 9000}
+    regions = [{"name": "rich", "buffer_bytes": 1 << 21, "buffer_count": 64}]
+    with EngineProcess(over_queues(port, BY_DATA_ID, link=link, memory_regions=regions)) as process, sender(port) as socket:
         for n, payload in enumerate([*payloads, forged]):
             socket.send(payload)
             if n % 16 == 15:
@@ -88,9 +89,15 @@ def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
     [
         ({"udp": {"queues": 65}}, "udp.queues"),
         ({"udp": {"queues": 0}}, "udp.queues"),
-        ({"udp": {"steer_by": "key"}}, "steer_by key with one queue (every packet comes to it) set queues: 2 or more, or remove steer_by"),
+        (
+            {"udp": {"steer_by": "key"}},
+            "steer_by key with one queue (every packet comes to it) set queues: 2 or more, or remove steer_by",
+        ),
         ({"udp": {"queues": 2, "key_at": 3}}, "a key with steer_by flow (the payload does not choose the queue)"),
-        ({"udp": {"queues": 2, "steer_by": "key", "key_at": 1472}}, "the key of link 'boards' ends at 1473 B (packet_bytes_max is 1472)"),
+        (
+            {"udp": {"queues": 2, "steer_by": "key", "key_at": 1472}},
+            "the key of link 'boards' ends at 1473 B (packet_bytes_max is 1472)",
+        ),
         ({"udp": {"queues": 2}, "record": {"file": "x.pcap"}}, "link 'boards' has record (its 2 queues would write one file)"),
         ({"udp": {"queues": 2}, "endpoint": "udp://239.1.2.3:6200"}, "each socket of a group gets every packet"),
     ],
@@ -101,6 +108,36 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], line:
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(plain))
     done = nanet("validate", tmp_path / "bad.yaml", expect=2)
     assert line in done.stdout + done.stderr
+
+
+def test_a_program_has_a_port_for_each_queue() -> None:
+    udp = {"steer_by": "key", "key_at": 0}
+    ports = nanet_api.open_queues("udp://127.0.0.1:0", 2, udp=udp, buffer_count=4, gro=False)
+    assert len({port.local_port for port in ports}) == 1
+    taken: dict[int, list[bytes]] = {}
+
+    def take(queue: int) -> None:
+        with ports[queue] as port:
+            taken[queue] = [bytes(packet) for completion in port.completions(timeout_s=1.0) for packet in completion.packets()]
+
+    threads = [threading.Thread(target=take, args=(queue,)) for queue in range(2)]
+    for thread in threads:
+        thread.start()
+    with sender(ports[0].local_port) as socket:
+        for n in range(100):
+            socket.send(bytes([n % 5, n]))
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    for queue in range(2):
+        assert taken[queue] == [bytes([n % 5, n]) for n in range(100) if n % 5 % 2 == queue]
+
+
+def test_one_port_takes_one_queue() -> None:
+    with pytest.raises(nanet_api.ConfigError, match=r"call nanet\.open_queues"):
+        nanet_api.open("udp://127.0.0.1:0", udp={"queues": 2})
+    with pytest.raises(nanet_api.ConfigError, match="steer_by address with one queue"):
+        nanet_api.open_queues("udp://127.0.0.1:0", 1, udp={"steer_by": "address"})
 
 
 def test_rings_are_not_found_in_several_threads(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from nanet.result.nic_times import lines
 def test_a_line_a_stage_with_cycles_and_ns() -> None:
     links = [{"name": "plain", "nic_times": None}, {"name": "boards", "nic_times": nic_times()}]
     assert list(lines(links)) == [
-        "boards: time in the NIC (made up, a cycle of 6.4 ns)",
+        "boards: time before the engine (made up, a cycle of 6.4 ns)",
         "  written           min 16  mean 916.0  max 9,000 cycles = 102.4  5,862.4  57,600.0 ns, 10 packets",
         "  completed         nothing",
     ]

@@ -137,7 +137,7 @@ class Engine {
   std::atomic<bool> process_done_{false};
   std::atomic<bool> running_{false};
   std::atomic<bool> faulted_{false};
-  mutable std::mutex fault_mutex_;            // of Lane::fault_told, written once or twice in a run
+  mutable std::mutex fault_mutex_;  // of Lane::fault_told, written once or twice in a run
   std::atomic<std::uint32_t> flush_requests_{0};
   std::uint64_t start_ns_ = 0;
   std::atomic<std::uint64_t> stop_ns_{0};

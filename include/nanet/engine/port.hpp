@@ -86,7 +86,8 @@ class UnitView {
 
 class Port {
  public:
-  // Binds the socket and allocates everything. memory: host_pinned registers the CLOP with CUDA, so that a GPU reads it in place.
+  // Binds the socket and allocates everything. Where the endpoint has several queues, a port is over config.queue of them: they are opened in
+  // order, and all but the first listen on local() of that one. memory: host_pinned registers the CLOP with CUDA, so that a GPU reads it in place.
   // Throws SetupError; always for memory device, as the kernel writes into host memory only.
   explicit Port(const LinkConfig& config, MemoryKind memory = MemoryKind::host);
 

@@ -32,8 +32,8 @@ struct RxPacket {
   std::uint16_t flags;         // OR of RxPacket::truncated, ...
   std::uint16_t reserved;
 
-  static constexpr std::uint16_t truncated = 1u << 0;   // the packet was longer than the room left for it
-  static constexpr std::uint16_t after_drop = 1u << 1;  // the kernel or NIC says it dropped packets just before this one
+  static constexpr std::uint16_t truncated = 1u << 0;    // the packet was longer than the room left for it
+  static constexpr std::uint16_t after_drop = 1u << 1;   // the kernel or NIC says it dropped packets just before this one
   static constexpr std::uint16_t wrong_queue = 1u << 2;  // its key is of another queue of this endpoint (UdpConfig::steer_by)
 };
 static_assert(sizeof(RxPacket) == 16);

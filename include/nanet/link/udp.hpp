@@ -55,7 +55,9 @@ constexpr auto choices(Timestamps) {
 enum class ByteOrder : std::uint8_t { little, big };
 enum class SenderClock : std::uint8_t { realtime, tai, monotonic };
 
-constexpr auto choices(ByteOrder) { return std::array{config::Choice{"little", ByteOrder::little}, config::Choice{"big", ByteOrder::big}}; }
+constexpr auto choices(ByteOrder) {
+  return std::array{config::Choice{"little", ByteOrder::little}, config::Choice{"big", ByteOrder::big}};
+}
 constexpr auto choices(SenderClock) {
   return std::array{config::Choice{"realtime", SenderClock::realtime}, config::Choice{"tai", SenderClock::tai},
                     config::Choice{"monotonic", SenderClock::monotonic}};
@@ -73,7 +75,8 @@ struct SentConfig {
   template <class Visit>
   void visit(Visit&& v) {
     v("at", at, {.help = "Where it begins in the payload", .unit = "bytes", .least = 0, .most = 65506, .required = true});
-    v("bytes", bytes, {.help = "Its length; 4: modulo 2^32, so up to 2.1 s either way are told apart", .unit = "bytes", .one_of = {4, 8}});
+    v("bytes", bytes,
+      {.help = "Its length; 4: modulo 2^32, so up to 2.1 s either way are told apart", .unit = "bytes", .one_of = {4, 8}});
     v("byte_order", byte_order, {.help = "Order of its bytes"});
     v("clock", clock,
       {.help = "The clock that it was read from. realtime: UTC since 1970; tai: the same with leap seconds, as PTP has it, if this "
@@ -153,13 +156,15 @@ struct UdpConfig {
     v("steer_by", steer_by,
       {.help = "What chooses the queue of a packet. flow: both addresses and ports, by the kernel's hash; address: the sender's "
                "address; key: key_bytes bytes of the payload at key_at. address and key take the XOR of the bytes modulo queues"});
-    v("key_at", key_at, {.help = "With steer_by key: where the key begins in the payload", .unit = "bytes", .least = 0, .most = 65506});
+    v("key_at", key_at,
+      {.help = "With steer_by key: where the key begins in the payload", .unit = "bytes", .least = 0, .most = 65506});
     v("key_bytes", key_bytes, {.help = "With steer_by key: its length", .unit = "bytes", .least = 1, .most = kKeyBytesMax});
     v("timestamps", timestamps,
-      {.help = "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from "
+      {.help = "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took "
+               "from "
                "there to this program"});
-    v("sent", sent,
-      {.help = "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not"});
+    v("sent",
+      sent, {.help = "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not"});
   }
 
   // Nothing is steered among one queue, only steer_by key has a key, and only with stamps is there a use for `sent`.

@@ -191,6 +191,7 @@ LinkConfig port_config(const nb::dict& dict) {
   links.append(link);
   LinkConfig config = link_config(kinds_for(no_processor, std::nullopt, {}, used_formats(dict, links)), link);
   config.memory_region = memory_region_config(dict, "port");
+  config.queue = get<std::uint32_t>(dict, "queue");
   return config;
 }
 
@@ -261,19 +262,43 @@ using config::entry;
 
 // Every component whose model is made; one that is part of another stands before it.
 constexpr config::Entry kComponents[] = {
-    entry<engine::SourceConfig>(),    entry<engine::MemoryRegionConfig>(), entry<engine::RecordConfig>(),
-    entry<engine::AssembleConfig>(),  entry<link::FaultConfig>(),          entry<link::SentConfig>(),
+    entry<engine::SourceConfig>(),
+    entry<engine::MemoryRegionConfig>(),
+    entry<engine::RecordConfig>(),
+    entry<engine::AssembleConfig>(),
+    entry<link::FaultConfig>(),
+    entry<link::SentConfig>(),
     entry<LinkConfig>(),
-    entry<engine::MergeConfig>(),     entry<engine::WaitingConfig>(),      entry<gpu::GpuConfig>(),
-    entry<engine::CoresConfig>(),     entry<na62::ForwardConfig>(),        entry<na62::AnswerConfig>(),
-    entry<rich::RingCutsConfig>(),    entry<emulate::Fractions>(),         entry<emulate::MonteCarloConfig>(),
-    entry<emulate::XdpPath>(),        entry<emulate::DetectorConfig>(),    entry<emulate::DetectorBankConfig>(),
-    entry<emulate::EmulatorConfig>(), entry<l0tp::InputConfig>(),          entry<l0tp::MaskConfig>(),
-    entry<trigger::NodeWaiting>(),    entry<trigger::NodeConfig>(),        entry<format::FieldConfig>(),
-    entry<format::ItemsConfig>(),     entry<format::SamplesConfig>(),      entry<format::PayloadConfig>(),
-    entry<format::SequenceConfig>(),  entry<format::TimePartConfig>(),     entry<format::MergeConfig>(),
-    entry<format::ChecksumConfig>(),  entry<format::HitsConfig>(),         entry<format::EventsConfig>(),
-    entry<format::VariantConfig>(),   entry<format::BeforeConfig>(),       entry<format::Declaration>(),
+    entry<engine::MergeConfig>(),
+    entry<engine::WaitingConfig>(),
+    entry<gpu::GpuConfig>(),
+    entry<engine::CoresConfig>(),
+    entry<na62::ForwardConfig>(),
+    entry<na62::AnswerConfig>(),
+    entry<rich::RingCutsConfig>(),
+    entry<emulate::Fractions>(),
+    entry<emulate::MonteCarloConfig>(),
+    entry<emulate::XdpPath>(),
+    entry<emulate::DetectorConfig>(),
+    entry<emulate::DetectorBankConfig>(),
+    entry<emulate::EmulatorConfig>(),
+    entry<l0tp::InputConfig>(),
+    entry<l0tp::MaskConfig>(),
+    entry<trigger::NodeWaiting>(),
+    entry<trigger::NodeConfig>(),
+    entry<format::FieldConfig>(),
+    entry<format::ItemsConfig>(),
+    entry<format::SamplesConfig>(),
+    entry<format::PayloadConfig>(),
+    entry<format::SequenceConfig>(),
+    entry<format::TimePartConfig>(),
+    entry<format::MergeConfig>(),
+    entry<format::ChecksumConfig>(),
+    entry<format::HitsConfig>(),
+    entry<format::EventsConfig>(),
+    entry<format::VariantConfig>(),
+    entry<format::BeforeConfig>(),
+    entry<format::Declaration>(),
     entry<link::GatewareMerge>(),
 };
 

@@ -66,12 +66,14 @@ __all__ = [
     "Pcap",
     "PomhFinder",
     "Record",
+    "Sent",
     "Source",
     "TripletsCuts",
     "TripletsFinder",
     "TriplsCuts",
     "TriplsFinder",
     "Ucx",
+    "Udp",
     "Waiting",
     "Xdp",
     "XdpPath",
@@ -182,6 +184,20 @@ class Faults(Model):
     @model_validator(mode="after")
     def _rules(self) -> Faults:
         return ruled(self, Faults)
+
+
+class Sent(Model):
+    """Where a packet says when it was sent, in ns of the sender's clock."""
+
+    at: int = setting(..., "Where it begins in the payload", unit="bytes", ge=0, le=65506)
+    bytes: Literal[4, 8] = setting(
+        8, "Its length; 4: modulo 2^32, so up to 2.1 s either way are told apart", unit="bytes",
+    )
+    byte_order: Literal["little", "big"] = setting("little", "Order of its bytes")
+    clock: Literal["realtime", "tai", "monotonic"] = setting(
+        "realtime",
+        "The clock that it was read from. realtime: UTC since 1970; tai: the same with leap seconds, as PTP has it, if this machine knows their number; monotonic: since the start of this machine, so of senders on it only",
+    )
 
 
 class Link(Model):
@@ -309,9 +325,14 @@ class Cores(Model):
     send: Core | None = setting(
         None, "Core of the sending thread; pipelined only, and not with a GPU; null: not pinned",
     )
+    lanes: tuple[Core, ...] = setting(
+        (),
+        "In place of receive, run_to_completion only: a thread on each of these cores, among which the links and their queues are dealt in turn. Each receives and processes alone, so the processor must be one that shares nothing, such as count",
+        max_length=64,
+    )
     realtime_priority: int | None = setting(
         None,
-        "SCHED_FIFO priority of the receiving thread, which must be pinned: it runs before every ordinary thread. Refused while the kernel's real-time throttling is off; null: an ordinary thread",
+        "SCHED_FIFO priority of the receiving threads, which must be pinned: they run before every ordinary thread. Refused while the kernel's real-time throttling is off; null: an ordinary thread",
         ge=1, le=99, too_big="real-time kernel threads, such as those of interrupts (50), have to wait",
     )
 
@@ -1429,6 +1450,34 @@ class MixtureCuts(Model):
     )
 
 
+class Udp(Model):
+    """What a link over sockets needs besides an endpoint."""
+
+    queues: int = setting(
+        1,
+        "Sockets that share the endpoint. Each is a link of its own, NAME.0, NAME.1 and so on, with its own memory and counters; cpu_cores.lanes gives them cores of their own",
+        unit="queues", ge=1, le=64, too_big="memory: each has socket_buffer_bytes and a memory region",
+    )
+    steer_by: Literal["flow", "address", "key"] = setting(
+        "flow",
+        "What chooses the queue of a packet. flow: both addresses and ports, by the kernel's hash; address: the sender's address; key: key_bytes bytes of the payload at key_at. address and key take the XOR of the bytes modulo queues",
+    )
+    key_at: int = setting(0, "With steer_by key: where the key begins in the payload", unit="bytes", ge=0, le=65506)
+    key_bytes: int = setting(1, "With steer_by key: its length", unit="bytes", ge=1, le=8)
+    timestamps: Literal["off", "software"] = setting(
+        "off",
+        "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from there to this program",
+    )
+    sent: Sent | None = setting(
+        None,
+        "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Udp:
+        return ruled(self, Udp)
+
+
 class Xdp(Model):
     """What an AF_XDP link needs besides an interface."""
 
@@ -1619,6 +1668,9 @@ LINKS = {
 class LinkSections(Model):
     """What only one kind of link has, under its name."""
 
+    udp: Udp | None = setting(
+        None, "What only a udp:// link needs; null: one queue",
+    )
     xdp: Xdp | None = setting(
         None, "What only an xdp:// link needs; null: the defaults",
     )

@@ -30,6 +30,7 @@ from nanet.config.components import (
     MemoryRegion,
     Merge,
     Source,
+    Udp,
     Waiting,
 )
 from nanet.config.errors import load_document, validated
@@ -251,6 +252,8 @@ class PortConfig(Model):
     gro: bool = same_as(LinkConfig, "gro")
     busy_poll_us: int = same_as(LinkConfig, "busy_poll_us")
     assemble: Assemble | None = same_as(LinkConfig, "assemble")
+    udp: Udp | None = setting(None, "What only a udp:// link needs; null: one queue")
+    queue: int = setting(0, "Which of several queues this port is over; they are opened in order", ge=0)
 
     @model_validator(mode="after")
     def _whole(self) -> PortConfig:
@@ -265,6 +268,7 @@ class PortConfig(Model):
             packet_bytes_max=self.packet_bytes_max,
             timeout_us=self.timeout_us,
             assemble=self.assemble,
+            udp=self.udp,
         )
         need, why = link_facts(link)["room"]
         if self.buffer_bytes < need:

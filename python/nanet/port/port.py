@@ -28,14 +28,14 @@ from numpy.typing import DTypeLike, NDArray
 from nanet.config import formats
 from nanet.config.components import Source
 from nanet.config.engine import PortConfig
-from nanet.config.errors import validated
+from nanet.config.errors import ConfigError, validated
 from nanet.port.arrays import CPU, CUDA_HOST, DeviceArray, Waitable, dlpack, host_bytes
 from nanet.port.views import SampleView, sample_view
 
 if TYPE_CHECKING:
     from nanet import _core
 
-__all__ = ["Completion", "DeviceArray", "Port", "Unit", "open"]
+__all__ = ["Completion", "DeviceArray", "Port", "Unit", "open", "open_queues"]
 
 STATUS_NAMES = ("full", "timeout", "flush", "gap", "truncated", "error", "run_start", "in_place", "unit", "incomplete")
 
@@ -60,14 +60,40 @@ def open(  # noqa: A001
     options: further fields of nanet.config.PortConfig.
     Raises ConfigError for a wrong value, nanet._core.SetupError where the machine refuses.
     """
+    given = {"buffer_count": buffer_count, "buffer_bytes": buffer_bytes, "memory_kind": memory}
+    config = _config(endpoint, protocol, sources, given | options)
+    if config.udp is not None and config.udp.queues > 1:
+        queues = config.udp.queues
+        raise ConfigError([f"one port for {queues} queues (a port is of one thread, which takes one queue) call nanet.open_queues"])
+    return Port(config)
+
+
+def open_queues(
+    endpoint: str, queues: int, *, protocol: str = "raw", sources: Iterable[Source | dict[str, Any]] | None = None, **options: Any
+) -> tuple[Port, ...]:
+    """Ports over several queues of one endpoint, one for each thread of the program (docs/design/queues.md).
+
+    options: as for `open`. Of them udp says how packets are steered: {"steer_by": "key", "key_at": 2, "key_bytes": 2}; without: by flow.
+    Each port has memory of its own, so buffer_count is that of each. Raises what `open` does.
+    """
+    udp = dict(options.pop("udp", None) or {}) | {"queues": queues}
+    config = _config(endpoint, protocol, sources, options | {"udp": udp})
+    ports: list[Port] = []
+    for queue in range(queues):
+        if ports:  # the others listen where the first one does
+            endpoint = f"{endpoint.rpartition(':')[0]}:{ports[0].local_port}"
+        ports.append(Port(config.model_copy(update={"queue": queue, "endpoint": endpoint})))
+    return tuple(ports)
+
+
+def _config(endpoint: str, protocol: str, sources: Iterable[Source | dict[str, Any]] | None, options: dict[str, Any]) -> PortConfig:
     if sources is None:
         sources = [Source(name="rich")] if protocol == "mgp" else []
     plain = [source.model_dump() if isinstance(source, Source) else source for source in sources]
     if protocol.endswith((".yaml", ".yml")):
         declared = formats.load(protocol)
         protocol, options = declared.name, {"formats": {declared.name: declared.keys()}} | options
-    given = {"endpoint": endpoint, "protocol": protocol, "sources": plain, "buffer_count": buffer_count}
-    return Port(validated(PortConfig, given | {"buffer_bytes": buffer_bytes, "memory_kind": memory} | options))
+    return validated(PortConfig, {"endpoint": endpoint, "protocol": protocol, "sources": plain} | options)
 
 
 class Port:
@@ -144,6 +170,11 @@ class Port:
     def notes(self) -> list[str]:
         """What the machine could not give, one line each."""
         return list(self._open().notes)
+
+    @property
+    def local_port(self) -> int:
+        """The UDP port that it listens on, also where the kernel chose it."""
+        return int(self._open().local_port)
 
     @property
     def closed(self) -> bool:

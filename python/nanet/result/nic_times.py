@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a NIC says of the time that packets took in it, for people: `links[].nic_times` of a result, docs/json.md."""
+"""What a NIC, or a kernel that stamps packets, says of the time that they took, for people: `links[].nic_times` of a result, docs/json.md."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nanet.result.keys.engine import LinkReading, NicStage
 
 
 def lines(links: Iterable[LinkReading]) -> Iterator[str]:
-    """A head for each link whose NIC times itself, and a line a stage: cycles of the NIC's clock, and the same in ns."""
+    """A head for each link that is timed, and a line a stage: cycles of the NIC's clock, and the same in ns."""
     for link in links:
         times = link["nic_times"]
         if times is None:
             continue
-        yield f"{link['name']}: time in the NIC ({times['clock']}, a cycle of {times['cycle_ns']:g} ns)"
+        yield f"{link['name']}: time before the engine ({times['clock']}, a cycle of {times['cycle_ns']:g} ns)"
         yield from (_line(stage, times["cycle_ns"]) for stage in times["stages"])
 
 

@@ -29,8 +29,9 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
   const auto udp = section_of<link::UdpConfig>(config);
   if (auto broken = udp.check()) return broken;
   if (udp.steer_by == link::SteerBy::key && udp.key_at + udp.key_bytes > config.packet_bytes_max) {
-    return config::Problem{"key_at", "the key of link '" + config.name + "' ends at " + std::to_string(udp.key_at + udp.key_bytes) + " B",
-                           "packet_bytes_max is " + std::to_string(config.packet_bytes_max), "lower key_at, or raise packet_bytes_max"};
+    return config::Problem{
+        "key_at", "the key of link '" + config.name + "' ends at " + std::to_string(udp.key_at + udp.key_bytes) + " B",
+        "packet_bytes_max is " + std::to_string(config.packet_bytes_max), "lower key_at, or raise packet_bytes_max"};
   }
   const std::string why = "its " + std::to_string(udp.queues) + " queues would write one file";
   if (auto broken = refuse_useless(config, {{"record", udp.queues > 1 && config.record.has_value(), why}})) return broken;

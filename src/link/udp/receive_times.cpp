@@ -111,7 +111,8 @@ void ReceiveTimes::record_sent(std::uint64_t stamp_ns, std::span<const std::byte
     sent_ns |= std::to_integer<std::uint64_t>(payload[sent_->at + i]) << (8 * place);
   }
   const std::uint64_t passed = stamp_ns + sender_ahead_ns_ - sent_ns;
-  const std::int64_t ns = sent_->bytes == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(passed)) : static_cast<std::int64_t>(passed);
+  const std::int64_t ns = sent_->bytes == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(passed))
+                                            : static_cast<std::int64_t>(passed);
   if (ns >= 0) {
     sender_to_kernel_ns_.record(static_cast<std::uint64_t>(ns));
   } else {

@@ -37,8 +37,8 @@ class ReceiveTimes {
   void record_sent(std::uint64_t stamp_ns, std::span<const std::byte> payload);
 
   const std::optional<SentConfig> sent_;
-  std::uint64_t realtime_ns_ = 0;        // of the last read_clocks()
-  std::uint64_t sender_ahead_ns_ = 0;    // by which the sender's clock is more than CLOCK_REALTIME, modulo 2^64
+  std::uint64_t realtime_ns_ = 0;      // of the last read_clocks()
+  std::uint64_t sender_ahead_ns_ = 0;  // by which the sender's clock is more than CLOCK_REALTIME, modulo 2^64
   flow::LatencyHistogram sender_to_kernel_ns_;
   flow::LatencyHistogram kernel_before_sender_ns_;
   flow::LatencyHistogram kernel_to_user_ns_;

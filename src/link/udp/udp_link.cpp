@@ -63,8 +63,7 @@ void check(const UdpConfig& config) {
   }
   if (config.queues > 1 && (!config.listen || config.listen->address.is_multicast())) {
     throw SetupError("link " + config.name + " cannot have " + std::to_string(config.queues) + " queues",
-                     config.listen ? "each socket of a group gets every packet" : "listen is not set",
-                     "set queues: 1");
+                     config.listen ? "each socket of a group gets every packet" : "listen is not set", "set queues: 1");
   }
   check_socket_bytes(config, "rx_socket_bytes", config.rx_socket_bytes);
   check_socket_bytes(config, "tx_socket_bytes", config.tx_socket_bytes);

@@ -209,11 +209,13 @@ std::uint32_t UdpReceiver::place_slots(RxRoom& out, std::uint32_t received, std:
   std::uint32_t in_place = 0;
   std::uint32_t longest = 0;
   bool spilling = false;
-  if (times_) [[unlikely]] times_->read_clocks();
+  if (times_) [[unlikely]]
+    times_->read_clocks();
   for (std::uint32_t i = 0; i < received; ++i) {
     const Message message = read_message(headers_[i].msg_hdr, headers_[i].msg_len);
     const std::byte* slot = first_slot + std::size_t{i} * slot_bytes;
-    if (times_) [[unlikely]] times_->record(headers_[i].msg_hdr, {slot, std::min(message.segment_bytes, slot_bytes)});
+    if (times_) [[unlikely]]
+      times_->record(headers_[i].msg_hdr, {slot, std::min(message.segment_bytes, slot_bytes)});
     spilling = spilling || message.is_super() || message.bytes > slot_bytes;
     if (spilling) {
       const std::uint32_t head = std::min(message.bytes, slot_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several sockets of one endpoint over loopback: who gets which packet, and what does not belong anywhere.
+#include <array>
 #include <memory>
 #include <string>
 
@@ -58,9 +59,10 @@ INSTANTIATE_TEST_SUITE_P(Gro, ByKey, testing::Values(Coalesce::on, Coalesce::off
                          [](const auto& which) { return which.param == Coalesce::on ? "on" : "off"; });
 
 TEST_P(ByKey, EachStreamComesToOneQueueInOrder) {
-  constexpr std::uint16_t kStreams = 9;
+  constexpr std::uint16_t kStreams = 8;
   constexpr std::uint8_t kPackets = 20;
   Queues queues(steered(SteerBy::key, 3, GetParam()));
+  constexpr std::array kStreamsOf = {3u, 3u, 2u};  // of the numbers 0x01 XOR 0 to 7
   PlainSocket sender;
   for (std::uint8_t number = 0; number < kPackets; ++number) {
     for (std::uint16_t stream = 0; stream < kStreams; ++stream) {
@@ -69,14 +71,14 @@ TEST_P(ByKey, EachStreamComesToOneQueueInOrder) {
   }
   for (std::size_t q = 0; q < 3; ++q) {
     std::vector<unsigned> next(kStreams);
-    for (const Got& got : Collector().collect(queues[q], kPackets * kStreams / 3)) {
+    for (const Got& got : Collector().collect(queues[q], kPackets * kStreamsOf[q])) {
       const unsigned stream = key_of(got.data) - 0x0100u;
       ASSERT_LT(stream, kStreams);
-      EXPECT_EQ((stream ^ 1u) % 3, q);  // 0x01 XOR its number
+      EXPECT_EQ((stream ^ 1u) % 3, q);
       EXPECT_EQ(std::to_integer<unsigned>(got.data[kKeyAt + 2]), next[stream]++);
       EXPECT_EQ(got.packet.flags, 0);
     }
-    EXPECT_EQ(queues[q].stats().rx_packets, kPackets * std::size_t{kStreams} / 3);
+    EXPECT_EQ(queues[q].stats().rx_packets, kPackets * kStreamsOf[q]);
   }
 }
 

@@ -52,7 +52,7 @@ class NicCounts(TypedDict):
 class LinkReading(TypedDict):
     """What every reading of an engine says of a link."""
 
-    name: Annotated[str, "of each link; `answers` is the one that sends"]
+    name: Annotated[str, "of each link; with several queues `NAME.0` and so on, a link each; `answers` is the one that sends"]
     stats: Annotated[
         Counts,
         "packets, bytes, system calls, kernel drops; of a file what was passed over (`rx_skipped_not_udp`, `rx_skipped_port`,"
@@ -60,7 +60,7 @@ class LinkReading(TypedDict):
     ]
     nic_times: Annotated[
         NicTimes | None,
-        "[what the NIC says](#time-in-the-nic) of the time that packets took in it; null where it does not, and for `answers`",
+        "[what the NIC, or the kernel that stamps packets, says](#time-in-the-nic) of the time that they took; null where it does not, and for `answers`",
     ]
     nic_counts: Annotated[
         list[NicCounts],
