@@ -23,6 +23,24 @@ void check_copies(Pieces& frames, std::span<const std::byte> packet, const XdpPa
   }
 }
 
+// Over IPv6: what is found in the first frame is what the reader of recordings finds in the whole.
+void check_ipv6(Pieces& frames, std::span<const std::byte> packet) {
+  IpUdpView view;
+  const std::span<const std::byte> ip = find_ip(packet);
+  const bool is_datagram = !ip.empty() && std::to_integer<unsigned>(ip[0]) >> 4 == 6 && read_ip_udp(ip, view) == FrameError::none;
+  const std::uint16_t port = is_datagram ? view.flow.to_port : std::uint16_t{1};
+  const IpAddress any = IpAddress::ipv6({});
+  XdpPayload payload;
+  IpAddress from;
+  if (find_ipv6_payload(frames[0], packet.size(), any, port, payload, from) != XdpVerdict::ours) return;
+  require(is_datagram, "what is found over IPv6 is a datagram");
+  require(from == view.flow.from_address && payload.flow.from_port == view.flow.from_port, "from its sender");
+  require(packet.data() + payload.offset == view.payload.data() && payload.bytes == view.payload.size(), "and the same one");
+  check_copies(frames, packet, payload);
+  require(find_ipv6_payload(frames[0], packet.size(), any, static_cast<std::uint16_t>(port ^ 1), payload, from) == XdpVerdict::foreign,
+          "for no other port");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -33,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input whole(bytes.rest());
   const std::span<const std::byte> packet = whole.bytes();
   Pieces frames(packet, sizes, 5);
+  check_ipv6(frames, packet);
   const auto expected = datagram_in(packet);
   const auto address = static_cast<std::uint32_t>(expected ? expected->flow[1] : 0);
   const auto port = static_cast<std::uint16_t>(expected ? expected->flow[3] : 1);

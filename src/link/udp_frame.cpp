@@ -61,26 +61,6 @@ IpAddress ipv6_at(std::span<const std::byte> from, std::size_t offset) {
   return IpAddress::ipv6(bytes);
 }
 
-// The UDP header of an IPv6 packet, after the headers that may lie between.
-FrameError find_ipv6_udp(std::span<const std::byte> packet, std::span<const std::byte>& udp) {
-  constexpr std::uint32_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
-  if (packet.size() < 40) return FrameError::cut;
-  const std::size_t bytes = be16(packet, 4) != 0 ? be16(packet, 4)
-                                                 : packet.size() - 40;  // 0: as with IPv4, a captured offloaded packet
-  if (bytes > packet.size() - 40) return FrameError::cut;
-  std::uint32_t type = std::to_integer<std::uint32_t>(packet[6]);
-  udp = packet.subspan(40, bytes);
-  while (type == kHopByHop || type == kRouting || type == kDestination) {
-    if (udp.size() < 8) return FrameError::cut;
-    const std::size_t header_bytes = 8 * (1 + std::to_integer<std::size_t>(udp[1]));
-    if (udp.size() < header_bytes) return FrameError::cut;
-    type = std::to_integer<std::uint32_t>(udp[0]);
-    udp = udp.subspan(header_bytes);
-  }
-  if (type == kFragment) return FrameError::fragment;
-  return type == kUdp ? FrameError::none : FrameError::not_udp;
-}
-
 }  // namespace
 
 std::span<const std::byte> find_ipv4(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes) {
@@ -106,14 +86,39 @@ FrameError read_ip_udp(std::span<const std::byte> packet, IpUdpView& view) {
     }
     return error;
   }
-  std::span<const std::byte> udp;
-  if (const FrameError error = find_ipv6_udp(packet, udp); error != FrameError::none) return error;
-  if (udp.size() < 8) return FrameError::cut;
-  const std::size_t udp_bytes = be16(udp, 4);
-  if (udp_bytes < 8 || udp_bytes > udp.size()) return FrameError::cut;
-  view = {
-      {ipv6_at(packet, 8), ipv6_at(packet, 24), static_cast<std::uint16_t>(be16(udp, 0)), static_cast<std::uint16_t>(be16(udp, 2))},
-      udp.subspan(8, udp_bytes - 8)};
+  IpUdpPlace place;
+  const FrameError error = locate_ipv6_udp(packet, packet.size(), place);
+  if (error == FrameError::none) view = {place.flow, packet.subspan(place.payload_offset, place.payload_bytes)};
+  return error;
+}
+
+FrameError locate_ipv6_udp(std::span<const std::byte> head, std::size_t packet_bytes, IpUdpPlace& place) {
+  constexpr std::uint32_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
+  constexpr std::size_t kHeaderBytes = 40;
+  if (head.empty() || version_of(head) != 6) return FrameError::not_udp;
+  if (head.size() < kHeaderBytes || packet_bytes < kHeaderBytes) return FrameError::cut;
+  const std::size_t said_bytes = be16(head, 4);
+  const std::size_t end = said_bytes != 0 ? kHeaderBytes + said_bytes : packet_bytes;  // 0: as with IPv4, a captured offloaded packet
+  if (end > packet_bytes) return FrameError::cut;
+  std::size_t at = kHeaderBytes;
+  const auto has = [&](std::size_t bytes) { return at + bytes <= end && at + bytes <= head.size(); };
+  std::uint32_t type = std::to_integer<std::uint32_t>(head[6]);
+  while (type == kHopByHop || type == kRouting || type == kDestination) {
+    if (!has(8)) return FrameError::cut;
+    const std::size_t header_bytes = 8 * (1 + std::to_integer<std::size_t>(head[at + 1]));
+    if (!has(header_bytes)) return FrameError::cut;
+    type = std::to_integer<std::uint32_t>(head[at]);
+    at += header_bytes;
+  }
+  if (type == kFragment) return FrameError::fragment;
+  if (type != kUdp) return FrameError::not_udp;
+  if (!has(8)) return FrameError::cut;
+  const std::size_t udp_bytes = be16(head, at + 4);
+  if (udp_bytes < 8 || udp_bytes > end - at) return FrameError::cut;
+  place = {{ipv6_at(head, 8), ipv6_at(head, 24), static_cast<std::uint16_t>(be16(head, at)),
+            static_cast<std::uint16_t>(be16(head, at + 2))},
+           at + 8,
+           udp_bytes - 8};
   return FrameError::none;
 }
 

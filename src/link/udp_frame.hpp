@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers around a UDP payload: reading them in a frame as it came from a wire, and writing them. For every link that has no
-// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv6 for recordings only.
+// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv6 is written for recordings only.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -64,15 +64,21 @@ FrameError read_ipv4_udp(std::span<const std::byte> packet, UdpView& view);
 // The UDP payload of an IPv4 or IPv6 packet. Hop-by-hop, routing and destination headers are passed over.
 FrameError read_ip_udp(std::span<const std::byte> packet, IpUdpView& view);
 
-// Where the payload is in an IPv4 packet of which perhaps only the beginning can be read.
-struct UdpPlace {
-  UdpFlow flow;
-  std::size_t payload_offset;  // from the IPv4 header
+// Where the payload is in an IP packet of which perhaps only the beginning can be read.
+template <typename Address>
+struct PlaceOf {
+  FlowOf<Address> flow;
+  std::size_t payload_offset;  // from the IP header
   std::size_t payload_bytes;
 };
+using UdpPlace = PlaceOf<std::uint32_t>;
+using IpUdpPlace = PlaceOf<IpAddress>;
 
 // As read_ipv4_udp, for a packet of packet_bytes that begins with `head`, which must hold all of its headers (else: cut).
 FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_bytes, UdpPlace& place);
+
+// The same of IPv6, where hop-by-hop, routing and destination headers are passed over.
+FrameError locate_ipv6_udp(std::span<const std::byte> head, std::size_t packet_bytes, IpUdpPlace& place);
 
 inline FrameError read_udp_frame(std::span<const std::byte> frame, UdpView& view) { return read_ipv4_udp(find_ipv4(frame), view); }
 

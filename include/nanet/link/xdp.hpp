@@ -47,13 +47,13 @@ struct XdpConfig {
   // Name of the link in messages and reports.
   std::string name = "xdp";
 
-  // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 with an interface: packets to the port at any address. Port 0: one
-  // that no socket has, local() tells. None: this link only sends, and attaches no program. A multicast group is joined on `interface`; the
+  // xdp://ADDRESS:PORT to receive on, an address of `interface`, or 0.0.0.0 or [::] with an interface: packets to the port at any address of that
+  // family. Port 0: one that no socket has, local() tells. None: this link only sends, and attaches no program. A multicast group is joined on `interface`; the
   // network then sends packets of the senders joined, but packets of others that come all the same are received too.
   std::optional<Endpoint> listen;
   GroupJoin group_join;
 
-  // TxPacket::destination is an index into this list. Reached through `interface`, by the kernel's neighbour table. Packets leave by the
+  // TxPacket::destination is an index into this list, IPv4 as is `listen` then. Reached through `interface`, by the kernel's neighbour table. Packets leave by the
   // first of `queues`, from the port listened on or else one that the kernel chooses.
   std::vector<Endpoint> destinations;
   GroupSending group_sending;

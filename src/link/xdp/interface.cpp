@@ -22,7 +22,7 @@
 namespace nanet::link {
 namespace {
 
-using AddressOf = std::pair<std::string, std::uint32_t>;  // interface, IPv4 address
+using AddressOf = std::pair<std::string, IpAddress>;  // interface, its address
 
 std::vector<AddressOf> all_addresses() {
   ifaddrs* list = nullptr;
@@ -30,10 +30,12 @@ std::vector<AddressOf> all_addresses() {
   if (::getifaddrs(&list) != 0) return result;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, &::freeifaddrs);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
-    sockaddr_in address;
-    std::memcpy(&address, entry->ifa_addr, sizeof address);
-    result.emplace_back(entry->ifa_name, ntohl(address.sin_addr.s_addr));
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    SocketAddress address;
+    std::memcpy(address.data(), entry->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
+    result.emplace_back(entry->ifa_name, address.endpoint().address);
   }
   return result;
 }
@@ -46,12 +48,12 @@ ifreq request_for(const std::string& name) {
 
 }  // namespace
 
-Interface find_interface(const std::string& name, std::uint32_t address, const std::string& link_name) {
+Interface find_interface(const std::string& name, const IpAddress& address, const std::string& link_name) {
   const std::vector<AddressOf> addresses = all_addresses();
   Interface found;
   found.name = name;
   if (name.empty()) {
-    const auto match = std::find_if(addresses.begin(), addresses.end(), [=](const AddressOf& a) { return a.second == address; });
+    const auto match = std::find_if(addresses.begin(), addresses.end(), [&](const AddressOf& a) { return a.second == address; });
     if (match == addresses.end()) {
       throw SetupError("link " + link_name + " does not know its interface", "no interface has the address to listen on",
                        "name one in `interface`, or give one the address: ip addr add ADDRESS/24 dev NAME");

@@ -16,12 +16,12 @@ struct Interface {
   std::uint32_t mtu = 0;
   MacAddress mac{};
   bool is_up = false;
-  std::uint32_t queue_count = 1;         // receive queues in use
-  std::vector<std::uint32_t> addresses;  // IPv4, host order
+  std::uint32_t queue_count = 1;  // receive queues in use
+  std::vector<IpAddress> addresses;
 };
 
-// The interface `name`, or, when that is empty, the one that has the IPv4 address `address`. Throws SetupError.
-Interface find_interface(const std::string& name, std::uint32_t address, const std::string& link_name);
+// The interface `name`, or, when that is empty, the one that has the address. Throws SetupError.
+Interface find_interface(const std::string& name, const IpAddress& address, const std::string& link_name);
 
 // Receive queues that an interface has now; 0: not known.
 std::uint32_t queue_count_of(const std::string& name);

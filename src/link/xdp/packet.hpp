@@ -15,27 +15,49 @@
 
 namespace nanet::link {
 
-inline constexpr std::size_t kXdpHeadersBytesMax = kEthernetHeaderBytes + 8 + 60 + 8;  // two tags, IPv4 with options, UDP
+inline constexpr std::size_t kXdpHeadersBytesMax = kEthernetHeaderBytes + 8 + 60 + 8;  // two tags, IPv4 with options or IPv6, UDP
 
 // A UDP payload in its frames.
 struct XdpPayload {
-  UdpFlow flow;
+  UdpFlow flow;            // over IPv6 without addresses
   std::size_t offset = 0;  // from the beginning of the first frame's data
   std::uint32_t bytes = 0;
 };
 
 enum class XdpVerdict : std::uint8_t { ours, foreign, malformed };
 
+inline std::size_t offset_in(std::span<const std::byte> frame, std::span<const std::byte> ip) {
+  return ip.empty() ? 0 : static_cast<std::size_t>(ip.data() - frame.data());
+}
+
+inline XdpVerdict verdict_on(FrameError error) { return error == FrameError::cut ? XdpVerdict::malformed : XdpVerdict::foreign; }
+
 // first: the data of the first frame; packet_bytes: of all frames together; address 0: any. `payload` is written only when it is ours.
 inline XdpVerdict find_payload(std::span<const std::byte> first, std::size_t packet_bytes, std::uint32_t address,
                                std::uint16_t port, XdpPayload& payload) {
   const std::span<const std::byte> ip = find_ipv4(first.first(std::min(first.size(), kXdpHeadersBytesMax)));
-  const std::size_t ip_offset = ip.empty() ? 0 : static_cast<std::size_t>(ip.data() - first.data());
+  const std::size_t ip_offset = offset_in(first, ip);
   UdpPlace place;
-  const FrameError error = locate_ipv4_udp(ip, packet_bytes - ip_offset, place);
-  if (error != FrameError::none) return error == FrameError::cut ? XdpVerdict::malformed : XdpVerdict::foreign;
-  if (place.flow.to_port != port || (address != 0 && place.flow.to_address != address)) return XdpVerdict::foreign;
-  payload = {place.flow, ip_offset + place.payload_offset, static_cast<std::uint32_t>(place.payload_bytes)};
+  if (const FrameError error = locate_ipv4_udp(ip, packet_bytes - ip_offset, place); error != FrameError::none)
+    return verdict_on(error);
+  const UdpFlow& flow = place.flow;
+  if (flow.to_port != port || (address != 0 && flow.to_address != address)) return XdpVerdict::foreign;
+  payload = {flow, ip_offset + place.payload_offset, static_cast<std::uint32_t>(place.payload_bytes)};
+  return XdpVerdict::ours;
+}
+
+// The same over IPv6: of the bytes of `address` alone, since a frame says no scope. `from` is written with `payload`.
+inline XdpVerdict find_ipv6_payload(std::span<const std::byte> first, std::size_t packet_bytes, const IpAddress& address,
+                                    std::uint16_t port, XdpPayload& payload, IpAddress& from) {
+  const std::span<const std::byte> ip = find_ip(first.first(std::min(first.size(), kXdpHeadersBytesMax)));
+  const std::size_t ip_offset = offset_in(first, ip);
+  IpUdpPlace place;
+  if (const FrameError error = locate_ipv6_udp(ip, packet_bytes - ip_offset, place); error != FrameError::none)
+    return verdict_on(error);
+  const IpUdpFlow& flow = place.flow;
+  if (flow.to_port != port || (!address.is_any() && flow.to_address.bytes() != address.bytes())) return XdpVerdict::foreign;
+  payload = {{0, 0, flow.from_port, flow.to_port}, ip_offset + place.payload_offset, static_cast<std::uint32_t>(place.payload_bytes)};
+  from = flow.from_address;
   return XdpVerdict::ours;
 }
 

@@ -2,12 +2,14 @@
 // The XDP program of link/xdp: UDP packets for the configured address and port go to the AF_XDP socket of their queue, all others to the
 // kernel, which does not notice that this program is there. Runs in the kernel; built by back_end.cmake.
 //
-// A packet is taken when it is IPv4 after at most two VLAN tags, UDP, not a fragment, and for address and port. One that would be taken
-// but came on a queue without a socket goes to the kernel too, and is counted in `missed`.
+// A packet is taken when it is IP of the configured version after at most two VLAN tags, UDP, not a fragment, and for address and port; with
+// IPv6, UDP must follow the first header. One that would be taken but came on a queue without a socket goes to the kernel too, and is counted in
+// `missed`.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
 
 #include <bpf/bpf_endian.h>
@@ -41,6 +43,33 @@ static __always_inline int is_vlan(__be16 type) {
   return type == bpf_htons(0x8100) || type == bpf_htons(0x88A8) || type == bpf_htons(0x9100);
 }
 
+static __always_inline int is_our_port(const void* next, const void* end) {
+  const struct udphdr* udp = next;
+  if ((const void*)(udp + 1) > end) return 0;
+  return udp->dest == config.port;
+}
+
+static __always_inline int is_our_ipv4(const void* next, const void* end) {
+  const struct iphdr* ip = next;
+  if ((const void*)(ip + 1) > end) return 0;
+  if (ip->version != 4 || ip->ihl < 5 || ip->protocol != IPPROTO_UDP) return 0;
+  if (ip->frag_off & bpf_htons(0x3FFF)) return 0;  // offset or "more fragments"
+  if (config.address[0] != 0 && ip->daddr != config.address[0]) return 0;
+  return is_our_port(next + ip->ihl * 4, end);
+}
+
+static __always_inline int is_our_ipv6(const void* next, const void* end) {
+  const struct ipv6hdr* ip = next;
+  if ((const void*)(ip + 1) > end) return 0;
+  if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP) return 0;
+  const __be32 any = config.address[0] | config.address[1] | config.address[2] | config.address[3];
+  __be32 other = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) other |= ip->daddr.in6_u.u6_addr32[i] ^ config.address[i];
+  if (any != 0 && other != 0) return 0;
+  return is_our_port(ip + 1, end);
+}
+
 static __always_inline int is_ours(const struct xdp_md* context) {
   const void* end = (const void*)(long)context->data_end;
   const struct ethhdr* ethernet = (const void*)(long)context->data;
@@ -56,15 +85,8 @@ static __always_inline int is_ours(const struct xdp_md* context) {
       next = tag + 1;
     }
   }
-  if (type != bpf_htons(ETH_P_IP)) return 0;
-  const struct iphdr* ip = next;
-  if ((const void*)(ip + 1) > end) return 0;
-  if (ip->version != 4 || ip->ihl < 5 || ip->protocol != IPPROTO_UDP) return 0;
-  if (ip->frag_off & bpf_htons(0x3FFF)) return 0;  // offset or "more fragments"
-  if (config.address != 0 && ip->daddr != config.address) return 0;
-  const struct udphdr* udp = next + ip->ihl * 4;
-  if ((const void*)(udp + 1) > end) return 0;
-  return udp->dest == config.port;
+  if (config.is_ipv6) return type == bpf_htons(ETH_P_IPV6) && is_our_ipv6(next, end);
+  return type == bpf_htons(ETH_P_IP) && is_our_ipv4(next, end);
 }
 
 static __always_inline int steer_packet(const struct xdp_md* context) {

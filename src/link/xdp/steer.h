@@ -6,9 +6,9 @@
 #include <linux/types.h>
 
 struct SteerConfig {
-  __be32 address; /* 0: any */
+  __be32 address[4]; /* of IPv6; of IPv4 the first; 0: any */
   __be16 port;
-  __u16 reserved;
+  __u16 is_ipv6;
 };
 
 #endif

@@ -159,7 +159,8 @@ int Steering::load(Program program) {
   bpf_object__for_each_map(map, object_) {
     if (std::strstr(bpf_map__name(map), ".rodata") != nullptr) constants = map;
   }
-  const SteerConfig steer{htonl(config_.address), htons(config_.port), 0};
+  SteerConfig steer{.address = {htonl(config_.address.ipv4())}, .port = htons(config_.port), .is_ipv6 = config_.address.is_ipv6()};
+  if (steer.is_ipv6 != 0) std::memcpy(steer.address, config_.address.bytes().data(), sizeof steer.address);
   if (int error = bpf_map__set_max_entries(sockets, config_.queue_limit)) return -error;
   if (int error = bpf_map__set_initial_value(constants, &steer, sizeof steer)) return -error;
   if (int error = bpf_object__load(object_)) return -error;

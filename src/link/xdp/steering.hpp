@@ -22,7 +22,7 @@ class Steering {
 
   struct Config {
     std::string link_name;
-    std::uint32_t address = 0;  // host order; 0: any
+    IpAddress address;  // 0.0.0.0 or ::: any of that family
     std::uint16_t port = 0;
     std::uint32_t queue_limit = 1;  // queues are below this
     XdpAttach attach = XdpAttach::automatic;

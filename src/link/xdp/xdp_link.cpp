@@ -28,14 +28,20 @@ constexpr std::uint32_t kSmallFrameBytes = 2048;
 constexpr std::uint32_t kFrameBytes = 4096;
 constexpr std::uint32_t kLentMax = 1u << 24;
 
-// So that payloads of packets without tags and options begin at a multiple of 16.
-constexpr std::uint32_t kInPlaceHeadroomBytes = 6;
-static_assert((kFrameHeadroomBytes + kInPlaceHeadroomBytes + kFrameHeaderBytes) % 16 == 0);
+// IP and UDP.
+std::uint32_t header_bytes(const XdpConfig& config) {
+  return static_cast<std::uint32_t>(config.listen && config.listen->address.is_ipv6() ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes);
+}
 
-constexpr std::uint32_t headroom(Payloads payloads) { return payloads == Payloads::in_place ? kInPlaceHeadroomBytes : 0; }
+// In place, so that payloads of packets without tags and options begin at a multiple of 16.
+std::uint32_t headroom(const XdpConfig& config) {
+  if (config.payloads == Payloads::copied) return 0;
+  return (32 - (kFrameHeadroomBytes + static_cast<std::uint32_t>(kEthernetHeaderBytes) + header_bytes(config)) % 16) % 16;
+}
 
-constexpr std::uint32_t payload_max(std::uint32_t frame_bytes, Payloads payloads) {
-  return frame_bytes - kFrameHeadroomBytes - headroom(payloads) - static_cast<std::uint32_t>(kFrameHeaderBytes) - kTagBytes;
+std::uint32_t payload_max(std::uint32_t frame_bytes, const XdpConfig& config) {
+  const std::uint32_t before = kFrameHeadroomBytes + headroom(config) + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kTagBytes;
+  return frame_bytes - before - header_bytes(config);
 }
 
 class XdpLink : public Link {
@@ -46,6 +52,7 @@ class XdpLink : public Link {
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) override;
   flow::PayloadMemory payload_memory() const override;
   void give_back(std::span<const PlacedPacket> packets) override;
+  std::span<const IpAddress> peers() const override { return receiver_ ? receiver_->peers() : std::span<const IpAddress>{}; }
   void send(std::span<const TxPacket> packets, std::uint64_t now_ns) override;
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;
@@ -79,23 +86,24 @@ class XdpLink : public Link {
 
 XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0} {
   check();
-  const std::uint32_t address = config.listen ? config.listen->address.ipv4() : 0;
+  const IpAddress address = config.listen ? config.listen->address : IpAddress();
   interface_ = find_interface(config.interface, address, config.name);
   const std::string problem = "link " + config.name + " cannot use interface " + interface_.name;
-  const bool is_group = IpAddress(address).is_multicast();
-  if (is_group) join_group(member_.emplace(), *config.listen, config.group_join, interface_.name, config.name);
-  if (address != 0 && !is_group &&
+  const bool is_group = address.is_multicast();
+  if (is_group) join_group(member_.emplace(family_of(address)), *config.listen, config.group_join, interface_.name, config.name);
+  if (!address.is_any() && !is_group &&
       std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
     throw SetupError(problem, "it does not have the address of " + to_string(*config.listen),
-                     "choose the interface that has it (`ip addr`), or listen on xdp://0.0.0.0:PORT");
+                     "choose the interface that has it (`ip addr`), or listen on " +
+                         std::string(address.is_ipv6() ? "xdp://[::]:PORT" : "xdp://0.0.0.0:PORT"));
   }
   if (!interface_.is_up) throw SetupError(problem, "it is down", "ip link set " + interface_.name + " up");
-  if (config.packet_bytes_max + kIpUdpHeaderBytes > interface_.mtu) {
+  if (config.packet_bytes_max + header_bytes(config) > interface_.mtu) {
     throw SetupError(problem,
                      "its MTU of " + std::to_string(interface_.mtu) + " is too small for packets of " +
                          std::to_string(config.packet_bytes_max) + " bytes, and fragments are not taken",
-                     "set packet_bytes_max to " + std::to_string(interface_.mtu - kIpUdpHeaderBytes) + ", or: ip link set " +
-                         interface_.name + " mtu " + std::to_string(config.packet_bytes_max + kIpUdpHeaderBytes));
+                     "set packet_bytes_max to " + std::to_string(interface_.mtu - header_bytes(config)) + ", or: ip link set " +
+                         interface_.name + " mtu " + std::to_string(config.packet_bytes_max + header_bytes(config)));
   }
   if (config_.queues.empty()) {
     for (std::uint32_t i = 0; i < (config.listen ? interface_.queue_count : 1); ++i) config_.queues.push_back(i);
@@ -121,7 +129,6 @@ void XdpLink::check() const {
     if (endpoint.scheme != "xdp" && endpoint.scheme != "udp") {
       refuse(to_string(endpoint), "scheme '" + endpoint.scheme + "' is not xdp", "write xdp:// or choose the link that serves it");
     }
-    refuse_ipv6(config_.name, endpoint);
   };
   if (!config_.listen && config_.destinations.empty()) {
     throw SetupError("link " + config_.name + " has nothing to do", "neither listen nor destinations is set",
@@ -130,6 +137,10 @@ void XdpLink::check() const {
   if (config_.listen) check_endpoint(*config_.listen);
   for (const Endpoint& destination : config_.destinations) {
     check_endpoint(destination);
+    if (destination.address.is_ipv6() || (config_.listen && config_.listen->address.is_ipv6())) {
+      refuse("the destination " + to_string(destination), "it sends over IPv4 only, and from where it listens",
+             "use IPv4 for both, or let a socket send (leave `via` out)");
+    }
     if (destination.address.is_any() || destination.port == 0) {
       refuse("the destination " + to_string(destination), "it has no address or no port", "write xdp://ADDRESS:PORT");
     }
@@ -158,7 +169,7 @@ void XdpLink::check() const {
 void XdpLink::check_in_place() const {
   if (config_.payloads == Payloads::copied) return;
   const std::string problem = "link " + config_.name + " cannot leave payloads in place";
-  const std::uint32_t most = payload_max(kFrameBytes, Payloads::in_place);
+  const std::uint32_t most = payload_max(kFrameBytes, config_);
   if (!config_.listen) throw SetupError(problem, "it only sends", "leave payloads out");
   if (config_.packet_bytes_max > most) {
     throw SetupError(problem,
@@ -177,7 +188,7 @@ void XdpLink::choose_port() {
   const bool chosen = config_.listen && config_.listen->port != 0;
   const Endpoint wanted{"udp", config_.listen ? config_.listen->address : IpAddress(),
                         chosen ? config_.listen->port : std::uint16_t{0}};
-  Socket socket;
+  Socket socket(family_of(wanted.address));
   const SocketAddress address(wanted);
   if (::bind(socket.fd(), address.data(), address.bytes()) != 0) {
     if (!chosen || errno != EADDRINUSE) {
@@ -201,11 +212,11 @@ void XdpLink::steer() {
   if (!config_.listen && config_.zero_copy != XdpZeroCopy::required) return;
   const Steering::Config steering{
       .link_name = config_.name,
-      .address = local_.address.ipv4(),
+      .address = local_.address,
       .port = local_.port,
       .queue_limit = std::max(interface_.queue_count, *std::max_element(config_.queues.begin(), config_.queues.end()) + 1),
       .attach = config_.attach,
-      .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes, config_.payloads),
+      .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes, config_),
   };
   steering_.emplace(steering, interface_, notes_);
 }
@@ -244,7 +255,7 @@ QueueConfig XdpLink::queue_config(std::size_t index) const {
   const std::uint32_t tx_frames = !sends ? 0 : config_.listen ? config_.frame_count / 2 : config_.frame_count;
   // All that is lent may have come on one queue, and the kernel must have as many frames as ever.
   const std::uint32_t lent_frames = config_.payloads == Payloads::in_place ? (config_.lent_max + 63) / 64 * 64 : 0;
-  const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes, config_.payloads);
+  const bool is_small = config_.packet_bytes_max <= payload_max(kSmallFrameBytes, config_);
   return {
       .link_name = config_.name,
       .interface = interface_.name,
@@ -252,8 +263,8 @@ QueueConfig XdpLink::queue_config(std::size_t index) const {
       .rx_frames = !config_.listen ? 0 : config_.frame_count - tx_frames + lent_frames,
       .tx_frames = tx_frames,
       .frame_bytes = is_small ? kSmallFrameBytes : kFrameBytes,
-      .headroom_bytes = headroom(config_.payloads),
-      .several_frames = config_.packet_bytes_max > payload_max(kFrameBytes, config_.payloads),
+      .headroom_bytes = headroom(config_),
+      .several_frames = config_.packet_bytes_max > payload_max(kFrameBytes, config_),
       .zero_copy = config_.zero_copy,
       .busy_poll_us = config_.busy_poll_us,
   };

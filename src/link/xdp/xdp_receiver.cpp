@@ -26,7 +26,9 @@ std::span<const std::byte> frame_at(const Queue& queue, std::uint32_t index) {
 }  // namespace
 
 XdpReceiver::XdpReceiver(const XdpConfig& config, const Endpoint& listen, const std::vector<std::unique_ptr<Queue>>& queues)
-    : address_(listen.address.ipv4()),
+    : address_(listen.address),
+      is_ipv6_(listen.address.is_ipv6()),
+      ipv4_(listen.address.ipv4()),
       port_(listen.port),
       polls_(config.busy_poll_us != 0),
       in_place_(config.payloads == Payloads::in_place),
@@ -36,10 +38,12 @@ XdpReceiver::XdpReceiver(const XdpConfig& config, const Endpoint& listen, const 
     sources_.push_back({.queue = queue.get(), .after_drop = std::vector<std::uint8_t>(queue->rx.size)});
     waiting_.push_back({queue->rx_fd(), POLLIN, 0});
   }
+  if (is_ipv6_) ipv6_peers_.reserve(kBatch * sources_.size());
 }
 
 RxBatch XdpReceiver::receive(std::span<std::byte> room, std::span<RxPacket> packets) {
   Out out(room, packets);
+  ipv6_peers_.clear();
   const auto source_count = static_cast<std::uint32_t>(sources_.size());
   for (std::uint32_t i = 0; i < source_count && !out.is_full && out.packet_count < out.packets_max; ++i) {
     take(sources_[next_], out);
@@ -118,19 +122,23 @@ bool XdpReceiver::deliver(Source& source, const Frames& frames, Out& out) {
     return false;
   }
   source.follows_drop = false;
-  out.packets[out.packet_count++] = {.offset = offset,
-                                     .bytes = static_cast<std::uint16_t>(payload.bytes),
-                                     .peer_port = payload.flow.from_port,
-                                     .peer_address = payload.flow.from_address,
-                                     .flags = flags,
-                                     .reserved = 0};
+  if (is_ipv6_ && (ipv6_peers_.empty() || ipv6_peers_.back() != from_)) ipv6_peers_.push_back(from_);
+  out.packets[out.packet_count++] = {
+      .offset = offset,
+      .bytes = static_cast<std::uint16_t>(payload.bytes),
+      .peer_port = payload.flow.from_port,
+      .peer_address = is_ipv6_ ? static_cast<std::uint32_t>(ipv6_peers_.size() - 1) : payload.flow.from_address,
+      .flags = flags,
+      .reserved = 0};
   out.payload_bytes += payload.bytes;
   return true;
 }
 
 // False: it is not for this link, and counted.
-bool XdpReceiver::find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out) const {
-  const XdpVerdict verdict = find_payload(frame_at(queue, frames.first), frames.bytes, address_, port_, payload);
+bool XdpReceiver::find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out) {
+  const std::span<const std::byte> first = frame_at(queue, frames.first);
+  const XdpVerdict verdict = is_ipv6_ ? find_ipv6_payload(first, frames.bytes, address_, port_, payload, from_)
+                                      : find_payload(first, frames.bytes, ipv4_, port_, payload);
   if (verdict == XdpVerdict::ours) return true;
   ++(verdict == XdpVerdict::malformed ? out.malformed : out.foreign);
   return false;

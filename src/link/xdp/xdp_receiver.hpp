@@ -26,6 +26,9 @@ class XdpReceiver {
 
   std::size_t min_room_bytes() const { return min_room_bytes_; }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets);
+
+  // Of the last receive(), by RxPacket::peer_address; none: that is an IPv4 address.
+  std::span<const IpAddress> peers() const { return ipv6_peers_; }
   void give_back(std::span<const PlacedPacket> packets);
   void wait(std::uint64_t timeout_ns);
   void add_stats(LinkStats& stats) const;
@@ -61,21 +64,25 @@ class XdpReceiver {
   void take(Source& source, Out& out);
   Frames frames_of(const Queue& queue, std::uint32_t index, std::uint32_t available) const;
   bool deliver(Source& source, const Frames& frames, Out& out);
-  bool find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out) const;
+  bool find(const Queue& queue, const Frames& frames, XdpPayload& payload, Out& out);
   bool put(const Queue& queue, const Frames& frames, XdpPayload& payload, std::uint16_t& flags, Out& out) const;
   bool lend(const Source& source, const Frames& frames, const XdpPayload& payload, Out& out) const;
   void refill(Source& source, std::span<const std::uint64_t> frames);
   void note_drops(Source& source);
   void wake(const Queue& queue);
 
-  std::uint32_t address_;  // 0: any
+  const IpAddress address_;
+  const bool is_ipv6_;
+  const std::uint32_t ipv4_;  // 0: any
   std::uint16_t port_;
   bool polls_;  // the kernel looks at the NIC only when asked
   const bool in_place_;
   std::size_t min_room_bytes_;
   std::vector<Source> sources_;
   std::vector<pollfd> waiting_;
-  std::uint32_t next_ = 0;  // queue to begin with
+  std::uint32_t next_ = 0;             // queue to begin with
+  IpAddress from_;                     // who sent the packet found last, over IPv6
+  std::vector<IpAddress> ipv6_peers_;  // reserved for as many as one receive() can take
 
   alignas(64) Tally packets_;
   Tally bytes_, calls_, batches_, copied_bytes_, truncated_, errors_, foreign_, malformed_;

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "lent.hpp"
 #include "link/pcap/pcap_link.hpp"
 #include "link/udp_frame.hpp"
 #include "nanet/link/fault_injector.hpp"
@@ -233,11 +234,11 @@ TEST(Ipv6Setup, FamiliesAreNotMixed) {
   config.listen = parse_endpoint("udp://[ff35::77]:6200");
   config.group_join.senders.clear();
   expect_says(problem_of(config), "ff3x::/32 is for groups of known senders");
-  if (!has_xdp()) return;
-  XdpConfig xdp;
-  xdp.listen = parse_endpoint("xdp://[::1]:6200");
-  xdp.interface = "lo";
-  expect_says(error_of(xdp), "cannot use xdp://[::1]:6200 (it knows IPv4 only)");
+}
+
+void bring_up6(const std::string& name, const std::string& addresses) {
+  EXPECT_EQ(run("echo 0 >/proc/sys/net/ipv6/conf/" + name + "/disable_ipv6"), 0);
+  EXPECT_EQ(run("for a in " + addresses + "; do ip -6 addr add $a/64 dev " + name + " nodad || exit 1; done"), 0);
 }
 
 TEST(Ipv6Multicast, OnlySendersThatAreJoinedComeIn) {
@@ -246,10 +247,6 @@ TEST(Ipv6Multicast, OnlySendersThatAreJoinedComeIn) {
     return;
   }
   const Hosts hosts;
-  const auto bring_up6 = [](const std::string& name, const std::string& addresses) {
-    EXPECT_EQ(run("echo 0 >/proc/sys/net/ipv6/conf/" + name + "/disable_ipv6"), 0);
-    EXPECT_EQ(run("for a in " + addresses + "; do ip -6 addr add $a/64 dev " + name + " nodad || exit 1; done"), 0);
-  };
   bring_up6("nanet0", "fd00:77::1");
   hosts.there([&] { bring_up6("nanet1", "fd00:77::2 fd00:77::3"); });
   UdpConfig config;
@@ -277,6 +274,132 @@ TEST(Ipv6Multicast, OnlySendersThatAreJoinedComeIn) {
   }
   link.reset();
   EXPECT_EQ(output_of("ip maddress show dev nanet0").find("ff35::77"), std::string::npos);
+}
+
+// Here fd00:77::1, there ::2 and ::3.
+class Ipv6Xdp : public testing::TestWithParam<XdpAttach> {
+ protected:
+  void SetUp() override {
+    if (cannot_run()) GTEST_SKIP();
+    hosts_.emplace(1, 9000);
+    bring_up6("nanet0", "fd00:77::1");
+    hosts_->there([] { bring_up6("nanet1", "fd00:77::2 fd00:77::3"); });
+    // Until the neighbours know each other: the kernel takes a while after an interface came up.
+    Socket6 meeting("fd00:77::1", 7006);
+    hosts_->there([&] {
+      for (int i = 0; i < 100; ++i) {
+        Socket6("fd00:77::2").send("fd00:77::1", 7006, payload(1, 10));
+        if (meeting.receive(100)) return;
+      }
+      ADD_FAILURE() << "no packet goes through the veth pair";
+    });
+  }
+
+  XdpConfig config(const std::string& endpoint) const {
+    XdpConfig config = listening_here();
+    config.listen = parse_endpoint(endpoint);
+    config.interface = "nanet0";
+    config.attach = GetParam();
+    return config;
+  }
+
+  std::optional<Hosts> hosts_;
+};
+INSTANTIATE_TEST_SUITE_P(Modes, Ipv6Xdp, testing::Values(XdpAttach::driver, XdpAttach::generic),
+                         [](const auto& which) { return which.param == XdpAttach::driver ? "driver" : "generic"; });
+
+TEST_P(Ipv6Xdp, EachPacketHasItsSender) {
+  for (const std::string endpoint : {"xdp://[fd00:77::1]:6200", "xdp://[::]:6200"}) {
+    XdpConfig jumbo = config(endpoint);
+    jumbo.packet_bytes_max = GetParam() == XdpAttach::driver ? 3700 : 8952;
+    const auto link = open_xdp(jumbo);
+    EXPECT_EQ(to_string(link->local()), endpoint);
+    std::uint16_t ports[2];
+    hosts_->there([&] {
+      Socket6 one("fd00:77::2"), two("fd00:77::3");
+      ports[0] = one.port();
+      ports[1] = two.port();
+      for (std::uint32_t i = 0; i < 60; ++i)
+        (i % 2 == 0 ? one : two).send("fd00:77::1", 6200, payload(i, i == 59 ? jumbo.packet_bytes_max : 100 + i));
+    });
+    const std::vector<From> got = collect(*link, 60, 7);
+    ASSERT_EQ(got.size(), 60u);
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      EXPECT_EQ(got[i].data, payload(i, i == 59 ? jumbo.packet_bytes_max : 100 + i)) << i;
+      EXPECT_EQ(to_string(got[i].address), i % 2 == 0 ? "fd00:77::2" : "fd00:77::3");
+      EXPECT_EQ(got[i].port, ports[i % 2]);
+    }
+    EXPECT_EQ(link->stats().rx_packets, 60u);
+    EXPECT_EQ(link->stats().rx_foreign + link->stats().rx_malformed, 0u);
+  }
+}
+
+TEST_P(Ipv6Xdp, EverythingElseStaysWithTheKernel) {
+  EXPECT_EQ(run("ip -6 addr add fd00:77::9/64 dev nanet0 nodad"), 0);
+  const auto link = open_xdp(config("xdp://[fd00:77::1]:6200"));
+  Socket6 other_port("fd00:77::1", 6201), other_address("fd00:77::9", 6200);
+  HostSocket ipv4(kHere, 6200);
+  hosts_->there([] {
+    Socket6 sender("fd00:77::2");
+    sender.send("fd00:77::1", 6201, payload(1, 100));
+    sender.send("fd00:77::9", 6200, payload(2, 100));
+    HostSocket(kThere, 5000).send(kHere, 6200, payload(3, 100));
+    sender.send("fd00:77::1", 6200, payload(4, 100));
+  });
+  const std::vector<From> got = collect(*link, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].data, payload(4, 100));
+  for (Socket6* one : {&other_port, &other_address}) EXPECT_TRUE(one->receive());
+  EXPECT_TRUE(ipv4.receive(1000));
+}
+
+TEST_P(Ipv6Xdp, PayloadsStayInPlaceOnMultiplesOf16) {
+  XdpConfig in_place = config("xdp://[fd00:77::1]:6200");
+  in_place.payloads = Payloads::in_place;
+  in_place.lent_max = 256;
+  const auto link = open_xdp(in_place);
+  hosts_->there([] {
+    Socket6 sender("fd00:77::2");
+    for (std::uint32_t i = 0; i < 20; ++i) sender.send("fd00:77::1", 6200, payload(i, 100 + i));
+  });
+  Lent lent(*link);
+  lent.collect(20);
+  ASSERT_EQ(lent.all().size(), 20u);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(lent.all()[i].data(), payload(i, 100 + i));
+    EXPECT_EQ(lent.all()[i].placed.address % 16, 0u);
+  }
+}
+
+TEST_P(Ipv6Xdp, AGroupIsJoined) {
+  XdpConfig group = config("xdp://[ff15::77]:6200");
+  std::unique_ptr<Link> link = open_xdp(group);
+  EXPECT_NE(output_of("ip maddress show dev nanet0").find("ff15::77"), std::string::npos);
+  hosts_->there([] {
+    Socket6 sender("fd00:77::2");
+    const int index = static_cast<int>(::if_nametoindex("nanet1"));
+    EXPECT_EQ(::setsockopt(sender.fd(), SOL_IPV6, IPV6_MULTICAST_IF, &index, sizeof index), 0);
+    sender.send("ff15::77", 6200, payload(1, 500));
+  });
+  const std::vector<From> got = collect(*link, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(to_string(got[0].address), "fd00:77::2");
+  link.reset();
+  EXPECT_EQ(output_of("ip maddress show dev nanet0").find("ff15::77"), std::string::npos);
+}
+
+TEST_P(Ipv6Xdp, WhatCannotBeIsRefused) {
+  XdpConfig wrong = config("xdp://[fd00:77::5]:6200");
+  expect_says(error_of(wrong), "it does not have the address of xdp://[fd00:77::5]:6200");
+  wrong = config("xdp://[fd00:77::1]:6200");
+  wrong.packet_bytes_max = 8972;
+  expect_says(error_of(wrong), "set packet_bytes_max to 8952");
+  wrong.packet_bytes_max = 1472;
+  wrong.destinations = {Endpoint{"udp", kThere, 6300}};
+  expect_says(error_of(wrong), "it sends over IPv4 only, and from where it listens");
+  wrong.listen = Endpoint{"xdp", kHere, 6200};
+  wrong.destinations = {parse_endpoint("udp://[fd00:77::2]:6300")};
+  expect_says(error_of(wrong), "cannot have the destination udp://[fd00:77::2]:6300");
 }
 
 class Ipv6File : public testing::Test {

@@ -124,5 +124,40 @@ TEST(UdpFrame, TheUdpLengthSaysWhatIsPayload) {
   EXPECT_EQ(Bytes(view.payload.begin(), view.payload.end()), text("abc"));
 }
 
+TEST(UdpFrame, OverIpv6IsFoundByItsHeadAlone) {
+  const Bytes data(500, std::byte{7});
+  const IpAddress from = parse_endpoint("udp://[2001:db8::1]:0").address, to = parse_endpoint("udp://[2001:db8::2]:0").address;
+  Bytes packet(kIpv6UdpHeaderBytes);
+  write_ipv6_udp_headers(packet.data(), {from, to, 5000, 6200}, data);
+  IpUdpPlace place;
+  ASSERT_EQ(locate_ipv6_udp(packet, packet.size() + data.size(), place), FrameError::none);
+  EXPECT_EQ(place.flow.from_address, from);
+  EXPECT_EQ(place.flow.to_address, to);
+  EXPECT_EQ(place.flow.to_port, 6200);
+  EXPECT_EQ(place.payload_offset, kIpv6UdpHeaderBytes);
+  EXPECT_EQ(place.payload_bytes, data.size());
+  for (std::size_t head = 1; head < packet.size(); ++head) {
+    EXPECT_EQ(locate_ipv6_udp(std::span(packet).first(head), packet.size() + data.size(), place), FrameError::cut) << head;
+  }
+  EXPECT_EQ(locate_ipv6_udp({}, 548, place), FrameError::not_udp);
+  EXPECT_EQ(locate_ipv6_udp(packet, packet.size() + data.size() - 1, place), FrameError::cut);  // less came than its length says
+  // A header of destination options between, whose length lies in each way.
+  Bytes with_options = packet;
+  with_options[6] = std::byte{60};
+  const Bytes options = {std::byte{17}, std::byte{0}, std::byte{1}, std::byte{4},
+                         std::byte{0},  std::byte{0}, std::byte{0}, std::byte{0}};
+  with_options.insert(with_options.begin() + 40, options.begin(), options.end());
+  with_options[4] = std::byte{static_cast<unsigned char>((8 + 8 + data.size()) >> 8)};
+  with_options[5] = std::byte{static_cast<unsigned char>(8 + 8 + data.size())};
+  ASSERT_EQ(locate_ipv6_udp(with_options, with_options.size() + data.size(), place), FrameError::none);
+  EXPECT_EQ(place.payload_offset, kIpv6UdpHeaderBytes + 8);
+  with_options[41] = std::byte{255};
+  EXPECT_EQ(locate_ipv6_udp(with_options, with_options.size() + data.size(), place), FrameError::cut);
+  with_options[6] = std::byte{44};
+  EXPECT_EQ(locate_ipv6_udp(with_options, with_options.size() + data.size(), place), FrameError::fragment);
+  with_options[6] = std::byte{6};
+  EXPECT_EQ(locate_ipv6_udp(with_options, with_options.size() + data.size(), place), FrameError::not_udp);
+}
+
 }  // namespace
 }  // namespace nanet::link
