@@ -26,7 +26,6 @@ for program in "$build"/bench/micro/*; do
     bench_formats | bench_merger | bench_l0tp) arguments=() ;;
     bench_assembler) arguments=(--seconds 0.1) ;;
     bench_udp_rate) arguments=(0.2) ;;
-    bench_udp_queues) arguments=(1 1000) ;;
     *) fail "no short form of $program is known" "every benchmark has a smoke" "say it in scripts/bench_smoke.sh" ;;
   esac
   echo "--- $program ${arguments[*]}"

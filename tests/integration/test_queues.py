@@ -14,6 +14,7 @@ import nanet as nanet_api
 import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, sender
+from nanet.bench.queues import two_over_one
 from nanet.config import formats
 from nanet.config.engine import EngineConfig
 from nanet.format import make
@@ -138,6 +139,13 @@ def test_one_port_takes_one_queue() -> None:
         nanet_api.open("udp://127.0.0.1:0", udp={"queues": 2})
     with pytest.raises(nanet_api.ConfigError, match="steer_by address with one queue"):
         nanet_api.open_queues("udp://127.0.0.1:0", 1, udp={"steer_by": "address"})
+
+
+@pytest.mark.parametrize("gro", [True, False], ids=["coalesced", "single"])
+def test_the_bench_takes_every_packet(gro: bool) -> None:
+    found = two_over_one(gro=gro, rounds=1, packets=1000)
+    assert all(value > 0 for value in found.values())
+    assert found["two_over_one"] == found["two_per_s"] / found["one_per_s"]
 
 
 def test_rings_are_not_found_in_several_threads(tmp_path: Path) -> None:
