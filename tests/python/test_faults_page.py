@@ -33,11 +33,11 @@ def test_each_fault_of_the_table_has_a_line_with_its_tests() -> None:
     assert "**Clock stepped.**" in page
 
 
-def test_nothing_but_the_recorder_asks_for_the_time_of_day() -> None:
+def test_nothing_but_recorder_and_stamps_asks_for_the_time_of_day() -> None:
     asked = {
         str(path.relative_to(ROOT))
         for pattern in SOURCES
         for path in ROOT.glob(pattern)
         if OTHER_CLOCKS.search(re.sub(r"//.*", "", path.read_text()))
     }
-    assert asked == {"src/link/pcap/recorder.cpp"}
+    assert asked == {"src/link/pcap/recorder.cpp", "src/link/udp/receive_times.cpp"}

@@ -204,5 +204,6 @@ def test_pcap_files_are_read_as_written(tmp_path: Path) -> None:
     assert [one[4] for one in read] == wanted
     assert read[1][0] - read[0][0] == 1_000_000
     assert {one[3] for one in read} == {5004}
+    assert {one[1].count(".") for one in read} == {3}
     with pytest.raises(_core.SetupError, match="no classic pcap"):
         _core.PcapPackets(MGP)

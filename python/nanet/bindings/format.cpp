@@ -69,7 +69,7 @@ class PcapPackets {
     link::PcapPacket packet;
     if (!reader_.next(packet)) return nb::none();
     const auto* const data = reinterpret_cast<const char*>(packet.payload.data());
-    return nb::make_tuple(packet.time_ns, packet.flow.from_address, packet.flow.from_port, packet.flow.to_port,
+    return nb::make_tuple(packet.time_ns, link::to_string(packet.flow.from_address), packet.flow.from_port, packet.flow.to_port,
                           nb::bytes(data, packet.payload.size()));
   }
 
@@ -115,7 +115,7 @@ void bind_format(nb::module_& module) {
           "What is in the way of a refused packet, for a person; '' if nothing is.");
   nb::class_<PcapPackets>(module, "PcapPackets", "The UDP payloads of a pcap file. Raises SetupError where it is none.")
       .def(nb::init<const std::string&>(), nb::arg("path"))
-      .def("next", &PcapPackets::next, nb::sig("def next(self) -> tuple[int, int, int, int, bytes] | None"),
+      .def("next", &PcapPackets::next, nb::sig("def next(self) -> tuple[int, str, int, int, bytes] | None"),
            "(time_ns, from_address, from_port, to_port, payload), or None at the end.")
       .def("skipped", &PcapPackets::skipped, "How many records were no whole UDP packets, so far.");
 }

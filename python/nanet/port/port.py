@@ -78,12 +78,7 @@ def open_queues(
     """
     udp = dict(options.pop("udp", None) or {}) | {"queues": queues}
     config = _config(endpoint, protocol, sources, options | {"udp": udp})
-    ports: list[Port] = []
-    for queue in range(queues):
-        if ports:  # the others listen where the first one does
-            endpoint = f"{endpoint.rpartition(':')[0]}:{ports[0].local_port}"
-        ports.append(Port(config.model_copy(update={"queue": queue, "endpoint": endpoint})))
-    return tuple(ports)
+    return tuple(Port(config.model_copy(update={"queue": queue})) for queue in range(queues))
 
 
 def _config(endpoint: str, protocol: str, sources: Iterable[Source | dict[str, Any]] | None, options: dict[str, Any]) -> PortConfig:
@@ -170,11 +165,6 @@ class Port:
     def notes(self) -> list[str]:
         """What the machine could not give, one line each."""
         return list(self._open().notes)
-
-    @property
-    def local_port(self) -> int:
-        """The UDP port that it listens on, also where the kernel chose it."""
-        return int(self._open().local_port)
 
     @property
     def closed(self) -> bool:
