@@ -103,6 +103,8 @@ def test_what_it_writes(monkeypatch: pytest.MonkeyPatch, check_keys: Any) -> Non
         assemble, "engine_trial", lambda name: lambda _, rate, __: None if rate < (2e5 if name == "raw" else 1e5) else "receiver"
     )
     monkeypatch.setattr(assemble, "declared_over_handwritten", lambda: 1.25)
+    clock = {"two_over_one_by_clock": 1.2, "two_over_one_single_by_clock": 1.1}
+    monkeypatch.setattr(assemble, "queue_rates", lambda _: {"two_over_one": 1.9, "two_over_one_single": 1.95} | clock)
     monkeypatch.setattr(assemble, "latency", lambda *_: [float(k) for k in range(200)])
     said: list[str] = []
     result = assemble.run(assemble.AssembleBench(("ejfat",), turns=2, search=SEARCH), said.append)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nanet.bench.assemble_keys import AssembleResult, FormatRates, RateTurn
+from nanet.bench.queues import queue_rates
 from nanet.bench.rate import RateSearch, bisect
 from nanet.config import formats
 from nanet.machine.facts import CorePlan, keep_to, plan_cores
@@ -62,6 +63,7 @@ class AssembleBench:
         default_factory=lambda: RateSearch(first=2e4, highest=2e6, steps=9, repeats=1, repeat_s=0.5, lowest=1e3)
     )
     latency_units: int = 400
+    queue_rounds: int = 20
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def run(bench: AssembleBench, say: Callable[[str], None]) -> AssembleResult:
         **files.base("bench assemble"),
         "formats": rows,
         "declared_over_handwritten": declared_over_handwritten(),
+        "queues": queue_rates(bench.queue_rounds),
         "turns": bench.turns,
         "repeat_s": bench.search.repeat_s,
         "notes": [cores.note] if cores.note else [],

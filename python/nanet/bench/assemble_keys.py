@@ -37,6 +37,17 @@ class FormatRates(TypedDict):
     latency_units: Annotated[int, "units that came, of as many as were sent"]
 
 
+class QueueRates(TypedDict):
+    """What two receive queues on two cores take over one queue on one core (docs/design/queues.md). Packets wait when the engine starts."""
+
+    two_over_one: Annotated[
+        float, "packets per CPU time of the receiving threads, as two cores of their own would take them; coalesced"
+    ]
+    two_over_one_single: Annotated[float, "the same of packets that are not coalesced"]
+    two_over_one_by_clock: Annotated[float, "packets per second on this machine, with whatever else runs on its cores; coalesced"]
+    two_over_one_single_by_clock: Annotated[float, "the same of packets that are not coalesced"]
+
+
 class AssembleResult(Base):
     """What `nanet bench assemble` writes."""
 
@@ -45,6 +56,7 @@ class AssembleResult(Base):
         float | None,
         "time to decode MGP by its declaration over that of the hand-written decoder; null: bench_formats is not built",
     ]
+    queues: Annotated[QueueRates | None, "several receive queues; null: there is one core"]
     turns: Annotated[int, "searches of each"]
     repeat_s: Annotated[float, "length of a run at a rate"]
     notes: Annotated[list[str], "what the machine could not give, a line each"]

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from nanet.bench.assemble_keys import QueueRates
 from nanet.config.engine import EngineConfig
 from nanet.run.native import make_engine
 
@@ -51,6 +52,19 @@ def two_over_one(*, gro: bool, rounds: int = 20, packets: int = 12_000) -> dict[
         "one_per_s": by_clock[0], "two_per_s": by_clock[1], "two_over_one": by_clock[1] / by_clock[0],
         "one_per_cpu_s": by_cpu[0], "two_per_cpu_s": by_cpu[1], "two_over_one_by_cpu": by_cpu[1] / by_cpu[0],
     }  # fmt: skip
+
+
+def queue_rates(rounds: int) -> QueueRates | None:
+    """As `nanet bench assemble` writes it; None: this thread may use one core only."""
+    if len(_cores(2)) < 2:
+        return None
+    coalesced, single = (two_over_one(gro=gro, rounds=rounds) for gro in (True, False))
+    return {
+        "two_over_one": coalesced["two_over_one_by_cpu"],
+        "two_over_one_single": single["two_over_one_by_cpu"],
+        "two_over_one_by_clock": coalesced["two_over_one"],
+        "two_over_one_single_by_clock": single["two_over_one"],
+    }
 
 
 def _config(queues: int, gro: bool, port: int) -> EngineConfig:

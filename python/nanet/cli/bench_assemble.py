@@ -33,7 +33,7 @@ def bench_assemble(
     bench = assemble.AssembleBench(tuple(format_names or assemble.DEFAULT), turns)
     bench = replace(bench, search=replace(bench.search, repeat_s=duration))
     if short:
-        bench = replace(bench, turns=1, search=replace(bench.search, steps=3, repeat_s=0.1), latency_units=20)
+        bench = replace(bench, turns=1, search=replace(bench.search, steps=3, repeat_s=0.1), latency_units=20, queue_rounds=2)
     result = assemble.run(bench, lambda line: print(line, flush=True))
     for one in result["formats"]:
         ratio = "" if one["ratio_to_peer"] is None else f", {one['ratio_to_peer']:.2f} times {one['peer']}"
@@ -43,6 +43,8 @@ def bench_assemble(
         )
     if result["declared_over_handwritten"] is not None:
         print(f"decoding by declaration takes {result['declared_over_handwritten']:.2f} times as long as by hand (MGP)")
+    if result["queues"] is not None:
+        print(f"two receive queues on two cores take {result['queues']['two_over_one']:.2f} times one, by CPU time")
     files.write_json(json_file, result)
     files.append_csv(csv_file, "assemble", assemble.csv_rows(result))
     raise typer.Exit(0 if all(one["loss_free_gbit_per_s"] > 0 for one in result["formats"]) else 1)

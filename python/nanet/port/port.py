@@ -76,6 +76,8 @@ def open_queues(
     options: as for `open`. Of them udp says how packets are steered: {"steer_by": "key", "key_at": 2, "key_bytes": 2}; without: by flow.
     Each port has memory of its own, so buffer_count is that of each. Raises what `open` does.
     """
+    if "memory" in options:
+        options["memory_kind"] = options.pop("memory")
     udp = dict(options.pop("udp", None) or {}) | {"queues": queues}
     config = _config(endpoint, protocol, sources, options | {"udp": udp})
     return tuple(Port(config.model_copy(update={"queue": queue})) for queue in range(queues))
