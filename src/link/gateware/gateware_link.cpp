@@ -131,8 +131,8 @@ void GatewareLink::add_frame(std::size_t port, const RxPacket& packet) {
   const auto payload = std::span(room_).subspan(packet.offset, packet.bytes);
   frame_.resize(kFrameHeaderBytes + payload.size());
   write_ethernet_header(frame_.data(), bytes_of(kPeerMac + port), bytes_of(kOwnMac + port));
-  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes, {packet.peer_address, own.address.ipv4(), packet.peer_port, own.port},
-                         payload, 0);
+  write_ipv4_udp_headers(frame_.data() + kEthernetHeaderBytes,
+                         {packet.peer_address, own.address.ipv4(), packet.peer_port, own.port}, payload, 0);
   std::copy(payload.begin(), payload.end(), frame_.begin() + kFrameHeaderBytes);
   rounds_.add(port, nanet::gateware::with_fcs(frame_));
 }
