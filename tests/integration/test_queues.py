@@ -66,7 +66,8 @@ def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
     queues = {(key >> 8 ^ key & 0xFF) % 2 for key in data_ids}
     assert queues == {0, 1}, data_ids
     forged = payloads[0][:2] + bytes.fromhex("0007") + payloads[0][4:]
-    link = {"sources": [], "protocol": "ejfat", "packet_bytes_max": 9000}
+    patient = {"timeout_us": 10_000_000}  # a busy machine may stop the engine between two packets of a unit
+    link = {"sources": [], "protocol": "ejfat", "packet_bytes_max": 9000, "assemble": patient}
     regions = [{"name": "rich", "buffer_bytes": 1 << 21, "buffer_count": 64}]
     with EngineProcess(over_queues(port, BY_DATA_ID, link=link, memory_regions=regions)) as process, sender(port) as socket:
         for n, payload in enumerate([*payloads, forged]):
