@@ -86,7 +86,7 @@ def test_the_command_says_how_long_packets_took_in_the_nic(tmp_path: Path) -> No
     result = json.loads((tmp_path / "run.json").read_text())
     packets = result["links"][0]["stats"]["rx_packets"]
     assert packets >= EVENTS // 16
-    head, parsed, *_ = out[out.index("boards: time in") :].splitlines()
+    head, parsed, *_ = out[out.index("boards: time before") :].splitlines()
     assert head == "boards: time before the engine (RTL, simulated, a cycle of 6.4 ns)"
     assert parsed == f"  parsed            min 16  mean 16.0  max 16 cycles = 102.4  102.4  102.4 ns, {packets:,} packets"
     assert "\n  completed_oldest  min " in out

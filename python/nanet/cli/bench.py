@@ -40,7 +40,7 @@ from nanet.result import outputs
 if TYPE_CHECKING:
     from nanet.result.keys.base import Base
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure rate and latency of links, ring finders, GPU, gateware, units.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure links, ring finders, GPU, gateware, units.")
 bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
 bench_app.command("assemble")(bench_assemble)

@@ -22,7 +22,7 @@ def bench_assemble(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Measure how fast units of 1 MiB are put together from a format's packets.
+    """Measure how fast units of 1 MiB are put together.
 
     The highest rate without loss over loopback, beside the link alone and, for SPEAD, spead2's receiver if it is installed; and the latency from a
     unit's last packet to the unit in a program.
