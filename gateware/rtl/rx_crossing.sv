@@ -120,6 +120,8 @@ module rx_crossing #(
 
   // --- in the core's clock: what stays away ---
   logic m_inside, orphaned;  // a frame has begun and not ended; the rest of this one is not wanted
+  logic m_told;  // its verdict has been counted, before its end
+  wire m_verdict = m_entry.drops.control || m_entry.drops.oversize || m_entry.drops.runt || m_entry.drops.fcs || m_entry.drops.cut;
   logic [SILENCE_BITS-1:0] silence;
   wire takes = m_valid && m_entry.word && !orphaned;
   wire cuts = m_inside && !m_valid && silence == '0;
@@ -153,14 +155,15 @@ module rx_crossing #(
     m_drops <= '0;
     if (m_valid && !orphaned) m_drops <= m_entry.drops;
     m_drops.preamble <= m_valid && m_entry.drops.preamble;
-    m_drops.cut <= cuts || (m_valid ? m_entry.drops.cut && !orphaned : m_lost);
+    m_drops.cut <= cuts ? !m_told : m_valid ? m_entry.drops.cut && !orphaned : m_lost;
 
     silence <= m_inside && !m_valid ? silence - 1'b1 : SILENCE_BITS'(SILENCE_CYCLES);
     if (takes) m_inside <= !m_entry.last;
+    if (m_valid && !orphaned) m_told <= (takes ? !m_entry.last : m_inside) && (m_told || m_verdict);
     if (m_valid && m_entry.word && m_entry.last) orphaned <= 1'b0;
-    if (cuts) {m_inside, orphaned} <= 2'b01;
+    if (cuts) {m_inside, orphaned, m_told} <= 3'b010;
     if (m_rst) begin
-      {m_inside, orphaned, m_axis_tvalid} <= '0;
+      {m_inside, orphaned, m_told, m_axis_tvalid} <= '0;
       m_drops <= '0;
     end
   end

@@ -83,7 +83,9 @@ async def packets_in_and_out_of_the_hosts_memory(dut: Any) -> None:
     assert (await card.nic_counts(0x900, TX))["sent"] == len(card.sent)
     await card.expect_balance()
     assert card.counts["drop_bad"] == 0
-    assert card.counts["count_retry"] == card.counts["drop_number"], "nothing was lost: what was sent again, because its acknowledgement was late, had come"
+    assert card.counts["count_retry"] == card.counts["drop_number"], (
+        "nothing was lost: what was sent again, because its acknowledgement was late, had come"
+    )
 
 
 @cocotb.test

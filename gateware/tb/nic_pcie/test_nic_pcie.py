@@ -200,7 +200,9 @@ async def events_are_counted_where_the_match_says_so(dut: Any) -> None:
             total += len(payloads)
             expected += counts * sum(payload[3] for payload in payloads if size > 3)
             await card.send_frames(payloads)
-            while len(card.received) < total:  # at 1 Gb/s they come in several buffers, of which only two time out before one is given back
+            while (
+                len(card.received) < total
+            ):  # at 1 Gb/s they come in several buffers, of which only two time out before one is given back
                 await card.wait_until(lambda taken=card.taken: card.taken > taken, 20_000, "a buffer")
                 await card.release()
             assert card.events == expected, f"{size} B"
