@@ -92,6 +92,7 @@ module host_link #(
   nic_counts_pkg::mac_drops_t drops;
 
   wire begins_anew = rst || restart;
+  initial nic_rst = 1'b1;  // an FPGA begins so
   always_ff @(posedge clk) nic_rst <= begins_anew;
   assign drop_bad = drops != '0;  // one reason at a time
 
