@@ -14,7 +14,6 @@ import importlib.util
 import json
 import os
 import select
-import socket
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from nanet.bench.queues import queue_rates
 from nanet.bench.rate import RateSearch, bisect
 from nanet.config import formats
 from nanet.machine.facts import CorePlan, keep_to, plan_cores
+from nanet.machine.ports import unused_port
 from nanet.machine.processes import end
 from nanet.port.port import open as open_port
 from nanet.result import files
@@ -146,7 +146,7 @@ def _record_heaps(file: Path) -> None:
     import spead2
     import spead2.send
 
-    port = _free_port()
+    port = unused_port()
     config = _engine_config("raw", port, CorePlan(None, None, frozenset()))
     config["links"][0]["record"] = {"file": str(file), "bytes_max": 2 * UNITS * UNIT_BYTES}
     random = np.random.default_rng(1)
@@ -258,7 +258,7 @@ def engine_trial(protocol: str) -> Trial:
     """By an engine whose link has this protocol."""
 
     def trial(recording: Recording, rate: float, seconds: float) -> Failure | None:
-        port = _free_port()
+        port = unused_port()
         with Engine(_engine_config(protocol, port, recording.cores)) as engine:
             sent = play(recording, port, rate, seconds)
             _settle(engine)
@@ -293,7 +293,7 @@ def _settle(engine: Engine) -> None:
 
 def spead2_trial(recording: Recording, rate: float, seconds: float) -> Failure | None:
     """By spead2's own receiver: its C++ thread takes the packets, Python sees heaps only."""
-    port, core = _free_port(), recording.cores.engine
+    port, core = unused_port(), recording.cores.engine
     command = [sys.executable, "-m", "nanet.bench.spead2_ends", "receive", "127.0.0.1", str(port), str(UNIT_BYTES), str(PACKET_BYTES_MAX),
                str(-1 if core is None else core)]  # fmt: skip
     receiver = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -324,7 +324,7 @@ def _core_wait_s(pid: int) -> float:
 
 def latency(recording: Recording, protocol: str, units: int) -> list[float]:
     """Of each unit that came whole, or of its last packet with protocol raw: [us] from the call that sends it to the program."""
-    port_number = _free_port()
+    port_number = unused_port()
     options: dict[str, Any] = (
         {} if protocol == "raw" else {"assemble": {"streams_max": 4, "units_open": 8, "timeout_us": TIMEOUT_US}}
     )
@@ -378,12 +378,6 @@ def csv_rows(result: AssembleResult) -> list[tuple[str, str, float, str]]:
                  (one["name"], "link", one["link_gbit_per_s"], "Gb/s"), (one["name"], "p99", one["p99_us"], "us"),
                  (one["name"], "link_p99", one["link_p99_us"], "us")]  # fmt: skip
     return rows
-
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _percentile(values: list[float], percent: int) -> float:

@@ -21,6 +21,7 @@ from typing import Any
 
 from nanet.bench.assemble_keys import QueueRates
 from nanet.config.engine import EngineConfig
+from nanet.machine.ports import unused_port
 from nanet.run.native import make_engine
 
 PACKET_BYTES = 1168
@@ -102,9 +103,7 @@ def _cores(queues: int) -> list[int]:
 
 
 def _measure(queues: int, gro: bool, packets: int, rates: Rates) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = unused_port()
     engine = make_engine(_config(queues, gro, port))
     waiting = _fill(port, queues, packets)
     for link in engine.snapshot()["links"]:  # what the sockets had no room for

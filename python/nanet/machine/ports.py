@@ -8,12 +8,19 @@ import socket
 
 from nanet.config.errors import ConfigError
 
-__all__ = ["BLOCK", "choose", "taken_port"]
+__all__ = ["BLOCK", "choose", "taken_port", "unused_port"]
 
 ADDRESS = "127.0.0.1"
 BLOCK = (0, 100, 200, 300)  # engine, answers, L0 trigger processor, its triggers
 STEP = 1  # to the next block
 TRIES = 100  # blocks from one port on overlap from here
+
+
+def unused_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
+    """A port of loopback that the kernel gives, free a moment ago. kind: of the sockets that will use it."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind((ADDRESS, 0))
+        return int(probe.getsockname()[1])
 
 
 def taken_port(port: int) -> int | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from nanet._core import SetupError
 from nanet.machine.facts import read_text
+from nanet.machine.ports import unused_port
 from nanet.machine.processes import end
 from nanet.rdma import INSTALL, NotDone
 from nanet.rdma.measurement import Measurement
@@ -54,7 +55,7 @@ class Perftest:
         return self._run(test, size, depth, count, timeout_s)
 
     def _run(self, test: Measurement, size: int, depth: int, count: int, timeout_s: float) -> PeerRun:
-        port = _free_port()
+        port = unused_port(socket.SOCK_STREAM)
         environment = self.tools.environment | ({"UCX_TLS": self.transports} if self.transports else {}) | self._gpus()
         common = [self.tools.program("ucx_perftest"), "-p", str(port)]
         server = subprocess.Popen(
@@ -134,11 +135,6 @@ def _await_listener(server: subprocess.Popen[Any], port: int) -> None:
                     return
         time.sleep(0.01)
     raise NotDone(f"ucx_perftest's server does not listen (on port {port}, within {STARTS_WITHIN_S:g} s) run it by hand to see why")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def _pin(core: int | None) -> list[str]:
