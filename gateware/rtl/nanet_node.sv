@@ -550,83 +550,27 @@ module nanet_node #(
   assign node_counts.from_host = passed[HOST];
   assign node_counts.host_no_route = no_route[HOST];
 
-  // --- what is counted: of each port, and of the node; the first port's frames are counted by the host's port. A write to a counter does nothing. ---
-  for (genvar p = 0; p < PORTS_MAX; p++) begin : g_counters
-    localparam int MERGE_AT = nic_counts_pkg::PORT_COUNTS;
-    localparam int PATH_AT = MERGE_AT + nic_counts_pkg::MERGE_COUNTS;
-    localparam int REPLY_AT = PATH_AT + nic_counts_pkg::PATH_COUNTS;
-    localparam int ENDS_AT = REPLY_AT + nic_counts_pkg::REPLY_COUNTS;
-    localparam int COUNTERS = p == 0 ? PATH_AT : ENDS_AT + nic_counts_pkg::SENDING_ENDS;
-    localparam int INDEX_BITS = $clog2(COUNTERS);
-    logic reads, reads_merge, reads_frames, done;
-    logic [INDEX_BITS-1:0] index, frames_index;
-    logic [63:0] data;
-    logic [COUNTERS-1:0] pulses;
-    wire reads_port = set.port_count[p].req && !set.port_count[p].req_is_wr;
-    assign reads_merge = set.merge_count[p].req && !set.merge_count[p].req_is_wr;
-    assign reads = reads_port || reads_merge || reads_frames;
-    assign index = reads_port ? INDEX_BITS'(set.port_count[p].addr[5:3]) :
-                   reads_merge ? INDEX_BITS'(MERGE_AT) + INDEX_BITS'(set.merge_count[p].addr[6:3]) : frames_index;
-    assign status.port_count[p] = '{rd_ack: done, rd_data: data, wr_ack: set.port_count[p].req && set.port_count[p].req_is_wr};
-    assign status.merge_count[p] = '{rd_ack: done, rd_data: data, wr_ack: set.merge_count[p].req && set.merge_count[p].req_is_wr};
-
-    if (p == 0) begin : g_frames
-      assign {reads_frames, frames_index} = '0;
-      assign pulses = {merge_counts[0], port_counts[0]};
-    end else begin : g_frames
-      localparam int N = p - 1;
-      wire reads_rx = set.port_rx[N].rx_count.req && !set.port_rx[N].rx_count.req_is_wr;
-      wire reads_reply = set.port_rx[N].reply_count.req && !set.port_rx[N].reply_count.req_is_wr;
-      wire reads_tx = set.port_rx[N].tx_count.req && !set.port_rx[N].tx_count.req_is_wr;
-      assign reads_frames = reads_rx || reads_reply || reads_tx;
-      assign frames_index = reads_rx ? INDEX_BITS'(PATH_AT) + INDEX_BITS'(set.port_rx[N].rx_count.addr[7:3]) :
-                            reads_reply ? INDEX_BITS'(REPLY_AT) + INDEX_BITS'(set.port_rx[N].reply_count.addr[6:3]) :
-                            INDEX_BITS'(ENDS_AT) + INDEX_BITS'(set.port_rx[N].tx_count.addr[4:3]);
-      assign status.port_rx[N].rx_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].rx_count.req && set.port_rx[N].rx_count.req_is_wr};
-      assign status.port_rx[N].reply_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].reply_count.req && set.port_rx[N].reply_count.req_is_wr};
-      assign status.port_rx[N].tx_count = '{rd_ack: done, rd_data: data, wr_ack: set.port_rx[N].tx_count.req && set.port_rx[N].tx_count.req_is_wr};
-      if (p < PORTS) begin : g_port
-        assign pulses = {ends[p], reply_counts[p], path_counts[p], merge_counts[p], port_counts[p]};
-      end
-    end
-
-    if (p < PORTS) begin : g_port
-      counters #(
-          .COUNTERS(COUNTERS)
-      ) i_counters (
-          .clk,
-          .rst,
-          .pulses,
-          .read(reads),
-          .read_index(index),
-          .done,
-          .data
-      );
-    end else begin : g_port  // of a port that there is not
-      assign {done, data} = {reads, 64'b0};
-      assign pulses = '0;
-      wire unused = &{1'b0, index, pulses};
-    end
-  end
-
-  localparam int NODE_COUNTERS = nic_counts_pkg::EVENTS_COUNTS + nic_counts_pkg::NODE_COUNTS;
-  localparam int NODE_INDEX_BITS = $clog2(NODE_COUNTERS);
-  logic node_done;
-  logic [63:0] node_data;
-  wire reads_events = set.events_count.req && !set.events_count.req_is_wr;
-  wire reads_node = set.node_count.req && !set.node_count.req_is_wr;
-  counters #(
-      .COUNTERS(NODE_COUNTERS)
-  ) i_node_counters (
+  node_counters #(
+      .PORTS(PORTS)
+  ) i_counters (
       .clk,
       .rst,
-      .pulses({node_counts, events_counts}),
-      .read(reads_events || reads_node),
-      .read_index(reads_events ? NODE_INDEX_BITS'(set.events_count.addr[5:3]) :
-                  NODE_INDEX_BITS'(nic_counts_pkg::EVENTS_COUNTS) + NODE_INDEX_BITS'(set.node_count.addr[4:3])),
-      .done(node_done),
-      .data(node_data)
+      .port_counts,
+      .merge_counts,
+      .path_counts,
+      .reply_counts,
+      .ends,
+      .events_counts,
+      .node_counts,
+      .port_request(set.port_count),
+      .port_answer(status.port_count),
+      .merge_request(set.merge_count),
+      .merge_answer(status.merge_count),
+      .frames_request(set.port_rx),
+      .frames_answer(status.port_rx),
+      .events_request(set.events_count),
+      .events_answer(status.events_count),
+      .node_request(set.node_count),
+      .node_answer(status.node_count)
   );
-  assign status.events_count = '{rd_ack: node_done, rd_data: node_data, wr_ack: set.events_count.req && set.events_count.req_is_wr};
-  assign status.node_count = '{rd_ack: node_done, rd_data: node_data, wr_ack: set.node_count.req && set.node_count.req_is_wr};
 endmodule
