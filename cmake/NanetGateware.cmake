@@ -15,8 +15,8 @@ endif()
 message(STATUS "gateware model: on (${verilator_root})")
 
 set(gateware "${PROJECT_SOURCE_DIR}/gateware")
-file(GLOB packages CONFIGURE_DEPENDS "${gateware}/rtl/*_pkg.sv")
-file(GLOB modules CONFIGURE_DEPENDS "${gateware}/rtl/*.sv")
+file(GLOB packages CONFIGURE_DEPENDS "${gateware}/rtl/*_pkg.sv" "${gateware}/rtl/host_link/*_pkg.sv")
+file(GLOB modules CONFIGURE_DEPENDS "${gateware}/rtl/*.sv" "${gateware}/rtl/host_link/*.sv")
 list(REMOVE_ITEM modules ${packages})
 
 # Verilator's own code, and below what it makes: our warnings are not for it.
@@ -54,6 +54,9 @@ endfunction()
 nanet_verilate(nic)
 nanet_verilate(nic AS nic_1g PARAMETERS LINE_GBPS=1)
 nanet_verilate(nanet_node)
+if(NANET_TESTS)  # the NIC of a board, at the other end of the cable of its driver
+  nanet_verilate(nic_eth PARAMETERS CYCLE_PS=32000)
+endif()
 
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/*.cpp")
 add_library(nanet_gateware_model STATIC ${sources})

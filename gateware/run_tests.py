@@ -64,6 +64,9 @@ NAMES = ("--no-public-flat-rw", "--public-depth", "1")
 ANY_STATE = ("--x-initial", "unique", "--x-assign", "unique")
 
 
+LONGEST_SHOWN = 12
+
+
 class CheckFailed(Exception):
     """One line: problem (why) suggestion."""
 
@@ -85,6 +88,11 @@ class Check:
 
     run: Callable[..., Counts | None]
     arguments: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        first = self.arguments[0] if self.arguments else ""
+        return f"{self.run.__name__} {first.name if isinstance(first, Bench) else first if isinstance(first, str) else ''}".strip()
 
 
 @dataclass(frozen=True)
@@ -189,23 +197,34 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
 def run_checks(wanted: list[Check], jobs: int) -> Counts:
     """Each in a process of its own, `jobs` at a time. Raises CheckFailed at the first check that fails; a bench's failed tests are counted."""
     counts = Counts()
+    cpu_s: list[tuple[float, str]] = []
     with ProcessPoolExecutor(jobs) as pool:
         try:
             for done in as_completed([pool.submit(run_check, check) for check in wanted]):
-                said, own = done.result()
+                said, own, taken_s, name = done.result()
                 print(said, end="", flush=True)
                 counts += own
+                cpu_s.append((taken_s, name))
         except CheckFailed:
             pool.shutdown(cancel_futures=True)
             raise
+    longest = ", ".join(f"{name} {taken_s:.0f}" for taken_s, name in sorted(cpu_s, reverse=True)[:LONGEST_SHOWN])
+    print(f"gateware: {sum(taken_s for taken_s, _ in cpu_s):.0f} s of CPU time, the longest: {longest}")
     return counts
 
 
-def run_check(check: Check) -> tuple[str, Counts]:
-    said = io.StringIO()
+def run_check(check: Check) -> tuple[str, Counts, float, str]:
+    """What it said, its tests, and the CPU time that it took [s]."""
+    said, started_s = io.StringIO(), cpu_time_s()
     with contextlib.redirect_stdout(said):
         counts = check.run(*check.arguments)
-    return said.getvalue(), counts or Counts()
+    return said.getvalue(), counts or Counts(), cpu_time_s() - started_s, check.name
+
+
+def cpu_time_s() -> float:
+    """Of this process and of all that it has started and waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def benches(declared: dict[str, dict[str, Any]], chosen: list[str], *, short: bool) -> list[Bench]:

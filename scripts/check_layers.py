@@ -85,6 +85,7 @@ CLOCKS = (
     "trigger/",
     "emulate/emulator",
     "link/udp",
+    "link/gateware/ethernet_device",
     "link/pcap/recorder",
     "link/pcap/replay",
     "gpu/event_processor",

@@ -16,17 +16,23 @@ BackEndPlace gateware_back_end() {
 bool has_gateware() { return has_back_end(gateware_back_end()); }
 
 std::optional<config::Problem> GatewareKeys::check() const {
-  const bool is_card = !nic.card.empty();
-  const std::string simulated = "the NIC is simulated without card";
+  const bool is_card = nic.given();
+  const std::string simulated = "the NIC is simulated without card and without host_interface";
   return config::first_broken({
+      {!nic.card.empty() && !nic.host_interface.empty(),
+       {"host_interface", "there are card and host_interface", "the NIC is on a card or on a board", "remove one of them"}},
       {is_card && nic.mac.empty(),
-       {"mac", "there is a card without mac", "no one else can tell it its Ethernet address",
+       {"mac", "there is a NIC without mac", "no one else can tell it its Ethernet address",
         "set mac, such as '02:00:00:00:00:01'"}},
-      {!is_card && !nic.mac.empty(), {"mac", "there is mac without card", simulated, "set card, or remove mac"}},
-      {!is_card && !nic.next_hop.empty(), {"next_hop", "there is next_hop without card", simulated, "set card, or remove next_hop"}},
+      {!is_card && !nic.mac.empty(),
+       {"mac", "there is mac without a card or a board", simulated, "set card or host_interface, or remove mac"}},
+      {!is_card && !nic.next_hop.empty(),
+       {"next_hop", "there is next_hop without a card or a board", simulated, "set card or host_interface, or remove next_hop"}},
       {is_card && line_gbps != GatewareKeys{}.line_gbps,
-       {"line_gbps", "there is line_gbps with a card", "a card has a line of its own", "remove line_gbps"}},
-      {is_card && merge, {"merge", "there is merge with a card", "only the simulated node merges so far", "remove merge, or card"}},
+       {"line_gbps", "there is line_gbps with a card or a board", "it has a line of its own", "remove line_gbps"}},
+      {is_card && merge,
+       {"merge", "there is merge with a card or a board", "only the simulated node merges so far",
+        "remove merge, or " + std::string(nic.card.empty() ? "host_interface" : "card")}},
       {merge && line_gbps != 10,
        {"line_gbps", "the node cannot be simulated at " + std::to_string(line_gbps) + " Gb/s", "its ports have 10 Gb/s each",
         "remove line_gbps, or merge"}},

@@ -24,11 +24,15 @@
 
 namespace nanet::link {
 
-// Which card, given to programs by vfio-pci, and the Ethernet addresses that no one else can tell it.
+// Which card, given to programs by vfio-pci, or which board, at the end of a cable; and the Ethernet addresses that no one else can tell it.
 struct GatewareCard {
   std::string card;
+  std::string host_interface;  // of a board: one of the two
   std::string mac;
   std::string next_hop;  // empty: none, the link only receives
+
+  bool given() const { return !card.empty() || !host_interface.empty(); }
+  const std::string& name() const { return card.empty() ? host_interface : card; }
 };
 
 // A node in place of the NIC: it has a port for each of some boards, and only events that it has put together of their parts reach the host.
@@ -67,10 +71,10 @@ struct GatewareMerge {
 
 // The keys of a link: of a card, or of the simulation.
 struct GatewareKeys {
-  static constexpr config::Component component{"Gateware",
-                                               "The NIC of a gateware:// link: simulated, or on a card. Not yet run on hardware."};
+  static constexpr config::Component component{
+      "Gateware", "The NIC of a gateware:// link: simulated, on a card, or on a board. Not yet run on hardware."};
 
-  GatewareCard nic;  // card empty: simulated
+  GatewareCard nic;  // not given: simulated
   std::uint32_t line_gbps = 10;
   std::optional<GatewareMerge> merge;
 
@@ -81,6 +85,11 @@ struct GatewareKeys {
                "set-override ADDRESS"
                " vfio-pci); null: the NIC is simulated",
        .form = "PciAddress",
+       .nullable = true});
+    v("host_interface", nic.host_interface,
+      {.help = "Network interface of this machine whose cable leads to the host port of a board with the NIC and no PCIe; such a "
+               "link needs "
+               "CAP_NET_RAW; null: there is none",
        .nullable = true});
     v("mac", nic.mac,
       {.help = "Ethernet address that the card gets, '02:00:00:00:00:01', in quotes; no other station on its network may have it",
@@ -101,7 +110,7 @@ struct GatewareKeys {
       {.help = "Boards whose events a simulated node merges before the engine sees them; null: a NIC, which merges nothing"});
   }
 
-  // A card has all of its keys, the simulation none of them; a node is simulated at 10 Gb/s.
+  // A card or a board has all of its keys, the simulation none of them; a node is simulated at 10 Gb/s.
   std::optional<config::Problem> check() const;
 };
 

@@ -5,10 +5,16 @@
 #include "bindings.hpp"
 #include "emulate/emulator.hpp"
 #include "nanet/engine/config.hpp"
+#include "nanet/na62/kinds.hpp"
 
 namespace nanet::bindings {
 
 engine::EngineConfig engine_config(const nb::dict& dict);
+// Of what an engine can be built from: nanet's own, NA62's, those of plug-ins, and the formats that are declared. processors: needed where one is made.
+engine::Kinds kinds_for(const std::vector<std::string>& plugins, const nb::dict& formats = {},
+                        na62::ProcessorConfigs processors = {});
+engine::LinkConfig link_config(const engine::Kinds& kinds,
+                               const nb::dict& dict);  // the keys of a link that `dict` has, among others, and those of its kind
 engine::LinkConfig port_config(const nb::dict& dict);
 // What protocols, processors and links there are with these plug-ins, and what nanet/config/plugins.py has to know of each. Throws SetupError.
 nb::dict kinds_with(const std::vector<std::string>& plugins);

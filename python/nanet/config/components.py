@@ -1602,11 +1602,15 @@ class Ucx(Model):
 
 
 class Gateware(Model):
-    """The NIC of a gateware:// link: simulated, or on a card. Not yet run on hardware."""
+    """The NIC of a gateware:// link: simulated, on a card, or on a board. Not yet run on hardware."""
 
     card: PciAddress | None = setting(
         None,
         "PCI address of the card as lspci -D writes it, '0000:65:00.0', in quotes; vfio-pci must have it (driverctl set-override ADDRESS vfio-pci); null: the NIC is simulated",
+    )
+    host_interface: str | None = setting(
+        None,
+        "Network interface of this machine whose cable leads to the host port of a board with the NIC and no PCIe; such a link needs CAP_NET_RAW; null: there is none",
     )
     mac: Mac | None = setting(
         None,

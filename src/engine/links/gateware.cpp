@@ -22,7 +22,7 @@ std::unique_ptr<link::Link> open_gateware(const LinkConfig& config, LinkParts pa
 std::any read_gateware(const config::Value& keys) {
   const auto own = config::read<link::GatewareKeys>(keys, "gateware");
   link::GatewareConfig config;
-  if (!own.nic.card.empty()) config.card = own.nic;
+  if (own.nic.given()) config.card = own.nic;
   config.line_gbps = own.line_gbps;
   config.merge = own.merge;
   return config;
@@ -53,7 +53,7 @@ std::optional<config::Problem> merge_rules(const LinkConfig& config, const link:
 std::optional<config::Problem> rules(const LinkConfig& config) {
   const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
   const Card& card = own.card;
-  const std::string why = card ? "the card is its interface" : "its wire is simulated";
+  const std::string why = card ? "the NIC is its interface" : "its wire is simulated";
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
   if (own.merge) return merge_rules(config, *own.merge);
@@ -78,7 +78,7 @@ std::optional<config::Problem> no_next_hop(const LinkConfig& config) {
 
 std::string card_of(const LinkConfig& config) {
   const Card card = section_of<link::GatewareConfig>(config).card;
-  return card ? card->card : "";
+  return card ? card->name() : "";
 }
 
 }  // namespace

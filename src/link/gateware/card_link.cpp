@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "link/gateware/ethernet_device.hpp"
 #include "link/gateware/nic_counts.hpp"
 #include "nanet/setup_error.hpp"
 
@@ -75,6 +76,7 @@ CardLink::CardLink(std::unique_ptr<Device> device, const GatewareConfig& config)
       not_sent_before_(not_sent()) {
   set_destinations(driver_, config_, mac_of(config_.card->next_hop), config_.listen->port);
   driver_.set_match({.index = 0, .port = config_.listen->port});  // from any sender
+  device_->read(0);  // now the NIC has all of it: no packet that comes from here on is missed
 }
 
 RxBatch CardLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t) {
@@ -137,7 +139,10 @@ std::optional<NicTimes> CardLink::nic_times() const {
   return receiver_.times("the card's");
 }
 
-std::string CardLink::path() const { return "NIC on card " + config_.card->card + " by VFIO"; }
+std::string CardLink::path() const {
+  const GatewareCard& card = *config_.card;
+  return card.card.empty() ? "NIC on a board behind interface " + card.host_interface : "NIC on card " + card.card + " by VFIO";
+}
 
 std::vector<std::string> CardLink::notes() const {
   return {"link " + config_.name + " goes by code that was not run on hardware (its tests put the simulated NIC behind it)" +
@@ -145,7 +150,15 @@ std::vector<std::string> CardLink::notes() const {
 }
 
 std::unique_ptr<Link> open_card(const GatewareConfig& config, Kernel& kernel) {
-  return std::make_unique<CardLink>(std::make_unique<VfioDevice>(checked(config).card->card, kernel), config);
+  const GatewareCard& card = *checked(config).card;
+  std::unique_ptr<Device> device;
+  if (card.card.empty()) {
+    device = std::make_unique<EthernetDevice>(std::make_unique<PacketSocket>(card.host_interface, host_frames::kEtherType),
+                                              card.host_interface);
+  } else {
+    device = std::make_unique<VfioDevice>(card.card, kernel);
+  }
+  return std::make_unique<CardLink>(std::move(device), config);
 }
 
 }  // namespace nanet::link::gateware

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link through a card with the NIC of gateware/. NOT RUN ON HARDWARE: there is no card yet. Its tests give it the simulated NIC.
+// The link through a card or a board with the NIC of gateware/. NOT RUN ON HARDWARE: there is none yet. Its tests give it the simulated NIC.
 // See nanet/link/gateware.hpp.
 //
 // Thread rules: those of Link, if the device may be used by several threads; with SimDevice one thread.
@@ -24,7 +24,7 @@ namespace nanet::link::gateware {
 
 class CardLink final : public Link {
  public:
-  // device: the card that config.card names. Throws SetupError.
+  // device: the card or the board that config.card names. Throws SetupError.
   CardLink(std::unique_ptr<Device> device, const GatewareConfig& config);
 
   std::size_t min_room_bytes() const override { return room_bytes(config_); }
@@ -57,7 +57,7 @@ class CardLink final : public Link {
   Tally tx_calls_, tx_packets_, tx_bytes_, tx_dropped_;
 };
 
-// Throws SetupError, also when the card is not there or not given to programs.
+// Throws SetupError, also when the card is not there or not given to programs, or no board answers.
 std::unique_ptr<Link> open_card(const GatewareConfig& config, Kernel& kernel = system_kernel());
 
 }  // namespace nanet::link::gateware
