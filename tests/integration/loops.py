@@ -13,6 +13,7 @@ from typing import Any
 
 from nanet.config import EngineConfig
 from nanet.config.emulator import EmulatorConfig
+from nanet.machine.ports import unused_port
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
 
@@ -30,13 +31,10 @@ BAD_PACKETS = (
 
 def free_ports(count: int = 2) -> list[int]:
     """UDP ports of 127.0.0.1 that no one uses just now."""
-    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(unused_port())
+    return list(ports)
 
 
 def free_row(count: int) -> int:

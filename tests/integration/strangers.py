@@ -29,6 +29,7 @@ from loops import ROOT, engine_config, free_ports, wait_for
 from nanet import rdma
 from nanet._core import SetupError
 from nanet.machine.channel import VERSION, Channel, Refused, introduce
+from nanet.machine.ports import unused_port
 from nanet.metrics.http_pages import WITHIN_S
 from nanet.rdma.control import PURPOSE as BENCH
 from nanet.rdma.control import secret_of
@@ -121,7 +122,7 @@ def read_zeros(region: str, offset_bytes: int = 0) -> Callable[[Address], None]:
 def ports(folder: Path) -> dict[str, Port]:
     """Every command that listens on TCP."""
     port, answers = free_ports()
-    metrics, bench, ranks, region, rings = free_tcp_ports(5)
+    metrics, bench, ranks, region, rings = (unused_port(socket.SOCK_STREAM) for _ in range(5))
     engine = engine_config(port, answers).model_dump(mode="json") | {"metrics": {"endpoint": f"http://127.0.0.1:{metrics}"}}
     (folder / "engine.yaml").write_text(yaml.safe_dump(engine))
     first = {"version": VERSION, "challenge": "0" * 64, "about": "{}", "proof": "0" * 64}
@@ -164,12 +165,6 @@ def ports(folder: Path) -> dict[str, Port]:
             rank,
         ),
     }
-
-
-def free_tcp_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
 
 
 def attack(port: Port, connections: int, seed: int) -> Found:

@@ -27,6 +27,7 @@ from loops import (
     wait_for,
 )
 from nanet import _core, wire
+from nanet.machine.ports import unused_port
 from nanet.metrics.engine import STATS_HELP
 from nanet.metrics.server import MetricsServer
 from nanet.run import emulate
@@ -35,12 +36,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 Samples = dict[str, list[tuple[dict[str, str], float]]]
 FAULTS = dict.fromkeys(("loss", "duplicate", "reorder", "corrupt", "truncate", "delay"), 0.01) | {"delay_us": 300}
-
-
-def free_tcp_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def get(url: str) -> tuple[int, str]:
@@ -77,7 +72,7 @@ def check_rising(before: Samples, after: Samples) -> None:
 def test_scraped_while_packets_flow() -> None:
     """Counters never fall, book 1 holds in each scrape, and at the end all books hold in what was exposed."""
     port, answers = free_ports()
-    endpoint = f"http://127.0.0.1:{free_tcp_port()}"
+    endpoint = f"http://127.0.0.1:{unused_port(socket.SOCK_STREAM)}"
     config = engine_config(port, answers, 4, link={"faults": FAULTS}, processor={"merge": PATIENT}, metrics={"endpoint": endpoint})
     emulator = emulator_config(port, answers, 4, events_total=400_000, rate_events_per_s=2e5)
     sent: dict[str, Any] = {}
@@ -130,7 +125,7 @@ def test_answers_by_way_of_a_link_are_that_links() -> None:
 
 def test_raw_datagrams_are_counted_by_link() -> None:
     port, _ = free_ports()
-    endpoint = f"http://127.0.0.1:{free_tcp_port()}"
+    endpoint = f"http://127.0.0.1:{unused_port(socket.SOCK_STREAM)}"
     config = engine_config(
         port, None, link={"protocol": "raw", "sources": []}, processor={"kind": "count"}, metrics={"endpoint": endpoint}
     )
@@ -142,7 +137,7 @@ def test_raw_datagrams_are_counted_by_link() -> None:
 
 def test_after_the_end_the_counters_stand_and_health_fails() -> None:
     port, answers = free_ports()
-    endpoint = f"http://127.0.0.1:{free_tcp_port()}"
+    endpoint = f"http://127.0.0.1:{unused_port(socket.SOCK_STREAM)}"
     config = engine_config(port, answers, metrics={"endpoint": endpoint})
     event = wire.EventRecord(timestamp=1000, fine_time=7, event_number=0, hits=[100, 200, 300, 400])
     engine = _core.Engine(config.model_dump(mode="json"))

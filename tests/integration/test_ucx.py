@@ -15,6 +15,7 @@ import pytest
 import yaml
 from loops import emulator_config, engine_config, free_ports, nanet, sender, wait_for
 from nanet import _core, rdma
+from nanet.machine.ports import unused_port
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
 from test_replay import Listener
@@ -61,12 +62,6 @@ class RingWriter:
         return data
 
 
-def free_tcp_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
     file = tmp_path / "token"
@@ -95,7 +90,7 @@ def test_rings_that_are_filled_are_answered_as_a_socket(token_file: Path, transp
         for packet in packets:
             out.send(packet)
         wait_for(lambda: process.counters().get("events_answered") == EVENTS, "the last answer through the socket")
-    port = free_tcp_port()
+    port = unused_port(socket.SOCK_STREAM)
     ucx = {"ring_count": 2, "slot_count": 8, "token_file": str(token_file), "transports": transports, "allow_root": True}
     ucx["trust_network"] = transports == "tcp"
     link = {"endpoint": f"ucx://127.0.0.1:{port}", "packet_bytes_max": 2000, "ucx": ucx}
@@ -115,7 +110,7 @@ def test_rings_that_are_filled_are_answered_as_a_socket(token_file: Path, transp
 
 @pytest.mark.needs_ucx
 def test_a_run_says_where_it_listens_refuses_a_wrong_token_stops_and_starts_again(tmp_path: Path, token_file: Path) -> None:
-    port = free_tcp_port()
+    port = unused_port(socket.SOCK_STREAM)
     ucx = {"token_file": str(token_file), "transports": "tcp", "trust_network": True, "allow_root": True}
     config = engine_config(1, free_ports(1)[0], link={"endpoint": f"ucx://127.0.0.1:{port}", "ucx": ucx})
     (tmp_path / "e.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
@@ -137,7 +132,9 @@ def test_a_run_says_where_it_listens_refuses_a_wrong_token_stops_and_starts_agai
 
 def test_a_run_that_others_reach_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NANET_RDMA_TOKEN", raising=False)
-    config = engine_config(1, free_ports(1)[0], link={"endpoint": f"ucx://0.0.0.0:{free_tcp_port()}", "ucx": {"allow_root": True}})
+    config = engine_config(
+        1, free_ports(1)[0], link={"endpoint": f"ucx://0.0.0.0:{unused_port(socket.SOCK_STREAM)}", "ucx": {"allow_root": True}}
+    )
     (tmp_path / "e.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json")))
     done = nanet("run", tmp_path / "e.yaml", expect=2)
     assert "without a token (whoever reaches the port could write into this process)" in " ".join(done.stderr.split())

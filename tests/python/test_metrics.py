@@ -21,6 +21,7 @@ from made_up_nic import nic_times, node_counts
 from nanet import _core
 from nanet.config import ConfigError, EngineConfig, Metrics
 from nanet.config.errors import validated
+from nanet.machine.ports import unused_port
 from nanet.metrics import http_pages
 from nanet.metrics.engine import (
     BOUNDS_NS,
@@ -334,12 +335,6 @@ def test_counting_processes_no_events() -> None:
     assert look(health, in_step(300, 0)) == []
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def get(url: str) -> tuple[int, str, str]:
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
@@ -351,7 +346,7 @@ def get(url: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def served() -> Iterator[tuple[str, MadeUpEngine, MetricsServer]]:
-    endpoint, engine = f"http://127.0.0.1:{free_port()}", MadeUpEngine()
+    endpoint, engine = f"http://127.0.0.1:{unused_port(socket.SOCK_STREAM)}", MadeUpEngine()
     with MetricsServer(config(metrics={"endpoint": endpoint})) as server:
         server.serve(engine)
         yield endpoint, engine, server

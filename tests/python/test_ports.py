@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import typer
@@ -99,3 +100,18 @@ def test_every_command_with_a_loop_has_it() -> None:
         by_name = {parameter.name: parameter for parameter in command.params}
         assert by_name["port"].callback is not None, command.name
         assert all(by_name[name].is_eager for name in ELSEWHERE if name in by_name), command.name
+
+
+def test_an_unused_port_is_none_that_the_kernel_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another program gets it between the question and its use."""
+    first, last = (int(word) for word in ports.KERNELS_RANGE.read_text().split())
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        port = ports.unused_port(kind)
+        assert port >= ports.PRIVATE_FROM
+        assert not first <= port <= last
+    given = tmp_path / "range"
+    given.write_text("1024\t65535\n")  # the kernel gives all
+    monkeypatch.setattr(ports, "KERNELS_RANGE", given)
+    assert ports.unused_port() >= ports.PRIVATE_FROM
+    given.write_text("1024\t65435\n")  # all but a hundred
+    assert ports.unused_port() > 65_435

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from nanet import SetupError
 from nanet.machine.channel import Channel
+from nanet.machine.ports import unused_port
 from nanet.stencil import ranks as stencil_ranks
 from nanet.stencil.cpu import StencilOptions
 from nanet.stencil.model import best, candidates, predict, table
@@ -66,7 +67,7 @@ def test_ranks_that_a_launcher_starts_meet_at_a_port_or_by_a_file(
 ) -> None:
     if not can_move_tiles(record_property):
         return
-    place = f"127.0.0.1:{free_port()}" if transports else str(tmp_path / "meet")
+    place = f"127.0.0.1:{unused_port(socket.SOCK_STREAM)}" if transports else str(tmp_path / "meet")
     file = tmp_path / "ranks.json"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "OMPI_", "PMI"))}
     processes = [
@@ -141,11 +142,6 @@ def test_the_job_script_does_what_it_says(tmp_path: Path, record_property: Recor
     assert found["ranks"] == 4
     assert (tmp_path / "field.h5").exists()
     assert (tmp_path / "field.png").exists()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -246,7 +242,7 @@ def test_a_turn_has_its_time_beside_the_limit_and_no_more(tmp_path: Path, each_s
     "rubbish", [(2**40).to_bytes(8, "little"), (4090).to_bytes(8, "little") + b"[" * 4090, (2).to_bytes(8, "little") + b"[]"]
 )
 def test_what_is_no_rank_is_turned_away(rubbish: bytes) -> None:
-    port = free_port()
+    port = unused_port(socket.SOCK_STREAM)
     stop = threading.Event()
 
     def disturb() -> None:
@@ -268,7 +264,7 @@ def test_what_is_no_rank_is_turned_away(rubbish: bytes) -> None:
 
 def test_silent_strangers_take_no_ranks_place_and_no_time() -> None:
     """Each would have kept rank 0 busy for 3 s, the whole time that the ranks have."""
-    port, strangers = free_port(), []
+    port, strangers = unused_port(socket.SOCK_STREAM), []
 
     def body(ranks: Rendezvous) -> None:
         ranks.all(1)

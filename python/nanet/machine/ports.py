@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import errno
+import random
 import socket
+from pathlib import Path
 
 from nanet.config.errors import ConfigError
 
@@ -14,13 +16,28 @@ ADDRESS = "127.0.0.1"
 BLOCK = (0, 100, 200, 300)  # engine, answers, L0 trigger processor, its triggers
 STEP = 1  # to the next block
 TRIES = 100  # blocks from one port on overlap from here
+PRIVATE_FROM = 10_000  # well-known services are below
+PORT_MAX = 65_535
+KERNELS_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def unused_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
-    """A port of loopback that the kernel gives, free a moment ago. kind: of the sockets that will use it."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind((ADDRESS, 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback, free a moment ago, and not of those that the kernel gives to whoever asks for any. kind: of the sockets that will use it.
+
+    Raises ConfigError where none of many is free.
+    """
+    first, last = (int(word) for word in KERNELS_RANGE.read_text().split())
+    outside = [*range(PRIVATE_FROM, first), *range(max(last + 1, PRIVATE_FROM), PORT_MAX + 1)]
+    if len(outside) < TRIES:
+        outside = [*range(PRIVATE_FROM, PORT_MAX + 1)]
+    for port in random.sample(outside, TRIES):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind((ADDRESS, port))
+            except OSError:
+                continue
+            return int(port)
+    raise ConfigError([f"none of {TRIES} ports tried is free (other programs have them) end those that you do not need"])
 
 
 def taken_port(port: int) -> int | None:
