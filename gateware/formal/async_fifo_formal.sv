@@ -13,7 +13,7 @@ module async_fifo_formal (
   localparam int DEPTH = 4;
   logic s_rst, m_rst, s_ready, m_valid;
   logic [1:0] m_data;
-  logic [2:0] m_fill;
+  logic [2:0] m_more;
   reset_sync #(.RELEASE_CYCLES(2)) s_reset (.clk(s_clk), .rst_async, .rst(s_rst));
   reset_sync #(.RELEASE_CYCLES(2)) m_reset (.clk(m_clk), .rst_async, .rst(m_rst));
   async_fifo #(.WIDTH(2), .DEPTH(DEPTH)) dut (.*);
@@ -64,10 +64,11 @@ module async_fifo_formal (
     assert (dut.s_gray == (dut.s_count ^ (dut.s_count >> 1)));
     assert (dut.m_gray == (dut.m_count ^ (dut.m_count >> 1)));
     assert (held + 6'(back_first) + 6'(back_second) <= 6'(DEPTH));
+    assert (!s_ready || held + 6'(back_first) + 6'(back_second) < 6'(DEPTH));
     assert (dut.s_count == taken[2:0] && dut.m_count == gone[2:0]);
     assert (in_memory == 5'(held));
     assert ((changed_s & (changed_s - 3'd1)) == '0 && (changed_m & (changed_m - 3'd1)) == '0);
-    assert (6'(m_fill) <= held + 6'(m_valid));
+    assert (m_more <= unread);
     if (since_watched < in_memory) assert (dut.memory[watched[1:0]] == watched_data);
     if (m_valid && given == watched) assert (m_data == watched_data);
     if (dut.s_waits) assert (s_ready);

@@ -4,8 +4,8 @@
 // Contract
 //   * A word is taken where s_valid and s_ready meet, and given where m_valid and m_ready do; what waits at the output stays.
 //   * A word is at the output two to three edges of m_clk after the edge that took it, if nothing is before it. A place is free again to the
-//     writer two to three edges of s_clk after it was read.
-//   * m_fill words at least can be read, that at the output included; what was just written is not yet counted.
+//     writer three to four edges of s_clk after it was read.
+//   * m_more words at least wait after that at the output; what came in the last cycle is not yet counted.
 //   * Both resets are those of one source (reset_sync): they go up together, clock or not, and down each in its own time. Either clock may stand
 //     and return at any moment: nothing is lost, doubled or changed.
 module async_fifo #(
@@ -24,7 +24,7 @@ module async_fifo #(
     output logic [WIDTH-1:0] m_data,
     output logic             m_valid,
     input  logic             m_ready,
-    output logic [   BITS:0] m_fill
+    output logic [   BITS:0] m_more
 );
   // verilator lint_off SYNCASYNCNET
   if (DEPTH < 4 || DEPTH != 1 << BITS) begin : g_check
@@ -36,21 +36,25 @@ module async_fifo #(
   // Each pointer has a bit more than a place needs, and stands twice: as a number for its own side, as a Gray code for the other.
   logic [BITS:0] s_count, s_gray, s_seen_gray, m_count, m_gray, m_seen_gray, m_seen;
   wire [BITS:0] s_next = s_count + 1'b1;
+  wire [BITS:0] s_next_gray = s_next ^ (s_next >> 1);
   wire [BITS:0] m_next = m_count + 1'b1;
   wire s_takes = s_valid && s_ready;
   wire m_takes = m_seen_gray != m_gray && (!m_valid || m_ready);
 
-  // Full: the pointers differ by DEPTH, so their codes differ in the two highest bits alone.
-  assign s_ready = s_gray != {~s_seen_gray[BITS:BITS-1], s_seen_gray[BITS-2:0]};
-
+  // Full: the pointers differ by DEPTH, so their codes differ in the two highest bits alone. Seen a cycle ahead: what hangs on s_ready is long enough.
+  wire [BITS:0] s_full_gray = {~s_seen_gray[BITS:BITS-1], s_seen_gray[BITS-2:0]};
   always_ff @(posedge s_clk) if (s_takes) memory[s_count[BITS-1:0]] <= s_data;
   always_ff @(posedge s_clk or posedge s_rst) begin
     if (s_rst) begin
       s_count <= '0;
       s_gray  <= '0;
-    end else if (s_takes) begin
-      s_count <= s_next;
-      s_gray  <= s_next ^ (s_next >> 1);
+      s_ready <= 1'b1;
+    end else begin
+      if (s_takes) begin
+        s_count <= s_next;
+        s_gray  <= s_next_gray;
+      end
+      s_ready <= s_takes ? s_next_gray != s_full_gray : s_gray != s_full_gray;
     end
   end
 
@@ -86,8 +90,11 @@ module async_fifo #(
       .m_bits(s_seen_gray)
   );
 
-  always_comb for (int k = 0; k <= BITS; k++) m_seen[k] = ^(m_seen_gray >> k);
-  assign m_fill = m_seen - m_count + (BITS + 1)'(m_valid);
+  always_ff @(posedge m_clk or posedge m_rst) begin
+    if (m_rst) m_seen <= '0;
+    else for (int k = 0; k <= BITS; k++) m_seen[k] <= ^(m_seen_gray >> k);
+  end
+  assign m_more = m_seen - m_count;
 
   // --- what must hold ---
   logic s_waits, m_waits;
@@ -104,7 +111,7 @@ module async_fifo #(
     else begin
       m_waits <= m_valid && !m_ready;
       assert (!m_waits || (m_valid && m_data == m_waiting));
-      assert (int'(m_fill) <= DEPTH + 1);
+      assert (int'(m_more) <= DEPTH);
     end
   end
   always_ff @(posedge m_clk) m_waiting <= m_data;

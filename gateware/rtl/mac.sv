@@ -5,7 +5,8 @@
 // other line's outputs are idle, its inputs are not looked at. The two directions have nothing in common, so each has its clock; mac_cdc has both in a third one.
 module mac #(
     parameter int LINE_GBPS = 10,
-    parameter int FRAME_BYTES_MAX = 9022  // FCS and tag included [B]
+    parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
+    parameter bit NOW_LATE = 1'b0          // as of mac_10g_rx and mac_1g_rx
 ) (
     input logic rx_clk,  // each of 156.25 MHz; or that of GMII, 125 MHz
     input logic rx_rst,
@@ -51,7 +52,8 @@ module mac #(
 
   if (LINE_GBPS == 10) begin : g_line
     mac_10g_rx #(
-        .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+        .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+        .NOW_LATE(NOW_LATE)
     ) rx (
         .clk(rx_clk),
         .rst(rx_rst),
@@ -95,7 +97,8 @@ module mac #(
     nic_counts_pkg::mac_drops_t in_drops;
     logic in_tvalid, in_tlast, in_tuser, out_tvalid, out_tready, out_tlast, out_tuser;
     mac_1g_rx #(
-        .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+        .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+        .NOW_LATE(NOW_LATE)
     ) rx (
         .clk(rx_clk),
         .rst(rx_rst),

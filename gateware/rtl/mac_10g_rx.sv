@@ -8,7 +8,8 @@
 //   * A bad frame whose first eight bytes did not come makes no output, only the pulse.
 //   * m_meta_start_cycle is now_cycles of the cycle in which the start character stood on XGMII. It holds from the first word to the last.
 module mac_10g_rx #(
-    parameter int FRAME_BYTES_MAX = 9022  // longest good frame, FCS and tag included [B]
+    parameter int FRAME_BYTES_MAX = 9022,  // longest good frame, FCS and tag included [B]
+    parameter bit NOW_LATE = 1'b0          // now_cycles is as late as a start is seen here
 ) (
     input logic clk,
     input logic rst,
@@ -32,6 +33,7 @@ module mac_10g_rx #(
     output logic drop_fcs        // frame check sequence wrong
 );
   localparam int LATENCY_CYCLES = 5;
+  localparam int SEEN_CYCLES = 2;  // so long after it stood on XGMII a word is looked at
   localparam int BYTES_BITS = $clog2(FRAME_BYTES_MAX + 9);
 
   if (FRAME_BYTES_MAX < 1518 || FRAME_BYTES_MAX > 16384) begin : g_check
@@ -117,7 +119,7 @@ module mac_10g_rx #(
       seen.preamble <= !is_preamble;
       bytes <= '0;
       crc <= '1;
-      start_cycle <= now_cycles - 64'd2;
+      start_cycle <= NOW_LATE ? now_cycles : now_cycles - 64'(SEEN_CYCLES);
     end
     if (rst) begin
       in_frame <= 1'b0;

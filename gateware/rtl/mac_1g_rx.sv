@@ -10,7 +10,8 @@
 //     last.
 //   * What a reset finds on the wire is not received: a frame begins after a cycle without gmii_rx_dv.
 module mac_1g_rx #(
-    parameter int FRAME_BYTES_MAX = 9022  // longest good frame, FCS and tag included [B]
+    parameter int FRAME_BYTES_MAX = 9022,  // longest good frame, FCS and tag included [B]
+    parameter bit NOW_LATE = 1'b0          // now_cycles is as late as a start is seen here
 ) (
     input logic clk,  // that of GMII, 125 MHz
     input logic rst,
@@ -34,6 +35,7 @@ module mac_1g_rx #(
     output logic drop_fcs        // frame check sequence wrong
 );
   localparam int LATENCY_CYCLES = 7;
+  localparam int SEEN_CYCLES = 1;  // so long after it stood on GMII a byte is looked at
   localparam int HELD_BYTES = nanet_pkg::ETH_FCS_BYTES + 1;  // the last byte of the frame is known by its end, four bytes later
   localparam int BYTES_BITS = $clog2(FRAME_BYTES_MAX + 2);
 
@@ -100,7 +102,7 @@ module mac_1g_rx #(
       bytes <= '0;
       full <= 1'b0;
       long_enough <= 1'b0;
-      m_meta_start_cycle <= now_cycles - 64'd1;
+      m_meta_start_cycle <= NOW_LATE ? now_cycles : now_cycles - 64'(SEEN_CYCLES);
     end
     if (rst) begin
       state <= SKIP;

@@ -52,8 +52,6 @@ module mac_cdc #(
     output nic_counts_pkg::mac_ends_t ends
 );
   localparam int ENDS = nic_counts_pkg::MAC_ENDS;
-  // The MAC takes these from the number of the cycle in which it sees a start, which is the cycle of `clk` two edges of rx_clk before.
-  localparam logic [15:0] STAMP_CYCLES = LINE_GBPS == 10 ? 16'd2 : 16'd1;
 
   logic line_rx_clk, line_rx_rst, line_tx_clk, line_tx_rst;
   logic [63:0] line_cycles, rx_tdata, rx_start_cycle, tx_tdata;
@@ -64,7 +62,8 @@ module mac_cdc #(
 
   mac #(
       .LINE_GBPS(LINE_GBPS),
-      .FRAME_BYTES_MAX(FRAME_BYTES_MAX)
+      .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
+      .NOW_LATE(OWN_CLOCKS)  // by the two edges of rx_clk that the number takes to cross; on XGMII a start takes as many to be seen, on GMII one
   ) i_mac (
       .rx_clk(line_rx_clk),
       .rx_rst(line_rx_rst),
@@ -101,7 +100,7 @@ module mac_cdc #(
     logic [15:0] cycles;
     assign line_rx_clk = rx_clk;
     assign line_tx_clk = tx_clk;
-    assign line_cycles = 64'(cycles + STAMP_CYCLES);
+    assign line_cycles = 64'(cycles);
 
     reset_sync rx_reset (
         .clk(rx_clk),

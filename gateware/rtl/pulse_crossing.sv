@@ -37,6 +37,6 @@ module pulse_crossing #(
       .m_data (),
       .m_valid(m_pulse),
       .m_ready,
-      .m_fill ()
+      .m_more ()
   );
 endmodule

@@ -115,7 +115,7 @@ module rx_crossing #(
       .m_data (m_entry),
       .m_valid,
       .m_ready(1'b1),
-      .m_fill ()
+      .m_more ()
   );
 
   // --- in the core's clock: what stays away ---

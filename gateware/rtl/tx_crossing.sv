@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames from the core's clock to that of a MAC which must not run dry: a frame begins there when WORDS_AHEAD words of it have come, or twice so many
-// cycles after its first one did.
+// Frames from the core's clock to that of a MAC which must not run dry: a frame begins there a cycle after WORDS_AHEAD words of it have come, or
+// PATIENCE_CYCLES after its first one did.
 //
 // Contract: the core gives a frame without a gap once it has begun, and as fast as the MAC takes it, less WORDS_AHEAD words a frame: so much apart
 // the clocks may be. s_axis_tready as of async_fifo. While m_clk stands, frames wait.
 module tx_crossing #(
     parameter int DEPTH = 16,  // words of eight bytes
-    parameter int WORDS_AHEAD = 4
+    parameter int WORDS_AHEAD = 3,
+    parameter int PATIENCE_CYCLES = 8  // a power of two
 ) (
     input  logic        s_clk,
     input  logic        s_rst,
@@ -26,11 +27,11 @@ module tx_crossing #(
     output logic        m_axis_tlast,
     output logic        m_axis_tuser
 );
-  localparam int FILL_BITS = $clog2(DEPTH) + 1;
-  localparam int PATIENCE_BITS = $clog2(2 * WORDS_AHEAD);
+  localparam int MORE_BITS = $clog2(DEPTH) + 1;
+  localparam int PATIENCE_BITS = $clog2(PATIENCE_CYCLES);
 
-  if (WORDS_AHEAD < 1 || WORDS_AHEAD > DEPTH / 2) begin : g_check
-    $fatal(1, "WORDS_AHEAD must be 1 to DEPTH / 2 (instance %m)");
+  if (WORDS_AHEAD < 1 || WORDS_AHEAD > DEPTH / 2 || PATIENCE_CYCLES != 1 << PATIENCE_BITS) begin : g_check
+    $fatal(1, "WORDS_AHEAD must be 1 to DEPTH / 2, PATIENCE_CYCLES a power of two (instance %m)");
   end
 
   logic [2:0] s_empty_bytes, m_empty_bytes;  // of the word, at its end
@@ -42,7 +43,7 @@ module tx_crossing #(
   logic begun;  // the frame at the output may leave
   logic [PATIENCE_BITS-1:0] patience;
   logic valid;
-  logic [FILL_BITS-1:0] fill;
+  logic [MORE_BITS-1:0] more;
   async_fifo #(
       .WIDTH(69),
       .DEPTH(DEPTH)
@@ -57,7 +58,7 @@ module tx_crossing #(
       .m_data ({m_axis_tuser, m_axis_tlast, m_empty_bytes, m_axis_tdata}),
       .m_valid(valid),
       .m_ready(begun && m_axis_tready),
-      .m_fill (fill)
+      .m_more (more)
   );
 
   assign m_axis_tkeep  = 8'hFF >> m_empty_bytes;
@@ -65,7 +66,7 @@ module tx_crossing #(
   always_ff @(posedge m_clk) begin
     patience <= valid && !begun ? patience - 1'b1 : '1;
     if (m_axis_tvalid && m_axis_tready && m_axis_tlast) begun <= 1'b0;
-    else if (valid && (int'(fill) >= WORDS_AHEAD || patience == '0)) begun <= 1'b1;
+    else if (valid && (more >= MORE_BITS'(WORDS_AHEAD - 1) || patience == '0)) begun <= 1'b1;
     if (m_rst) begun <= 1'b0;
   end
 endmodule

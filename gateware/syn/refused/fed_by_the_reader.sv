@@ -20,6 +20,6 @@ module fed_by_the_reader (
       .m_data (b_data),
       .m_valid(),
       .m_ready(1'b1),
-      .m_fill ()
+      .m_more ()
   );
 endmodule

@@ -23,7 +23,7 @@ module bench_top #(
   if (1) begin : g_async_fifo
     logic [WIDTH-1:0] s_axis_tdata, m_axis_tdata;
     logic s_axis_tvalid, s_axis_tready, m_axis_tvalid, m_axis_tready;
-    logic [$clog2(DEPTH):0] m_fill;
+    logic [$clog2(DEPTH):0] m_more;
     async_fifo #(
         .WIDTH(WIDTH),
         .DEPTH(DEPTH)

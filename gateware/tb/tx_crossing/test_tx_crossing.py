@@ -10,9 +10,10 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from common.bench import SHORT, random_numbers
 
 PERIOD_PS = 6400
-WORDS_AHEAD = 4
-LONG_CYCLES = 4  # from the WORDS_AHEAD-th word to the first one out, with one clock on both sides
-SHORT_CYCLES = 2 * WORDS_AHEAD + 4  # from the first word of a shorter frame
+WORDS_AHEAD = 3
+PATIENCE_CYCLES = 8
+LONG_CYCLES = 5  # from the WORDS_AHEAD-th word to the first one out, with one clock on both sides
+SHORT_CYCLES = PATIENCE_CYCLES + 4  # from the first word of a shorter frame
 
 Word = tuple[int, int, int, int]  # data, keep, last, user
 
@@ -85,7 +86,7 @@ def frame(rng: Random, count: int) -> list[Word]:
 
 @cocotb.test
 async def a_frame_begins_when_enough_of_it_has_come(dut: Any) -> None:
-    """WORDS_AHEAD words, or twice so many cycles after the first; always after the same number of cycles, the first frame after a reset as any."""
+    """A cycle after WORDS_AHEAD words, or PATIENCE_CYCLES after the first; always after the same number of cycles, the first frame after a reset as any."""
     rng = random_numbers()
     bench = CrossingBench(dut)
     for _ in range(4 if SHORT else 30):
