@@ -34,6 +34,7 @@ class Proof(NamedTuple):
 
 PROOFS = {
     "apelink_unstuff": Proof(2, "slang"),
+    "apenet_route": Proof(2, "slang"),
     "arbiter_rr": Proof(4, "yosys"),
     "async_fifo": Proof(3, "slang", clocks_free=True),
     "clop_writer": Proof(2, "slang"),
@@ -52,6 +53,7 @@ PROOFS = {
 }
 READ_TOO = {
     "apelink_unstuff": ["apenet_pkg", "apelink_stuff"],
+    "apenet_route": ["apenet_pkg"],
     "async_fifo": ["reset_sync", "sync_bits"],
     "clop_writer": ["contract_pkg"],
     "credit_giver": ["apenet_pkg", "credit_taker"],

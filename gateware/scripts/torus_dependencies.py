@@ -6,8 +6,8 @@ Usage: torus_dependencies.py [SHAPE...]      as 4x4x4; without, those that the t
 
 Rules for the virtual channel of a route: `dateline` is ours (1 from the wrap link of a dimension on, 0 again at each turn) and must have no circle on any
 shape. Three that are wrong must have one where they can, or this script would prove nothing: `one` (a single channel), `kept` (not 0 again at a turn),
-`plus_only` (the wrap link of the - direction is not watched). At half the way round both directions are as short; a node takes one by the parity of its
-coordinates. Looked at are both: what holds for them holds for either.
+`plus_only` (the wrap link of the - direction is not watched). At half the way round both directions are as short; the node at which a packet enters the
+ring takes one by the parity of its coordinates. Looked at are both: what holds for them holds for either.
 """
 
 import sys
@@ -42,7 +42,7 @@ SHAPES = [
 
 
 def directions(source: int, destination: int, k: int, odd: int | None) -> list[int]:
-    """The shorter way round a ring of k. odd: parity of the sender's coordinates, which decides a tie; None: both."""
+    """The shorter way round a ring of k. odd: parity of the coordinates of the node that enters it, which decides a tie; None: both."""
     ahead = (destination - source) % k
     if ahead == 0:
         return []
@@ -77,11 +77,13 @@ def route(source: Node, destination: Node, ways: tuple[int, ...], shape: Node, r
 
 
 def routes(shape: Node, rule: str = "dateline", *, both: bool = True) -> Iterator[list[Channel]]:
-    """Of every pair of nodes. both: both ways at ties, else as the sender's parity says."""
+    """Of every pair of nodes. both: both ways at ties, else as the parity of the node that enters the ring says."""
     nodes = list(product(*map(range, shape)))
     for source, destination in product(nodes, nodes):
-        odd = None if both else sum(source) % 2
-        found = [directions(a, b, k, odd) or [0] for a, b, k in zip(source, destination, shape, strict=True)]
+        found = []
+        for dimension, (a, b, k) in enumerate(zip(source, destination, shape, strict=True)):
+            entering = (*destination[:dimension], *source[dimension:])
+            found.append(directions(a, b, k, None if both else sum(entering) % 2) or [0])
         for ways in product(*found):
             yield route(source, destination, ways, shape, rule)
 

@@ -26,6 +26,18 @@ package apenet_pkg;
   // What a router may change: the CRC takes it as zero.
   localparam logic [119:0] HEADER_FIXED = {10'h0, 105'h1FF_FFFF_FFFF_FFFF_FFFF_FFFF_FFFF, 5'h0};
 
+  // A node's place in a torus, and how many nodes there are in each dimension.
+  typedef struct packed {
+    logic [4:0] z;
+    logic [4:0] y;
+    logic [5:0] x;
+  } place_t;
+  typedef struct packed {
+    logic [5:0] z;
+    logic [5:0] y;
+    logic [6:0] x;
+  } shape_t;
+
   // The last word of a packet. good and flagged are all that it may hold above its CRC.
   localparam logic [95:0] FOOTER_GOOD = 96'hFFFF_FFFF_FFFF_FFFF_FFFF_0000;
   localparam logic [95:0] FOOTER_FLAGGED = 96'hFFFF_FFFF_FFFF_FFFF_FFFF_FFFF;
