@@ -56,6 +56,34 @@ def ip_packet(
     return head + options + udp
 
 
+def ipv6_packet(payload: bytes, *, headers: tuple[int, ...] = (), then: int = 17, ip_bytes: int = -1, udp_bytes: int = -1) -> bytes:
+    """IPv6 with extension headers of 16 bytes each, then UDP or what `then` says it is. Lengths: -1 the right one."""
+    udp = struct.pack(">HHHH", 300, 400, len(payload) + 8 if udp_bytes < 0 else udp_bytes, 0) + payload
+    kinds = (*headers, then)
+    body = b"".join(bytes([after, 1]) + bytes(14) for after in kinds[1:]) + udp
+    head = struct.pack(">IHBB", 0x60000000, len(body) if ip_bytes < 0 else ip_bytes, kinds[0], 64)
+    return head + b"\x20\1\x0d\xb8" + bytes(11) + b"\1" + b"\x20\1\x0d\xb8" + bytes(11) + b"\2" + body
+
+
+def ipv6_packets() -> Inputs:
+    """Every kind of packet that a reader of UDP over IPv6 tells from others."""
+    hello = ipv6_packet(b"hello")
+    yield "ipv6-udp", hello
+    yield "ipv6-udp-odd", ipv6_packet(bytes(range(33)))
+    yield "ipv6-headers", ipv6_packet(b"hello", headers=(0, 43, 60))
+    yield "ipv6-header-cut", ipv6_packet(b"hello", headers=(0,))[:44]
+    yield "ipv6-header-longer", ipv6_packet(b"hello", headers=(0, 60))[:54]
+    yield "ipv6-fragment", ipv6_packet(b"hello", then=44)
+    yield "ipv6-tcp", ipv6_packet(b"hello", then=6)
+    yield "ipv6-cut", hello[:30]
+    yield "ipv6-udp-cut", ipv6_packet(b"", ip_bytes=4)[:44]
+    yield "ipv6-longer", ipv6_packet(b"hello", ip_bytes=40)
+    yield "ipv6-no-length", ipv6_packet(b"hello", ip_bytes=0)
+    yield "ipv6-udp-shorter", ipv6_packet(b"hello", udp_bytes=10)
+    yield "ipv6-udp-longer", ipv6_packet(b"hello", udp_bytes=14)
+    yield "ipv6-udp-too-short", ipv6_packet(b"hello", udp_bytes=7)
+
+
 def frame(packet: bytes, *, tags: bytes = b"", kind: int = 0x0800) -> bytes:
     """An Ethernet frame around a packet."""
     return b"\x02\0\0\0\0\2\x02\0\0\0\0\1" + tags + struct.pack(">H", kind) + packet
@@ -91,6 +119,13 @@ def frames() -> Inputs:
     yield "udp-too-short", frame(ip_packet(b"hello", udp_bytes=7))
     yield "tiny", b"\x02\0\0"
     yield "checksum-zero", frame(ip_packet(struct.pack(">H", 0xFFFF - 0x174B)))
+
+
+def udp_frames() -> Inputs:
+    """Frames, and packets without one: what a recording of another link has."""
+    yield from frames()
+    yield from ipv6_packets()
+    yield "ipv4-packet", ip_packet(b"hello")
 
 
 def arp(kind: int, *, length: int = 4) -> bytes:
@@ -140,6 +175,8 @@ def xdp_frames() -> Inputs:
     """The same in frames of the kernel's."""
     for name, bytes_ in frames():
         yield name, bytes(5) + bytes_
+    for name, packet in ipv6_packets():
+        yield name, bytes(5) + frame(packet, kind=0x86DD)
     whole = frame(ip_packet(bytes(range(200))))
     for name, sizes in (("two", (1, 66)), ("three", (2, 50, 30)), ("five", (4, 50, 0, 20, 60)), ("early", (1, 20))):
         yield f"pieces-{name}", bytes(sizes).ljust(5, b"\0") + whole
@@ -529,7 +566,7 @@ MADE = {
     "fuzz_pages": pages,
     "fuzz_yaml": yaml,
     "fuzz_checkpoint": checkpoint,
-    "fuzz_udp_frame": frames,
+    "fuzz_udp_frame": udp_frames,
     "fuzz_dpdk_frames": dpdk_frames,
     "fuzz_xdp_frames": xdp_frames,
     "fuzz_pcap": pcap,
