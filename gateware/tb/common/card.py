@@ -78,6 +78,7 @@ class CardDriver:
         self.received: list[tuple[bytes, int]] = []
         self.lost = self.taken = self.rung = self.events = 0
         self.sent: list[tuple[int, int]] = []  # kind and tag of each completion of the ring
+        self.times_ns: list[tuple[int, int]] = []  # first and last packet of each buffer
         self.entries = self.regions_used = 0
 
     async def set_up(self) -> None:
@@ -146,6 +147,7 @@ class CardDriver:
         self.taken += 1
         self.lost += found.packets_lost
         self.events += found.event_count
+        self.times_ns.append((found.first_packet_ns, found.last_packet_ns))
         for k in range(found.packet_count):
             number = found.buffer_index * PACKETS_PER_BUFFER + k
             packet = PacketRef.read(self.index.read(number * REF_BYTES, REF_BYTES))
