@@ -12,6 +12,9 @@ of which `mutation_pkg::selected` picks one when the simulation begins (0: none)
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+
+import sources
 
 NEIGHBOURS = {
     "==": "!=",
@@ -134,6 +137,13 @@ def visible(text: str) -> str:
     return re.sub(r"// --- what must hold ---.*(?=endmodule)", spaces, text, flags=re.DOTALL)
 
 
+@cache
+def outputs_of(module: str) -> frozenset[str]:
+    """Names of its ports that are outputs."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|\[[^\]]*\]", "", sources.paths()[module].read_text(encoding="utf-8"))
+    return frozenset(re.findall(r"\boutput\b[\w:\s]*?(\w+)\s*[,)]", text))
+
+
 class Scanner:
     """Walks over one module. It knows the SystemVerilog that the rules of docs/design/gateware.md leave."""
 
@@ -248,6 +258,7 @@ class Scanner:
         texts = [token.text for token in self.tokens[first : first + 3]]
         if len(texts) < 3 or self.tokens[first].kind != "name" or (texts[1] != "#" and texts[2] != "("):
             return
+        outputs = outputs_of(texts[0])
         at = first + 1
         if texts[1] == "#":
             at = self._matching(first + 2) + 1
@@ -256,9 +267,9 @@ class Scanner:
             if self.tokens[at].text == "." and self.tokens[at + 2].text == "(":
                 close = self._matching(at + 2)
                 inside = self.tokens[at + 3 : close]
-                if any(
+                if self.tokens[at + 1].text not in outputs and any(
                     token.kind in ("based", "fill", "number") or token.text in (*NEIGHBOURS, "!", "~") for token in inside
-                ):  # not an output
+                ):  # else it is a name, of which its own statements are changed
                     yield from self._expression(
                         Unit("expression", self._start(at + 3), self._end(close - 1)), at + 3, close, "port"
                     )
