@@ -25,6 +25,7 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -208,8 +209,12 @@ def run_checks(wanted: list[Check], jobs: int) -> Counts:
         except CheckFailed:
             pool.shutdown(cancel_futures=True)
             raise
-    longest = ", ".join(f"{name} {taken_s:.0f}" for taken_s, name in sorted(cpu_s, reverse=True)[:LONGEST_SHOWN])
-    print(f"gateware: {sum(taken_s for taken_s, _ in cpu_s):.0f} s of CPU time, the longest: {longest}")
+    of_kind: Counter[str] = Counter()
+    for taken_s, name in cpu_s:
+        of_kind[name.split()[0]] += round(taken_s)
+    longest = sorted(cpu_s, reverse=True)[:LONGEST_SHOWN]
+    print(f"gateware: CPU time [s]: {', '.join(f'{kind} {taken_s}' for kind, taken_s in of_kind.most_common())}")
+    print(f"gateware: the longest [s]: {', '.join(f'{name} {taken_s:.0f}' for taken_s, name in longest)}")
     return counts
 
 
