@@ -7,7 +7,7 @@ Usage: torus_dependencies.py [SHAPE...]      as 4x4x4; without, those that the t
 Rules for the virtual channel of a route: `dateline` is ours (1 from the wrap link of a dimension on, 0 again at each turn) and must have no circle on any
 shape. Three that are wrong must have one where they can, or this script would prove nothing: `one` (a single channel), `kept` (not 0 again at a turn),
 `plus_only` (the wrap link of the - direction is not watched). At half the way round both directions are as short; the node at which a packet enters the
-ring takes one by the parity of its coordinates. Looked at are both: what holds for them holds for either.
+ring takes one by the parity of its coordinates, in a ring of two +. Looked at are both: what holds for them holds for either.
 """
 
 import sys
@@ -47,7 +47,7 @@ def directions(source: int, destination: int, k: int, odd: int | None) -> list[i
     if ahead == 0:
         return []
     if 2 * ahead == k:
-        return [1, -1] if odd is None else [-1 if odd else 1]
+        return [1, -1] if odd is None else [-1 if odd and k > 2 else 1]
     return [1 if 2 * ahead < k else -1]
 
 

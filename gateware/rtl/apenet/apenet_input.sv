@@ -144,7 +144,7 @@ module apenet_input #(
   );
   // Besides the words that wait, two are on the way, one may come in this cycle and one in the next.
   wire [apenet_pkg::COUNT_BITS-1:0] held = written - read;
-  always_ff @(posedge clk) s_axis_tready <= int'(held) + 4 < WORDS && !rst;
+  always_ff @(posedge clk) s_axis_tready <= int'(held) + 4 <= WORDS && !rst;
 
   // --- the packet that was granted ---
   logic busy;

@@ -42,7 +42,7 @@ module apenet_route #(
     wire pair = nodes[d] == 7'd2;  // either link leads to the other node
     assign beyond[d] = target[d] >= nodes[d];
     assign differs[d] = target[d] != place[d];
-    wire enters = pair && LINKS[2*d+:2] != 2'b11 ? LINKS[2*d] : shorter;
+    wire enters = pair ? LINKS[2*d] : shorter;  // up, so that each of two cables carries one direction; or by the one that there is
     assign up[d] = RING[d] ? CAME[0] : enters;  // straight on: what came from below goes up
     assign wraps[d] = up[d] ? place[d] + 7'd1 == nodes[d] : place[d] == '0;
   end

@@ -72,6 +72,7 @@ class RouterBench(Bench):
         self.in_pause: list[Callable[[], bool]] = [never] * INPUTS
         self.out_pause: list[Callable[[], bool]] = [never] * PORTS
         self.rooms = {(port, vc): Room() for port in range(PORTS) for vc in (0, 1)}
+        self.room_steps = 80, 80  # at most so much of each kind at a time
         self.numbers = [0] * INPUTS
         self.ended = [Counter[str]() for _ in range(INPUTS)]  # what has to become of each stream's packets
         self.counted = LaneCounts(self, ENDS, INPUTS)
@@ -132,9 +133,8 @@ class RouterBench(Bench):
         """To one output and channel, as a neighbour does that has read some words."""
         room = self.rooms[rng.choice(OUTPUTS), rng.randrange(2)]
         if room.limit is not None:
-            most = (1024, 256)
-            for kind in (0, 1):
-                room.limit[kind] = min(room.limit[kind] + rng.randint(0, 80), room.sent[kind] + most[kind])
+            for kind, most in enumerate((1024, 256)):
+                room.limit[kind] = min(room.limit[kind] + rng.randint(0, self.room_steps[kind]), room.sent[kind] + most)
 
     async def _drive(self) -> None:
         dut, edge = self.dut, RisingEdge(self.dut.clk)

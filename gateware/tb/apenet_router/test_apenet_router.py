@@ -60,7 +60,7 @@ def send_any(bench: RouterBench, stream: int, words_max: int) -> None:
 @cocotb.test
 async def the_reference_is_the_script(dut: Any) -> None:
     """Hop by hop it takes the routes that torus_dependencies.py has from end to end."""
-    dut.rst.value = 1
+    await started(dut, random_numbers())
     for shape in ((1, 1, 1), (2, 1, 1), (3, 4, 1), (5, 3, 2), (4, 4, 2), (8, 2, 1)):
         nodes = list(product(*map(range, shape)))
         routes = list(torus_dependencies.routes(shape, both=False))
@@ -78,7 +78,8 @@ async def every_way_with_any_headers(dut: Any) -> None:
         bench.in_pause = [pauses(rng, rng.choice([0.0, share])) for _ in range(INPUTS)]
         bench.out_pause = [pauses(rng, rng.choice([0.0, share])) for _ in range(PORTS)]
         for room in bench.rooms.values():
-            room.limit = None if round_ % 2 == 0 else [room.sent[0] + rng.choice([0, 300]), room.sent[1] + rng.choice([0, 2, 200])]
+            room.limit = None if round_ % 3 == 0 else [room.sent[0] + rng.choice([0, 300]), room.sent[1] + rng.choice([0, 2, 200])]
+        bench.room_steps = [(80, 80), (20, 80), (300, 3)][round_ % 3]  # enough, or too little of data, or of headers
         shape = any_shape(rng)
         bench.be(any_place(rng, shape), shape)
         for stream in STREAMS:
@@ -263,6 +264,20 @@ async def a_long_one_is_not_passed_by_short_ones(dut: Any) -> None:
     assert not bench.queues[other], "one channel was held up by the other"
     room.limit = None
     await bench.until_done()
+    bench.check_books()
+
+
+@cocotb.test
+async def room_is_used_to_the_last_word(dut: Any) -> None:
+    """A packet goes where there is just the room for it."""
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    bench.be((1, 1, 1), (4, 4, 4))
+    for port, words in product(OUTPUTS, (0, 1, 2, 255, 256)):
+        sent = bench.send(rng.choice(streams_to(port)), *target_by(bench, port), words)
+        room = bench.rooms[port, sent.hop.vc]
+        room.limit = [room.sent[0] + words, room.sent[1] + 2]
+        await bench.until_done(400)
     bench.check_books()
 
 

@@ -53,9 +53,8 @@ class Node:
     def enters(self, d: int, target: int) -> int:
         """The direction in which a packet goes round a ring that it enters here."""
         k = self.shape[d]
-        there = {1 - 2 * (port % 2) for port in (2 * d, 2 * d + 1) if self.links >> port & 1}
-        if k == 2 and len(there) == 1:
-            return there.pop()
+        if k == 2:
+            return 1 if self.links >> 2 * d & 1 else -1
         up, down = (target - self.at[d]) % k, (self.at[d] - target) % k
         if up == down:
             return -1 if sum(self.at) % 2 else 1
