@@ -33,6 +33,7 @@ BLOCKS: dict[str, dict[str, tuple[str, ...]]] = {
     "nic-LINE_GBPS10-OWN_CLOCKS1": {"clk": (), **WIRE},
     "nic-LINE_GBPS1-OWN_CLOCKS1": {"clk": (), **WIRE},
     "nanet_node-PORTS2-OWN_CLOCKS1": {"clk": (), **WIRE},
+    "apelink_lanes": {"clk": (), "rx_clk": ("rx_bits", "rx_slip")},
     "nic_eth": {
         "clk": (),
         "wire_rx_clk": ("wire_rx*",),

@@ -127,6 +127,8 @@ async def a_lane_is_lost_by_its_rule(dut: Any) -> None:
         await lane.give(4 * silence, bad=1)
         await lane.give(2 * silence)
         assert lane.state[0] == 0
+        await lane.give(lane.cut(stream(lane.rng, COMMAS - 1), slip) + 6 * silence)
+        assert lane.state[0] == 0, "locked again by fewer commas than the first time"
         await lane.lock(slip)
         for _ in range(5):
             await lane.give(2 * silence, bad=1)
