@@ -23,6 +23,18 @@ SHORT = os.environ.get("GATEWARE_SHORT") == "1"
 PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{}"))
 
 
+def begin_in_reset() -> None:
+    """Before anything is evaluated: inputs begin with anything too, and what must hold would be asked of a clock edge that no one made."""
+    dut: Any = cocotb.top
+    for name, level in (("rst", 1), ("clk", 0)):
+        if hasattr(dut, name):
+            getattr(dut, name).value = Immediate(level)
+
+
+if getattr(cocotb, "is_simulation", False):
+    begin_in_reset()
+
+
 def random_numbers() -> random.Random:
     """Random numbers of one test: cocotb makes its seed from that of the run, which run_tests.py prints, and from the test's name."""
     return random.Random(cocotb.RANDOM_SEED)
