@@ -147,6 +147,7 @@ void Assembler::store(Unit& unit, Stream& stream, const UnitFacts& facts, std::s
   counters_.add(Counter::bytes_accepted, payload.size());
   stream.accepted.add(1);
   stream.drop_epoch = drop_epoch_;
+  make_busiest(stream);
 }
 
 void Assembler::refuse(Stream& stream, Counter reason) {
@@ -157,27 +158,94 @@ void Assembler::refuse(Stream& stream, Counter reason) {
 // Where that stream is in the table, or the free slot for it: there are twice as many slots as streams.
 std::size_t Assembler::slot_of(std::uint64_t key) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> slot_shift_;
-  while (slots_[slot] != 0 && streams_[slots_[slot] - 1].key != key) slot = (slot + 1) & mask;
+  std::size_t slot = home_of(key);
+  while (slots_[slot] != 0 && streams_[slots_[slot] - 1].key_now() != key) slot = (slot + 1) & mask;
   return slot;
 }
 
+// Later ones that were pushed on by this slot's stream move up, so that each is still found from its home.
+void Assembler::free_slot(std::size_t slot) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t next = (slot + 1) & mask; slots_[next] != 0; next = (next + 1) & mask) {
+    const std::size_t home = home_of(streams_[slots_[next] - 1].key_now());
+    if (((next - home) & mask) < ((next - slot) & mask)) continue;
+    slots_[slot] = slots_[next];
+    slot = next;
+  }
+  slots_[slot] = 0;
+}
+
 Assembler::Stream* Assembler::find_stream(std::uint64_t key) {
-  if (last_stream_ < stream_count_.load(std::memory_order_relaxed) && streams_[last_stream_].key == key) [[likely]]
+  if (last_stream_ < stream_count_.load(std::memory_order_relaxed) && streams_[last_stream_].key_now() == key) [[likely]]
     return &streams_[last_stream_];
   const std::uint32_t found = slots_[slot_of(key)];
   return found == 0 ? nullptr : &streams_[last_stream_ = found - 1];
 }
 
-// Null: the table is full. Streams are never forgotten.
+// Null: the table is full, and no stream is idle.
 Assembler::Stream* Assembler::add_stream(std::uint64_t key) {
+  const auto place = place_for_a_stream();
+  if (!place) return nullptr;
+  Stream& stream = streams_[*place];
+  stream.key.store(key, std::memory_order_relaxed);
+  stream.drop_epoch = drop_epoch_;
+  stream.last_packet_ns = now_ns_;
+  slots_[slot_of(key)] = *place + 1;
+  link_busiest(stream);
+  stream.tenants.fetch_add(1, std::memory_order_release);
+  if (*place == stream_count_.load(std::memory_order_relaxed)) stream_count_.store(*place + 1, std::memory_order_release);
+  return &streams_[last_stream_ = *place];
+}
+
+std::optional<std::uint32_t> Assembler::place_for_a_stream() {
   const std::uint32_t count = stream_count_.load(std::memory_order_relaxed);
-  if (count == streams_.size()) return nullptr;
-  streams_[count].key = key;
-  streams_[count].drop_epoch = drop_epoch_;
-  slots_[slot_of(key)] = count + 1;
-  stream_count_.store(count + 1, std::memory_order_release);
-  return &streams_[last_stream_ = count];
+  if (count < streams_.size()) {
+    streams_[count].tenants.fetch_add(1, std::memory_order_relaxed);
+    return count;
+  }
+  Stream& idlest = streams_[idlest_];
+  if (now_ns_ - idlest.last_packet_ns < 1000 * config_.stream_idle_us) return std::nullopt;
+  const auto place = static_cast<std::uint32_t>(index_of(idlest));
+  evict(idlest);
+  return place;
+}
+
+// Its counts stay in counters().
+void Assembler::evict(Stream& stream) {
+  counters_.add(Counter::streams_evicted);
+  while (stream.open_count > 0) close(units_[open_of(stream)[0]], Counter::units_overflow, 0);
+  free_slot(slot_of(stream.key_now()));
+  unlink(stream);
+  stream.tenants.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // who sees a number of the next one sees that
+  for (Tally* const one : {&stream.accepted, &stream.refused, &stream.lost, &stream.complete, &stream.incomplete, &stream.no_buffer,
+                           &stream.units_lost}) {
+    one->clear();
+  }
+  stream.has_newest = false;
+  stream.piece_bytes = stream.closed_next = 0;
+  const std::size_t first = index_of(stream) * kClosedKept;
+  std::fill_n(closed_.begin() + static_cast<std::ptrdiff_t>(first), kClosedKept, ClosedUnit{});
+}
+
+void Assembler::make_busiest(Stream& stream) {
+  stream.last_packet_ns = now_ns_;
+  if (index_of(stream) == busiest_) return;
+  unlink(stream);
+  link_busiest(stream);
+}
+
+void Assembler::link_busiest(Stream& stream) {
+  const auto index = static_cast<std::uint32_t>(index_of(stream));
+  stream.idler = busiest_;
+  stream.busier = kNone;
+  (busiest_ != kNone ? streams_[busiest_].busier : idlest_) = index;
+  busiest_ = index;
+}
+
+void Assembler::unlink(Stream& stream) {
+  (stream.idler != kNone ? streams_[stream.idler].busier : idlest_) = stream.busier;
+  (stream.busier != kNone ? streams_[stream.busier].idler : busiest_) = stream.idler;
 }
 
 // The newest first: it is the one that most packets are of.
@@ -214,7 +282,7 @@ Assembler::Unit* Assembler::begin(Stream& stream, const UnitFacts& facts) {
   follow(stream, facts.unit);
   if (stream.open_count == config_.units_open) close(units_[open_of(stream)[0]], Counter::units_overflow, 0);
   std::uint32_t buffer_index = 0;
-  if (!pool_.take(buffer_index)) {
+  if (!take_buffer(stream, buffer_index)) {
     counters_.add(Counter::units_no_buffer);
     stream.no_buffer.add(1);
     remember(stream, facts.unit, Counter::packets_clop_full);
@@ -225,7 +293,7 @@ Assembler::Unit* Assembler::begin(Stream& stream, const UnitFacts& facts) {
   Unit& unit = units_[buffer_index];
   const auto index = clop_.packet_index(buffer_index);
   unit.ranges = flow::Ranges({reinterpret_cast<UnitRange*>(index.data()) + kHeadEntries, index.size() - kHeadEntries});
-  *unit.head = {.stream = stream.key,
+  *unit.head = {.stream = stream.key_now(),
                 .unit = facts.unit,
                 .time = facts.time,
                 .first_packet_ns = now_ns_,
@@ -240,8 +308,19 @@ Assembler::Unit* Assembler::begin(Stream& stream, const UnitFacts& facts) {
   unit.bytes = unit.packets = unit.piece_bytes = 0;
   unit.drop_epoch = stream.drop_epoch;
   open_of(stream)[stream.open_count++] = buffer_index;
+  if (!stream.is_proven()) ++unproven_open_;
   link(buffer_index);
   return &unit;
+}
+
+// A stream that has completed a unit need not wait for those of one that has completed none: streams that someone invents would else take all buffers.
+bool Assembler::take_buffer(const Stream& stream, std::uint32_t& buffer_index) {
+  if (pool_.take(buffer_index)) return true;
+  if (unproven_open_ == 0 || !stream.is_proven()) return false;
+  std::uint32_t victim = oldest_;
+  while (streams_[units_[victim].stream].is_proven()) victim = units_[victim].newer;
+  close(units_[victim], Counter::units_overflow, 0, Incomplete::dropped);
+  return pool_.take(buffer_index);
 }
 
 // Units that a stream numbers in steps, and of which no packet came. One that comes after all is no longer lost.
@@ -281,19 +360,22 @@ void Assembler::flush() {
   while (oldest_ != kNone) close(units_[oldest_], Counter::units_flushed, status::flush);
 }
 
-void Assembler::close(Unit& unit, Counter why, std::uint16_t status) {
+void Assembler::close(Unit& unit, Counter why, std::uint16_t status, Incomplete incomplete) {
   const auto buffer_index = static_cast<std::uint32_t>(&unit - units_.data());
   Stream& stream = streams_[unit.stream];
   const auto open = open_of(stream).first(stream.open_count);
   std::copy(std::find(open.begin(), open.end(), buffer_index) + 1, open.end(), std::find(open.begin(), open.end(), buffer_index));
   --stream.open_count;
+  if (!stream.is_proven()) --unproven_open_;
   unlink(buffer_index);
   remember(stream, unit.head->unit, Counter::packets_late);
   counters_.add(why);
   const bool complete = why == Counter::units_complete;
+  if (complete && !stream.is_proven()) unproven_open_ -= stream.open_count;
   (complete ? stream.complete : stream.incomplete).add(1);
   book_missing(unit, stream);
-  if (complete || (config_.incomplete == IncompletePolicy::process && unit.head->packet_count > 0)) {
+  const bool is_wanted = config_.incomplete == IncompletePolicy::process && incomplete == Incomplete::as_configured;
+  if (complete || (is_wanted && unit.head->packet_count > 0)) {
     return hand_over(unit, buffer_index, static_cast<std::uint16_t>(status | (complete ? 0 : status::incomplete)));
   }
   counters_.add(Counter::units_discarded);
@@ -357,14 +439,18 @@ std::vector<StreamBooks> Assembler::streams() const {
   std::vector<StreamBooks> books;
   const std::uint32_t count = stream_count_.load(std::memory_order_acquire);
   for (const Stream& stream : std::span(streams_).first(count)) {
-    books.push_back({.stream = stream.key,
-                     .packets_accepted = stream.accepted.now(),
-                     .packets_refused = stream.refused.now(),
-                     .packets_lost = stream.lost.now(),
-                     .units_complete = stream.complete.now(),
-                     .units_incomplete = stream.incomplete.now(),
-                     .units_no_buffer = stream.no_buffer.now(),
-                     .units_lost = stream.units_lost.now()});
+    const std::uint32_t tenants = stream.tenants.load(std::memory_order_acquire);
+    const StreamBooks of_one{.stream = stream.key_now(),
+                             .packets_accepted = stream.accepted.now(),
+                             .packets_refused = stream.refused.now(),
+                             .packets_lost = stream.lost.now(),
+                             .units_complete = stream.complete.now(),
+                             .units_incomplete = stream.incomplete.now(),
+                             .units_no_buffer = stream.no_buffer.now(),
+                             .units_lost = stream.units_lost.now()};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // One that was evicted meanwhile has no books any more.
+    if (tenants % 2 == 0 && stream.tenants.load(std::memory_order_relaxed) == tenants) books.push_back(of_one);
   }
   return books;
 }

@@ -79,7 +79,8 @@ void check_memory(const LinkConfig& link, const ProcessorNeeds& needs) {
         "its memory region has " + std::to_string(region.buffer_count) + " buffers, so that incomplete units could take all",
         "raise buffer_count, or lower assemble.units_open");
   }
-  if (const std::uint64_t bytes = assemble.merge.size() * assemble.part_bytes; bytes > region.buffer_bytes) {
+  const std::uint64_t bytes = assemble.merge ? assemble.merge->streams.size() * assemble.merge->part_bytes : 0;
+  if (bytes > region.buffer_bytes) {
     throw SetupError("the merged units of link '" + link.name + "' have " + std::to_string(bytes) + " B",
                      "a buffer of its memory region has " + std::to_string(region.buffer_bytes), "raise buffer_bytes");
   }
@@ -200,17 +201,33 @@ std::optional<config::Problem> MemoryRegionConfig::check() const {
   return std::nullopt;
 }
 
-std::optional<config::Problem> AssembleConfig::check() const {
-  if (merge.empty() != (part_bytes == 0)) {
-    return config::Problem{"part_bytes", merge.empty() ? "part_bytes without merge" : "merge without part_bytes",
-                           "units are merged from parts, which have a length", "give both, or neither"};
+std::optional<config::Problem> StreamRangeConfig::check() const {
+  if (first <= last) return std::nullopt;
+  return config::Problem{"last", "no stream is from " + std::to_string(first) + " to " + std::to_string(last),
+                         "the lowest comes first", "exchange them"};
+}
+
+std::optional<config::Problem> StreamMergeConfig::check() const {
+  if (tolerance_ns != 0 && by == MergeBy::unit) {
+    return config::Problem{"tolerance_ns", "merge has a tolerance and is by unit", "numbers of units are equal or not",
+                           "set by: time, or remove tolerance_ns"};
   }
-  std::vector<std::uint64_t> keys = merge;
+  std::vector<std::uint64_t> keys = streams;
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
   if (twice == keys.end()) return std::nullopt;
-  return config::Problem{"merge", "merge has stream " + std::to_string(*twice) + " twice", "each has one part of the unit",
+  return config::Problem{"streams", "merge has stream " + std::to_string(*twice) + " twice", "each has one part of the unit",
                          "remove one"};
+}
+
+std::optional<config::Problem> AssembleConfig::check() const {
+  if (!merge) return std::nullopt;
+  if (!streams.empty()) {
+    return config::Problem{"streams", "assemble has streams and merge", "merge says which streams there are", "remove streams"};
+  }
+  if (merge->tolerance_ns == 0 || unit_step == 0) return std::nullopt;
+  return config::Problem{"unit_step", "units merged with a tolerance do not grow in steps",
+                         "a unit's number is the time of its first packet", "remove unit_step, or tolerance_ns"};
 }
 
 std::optional<config::Problem> CoresConfig::check() const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/declared_units.hpp"
 #include "format/event_reader.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/protocol_of.hpp"
@@ -87,19 +88,13 @@ class DeclaredUnits {
     format::Packet packet;
     const Refusal refusal = decoder_.decode(bytes, packet);
     if (refusal != Refusal::none) return {false, kCounters[static_cast<std::size_t>(refusal)]};
-    const format::Facts& facts = decoder_.facts();
-    const bool is_last = (packet.flags & format::Packet::last) != 0 && packet.payload_bytes > 0;
-    to = {.stream = packet.stream,
-          .unit = packet.unit,
-          .place = packet.place,
-          .unit_bytes = packet.unit_bytes,
-          .time = packet.time,
-          .payload_offset = packet.payload_offset,
-          .payload_bytes = packet.payload_bytes,
-          .ends_unit = !facts.has_place || is_last,
-          .unit_packets = packet.unit_packets,
-          .place_is_index = facts.has_packet_index};
+    to = unit_facts_of(packet, decoder_.facts());
     return {true, Counter::packets_accepted};
+  }
+
+  UnitTime unit_time() const {
+    const format::Facts& facts = decoder_.facts();
+    return {.tick_ns = facts.time_unit_ns, .merges = facts.merge && facts.merge->by == format::MergeBy::time};
   }
 
  private:

@@ -89,17 +89,26 @@ class Assembler {
     std::atomic<std::uint64_t> value{0};
     void add(std::uint64_t n) { value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
     std::uint64_t now() const { return value.load(std::memory_order_relaxed); }
+    void clear() { value.store(0, std::memory_order_relaxed); }
   };
 
   struct Stream {
-    std::uint64_t key = 0;
+    std::atomic<std::uint64_t> key{0};
+    std::atomic<std::uint32_t> tenants{0};  // streams that had this place; odd while it changes hands
     std::uint32_t open_count = 0;
     std::uint32_t closed_next = 0;  // in its closed units: the oldest, which is forgotten next
     std::uint32_t drop_epoch = 0;   // when its last packet came
+    std::uint32_t idler = kNone;    // neighbours in the order of their last packets
+    std::uint32_t busier = kNone;
+    std::uint64_t last_packet_ns = 0;  // accepted; or when it came into the table
     bool has_newest = false;
     std::uint64_t newest_unit = 0;
     std::uint32_t piece_bytes = 0;  // of its units so far, where packets are counted
     Tally accepted, refused, lost, complete, incomplete, no_buffer, units_lost;
+
+    std::uint64_t key_now() const { return key.load(std::memory_order_relaxed); }
+    // It is real: a unit of it was complete.
+    bool is_proven() const { return complete.now() != 0; }
   };
 
   struct ClosedUnit {
@@ -109,7 +118,14 @@ class Assembler {
 
   Stream* find_stream(std::uint64_t key);
   Stream* add_stream(std::uint64_t key);
+  std::optional<std::uint32_t> place_for_a_stream();
+  void evict(Stream& stream);
+  void free_slot(std::size_t slot);
+  std::size_t home_of(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15u) >> slot_shift_; }
   std::size_t slot_of(std::uint64_t key) const;
+  void make_busiest(Stream& stream);
+  void link_busiest(Stream& stream);
+  void unlink(Stream& stream);
   std::optional<Counter> count_in_bytes(UnitFacts& facts, std::uint32_t payload_bytes, const Stream* stream, const Unit* unit,
                                         std::uint32_t& piece_bytes) const;
   void refuse(Stream& stream, Counter reason);
@@ -121,7 +137,9 @@ class Assembler {
   static void count_empty_in_bytes(UnitFacts& facts, const Unit* unit);
   static std::optional<Counter> learn_length(Unit& unit, const UnitFacts& facts, std::uint32_t end);
   void store(Unit& unit, Stream& stream, const UnitFacts& facts, std::span<const std::byte> payload);
-  void close(Unit& unit, Counter why, std::uint16_t status);
+  bool take_buffer(const Stream& stream, std::uint32_t& buffer_index);
+  enum class Incomplete : std::uint8_t { as_configured, dropped };
+  void close(Unit& unit, Counter why, std::uint16_t status, Incomplete incomplete = Incomplete::as_configured);
   void book_missing(Unit& unit, Stream& stream);
   void hand_over(Unit& unit, std::uint32_t buffer_index, std::uint16_t status);
   void remember(Stream& stream, std::uint64_t key, Counter packets_are);
@@ -146,6 +164,9 @@ class Assembler {
   std::vector<std::uint32_t> slots_;  // of the table of streams: index + 1; 0: free
   std::uint32_t slot_shift_ = 0;
   std::uint32_t last_stream_ = 0;
+  std::uint32_t idlest_ = kNone;
+  std::uint32_t busiest_ = kNone;
+  std::uint32_t unproven_open_ = 0;         // open units of streams that have completed none
   std::vector<std::uint32_t> open_;         // units_open a stream: its open units, oldest first
   std::vector<std::uint64_t> closed_keys_;  // kClosedKept a stream
   std::vector<ClosedUnit> closed_;          // likewise

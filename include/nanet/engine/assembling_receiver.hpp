@@ -40,7 +40,8 @@ class AssemblingReceiver final : public Receiver {
         packets_(config.batch_size),
         room_({.name = parts.clop.config().name + " room",
                .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : std::max(link_.min_room_bytes(), kRoomBytes)}),
-        merge_(config.assemble.value_or(AssembleConfig{}).merge, config.assemble.value_or(AssembleConfig{}).part_bytes),
+        streams_(config.assemble.value_or(AssembleConfig{}).streams),
+        merge_(config.assemble.value_or(AssembleConfig{}).merge, unit_time()),
         assembler_(config.assemble.value_or(AssembleConfig{}), parts.clop, parts.queue) {
     if (link_.payload_memory().kind == MemoryKind::device) {
       throw SetupError("units cannot be put together from payloads in the memory of a GPU", "this program cannot read them there",
@@ -62,6 +63,14 @@ class AssemblingReceiver final : public Receiver {
   std::vector<StreamBooks> streams() const override { return assembler_.streams(); }
 
  private:
+  UnitTime unit_time() const {
+    if constexpr (requires { decoder_.unit_time(); }) {
+      return decoder_.unit_time();
+    } else {
+      return {};
+    }
+  }
+
   static constexpr std::size_t kRoomBytes = 256 * 1024;  // a few super-packets, and in the second-level cache
 
   std::uint32_t receive(std::uint64_t now_ns, std::size_t packets_max) {
@@ -96,6 +105,7 @@ class AssemblingReceiver final : public Receiver {
     if (facts.payload_offset > bytes.size() || facts.payload_bytes > bytes.size() - facts.payload_offset) {
       return link_counters_.add(Counter::packets_bad_length);
     }
+    if (streams_.refuses(facts.stream)) return link_counters_.add(Counter::packets_unknown_stream);
     if (const auto reason = merge_.map(facts)) return link_counters_.add(*reason);
     assembler_.take(facts, bytes.subspan(facts.payload_offset, facts.payload_bytes), now_ns);
   }
@@ -108,6 +118,7 @@ class AssemblingReceiver final : public Receiver {
   std::vector<link::RxPacket> packets_;
   flow::Region room_;
   flow::Counters link_counters_;
+  StreamFilter streams_;
   StreamMerge merge_;
   Assembler assembler_;
 };

@@ -107,26 +107,94 @@ struct RecordConfig {
   }
 };
 
+struct StreamRangeConfig {
+  static constexpr config::Component component{"StreamRange", "Streams by their keys, from the first to the last."};
+
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("first", first, {.help = "The lowest key", .least = 0, .most = 0x1p53, .required = true});
+    v("last", last, {.help = "The highest key", .least = 0, .most = 0x1p53, .required = true});
+  }
+
+  // They are in that order.
+  std::optional<config::Problem> check() const;
+};
+
+enum class MergeBy : std::uint8_t { unit, time };
+constexpr auto choices(MergeBy) { return std::array{config::Choice{"unit", MergeBy::unit}, config::Choice{"time", MergeBy::time}}; }
+
+struct StreamMergeConfig {
+  static constexpr config::Component component{"StreamMerge",
+                                               "How units of several streams are put together as parts of one unit."};
+
+  std::vector<std::uint64_t> streams;
+  std::uint64_t part_bytes = 0;
+  std::optional<MergeBy> by;
+  std::uint64_t tolerance_ns = 0;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("streams", streams,
+      {.help = "The streams, by their keys, in the order of their parts; packets of others are refused as packets_unknown_stream",
+       .least = 0,
+       .most = 0x1p53,
+       .length_least = 1,
+       .length_most = 4096,
+       .required = true});
+    v("part_bytes", part_bytes,
+      {.help = "How much of the unit each stream has", .unit = "bytes", .least = 1, .most = 1 << 30, .required = true});
+    v("by", by,
+      {.help = "What parts of one unit have in common: unit, its number; time, that of their packets, which is the unit's number "
+               "then; "
+               "null: as the format declares it, else unit"});
+    v("tolerance_ns", tolerance_ns,
+      {.help = "By time: how far the times of packets of one unit are apart at most",
+       .unit = "ns",
+       .least = 0,
+       .most = 1'000'000'000'000,
+       .too_small = "units fall into parts when clocks differ, each handed over incomplete",
+       .too_big = "at half of the time between two units and above, parts of different ones are mixed"});
+  }
+
+  // Each stream has one part.
+  std::optional<config::Problem> check() const;
+};
+
 struct AssembleConfig {
   static constexpr config::Component component{
       "Assemble", "How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."};
 
+  std::vector<StreamRangeConfig> streams;
   std::uint32_t streams_max = 64;
+  std::uint64_t stream_idle_us = 10'000'000;
   std::uint32_t units_open = 4;
   std::uint64_t timeout_us = 100'000;
   IncompletePolicy incomplete = IncompletePolicy::process;
   std::uint64_t unit_step = 0;
-  std::vector<std::uint64_t> merge;
-  std::uint64_t part_bytes = 0;
+  std::optional<StreamMergeConfig> merge;
 
   template <class Visit>
   void visit(Visit&& v) {
+    v("streams", streams,
+      {.help = "Which streams (senders of units) there are; packets of others are refused as packets_unknown_stream; none: any, so "
+               "whoever may send can also invent some",
+       .length_most = 64});
     v("streams_max", streams_max,
-      {.help = "Most streams (senders of units); packets of further ones are refused as packets_no_stream",
+      {.help = "Most streams at a time; packets of a further one are refused as packets_no_stream, unless one is idle",
        .unit = "streams",
        .least = 1,
        .most = 65536,
        .too_big = "1.7 kB of memory for each"});
+    v("stream_idle_us", stream_idle_us,
+      {.help = "A stream of which no packet was accepted for so long makes room for a further one, as streams_evicted",
+       .unit = "us",
+       .least = 1,
+       .most = 86'400'000'000,
+       .too_small = "streams that merely pause lose their books, and their place to invented ones",
+       .too_big = "invented streams keep new ones out for so long"});
     v("units_open", units_open,
       {.help = "Most units of a stream that are incomplete at a time; when a further one begins, the oldest is closed as "
                "units_overflow",
@@ -151,17 +219,10 @@ struct AssembleConfig {
                "units_lost; 0: not known",
        .least = 0,
        .most = 0x1p40});
-    v("merge", merge,
-      {.help = "Streams, by their keys, whose units of one number are parts of one unit, in this order; others are refused as "
-               "packets_no_stream; none: each stream has units of its own",
-       .least = 0,
-       .most = 0x1p53,
-       .length_most = 4096});
-    v("part_bytes", part_bytes,
-      {.help = "With merge: how much of the unit each stream has; 0: nothing is merged", .unit = "bytes", .least = 0, .most = 1 << 30});
+    v("merge", merge, {.help = "Units of several streams are parts of one unit; null: each stream has units of its own"});
   }
 
-  // What is merged has parts, each stream one of them.
+  // What merges says itself which streams there are.
   std::optional<config::Problem> check() const;
 };
 

@@ -1,34 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamMerge: units with one number from several streams, such as the modules of a detector, as one unit: the part of stream k of the list lies at
-// k * part_bytes. A mapping of what packets say, before the assembler, for which there is one stream then.
+// StreamFilter: which streams a configuration accepts. What it refuses costs neither a place in the table of streams nor a buffer.
+// StreamMerge: units of several streams, such as the modules of a detector, as one unit: the part of stream k of the list lies at k * part_bytes. Parts
+// of one unit have the same number, or the same time. A mapping of what packets say, before the assembler, for which there is one stream then.
 //
 // Thread rules: one thread.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "nanet/engine/config.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/counters.hpp"
+#include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
 
+class StreamFilter {
+ public:
+  // ranges: none, and every stream is accepted.
+  explicit StreamFilter(std::vector<StreamRangeConfig> ranges) : ranges_(std::move(ranges)) {}
+
+  bool refuses(std::uint64_t stream) {
+    if (ranges_.empty() || has(ranges_[last_], stream)) return false;
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      if (!has(ranges_[i], stream)) continue;
+      last_ = i;
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  static bool has(const StreamRangeConfig& range, std::uint64_t stream) { return range.first <= stream && stream <= range.last; }
+
+  const std::vector<StreamRangeConfig> ranges_;
+  std::size_t last_ = 0;
+};
+
+// Times that belong together: a packet's unit is known by the time of the packet that was the first to say one no further away than the tolerance.
+class TimeGroups {
+ public:
+  explicit TimeGroups(std::uint64_t tolerance) : tolerance_(tolerance) {}
+
+  std::uint64_t group_of(std::uint64_t time) {
+    if (tolerance_ == 0) return time;
+    if (count_ > 0 && fits(firsts_[last_], time)) return firsts_[last_];
+    for (std::size_t k = 1; k <= std::min(count_, kKept); ++k) {  // the newest first
+      const std::size_t i = (count_ - k) % kKept;
+      if (!fits(firsts_[i], time)) continue;
+      last_ = i;
+      return firsts_[i];
+    }
+    last_ = count_++ % kKept;
+    return firsts_[last_] = time;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 128;  // twice as many as the closed units that the assembler remembers of a stream
+
+  bool fits(std::uint64_t first, std::uint64_t time) const {
+    return std::min(time - first, first - time) <= tolerance_;  // of a circle of 2^64
+  }
+
+  const std::uint64_t tolerance_;
+  std::size_t count_ = 0;
+  std::size_t last_ = 0;
+  std::array<std::uint64_t, kKept> firsts_{};
+};
+
 class StreamMerge {
  public:
-  // streams: by their keys; none: packets stay as they are.
-  StreamMerge(std::vector<std::uint64_t> streams, std::uint64_t part_bytes)
-      : streams_(std::move(streams)), part_bytes_(part_bytes) {}
+  // config: none, and packets stay as they are. Throws SetupError.
+  StreamMerge(const std::optional<StreamMergeConfig>& config, const UnitTime& time)
+      : streams_(config ? config->streams : std::vector<std::uint64_t>()),
+        part_bytes_(config ? config->part_bytes : 0),
+        by_time_(config && (config->by ? *config->by == MergeBy::time : time.merges)),
+        times_(by_time_ ? ticks(config->tolerance_ns, time.tick_ns) : 0) {}
 
   // Null, or what a packet is refused as.
   std::optional<flow::Counter> map(UnitFacts& facts) {
     if (streams_.empty()) return std::nullopt;
     if (streams_[last_] != facts.stream) {
       const auto found = std::find(streams_.begin(), streams_.end(), facts.stream);
-      if (found == streams_.end()) return flow::Counter::packets_no_stream;
+      if (found == streams_.end()) return flow::Counter::packets_unknown_stream;
       last_ = static_cast<std::size_t>(found - streams_.begin());
     }
     if (facts.unit_bytes != 0 && facts.unit_bytes != part_bytes_) return flow::Counter::packets_bad_unit;
@@ -41,12 +102,22 @@ class StreamMerge {
     facts.unit_bytes = streams_.size() * part_bytes_;
     facts.unit_packets = 0;
     facts.ends_unit = false;
+    if (by_time_) facts.unit = times_.group_of(facts.time);
     return std::nullopt;
   }
 
  private:
+  static std::uint64_t ticks(std::uint64_t tolerance_ns, double tick_ns) {
+    if (tick_ns <= 0) {
+      throw SetupError("units cannot be merged by time", "the packets of this protocol say none", "merge by unit, or declare time:");
+    }
+    return static_cast<std::uint64_t>(std::floor(static_cast<double>(tolerance_ns) / tick_ns));
+  }
+
   const std::vector<std::uint64_t> streams_;
   const std::uint64_t part_bytes_;
+  const bool by_time_;
+  TimeGroups times_;
   std::size_t last_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // UnitFacts: what a format says of a packet that carries a piece of a unit. A decoder is an object with
 //   Inspection decode(std::span<const std::byte> packet, UnitFacts& facts);
+//   UnitTime unit_time() const;  // not needed where packets have no time
 // which fills `facts` of a packet that it accepts, and neither throws nor reads past the packet. It need not compare what the packet says of its unit
 // with anything: the assembler does.
 #pragma once
@@ -22,6 +23,12 @@ struct UnitFacts {
   // Of formats that count packets where others count bytes. All packets of a unit but the last then have payloads of one length.
   std::uint64_t unit_packets = 0;  // with payload; 0: not said
   bool place_is_index = false;     // `place` is the number of packets before this one
+};
+
+// What a format says of the times of all packets.
+struct UnitTime {
+  double tick_ns = 0;   // of UnitFacts::time; 0: packets have no time
+  bool merges = false;  // units of several streams belong together by it, where a configuration does not say otherwise
 };
 
 }  // namespace nanet::engine

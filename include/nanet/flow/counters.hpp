@@ -35,17 +35,18 @@ namespace nanet::flow {
   X(packets_bad_place, "packets", "refused: they end outside their unit")                                   \
   X(packets_bad_unit, "packets", "refused: they contradict the length of their unit")                       \
   X(packets_unit_too_long, "packets", "refused: their unit is longer than a buffer")                        \
-  X(packets_no_stream, "packets", "refused: of a further stream than streams_max")                          \
+  X(packets_no_stream, "packets", "refused: of a further stream than streams_max, and none was idle")       \
   X(packets_scattered, "packets", "refused: their unit is in too many separate pieces")                     \
   X(units_begun, "units", "a packet of them came, and there was a buffer for it")                           \
   X(units_complete, "units", "every byte came")                                                             \
   X(units_timed_out, "units", "closed incomplete: their first packet came timeout_us ago")                  \
-  X(units_overflow, "units", "closed incomplete: the stream had units_open newer ones")                     \
+  X(units_overflow, "units", "closed incomplete: their place was needed by a newer unit or another stream") \
   X(units_flushed, "units", "closed incomplete: the run ended or was flushed")                              \
   X(units_handed_over, "units", "given to the processor, complete or not")                                  \
   X(units_discarded, "units", "incomplete and not given to the processor")                                  \
   X(units_no_buffer, "units", "dropped whole: no free buffer in the CLOP when they began")                  \
   X(units_lost, "units", "no packet of them came; known from unit_step")                                    \
+  X(streams_evicted, "streams", "forgotten: idle for stream_idle_us when another stream needed the place")  \
   /* receive, per link: the source cannot be trusted or is not known */                                     \
   X(packets_bad_length, "packets", "refused: length does not fit the format")                               \
   X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                  \
@@ -54,6 +55,7 @@ namespace nanet::flow {
   X(packets_unknown_source, "packets", "refused: source is not in the configuration")                       \
   X(packets_unknown_sender, "packets", "refused: from an address that is not in the configuration")         \
   X(packets_wrong_queue, "packets", "refused: the kernel coalesced them with one of another queue's key")   \
+  X(packets_unknown_stream, "packets", "refused: their stream is not in the configuration")                 \
   /* event building */                                                                                      \
   X(parts_merged, "parts", "parts put into an open event")                                                  \
   X(parts_late, "parts", "dropped: their event is closed already")                                          \

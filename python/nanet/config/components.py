@@ -68,6 +68,8 @@ __all__ = [
     "Record",
     "Sent",
     "Source",
+    "StreamMerge",
+    "StreamRange",
     "TripletsCuts",
     "TripletsFinder",
     "TriplsCuts",
@@ -125,12 +127,58 @@ class Record(Model):
     )
 
 
+class StreamRange(Model):
+    """Streams by their keys, from the first to the last."""
+
+    first: int = setting(..., "The lowest key", ge=0, le=9007199254740992)
+    last: int = setting(..., "The highest key", ge=0, le=9007199254740992)
+
+    @model_validator(mode="after")
+    def _rules(self) -> StreamRange:
+        return ruled(self, StreamRange)
+
+
+class StreamMerge(Model):
+    """How units of several streams are put together as parts of one unit."""
+
+    streams: tuple[Annotated[int, Field(ge=0, le=9007199254740992)], ...] = setting(
+        ...,
+        "The streams, by their keys, in the order of their parts; packets of others are refused as packets_unknown_stream",
+        min_length=1, max_length=4096,
+    )
+    part_bytes: int = setting(..., "How much of the unit each stream has", unit="bytes", ge=1, le=1073741824)
+    by: Literal["unit", "time"] | None = setting(
+        None,
+        "What parts of one unit have in common: unit, its number; time, that of their packets, which is the unit's number then; null: as the format declares it, else unit",
+    )
+    tolerance_ns: int = setting(
+        0, "By time: how far the times of packets of one unit are apart at most", unit="ns", ge=0, le=1000000000000,
+        too_small="units fall into parts when clocks differ, each handed over incomplete",
+        too_big="at half of the time between two units and above, parts of different ones are mixed",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> StreamMerge:
+        return ruled(self, StreamMerge)
+
+
 class Assemble(Model):
     """How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."""
 
+    streams: tuple[StreamRange, ...] = setting(
+        (),
+        "Which streams (senders of units) there are; packets of others are refused as packets_unknown_stream; none: any, so whoever may send can also invent some",
+        max_length=64,
+    )
     streams_max: int = setting(
-        64, "Most streams (senders of units); packets of further ones are refused as packets_no_stream", unit="streams", ge=1,
-        le=65536, too_big="1.7 kB of memory for each",
+        64, "Most streams at a time; packets of a further one are refused as packets_no_stream, unless one is idle",
+        unit="streams", ge=1, le=65536, too_big="1.7 kB of memory for each",
+    )
+    stream_idle_us: int = setting(
+        10000000, "A stream of which no packet was accepted for so long makes room for a further one, as streams_evicted",
+        unit="us", ge=1, le=86400000000,
+        too_small="streams that merely pause lose their books, and their place to invented ones",
+        too_big="invented streams keep new ones out for so long",
     )
     units_open: int = setting(
         4,
@@ -152,13 +200,8 @@ class Assemble(Model):
         "By how much the number of a unit grows from one to the next of its stream: so units of which no packet came are known, as units_lost; 0: not known",
         ge=0, le=1099511627776,
     )
-    merge: tuple[Annotated[int, Field(ge=0, le=9007199254740992)], ...] = setting(
-        (),
-        "Streams, by their keys, whose units of one number are parts of one unit, in this order; others are refused as packets_no_stream; none: each stream has units of its own",
-        max_length=4096,
-    )
-    part_bytes: int = setting(
-        0, "With merge: how much of the unit each stream has; 0: nothing is merged", unit="bytes", ge=0, le=1073741824,
+    merge: StreamMerge | None = setting(
+        None, "Units of several streams are parts of one unit; null: each stream has units of its own",
     )
 
     @model_validator(mode="after")

@@ -143,7 +143,7 @@ class Maker:
     def _packet(self, stream: Stream, variant: Variant, index: int | None) -> bytes:
         parts = {part.name: part for part in variant.parts}
         values = {name: part.limits()[0] for name, part in parts.items() if part.limits()[0] == part.limits()[1]}
-        values |= variant.when | stream.key | self._key(self._format.unit, stream.unit)
+        values |= variant.when | stream.key | self._key(self._format.unit, stream.unit * self._unit_step())
         for conditions in (self._format.start_when, self._format.stop_when):
             self._avoid(conditions, parts, values)
         if variant.own is None or index is None or not self._plan_has_ends():
@@ -188,10 +188,18 @@ class Maker:
             values[sequence.field] = stream.sequence * sequence.step % modulo
         if self._format.time:
             last = self._format.time[-1].field
-            step = self._format.merge.step if self._format.merge is not None and self._format.merge.by == "time" else TICKS
             if last not in values:
                 least, most = parts[last].limits()
-                values[last] = least + stream.unit * step % (most - least + 1)
+                values[last] = least + stream.unit * self._time_step() % (most - least + 1)
+
+    def _time_step(self) -> int:
+        merge = self._format.merge
+        return merge.step if merge is not None and merge.by == "time" else TICKS
+
+    def _unit_step(self) -> int:
+        """Of the number of a unit, which may be its time."""
+        is_time = bool(self._format.time) and self._format.unit == (self._format.time[-1].field,)
+        return self._time_step() if is_time else 1
 
     def _set_payload(self, variant: Variant, parts: dict[str, Part], values: dict[str, int], index: int | None) -> int:
         """Decides the payload's length: as it is declared, else as it is wanted."""

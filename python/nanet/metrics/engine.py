@@ -50,7 +50,7 @@ GROUPS = (
         "packets_bad_checksum": "bad_checksum", "packets_truncated": "truncated", "packets_unknown_source": "unknown_source",
         "packets_unknown_sender": "unknown_sender", "packets_wrong_queue": "wrong_queue", "packets_overlap": "overlap", "packets_bad_place": "bad_place",
         "packets_bad_unit": "bad_unit", "packets_unit_too_long": "unit_too_long", "packets_no_stream": "no_stream",
-        "packets_scattered": "scattered",
+        "packets_scattered": "scattered", "packets_unknown_stream": "unknown_stream",
     }),
     Group("units_closed", "units that were put together, complete or closed with a hole", {
         "units_complete": "complete", "units_timed_out": "timed_out", "units_overflow": "overflow", "units_flushed": "flushed",
@@ -70,11 +70,11 @@ OF_SOURCES = frozenset({
     "packets_reordered", "packets_duplicate", "packets_late", "packets_clop_full", "packets_marker", "source_restarts",
     "packets_overlap", "packets_bad_place", "packets_bad_unit", "packets_unit_too_long", "packets_no_stream", "packets_scattered",
     "units_begun", "units_complete", "units_timed_out", "units_overflow", "units_flushed", "units_handed_over", "units_discarded",
-    "units_no_buffer", "units_lost",
+    "units_no_buffer", "units_lost", "streams_evicted",
 })  # fmt: skip
 OF_LINKS = frozenset({
     "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source",
-    "packets_unknown_sender", "packets_wrong_queue",
+    "packets_unknown_sender", "packets_wrong_queue", "packets_unknown_stream",
 })  # fmt: skip
 """All other counters are those of the engine as a whole."""
 FALLING = frozenset({"packets_lost_kernel", "packets_lost_network", "events_lost", "units_lost"})

@@ -63,7 +63,7 @@ CUTS = ("parts_overflow_hits", "events_forwarded_cut")
 PACKET_REFUSALS = (
     "packets_duplicate", "packets_late", "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated",
     "packets_unknown_source", "packets_unknown_sender", "packets_wrong_queue", "packets_overlap", "packets_bad_place", "packets_bad_unit",
-    "packets_unit_too_long", "packets_no_stream", "packets_scattered",
+    "packets_unit_too_long", "packets_no_stream", "packets_scattered", "packets_unknown_stream",
 )  # fmt: skip
 """Counters of packets that came and were refused. One that a source sent is among the lost ones already."""
 

@@ -84,15 +84,18 @@ class AssemblerModel {
     Counter packets_are;
   };
 
+  struct Stream {
+    std::deque<Closed> closed = {};
+    std::uint64_t last_ns = 0;
+    bool is_proven = false;  // a unit of it was complete
+  };
+
   Counter judge(const UnitFacts& facts, std::uint64_t bytes) {
     const std::uint64_t limit = facts.unit_bytes != 0 ? facts.unit_bytes : kBufferBytes;
     if (facts.unit_bytes > kBufferBytes) return Counter::packets_unit_too_long;
     if (facts.place > limit || facts.place + bytes > limit) return Counter::packets_bad_place;
     if (facts.ends_unit && facts.place + bytes == 0) return Counter::packets_bad_place;
-    if (!closed_.contains(facts.stream)) {
-      if (closed_.size() == config_.streams_max) return Counter::packets_no_stream;
-      closed_[facts.stream];
-    }
+    if (!streams_.contains(facts.stream) && !add_stream(facts.stream)) return Counter::packets_no_stream;
     if (bytes == 0 && facts.unit_bytes == 0 && !facts.ends_unit) return Counter::packets_marker;
     Unit* unit = find(facts);
     if (unit == nullptr) {
@@ -114,7 +117,28 @@ class AssemblerModel {
     for (std::uint64_t b = facts.place; b < end; ++b) unit->bytes.insert(b);
     ++unit->packets;
     unit->longest = std::max(unit->longest, bytes);
+    streams_[facts.stream].last_ns = now_ns_;
+    std::erase(idlest_first_, facts.stream);
+    idlest_first_.push_back(facts.stream);
     return Counter::packets_accepted;
+  }
+
+  bool add_stream(std::uint64_t stream) {
+    if (streams_.size() == config_.streams_max) {
+      const std::uint64_t idlest = idlest_first_.front();
+      if (now_ns_ - streams_[idlest].last_ns < 1000 * config_.stream_idle_us) return false;
+      const auto is_its = [&](const Unit& unit) { return unit.stream == idlest; };
+      for (auto one = std::find_if(open.begin(), open.end(), is_its); one != open.end();
+           one = std::find_if(open.begin(), open.end(), is_its)) {
+        close(static_cast<std::size_t>(one - open.begin()), Counter::units_overflow, 0);
+      }
+      streams_.erase(idlest);
+      idlest_first_.erase(idlest_first_.begin());
+      ++counters[Counter::streams_evicted];
+    }
+    streams_[stream].last_ns = now_ns_;
+    idlest_first_.push_back(stream);
+    return true;
   }
 
   Unit* find(const UnitFacts& facts) {
@@ -126,7 +150,7 @@ class AssemblerModel {
 
   // What packets of a unit that is closed are.
   std::optional<Counter> closed(const UnitFacts& facts) {
-    for (const Closed& closed : closed_[facts.stream]) {
+    for (const Closed& closed : streams_[facts.stream].closed) {
       if (closed.unit == facts.unit && closed.until_ns > now_ns_) return closed.packets_are;
     }
     return std::nullopt;
@@ -137,6 +161,11 @@ class AssemblerModel {
     const auto of_stream = [&](const Unit& unit) { return unit.stream == facts.stream; };
     if (std::count_if(open.begin(), open.end(), of_stream) == config_.units_open) {
       close(static_cast<std::size_t>(std::find_if(open.begin(), open.end(), of_stream) - open.begin()), Counter::units_overflow, 0);
+    }
+    const auto is_unproven = [&](const Unit& unit) { return !streams_[unit.stream].is_proven; };
+    const auto weakest = std::find_if(open.begin(), open.end(), is_unproven);
+    if (free_ == 0 && streams_[facts.stream].is_proven && weakest != open.end()) {
+      close(static_cast<std::size_t>(weakest - open.begin()), Counter::units_overflow, 0, true);
     }
     if (free_ == 0) {
       ++counters[Counter::units_no_buffer];
@@ -150,19 +179,20 @@ class AssemblerModel {
   }
 
   void remember(std::uint64_t stream, std::uint64_t unit, Counter packets_are) {
-    auto& closed = closed_[stream];
+    auto& closed = streams_[stream].closed;
     closed.push_front({unit, now_ns_ + 1000 * config_.timeout_us, packets_are});
     if (closed.size() > 64) closed.pop_back();
   }
 
-  void close(std::size_t k, Counter why, std::uint16_t status) {
+  void close(std::size_t k, Counter why, std::uint16_t status, bool is_dropped = false) {
     Unit unit = open[k];
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(k));
     remember(unit.stream, unit.unit, Counter::packets_late);
     ++counters[why];
     counters[Counter::packets_lost_network] += unit.packets_missing();
     const bool complete = why == Counter::units_complete;
-    if (!complete && (config_.incomplete == IncompletePolicy::drop || unit.packets == 0)) {
+    if (complete) streams_[unit.stream].is_proven = true;
+    if (!complete && (is_dropped || config_.incomplete == IncompletePolicy::drop || unit.packets == 0)) {
       ++counters[Counter::units_discarded];
       ++free_;
       return;
@@ -176,7 +206,8 @@ class AssemblerModel {
   const AssembleConfig config_;
   std::uint64_t free_;
   std::uint64_t now_ns_ = 0;
-  std::map<std::uint64_t, std::deque<Closed>> closed_;
+  std::map<std::uint64_t, Stream> streams_;
+  std::vector<std::uint64_t> idlest_first_;
 };
 
 // Both, given the same, and what is different between them.
@@ -198,7 +229,8 @@ class AssemblerRig {
   template <class Next>
   void take(Next&& next) {
     constexpr std::uint64_t places[] = {0, AssemblerModel::kBufferBytes - 8, UINT64_MAX - 4, UINT32_MAX, std::uint64_t{1} << 32};
-    UnitFacts facts{.stream = next(4), .unit = first_unit_ + next(5)};
+    if (next(64) == 0) ++first_stream_;
+    UnitFacts facts{.stream = first_stream_ + next(4), .unit = first_unit_ + next(5)};
     facts.place = next(24) == 0 ? places[next(5)] : 4 * next(5) + (next(8) == 0 ? next(4) : 0);
     facts.unit_bytes = next(3) == 0 ? 0 : next(30) == 0 ? places[next(5)] : 18 + (next(40) == 0 ? 4 : 0);
     facts.ends_unit = next(6) == 0;
@@ -295,6 +327,7 @@ class AssemblerRig {
   std::deque<Held> held_;
   std::uint64_t now_ns_ = 1;
   std::uint64_t first_unit_ = 0;
+  std::uint64_t first_stream_ = 0;
 
  public:
   Assembler assembler;

@@ -30,7 +30,8 @@ Outcome run(std::uint64_t seed) {
   Random random{seed};
   const std::uint32_t units_open = 1 + random(3), buffers = 2u << random(4);
   const IncompletePolicy incomplete = random(2) == 0 ? IncompletePolicy::drop : IncompletePolicy::process;
-  test::AssemblerRig rig({.streams_max = 3, .units_open = units_open, .timeout_us = 5, .incomplete = incomplete}, buffers);
+  test::AssemblerRig rig(
+      {.streams_max = 3, .stream_idle_us = 7, .units_open = units_open, .timeout_us = 5, .incomplete = incomplete}, buffers);
   Outcome outcome;
   for (int step = 0; step < 20'000 && outcome.difference.empty(); ++step) {
     switch (random(16)) {
@@ -70,7 +71,7 @@ TEST(AssemblerModel, AgreesToThePacket) {
         Counter::packets_bad_unit, Counter::packets_unit_too_long, Counter::packets_no_stream, Counter::packets_late,
         Counter::packets_clop_full, Counter::packets_marker, Counter::packets_lost_network, Counter::units_complete,
         Counter::units_timed_out, Counter::units_overflow, Counter::units_flushed, Counter::units_discarded,
-        Counter::units_no_buffer}) {
+        Counter::units_no_buffer, Counter::streams_evicted}) {
     EXPECT_GT(all[static_cast<std::size_t>(counter)], 20u) << flow::kCounterTable[static_cast<std::size_t>(counter)].name;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <memory>
@@ -333,6 +334,80 @@ TEST_F(AssemblingReceiverTest, MoreStreamsThanTheTableAreRefusedAndOthersGoOn) {
   EXPECT_EQ(books[3].units_complete, 1u);
 }
 
+// Keys that no one has, as fast as they can be invented: streams that are in the table stay there, and a new one gets in as soon as invented ones are idle.
+TEST_F(AssemblingReceiverTest, InventedStreamsKeepNoOneOut) {
+  make({.streams_max = 4, .stream_idle_us = 1000, .units_open = 2, .timeout_us = 500, .incomplete = IncompletePolicy::drop}, 8);
+  const auto half = [&](std::uint64_t stream, std::uint64_t unit, std::uint64_t place) {
+    give({.stream = stream, .unit = unit, .place = place, .bytes = 10, .unit_bytes = 20});
+  };
+  std::uint64_t invented = 1000, now_ns = 1000;
+  const auto invent = [&] {
+    for (int k = 0; k < 20; ++k) half(++invented, 1, 0);
+  };
+  for (std::uint64_t unit = 0; unit < 100; ++unit) {
+    for (const std::uint64_t stream : {1ul, 2ul}) half(stream, unit, 0);
+    invent();
+    for (const std::uint64_t stream : {1ul, 2ul}) half(stream, unit, 10);
+    invent();
+    poll(now_ns += 600'000);
+    while (take()) {
+    }
+  }
+  EXPECT_EQ(count(Counter::units_complete), 200u);
+  EXPECT_GT(count(Counter::streams_evicted), 80u);
+  EXPECT_EQ(count(Counter::packets_accepted) + count(Counter::packets_no_stream), 100u * 44);
+  half(3, 1, 0);
+  half(3, 1, 10);
+  poll(now_ns += 1'000'000);
+  EXPECT_EQ(count(Counter::units_complete), 201u);
+  const auto books = receiver->streams();
+  ASSERT_EQ(books.size(), 4u);
+  const auto third = std::find_if(books.begin(), books.end(), [](const StreamBooks& one) { return one.stream == 3; });
+  ASSERT_NE(third, books.end());
+  EXPECT_EQ(third->packets_accepted, 2u) << "and nothing of who had its place";
+  EXPECT_EQ(third->units_complete, 1u);
+  EXPECT_EQ(third->packets_refused, 0u);
+}
+
+// Two of the streams are real, and the invented ones of the table take all buffers: the real ones have them as soon as they need them.
+TEST_F(AssemblingReceiverTest, StreamsThatCompletedAUnitTakeTheBuffersOfThoseThatDidNot) {
+  make({.streams_max = 64, .units_open = 2, .timeout_us = 1'000'000}, 8);
+  const auto half = [&](std::uint64_t stream, std::uint64_t unit, std::uint64_t place) {
+    give({.stream = stream, .unit = unit, .place = place, .bytes = 10, .unit_bytes = 20});
+  };
+  for (const std::uint64_t place : {0ul, 10ul}) half(1, 1, place);
+  for (std::uint64_t stream = 100; stream < 150; ++stream) half(stream, 1, 0);
+  half(2, 1, 0);  // not known yet: it has to wait
+  half(1, 2, 0);
+  for (std::uint64_t stream = 150; stream < 160; ++stream) half(stream, 1, 0);
+  half(1, 2, 10);
+  poll();
+  std::uint64_t units = 0;
+  while (const auto got = take()) {
+    EXPECT_TRUE(is_right(*got));
+    EXPECT_EQ(got->head.stream, 1u);
+    ++units;
+  }
+  EXPECT_EQ(units, 2u);
+  EXPECT_EQ(count(Counter::units_complete), 2u);
+  EXPECT_EQ(count(Counter::units_overflow), 1u);
+  EXPECT_EQ(count(Counter::units_discarded), 1u);
+}
+
+TEST_F(AssemblingReceiverTest, StreamsThatAreNotListedAreRefused) {
+  make({.streams = {{.first = 7, .last = 7}, {.first = 100, .last = 102}}, .streams_max = 4, .units_open = 2, .timeout_us = 1000}, 8);
+  for (std::uint64_t stream = 0; stream < 200; ++stream)
+    give({.stream = stream, .unit = 1, .place = 0, .bytes = 20, .unit_bytes = 20});
+  poll();
+  EXPECT_EQ(receiver->link_counters().value(Counter::packets_unknown_stream), 196u);
+  EXPECT_EQ(count(Counter::packets_accepted), 4u);
+  EXPECT_EQ(count(Counter::packets_no_stream), 0u);
+  const auto books = receiver->streams();
+  ASSERT_EQ(books.size(), 4u);
+  EXPECT_EQ(books[0].stream, 7u);
+  EXPECT_EQ(books[3].stream, 102u);
+}
+
 TEST_F(AssemblingReceiverTest, TheLengthMayComeFromTheLastPacketOrAnEmptyOne) {
   make();
   give({.stream = 1, .unit = 1, .place = 100, .bytes = 50, .ends_unit = true});
@@ -454,7 +529,7 @@ TEST_F(AssemblingReceiverTest, CountsUnitsOfWhichNothingCame) {
 }
 
 TEST_F(AssemblingReceiverTest, StreamsCanBeParts) {
-  make({.streams_max = 1, .units_open = 2, .timeout_us = 1000, .merge = {70, 50, 60}, .part_bytes = 1000});
+  make({.streams_max = 1, .units_open = 2, .timeout_us = 1000, .merge = StreamMergeConfig{.streams = {70, 50, 60}, .part_bytes = 1000}});
   const auto part = [&](std::uint64_t stream, std::uint64_t place, std::uint32_t bytes, std::uint64_t unit_bytes = 1000) {
     give({.stream = stream, .unit = 4, .place = place, .bytes = bytes, .unit_bytes = unit_bytes});
   };
@@ -468,7 +543,7 @@ TEST_F(AssemblingReceiverTest, StreamsCanBeParts) {
   part(60, 0, 500);
   poll();
   EXPECT_FALSE(take());
-  EXPECT_EQ(count(Counter::packets_no_stream), 1u);
+  EXPECT_EQ(count(Counter::packets_unknown_stream), 1u);
   EXPECT_EQ(count(Counter::packets_bad_place), 2u);
   EXPECT_EQ(count(Counter::packets_bad_unit), 1u);
   part(70, 900, 100);
@@ -481,12 +556,84 @@ TEST_F(AssemblingReceiverTest, StreamsCanBeParts) {
   for (std::uint32_t b = 0; b < 3000; ++b) ASSERT_EQ(got->bytes[b], test::byte_of(streams[b / 1000], 4, b % 1000)) << b;
 }
 
-TEST(AssembleConfig, MergeNeedsPartsOfDifferentStreams) {
+// Three streams whose units have numbers of their own, and clocks that differ by up to 4 ticks of 10 ns; packets of neighbouring units come mixed.
+TEST_F(AssemblingReceiverTest, StreamsAreMergedByTime) {
+  make({.units_open = 3,
+        .timeout_us = 1000,
+        .merge = StreamMergeConfig{.streams = {70, 50, 60}, .part_bytes = 100, .by = MergeBy::time, .tolerance_ns = 49}},
+       8);
+  const auto part = [&](std::uint64_t stream, std::uint32_t time, std::uint64_t place = 0, std::uint32_t bytes = 100) {
+    give({.stream = stream, .unit = stream + time, .place = place, .bytes = bytes, .unit_bytes = 100, .time = time});
+  };
+  part(70, 1000, 50, 50);
+  part(50, 1012);
+  part(60, 1004);
+  part(70, 1000, 0, 50);
+  part(50, 996);
+  part(60, 1016);
+  part(70, 1012);
+  part(70, 1040);
+  part(60, 1045);  // no one's: 50 ns away
+  part(50, 1036);
+  poll();
+  std::vector<std::uint64_t> numbers;
+  while (const auto got = take()) {
+    numbers.push_back(got->head.unit);
+    EXPECT_EQ(got->head.bytes, 300u);
+    EXPECT_EQ(got->head.bytes_missing, 0u);
+    const std::uint64_t times[] = {got->head.unit, got->head.unit == 1000 ? 996u : 1012u, got->head.unit + 4};
+    const std::uint64_t streams[] = {70, 50, 60};
+    for (std::uint32_t b = 0; b < 300; ++b)
+      ASSERT_EQ(got->bytes[b], test::byte_of(streams[b / 100], streams[b / 100] + times[b / 100], b % 100)) << b;
+  }
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1000, 1012}));
+  poll(1'000'000'000);
+  std::vector<std::uint32_t> missing;
+  while (const auto got = take()) missing.push_back(got->head.bytes_missing);
+  EXPECT_EQ(missing, (std::vector<std::uint32_t>{100, 200}));
+  EXPECT_EQ(count(Counter::packets_accepted), 10u);
+}
+
+TEST(StreamMerge, TimesComeFromTheFormat) {
+  const StreamMergeConfig config{.streams = {1}, .part_bytes = 8, .by = MergeBy::time};
+  EXPECT_THROW(StreamMerge(config, {}), SetupError);
+  const auto unit_of = [](std::optional<MergeBy> by, bool merges) {
+    StreamMerge merge(StreamMergeConfig{.streams = {1}, .part_bytes = 8, .by = by}, {.tick_ns = 1, .merges = merges});
+    UnitFacts facts{.stream = 1, .unit = 5, .time = 6, .payload_bytes = 8};
+    EXPECT_FALSE(merge.map(facts));
+    return facts.unit;
+  };
+  EXPECT_EQ(unit_of({}, true), 6u);
+  EXPECT_EQ(unit_of({}, false), 5u);
+  EXPECT_EQ(unit_of(MergeBy::unit, true), 5u);
+  EXPECT_EQ(unit_of(MergeBy::time, false), 6u);
+}
+
+TEST(TimeGroups, AreOfACircleAndRememberALimitedPast) {
+  TimeGroups times(10);
+  EXPECT_EQ(times.group_of(UINT64_MAX - 3), UINT64_MAX - 3);
+  EXPECT_EQ(times.group_of(4), UINT64_MAX - 3) << "8 later";
+  EXPECT_EQ(times.group_of(7), 7u) << "11 later";
+  for (std::uint64_t k = 1; k <= 126; ++k) EXPECT_EQ(times.group_of(1000 * k), 1000 * k);
+  EXPECT_EQ(times.group_of(2), 7u) << "the newer of two";
+  EXPECT_EQ(times.group_of(UINT64_MAX - 10), UINT64_MAX - 3);
+  EXPECT_EQ(times.group_of(500'000), 500'000u);
+  EXPECT_EQ(times.group_of(UINT64_MAX - 10), UINT64_MAX - 10) << "the oldest is forgotten";
+}
+
+TEST(AssembleConfig, MergeNeedsDifferentStreamsAndOneRule) {
   EXPECT_FALSE(AssembleConfig{}.check());
-  EXPECT_EQ((AssembleConfig{.merge = {1, 2}, .part_bytes = 0}.check().value().key), "part_bytes");
-  EXPECT_EQ((AssembleConfig{.merge = {}, .part_bytes = 5}.check().value().key), "part_bytes");
-  EXPECT_EQ((AssembleConfig{.merge = {1, 2, 1}, .part_bytes = 5}.check().value().key), "merge");
-  EXPECT_FALSE((AssembleConfig{.merge = {1, 2}, .part_bytes = 5}.check()));
+  const StreamMergeConfig two{.streams = {1, 2}, .part_bytes = 5};
+  EXPECT_FALSE(two.check());
+  EXPECT_EQ((StreamMergeConfig{.streams = {1, 2, 1}, .part_bytes = 5}.check().value().key), "streams");
+  EXPECT_EQ((StreamMergeConfig{.streams = {1}, .part_bytes = 5, .by = MergeBy::unit, .tolerance_ns = 1}.check().value().key),
+            "tolerance_ns");
+  EXPECT_FALSE((AssembleConfig{.unit_step = 3, .merge = two}.check()));
+  EXPECT_EQ((AssembleConfig{.streams = {{.first = 1, .last = 2}}, .merge = two}.check().value().key), "streams");
+  const StreamMergeConfig near{.streams = {1, 2}, .part_bytes = 5, .by = MergeBy::time, .tolerance_ns = 1};
+  EXPECT_EQ((AssembleConfig{.unit_step = 3, .merge = near}.check().value().key), "unit_step");
+  EXPECT_FALSE((StreamRangeConfig{.first = 5, .last = 5}.check()));
+  EXPECT_EQ((StreamRangeConfig{.first = 6, .last = 5}.check().value().key), "last");
 }
 
 TEST_F(AssemblingReceiverTest, NothingIsAllocatedAfterStart) {

@@ -38,6 +38,8 @@ struct PieceDecoder {
              .place_is_index = (last >> 33 & 1) != 0};
     return {true, flow::Counter::packets_accepted};
   }
+
+  UnitTime unit_time() const { return {.tick_ns = 10}; }
 };
 
 inline constexpr Protocol kPieces = unit_protocol_of<PieceDecoder>("pieces", "pieces of units");
