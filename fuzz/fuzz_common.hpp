@@ -26,6 +26,7 @@ class Input {
   Input(const std::uint8_t* data, std::size_t size) : size_(size), bytes_(new std::byte[size]) {
     if (size != 0) std::memcpy(bytes_.get(), data, size);
   }
+  explicit Input(std::size_t size) : size_(size), bytes_(new std::byte[size]()) {}
   explicit Input(std::span<const std::byte> bytes) : Input(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()) {}
   std::span<std::byte> bytes() { return {bytes_.get(), size_}; }
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any declaration, and any packet for it. The first bytes say what is declared, from words that fit and words that do not; the rest is the packet. What
-// can be compiled decodes it: nothing is read beyond it, and what is accepted keeps to what decoder.hpp promises. Any text as an expression, too.
+// Any declaration, and any packet for it. What can be compiled decodes it: nothing is read beyond it, and what is accepted keeps to what decoder.hpp
+// promises. Any text as an expression, too.
+//
+// The first byte: even, the next ones choose what is declared, from words that fit and words that do not, and the rest is the packet; odd, a declaration
+// and packets as declaration_tree.hpp says.
 #include <string>
 #include <vector>
 
+#include "declaration_tree.hpp"
 #include "format/event_reader.hpp"
 #include "format/expression.hpp"
 #include "fuzz_common.hpp"
@@ -152,26 +156,51 @@ void check_packet(const Decoder& decoder, std::span<const std::byte> bytes, cons
   require(sum < ~0u, "hits can be read");
 }
 
-}  // namespace
+void decode(Decoder& decoder, std::span<const std::byte> bytes) {
+  Packet packet;
+  const Refusal refusal = decoder.decode(bytes, packet);
+  if (refusal == Refusal::none) check_packet(decoder, bytes, packet);
+  require(decoder.explain(bytes).empty() == (refusal == Refusal::none), "what is refused is explained");
+  decoder.fields(bytes);
+}
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  parse_expression({reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 64)});
-  Choices choices(std::as_bytes(std::span(data, size)));
+// What a packet begins with, the longer pieces in steps, and the packet.
+void decode_pieces(Decoder& decoder, std::span<const std::byte> whole) {
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 1 + bytes / 8) {
+    decode(decoder, nanet::fuzz::Input(whole.first(bytes)).bytes());
+  }
+  decode(decoder, whole);
+}
+
+void of_chosen_words(nanet::fuzz::Bytes& bytes) {
+  Choices choices(bytes.rest());
   const Declaration declared = declaration(choices);
   const auto problem = declared.check();
   if (problem) {
     require(!problem->problem.empty() && !problem->why.empty() && !problem->suggestion.empty(), "what is refused is explained");
-    return 0;
+    return;
   }
   Decoder decoder(declared);
-  nanet::fuzz::Input input(choices.rest());
-  for (std::size_t bytes = 0; bytes <= input.bytes().size(); bytes += bytes < 48 ? 1 : 37) {
-    nanet::fuzz::Input part(input.bytes().first(bytes));
-    Packet packet;
-    const Refusal refusal = decoder.decode(part.bytes(), packet);
-    if (refusal == Refusal::none) check_packet(decoder, part.bytes(), packet);
-    require(decoder.explain(part.bytes()).empty() == (refusal == Refusal::none), "what is refused is explained");
-    decoder.fields(part.bytes());
+  decode_pieces(decoder, nanet::fuzz::Input(choices.rest()).bytes());
+}
+
+void of_a_tree(nanet::fuzz::Bytes& bytes) {
+  const auto declared = nanet::fuzz::take_declaration(bytes);
+  if (!declared) return;
+  Decoder decoder(*declared);  // what was read can be compiled
+  decode_pieces(decoder, nanet::fuzz::take_packet(bytes).bytes());
+  while (!bytes.empty()) decode(decoder, nanet::fuzz::take_packet(bytes).bytes());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  parse_expression({reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 64)});
+  nanet::fuzz::Bytes bytes(data, size);
+  if (bytes.take() % 2 == 0) {
+    of_chosen_words(bytes);
+  } else {
+    of_a_tree(bytes);
   }
   return 0;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the inputs that fuzz targets begin with and that need no luck: corpus/TARGET/NAME.bin, the same bytes each time.
 
-From test vectors for the packet formats, by hand here for all others. What the fuzzers found besides lies in the same folders, named by its SHA-1.
+From test vectors for the packet formats, from the declarations that are shipped, by hand here for all others. What the fuzzers found besides lies in
+the same folders, named by its SHA-1. Runs where the package does: .venv/bin/python fuzz/make_corpus.py
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+
+from format_corpus import MGP, changed_formats, declarations, made_packets, packet_of, refused_packets, shipped, tree
+from nanet.format.make import Faults
 
 FUZZ = Path(__file__).resolve().parent
 VECTORS = FUZZ.parent / "tests" / "vectors"
@@ -336,16 +340,38 @@ def part_table() -> Inputs:
 
 def assembler() -> Inputs:
     """Any packets, with each choice of units open, buffers, what becomes of incomplete units, and how places are counted."""
-    for number in range(24):
+    for number in range(40):
         blocks = [hashlib.sha256(bytes([number, block])).digest() for block in range(63)]
-        yield f"any-{number}", bytes([number % 3, number // 2 % 4, number // 8, number]) + b"".join(blocks)
+        yield f"any-{number}", bytes([number % 3, number // 2 % 4, number // 4, number % 2]) + b"".join(blocks)
+    for name, declared in declarations():
+        if "unit" not in declared:
+            continue
+        # Of units of a few packets, since a buffer of the target has 4096 bytes.
+        made = [*made_packets(name, 16, 120, Faults(0.1, 0.1, 0.1, 0.05))]
+        merged = (b"\1\0\1", b"\2\0\1", b"\5\0\1") if name in ("ejfat", "vtp") else ()
+        for merging in (b"\0", *merged):
+            yield f"{name}-{merging[0]}", bytes([0, 1, 3, 2]) + tree(declared) + merging + b"".join(made + made[::-1])
 
 
 def formats() -> Inputs:
-    """Any declarations, of words that fit and words that do not, and packets for them."""
+    """Any declarations, of words that fit and words that do not, and packets for them; those that are shipped, and some with what they lack."""
     for number in range(64):
         blocks = b"".join(hashlib.sha256(b"format" + bytes([number, block])).digest() for block in range(10))
-        yield f"any-{number}", blocks if number % 2 == 0 else bytes(one % 24 if one % 3 else 3 for one in blocks)
+        yield f"any-{number}", b"\0" + (blocks if number % 2 == 0 else bytes(one % 24 if one % 3 else 3 for one in blocks))
+    for name, declared in declarations():
+        made = [*made_packets(name, 6, 64, Faults()), *made_packets(name, 6, 64, Faults(damage=1.0))]
+        yield name, b"\1" + tree(declared) + b"".join(made) + packet_of(b"") + packet_of(bytes(range(64)))
+    for name, whole in refused_packets():
+        yield (
+            f"refused-{name}",
+            b"\1" + tree(shipped(name.split("-")[0].replace("spead", "spead-64-48"))) + packet_of(whole),
+        )
+    for file in OF_VECTORS["fuzz_mgp"]:
+        every = b"".join(packet_of(one) for one in payloads(VECTORS / f"{file}.txt").values())
+        yield file, b"\1" + tree(shipped(MGP)) + every
+    for name, declared in changed_formats():
+        packets_of = made_packets(name.split(" ")[0], 3, 64, Faults())
+        yield name.replace(" ", "-"), b"\1" + tree(declared) + b"".join(packets_of)
 
 
 def l0tp() -> Inputs:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "format/layout.hpp"
@@ -277,7 +278,9 @@ class BodyCompiler {
     facts_.has_place = facts_.has_place || body_.place.has_value();
     if (!body_.unit_bytes && body_.unit_packets && body_.unit_packets->is_constant() && body_.payload_bytes &&
         body_.payload_bytes->is_constant()) {
-      body_.unit_bytes = Expression{.constant = body_.unit_packets->constant * body_.payload_bytes->constant};
+      std::int64_t all = 0;
+      const bool overflow = __builtin_mul_overflow(body_.unit_packets->constant, body_.payload_bytes->constant, &all);
+      body_.unit_bytes = Expression{.constant = overflow ? std::numeric_limits<std::int64_t>::max() : all};
     }
     bound_unit(bytes);
   }

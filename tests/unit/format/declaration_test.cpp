@@ -118,6 +118,8 @@ TEST(Declaration, UnitsHaveAnEndAndABound) {
   expect_refused(
       ejfat(), [](Declaration& d) { d.unit = {}; }, "place", "there are no units");
   expect_refused(
+      jungfrau(), [](Declaration& d) { d.unit_packets = "9223372036854775807"; }, "unit_bytes_most", "9.22337e+18 bytes");
+  expect_refused(
       ejfat(), [](Declaration& d) { d.packet_index = "offset"; }, "packet_index", "both said");
   expect_refused(
       ejfat(),
