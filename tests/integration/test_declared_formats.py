@@ -121,9 +121,15 @@ def test_the_commands(tmp_path: Path, check_keys: Any) -> None:
     check_keys(checked, "format check")
     assert (checked["packets"], checked["accepted"], checked["units"]) == (256, 256, 2)
     assert "place 1,040,384" in done.stdout
+    assert "stream 0, unit 0, place 0," in done.stdout
+    with_fields = nanet("format", "check", "jungfrau", file, "--fields").stdout
+    assert "detector 0x3" in with_fields
     refused = nanet("format", "check", "rtp", file, "--quiet", expect=1)
     assert "256 not_accepted" in refused.stdout
-    assert "byte 46" in nanet("format", "show", "jungfrau").stdout
+    shown = nanet("format", "show", "jungfrau").stdout
+    assert "byte 46" in shown
+    assert "16 bits, unsigned, lsb_first [4, 1024]" in shown
+    assert "x 100 ns" in shown
     assert nanet("format", "check", MGP).stdout == "mgp: valid\n"
     assert '"FormatField"' in nanet("format", "schema").stdout
     assert "give one of them" in nanet("emulate", "format", "rtp", expect=2).stderr

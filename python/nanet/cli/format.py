@@ -12,6 +12,7 @@ import typer
 from nanet.cli.options import JsonFile, LuaFile, PcapFile
 
 if TYPE_CHECKING:
+    from nanet.config.formats import DeclaredFormat
     from nanet.format.check import Checked
     from nanet.format.keys import CheckResult, EmulateResult, ListResult
 
@@ -42,6 +43,7 @@ def check(
     recording: Annotated[Path | None, typer.Argument(metavar="[PCAP]", help="A recording: what each of its packets means.")] = None,
     port: Annotated[int, typer.Option("--port", help="Packets to this UDP port only; 0: all.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Totals only.")] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="The fields of each packet, too.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Check a declaration, and the packets of a recording by it.
@@ -63,7 +65,9 @@ def check(
     totals = Totals()
     for one in check_packets(declared, recording, totals, port=port) if recording is not None else ():
         if not quiet:
-            print(_line(one), flush=True)
+            print(_line(one, declared), flush=True)
+        if fields:
+            print("        " + ", ".join(f"{name} {value:#x}" for name, value in one.fields.items()), flush=True)
     result: CheckResult = {
         **files.base("format check"), "format": declared.name, "declaration": declared.keys(), "packets": totals.packets,
         "accepted": totals.accepted, "refused": dict(totals.refused), "streams": len(totals.streams), "units": len(totals.units),
@@ -79,12 +83,20 @@ def check(
     raise typer.Exit(0 if totals.packets and totals.accepted == totals.packets else 1)
 
 
-def _line(one: Checked) -> str:
+def _line(one: Checked, declared: DeclaredFormat) -> str:
     if one.meaning is None:
         return f"{one.number:6}  {one.packet_bytes:5} B  refused: {one.refusal}: {one.why}"
     said = one.meaning
+    format_ = declared.declaration
+    places = {key for body in (format_, *format_.variants) for key in ("place", "packet_index") if getattr(body, key) is not None}
+    keys = {
+        "stream": bool(format_.stream), "unit": bool(format_.unit), "place": bool(places), "unit_bytes": False, "unit_packets": False,
+        "sequence": format_.sequence is not None, "time": bool(format_.time),
+    }  # fmt: skip
     words = [
-        f"{key} {said[key]:,}" for key in ("stream", "unit", "place", "unit_bytes", "unit_packets", "sequence", "time") if said[key]
+        f"{'packet' if key == 'place' and 'packet_index' in places else key} {said[key]:,}"
+        for key, is_said in keys.items()
+        if is_said or said[key]
     ]
     words += [key for key in ("start", "stop", "first", "last") if said[key]]
     words += [f"{said['event_count']} events"] if said["event_count"] else []

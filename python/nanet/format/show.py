@@ -32,6 +32,8 @@ def lines(declared: DeclaredFormat) -> Iterator[str]:
             yield f"variant {variant.index}: {when or 'all others'}"
         yield from _picture(variant.parts)
         yield from _roles(variant)
+    if said.time:
+        yield f"time: {' + '.join(f'{one.field} x {one.unit}' for one in said.time)}"
 
 
 def _picture(parts: list[Part]) -> Iterator[str]:
@@ -62,7 +64,7 @@ def _said(part: Part) -> str:
     whole = part.low == 0 and part.high == 8 * part.word_bytes - 1
     bits = "" if whole or part.at is None else f", bits {part.high}..{part.low}"
     rules = [
-        f"{text} {value}"
+        f"{text} {value}" + (f" ({number(value):#x})" if text == "=" and number(value) > 9 else "")
         for text, value in (("=", part.field.equals), (">=", part.field.least), ("<", part.field.below))
         if value is not None
     ]
@@ -75,6 +77,10 @@ def _roles(variant: Variant) -> Iterator[str]:
             yield f"  {key:<14} {text}"
     if variant.payload_bytes is not None:
         yield f"  {'payload bytes':<14} {variant.payload_bytes}"
+    samples = (variant.own or variant.format).payload.samples or variant.format.payload.samples
+    if samples is not None:
+        shape = f" [{', '.join(map(str, samples.shape))}]" if samples.shape else ""
+        yield f"  {'samples':<14} {samples.bits} bits, {samples.kind}, {samples.order}{shape}"
     events = variant.events
     if events is not None:
         yield f"  events: {events.count} of them, each"
