@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of the cycle of one clock, as another clock sees it.
 //
-// Contract: m_cycles, in a cycle of m_clk, is the number of the cycle of s_clk in which the edge of m_clk before the last one fell, modulo 2 ** BITS. Where that edge
-// falls together with one of s_clk it is the number before or after: at most one cycle of s_clk too low, never too high. s_cycles goes up by one at each edge.
+// Contract: gray_pkg::number(m_halfway), in a cycle of m_clk or kept in a register since, is the number of the cycle of s_clk in which the edge of m_clk before the
+// last one fell, modulo 2 ** BITS. Where that edge falls together with one of s_clk it is the number before or after: at most one cycle of s_clk too low, never
+// too high. s_cycles goes up by one at each edge.
 module cycle_crossing #(
-    parameter int BITS = 16
+    parameter int BITS = 16  // at most 16
 ) (
     input logic            s_clk,
     input logic            s_rst,
@@ -12,7 +13,7 @@ module cycle_crossing #(
 
     input  logic            m_clk,
     input  logic            m_rst,
-    output logic [BITS-1:0] m_cycles
+    output logic [BITS-1:0] m_halfway
 );
   // The Gray code of the number, in the same cycle as the number itself.
   logic [BITS-1:0] s_gray, m_gray;
@@ -27,9 +28,5 @@ module cycle_crossing #(
       .m_rst,
       .m_bits(m_gray)
   );
-  // Each bit is the sum of those from it on; added in pairs, as a chain through all of them would be long.
-  always_comb begin
-    m_cycles = m_gray;
-    for (int k = 1; k < BITS; k *= 2) m_cycles ^= m_cycles >> k;
-  end
+  assign m_halfway = BITS'(gray_pkg::half(16'(m_gray)));
 endmodule

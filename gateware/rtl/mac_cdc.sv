@@ -97,10 +97,10 @@ module mac_cdc #(
   );
 
   if (OWN_CLOCKS) begin : g_clocks
-    logic [15:0] cycles;
+    logic [15:0] halfway;  // to the number of the cycle: the MAC keeps it, rx_crossing goes on
     assign line_rx_clk = rx_clk;
     assign line_tx_clk = tx_clk;
-    assign line_cycles = 64'(cycles);
+    assign line_cycles = 64'(halfway);
 
     reset_sync rx_reset (
         .clk(rx_clk),
@@ -120,7 +120,7 @@ module mac_cdc #(
         .s_cycles(now_cycles[15:0]),
         .m_clk(rx_clk),
         .m_rst(line_rx_rst),
-        .m_cycles(cycles)
+        .m_halfway(halfway)
     );
     rx_crossing #(
         .DEPTH(DEPTH)

@@ -7,7 +7,7 @@
 //   * Each frame has one verdict on either side. One that can't come through whole ends with tuser and is a pulse of drops.cut instead of what the MAC says of
 //     it: that whose clock stands for SILENCE_CYCLES of m_clk in mid-frame, and that for which the FIFO has no room, because m_clk stands or
 //     is too slow. What is left of it is thrown away.
-//   * s_stamp is cycles of m_clk, modulo 2 ** 16, as cycle_crossing shows them; m_start_cycle is that number in full, from the frame's first word to its last.
+//   * s_stamp is a cycle of m_clk, modulo 2 ** 16, as cycle_crossing shows it; m_start_cycle is that number in full, from the frame's first word to its last.
 //   * A pulse of s_drops that belongs to a frame with words comes together with one of them; preamble is of a frame without words.
 module rx_crossing #(
     parameter int DEPTH = 16,  // words of eight bytes
@@ -69,7 +69,7 @@ module rx_crossing #(
   always_comb begin
     s_entry.drops = s_drops;
     if (skipping) s_entry.drops = '{preamble: s_drops.preamble, default: 1'b0};
-    s_entry.stamp = s_stamp;
+    s_entry.stamp = gray_pkg::number(s_stamp);
     s_entry.word  = wants_word;
     s_entry.user  = s_axis_tuser;
     s_entry.last  = s_axis_tlast;

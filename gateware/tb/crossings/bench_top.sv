@@ -49,9 +49,10 @@ module bench_top #(
   end
 
   if (1) begin : g_cycle_crossing
-    logic [7:0] s_cycles, m_cycles;
+    logic [7:0] s_cycles, m_halfway, m_cycles;
     always_ff @(posedge s_clk) s_cycles <= s_rst ? '0 : s_cycles + 1'b1;
     cycle_crossing #(.BITS(8)) dut (.*);
+    assign m_cycles = 8'(gray_pkg::number(16'(m_halfway)));
   end
 
   if (1) begin : g_sync_bits
