@@ -129,6 +129,8 @@ async def a_lane_is_lost_by_its_rule(dut: Any) -> None:
         assert lane.state[0] == 0
         await lane.give(lane.cut(stream(lane.rng, COMMAS - 1), slip) + 6 * silence)
         assert lane.state[0] == 0, "locked again by fewer commas than the first time"
+        await lane.give(lane.cut(stream(lane.rng, COMMAS + 6), slip))
+        assert lane.state == (1, slip), "not found again where it was"
         await lane.lock(slip)
         for _ in range(5):
             await lane.give(2 * silence, bad=1)
