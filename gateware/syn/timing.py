@@ -3,7 +3,8 @@
 """How long the logic of the slowest path of each module is for UltraScale+, as yosys maps and times it: without wires, with the delays that yosys knows,
 which are of 7-series cells. Not what a place and route will reach, but it shows which path to cut.
 
-    timing.py [--at-most NS] [--jobs N] [BLOCK...]    prints a table of these blocks, or of all of the core; exit 1 if one is longer
+    timing.py [--at-most NS] [--jobs N] [BLOCK...]    prints a table of these blocks, or of all of the core; exit 1 if one is longer, or one
+                                                      of UNCUT_NS longer than there
     timing.py --write [--jobs N] [BLOCK...]           these, or all, into docs/gateware-timing.md, beside what nextpnr reaches on an ECP5
 
 A path begins and ends at registers, memories and the module's ports.
@@ -26,6 +27,18 @@ CORE = (
     *("event_packer", "nic_regs", "counters"),
     *("enc_8b10b", "dec_8b10b", "comma_align", "apelink_lanes"),
 )
+# Whose slowest path is longer than the bound of all others, and not cut yet: it may not become longer still.
+UNCUT_NS = {
+    "replier": 4.0,
+    "clop_writer": 3.1,
+    "dma_write": 3.1,
+    "stage_stats": 3.1,
+    "timebase": 3.5,
+    "dma_read": 3.5,
+    "nanet_encap": 3.1,
+    "event_select": 4.6,
+    "event_merger": 5.1,
+}
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"
 BEGIN, END = "<!-- timed: begin (gateware/syn/timing.py writes this) -->", "<!-- timed: end -->"
@@ -61,9 +74,10 @@ def main(arguments: list[str]) -> int:
     print(table(rows))
     if options.write:
         write(rows)
-    long = [row.block for row in rows if options.at_most is not None and row.logic_ns > options.at_most]
+    bound = options.at_most
+    long = [row.block for row in rows if bound is not None and row.logic_ns > max(bound, UNCUT_NS.get(row.block, 0.0))]
     if long:
-        print(f"error: {', '.join(long)} over {options.at_most} ns (see build/gateware/timing) cut the path", file=sys.stderr)
+        print(f"error: {', '.join(long)} over the bound (see build/gateware/timing) cut the path", file=sys.stderr)
     return 1 if long else 0
 
 
@@ -71,8 +85,11 @@ def timed(block: str) -> Timed:
     report = f"{synthesise.BUILD}/timing/{block}.txt"
     synthesise.folder("timing")
     script = f"synth_xilinx -family xcup -flatten -abc9 -noiopad -noclkbuf -top {synthesise.module_of(block)}"
+    # Its sta begins at ports alone, so what a register or a memory gives is made one, and what it takes is a path's end all the same.
+    ends = "delete t:FD* t:RAM* t:SRL*; setundef -undriven -expose"
     synthesise.yosys(
-        block, f"{synthesise.read(block)}; {script}; read_verilog -lib -specify +/xilinx/cells_sim.v; tee -q -o {report} sta"
+        block,
+        f"{synthesise.read(block)}; {script}; {ends}; read_verilog -lib -specify +/xilinx/cells_sim.v; tee -q -o {report} sta",
     )
     return read_report(block, (synthesise.HERE / report).read_text(encoding="utf-8"))
 
