@@ -24,11 +24,11 @@ PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{
 
 
 def begin_in_reset() -> None:
-    """Before anything is evaluated: inputs begin with anything too, and what must hold would be asked of a clock edge that no one made."""
-    dut: Any = cocotb.top
-    for name, level in (("rst", 1), ("clk", 0)):
-        if hasattr(dut, name):
-            getattr(dut, name).value = Immediate(level)
+    """Before anything is evaluated: inputs begin with anything too, and what must hold would be asked at an edge that no clock made."""
+    for of in ("", "s_", "m_", "a_", "b_", "rx_", "tx_", "wire_rx_", "wire_tx_", "host_rx_", "host_tx_"):
+        for name, level in ((f"{of}clk", 0), (f"{of}rst", 1)):
+            if hasattr(cocotb.top, name):
+                getattr(cocotb.top, name).value = Immediate(level)
 
 
 if getattr(cocotb, "is_simulation", False):
