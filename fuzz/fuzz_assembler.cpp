@@ -110,11 +110,14 @@ void with_counted_packets(fuzz::Bytes& bytes, const AssembleConfig& config, std:
   constexpr std::uint32_t kBytes = test::AssemblerModel::kBufferBytes;
   const auto next = [&](std::uint32_t below) { return bytes.take() % below; };
   Booked booked(config, buffers, kBytes);
+  StreamFilter none({}), ends({{.first = 0, .last = 0}, {.first = 2, .last = 2}});
   std::uint64_t now_ns = 1;
   unsigned packets = 0;
   const std::uint64_t extremes[] = {0, kBytes, UINT32_MAX, std::uint64_t{1} << 63, UINT64_MAX};
   while (!bytes.empty()) {
     UnitFacts facts{.stream = next(3), .unit = next(6), .place = next(32) == 0 ? extremes[next(5)] : next(6)};
+    fuzz::require(!none.refuses(facts.stream), "without a list every stream is accepted");
+    fuzz::require(ends.refuses(facts.stream) == (facts.stream == 1), "with one those of its ranges are");
     facts.place_is_index = next(4) != 0;
     facts.unit_packets = next(32) == 0 ? extremes[next(5)] : next(3) == 0 ? 4 : 0;
     facts.unit_bytes = next(32) == 0 ? extremes[next(5)] : 0;

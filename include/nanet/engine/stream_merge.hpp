@@ -108,7 +108,7 @@ class StreamMerge {
 
  private:
   static std::uint64_t ticks(std::uint64_t tolerance_ns, double tick_ns) {
-    if (tick_ns <= 0) {
+    if (tick_ns <= 0) {  // not covered: refused when a link is opened, before any packet
       throw SetupError("units cannot be merged by time", "the packets of this protocol say none", "merge by unit, or declare time:");
     }
     return static_cast<std::uint64_t>(std::floor(static_cast<double>(tolerance_ns) / tick_ns));
