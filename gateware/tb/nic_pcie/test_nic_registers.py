@@ -38,6 +38,10 @@ async def counts(card: Card) -> dict[str, int]:
     return {f"{row}.{name}": await card.read(at + 8 * k) for row, at in ROW_AT.items() for k, name in enumerate(ROWS[row]["names"])}
 
 
+async def counted_since(card: Card, before: dict[str, int]) -> dict[str, int]:
+    return {key: count - before[key] for key, count in (await counts(card)).items() if count != before[key]}
+
+
 async def flushed(card: Card) -> None:
     """All that came is handed over and given back."""
     await card.wire_in.wait()
@@ -94,7 +98,7 @@ async def every_fate_of_a_frame_is_one_counter(dut: Any) -> None:
         for _ in range(2):
             send(card)
         await flushed(card)
-        told = {key: count - before[key] for key, count in (await counts(card)).items() if count != before[key]}
+        told = await counted_since(card, before)
         assert told.pop("rx.bad", 0) in ((2,) if name in {"rx.udp_checksum", "rx.truncated"} else (0, 2)), name
         assert told == {name: 2}, f"{name}: {told}"
     assert not card.received
@@ -102,7 +106,7 @@ async def every_fate_of_a_frame_is_one_counter(dut: Any) -> None:
     before = await counts(card)
     await card.send_frames(payloads)
     await flushed(card)
-    told = {key: count - before[key] for key, count in (await counts(card)).items() if count != before[key]}
+    told = await counted_since(card, before)
     assert told == {"rx.parsed": len(payloads), "rx.stored": len(payloads)}
     assert card.received == [(payload, SOURCE) for payload in payloads]
 
@@ -122,7 +126,7 @@ async def every_fate_of_a_descriptor_is_one_counter(dut: Any) -> None:
         await card.wait_until(lambda: len(card.sent) == card.rung, 20_000, "its completion")
         if name == "sent":
             await card.frames_out([payload])
-        told = {key: count - before[key] for key, count in (await counts(card)).items() if count != before[key]}
+        told = await counted_since(card, before)
         expected = {
             "sent": {"tx.sent": 1, "tx.framed": 1},
             "refused": {"tx.refused": 1},

@@ -82,12 +82,12 @@ void EthernetDevice::serve() {
     std::span<const std::byte> frame = port_->receive(room, timing_.retry_ns / 4);
     const Lock lock(mutex_);
     const std::uint64_t now_ns = steady_ns();
-    for (int k = 0; k < kFramesPerTurn && !frame.empty(); ++k) {
+    for (int k = 1; !frame.empty(); ++k) {
       take(frame, now_ns);
-      frame = port_->receive(room, 0);
+      frame = k < kFramesPerTurn ? port_->receive(room, 0) : std::span<const std::byte>();
     }
     send_records();
-    if (std::exchange(owes_acknowledgement_, false)) {
+    if (owes_acknowledgement_) {
       fill(answer_, 0, number_, {});
       transmit(answer_);
     }

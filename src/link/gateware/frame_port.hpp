@@ -4,21 +4,20 @@
 // Thread rules: send: one thread at a time; receive: one thread; both may run at once.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
-namespace nanet::link::gateware {
+#include "link/udp_frame.hpp"
 
-using StationAddress = std::array<std::uint8_t, 6>;
+namespace nanet::link::gateware {
 
 class FramePort {
  public:
   virtual ~FramePort() = default;
 
-  virtual StationAddress address() const = 0;
+  virtual MacAddress address() const = 0;
   virtual void send(std::span<const std::byte> frame) = 0;  // lost where the port has no room
 
   // The next frame, copied into `room`, what is longer cut; empty: none came in timeout_ns.
@@ -33,13 +32,13 @@ class PacketSocket final : public FramePort {
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
-  StationAddress address() const override { return address_; }
+  MacAddress address() const override { return address_; }
   void send(std::span<const std::byte> frame) override;
   std::span<const std::byte> receive(std::span<std::byte> room, std::uint64_t timeout_ns) override;
 
  private:
   int socket_ = -1;
-  StationAddress address_{};
+  MacAddress address_{};
 };
 
 }  // namespace nanet::link::gateware

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 
 inline constexpr std::uint16_t kEtherType = 0x88B5, kEtherTypeOnWire = 0xB588;
 inline constexpr std::uint8_t kVersion = 1;
-inline constexpr StationAddress kBoard{0x02, 0, 0, 0, 0, 0x01};
+inline constexpr MacAddress kBoard{0x02, 0, 0, 0, 0, 0x01};
 inline constexpr std::uint8_t kOpen = 1, kData = 2;
 inline constexpr std::size_t kRecordBytesMax = 1440;  // of a frame
 inline constexpr std::size_t kFrameBytesMin = 60, kFrameBytesMax = 1514;
@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 40) - 1;
 
 // The first 24 bytes of a frame.
 struct Header {
-  StationAddress to{}, from{};
+  MacAddress to{}, from{};
   std::uint16_t ethertype = kEtherTypeOnWire;
   std::uint8_t version = kVersion;
   std::uint8_t flags = 0;
@@ -80,7 +80,7 @@ inline void append(std::vector<std::byte>& records, const Record& record, std::s
 }
 
 // The header of a frame of this version from the board to `host`, or nothing.
-inline std::optional<Header> header_for(const StationAddress& host, std::span<const std::byte> frame) {
+inline std::optional<Header> header_for(const MacAddress& host, std::span<const std::byte> frame) {
   Header header;
   if (frame.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, frame.data(), sizeof(header));

@@ -26,7 +26,7 @@ namespace nanet::link::gateware::test {
 
 using Bytes = std::vector<std::byte>;
 
-inline constexpr StationAddress kHost{0x06, 0x11, 0x22, 0x33, 0x44, 0x55};
+inline constexpr MacAddress kHost{0x06, 0x11, 0x22, 0x33, 0x44, 0x55};
 
 // A cable with a queue each way.
 class Cable {
@@ -75,7 +75,7 @@ class CablePort final : public FramePort {
  public:
   explicit CablePort(Cable& cable) : cable_(cable) {}
 
-  StationAddress address() const override { return kHost; }
+  MacAddress address() const override { return kHost; }
   void send(std::span<const std::byte> frame) override { cable_.to_board(frame); }
   std::span<const std::byte> receive(std::span<std::byte> room, std::uint64_t timeout_ns) override {
     if (!cable_.take_for_host(frame_, timeout_ns)) return {};

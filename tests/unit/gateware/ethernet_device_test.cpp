@@ -150,7 +150,7 @@ TEST_F(BoardTest, OneThatFallsSilentHoldsNoOneUp) {
 
 // A host's end that answers nothing.
 struct DeadPort final : FramePort {
-  StationAddress address() const override { return test::kHost; }
+  MacAddress address() const override { return test::kHost; }
   void send(std::span<const std::byte>) override {}
   std::span<const std::byte> receive(std::span<std::byte>, std::uint64_t timeout_ns) override {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1'000'000)));
@@ -207,7 +207,7 @@ TEST(BoardPort, IsAPacketSocketOfItsEtherType) {
 // Frames of a board that the test writes itself.
 class Script final : public FramePort {
  public:
-  StationAddress address() const override { return test::kHost; }
+  MacAddress address() const override { return test::kHost; }
   void send(std::span<const std::byte> frame) override {
     const std::lock_guard lock(mutex_);
     std::memcpy(&last, frame.data(), sizeof(last));
