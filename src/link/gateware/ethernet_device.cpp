@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "nanet/contract.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -26,17 +27,20 @@ std::uint64_t steady_ns() {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// Its last word with release order: whoever sees the sequence of a completion sees all that the NIC wrote before.
+// Its last word with release order: whoever sees the sequence of a completion sees all that the NIC wrote before. The word has the size of that sequence:
+// an atomic store of one size and a load of another do not order anything.
 void copy_in_order(std::span<std::byte> to, std::span<const std::byte> from) {
-  constexpr std::size_t kWord = sizeof(std::uint64_t);
-  std::byte* const last = to.data() + to.size() - std::min(kWord, to.size());
-  if (to.size() < kWord || reinterpret_cast<std::uintptr_t>(last) % kWord != 0) {
+  using Word = decltype(Completion::sequence);
+  static_assert(offsetof(Completion, sequence) + sizeof(Word) == sizeof(Completion));
+  std::byte* const last = to.data() + to.size() - std::min(sizeof(Word), to.size());
+  if (to.size() < sizeof(Word) || reinterpret_cast<std::uintptr_t>(last) % sizeof(Word) != 0) {
     std::copy(from.begin(), from.end(), to.begin());
     return;
   }
-  std::copy(from.begin(), from.end() - kWord, to.begin());
-  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(last))
-      .store(host_frames::word_at(from, from.size() - kWord), std::memory_order_release);
+  std::copy(from.begin(), from.end() - sizeof(Word), to.begin());
+  Word word;
+  std::memcpy(&word, &*(from.end() - sizeof(Word)), sizeof(word));
+  std::atomic_ref(*reinterpret_cast<Word*>(last)).store(word, std::memory_order_release);
 }
 
 }  // namespace
