@@ -30,9 +30,10 @@ void require_writes(const UdpFlow& flow, std::span<const std::byte> payload) {
   write_ethernet_header(plain.data(), from, to);
   write_ipv4_udp_headers(plain.data() + kEthernetHeaderBytes, flow, payload, 0);
   require_checksums(plain, UdpChecksum::present);
-  UdpTemplate(flow, from).write(quick.data(), to, payload);
+  const IpUdpFlow either{flow.from_address, flow.to_address, flow.from_port, flow.to_port};
+  UdpTemplate(either, from).write(quick.data(), to, payload);
   require(quick == plain, "the template writes the same");
-  UdpTemplate(flow, from, UdpChecksum::absent).write(quick.data(), to, payload);
+  UdpTemplate(either, from, UdpChecksum::absent).write(quick.data(), to, payload);
   require_checksums(quick, UdpChecksum::absent);
   UdpView view;
   require(read_udp_frame(plain, view) == FrameError::none && flow_of(view.flow) == flow_of(flow), "what was written is read");
@@ -49,6 +50,10 @@ void require_ip(std::span<const std::byte> packet) {
   std::vector<std::byte> written(kIpv6UdpHeaderBytes + view.payload.size());
   std::copy(view.payload.begin(), view.payload.end(), written.begin() + kIpv6UdpHeaderBytes);
   write_ipv6_udp_headers(written.data(), view.flow, view.payload);
+  std::vector<std::byte> quick(kIpv6FrameHeaderBytes + view.payload.size());
+  std::copy(view.payload.begin(), view.payload.end(), quick.begin() + kIpv6FrameHeaderBytes);
+  UdpTemplate(view.flow, {}).write(quick.data(), {}, view.payload);
+  require(std::ranges::equal(std::span(quick).subspan(kEthernetHeaderBytes), written), "the template writes the same");
   IpUdpView again;
   require(read_ip_udp(written, again) == FrameError::none, "what was written is read");
   require(again.flow.from_address == view.flow.from_address && again.flow.to_address == view.flow.to_address, "the same addresses");

@@ -57,6 +57,7 @@ void join_group(const Socket& socket, const Endpoint& group, const GroupJoin& jo
 void set_group_sending(const Socket& socket, const IpAddress& family, const GroupSending& sending);
 
 inline int family_of(const IpAddress& address) { return address.is_ipv6() ? AF_INET6 : AF_INET; }
+inline IpAddress any_of(const IpAddress& family) { return family.is_ipv6() ? IpAddress::ipv6({}) : IpAddress(); }
 
 // An address and a port as the kernel takes and gives them. The port of both families lies at the same place.
 struct SocketAddress {

@@ -150,10 +150,10 @@ FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_b
   return FrameError::none;
 }
 
-void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to) {
+void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to, bool is_ipv6) {
   std::memcpy(out, to.data(), to.size());
   std::memcpy(out + 6, from.data(), from.size());
-  put_be(out + 12, kTypeIp, 2);
+  put_be(out + 12, is_ipv6 ? kTypeIpv6 : kTypeIp, 2);
 }
 
 void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const std::byte> payload, std::uint16_t id) {

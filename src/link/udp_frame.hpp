@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers around a UDP payload: reading them in a frame as it came from a wire, and writing them. For every link that has no
-// kernel to do it (AF_XDP, DPDK), for recordings, and for tests. IPv6 is written for recordings only.
+// kernel to do it (AF_XDP, DPDK), for recordings, and for tests.
 //
 // Thread rules: pure functions.
 #pragma once
@@ -18,6 +18,7 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 inline constexpr std::size_t kIpUdpHeaderBytes = 28;  // IPv4 without options 20, UDP 8
 inline constexpr std::size_t kFrameHeaderBytes = kEthernetHeaderBytes + kIpUdpHeaderBytes;
 inline constexpr std::size_t kIpv6UdpHeaderBytes = 48;
+inline constexpr std::size_t kIpv6FrameHeaderBytes = kEthernetHeaderBytes + kIpv6UdpHeaderBytes;
 inline constexpr std::size_t kUdpPayloadMax = 65'507;
 inline constexpr std::uint8_t kTtl = 64;  // of packets to one receiver
 
@@ -82,8 +83,8 @@ FrameError locate_ipv6_udp(std::span<const std::byte> head, std::size_t packet_b
 
 inline FrameError read_udp_frame(std::span<const std::byte> frame, UdpView& view) { return read_ipv4_udp(find_ipv4(frame), view); }
 
-// Writes the 14 bytes of an Ethernet header for IPv4.
-void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to);
+// Writes the 14 bytes of an Ethernet header, before IPv4 unless it says IPv6.
+void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to, bool is_ipv6 = false);
 
 // Writes the 28 bytes of IPv4 and UDP headers, with right lengths and checksums, for a payload of at most kUdpPayloadMax bytes.
 void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const std::byte> payload, std::uint16_t id);

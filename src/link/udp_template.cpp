@@ -11,7 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "words are summed as they lie in memory and turned round once");
 
 constexpr std::size_t kIpAt = kEthernetHeaderBytes;
-constexpr std::size_t kUdpAt = kIpAt + 20;
+constexpr std::size_t kUdpAt = kIpAt + 20, kUdpAtOfIpv6 = kIpAt + 40;
 
 template <typename Word>
 std::uint64_t word_at(const std::byte* data) {
@@ -46,20 +46,33 @@ void put(std::byte* out, std::uint64_t word) {
 
 }  // namespace
 
-UdpTemplate::UdpTemplate(const UdpFlow& flow, const MacAddress& from, UdpChecksum checksum, std::uint8_t ttl)
-    : checksum_(checksum) {
-  write_ethernet_header(bytes_.data(), from, MacAddress{});
-  write_ipv4_udp_headers(bytes_.data() + kIpAt, flow, {}, 0);
+UdpTemplate::UdpTemplate(const IpUdpFlow& flow, const MacAddress& from, UdpChecksum checksum, std::uint8_t ttl)
+    : is_ipv6_(flow.to_address.is_ipv6()), checksum_(checksum) {
+  write_ethernet_header(bytes_.data(), from, MacAddress{}, is_ipv6_);
+  if (is_ipv6_) {
+    write_ipv6_udp_headers(bytes_.data() + kIpAt, flow, {});
+    bytes_[kIpAt + 7] = std::byte{ttl};
+    for (const std::size_t offset : {kIpAt + 4, kUdpAtOfIpv6 + 4, kUdpAtOfIpv6 + 6}) put(bytes_.data() + offset, 0);
+    // UDP's pseudo header: addresses, protocol and length.
+    udp_sum_ = sum_words(bytes_.data() + kIpAt + 8, 32) + turned(17) + sum_words(bytes_.data() + kUdpAtOfIpv6, 8);
+    return;
+  }
+  const UdpFlow ipv4{flow.from_address.ipv4(), flow.to_address.ipv4(), flow.from_port, flow.to_port};
+  write_ipv4_udp_headers(bytes_.data() + kIpAt, ipv4, {}, 0);
   bytes_[kIpAt + 8] = std::byte{ttl};
   for (const std::size_t offset : {kIpAt + 2, kIpAt + 10, kUdpAt + 4, kUdpAt + 6})
     put(bytes_.data() + offset, 0);  // lengths, checksums
   ip_sum_ = sum_words(bytes_.data() + kIpAt, 20);
-  // UDP's pseudo header: addresses, protocol and length.
   udp_sum_ = sum_words(bytes_.data() + kIpAt + 12, 8) + turned(17) + sum_words(bytes_.data() + kUdpAt, 8);
 }
 
 void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const std::byte> payload) const {
-  std::memcpy(out, bytes_.data(), bytes_.size());
+  if (is_ipv6_) {
+    write_ipv6(out, payload);
+    std::memcpy(out, to.data(), to.size());
+    return;
+  }
+  std::memcpy(out, bytes_.data(), kFrameHeaderBytes);
   std::memcpy(out, to.data(), to.size());
   const std::uint64_t ip_bytes = turned(payload.size() + kIpUdpHeaderBytes);
   const std::uint64_t udp_bytes = turned(payload.size() + 8);
@@ -69,6 +82,15 @@ void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const st
   if (checksum_ == UdpChecksum::absent) return;  // the template's 0 stays
   const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
   put(out + kUdpAt + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum
+}
+
+void UdpTemplate::write_ipv6(std::byte* out, std::span<const std::byte> payload) const {
+  std::memcpy(out, bytes_.data(), kIpv6FrameHeaderBytes);
+  const std::uint64_t udp_bytes = turned(payload.size() + 8);
+  put(out + kIpAt + 4, udp_bytes);
+  put(out + kUdpAtOfIpv6 + 4, udp_bytes);
+  const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
+  put(out + kUdpAtOfIpv6 + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 is not allowed
 }
 
 }  // namespace nanet::link

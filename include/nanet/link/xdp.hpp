@@ -38,7 +38,7 @@ constexpr auto choices(XdpAttach) {
                     config::Choice{"generic", XdpAttach::generic}};
 }
 
-// The UDP checksum of what is sent. absent: 0, by which IPv4 says that there is none; for payloads that carry one of their own.
+// The UDP checksum of what is sent. absent: 0, by which IPv4 says that there is none; for payloads that carry one of their own. IPv6 has one always.
 enum class XdpChecksum : std::uint8_t { present, absent };
 
 struct XdpConfig {

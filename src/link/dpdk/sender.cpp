@@ -22,8 +22,7 @@ Sender::Sender(Device& device, const Neighbours& neighbours, Station* station, c
     : device_(device), neighbours_(neighbours), station_(station), wait_cycles_(config.tx_wait_us * rte_get_timer_hz() / 1'000'000) {
   const std::uint16_t from_port = config.listen ? config.listen->port : kSourcePort;
   for (const Endpoint& destination : config.destinations) {
-    templates_.emplace_back(UdpFlow{neighbours.own_address(), destination.address.ipv4(), from_port, destination.port},
-                            device_.mac());
+    templates_.emplace_back(IpUdpFlow{neighbours.own_address(), destination.address, from_port, destination.port}, device_.mac());
   }
 }
 

@@ -29,13 +29,10 @@ std::uint64_t pack(const MacAddress& mac) {
   return packed;
 }
 
-MacAddress multicast_mac(std::uint32_t address) {  // RFC 1112
-  return {0x01,
-          0x00,
-          0x5E,
-          static_cast<std::uint8_t>(address >> 16 & 0x7F),
-          static_cast<std::uint8_t>(address >> 8),
-          static_cast<std::uint8_t>(address)};
+MacAddress multicast_mac(const IpAddress& group) {
+  const IpAddress::Bytes& bytes = group.bytes();
+  if (group.is_ipv6()) return {0x33, 0x33, bytes[12], bytes[13], bytes[14], bytes[15]};          // RFC 2464
+  return {0x01, 0x00, 0x5E, static_cast<std::uint8_t>(bytes[13] & 0x7F), bytes[14], bytes[15]};  // RFC 1112
 }
 
 // A thread made while this lives takes no signal: they are for the program's own threads.
@@ -57,25 +54,30 @@ class NoSignals {
 }  // namespace
 
 Neighbours::Neighbours(const std::vector<Endpoint>& destinations, const Interface& interface, const std::string& link_name)
-    : interface_(interface), entries_(destinations.size()), changes_(RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE | RTMGRP_LINK) {
+    : interface_(interface),
+      entries_(destinations.size()),
+      changes_(RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | RTMGRP_LINK),
+      probe_(family_of(destinations.front().address)) {
   bind_to_interface(probe_, interface.name, link_name);
   for (std::size_t i = 0; i < destinations.size(); ++i) {
     Entry& entry = entries_[i];
-    entry.address = destinations[i].address.ipv4();
+    entry.address = destinations[i].address;
     entry.text = to_string(destinations[i]);
     const std::string problem = "link " + link_name + " cannot send to " + entry.text + " through " + interface.name;
     Route route;
     const int error = netlink_.find_route(entry.address, interface.index, route);
     if (error != 0) {
-      throw SetupError(problem, error == EAFNOSUPPORT ? "its gateway has an IPv6 address" : std::strerror(error),
+      throw SetupError(problem, error == EAFNOSUPPORT ? "its gateway has an address of the other family" : std::strerror(error),
                        "see `ip route get ADDRESS oif " + interface.name + "`");
     }
     if (route.type == RTN_LOCAL) {
       throw SetupError(problem, "the address is this machine's own: such packets never reach the interface",
                        "use udp:// for peers on the same machine, or network namespaces");
     }
-    if (route.source == 0) {
-      throw SetupError(problem, "the interface has no IPv4 address", "ip addr add ADDRESS/24 dev " + interface.name);
+    if (route.source.is_any()) {
+      const bool is_ipv6 = entry.address.is_ipv6();
+      throw SetupError(problem, std::string("the interface has no ") + (is_ipv6 ? "IPv6" : "IPv4") + " address",
+                       std::string("ip addr add ADDRESS/") + (is_ipv6 ? "64" : "24") + " dev " + interface.name);
     }
     entry.source = route.source;
   }

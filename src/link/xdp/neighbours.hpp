@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where packets for each destination go on the wire: the kernel's routes and its neighbour table (ARP) say, and are asked again for as
+// Where packets for each destination go on the wire: the kernel's routes and its neighbour table (ARP, NDP) say, and are asked again for as
 // long as the link lives, by a thread of its own that sleeps nearly always. Sending costs one load from memory per packet.
 //
-// The kernel does the asking (ARP) and the answering. It is made to ask by a netlink request; by a process that gave its privileges up, with an empty
+// The kernel does the asking and the answering. It is made to ask by a netlink request; by a process that gave its privileges up, with an empty
 // datagram to the neighbour's discard port.
 // Thread rules: address_of() and unknown() from any thread.
 #pragma once
@@ -22,7 +22,7 @@ namespace nanet::link {
 
 class Neighbours {
  public:
-  // Waits at most a second for neighbours that the kernel does not know. Throws SetupError when a destination cannot be reached through
+  // Destinations of one family, one at least. Waits at most a second for neighbours that the kernel does not know. Throws SetupError when a destination cannot be reached through
   // the interface.
   Neighbours(const std::vector<Endpoint>& destinations, const Interface& interface, const std::string& link_name);
   ~Neighbours();
@@ -36,8 +36,8 @@ class Neighbours {
     return (packed & kKnown) != 0;
   }
 
-  // IPv4 that the kernel would send from, host order.
-  std::uint32_t source_address(std::uint32_t destination) const { return entries_[destination].source; }
+  // That the kernel would send from.
+  const IpAddress& source_address(std::uint32_t destination) const { return entries_[destination].source; }
 
   std::vector<std::string> unknown() const;  // destinations, as text
 
@@ -46,8 +46,7 @@ class Neighbours {
 
   struct Entry {
     std::atomic<std::uint64_t> mac{0};  // first byte lowest, and kKnown
-    std::uint32_t address = 0;
-    std::uint32_t source = 0;
+    IpAddress address, source;
     std::string text;
   };
 

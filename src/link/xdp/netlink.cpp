@@ -11,34 +11,40 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
+#include "link/socket.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
 namespace {
 
-// A message with one or two attributes of 32 bits.
+std::span<const std::byte> bytes_of(const IpAddress& address) {
+  return std::as_bytes(std::span(address.bytes())).subspan(address.is_ipv6() ? 0 : 12);
+}
+
+// A message with an address and perhaps a number after it.
 template <typename Body>
 struct Request {
   nlmsghdr header{};
   Body body{};
-  struct {
-    rtattr head{};
-    std::uint32_t value = 0;
-  } attributes[2];
+  alignas(RTA_ALIGNTO) std::byte attributes[RTA_SPACE(16) + RTA_SPACE(4)]{};
 
   Request(std::uint16_t type, int flags) {
     header.nlmsg_type = type;
     header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
     header.nlmsg_len = NLMSG_LENGTH(sizeof body);
   }
-  void add(int index, std::uint16_t type, std::uint32_t value) {
-    attributes[index].head.rta_type = type;
-    attributes[index].head.rta_len = RTA_LENGTH(sizeof value);
-    attributes[index].value = value;
-    header.nlmsg_len += static_cast<std::uint32_t>(sizeof attributes[index]);
+  void add(std::uint16_t type, std::span<const std::byte> value) {
+    const rtattr head{.rta_len = static_cast<std::uint16_t>(RTA_LENGTH(value.size())), .rta_type = type};
+    std::byte* const at = attributes + (header.nlmsg_len - NLMSG_LENGTH(sizeof body));
+    std::memcpy(at, &head, sizeof head);
+    std::memcpy(at + RTA_LENGTH(0), value.data(), value.size());
+    header.nlmsg_len += static_cast<std::uint32_t>(RTA_SPACE(value.size()));
   }
 };
+static_assert(sizeof(Request<rtmsg>) == NLMSG_SPACE(sizeof(rtmsg)) + sizeof(Request<rtmsg>::attributes));
+static_assert(sizeof(Request<ndmsg>) == NLMSG_SPACE(sizeof(ndmsg)) + sizeof(Request<ndmsg>::attributes));
 
 template <typename Body>
 const Body& body_of(const std::byte* message) {
@@ -58,10 +64,18 @@ void for_each_attribute(const std::byte* message, std::size_t message_bytes, Eac
   }
 }
 
-std::uint32_t address_in(const std::byte* data) {
-  std::uint32_t value;
-  std::memcpy(&value, data, sizeof value);
-  return ntohl(value);
+// What an attribute says, if it holds an address of the family of `before`; else that.
+IpAddress address_in(const std::byte* data, std::size_t bytes, const IpAddress& before) {
+  if (before.is_ipv6()) {
+    IpAddress::Bytes v6;
+    if (bytes != v6.size()) return before;
+    std::memcpy(v6.data(), data, v6.size());
+    return IpAddress::ipv6(v6);
+  }
+  std::uint32_t v4;
+  if (bytes != sizeof v4) return before;
+  std::memcpy(&v4, data, sizeof v4);
+  return ntohl(v4);
 }
 
 }  // namespace
@@ -86,29 +100,31 @@ void Netlink::drain() {
   }
 }
 
-int Netlink::find_route(std::uint32_t destination, int interface_index, Route& out) {
+int Netlink::find_route(const IpAddress& destination, int interface_index, Route& out) {
   Request<rtmsg> request(RTM_GETROUTE, 0);
-  request.body.rtm_family = AF_INET;
-  request.body.rtm_dst_len = 32;
-  request.add(0, RTA_DST, htonl(destination));
-  request.add(1, RTA_OIF, static_cast<std::uint32_t>(interface_index));
+  request.body.rtm_family = static_cast<std::uint8_t>(family_of(destination));
+  request.body.rtm_dst_len = static_cast<std::uint8_t>(destination.bit_count());
+  request.add(RTA_DST, bytes_of(destination));
+  request.add(RTA_OIF, std::as_bytes(std::span(&interface_index, 1)));
   if (int error = talk(&request, request.header.nlmsg_len, RTM_NEWROUTE)) return error;
-  out = {destination, 0, body_of<rtmsg>(answer_).rtm_type};
+  out = {destination, any_of(destination), body_of<rtmsg>(answer_).rtm_type};
+  // IPv6 answers with such a route where IPv4 answers with an error.
+  if (out.type == RTN_UNREACHABLE || out.type == RTN_BLACKHOLE || out.type == RTN_PROHIBIT) return ENETUNREACH;
   int error = 0;
   for_each_attribute<rtmsg>(answer_, answer_bytes_, [&](std::uint16_t type, const std::byte* data, std::size_t bytes) {
-    if (type == RTA_GATEWAY && bytes == 4) out.next_hop = address_in(data);
-    if (type == RTA_PREFSRC && bytes == 4) out.source = address_in(data);
-    if (type == RTA_VIA) error = EAFNOSUPPORT;  // a gateway with an IPv6 address
+    if (type == RTA_GATEWAY) out.next_hop = address_in(data, bytes, out.next_hop);
+    if (type == RTA_PREFSRC) out.source = address_in(data, bytes, out.source);
+    if (type == RTA_VIA) error = EAFNOSUPPORT;  // a gateway with an address of the other family
   });
   return error;
 }
 
-int Netlink::find_neighbour(std::uint32_t address, int interface_index, Neighbour& out) {
+int Netlink::find_neighbour(const IpAddress& address, int interface_index, Neighbour& out) {
   out = {};
   Request<ndmsg> request(RTM_GETNEIGH, 0);
-  request.body.ndm_family = AF_INET;
+  request.body.ndm_family = static_cast<std::uint8_t>(family_of(address));
   request.body.ndm_ifindex = interface_index;
-  request.add(0, NDA_DST, htonl(address));
+  request.add(NDA_DST, bytes_of(address));
   if (int error = talk(&request, request.header.nlmsg_len, RTM_NEWNEIGH)) return error;
   const std::uint16_t state = body_of<ndmsg>(answer_).ndm_state;
   out.is_fresh = (state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_DELAY | NUD_PROBE)) != 0;
@@ -121,12 +137,12 @@ int Netlink::find_neighbour(std::uint32_t address, int interface_index, Neighbou
   return 0;
 }
 
-int Netlink::ask_for_neighbour(std::uint32_t address, int interface_index) {
+int Netlink::ask_for_neighbour(const IpAddress& address, int interface_index) {
   Request<ndmsg> request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_ACK);
-  request.body.ndm_family = AF_INET;
+  request.body.ndm_family = static_cast<std::uint8_t>(family_of(address));
   request.body.ndm_ifindex = interface_index;
   request.body.ndm_flags = NTF_USE;  // as if a packet were waiting for it
-  request.add(0, NDA_DST, htonl(address));
+  request.add(NDA_DST, bytes_of(address));
   return talk(&request, request.header.nlmsg_len, NLMSG_ERROR);
 }
 

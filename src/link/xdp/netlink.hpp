@@ -12,9 +12,9 @@
 namespace nanet::link {
 
 struct Route {
-  std::uint32_t next_hop = 0;  // host order: the destination itself, or the gateway
-  std::uint32_t source = 0;    // 0: the interface has no address
-  std::uint8_t type = 0;       // RTN_UNICAST, ...
+  IpAddress next_hop;     // the destination itself, or the gateway
+  IpAddress source;       // any: the interface has no address of that family
+  std::uint8_t type = 0;  // RTN_UNICAST, ...
 };
 
 struct Neighbour {
@@ -33,10 +33,10 @@ class Netlink {
   int fd() const { return fd_; }
   void drain();  // forgets what was heard
 
-  // 0 or errno.
-  int find_route(std::uint32_t destination, int interface_index, Route& out);
-  int find_neighbour(std::uint32_t address, int interface_index, Neighbour& out);
-  int ask_for_neighbour(std::uint32_t address, int interface_index);  // needs CAP_NET_ADMIN
+  // 0 or errno. Of either family.
+  int find_route(const IpAddress& destination, int interface_index, Route& out);
+  int find_neighbour(const IpAddress& address, int interface_index, Neighbour& out);
+  int ask_for_neighbour(const IpAddress& address, int interface_index);  // needs CAP_NET_ADMIN
 
  private:
   int talk(void* request, std::size_t bytes, std::uint16_t answer_type);

@@ -28,9 +28,12 @@ constexpr std::uint32_t kSmallFrameBytes = 2048;
 constexpr std::uint32_t kFrameBytes = 4096;
 constexpr std::uint32_t kLentMax = 1u << 24;
 
+// All that a link receives and sends is of one family.
+bool is_ipv6(const XdpConfig& config) { return (config.listen ? *config.listen : config.destinations.front()).address.is_ipv6(); }
+
 // IP and UDP.
 std::uint32_t header_bytes(const XdpConfig& config) {
-  return static_cast<std::uint32_t>(config.listen && config.listen->address.is_ipv6() ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes);
+  return static_cast<std::uint32_t>(is_ipv6(config) ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes);
 }
 
 // In place, so that payloads of packets without tags and options begin at a multiple of 16.
@@ -117,7 +120,8 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
     receiver_ = std::make_unique<XdpReceiver>(config_, local_, queues_);
   }
   if (!config.destinations.empty()) {
-    sender_ = std::make_unique<XdpSender>(config_, interface_, is_group ? 0 : local_.address.ipv4(), source_port_, *queues_.front());
+    sender_ = std::make_unique<XdpSender>(config_, interface_, is_group ? any_of(address) : local_.address, source_port_,
+                                          *queues_.front());
   }
 }
 
@@ -137,9 +141,12 @@ void XdpLink::check() const {
   if (config_.listen) check_endpoint(*config_.listen);
   for (const Endpoint& destination : config_.destinations) {
     check_endpoint(destination);
-    if (destination.address.is_ipv6() || (config_.listen && config_.listen->address.is_ipv6())) {
-      refuse("the destination " + to_string(destination), "it sends over IPv4 only, and from where it listens",
-             "use IPv4 for both, or let a socket send (leave `via` out)");
+    if (destination.address.is_ipv6() != is_ipv6(config_)) {
+      refuse("the destination " + to_string(destination), "all that it receives and sends is of one family, IPv4 or IPv6",
+             "use addresses of one family, or let a socket send (leave `via` out)");
+    }
+    if (is_ipv6(config_) && config_.checksum == XdpChecksum::absent) {
+      refuse("checksum: absent", "packets over IPv6 have one always", "leave checksum out");
     }
     if (destination.address.is_any() || destination.port == 0) {
       refuse("the destination " + to_string(destination), "it has no address or no port", "write xdp://ADDRESS:PORT");
@@ -186,7 +193,7 @@ void XdpLink::check_in_place() const {
 // The port packets come to and go out from. The kernel gives one that is free, and gives it to no one else while this link lives.
 void XdpLink::choose_port() {
   const bool chosen = config_.listen && config_.listen->port != 0;
-  const Endpoint wanted{"udp", config_.listen ? config_.listen->address : IpAddress(),
+  const Endpoint wanted{"udp", config_.listen ? config_.listen->address : any_of(config_.destinations.front().address),
                         chosen ? config_.listen->port : std::uint16_t{0}};
   Socket socket(family_of(wanted.address));
   const SocketAddress address(wanted);

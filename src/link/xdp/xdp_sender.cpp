@@ -9,16 +9,16 @@
 
 namespace nanet::link {
 
-XdpSender::XdpSender(const XdpConfig& config, const Interface& interface, std::uint32_t source_address, std::uint16_t source_port,
-                     Queue& queue)
+XdpSender::XdpSender(const XdpConfig& config, const Interface& interface, const IpAddress& source_address,
+                     std::uint16_t source_port, Queue& queue)
     : queue_(queue),
       neighbours_(config.destinations, interface, config.name),
       wait_ns_(std::uint64_t{config.tx_wait_us} * 1000 / kWaits),
       payload_bytes_max_(config.packet_bytes_max) {
   for (std::uint32_t i = 0; i < config.destinations.size(); ++i) {
     const Endpoint& to = config.destinations[i];
-    const std::uint32_t from = source_address != 0 ? source_address : neighbours_.source_address(i);
-    templates_.emplace_back(UdpFlow{from, to.address.ipv4(), source_port, to.port}, interface.mac,
+    const IpAddress& from = source_address.is_any() ? neighbours_.source_address(i) : source_address;
+    templates_.emplace_back(IpUdpFlow{from, to.address, source_port, to.port}, interface.mac,
                             config.checksum == XdpChecksum::present ? UdpChecksum::present : UdpChecksum::absent,
                             to.address.is_multicast() ? config.group_sending.ttl : kTtl);
   }
@@ -53,16 +53,18 @@ bool XdpSender::put(const TxPacket& packet, Call& call) {
     return false;
   }
   const std::uint32_t frame_bytes = queue_.config().frame_bytes;
+  const UdpTemplate& headers = templates_[packet.destination];
+  const auto header_bytes = static_cast<std::uint32_t>(headers.header_bytes());
   std::uint32_t bytes_left = packet.bytes;
-  const std::uint32_t count = (static_cast<std::uint32_t>(kFrameHeaderBytes) + bytes_left + frame_bytes - 1) / frame_bytes;
+  const std::uint32_t count = (header_bytes + bytes_left + frame_bytes - 1) / frame_bytes;
   if (free_.size() < count && !make_room(count, call)) return false;
   const std::byte* from = packet.data;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t address = free_.back();
     free_.pop_back();
     std::byte* frame = queue_.frames() + address;
-    const std::uint32_t head = i == 0 ? static_cast<std::uint32_t>(kFrameHeaderBytes) : 0;
-    if (i == 0) templates_[packet.destination].write(frame, to, {packet.data, packet.bytes});
+    const std::uint32_t head = i == 0 ? header_bytes : 0;
+    if (i == 0) headers.write(frame, to, {packet.data, packet.bytes});
     const std::uint32_t part = std::min(bytes_left, frame_bytes - head);
     if (part != 0) std::memcpy(frame + head, from, part);
     from += part;

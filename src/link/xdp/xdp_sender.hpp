@@ -17,8 +17,8 @@ namespace nanet::link {
 
 class XdpSender {
  public:
-  // The queue outlives this object. source_address 0: what the kernel would take.
-  XdpSender(const XdpConfig& config, const Interface& interface, std::uint32_t source_address, std::uint16_t source_port,
+  // The queue outlives this object. source_address any: what the kernel would take.
+  XdpSender(const XdpConfig& config, const Interface& interface, const IpAddress& source_address, std::uint16_t source_port,
             Queue& queue);
 
   void send(std::span<const TxPacket> packets);

@@ -392,6 +392,55 @@ TEST_P(Ipv6Xdp, AGroupIsJoined) {
   EXPECT_EQ(output_of("ip maddress show dev nanet0").find("ff15::77"), std::string::npos);
 }
 
+// The receiving kernel checks each checksum: these frames come without an offload's promise that they are right.
+TEST_P(Ipv6Xdp, SendsToAnOrdinarySocketAndThroughAGateway) {
+  if (!hosts_) return;
+  XdpConfig both = config("xdp://[fd00:77::1]:6200");
+  both.destinations = {parse_endpoint("xdp://[fd00:77::2]:5001"), parse_endpoint("xdp://[fd00:99::1]:5002")};
+  EXPECT_EQ(run("ip -6 route add fd00:99::/64 via fd00:77::2"), 0);
+  std::optional<Socket6> near, behind;
+  hosts_->there([&] {
+    EXPECT_EQ(run("ip -6 addr add fd00:99::1/64 dev lo nodad && ip link set lo up"), 0);
+    near.emplace("fd00:77::2", 5001);
+    behind.emplace("fd00:99::1", 5002);
+  });
+  const auto link = open_xdp(both);
+  for (std::uint32_t bytes = 0; bytes <= 1472; bytes += 46) {
+    for (std::uint32_t to = 0; to < 2; ++to) {
+      const Bytes data = payload(bytes, bytes);
+      const TxPacket packet{data.data(), bytes, to};
+      link->send({&packet, 1}, 0);
+      const auto got = (to == 0 ? near : behind)->receive();
+      ASSERT_TRUE(got) << bytes << " to " << to;
+      EXPECT_EQ(*got, std::pair(data, std::uint16_t{6200}));
+    }
+  }
+  EXPECT_EQ(link->stats().tx_packets, 66u);
+  EXPECT_EQ(link->stats().tx_dropped, 0u);
+}
+
+TEST_P(Ipv6Xdp, SendsToAGroupWithoutListening) {
+  if (!hosts_) return;
+  std::optional<Socket6> member;
+  hosts_->there([&] {
+    member.emplace("::", 5001);
+    ipv6_mreq group{};
+    group.ipv6mr_multiaddr = Socket6::at("ff15::88", 0).sin6_addr;
+    group.ipv6mr_interface = ::if_nametoindex("nanet1");
+    EXPECT_EQ(::setsockopt(member->fd(), SOL_IPV6, IPV6_JOIN_GROUP, &group, sizeof group), 0);
+  });
+  XdpConfig sending = config("xdp://[::]:0");
+  sending.listen.reset();
+  sending.destinations = {parse_endpoint("xdp://[ff15::88]:5001")};
+  const auto link = open_xdp(sending);
+  const Bytes data = payload(1, 700);
+  const TxPacket packet{data.data(), 700, 0};
+  link->send({&packet, 1}, 0);
+  const auto got = member->receive();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->first, data);
+}
+
 TEST_P(Ipv6Xdp, WhatCannotBeIsRefused) {
   if (!hosts_) return;
   XdpConfig wrong = config("xdp://[fd00:77::5]:6200");
@@ -401,7 +450,15 @@ TEST_P(Ipv6Xdp, WhatCannotBeIsRefused) {
   expect_says(error_of(wrong), "set packet_bytes_max to 8952");
   wrong.packet_bytes_max = 1472;
   wrong.destinations = {Endpoint{"udp", kThere, 6300}};
-  expect_says(error_of(wrong), "it sends over IPv4 only, and from where it listens");
+  expect_says(error_of(wrong), "all that it receives and sends is of one family");
+  wrong.destinations = {parse_endpoint("udp://[fd00:77::2]:6300")};
+  wrong.checksum = XdpChecksum::absent;
+  expect_says(error_of(wrong), "cannot have checksum: absent (packets over IPv6 have one always)");
+  wrong.checksum = XdpChecksum::present;
+  wrong.destinations = {parse_endpoint("udp://[fd00:88::2]:6300")};  // no route
+  expect_says(error_of(wrong), "cannot send to udp://[fd00:88::2]:6300 through nanet0 (Network is unreachable)");
+  wrong.destinations = {parse_endpoint("udp://[fd00:77::1]:6300")};
+  expect_says(error_of(wrong), "the address is this machine's own");
   wrong.listen = Endpoint{"xdp", kHere, 6200};
   wrong.destinations = {parse_endpoint("udp://[fd00:77::2]:6300")};
   expect_says(error_of(wrong), "cannot have the destination udp://[fd00:77::2]:6300");
