@@ -154,7 +154,7 @@ void check_lanes(const EngineConfig& config, const ProcessorNeeds& needs) {
   for (const LinkConfig& link : config.links) inputs += queue_count(link);
   if (cores.lanes.size() > inputs) {
     throw SetupError(lanes, "there are " + std::to_string(inputs) + " links and queues, and each is of one thread",
-                     "name fewer cores, or give a udp:// link more queues");
+                     "name fewer cores, or split a link into more queues");
   }
   std::vector<std::string> used;
   for (const int core : cores.lanes) used.push_back(std::to_string(core));

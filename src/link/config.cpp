@@ -42,6 +42,10 @@ std::optional<Problem> XdpConfig::check() const {
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
     return Problem{"queues", "a queue is named twice", "each has one socket", "name each once"};
   }
+  if (split_queues && queues.size() < 2) {
+    return Problem{"split_queues", "there are no queues to split", "queues does not name two or more",
+                   "name them, or leave split_queues out"};
+  }
   return std::nullopt;
 }
 

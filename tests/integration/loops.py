@@ -103,10 +103,10 @@ def nanet(*arguments: str | Path, expect: int | None = 0, timeout_s: float = 120
     return done
 
 
-def sender(port: int) -> socket.socket:
-    """A socket that sends to a port of 127.0.0.1."""
+def sender(port: int, address: str = "127.0.0.1") -> socket.socket:
+    """A socket that sends to a port of this address."""
     one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    one.connect(("127.0.0.1", port))
+    one.connect((address, port))
     return one
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import nanet as nanet_api
 import pytest
 import yaml
-from loops import emulator_config, engine_config, free_ports, nanet, sender
+from loops import emulator_config, engine_config, free_ports, nanet, sender, wait_for
+from nanet import _core
 from nanet.bench.queues import two_over_one
 from nanet.config import formats
 from nanet.config.engine import EngineConfig
@@ -21,6 +23,7 @@ from nanet.format import make
 from nanet.format.make import Faults, Made, MakeOptions
 from nanet.run import emulate
 from nanet.run.process import EngineProcess
+from test_bench_links import a_pair
 
 BY_BOARD = {"queues": 2, "steer_by": "key", "key_at": 1}  # the sub-ID in the header of MGP
 BY_DATA_ID = {"queues": 2, "steer_by": "key", "key_at": 2, "key_bytes": 2}
@@ -86,6 +89,29 @@ def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
     assert counters["units_complete"] >= 1
 
 
+def test_queues_of_a_nic_have_a_core_each() -> None:
+    """Two queues of a veth pair, polled by AF_XDP: all that comes is in the books of one of them."""
+    with a_pair(queues=2, mtu=3400, coalesced=False) as pair:
+        if pair is None or not _core.build_info()["back_ends"]["xdp"]:
+            warnings.warn("NOT RUN: queues of AF_XDP (no namespaces, or built without it)", stacklevel=1)
+            return
+        xdp = {"queues": [0, 1], "split_queues": True, "frame_count": 4096, "huge_pages": False}
+        link = {"endpoint": f"xdp://{pair.engine.address}:6200", "xdp": xdp, "protocol": "raw", "sources": []}
+        config = engine_config(6200, None, link=link, processor={"kind": "count", "merge": None}, cpu_cores={"lanes": two_cores()})
+        with EngineProcess(config, pair.engine.namespace) as process:
+            for n in range(64):  # the port chooses the queue
+                with pair.boards.namespace.entered(), sender(6200, pair.engine.address) as socket:
+                    for k in range(8):
+                        socket.send(bytes([n, k]) * 100)
+            wait_for(lambda: process.counters().get("packets_accepted", 0) == 512, "the last packet")
+            result = process.stop()
+    assert [one["name"] for one in result["links"]] == ["boards.0", "boards.1"]
+    assert all(one["stats"]["rx_packets"] > 0 for one in result["links"])
+    assert result["counters"]["packets_accepted"] == 512
+    assert result["balance"]["unexplained_packets"] == 0
+    assert result["losses"] == {}
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -102,6 +128,11 @@ def test_units_of_a_stream_are_put_together_in_one_queue() -> None:
         ),
         ({"udp": {"queues": 2}, "record": {"file": "x.pcap"}}, "link 'boards' has record (its 2 queues would write one file)"),
         ({"udp": {"queues": 2}, "endpoint": "udp://239.1.2.3:6200"}, "each socket of a group gets every packet"),
+        ({"endpoint": "xdp://10.77.0.2:6200", "xdp": {"split_queues": True}}, "there are no queues to split"),
+        (
+            {"endpoint": "xdp://10.77.0.2:6200", "xdp": {"split_queues": True, "queues": [0, 3]}, "record": {"file": "x.pcap"}},
+            "its 2 queues would write one file",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], line: str) -> None:

@@ -65,6 +65,11 @@ struct XdpConfig {
   // as rx_kernel_dropped.
   std::vector<std::uint32_t> queues;
 
+  // split_queues: each of `queues` is a link of its own, and `queue` says which of them this one is (docs/design/queues.md). They are opened in order, 0
+  // first, on the port that 0 has; the program that it attaches goes with the last of them. Only 0 has destinations.
+  bool split_queues = false;
+  std::uint32_t queue = 0;
+
   // Frames of each queue, a power of two, 64..1048576; with destinations half of those of the first queue are for sending. A frame takes
   // 2048 bytes, or 4096 with packet_bytes_max above 1742. Too few: rx_kernel_dropped at every pause. Too many: memory no cache holds.
   std::uint32_t frame_count = 8192;
@@ -98,6 +103,9 @@ struct XdpConfig {
        .least = 0,
        .most = 1023,
        .length_most = 64});
+    v("split_queues", split_queues,
+      {.help = "Each of the queues is a link of its own, by the name NAME.0 and so on, which has a core of its own with "
+               "cpu_cores.lanes; else one thread takes them in turn"});
     v("frame_count", frame_count,
       {.help = "Frames of each queue, a power of two; half of them are for sending",
        .unit = "frames",
@@ -126,7 +134,7 @@ struct XdpConfig {
                " frame_count"});
   }
 
-  // A power of two, and no queue twice.
+  // A power of two, no queue twice, and several of them to be split.
   std::optional<config::Problem> check() const;
 };
 

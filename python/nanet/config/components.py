@@ -1528,6 +1528,10 @@ class Xdp(Model):
         (), "Queues of the interface to receive from; none: all of them. Packets in other queues go to the kernel",
         max_length=64,
     )
+    split_queues: bool = setting(
+        False,
+        "Each of the queues is a link of its own, by the name NAME.0 and so on, which has a core of its own with cpu_cores.lanes; else one thread takes them in turn",
+    )
     frame_count: int = setting(
         8192, "Frames of each queue, a power of two; half of them are for sending", unit="frames", ge=64, le=1048576,
         too_small="kernel_dropped at every pause of the receiving thread", too_big="the working set exceeds the caches",

@@ -60,6 +60,8 @@ class LinkConfig(Link, LinkSections):
     def inputs(self) -> tuple[str, ...]:
         """What it is called in results: its name, or with several queues NAME.0 and so on, since each is a link of its own there."""
         queues = self.udp.queues if self.udp is not None else 1
+        if self.xdp is not None and self.xdp.split_queues:
+            queues = len(self.xdp.queues)
         return (self.name,) if queues == 1 else tuple(f"{self.name}.{queue}" for queue in range(queues))
 
     @model_validator(mode="after")

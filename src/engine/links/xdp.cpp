@@ -13,7 +13,13 @@ std::unique_ptr<link::Link> open_xdp(const LinkConfig& config, LinkParts parts) 
   xdp.interface = config.interface;
   xdp.busy_poll_us = config.busy_poll_us;
   xdp.lent_max = lent_max(config);
+  xdp.queue = config.queue;
   return link::open_xdp(xdp);
+}
+
+std::uint32_t queues_of(const LinkConfig& config) {
+  const auto xdp = section_of<link::XdpConfig>(config);
+  return xdp.split_queues ? static_cast<std::uint32_t>(xdp.queues.size()) : 1;
 }
 
 bool stays_in_place(const LinkConfig& config) { return section_of<link::XdpConfig>(config).payloads == link::Payloads::in_place; }
@@ -24,6 +30,8 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
         "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
         "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
   }
+  const std::string why = "its " + std::to_string(queues_of(config)) + " queues would write one file";
+  if (auto broken = refuse_useless(config, {{"record", queues_of(config) > 1 && config.record.has_value(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_long_packets(config);
 }
@@ -37,7 +45,8 @@ LinkKind xdp_kind() {
           .section = section_for<link::XdpConfig>("What only an xdp:// link needs; null: the defaults"),
           .back_end = link::xdp_back_end(),
           .broken_rule = rules,
-          .in_place = stays_in_place};
+          .in_place = stays_in_place,
+          .queue_count = queues_of};
 }
 
 }  // namespace nanet::engine

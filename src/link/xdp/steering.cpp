@@ -15,6 +15,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "link/xdp/steer.h"
@@ -49,6 +51,12 @@ class Listening {
 
  private:
   libbpf_print_fn_t before_;
+};
+
+// Of this process: an interface has one program.
+struct Shared {
+  static inline std::mutex mutex;
+  static inline std::map<int, std::weak_ptr<Steering>> by_interface;
 };
 
 std::string kernel_release() {
@@ -96,6 +104,23 @@ Steering::Steering(const Config& config, const Interface& interface, std::vector
 }
 
 Steering::~Steering() { close(); }
+
+std::shared_ptr<Steering> Steering::share(const Config& config, const Interface& interface, std::vector<std::string>& notes) {
+  auto steering = std::make_shared<Steering>(config, interface, notes);
+  const std::lock_guard lock(Shared::mutex);
+  Shared::by_interface[interface.index] = steering;
+  return steering;
+}
+
+std::shared_ptr<Steering> Steering::join(const Config& config, const Interface& interface) {
+  const std::lock_guard lock(Shared::mutex);
+  std::shared_ptr<Steering> steering = Shared::by_interface[interface.index].lock();
+  if (!steering || steering->config_.address != config.address || steering->config_.port != config.port) {
+    throw SetupError("link " + config.link_name + " cannot be opened", "the first queue of its endpoint is not open in this process",
+                     "open the queues in order, and keep the first one open");
+  }
+  return steering;
+}
 
 void Steering::close() {
   if (missed_ != nullptr) ::munmap(const_cast<std::uint64_t*>(std::exchange(missed_, nullptr)), kMapBytes);

@@ -2,10 +2,11 @@
 // The XDP program (steer.bpf.c) on an interface: loaded, attached, given its sockets; gone when this object or its process is gone.
 //
 // It is attached by a BPF link, which the kernel takes away with its last file descriptor: a killed process leaves nothing behind.
-// Thread rules: set up by one thread; missed() from any.
+// Thread rules: set up by one thread at a time; missed() from any.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class Steering {
 
   // Throws SetupError, also when the interface has an XDP program.
   Steering(const Config& config, const Interface& interface, std::vector<std::string>& notes);
+
+  // The same, for several links of this process; and the one that there is on the interface for an address and a port. Throws SetupError: there is none.
+  static std::shared_ptr<Steering> share(const Config& config, const Interface& interface, std::vector<std::string>& notes);
+  static std::shared_ptr<Steering> join(const Config& config, const Interface& interface);
+
   ~Steering();
   Steering(const Steering&) = delete;
   Steering& operator=(const Steering&) = delete;

@@ -81,7 +81,7 @@ class XdpLink : public Link {
   // Destroyed from the last to the first: the program is gone before the sockets, and those before the frames.
   std::optional<flow::Region> frames_;  // of all queues
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::optional<Steering> steering_;
+  std::shared_ptr<Steering> steering_;  // of all queues of the endpoint
   std::unique_ptr<XdpReceiver> receiver_;
   std::unique_ptr<XdpSender> sender_;
   alignas(64) Tally sent_to_nowhere_;
@@ -93,7 +93,8 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
   interface_ = find_interface(config.interface, address, config.name);
   const std::string problem = "link " + config.name + " cannot use interface " + interface_.name;
   const bool is_group = address.is_multicast();
-  if (is_group) join_group(member_.emplace(family_of(address)), *config.listen, config.group_join, interface_.name, config.name);
+  if (is_group && config.queue == 0)
+    join_group(member_.emplace(family_of(address)), *config.listen, config.group_join, interface_.name, config.name);
   if (!address.is_any() && !is_group &&
       std::find(interface_.addresses.begin(), interface_.addresses.end(), address) == interface_.addresses.end()) {
     throw SetupError(problem, "it does not have the address of " + to_string(*config.listen),
@@ -113,6 +114,7 @@ XdpLink::XdpLink(const XdpConfig& config) : config_(config), local_{"xdp", 0, 0}
   }
   choose_port();
   steer();
+  if (config_.split_queues) config_.queues = {config_.queues[config_.queue]};
   open_queues();
   if (steering_ && config.listen) {
     for (const auto& queue : queues_) steering_->add_socket(queue->number(), queue->rx_fd());
@@ -165,6 +167,10 @@ void XdpLink::check() const {
     refuse("packet_bytes_max = " + std::to_string(config_.packet_bytes_max), "it is not 1 to 9014",
            "jumbo frames of MTU 9000 hold 8972");
   }
+  if (config_.split_queues && (!config_.listen || config_.queue >= config_.queues.size())) {
+    refuse("queue " + std::to_string(config_.queue) + " of its own", "it only sends, or names no such queue",
+           "leave split_queues out");
+  }
   std::vector<std::uint32_t> sorted = config_.queues;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
@@ -192,6 +198,11 @@ void XdpLink::check_in_place() const {
 
 // The port packets come to and go out from. The kernel gives one that is free, and gives it to no one else while this link lives.
 void XdpLink::choose_port() {
+  if (config_.queue > 0) {
+    local_ = {"xdp", config_.listen->address, config_.listen->port};
+    source_port_ = local_.port;
+    return;
+  }
   const bool chosen = config_.listen && config_.listen->port != 0;
   const Endpoint wanted{"udp", config_.listen ? config_.listen->address : any_of(config_.destinations.front().address),
                         chosen ? config_.listen->port : std::uint16_t{0}};
@@ -225,7 +236,7 @@ void XdpLink::steer() {
       .attach = config_.attach,
       .multi_buffer = config_.packet_bytes_max > payload_max(kFrameBytes, config_),
   };
-  steering_.emplace(steering, interface_, notes_);
+  steering_ = config_.queue > 0 ? Steering::join(steering, interface_) : Steering::share(steering, interface_, notes_);
 }
 
 void XdpLink::open_queues() {
@@ -307,7 +318,7 @@ LinkStats XdpLink::stats() const {
   LinkStats stats;
   if (receiver_) {
     receiver_->add_stats(stats);
-    stats.rx_kernel_dropped += steering_->missed();
+    if (config_.queue == 0) stats.rx_kernel_dropped += steering_->missed();
   }
   if (sender_) sender_->add_stats(stats);
   stats.tx_dropped += sent_to_nowhere_.value();
@@ -333,7 +344,7 @@ std::string XdpLink::path() const {
 
 std::vector<std::string> XdpLink::notes() const {
   std::vector<std::string> notes = notes_;
-  const std::uint64_t missed = receiver_ ? steering_->missed() : 0;
+  const std::uint64_t missed = receiver_ && config_.queue == 0 ? steering_->missed() : 0;
   if (missed != 0) {
     notes.push_back(
         "link " + config_.name + ": " + std::to_string(missed) + " packets came on queues of " + interface_.name +

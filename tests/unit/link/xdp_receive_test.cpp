@@ -287,5 +287,45 @@ TEST(Xdp, SeveralQueuesAndOneThatIsNotRead) {
   EXPECT_TRUE(says(link->notes(), "packets came on queues of nanet0 that it does not read"));
 }
 
+TEST(Xdp, QueuesThatAreSplitAreLinksOfTheirOwn) {
+  if (cannot_run()) return;
+  const Hosts hosts(2);
+  const auto send = [&](std::uint32_t count) {
+    hosts.there([&] {
+      for (std::uint32_t i = 0; i < count; ++i) HostSocket(kThere, 0).send(kHere, kPort, payload(i, 100));
+    });
+  };
+  XdpConfig config = listening_here();
+  config.queues = {0, 1};
+  config.split_queues = true;
+  config.queue = 1;
+  expect_says(error_of(config), "the first queue of its endpoint is not open in this process");
+  config.queue = 2;
+  expect_says(error_of(config), "names no such queue");
+  config.queue = 0;
+  std::unique_ptr<Link> first = open_xdp(config);
+  config.queue = 1;
+  std::unique_ptr<Link> second = open_xdp(config);
+  EXPECT_EQ(first->path(), "AF_XDP, driver mode, copied, queue 0");
+  EXPECT_EQ(second->path(), "AF_XDP, driver mode, copied, queue 1");
+  EXPECT_EQ(second->local(), first->local());
+  send(400);
+  Collector of_first, of_second;
+  std::size_t got[2] = {of_first.collect(*first, 400).size(), of_second.collect(*second, 400).size()};
+  EXPECT_GT(got[0], 0u);
+  EXPECT_GT(got[1], 0u);
+  EXPECT_EQ(got[0] + got[1], 400u);
+  EXPECT_EQ(first->stats().rx_kernel_dropped + second->stats().rx_kernel_dropped, 0u);
+  // The program outlives the link that attached it; what is for its queue goes to the kernel then.
+  first.reset();
+  EXPECT_NE(attached(), "");
+  send(400);
+  got[1] = of_second.collect(*second, 400).size();
+  EXPECT_GT(got[1], 0u);
+  EXPECT_LT(got[1], 400u);
+  second.reset();
+  EXPECT_EQ(attached(), "");
+}
+
 }  // namespace
 }  // namespace nanet::link::test
