@@ -81,8 +81,8 @@ class StreamMerge {
   StreamMerge(const std::optional<StreamMergeConfig>& config, const UnitTime& time)
       : streams_(config ? config->streams : std::vector<std::uint64_t>()),
         part_bytes_(config ? config->part_bytes : 0),
-        by_time_(config && (config->by ? *config->by == MergeBy::time : time.merges)),
-        times_(by_time_ ? ticks(config->tolerance_ns, time.tick_ns) : 0) {}
+        by_time_(config && config->is_by_time(time)),
+        times_(by_time_ ? ticks(*config, time) : 0) {}
 
   // Null, or what a packet is refused as.
   std::optional<flow::Counter> map(UnitFacts& facts) {
@@ -107,11 +107,9 @@ class StreamMerge {
   }
 
  private:
-  static std::uint64_t ticks(std::uint64_t tolerance_ns, double tick_ns) {
-    if (tick_ns <= 0) {  // not covered: refused when a link is opened, before any packet
-      throw SetupError("units cannot be merged by time", "the packets of this protocol say none", "merge by unit, or declare time:");
-    }
-    return static_cast<std::uint64_t>(std::floor(static_cast<double>(tolerance_ns) / tick_ns));
+  static std::uint64_t ticks(const StreamMergeConfig& config, const UnitTime& time) {
+    if (const auto broken = config.check(time)) throw SetupError(broken->problem, broken->why, broken->suggestion);
+    return static_cast<std::uint64_t>(std::floor(static_cast<double>(config.tolerance_ns) / time.tick_ns));
   }
 
   const std::vector<std::uint64_t> streams_;
