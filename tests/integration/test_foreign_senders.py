@@ -16,10 +16,10 @@ from typing import Any
 import nanet
 import numpy as np
 import pytest
-from cameras import camera, stream_to
 from loops import free_ports
 from loops import nanet as run_nanet
 from nanet import _core
+from nanet.bench.camera import camera, stream_to
 from nanet.config import formats
 from nanet.format import make
 

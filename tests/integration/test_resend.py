@@ -17,8 +17,8 @@ from types import TracebackType
 import nanet
 import numpy as np
 import pytest
-from cameras import camera, stream_to
 from loops import free_ports
+from nanet.bench.camera import camera, stream_to
 from nanet.config.engine import load
 from nanet.config.errors import ConfigError
 from nanet.format import make
