@@ -5,6 +5,7 @@
 //
 // Input: 4 bytes of configuration, then one byte an operation; a packet takes as many more as it asks for. With a declared format, what
 // declaration_tree.hpp says.
+#include <array>
 #include <deque>
 #include <initializer_list>
 #include <string>
@@ -15,6 +16,7 @@
 #include "declaration_tree.hpp"
 #include "engine/declared_units.hpp"
 #include "fuzz_common.hpp"
+#include "nanet/engine/resend.hpp"
 #include "nanet/engine/stream_merge.hpp"
 #include "nanet/format/decoder.hpp"
 
@@ -41,6 +43,26 @@ void beside_the_model(fuzz::Bytes& bytes, const AssembleConfig& config, std::uin
   }
 }
 
+// Requests are for what fits into a unit.
+class Asked final : public Requester {
+ public:
+  explicit Asked(std::uint32_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+
+  void ask(const MissingPart& part) override {
+    require(part.begin <= part.end && part.end <= buffer_bytes_ && part.piece_bytes > 0, "what is asked for lies in the unit");
+    require(part.begin < part.end || part.open_end, "something is asked for");
+    std::array<std::byte, kGvcpResendBytesMax> command{};
+    require(write_gvcp_resend(command, part, 1) <= command.size(), "a command is as long as it says");
+    ++requests;
+  }
+  void flush() override {}
+
+  std::uint64_t requests = 0;
+
+ private:
+  const std::uint32_t buffer_bytes_;
+};
+
 // An assembler without a model, and its consumer.
 class Booked {
  public:
@@ -52,7 +74,9 @@ class Booked {
                .huge_pages = false,
                .locked = false}),
         queue_(2 * buffers),
-        assembler_(config, clop_, queue_) {}
+        assembler_(config, clop_, queue_),
+        asked_(buffer_bytes),
+        asks_(config.resend.has_value()) {}
 
   void take(const UnitFacts& facts, std::span<const std::byte> payload, std::uint64_t now_ns) {
     ++packets_;
@@ -60,7 +84,10 @@ class Booked {
     assembler_.take(facts, payload, now_ns);
   }
 
-  void expire(std::uint64_t now_ns) { assembler_.expire(now_ns, Assembler::Rest::none); }
+  void expire(std::uint64_t now_ns) {
+    assembler_.expire(now_ns, Assembler::Rest::none);
+    if (asks_) assembler_.ask_for_missing(asked_, now_ns, Assembler::Rest::none);
+  }
 
   // The consumer takes what is done, and perhaps gives back the oldest of it.
   void consume(bool gives_back) {
@@ -84,6 +111,9 @@ class Booked {
                      Counter::packets_scattered, Counter::packets_late, Counter::packets_clop_full, Counter::packets_marker}),
             "every packet has one name");
     require(sum({Counter::units_begun}) == sum({Counter::units_handed_over, Counter::units_discarded}), "every unit has one name");
+    require(sum({Counter::resends_asked}) == sum({Counter::resends_came, Counter::resends_not_came}),
+            "every packet that was asked for came or did not");
+    require(sum({Counter::resend_requests}) == asked_.requests, "every request is counted");
     std::uint64_t accepted = 0;
     for (const StreamBooks& books : assembler_.streams()) accepted += books.packets_accepted;
     require(accepted == sum({Counter::packets_accepted}) || sum({Counter::streams_evicted}) > 0, "the streams have all packets");
@@ -102,6 +132,8 @@ class Booked {
   flow::Clop clop_;
   flow::CompletionQueue queue_;
   Assembler assembler_;
+  Asked asked_;
+  const bool asks_;
   std::deque<std::pair<std::uint32_t, std::vector<std::byte>>> held_;
   std::uint64_t packets_ = 0;
 };
@@ -177,6 +209,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   config.unit_step = rules / 2 % 3;
+  if (rules / 6 % 2 == 1) config.resend = ResendConfig{.after_us = 1, .again_us = 2, .tries_max = 2, .packets_max = 5};
   if (kind == 1) {
     with_counted_packets(bytes, config, buffers);
   } else {

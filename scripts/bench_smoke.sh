@@ -24,7 +24,7 @@ for program in "$build"/bench/micro/*; do
     bench_ring_cuts) arguments=(--events 2000) ;;
     bench_finders) arguments=(mixture 200) ;;
     bench_formats | bench_merger | bench_l0tp) arguments=() ;;
-    bench_assembler) arguments=(--seconds 0.1) ;;
+    bench_assembler | bench_scatter) arguments=(--seconds 0.1) ;;
     bench_udp_rate) arguments=(0.2) ;;
     *) fail "no short form of $program is known" "every benchmark has a smoke" "say it in scripts/bench_smoke.sh" ;;
   esac

@@ -58,6 +58,7 @@ PARSERS = (
     "src/format/event_reader.hpp",
     "src/format/explain.cpp",
     "src/engine/assembler.cpp",
+    "src/engine/assembler_resend.cpp",
     "include/nanet/flow/ranges.hpp",
     "include/nanet/flow/buffer_pool.hpp",
     "include/nanet/engine/stream_merge.hpp",

@@ -71,7 +71,7 @@ for task in "$@"; do
       need iproute2 -- has_program ip
       need tshark -- has_program tshark
       need ethtool -- has_program ethtool
-      need aravis-tools-cli -- has_program arv-fake-gv-camera-0.8  # senders whose packets are to be understood
+      need aravis-tools -- has_program arv-fake-gv-camera-0.8  # with its camera, a sender whose packets are to be understood
       need ffmpeg -- has_program ffmpeg
       need ccache -- has_program ccache  # the gateware's benches compile the same library sixty times
       ;;

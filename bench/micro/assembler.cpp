@@ -106,6 +106,63 @@ Figures measure(std::uint32_t payload_bytes, Order order) {
   return {1e9 * own / all, 1e9 * copy / all};
 }
 
+// --- the list of accepted streams ---
+
+struct FilterFigures {
+  double turns_ns, mixed_ns, foreign_ns, take_ns;
+};
+
+// A list of `count` streams, one a range; 0: none, and 64 streams. ns a packet by the filter alone: streams in turns, in any order, and none of the list;
+// and by filter and assembler, in turns, with payloads of 64 B.
+FilterFigures measure_filter(std::uint32_t count) {
+  constexpr std::uint32_t kPackets = 1 << 14;
+  const std::uint32_t streams = count == 0 ? 64 : count;
+  std::vector<engine::StreamRangeConfig> ranges;
+  for (std::uint32_t k = 0; k < count; ++k) ranges.push_back({.first = 10 * k, .last = 10 * k + 3});
+  engine::StreamFilter filter(ranges);
+  std::mt19937 random(1);
+  std::vector<std::uint64_t> turns, mixed, foreign;
+  for (std::uint32_t k = 0; k < kPackets; ++k) {
+    turns.push_back(10 * (k % streams));
+    mixed.push_back(10 * (random() % streams));
+    foreign.push_back(10 * (random() % streams) + 5);
+  }
+  volatile std::uint32_t refused = 0;
+  const auto alone = [&](const std::vector<std::uint64_t>& keys) {
+    return 1e9 / kPackets * seconds([&] {
+             std::uint32_t sum = 0;
+             for (const std::uint64_t key : keys) sum += filter.refuses(key) ? 1 : 0;
+             refused = sum;
+           });
+  };
+  constexpr std::uint32_t kBytes = 4096, kPayload = 64;
+  flow::Clop clop({.name = "units",
+                   .buffer_count = 256,
+                   .buffer_bytes = kBytes,
+                   .index_capacity = engine::Assembler::index_capacity(kBytes),
+                   .huge_pages = true,
+                   .locked = false});
+  flow::CompletionQueue queue(512);
+  engine::Assembler assembler({.streams_max = 64, .units_open = 2}, clop, queue);
+  const std::vector<std::byte> payload(kPayload);
+  std::uint64_t turn = 0;
+  const double take_s = seconds([&] {
+    for (std::uint32_t k = 0; k < kPackets; ++k) {
+      const std::uint64_t stream = turns[k];
+      if (k % streams == 0) ++turn;
+      if (filter.refuses(stream)) continue;
+      assembler.take(
+          {.stream = stream, .unit = turn / 64, .place = turn % 64 * kPayload, .unit_bytes = kBytes, .payload_bytes = kPayload},
+          payload, 1000 * turn);
+      while (queue.peek() != nullptr) {
+        queue.pop();
+        clop.release();
+      }
+    }
+  });
+  return {alone(turns), alone(mixed), alone(foreign), 1e9 / kPackets * take_s};
+}
+
 // --- over a socket ---
 
 constexpr std::uint32_t kHeadBytes = 20;  // place, length of the unit, unit
@@ -251,6 +308,12 @@ int main(int argc, char** argv) {
       std::printf("%8u  %-14s %10.1f %10.1f %8.1f\n", payload_bytes, name, ns, copy_ns, 8 * payload_bytes / ns);
       csv << payload_bytes << ',' << name << ',' << ns << ',' << copy_ns << ',' << 8 * payload_bytes / ns << '\n';
     }
+  }
+  std::printf("\nlist of streams, ns a packet\n%8s  %10s %10s %10s %18s\n", "ranges", "in turns", "mixed", "of none",
+              "with assembler");
+  for (const std::uint32_t count : {0u, 1u, 16u, 64u}) {
+    const auto [turns_ns, mixed_ns, foreign_ns, take_ns] = measure_filter(count);
+    std::printf("%8u  %10.1f %10.1f %10.1f %18.1f\n", count, turns_ns, mixed_ns, foreign_ns, take_ns);
   }
   std::printf("\nover a socket\n%8s  %20s %20s %8s %10s\n", "packet", "link [Mpacket/cpu s]", "units [Mpacket/cpu s]", "ratio",
               "complete");

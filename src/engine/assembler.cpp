@@ -23,6 +23,7 @@ Assembler::Assembler(const AssembleConfig& config, flow::Clop& clop, flow::Compl
       queue_(queue),
       pool_(clop),
       units_(clop.buffer_count()),
+      chases_(config.resend ? clop.buffer_count() : 0),
       streams_(config.streams_max),
       slots_(2 * std::bit_ceil(config.streams_max)),
       slot_shift_(64 - static_cast<std::uint32_t>(std::countr_zero(slots_.size()))),
@@ -223,7 +224,7 @@ void Assembler::evict(Stream& stream) {
     one->clear();
   }
   stream.has_newest = false;
-  stream.piece_bytes = stream.closed_next = 0;
+  stream.piece_bytes = stream.unit_bytes = stream.closed_next = 0;
   const std::size_t first = index_of(stream) * kClosedKept;
   std::fill_n(closed_.begin() + static_cast<std::ptrdiff_t>(first), kClosedKept, ClosedUnit{});
 }
@@ -307,6 +308,7 @@ Assembler::Unit* Assembler::begin(Stream& stream, const UnitFacts& facts) {
   unit.stream = static_cast<std::uint32_t>(index_of(stream));
   unit.bytes = unit.packets = unit.piece_bytes = 0;
   unit.drop_epoch = stream.drop_epoch;
+  if (!chases_.empty()) chases_[buffer_index] = {.header_bytes = facts.payload_offset};
   open_of(stream)[stream.open_count++] = buffer_index;
   if (!stream.is_proven()) ++unproven_open_;
   link(buffer_index);
@@ -373,7 +375,9 @@ void Assembler::close(Unit& unit, Counter why, std::uint16_t status, Incomplete 
   const bool complete = why == Counter::units_complete;
   if (complete && !stream.is_proven()) unproven_open_ -= stream.open_count;
   (complete ? stream.complete : stream.incomplete).add(1);
+  if (complete) stream.unit_bytes = unit.bytes;
   book_missing(unit, stream);
+  if (!chases_.empty()) book_resends(unit, chases_[buffer_index]);
   const bool is_wanted = config_.incomplete == IncompletePolicy::process && incomplete == Incomplete::as_configured;
   if (complete || (is_wanted && unit.head->packet_count > 0)) {
     return hand_over(unit, buffer_index, static_cast<std::uint16_t>(status | (complete ? 0 : status::incomplete)));

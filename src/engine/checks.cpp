@@ -220,8 +220,24 @@ std::optional<config::Problem> StreamMergeConfig::check() const {
                          "remove one"};
 }
 
+bool StreamMergeConfig::is_by_time(const UnitTime& time) const { return by ? *by == MergeBy::time : time.merges; }
+
+std::optional<config::Problem> StreamMergeConfig::check(const UnitTime& time) const {
+  if (!is_by_time(time) || time.tick_ns > 0) return std::nullopt;
+  return config::Problem{"merge", "units cannot be merged by time", "the packets of this protocol say none",
+                         "set by: unit, or declare time: in the format"};
+}
+
 std::optional<config::Problem> AssembleConfig::check() const {
+  if (resend && resend->after_us >= timeout_us) {
+    return config::Problem{"resend", "missing packets are asked for after " + std::to_string(resend->after_us) + " us",
+                           "their unit is closed after timeout_us, " + std::to_string(timeout_us), "lower after_us"};
+  }
   if (!merge) return std::nullopt;
+  if (resend) {
+    return config::Problem{"resend", "assemble has resend and merge", "a hole in a merged unit is of no one sender",
+                           "remove one of them"};
+  }
   if (!streams.empty()) {
     return config::Problem{"streams", "assemble has streams and merge", "merge says which streams there are", "remove streams"};
   }

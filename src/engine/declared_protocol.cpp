@@ -97,6 +97,8 @@ class DeclaredUnits {
     return {.tick_ns = facts.time_unit_ns, .merges = facts.merge && facts.merge->by == format::MergeBy::time};
   }
 
+  bool counts_packets() const { return decoder_.facts().has_packet_index; }
+
  private:
   format::Decoder decoder_;
 };

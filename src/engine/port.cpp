@@ -79,7 +79,10 @@ const Completion* Port::poll(std::uint64_t timeout_ns) {
 }
 
 std::uint64_t Port::longest_wait_ns(std::uint64_t timeout_ns) const {
-  if (config_.protocol->has_units) return 1000 * config_.assemble.value_or(AssembleConfig{}).timeout_us;
+  if (config_.protocol->has_units) {
+    const AssembleConfig assemble = config_.assemble.value_or(AssembleConfig{});
+    return 1000 * (assemble.resend ? assemble.resend->after_us : assemble.timeout_us);
+  }
   return config_.timeout_us > 0 ? 1000 * config_.timeout_us : timeout_ns;
 }
 

@@ -10,7 +10,6 @@ import json
 import socket
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from loops import free_ports
 from loops import nanet as run_nanet
 from nanet import _core
+from nanet.bench.camera import camera, stream_to
 from nanet.config import formats
 from nanet.format import make
 
@@ -127,52 +127,7 @@ def test_heaps_of_spead2_have_holes_where_packets_are_left_out() -> None:
         assert port.counters()["packets_lost_network"] == unit.packets_missing == len(left_out)
 
 
-# ---- Aravis's camera: control by GVCP on its one port, 3956
-
-GVCP_PORT = 3956
-WRITE_REGISTER = 0x82
-PRIVILEGE, STREAM_PORT, STREAM_PACKET_BYTES, STREAM_ADDRESS = 0x0A00, 0x0D00, 0x0D04, 0x0D18  # of every GigE Vision camera
-WIDTH, HEIGHT, ACQUISITION, FRAME_PERIOD_US = 0x100, 0x104, 0x124, 0x138  # of this one, as its GenICam description says
-IP_UDP_BYTES = 28
-
-
-class Control:
-    """A few frames of GVCP."""
-
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.settimeout(2)
-        self._number = 0
-
-    def write(self, register: int, value: int) -> None:
-        """One register, acknowledged; a camera that has only just started is asked again."""
-        self._number += 1
-        for _ in range(10):
-            self._socket.sendto(
-                struct.pack(">BBHHHII", 0x42, 1, WRITE_REGISTER, 8, self._number, register, value), ("127.0.0.1", GVCP_PORT)
-            )
-            try:
-                status, answer, _, number = struct.unpack(">HHHH", self._socket.recv(600)[:8])
-            except (ConnectionRefusedError, TimeoutError):
-                continue
-            assert (status, answer, number) == (0, WRITE_REGISTER + 1, self._number)
-            return
-        raise AssertionError("the camera does not answer")
-
-
-@contextlib.contextmanager
-def camera() -> Iterator[Control]:
-    """The camera, controlled."""
-    command = ["arv-fake-gv-camera-0.8", "-i", "127.0.0.1", "-s", "nanet"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
-        try:
-            assert process.stdout is not None
-            control = Control()
-            control.write(PRIVILEGE, 2)
-            yield control
-            control.write(ACQUISITION, 0)
-        finally:
-            process.kill()
+# ---- Aravis's camera
 
 
 @pytest.mark.needs_program("arv-fake-gv-camera-0.8")
@@ -182,10 +137,7 @@ def test_frames_of_a_camera_come_whole(height: int, data_bytes: int) -> None:
     width, wanted_frames = 2048, 6
     port, number = opened("gvsp", timeout_us=5_000_000)
     with port, camera() as control:
-        settings = {STREAM_PORT: number, STREAM_ADDRESS: 0x7F000001, STREAM_PACKET_BYTES: data_bytes + 8 + IP_UDP_BYTES,
-                    WIDTH: width, HEIGHT: height, FRAME_PERIOD_US: 50_000, ACQUISITION: 1}  # fmt: skip
-        for register, value in settings.items():
-            control.write(register, value)
+        stream_to(control, number, data_bytes, width, height)
         wanted = np.add.outer(np.arange(height), np.arange(width))
         frames = []
         for completion in port.completions(10.0):

@@ -22,6 +22,7 @@
 #include "nanet/contract.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/receiver.hpp"
+#include "nanet/engine/resend.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/buffer_pool.hpp"
 #include "nanet/flow/clop.hpp"
@@ -48,6 +49,11 @@ class Assembler {
   // Closes the units whose first packet came timeout_us ago; at_hand: packets may still wait to be taken, so only those twice as old.
   enum class Rest : std::uint8_t { none, at_hand };
   void expire(std::uint64_t now_ns, Rest rest);
+
+  // With AssembleConfig::resend: from time to time, gives what is missing to the requester. rest: as for expire().
+  void ask_for_missing(Requester& requester, std::uint64_t now_ns, Rest rest) {
+    if (now_ns >= next_look_ns_) look_for_missing(requester, now_ns, rest);
+  }
 
   // Closes every unit.
   void flush();
@@ -84,6 +90,17 @@ class Assembler {
     std::uint32_t drop_epoch = 0;  // before its first packet
   };
 
+  // What of a unit its sender was asked for. By buffer; none without AssembleConfig::resend.
+  struct Chase {
+    std::uint64_t again_ns = 0;      // holes that were asked for are asked for again from then on
+    std::uint32_t header_bytes = 0;  // of the unit's first packet
+    std::uint32_t seen_end = 0;      // of what had come at the last look: holes before it are old enough
+    std::uint32_t asked_end = 0;     // holes before it were asked for
+    std::uint32_t asked_packets = 0;
+    std::uint32_t tries = 0;
+    bool end_asked = false;  // whatever says the unit's length was asked for
+  };
+
   // A number that this thread counts and others read.
   struct Tally {
     std::atomic<std::uint64_t> value{0};
@@ -104,6 +121,7 @@ class Assembler {
     bool has_newest = false;
     std::uint64_t newest_unit = 0;
     std::uint32_t piece_bytes = 0;  // of its units so far, where packets are counted
+    std::uint32_t unit_bytes = 0;   // of its last unit that was complete
     Tally accepted, refused, lost, complete, incomplete, no_buffer, units_lost;
 
     std::uint64_t key_now() const { return key.load(std::memory_order_relaxed); }
@@ -141,6 +159,10 @@ class Assembler {
   enum class Incomplete : std::uint8_t { as_configured, dropped };
   void close(Unit& unit, Counter why, std::uint16_t status, Incomplete incomplete = Incomplete::as_configured);
   void book_missing(Unit& unit, Stream& stream);
+  void look_for_missing(Requester& requester, std::uint64_t now_ns, Rest rest);
+  void look_at(Unit& unit, Chase& chase, Requester& requester, Rest rest);
+  void ask_for_holes(const Unit& unit, Chase& chase, Requester& requester, std::uint32_t from, MissingPart part);
+  void book_resends(const Unit& unit, const Chase& chase);
   void hand_over(Unit& unit, std::uint32_t buffer_index, std::uint16_t status);
   void remember(Stream& stream, std::uint64_t key, Counter packets_are);
   void link(std::uint32_t buffer_index);
@@ -156,7 +178,9 @@ class Assembler {
   flow::CompletionQueue& queue_;
   flow::BufferPool pool_;
   flow::Counters counters_;
-  std::vector<Unit> units_;  // by buffer
+  std::vector<Unit> units_;    // by buffer
+  std::vector<Chase> chases_;  // by buffer
+  std::uint64_t next_look_ns_ = 0;
   std::uint32_t oldest_ = kNone;
   std::uint32_t newest_ = kNone;
   std::vector<Stream> streams_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "nanet/engine/assembler.hpp"
 #include "nanet/engine/protocol.hpp"
 #include "nanet/engine/receiver.hpp"
+#include "nanet/engine/resend.hpp"
 #include "nanet/engine/stream_merge.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/payload_memory.hpp"
@@ -41,8 +43,11 @@ class AssemblingReceiver final : public Receiver {
         room_({.name = parts.clop.config().name + " room",
                .bytes = in_place_ ? config.batch_size * sizeof(PlacedPacket) : std::max(link_.min_room_bytes(), kRoomBytes)}),
         streams_(config.assemble.value_or(AssembleConfig{}).streams),
-        merge_(config.assemble.value_or(AssembleConfig{}).merge, unit_time()),
-        assembler_(config.assemble.value_or(AssembleConfig{}), parts.clop, parts.queue) {
+        merge_(config.assemble.value_or(AssembleConfig{}).merge, unit_traits_of(decoder_).time),
+        assembler_(config.assemble.value_or(AssembleConfig{}), parts.clop, parts.queue),
+        requester_(config.assemble && config.assemble->resend
+                       ? make_requester(*config.assemble->resend, "link of " + parts.clop.config().name)
+                       : nullptr) {
     if (link_.payload_memory().kind == MemoryKind::device) {
       throw SetupError("units cannot be put together from payloads in the memory of a GPU", "this program cannot read them there",
                        "set payload_memory: host");
@@ -52,7 +57,9 @@ class AssemblingReceiver final : public Receiver {
   std::uint32_t poll(std::uint64_t now_ns) override {
     const std::size_t wanted = link_.keeps_packets() ? assembler_.packets_to_take(packets_.size()) : packets_.size();
     const std::uint32_t packets = wanted > 0 ? receive(now_ns, wanted) : 0;
-    assembler_.expire(now_ns, packets > 0 ? Assembler::Rest::at_hand : Assembler::Rest::none);
+    const Assembler::Rest rest = packets > 0 ? Assembler::Rest::at_hand : Assembler::Rest::none;
+    assembler_.expire(now_ns, rest);
+    if (requester_) assembler_.ask_for_missing(*requester_, now_ns, rest);
     return packets;
   }
 
@@ -63,14 +70,6 @@ class AssemblingReceiver final : public Receiver {
   std::vector<StreamBooks> streams() const override { return assembler_.streams(); }
 
  private:
-  UnitTime unit_time() const {
-    if constexpr (requires { decoder_.unit_time(); }) {
-      return decoder_.unit_time();
-    } else {
-      return {};
-    }
-  }
-
   static constexpr std::size_t kRoomBytes = 256 * 1024;  // a few super-packets, and in the second-level cache
 
   std::uint32_t receive(std::uint64_t now_ns, std::size_t packets_max) {
@@ -121,6 +120,7 @@ class AssemblingReceiver final : public Receiver {
   StreamFilter streams_;
   StreamMerge merge_;
   Assembler assembler_;
+  std::unique_ptr<Requester> requester_;  // none: no one is asked for what is missing
 };
 
 }  // namespace nanet::engine

@@ -126,6 +126,9 @@ struct StreamRangeConfig {
 enum class MergeBy : std::uint8_t { unit, time };
 constexpr auto choices(MergeBy) { return std::array{config::Choice{"unit", MergeBy::unit}, config::Choice{"time", MergeBy::time}}; }
 
+// Of packets of units: what a format says of their times (engine/unit_facts.hpp).
+struct UnitTime;
+
 struct StreamMergeConfig {
   static constexpr config::Component component{"StreamMerge",
                                                "How units of several streams are put together as parts of one unit."};
@@ -161,6 +164,56 @@ struct StreamMergeConfig {
 
   // Each stream has one part.
   std::optional<config::Problem> check() const;
+
+  bool is_by_time(const UnitTime& time) const;
+  // Who merges by time needs packets that say one.
+  std::optional<config::Problem> check(const UnitTime& time) const;
+};
+
+enum class ResendBy : std::uint8_t { gvcp };
+constexpr auto choices(ResendBy) { return std::array{config::Choice{"gvcp", ResendBy::gvcp}}; }
+
+struct ResendConfig {
+  static constexpr config::Component component{"Resend", "How the sender of units is asked for packets that are missing."};
+
+  ResendBy by = ResendBy::gvcp;
+  std::string endpoint;
+  std::uint64_t after_us = 1000;
+  std::uint64_t again_us = 10'000;
+  std::uint32_t tries_max = 3;
+  std::uint32_t packets_max = 256;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("by", by, {.help = "The protocol of the requests. gvcp: PACKETRESEND_CMD of GigE Vision, for formats that count packets"});
+    v("endpoint", endpoint,
+      {.help = "Where requests go, udp://ADDRESS:PORT; the control port of a GigE Vision camera is 3956",
+       .form = "Endpoint",
+       .required = true});
+    v("after_us", after_us,
+      {.help = "How often holes are looked for. One is asked for when it was there at two looks in a row, the end of a unit when "
+               "no "
+               "packet of it came for again_us",
+       .unit = "us",
+       .least = 1,
+       .most = 1'000'000,
+       .too_small = "packets that are merely reordered are asked for, and come twice",
+       .too_big = "the sender has forgotten them, or the unit is closed before they come"});
+    v("again_us", again_us,
+      {.help = "After how long what is still missing is asked for again",
+       .unit = "us",
+       .least = 1,
+       .most = 10'000'000,
+       .too_small = "asked for again while the answer is on its way, and then it comes twice"});
+    v("tries_max", tries_max,
+      {.help = "How often the holes of a unit are asked for at most", .unit = "times", .least = 1, .most = 16});
+    v("packets_max", packets_max,
+      {.help = "Packets of a unit that are asked for at most; what is missing beyond that is lost",
+       .unit = "packets",
+       .least = 1,
+       .most = 65536,
+       .too_big = "where packets are lost since there are too many, still more of them"});
+  }
 };
 
 struct AssembleConfig {
@@ -175,6 +228,7 @@ struct AssembleConfig {
   IncompletePolicy incomplete = IncompletePolicy::process;
   std::uint64_t unit_step = 0;
   std::optional<StreamMergeConfig> merge;
+  std::optional<ResendConfig> resend;
 
   template <class Visit>
   void visit(Visit&& v) {
@@ -220,9 +274,10 @@ struct AssembleConfig {
        .least = 0,
        .most = 0x1p40});
     v("merge", merge, {.help = "Units of several streams are parts of one unit; null: each stream has units of its own"});
+    v("resend", resend, {.help = "The sender is asked for packets that are missing; null: no one is"});
   }
 
-  // What merges says itself which streams there are.
+  // What merges says itself which streams there are, and has no packets of its own to ask for; who asks does so before a unit is closed.
   std::optional<config::Problem> check() const;
 };
 

@@ -28,6 +28,7 @@
 
 #include "nanet/contract.hpp"
 #include "nanet/engine/receiver.hpp"
+#include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/clop.hpp"
 #include "nanet/flow/counters.hpp"
 
@@ -68,12 +69,14 @@ struct Protocol {
   bool numbered;               // has_sequence: packets name their source and have sequence numbers
   std::string_view help = {};  // what its packets are, for a person
   bool has_units = false;  // they are pieces of units, which its receiver puts together (LinkConfig::assemble): a buffer holds one unit
-  bool merged = false;          // its events are put together from the parts of several boards already
-  const void* state = nullptr;  // what its type's objects are made from; outlives the protocol
+  bool merged = false;                                  // its events are put together from the parts of several boards already
+  UnitTraits (*units)(const Protocol& self) = nullptr;  // of those that has_units; null: nothing is known
+  const void* state = nullptr;                          // what its type's objects are made from; outlives the protocol
 
   std::unique_ptr<Receiver> make_receiver(const ReceiverConfig& config, ReceiverParts parts) const {
     return receiver_of(*this, config, std::move(parts));
   }
+  UnitTraits unit_traits() const { return units != nullptr ? units(*this) : UnitTraits{}; }
 };
 
 // A declared format whose packets hold events, or are pieces of units. The protocol keeps what it needs itself. Throws SetupError: it cannot be

@@ -51,7 +51,8 @@ constexpr Protocol unit_protocol_of(std::string_view name, std::string_view help
           .scratch_hits = 0,
           .numbered = false,
           .help = help,
-          .has_units = true};
+          .has_units = true,
+          .units = [](const Protocol& self) { return unit_traits_of(type_of<Decoder>(self)); }};
 }
 
 }  // namespace nanet::engine

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,23 +25,33 @@ namespace nanet::engine {
 
 class StreamFilter {
  public:
-  // ranges: none, and every stream is accepted.
-  explicit StreamFilter(std::vector<StreamRangeConfig> ranges) : ranges_(std::move(ranges)) {}
+  // ranges: in any order, they may overlap; none, and every stream is accepted.
+  explicit StreamFilter(std::vector<StreamRangeConfig> ranges) {
+    std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const StreamRangeConfig& range : ranges) {
+      if (!ranges_.empty() && range.first <= ranges_.back().last) {
+        ranges_.back().last = std::max(ranges_.back().last, range.last);
+      } else {
+        ranges_.push_back(range);
+      }
+    }
+    // To a power of two, so that the search has no branch that depends on the stream.
+    if (!ranges_.empty()) ranges_.resize(std::bit_ceil(ranges_.size()), ranges_.back());
+  }
 
   bool refuses(std::uint64_t stream) {
     if (ranges_.empty() || has(ranges_[last_], stream)) return false;
-    for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      if (!has(ranges_[i], stream)) continue;
-      last_ = i;
-      return false;
-    }
-    return true;
+    std::size_t at = 0;  // the last one that begins at or before the stream
+    for (std::size_t step = ranges_.size() / 2; step > 0; step /= 2) at += ranges_[at + step].first <= stream ? step : 0;
+    if (!has(ranges_[at], stream)) return true;
+    last_ = at;
+    return false;
   }
 
  private:
   static bool has(const StreamRangeConfig& range, std::uint64_t stream) { return range.first <= stream && stream <= range.last; }
 
-  const std::vector<StreamRangeConfig> ranges_;
+  std::vector<StreamRangeConfig> ranges_;  // ascending, and apart
   std::size_t last_ = 0;
 };
 
@@ -81,8 +92,8 @@ class StreamMerge {
   StreamMerge(const std::optional<StreamMergeConfig>& config, const UnitTime& time)
       : streams_(config ? config->streams : std::vector<std::uint64_t>()),
         part_bytes_(config ? config->part_bytes : 0),
-        by_time_(config && (config->by ? *config->by == MergeBy::time : time.merges)),
-        times_(by_time_ ? ticks(config->tolerance_ns, time.tick_ns) : 0) {}
+        by_time_(config && config->is_by_time(time)),
+        times_(by_time_ ? ticks(*config, time) : 0) {}
 
   // Null, or what a packet is refused as.
   std::optional<flow::Counter> map(UnitFacts& facts) {
@@ -107,11 +118,9 @@ class StreamMerge {
   }
 
  private:
-  static std::uint64_t ticks(std::uint64_t tolerance_ns, double tick_ns) {
-    if (tick_ns <= 0) {  // not covered: refused when a link is opened, before any packet
-      throw SetupError("units cannot be merged by time", "the packets of this protocol say none", "merge by unit, or declare time:");
-    }
-    return static_cast<std::uint64_t>(std::floor(static_cast<double>(tolerance_ns) / tick_ns));
+  static std::uint64_t ticks(const StreamMergeConfig& config, const UnitTime& time) {
+    if (const auto broken = config.check(time)) throw SetupError(broken->problem, broken->why, broken->suggestion);
+    return static_cast<std::uint64_t>(std::floor(static_cast<double>(config.tolerance_ns) / time.tick_ns));
   }
 
   const std::vector<std::uint64_t> streams_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UnitFacts: what a format says of a packet that carries a piece of a unit. A decoder is an object with
 //   Inspection decode(std::span<const std::byte> packet, UnitFacts& facts);
-//   UnitTime unit_time() const;  // not needed where packets have no time
+//   UnitTime unit_time() const;    // not needed where packets have no time
+//   bool counts_packets() const;   // not needed where none says a number of packets (UnitFacts::place_is_index) for its place
 // which fills `facts` of a packet that it accepts, and neither throws nor reads past the packet. It need not compare what the packet says of its unit
 // with anything: the assembler does.
 #pragma once
@@ -30,5 +31,19 @@ struct UnitTime {
   double tick_ns = 0;   // of UnitFacts::time; 0: packets have no time
   bool merges = false;  // units of several streams belong together by it, where a configuration does not say otherwise
 };
+
+// What a configuration has to know of a format.
+struct UnitTraits {
+  UnitTime time = {};
+  bool counts_packets = false;
+};
+
+template <class Decoder>
+UnitTraits unit_traits_of(const Decoder& decoder) {
+  UnitTraits traits;
+  if constexpr (requires { decoder.unit_time(); }) traits.time = decoder.unit_time();
+  if constexpr (requires { decoder.counts_packets(); }) traits.counts_packets = decoder.counts_packets();
+  return traits;
+}
 
 }  // namespace nanet::engine

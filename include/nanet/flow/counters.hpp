@@ -47,6 +47,10 @@ namespace nanet::flow {
   X(units_no_buffer, "units", "dropped whole: no free buffer in the CLOP when they began")                  \
   X(units_lost, "units", "no packet of them came; known from unit_step")                                    \
   X(streams_evicted, "streams", "forgotten: idle for stream_idle_us when another stream needed the place")  \
+  X(resends_asked, "packets", "missing ones that their sender was asked for")                               \
+  X(resends_came, "packets", "of resends_asked, those that came before their unit was closed")              \
+  X(resends_not_came, "packets", "of resends_asked, those that had not come when their unit was closed")    \
+  X(resend_requests, "requests", "that were made for them, each for packets in a row")                      \
   /* receive, per link: the source cannot be trusted or is not known */                                     \
   X(packets_bad_length, "packets", "refused: length does not fit the format")                               \
   X(packets_bad_format, "packets", "refused: unknown format, flag or count in the header")                  \

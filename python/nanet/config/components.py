@@ -66,6 +66,7 @@ __all__ = [
     "Pcap",
     "PomhFinder",
     "Record",
+    "Resend",
     "Sent",
     "Source",
     "StreamMerge",
@@ -162,6 +163,32 @@ class StreamMerge(Model):
         return ruled(self, StreamMerge)
 
 
+class Resend(Model):
+    """How the sender of units is asked for packets that are missing."""
+
+    by: Literal["gvcp"] = setting(
+        "gvcp", "The protocol of the requests. gvcp: PACKETRESEND_CMD of GigE Vision, for formats that count packets",
+    )
+    endpoint: Endpoint = setting(
+        ..., "Where requests go, udp://ADDRESS:PORT; the control port of a GigE Vision camera is 3956",
+    )
+    after_us: int = setting(
+        1000,
+        "How often holes are looked for. One is asked for when it was there at two looks in a row, the end of a unit when no packet of it came for again_us",
+        unit="us", ge=1, le=1000000, too_small="packets that are merely reordered are asked for, and come twice",
+        too_big="the sender has forgotten them, or the unit is closed before they come",
+    )
+    again_us: int = setting(
+        10000, "After how long what is still missing is asked for again", unit="us", ge=1, le=10000000,
+        too_small="asked for again while the answer is on its way, and then it comes twice",
+    )
+    tries_max: int = setting(3, "How often the holes of a unit are asked for at most", unit="times", ge=1, le=16)
+    packets_max: int = setting(
+        256, "Packets of a unit that are asked for at most; what is missing beyond that is lost", unit="packets", ge=1,
+        le=65536, too_big="where packets are lost since there are too many, still more of them",
+    )
+
+
 class Assemble(Model):
     """How units (frames, events, heaps) are put together from many packets, each in a buffer of its own."""
 
@@ -203,6 +230,7 @@ class Assemble(Model):
     merge: StreamMerge | None = setting(
         None, "Units of several streams are parts of one unit; null: each stream has units of its own",
     )
+    resend: Resend | None = setting(None, "The sender is asked for packets that are missing; null: no one is")
 
     @model_validator(mode="after")
     def _rules(self) -> Assemble:

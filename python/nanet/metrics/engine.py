@@ -70,7 +70,7 @@ OF_SOURCES = frozenset({
     "packets_reordered", "packets_duplicate", "packets_late", "packets_clop_full", "packets_marker", "source_restarts",
     "packets_overlap", "packets_bad_place", "packets_bad_unit", "packets_unit_too_long", "packets_no_stream", "packets_scattered",
     "units_begun", "units_complete", "units_timed_out", "units_overflow", "units_flushed", "units_handed_over", "units_discarded",
-    "units_no_buffer", "units_lost", "streams_evicted",
+    "units_no_buffer", "units_lost", "streams_evicted", "resends_asked", "resends_came", "resends_not_came", "resend_requests",
 })  # fmt: skip
 OF_LINKS = frozenset({
     "packets_bad_length", "packets_bad_format", "packets_bad_checksum", "packets_truncated", "packets_unknown_source",

@@ -34,15 +34,41 @@ std::optional<Problem> check_sources(const LinkConfig& config) {
   return std::nullopt;
 }
 
+// What only some formats and links can do for units.
+std::optional<Problem> check_assemble(const LinkConfig& config, const AssembleConfig& assemble, const LinkKind& kind) {
+  const UnitTraits traits = config.protocol->unit_traits();
+  if (assemble.merge) {
+    if (auto broken = assemble.merge->check(traits.time)) {
+      broken->key = "assemble";
+      broken->problem = link_named(config) + ": " + broken->problem;
+      return broken;
+    }
+  }
+  if (!assemble.resend) return std::nullopt;
+  if (!kind.is_live) {
+    return Problem{"assemble", link_named(config) + " asks for missing packets", "no one sends what " + kind.name + " plays",
+                   "remove resend"};
+  }
+  if (assemble.resend->by == ResendBy::gvcp && !traits.counts_packets) {
+    return Problem{"assemble", link_named(config) + " asks for missing packets by gvcp",
+                   "packets of protocol " + std::string(config.protocol->name) + " have no numbers that a request could name",
+                   "remove resend, or choose a format with packet_index:, as gvsp has"};
+  }
+  return std::nullopt;
+}
+
 // Units have a section of their own, which other packets have no use for.
-std::optional<Problem> check_units(const LinkConfig& config) {
+std::optional<Problem> check_units(const LinkConfig& config, const LinkKind& kind) {
   if (config.protocol == nullptr) return std::nullopt;
   const std::string protocol(config.protocol->name);
   if (!config.protocol->has_units) {
     return refuse_useless(
         config, {{"assemble", config.assemble.has_value(), "packets of protocol " + protocol + " are no pieces of units"}});
   }
-  return refuse_useless(config, {{"timeout_us", config.timeout_us != 0, "a buffer holds a unit, which assemble.timeout_us closes"}});
+  if (auto broken = refuse_useless(
+          config, {{"timeout_us", config.timeout_us != 0, "a buffer holds a unit, which assemble.timeout_us closes"}}))
+    return broken;
+  return config.assemble ? check_assemble(config, *config.assemble, kind) : std::nullopt;
 }
 
 std::optional<Problem> check_in_place(const LinkConfig& config) {
@@ -172,7 +198,7 @@ std::string device(const LinkConfig& config) {
 std::optional<Problem> broken_rule(const LinkConfig& config) {
   const std::shared_ptr<const LinkKind> kind = kind_of(config);
   if (auto broken = check_sources(config)) return broken;
-  if (auto broken = check_units(config)) return broken;
+  if (auto broken = check_units(config, *kind)) return broken;
   if (auto broken = check_in_place(config)) return broken;
   if (auto broken = check_origin(config, *kind)) return broken;
   if (kind->broken_rule != nullptr) {

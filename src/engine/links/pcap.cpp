@@ -26,6 +26,7 @@ LinkKind pcap_kind() {
   return {.name = "pcap",
           .open = open_pcap,
           .sends = false,
+          .is_live = false,
           .endpoint_help = "pcap://FILE, a recording to play",
           .section = section_for<link::PcapLinkConfig>("How a pcap:// link plays its file; null: at its own pace"),
           .broken_rule = rules};
