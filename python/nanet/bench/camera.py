@@ -17,6 +17,7 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -217,7 +218,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--height", type=int, default=1024, help="rows of 2048 bytes; 1024 are 2 MiB")
     options = parser.parse_args(arguments)
-    print(json.dumps(measure(options.frames, options.turns, options.height), indent=1))
+    try:
+        print(json.dumps(measure(options.frames, options.turns, options.height), indent=1))
+    except PermissionError:
+        print("error: the kernel's stamps cannot be read (they need CAP_NET_RAW and CAP_NET_ADMIN) run it as root", file=sys.stderr)
+        return 2
     return 0
 
 
