@@ -26,7 +26,7 @@ class GvcpRequester final : public Requester {
   void ask(const MissingPart& part) override {
     if (count_ == kBatch) flush();
     const std::span<std::byte, kGvcpResendBytesMax> place(commands_[count_]);
-    request_id_ = static_cast<std::uint16_t>(request_id_ == UINT16_MAX ? 1 : request_id_ + 1);  // 0 is not allowed
+    request_id_ = static_cast<std::uint16_t>(request_id_ == UINT16_MAX ? 1 : request_id_ + 1);  // 0 means an error
     const std::size_t bytes = write_gvcp_resend(place, part, request_id_);
     packets_[count_++] = {place.data(), static_cast<std::uint32_t>(bytes), 0};
   }

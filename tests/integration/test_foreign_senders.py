@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 from loops import free_ports
 from loops import nanet as run_nanet
 from nanet import _core
+from nanet.bench import camera as bench_camera
 from nanet.bench.camera import camera, stream_to
 from nanet.config import formats
 from nanet.format import make
@@ -152,6 +154,21 @@ def test_frames_of_a_camera_come_whole(height: int, data_bytes: int) -> None:
     assert frames == list(range(frames[0], frames[0] + wanted_frames))
     assert counters["packets_late"] == counters["packets_lost_network"] == counters["packets_bad_format"] == 0
     assert (width * height % data_bytes == 0) == (height == 21)
+
+
+@pytest.mark.needs_program("arv-fake-gv-camera-0.8")
+def test_frames_of_a_camera_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the kernel's stamps, which not everyone may read."""
+    status = bench_camera.main(["--frames", "12", "--turns", "1", "--height", "24"])
+    said = capsys.readouterr()
+    if status == 2:
+        assert os.geteuid() != 0
+        assert "CAP_NET_RAW" in said.err
+        return
+    result = json.loads(said.out)
+    assert (result["frame_bytes"], result["frames"], result["frames_lost"], result["raw_lost"]) == (2048 * 24, 12, 0, 0)
+    assert 0 < result["raw_p50_us"] <= result["raw_p99_us"]
+    assert 0 < result["p50_us"] <= result["p99_us"]
 
 
 # ---- ffmpeg

@@ -17,6 +17,7 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +63,9 @@ class Control:
                 continue
             if (status, answer, number) == (0, WRITE_REGISTER + 1, self._number):
                 return
-        raise RuntimeError("the camera does not answer (it has not started, or another one has its port) look for UDP port 3956")
+        raise RuntimeError(
+            "the camera does not answer (it has not started, or has ended) start arv-fake-gv-camera-0.8 by hand to see why"
+        )
 
     def close(self) -> None:
         """Of its socket."""
@@ -71,7 +74,14 @@ class Control:
 
 @contextlib.contextmanager
 def camera(core: int | None = None) -> Iterator[Control]:
-    """The camera, controlled; on a core of its own if one is given."""
+    """The camera, controlled; on a core of its own if one is given. Raises RuntimeError where another one runs."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", GVCP_PORT))
+        except OSError as error:
+            raise RuntimeError(
+                f"no camera can start (UDP port {GVCP_PORT} of 127.0.0.1: {error.strerror}) run one at a time"
+            ) from None
     command = ["arv-fake-gv-camera-0.8", "-i", "127.0.0.1", "-s", "nanet"]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
@@ -183,6 +193,10 @@ def turn(protocol: str, frames: int, height: int, turns: Turns) -> None:
                 break
         counters = port.counters()
         sent = trailers.all()
+    if len(ends) < frames or not ends.keys() <= sent.keys():
+        raise RuntimeError(
+            f"only {len(ends)} of {frames} frames came, {len(sent)} of their last packets were seen (the camera stopped) try again"
+        )
     first, *_, last = ends
     turns.lost += (last - first) % BLOCKS + 1 - len(ends) + int(counters["packets_lost_kernel"] + counters["packets_lost_network"])
     turns.frames += len(ends)
@@ -217,7 +231,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--height", type=int, default=1024, help="rows of 2048 bytes; 1024 are 2 MiB")
     options = parser.parse_args(arguments)
-    print(json.dumps(measure(options.frames, options.turns, options.height), indent=1))
+    try:
+        print(json.dumps(measure(options.frames, options.turns, options.height), indent=1))
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except PermissionError:
+        print("error: the kernel's stamps cannot be read (they need CAP_NET_RAW and CAP_NET_ADMIN) run it as root", file=sys.stderr)
+        return 2
     return 0
 
 
