@@ -36,8 +36,6 @@ UNCUT_NS = {
     "timebase": 3.5,
     "dma_read": 3.5,
     "nanet_encap": 3.1,
-    "event_select": 4.6,
-    "event_merger": 5.1,
 }
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"
