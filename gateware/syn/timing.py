@@ -33,7 +33,6 @@ UNCUT_NS = {
     "clop_writer": 3.1,
     "dma_write": 3.1,
     "stage_stats": 3.1,
-    "timebase": 3.5,
     "dma_read": 3.5,
     "nanet_encap": 3.1,
 }
