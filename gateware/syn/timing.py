@@ -32,7 +32,6 @@ UNCUT_NS = {
     "replier": 4.0,
     "clop_writer": 3.1,
     "dma_write": 3.1,
-    "stage_stats": 3.1,
     "dma_read": 3.5,
     "nanet_encap": 3.1,
 }
