@@ -31,7 +31,6 @@ CORE = (
 UNCUT_NS = {
     "clop_writer": 3.1,
     "dma_write": 3.1,
-    "dma_read": 3.5,
 }
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"
