@@ -105,8 +105,8 @@ module dma_read #(
   always_ff @(posedge clk) begin
     if (take) begin
       cutting <= !is_last;
-      address <= address + ADDRESS_BITS'(to_cut);
-      left <= left - BYTES_BITS'(piece);
+      address <= {address[ADDRESS_BITS-1:CUT_BITS] + 1'b1, CUT_BITS'(0)};
+      left <= left - BYTES_BITS'(to_cut);  // with the last one nothing is left, whatever this says
       requests[tag] <= '{piece, is_last};
       asked <= asked + 1'b1;
     end

@@ -97,7 +97,7 @@ module dma_write #(
   logic [BYTES_BITS-1:0] next_left[2];
   wire [ADDRESS_BITS-1:0] address = started[whose] ? next_address[whose] : s_address;
   wire [BYTES_BITS-1:0] left = started[whose] ? next_left[whose] : s_bytes;  // this word included
-  wire [4:0] lanes = 5'd16 - 5'(address[3:0]);  // that a word here may fill
+  wire [4:0] lanes = address[3] ? 5'd8 : 5'd16;  // that a word here may fill
   wire is_done = left <= BYTES_BITS'(lanes);
   wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
 
@@ -112,7 +112,7 @@ module dma_write #(
     word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
     word.tag = filling ? filling_tag : s_tag;
     word.data = filling ? '0 : s_data;
-    word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << address[3:0]);
+    word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << {address[3], 3'b0});
   end
 
   always_ff @(posedge clk) begin

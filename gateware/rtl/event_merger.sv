@@ -19,7 +19,8 @@
 //   * At most HITS_MAX hits of an event are sent; the last ones are cut (count_cut, a pulse an event).
 //   * An event is decided on DECIDE_CYCLES after the last word of its last part came in, if nothing else is in flight: always. Its first word leaves two cycles
 //     after that, or as many more as pieces are needed to fill it.
-//   * An event takes 3 cycles to be chosen, and one for its header and for each eight hits of each part to be sent, the two side by side.
+//   * An event takes 3 cycles to be chosen, and one for its header and for each eight hits of each part to be sent, the two side by side. What is thrown away
+//     takes as long as what is sent.
 //
 // Books
 //   parts in of each link  = count_part + drop_late + drop_jump + drop_disabled + those in the buffer
@@ -177,29 +178,60 @@ module event_merger #(
   typedef struct packed {
     logic                 discards;
     logic [LINKS-1:0]     parts;
-    logic [LINKS*8-1:0]   hits;      // of each of them
+    logic [LINKS-1:0]     with_hits;   // those of them that have some
+    logic [LINKS*8-1:0]   hits;        // of each of them
     logic [7:0]           hits_sent;
+    logic [3:0]           word_hits;   // of those, in the first word
     logic [KEY_BITS-1:0]  key;
     logic [15:0]          number;
   } order_t;
+
+  function automatic logic [LINKS-1:0] lowest(input logic [LINKS-1:0] among);
+    for (int link = 0; link < LINKS; link++) lowest[link] = among[link] && (among & ((LINKS'(1) << link) - 1'b1)) == '0;
+  endfunction
+
+  function automatic logic [3:0] word_of(input logic [7:0] hits_left);
+    word_of = hits_left[7:3] != '0 ? 4'd8 : hits_left[3:0];
+  endfunction
+
+  // What is to be known of the heads before it is known which of them are earliest: they stand still until then.
+  logic [LINKS-1:0] any_hits;
+  logic [LINKS*4-1:0] first_word;
+  logic [(LINKS+1)/2*9-1:0] pair_hits;
+  always_ff @(posedge clk) begin
+    for (int link = 0; link < LINKS; link++) begin
+      any_hits[link] <= head_hits[8*link+:8] != '0;
+      first_word[4*link+:4] <= word_of(head_hits[8*link+:8] > 8'(HITS_MAX) ? 8'(HITS_MAX) : head_hits[8*link+:8]);
+      if (link % 2 == 1) pair_hits[9*(link/2)+:9] <= 9'(head_hits[8*link+:8]) + 9'(head_hits[8*(link-1)+:8]);
+    end
+  end
+
   order_t orders[ORDERS];
   order_t order_next, order;
   logic [$clog2(ORDERS):0] orders_written, orders_read;
   logic order_done;
-  logic [HITS_BITS-1:0] hits_sum;
+  logic [HITS_BITS-1:0] hits_sum, hits_over;  // hits_over: hits_sum less HITS_MAX + 1
   logic [15:0] number_next;
+  logic [3:0] word_next;
+  logic [LINKS-1:0] first_with_hits;
   always_comb begin
     hits_sum = '0;
-    number_next = '0;
-    for (int link = LINKS - 1; link >= 0; link--) begin
-      if (earliest[link]) begin
-        hits_sum += HITS_BITS'(head_hits[8*link+:8]);
-        number_next = head_number[16*link+:16];
-      end
+    hits_over = ~HITS_BITS'(HITS_MAX);
+    for (int pair = 0; pair < LINKS; pair += 2) begin
+      logic [8:0] both;
+      both = earliest[pair] ? 9'(head_hits[8*pair+:8]) : '0;
+      if (pair + 1 < LINKS && earliest[pair+1]) both = earliest[pair] ? pair_hits[9*(pair/2)+:9] : 9'(head_hits[8*(pair+1)+:8]);
+      hits_sum += HITS_BITS'(both);
+      hits_over += HITS_BITS'(both);
     end
+    number_next = '0;
+    for (int link = LINKS - 1; link >= 0; link--) if (earliest[link]) number_next = head_number[16*link+:16];
+    first_with_hits = lowest(earliest & any_hits);
+    word_next = '0;
+    for (int link = 0; link < LINKS; link++) if (first_with_hits[link]) word_next |= first_word[4*link+:4];
   end
-  wire is_cut = hits_sum > HITS_BITS'(HITS_MAX);
-  assign order_next = '{discards, pop, head_hits, is_cut ? 8'(HITS_MAX) : hits_sum[7:0], key, number_next};
+  wire is_cut = !hits_over[HITS_BITS-1];
+  assign order_next = '{discards, pop, pop & any_hits, head_hits, is_cut ? 8'(HITS_MAX) : hits_sum[7:0], word_next, key, number_next};
   wire [$clog2(ORDERS):0] orders_held = orders_written - orders_read;
   assign orders_room = orders_held != ($clog2(ORDERS) + 1)'(ORDERS);
   wire order_valid = orders_held != '0;
@@ -217,57 +249,61 @@ module event_merger #(
     end
   end
 
-  // --- an event on its way out: its header, then the hits of one part after another, a word of them in a cycle ---
-  logic begun;                  // its header was taken
-  logic [LINKS-1:0] given;      // parts whose hits were
-  logic [5:0] words_given;      // of the next one
-  logic [7:0] room;             // hits that may still be sent
-  logic [LINKS-1:0] with_hits, pending, chosen;
+  // --- an event on its way out: its header, then the hits of one part after another, a word of them in a cycle. What is thrown away goes the same way. ---
+  // What a word needs is made ready with the one before it, and the part after its part with that: so what is cut is known without a cycle for it.
+  logic begun;                         // its header was taken
+  logic [LINKS-1:0] chosen, second;    // the part whose hits are given, and the one after it
+  logic [LINKS-1:0] rest;              // those after these
+  logic [7:0] part_left, second_hits;  // of the first, with those of this word; of the second
+  logic [3:0] kept_hits;               // of this word, those that are sent
+  logic [7:0] room;                    // hits that may be sent after it
+  function automatic logic [7:0] hits_of(input logic [LINKS-1:0] part, input logic [LINKS*8-1:0] all);
+    hits_of = '0;
+    for (int link = 0; link < LINKS; link++) if (part[link]) hits_of |= all[8*link+:8];
+  endfunction
+
   logic [127:0] word;
-  logic [7:0] part_hits;
-  logic word_valid, gather_ready;
   always_comb begin
-    for (int link = 0; link < LINKS; link++) with_hits[link] = order.parts[link] && order.hits[8*link+:8] != '0;
-    pending = with_hits & ~given;
-    chosen = pending & (~pending + 1'b1);
     word = '0;
-    part_hits = '0;
-    for (int link = 0; link < LINKS; link++) begin
-      if (chosen[link]) begin
-        word |= hits[128*link+:128];
-        part_hits |= order.hits[8*link+:8];
-      end
-    end
-    word_valid = (chosen & hits_valid) != '0;
+    for (int link = 0; link < LINKS; link++) if (chosen[link]) word |= hits[128*link+:128];
   end
-  wire [8:0] part_left = 9'(part_hits) - {words_given, 3'b0};
-  wire part_ends = part_left <= 9'd8;
-  wire [3:0] word_hits = part_ends ? part_left[3:0] : 4'd8;
-  wire [3:0] kept_hits = room < 8'(word_hits) ? room[3:0] : word_hits;
-  wire heads = order_valid && !begun && !order.discards;
-  wire gives = order_valid && (begun || order.discards) && word_valid;
-  wire piece_last = heads ? with_hits == '0 : part_ends && pending == chosen;
-  wire piece_valid = heads || (gives && !order.discards);
-  wire piece_taken = piece_valid && gather_ready;
-  wire word_taken = gives && (order.discards || gather_ready);
+  logic gather_ready;
+  wire goes = order.discards || gather_ready;
+  wire heads = order_valid && !begun;
+  wire gives = order_valid && begun;
+  wire part_ends = part_left[7:4] == '0 && (!part_left[3] || part_left[2:0] == '0);  // 8 or less
+  wire piece_last = heads ? order.with_hits == '0 : part_ends && second == '0;
+  wire piece_valid = order_valid && !order.discards;
+  wire word_taken = gives && goes;
   assign hits_pop = word_taken ? chosen : '0;
-  assign order_done = order_valid && (order.discards ? with_hits == '0 || (word_taken && part_ends && pending == chosen) : piece_taken && piece_last);
+  assign order_done = order_valid && goes && piece_last;
+
+  wire [LINKS-1:0] order_first = lowest(order.with_hits);
+  wire [LINKS-1:0] order_others = order.with_hits & ~order_first;
+  wire [LINKS-1:0] third = lowest(heads ? order_others : rest);  // to become the second
+  wire [3:0] word_hits = part_ends ? word_of(second_hits) : part_left[7:4] != 4'd0 ? 4'd8 : {1'b0, part_left[2:0]};  // of the next word
+  wire fits = room >= 8'(word_hits);
 
   always_ff @(posedge clk) begin
-    if (heads && piece_taken) begin
+    if (heads && goes) begin
       begun <= 1'b1;
-      room <= order.hits_sent;
+      chosen <= order_first;
+      part_left <= hits_of(order_first, order.hits);
+      kept_hits <= order.word_hits;
+      room <= order.hits_sent - 8'(order.word_hits);
     end
     if (word_taken) begin
-      words_given <= part_ends ? '0 : words_given + 6'd1;
-      if (part_ends) given <= given | chosen;
-      room <= room - 8'(kept_hits);
+      if (part_ends) chosen <= second;
+      part_left <= part_ends ? second_hits : part_left - 8'd8;
+      kept_hits <= fits ? word_hits : room[3:0];
+      room <= fits ? room - 8'(word_hits) : '0;
     end
-    if (order_done || rst) begin
-      begun <= 1'b0;
-      given <= '0;
-      words_given <= '0;
+    if (goes && (heads || (gives && part_ends))) begin
+      second <= third;
+      second_hits <= hits_of(third, order.hits);
+      rest <= (heads ? order_others : rest) & ~third;
     end
+    if (order_done || rst) begun <= 1'b0;
   end
 
   event_gather #(
@@ -310,9 +346,9 @@ module event_merger #(
     if (!rst) begin
       assert (!waits || m_axis_tvalid);
       assert ((pop & ~head_valid) == '0);
-      assert (!gives || (part_left != '0 && !part_left[8]));
-      assert (!order_valid || (order.discards || begun || heads));
-      assert (!(order_valid && pending != '0) || word_valid);  // hits are there before their header is
+      assert (!gives || (part_left != '0 && $onehot(chosen)));
+      assert (!gives || ((chosen | second | rest) & ~hits_valid) == '0);  // hits are there before their header is
+      assert (!gives || order.discards || kept_hits <= word_of(part_left));
       assert ($onehot0({count_complete, count_missing, count_overflow}));
     end
   end

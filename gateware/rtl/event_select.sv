@@ -8,7 +8,8 @@
 //             earliest may be wrong if only one link has it (jumps).
 //
 // Contract
-//   * Every cycle: the answer to the heads of one cycle stands LATENCY_CYCLES later.
+//   * Every cycle: the answer to the heads of one cycle stands LATENCY_CYCLES later. key is read at the heads then: it is right if those that are earliest still
+//     stand there. So is what `sent` makes the horizon.
 //   * `sent`, with an answer, makes its key the horizon. Answers to heads of that cycle and before do not know of it. `forget` wins over `sent`.
 module event_select #(
     parameter int LINKS = 4,
@@ -49,41 +50,42 @@ module event_select #(
   // --- cycle 1: how far each head is from the origin ---
   logic [LINKS*KEY_BITS-1:0] distance;
   logic [LINKS-1:0] valid;
-  logic [KEY_BITS-1:0] origin;
   logic has_horizon;
   always_ff @(posedge clk) begin
     for (int link = 0; link < LINKS; link++) distance[KEY_BITS*link+:KEY_BITS] <= head_key[KEY_BITS*link+:KEY_BITS] - origin_next;
     valid <= head_valid;
-    origin <= origin_next;
     has_horizon <= horizon_valid;
   end
 
   // --- cycle 2: each with each ---
-  logic [LINKS-1:0] behind, far, first;
-  logic [KEY_BITS-1:0] least;
+  logic [LINKS-1:0] behind, far, first, alone;  // alone: first, and no other is
   for (genvar link = 0; link < LINKS; link++) begin : g_link
     wire [KEY_BITS-1:0] own = distance[KEY_BITS*link+:KEY_BITS];
-    wire [LINKS-1:0] earlier;
+    wire [LINKS-1:0] earlier, later;
     assign behind[link] = valid[link] && has_horizon && (own == '0 || own[KEY_BITS-1]);
     assign far[link] = valid[link] && has_horizon && !behind[link] && own > cfg_jump;
     assign first[link] = valid[link] && !behind[link] && earlier == '0;
+    assign alone[link] = valid[link] && !behind[link] && later == '1;
     for (genvar other = 0; other < LINKS; other++) begin : g_other
-      assign earlier[other] = valid[other] && !behind[other] && distance[KEY_BITS*other+:KEY_BITS] < own;
+      wire counts = valid[other] && !behind[other];
+      assign earlier[other] = counts && distance[KEY_BITS*other+:KEY_BITS] < own;
+      assign later[other] = other == link || !counts || own < distance[KEY_BITS*other+:KEY_BITS];
     end
   end
-  always_comb begin
-    least = '0;
-    for (int link = 0; link < LINKS; link++) if (first[link]) least |= distance[KEY_BITS*link+:KEY_BITS];  // all the same
-  end
-  wire alone = (first & (first - 1'b1)) == '0;
   wire some_near = (valid & ~behind & ~far) != '0;
+
+  logic [LINKS-1:0] alone_far;
+  always_comb begin
+    key = '0;
+    for (int link = 0; link < LINKS; link++) if (earliest[link]) key |= head_key[KEY_BITS*link+:KEY_BITS];  // all the same
+  end
+  assign jumps = alone_far != '0;
 
   always_ff @(posedge clk) begin
     late <= behind;
     stray <= some_near ? far : '0;
     earliest <= first;
-    key <= least + origin;
-    jumps <= alone && (first & far) != '0;
+    alone_far <= alone & far;
     if (sent) begin
       horizon <= key;
       horizon_valid <= 1'b1;
@@ -111,12 +113,15 @@ module event_select #(
   logic [LINKS-1:0] valid_1, valid_2;
   logic [LINKS*KEY_BITS-1:0] keys_1, keys_2;
   logic [1:0] knows;  // cycles since something was sent or forgotten: answers before that do not know of it
+  logic [KEY_BITS-1:0] origin;
   wire [KEY_BITS-1:0] step = key - horizon;
+  wire stands = keys_2 == head_key;
   always_ff @(posedge clk) begin
+    origin <= origin_next;
     {valid_2, keys_2, valid_1, keys_1} <= {valid_1, keys_1, head_valid, head_key};
     knows <= rst || sent || forget ? 2'd0 : knows == 2'd2 ? 2'd2 : knows + 2'd1;
     if (!rst) begin
-      if (sent) assume (knows == 2'd2 && earliest != '0);
+      if (sent) assume (knows == 2'd2 && earliest != '0 && stands);
       if (sent && horizon_valid) assert (step != '0 && !step[KEY_BITS-1]);
       if (knows != 2'd0) assert (has_horizon == horizon_valid && (!horizon_valid || origin == horizon) && valid == valid_1);
     end
@@ -131,12 +136,12 @@ module event_select #(
       if (!rst) begin
         if (knows != 2'd0) assert (apart_now == apart);
         if (knows == 2'd2) begin
-          assert (!earliest[link] || (valid_2[link] && own == key));
+          assert (!earliest[link] || (valid_2[link] && (!stands || own == key)));
           if (horizon_valid) begin
             assert (late[link] == (valid_2[link] && (ahead == '0 || ahead[KEY_BITS-1])));
             if (valid_2[link] && !late[link]) begin
-              assert (earliest != '0 && ahead >= step);
-              assert (earliest[link] == (own == key));
+              assert (earliest != '0 && (!stands || ahead >= step));
+              assert (!stands || earliest[link] == (own == key));
             end
           end
         end

@@ -56,13 +56,13 @@ module nanet_encap #(
   // --- number and length ---
   logic [31:0] numbers[STREAMS];  // of the next packet, of streams that have begun
   logic [STREAMS-1:0] begun;
-  logic in_packet, restarted;
+  logic in_packet, restarted, counted;
+  logic [STREAM_BITS-1:0] counted_stream;
   logic [31:0] number;
   logic [15:0] words_bytes;  // of the words before this one
   wire begins = s_axis_tvalid && !in_packet;
   wire ends = s_axis_tvalid && s_axis_tlast;
   wire [31:0] number_next = begun[s_meta_stream] ? numbers[s_meta_stream] : 32'd0;
-  wire [31:0] number_now = begins ? number_next : number;
   logic [3:0] kept;
   always_comb begin
     kept = '0;
@@ -75,7 +75,9 @@ module nanet_encap #(
 
   always_ff @(posedge clk) begin
     if (begins) number <= number_next;
-    if (counts_on) numbers[s_meta_stream] <= number_now + 32'd1;
+    counted <= counts_on;  // a cycle later the number stands in a register, and the next packet is not there yet
+    counted_stream <= s_meta_stream;
+    if (counted) numbers[counted_stream] <= number + 32'd1;
     if (s_axis_tvalid) begin
       in_packet <= !s_axis_tlast;
       words_bytes <= bytes;

@@ -65,10 +65,6 @@ module replier #(
     $fatal(1, "DEPTH_WORDS must hold an answer of ECHO_BYTES_MAX (instance %m)");
   end
 
-  function automatic logic [17:0] halves_sum(input logic [63:0] halves);
-    halves_sum = 18'(halves[15:0]) + 18'(halves[31:16]) + 18'(halves[47:32]) + 18'(halves[63:48]);
-  endfunction
-
   function automatic logic [15:0] folded(input logic [31:0] sum);
     logic [16:0] once;
     once = 17'(sum[15:0]) + 17'(sum[31:16]);
@@ -85,6 +81,11 @@ module replier #(
   logic [2:0] s_index, index;  // in its packet, up to 4
   logic arp;
   logic [15:0] content_bytes;  // without what fills the frame
+  // Of the content from this word on: whole words, none of them, just one; and no more of it. They stand beside the word, so what is taken of it is known at once.
+  logic [12:0] whole_words;
+  logic no_whole, after_content;
+  wire one_whole = whole_words == 13'd1;
+  wire [15:0] s_content_bytes = s_meta_ethertype == ETHERTYPE_ARP ? ARP_BYTES : {s_axis_tdata[23:16], s_axis_tdata[31:24]};
 
   always_ff @(posedge clk) begin
     word <= s_axis_tdata;
@@ -97,7 +98,15 @@ module replier #(
       s_index <= s_axis_tlast ? '0 : s_index == 3'd4 ? s_index : s_index + 1'b1;
       if (s_index == '0) begin
         arp <= s_meta_ethertype == ETHERTYPE_ARP;
-        content_bytes <= s_meta_ethertype == ETHERTYPE_ARP ? ARP_BYTES : {s_axis_tdata[23:16], s_axis_tdata[31:24]};
+        content_bytes <= s_content_bytes;
+        whole_words <= s_content_bytes[15:3];
+        no_whole <= s_content_bytes[15:3] == '0;
+        after_content <= 1'b0;
+      end else if (no_whole) begin
+        after_content <= 1'b1;
+      end else begin
+        whole_words <= whole_words - 1'b1;
+        no_whole <= one_whole;
       end
     end
     if (rst) begin
@@ -108,25 +117,24 @@ module replier #(
   end
 
   // --- trimmed; what the words say ---
-  logic [15:0] left_after;
-  wire [15:0] left = index == '0 ? content_bytes : left_after;
-  wire takes = word_valid && left != '0;
-  wire [7:0] take_keep = left >= 16'd8 ? '1 : ~(8'hFF << left[2:0]);
+  wire [2:0] odd_bytes = content_bytes[2:0];
+  wire takes = word_valid && !after_content && (!no_whole || odd_bytes != '0);
+  wire [7:0] take_keep = after_content ? '0 : no_whole ? ~(8'hFF << odd_bytes) : '1;
   logic [63:0] taken;
   always_comb for (int lane = 0; lane < 8; lane++) taken[8*lane+:8] = take_keep[lane] ? word[8*lane+:8] : '0;
 
   logic malformed, other, truncated;
   logic [63:0] saved;  // the second word, and of the third what an ARP packet's sender goes on with
   logic [15:0] saved_next;
-  logic [17:0] word_sum;
+  logic [16:0] lower_sum, upper_sum;  // of a word's halves
   logic [31:0] icmp_sum;
 
   always_ff @(posedge clk) begin
-    word_sum <= takes && index >= 3'd2 ? halves_sum(index == 3'd2 ? {taken[63:32], 32'b0} : taken) : '0;
-    icmp_sum <= word_valid && index == '0 ? '0 : icmp_sum + 32'(word_sum);
+    lower_sum <= word_valid && index > 3'd2 ? 17'(taken[15:0]) + 17'(taken[31:16]) : '0;
+    upper_sum <= word_valid && index >= 3'd2 ? 17'(taken[47:32]) + 17'(taken[63:48]) : '0;
+    icmp_sum <= word_valid && index == '0 ? '0 : icmp_sum + 32'(lower_sum) + 32'(upper_sum);
     if (word_valid) begin
-      left_after <= left >= 16'd8 ? left - 16'd8 : '0;
-      truncated <= left > 16'd8 || (take_keep & ~word_keep) != '0;
+      truncated <= (!no_whole && !(one_whole && odd_bytes == '0)) || (take_keep & ~word_keep) != '0;
       case (index)
         3'd0: begin
           malformed <= word[47:0] != ARP_IPV4;
@@ -145,15 +153,16 @@ module replier #(
 
   // --- the request becomes the answer; one word is held back until it is known whether it is the last ---
   // An echo: source and destination change places (their sum stays), time to live and ICMP type are new, and each checksum takes the change up.
-  wire [15:0] sum_before = ~word[31:16];
-  wire [15:0] taken_away = ~word[15:0];
-  wire [31:0] header_sum = 32'(sum_before) + 32'(taken_away) + 32'({nanet_pkg::IP_PROTOCOL_ICMP, nanet_pkg::IP_TTL});
+  wire [15:0] sum_before = ~s_axis_tdata[31:16];
+  wire [15:0] taken_away = ~s_axis_tdata[15:0];
+  logic [17:0] header_sum;  // of the word, beside it
+  always_ff @(posedge clk) header_sum <= 18'(sum_before) + 18'(taken_away) + 18'({nanet_pkg::IP_PROTOCOL_ICMP, nanet_pkg::IP_TTL});
   wire [31:0] echo_sum = 32'(word[63:48]) + 32'(ECHO_CHANGE);
   logic [63:0] answer;
   always_comb begin
     answer = taken;
     case ({arp, index})
-      {1'b0, 3'd1}: answer[31:0] = {~folded(header_sum), nanet_pkg::IP_PROTOCOL_ICMP, nanet_pkg::IP_TTL};
+      {1'b0, 3'd1}: answer[31:0] = {~folded(32'(header_sum)), nanet_pkg::IP_PROTOCOL_ICMP, nanet_pkg::IP_TTL};
       {1'b0, 3'd2}: answer = {folded(echo_sum), word[47:40], 8'd0, saved[63:32]};
       {1'b1, 3'd0}: answer[63:48] = ARP_ANSWER;
       {1'b1, 3'd1}: answer = {address_wire[15:0], mac_wire};
@@ -185,7 +194,8 @@ module replier #(
   wire not_ours = other || s_meta_source_mac[40];  // an answer to a group would multiply
   wire wrong_length = truncated || content_bytes < ICMP_BYTES_MIN;
   wire too_large = int'(content_bytes) > ECHO_BYTES_MAX + int'(ICMP_BYTES_MIN);
-  wire [3:0] icmp_faults = {too_large, not_ours, folded(icmp_sum) != '1, wrong_length};
+  wire sum_right = icmp_sum[31:16] == ~icmp_sum[15:0];  // then both add up to ones alone; no sum is as large as twice that
+  wire [3:0] icmp_faults = {too_large, not_ours, !sum_right, wrong_length};
   wire good = judged && (arp ? !malformed && !not_ours : icmp_faults == '0);
   logic fifo_good, fifo_full, fifo_arp, concluded_arp;
 

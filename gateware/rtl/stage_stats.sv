@@ -133,7 +133,7 @@ module stage_stats #(
         count <= counts[at_stage];
         least <= leasts[at_stage];
         greatest <= greatests[at_stage];
-        sum <= sums[at_stage];
+        sum <= stages_used[at_stage] ? sums[at_stage] : '0;
         used <= stages_used[at_stage];
       end
       if (valid_3 && running_3 == 1'(b)) begin
@@ -156,7 +156,7 @@ module stage_stats #(
   wire [COUNT_BITS-1:0] count_before = first ? '0 : running_3 ? g_set[1].count : g_set[0].count;
   wire [CYCLES_BITS-1:0] least_before = running_3 ? g_set[1].least : g_set[0].least;
   wire [CYCLES_BITS-1:0] greatest_before = running_3 ? g_set[1].greatest : g_set[0].greatest;
-  wire [63:0] sum_before = first ? '0 : running_3 ? g_set[1].sum : g_set[0].sum;
+  wire [63:0] sum_before = running_3 ? g_set[1].sum : g_set[0].sum;
   wire [COUNT_BITS-1:0] in_bin = running_3 ? g_set[1].bin_count : g_set[0].bin_count;
   wire [COUNT_BITS-1:0] bin_before = (running_3 ? g_set[1].bin_used : g_set[0].bin_used) ? in_bin : '0;
   assign count_after = &count_before ? count_before : count_before + 1'b1;

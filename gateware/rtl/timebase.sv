@@ -23,22 +23,26 @@ module timebase #(
     $fatal(1, "NS_NUMERATOR and NS_DENOMINATOR must be at least 1 (instance %m)");
   end
 
+  // With the rest of this cycle stands already whether it carries in the next one: so the sum does not wait for that.
   logic [REST_BITS-1:0] rest;  // denominators of a nanosecond
-  wire [REST_BITS-1:0] rest_next = rest + REST_BITS'(REST);
-  wire carry = rest_next >= REST_BITS'(NS_DENOMINATOR);
+  logic carry;
+  wire [REST_BITS-1:0] rest_next = carry ? rest + REST_BITS'(REST) - REST_BITS'(NS_DENOMINATOR) : rest + REST_BITS'(REST);
 
   always_ff @(posedge clk) begin
     now_cycles <= now_cycles + 64'd1;
-    rest <= carry ? rest_next - REST_BITS'(NS_DENOMINATOR) : rest_next;
+    rest <= rest_next;
+    carry <= int'(rest_next) + REST >= NS_DENOMINATOR;
     now_ns <= now_ns + 64'(WHOLE) + 64'(carry);
     if (set) begin
       now_ns <= set_ns;
       rest <= '0;
+      carry <= 1'b0;
     end
     if (rst) begin
       now_cycles <= '0;
       now_ns <= '0;
       rest <= '0;
+      carry <= 1'b0;
     end
   end
 endmodule
