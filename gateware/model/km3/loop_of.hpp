@@ -107,7 +107,8 @@ class LoopOf final : public Loop {
     floor.s_valid = floor.express_valid = 0;
     shore.floor = floor.floor = 1;
     shore.rst = shore.link_rst = floor.rst = 1;
-    next_ref_ = kWord;
+    now_ = (settings.down_delay + settings.up_delay) / kWord * kWord + kWord;  // so that every clock runs: a receiver's does without light too
+    next_ref_ = now_ + kWord;
     begin_anew();
     run(kResetWords);
     shore.rst = 0;
@@ -152,6 +153,7 @@ class LoopOf final : public Loop {
 
  private:
   static constexpr std::uint64_t kResetWords = 32;
+  static constexpr std::uint64_t kGood = std::uint64_t{1} << (16 + static_cast<unsigned>(Count::good));  // all other counts: words may be missing
   enum Clock : unsigned { kClk = 1, kDiv = 2, kHelp = 4, kRx = 8 };
   struct Begun {
     std::uint64_t at = 0;  // second, number
@@ -244,7 +246,7 @@ class LoopOf final : public Loop {
     top.rx_bits = shore_rx_.give();
     if (top.rx_restart != 0) shore_rx_.reset(now_, random_);
     seen_.shore.add(top.counts);
-    if ((top.counts & 0xFFFF) != 0) gap_up();
+    if ((top.counts & ~kGood) != 0) gap_up();
     if (top.up_express_valid != 0) up_codes_.came(top.up_express, now_, seen_.express_up, seen_.wrong_express);
     if (top.up_head != 0) {
       const Begun& begun = begun_[top.head & 63];
@@ -270,8 +272,6 @@ class LoopOf final : public Loop {
     if (top.up_good != 0) {
       seen_.payload_words += frame_words_up_;
       seen_.wrong_words += frame_wrong_;
-    } else {
-      gap_up();
     }
     frame_words_up_ = frame_wrong_ = 0;
   }
@@ -328,7 +328,7 @@ class LoopOf final : public Loop {
       seen_.wrong_control += top.control_good != 0 ? frame_wrong_control_ : 0;
       frame_control_ = frame_wrong_control_ = 0;
     }
-    if (top.control_end != 0 ? top.control_good == 0 : (top.counts & 0xFFFF) != 0) control_.gap();
+    if ((top.counts & ~kGood) != 0) control_.gap();
     if (top.start == 0) return;
     const Begun& begun = begun_[top.at & 63];
     if (begun.at != top.at) {

@@ -13,7 +13,8 @@ std::size_t PhaseResult::latency_values() const {
 
 PhaseResult phase_test(const Settings& settings, std::uint64_t resets) {
   const std::unique_ptr<Loop> loop = make_loop(settings);
-  PhaseResult result{.resets = resets};
+  PhaseResult result;
+  result.resets = resets;
   for (std::uint64_t k = 0; k < resets; ++k) {
     loop->reset();
     if (!bring_up(*loop)) ++result.not_up;

@@ -90,9 +90,10 @@ module km3_shore #(
   end
 
   // --- resets ---
-  logic down_rst, rst_kept, link_kept, rx_rst, mon_help_rst;
+  logic rst_kept, link_kept, rx_rst, mon_help_rst;
+  wire down_rst = rst || link_rst;
+  initial {rst_kept, link_kept} = '1;  // an FPGA begins so
   always_ff @(posedge clk) begin
-    down_rst  <= rst || link_rst;
     rst_kept  <= rst;
     link_kept <= rst || link_rst;
   end

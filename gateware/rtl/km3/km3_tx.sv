@@ -91,6 +91,7 @@ module km3_tx #(
 
   // --- the divider ---
   logic toggle, div_toggle, hold_kept, help_rst, div_rst;
+  initial hold_kept = 1'b1;  // an FPGA begins so
   always_ff @(posedge clk) hold_kept <= hold || rst;
   reset_sync i_help_reset (
       .clk(help_clk),
