@@ -35,6 +35,7 @@ module km3_phase #(
     last <= now;
     still <= ~(now ^ last);
     was_still <= still;
+    if (rst) {still, was_still} <= '0;
   end
 
   // Cycles since that of each. Another number than STEPS between two of them: it stands, or was moved.
@@ -52,7 +53,6 @@ module km3_phase #(
     if (rst) begin
       since <= '1;
       steady <= 1'b0;
-      {still, was_still} <= '0;
     end
   end
 

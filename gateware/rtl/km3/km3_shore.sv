@@ -5,6 +5,7 @@
 //   * clk is the reference (GPS); rx_clk is recovered from what the floor sends, so of the same rate and, when aligned, of one phase. help_clk is of km3_phase.
 //   * gps_set: the second gps_second begins in the next cycle. A second that does not begin where the last one ends is a pulse of error_gps. Frames are sent once time
 //     was set.
+//   * floor: whose link it is; of a flip-flop or a pin. A frame that comes in while it is changed may be refused.
 //   * link_rst begins the link anew: serialiser and deserialiser are to be reset with it. Time, and what the monitors keep, stay.
 //   * Of rx_clk: what comes up, and `counts`. Of clk: round trip, with its monitor. Of help_clk: phase of rx_clk behind clk in steps of km3_phase while the link is up, with its monitor, and what the
 //     sender's divider does.
@@ -164,6 +165,15 @@ module km3_shore #(
   );
 
   // --- up ---
+  logic [7:0] rx_floor;
+  sync_bits #(
+      .WIDTH(8)
+  ) i_floor (
+      .s_bits(floor),
+      .m_clk (rx_clk),
+      .m_rst (rx_rst),
+      .m_bits(rx_floor)
+  );
   km3_rx #(
       .SLOTS(SLOTS),
       .SLOT_WORDS(UP_WORDS),
@@ -181,7 +191,7 @@ module km3_shore #(
       .restart(rx_restart),
       .locked(rx_locked),
       .slip(rx_slip),
-      .floor,
+      .floor(rx_floor),
       .m_head(up_head),
       .head,
       .since(up_since),
