@@ -228,36 +228,35 @@ module km3_frame_rx #(
     end
   end
 
-  // --- whether frames are missing: of each good head against the last one ---
+  // --- whether frames are missing: of each good head against the last one, in three steps ---
   logic known;  // there was one
   km3_pkg::time_t last;
   logic [15:0] bad_heads;
-  logic same_second, next_second, after_last;
-  logic [16:0] gap;  // frames from the last one to this
-  logic judges;
+  logic same_second, next_second, after_last, judges, tells, goes_on;
+  logic [16:0] gap;   // frames from the last one to this
+  logic [16:0] told;  // of these, with this one, those that are accounted for
+  wire [17:0] missing = {1'b0, gap} - {1'b0, told};
   always_ff @(posedge clk) begin
     same_second <= read.at.second == last.second;
     next_second <= read.at.second == last.second + 1'b1;
     after_last <= read.at.number > last.number;
-    judges <= head_good;
+    judges <= head_good && !rst;
     if (drop_head && bad_heads != '1) bad_heads <= bad_heads + 1'b1;
-    {error_time, lost} <= '0;
+
+    tells <= judges && known && !rst;
+    goes_on <= after_last ? same_second : next_second;
+    gap <= {1'b0, head.at.number} - {1'b0, last.number} + (next_second ? 17'(FRAMES_PER_S) : 17'd0);
+    told <= {1'b0, bad_heads} + 17'd1;
     if (judges) begin
       known <= 1'b1;
       last <= head.at;
       bad_heads <= '0;
-      if (known) begin
-        if ((same_second && after_last) || (next_second && !after_last)) lost <= gap > {1'b0, bad_heads} + 17'd1 ? 16'(gap - 17'd1 - {1'b0, bad_heads}) : '0;
-        else error_time <= 1'b1;
-      end
     end
     if (rst || !locked) known <= 1'b0;
     if (rst || !locked) bad_heads <= '0;
-    if (rst) {error_time, lost} <= '0;
-  end
-  always_comb begin
-    gap = {1'b0, head.at.number} - {1'b0, last.number};
-    if (next_second) gap = gap + 17'(FRAMES_PER_S);
+
+    error_time <= tells && !goes_on && !rst;
+    lost <= tells && goes_on && !missing[17] && !rst ? missing[15:0] : '0;
   end
 
   // --- what must hold ---
