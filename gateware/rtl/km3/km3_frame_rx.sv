@@ -256,7 +256,7 @@ module km3_frame_rx #(
     if (rst || !locked) bad_heads <= '0;
 
     error_time <= tells && !goes_on && !rst;
-    lost <= tells && goes_on && !missing[17] && !rst ? missing[15:0] : '0;
+    lost <= tells && goes_on && !missing[17] && !rst ? (missing[16] ? '1 : missing[15:0]) : '0;
   end
 
   // --- what must hold ---

@@ -91,6 +91,32 @@ async def every_phase_is_found_by_slides(dut: Any) -> None:
 
 
 @cocotb.test
+async def eight_commas_lock_it(dut: Any) -> None:
+    """Seven do not, and one elsewhere between makes them nothing. One elsewhere directly after is told, and moves nothing."""
+    if SLIDE_BITS != 1:
+        return
+    link = Deserialiser(dut)
+    link.idle = [(0, 0xB5), (0, 0xB5)]
+    comma, elsewhere = [K28_5, (0, 0x50)], [(0, 0xB5), K28_5]
+    await link.begin(0)
+    await link.run(60)
+    for count, locks in ((7, 0), (1, 1)):
+        link.between = [comma] * count
+        await link.run(30)
+        assert int(dut.locked.value) == locks
+    link.bench.forget_counts()
+    link.between = [elsewhere]
+    await link.run(20)
+    assert (int(dut.locked.value), link.bench.counts["error_place"]) == (1, 1)
+    await link.bench.reset()
+    await link.run(60)
+    link.bench.forget_counts()
+    link.between = [*[comma] * 7, elsewhere, comma]
+    await link.run(200)
+    assert (int(dut.locked.value), link.bench.counts["slide"]) == (0, 10 * 2), "ten slides of two cycles"
+
+
+@cocotb.test
 async def other_commas_are_none(dut: Any) -> None:
     """K28.1 and K28.7, in either byte: nothing is slid for them, and after a while it is restarted."""
     link = Deserialiser(dut)

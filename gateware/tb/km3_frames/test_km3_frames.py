@@ -157,11 +157,11 @@ class Link:
 async def bytes_of_a_frame(dut: Any) -> None:
     """Slots full, empty, one full among empty ones, and any; words that do not fit wait for the next frame."""
     link = Link(dut)
-    await link.start(second=0x1234_5678, number=FRAMES_PER_S - 2)
+    await link.start(second=0x1235_5679, number=FRAMES_PER_S - 2)
     fills = [[0, 0, 0], list(SLOT_WORDS), [20, 0, 0], [0, 1, 0], [0, 0, 5], [23, 1, 7]]
     fills += [[link.rng.randrange(size + 1) for size in SLOT_WORDS] for _ in range(10 if SHORT else 100)]
     queued: list[list[int]] = [[] for _ in SLOT_WORDS]
-    second, number = 0x1234_5678, FRAMES_PER_S - 1  # of the frame that begins now
+    second, number = 0x1235_5679, FRAMES_PER_S - 1  # of the frame that begins now
     await link.to_word(0)
     await link.to_word(FRAME_END + 8)
     for counts in fills:
