@@ -164,8 +164,8 @@ void print_tables(const Report& report) {
     if (one.values.different() == 1) std::printf("%s: %.1f bits\n", one.name, static_cast<double>(one.values.last()) / 2);
   }
   for (const TrafficResult& line : report.lines) {
-    std::printf("%u Mb/s: payload %.4f of what the line carries, %zu latency of codes and frames idle and busy, %llu wrong\n", line.line_mbps,
-                line.payload_fraction, line.latency_values(), static_cast<unsigned long long>(line.wrong()));
+    std::printf("%u Mb/s: payload %.4f of what the line carries, %zu latency of codes and frames idle and busy, %llu wrong\n",
+                line.line_mbps, line.payload_fraction, line.latency_values(), static_cast<unsigned long long>(line.wrong()));
   }
 }
 

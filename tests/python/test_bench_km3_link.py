@@ -99,7 +99,9 @@ def test_what_is_not_as_it_must_be_ends_with_a_plain_line(
     for key in where[:-1]:
         inner = inner[key]
     inner[where[-1]] = value
-    monkeypatch.setattr(sys, "argv", ["nanet", "bench", "km3-link", "--program", str(program_that(tmp_path, json.dumps(changed), 1))])
+    monkeypatch.setattr(
+        sys, "argv", ["nanet", "bench", "km3-link", "--program", str(program_that(tmp_path, json.dumps(changed), 1))]
+    )
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1

@@ -75,8 +75,9 @@ enum class Count : std::uint8_t {
   kinds
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Count::kinds)> kCountNames{
-    "error_time", "error_express", "error_stray", "error_direction", "error_order", "error_code", "error_place", "drop_crc",  "drop_symbol",
-    "drop_code",  "drop_cut",      "drop_floor",  "drop_head",       "count_good",  "restarts",   "count_down",  "count_up",  "lost"};
+    "error_time",  "error_express", "error_stray", "error_direction", "error_order", "error_code",
+    "error_place", "drop_crc",      "drop_symbol", "drop_code",       "drop_cut",    "drop_floor",
+    "drop_head",   "count_good",    "restarts",    "count_down",      "count_up",    "lost"};
 
 class Counts {
  public:
@@ -93,12 +94,12 @@ class Counts {
 
 // What was seen since the object was made. Times in half bits.
 struct Seen {
-  Values down;        // from the shore's word 0 to the floor's of the same frame
-  Values recovered;   // edge of the floor's clock after one of the reference
-  Values floor_tx;    // edge of the divider of the floor's serialiser after one of the floor's clock
-  Values round_trip;  // from the shore's word 0 to the first word of the floor's frame of that number
-  Values third;       // edge of the clock recovered on shore after one of the reference
-  Values trip, phase;             // what the RTL says of the last two: frames and words, steps
+  Values down;                      // from the shore's word 0 to the floor's of the same frame
+  Values recovered;                 // edge of the floor's clock after one of the reference
+  Values floor_tx;                  // edge of the divider of the floor's serialiser after one of the floor's clock
+  Values round_trip;                // from the shore's word 0 to the first word of the floor's frame of that number
+  Values third;                     // edge of the clock recovered on shore after one of the reference
+  Values trip, phase;               // what the RTL says of the last two: frames and words, steps
   Values express_down, express_up;  // from the edge that takes a code to the one after which it is there
   Counts shore, floor;
   std::uint64_t error_trip = 0, error_phase = 0, error_second = 0, error_gps = 0, error_jump = 0, error_silent = 0, error_cut = 0;
@@ -118,8 +119,8 @@ class Loop {
 
   // Since the last reset: two frames came up, and every value was measured.
   virtual bool up() const = 0;
-  virtual bool timed() const = 0;           // the floor has the time
-  virtual void set_gps(std::uint32_t second) = 0;  // begins with the next word
+  virtual bool timed() const = 0;                   // the floor has the time
+  virtual void set_gps(std::uint32_t second) = 0;   // begins with the next word
   virtual void set_floor(std::uint8_t number) = 0;  // that the shore expects, and sends to
   virtual std::uint32_t frame_words() const = 0;
   virtual HalfBits now() const = 0;

@@ -107,7 +107,8 @@ class LoopOf final : public Loop {
     floor.s_valid = floor.express_valid = 0;
     shore.floor = floor.floor = 1;
     shore.rst = shore.link_rst = floor.rst = 1;
-    now_ = (settings.down_delay + settings.up_delay) / kWord * kWord + kWord;  // so that every clock runs: a receiver's does without light too
+    now_ = (settings.down_delay + settings.up_delay) / kWord * kWord +
+           kWord;  // so that every clock runs: a receiver's does without light too
     next_ref_ = now_ + kWord;
     begin_anew();
     run(kResetWords);
@@ -153,7 +154,8 @@ class LoopOf final : public Loop {
 
  private:
   static constexpr std::uint64_t kResetWords = 32;
-  static constexpr std::uint64_t kGood = std::uint64_t{1} << (16 + static_cast<unsigned>(Count::good));  // all other counts: words may be missing
+  static constexpr std::uint64_t kGood = std::uint64_t{1}
+                                         << (16 + static_cast<unsigned>(Count::good));  // all other counts: words may be missing
   enum Clock : unsigned { kClk = 1, kDiv = 2, kHelp = 4, kRx = 8 };
   struct Begun {
     std::uint64_t at = 0;  // second, number
@@ -170,8 +172,8 @@ class LoopOf final : public Loop {
   }
 
   void step() {
-    now_ = std::min({next_ref_, shore_tx_.next_edge(), shore_rx_.next_edge(), shore_help_, floor_rx_.next_edge(), floor_tx_.next_edge(),
-                     floor_help_});
+    now_ = std::min({next_ref_, shore_tx_.next_edge(), shore_rx_.next_edge(), shore_help_, floor_rx_.next_edge(),
+                     floor_tx_.next_edge(), floor_help_});
     unsigned shore = (now_ == next_ref_ ? kClk : 0U) | (now_ == shore_tx_.next_edge() ? kDiv : 0U) |
                      (now_ == shore_rx_.next_edge() ? kRx : 0U) | (now_ == shore_help_ ? kHelp : 0U);
     unsigned floor = (now_ == floor_rx_.next_edge() ? kClk : 0U) | (now_ == floor_tx_.next_edge() ? kDiv : 0U) |

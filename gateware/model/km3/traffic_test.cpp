@@ -27,7 +27,8 @@ TrafficResult traffic_test(const Settings& settings, std::uint64_t frames) {
   result.frame_words = loop->frame_words();
   result.frames = frames;
   result.up = bring_up(*loop);
-  loop->express_every = loop->frame_words() * 5 / 8 + 1;  // frames from the floor have room for two; at any place of a frame, sooner or later
+  loop->express_every = loop->frame_words() * 5 / 8 +
+                        1;  // frames from the floor have room for two; at any place of a frame, sooner or later
   loop->run(frames * loop->frame_words());
   loop->busy_up = loop->busy_down = true;
   loop->run(kFillFrames * loop->frame_words());

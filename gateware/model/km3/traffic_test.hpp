@@ -10,9 +10,9 @@ namespace nanet::gateware::km3 {
 
 struct TrafficResult {
   std::uint32_t line_mbps = 0, frame_words = 0;
-  std::uint64_t frames = 0;       // on the idle link, and as many on the busy one
-  double payload_fraction = 0;    // words of slots, of all that the line has symbols for; of the busy link
-  Seen seen;                      // of both
+  std::uint64_t frames = 0;     // on the idle link, and as many on the busy one
+  double payload_fraction = 0;  // words of slots, of all that the line has symbols for; of the busy link
+  Seen seen;                    // of both
   bool up = false;
 
   // The most of frames' and codes' latencies down and up: 1 if all are the same on the idle and on the busy link.

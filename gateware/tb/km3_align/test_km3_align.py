@@ -87,7 +87,9 @@ async def every_phase_is_found_by_slides(dut: Any) -> None:
         restarts.append(link.restarts)
     assert (max(restarts) == 0) is (SLIDE_BITS == 1)
     if SLIDE_BITS == 0:
-        print(f"figure: restarts until the comma stands at bit 0: {sum(restarts) / len(restarts):.1f} in the mean, {max(restarts)} at most")
+        print(
+            f"figure: restarts until the comma stands at bit 0: {sum(restarts) / len(restarts):.1f} in the mean, {max(restarts)} at most"
+        )
 
 
 @cocotb.test

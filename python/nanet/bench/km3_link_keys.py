@@ -16,10 +16,14 @@ class Phase(TypedDict):
 
     resets: Annotated[int, "of serialisers and deserialisers at both ends, each from any phase of every divider"]
     not_up: Annotated[int, "resets after which the link did not come up"]
-    latency_values: Annotated[int, "distinct values over all resets, the most of any latency below and of what the RTL measures itself"]
+    latency_values: Annotated[
+        int, "distinct values over all resets, the most of any latency below and of what the RTL measures itself"
+    ]
     told_by_monitors: Annotated[int, "pulses of the RTL's monitors: another round trip, another phase"]
     down: Annotated[Bits, "every value: from a frame's beginning on shore to the floor's of the same number [bits]"]
-    recovered: Annotated[Bits, "the same: an edge of the clock that the floor recovers after one of the reference, in a word [bits]"]
+    recovered: Annotated[
+        Bits, "the same: an edge of the clock that the floor recovers after one of the reference, in a word [bits]"
+    ]
     floor_serialiser: Annotated[Bits, "the same: an edge of the floor's serialiser after one of the floor's clock [bits]"]
     round_trip: Annotated[Bits, "the same: from a frame's beginning on shore until the floor's of that number comes in [bits]"]
     recovered_on_shore: Annotated[Bits, "the same: an edge of the clock recovered on shore after one of the reference [bits]"]
@@ -29,7 +33,8 @@ class Control(Phase):
     """A receiver that is wrong."""
 
     name: Annotated[
-        str, "`slide_off`, `elastic_buffer`, `k28_7_accepted`, `byte_order_free`: each must have more values than one, or not come up"
+        str,
+        "`slide_off`, `elastic_buffer`, `k28_7_accepted`, `byte_order_free`: each must have more values than one, or not come up",
     ]
 
 

@@ -17,7 +17,9 @@ def bench_km3_link(
         Path | None,
         typer.Option("--program", metavar="FILE", help="The simulation; by default build/release/bench/gateware/bench_km3_link."),
     ] = None,
-    resets: Annotated[int, typer.Option("--resets", min=1, help="Resets of the link, each from any phase of every divider.")] = 4320,
+    resets: Annotated[
+        int, typer.Option("--resets", min=1, help="Resets of the link, each from any phase of every divider.")
+    ] = 4320,
     frames: Annotated[int, typer.Option("--frames", min=10, help="Frames at each line rate, idle and busy.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=1, help="Of all that is random.")] = 1,
     short: Annotated[bool, typer.Option("--short", help="Quick check: 200 resets, 20 frames.")] = False,
@@ -40,7 +42,9 @@ def bench_km3_link(
             f"told by the RTL's monitors {phase['told_by_monitors']} times"
         )
     if km3_link.is_fixed(result):
-        print(f"down {result['down'][0]} bits, round trip {result['round_trip'][0]} bits, of which the fibres are as long as they are")
+        print(
+            f"down {result['down'][0]} bits, round trip {result['round_trip'][0]} bits, of which the fibres are as long as they are"
+        )
     for line in result["lines"]:
         print(
             f"{line['line_mbps']} Mb/s: payload {line['payload_fraction']:.4f} of what the line carries, latency values "
