@@ -21,7 +21,7 @@ module km3_phase #(
     $fatal(1, "STEPS must be 8 to 255 (instance %m)");
   end
 
-  logic [1:0] now, last, still, was_still;
+  logic [1:0] now, last, still;
   sync_bits #(
       .WIDTH(2)
   ) i_sync (
@@ -34,14 +34,13 @@ module km3_phase #(
   always_ff @(posedge clk) begin
     last <= now;
     still <= ~(now ^ last);
-    was_still <= still;
-    if (rst) {still, was_still} <= '0;
+    if (rst) still <= '0;
   end
 
   // Cycles since that of each. Another number than STEPS between two of them: it stands, or was moved.
   logic [1:0][7:0] since;
   logic steady;  // a: its last beat was STEPS after the one before
-  wire [1:0] beats = still & ~was_still;
+  wire [1:0] beats = still;
   always_ff @(posedge clk) begin
     for (int c = 0; c < 2; c++) begin
       if (beats[c]) since[c] <= 8'd1;

@@ -210,6 +210,30 @@ async def express_codes_and_frames_have_one_latency(dut: Any) -> None:
     assert set(link.counts()) <= {"count_good", "drop_cut", "lost"}
 
 
+@cocotb.test
+async def an_express_code_at_every_place_of_a_frame(dut: Any) -> None:
+    """The head, the slots, both checks: the frame is good, and where it begins the code waits for two cycles."""
+    link = Link(dut)
+    await link.start()
+    await link.frame(2)
+    link.forget()
+    waited = []
+    for place in [*range(FRAME_END), FRAME_WORDS - 2, FRAME_WORDS - 1]:
+        await link.to_word(place)
+        link.give([3, 1, 2])
+        before = link.bench.cycle
+        await link.code(place)
+        waited.append(link.bench.cycle - before)
+        await link.frame()
+        await link.to_word(FRAME_END + 12)
+    assert [code for _, code in link.codes] == [*range(FRAME_END), FRAME_WORDS - 2, FRAME_WORDS - 1]
+    assert len({came - taken for (came, _), (taken, _) in zip(link.codes, link.taken, strict=True)}) == 1
+    counts = link.counts()
+    assert counts.keys() == {"count_good"}
+    assert counts["count_good"] > FRAME_END
+    assert set(waited) == {1, 2, 3}
+
+
 def other_word(rng: Random, word: Word) -> Word:
     return word[0], word[1] ^ 1 << rng.randrange(16)
 
@@ -327,3 +351,6 @@ async def what_is_no_frame_is_named(dut: Any) -> None:
     await link.bench.wait(3)
     assert link.counts() == {"drop_cut": 1}
     assert link.frames[-1][0] is False
+    dut.locked.value = 1
+    await link.to_word(FRAME_END + 12)
+    assert link.counts() == {"drop_cut": 1, "error_stray": 1}, "the rest of it is no frame"
