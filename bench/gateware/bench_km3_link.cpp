@@ -44,6 +44,7 @@ struct Control {
 };
 
 struct Report {
+  double fibre_down_bits = 0, fibre_up_bits = 0;
   PhaseResult phase;
   std::vector<Control> controls;
   std::vector<TrafficResult> lines;  // 800 Mb/s first
@@ -84,6 +85,8 @@ Report measure(const Options& options) {
   Report report;
   Settings settings;
   settings.seed = options.seed;
+  report.fibre_down_bits = static_cast<double>(settings.down_delay) / 2;
+  report.fibre_up_bits = static_cast<double>(settings.up_delay) / 2;
   report.phase = phase_test(settings, options.resets);
   const std::uint64_t resets = std::max(options.resets / kControlShare, kControlResetsMin);
   const auto control = [&](const char* name, Size size, Wrong wrong, bool pattern) {
@@ -132,7 +135,7 @@ void write_phase(JsonWriter& json, const PhaseResult& result) {
 
 void print_json(const Options& options, const Report& report) {
   JsonWriter json;
-  json.open('{').pair("seed", options.seed);
+  json.open('{').pair("seed", options.seed).pair("fibre_down", report.fibre_down_bits).pair("fibre_up", report.fibre_up_bits);
   write_phase(json, report.phase);
   json.pair("payload_fraction", report.lines.front().payload_fraction);
   json.key("controls").open('[');
@@ -160,6 +163,7 @@ void print_tables(const Report& report) {
   };
   row("right", report.phase);
   for (const Control& control : report.controls) row(control.name, control.result);
+  std::printf("fibres: %.1f and %.1f bits\n", report.fibre_down_bits, report.fibre_up_bits);
   for (const Named& one : of(report.phase.seen)) {
     if (one.values.different() == 1) std::printf("%s: %.1f bits\n", one.name, static_cast<double>(one.values.last()) / 2);
   }

@@ -28,7 +28,10 @@ CONTROLS = [
     {"name": "slide_off"} | FIXED | {"latency_values": 17, "down": [1461.5, 1462.5]},
     {"name": "k28_7_accepted"} | FIXED | {"not_up": 216},
 ]
-MEASURED = FIXED | {"seed": 1, "payload_fraction": 0.994, "controls": CONTROLS, "lines": [LINE, LINE | {"line_mbps": 2500}]}
+FIBRES = {"fibre_down": 1231.5, "fibre_up": 1400.5}
+MEASURED = (
+    FIXED | FIBRES | {"seed": 1, "payload_fraction": 0.994, "controls": CONTROLS, "lines": [LINE, LINE | {"line_mbps": 2500}]}
+)
 
 
 def program_that(folder: Path, says: str, status: int = 0) -> Path:
@@ -65,6 +68,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert "right receiver: 4320 resets, 0 without a link, latency values 1, told by the RTL's monitors 0 times" in said
+    assert "down 1461.5 bits, round trip 3072.0 bits, with fibres of 1231.5 and 1400.5" in said
     assert "800 Mb/s: payload 0.9940 of what the line carries, latency values 1 idle and busy, 316 express codes, 0 wrong" in said
     assert (tmp_path / "arguments").read_text().split() == ["--resets", "200", "--frames", "20", "--seed", "7", "--json"]
     result = json.loads(file.read_text())

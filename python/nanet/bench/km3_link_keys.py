@@ -54,6 +54,8 @@ class Measured(Phase):
     """What the program says."""
 
     seed: Annotated[int, "of all that is random"]
+    fibre_down: Annotated[float, "the simulated fibre to the floor [bits]"]
+    fibre_up: Annotated[float, "the one from it [bits]"]
     payload_fraction: Annotated[float, "of `lines[]` at 800 Mb/s"]
     controls: Annotated[list[Control], "the same link with a receiver that is wrong, the keys above of each; fewer resets"]
     lines: Annotated[list[Line], "a line rate each"]

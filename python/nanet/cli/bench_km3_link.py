@@ -42,9 +42,8 @@ def bench_km3_link(
             f"told by the RTL's monitors {phase['told_by_monitors']} times"
         )
     if km3_link.is_fixed(result):
-        print(
-            f"down {result['down'][0]} bits, round trip {result['round_trip'][0]} bits, of which the fibres are as long as they are"
-        )
+        fibres = f"fibres of {result['fibre_down']} and {result['fibre_up']}"
+        print(f"down {result['down'][0]} bits, round trip {result['round_trip'][0]} bits, with {fibres}")
     for line in result["lines"]:
         print(
             f"{line['line_mbps']} Mb/s: payload {line['payload_fraction']:.4f} of what the line carries, latency values "
