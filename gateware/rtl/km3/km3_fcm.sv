@@ -124,13 +124,14 @@ module km3_fcm #(
   // --- time ---
   logic agrees, begins, starts_next, loaded;
   logic [3:0] silent;  // frames
+  wire told = down_head_valid && down_head.flags.timed;
   km3_time #(
       .FRAME_WORDS (FRAME_WORDS),
       .FRAMES_PER_S(FRAMES_PER_S)
   ) i_time (
       .clk,
       .rst(rx_rst),
-      .load(down_head_valid),
+      .load(told),
       .load_word({8'd0, since}),
       .load_at(down_head.at),
       .agrees,
@@ -139,7 +140,6 @@ module km3_fcm #(
       .start(begins),
       .starts_next
   );
-  wire told = down_head_valid && down_head.flags.timed;
   always_ff @(posedge clk) begin
     {error_jump, error_silent} <= '0;
     if (told) begin
