@@ -25,16 +25,23 @@ target_include_directories(nanet_verilator SYSTEM PUBLIC "${verilator_root}/incl
 target_compile_options(nanet_verilator PRIVATE -w)
 target_link_libraries(nanet_verilator PUBLIC pthread)
 
-# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...]): nanet_verilated_NAME has class VNAME, the module TOP of gateware/rtl with all that it holds,
-# assertions included. What no reset sets begins with anything.
+# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...] [FOLDERS NAME...]): nanet_verilated_NAME has class VNAME, the module TOP of gateware/rtl with all that
+# it holds, assertions included. What no reset sets begins with anything. FOLDERS: of gateware/rtl, whose files it needs besides.
 function(nanet_verilate top)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS;FOLDERS")
   set(name "${top}")
   if(arg_AS)
     set(name "${arg_AS}")
   endif()
   set(verilated "${PROJECT_BINARY_DIR}/verilated/${name}")
   list(TRANSFORM arg_PARAMETERS PREPEND -G)
+  foreach(folder IN LISTS arg_FOLDERS)
+    file(GLOB more_packages CONFIGURE_DEPENDS "${gateware}/rtl/${folder}/*_pkg.sv")
+    file(GLOB more_modules CONFIGURE_DEPENDS "${gateware}/rtl/${folder}/*.sv")
+    list(REMOVE_ITEM more_modules ${more_packages})
+    list(APPEND packages ${more_packages})
+    list(APPEND modules ${more_modules})
+  endforeach()
   # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
   set(sources "${verilated}/V${name}_fast0.cpp" "${verilated}/V${name}_fast1.cpp" "${verilated}/V${name}_slow.cpp")
   add_custom_command(
@@ -68,3 +75,25 @@ target_include_directories(nanet_gateware_model PUBLIC "${gateware}")
 set(designs nanet_verilated_nic nanet_verilated_nic_1g nanet_verilated_nanet_node)
 target_link_libraries(nanet_gateware_model PRIVATE ${designs})
 add_dependencies(nanet_gateware_model ${designs})
+
+# The two ends of a KM3NeT floor's link, at both line rates, with short frames, and a floor that is wrong: for its bench and its tests.
+set(short FRAMES_PER_S=50000 OPTICAL_WORDS=40 HYDROPHONE_WORDS=8 INSTRUMENT_WORDS=8 CONTROL_WORDS=20 FIFO_WORDS=64 GAP_CYCLES=8 SEARCH_CYCLES=2000)
+set(quick LINE_MBPS=2500 OPTICAL_WORDS=2026 INSTRUMENT_WORDS=64 FIFO_WORDS=4096)
+set(designs "")
+foreach(end shore fcm)
+  nanet_verilate(km3_${end} AS km3_${end}_short PARAMETERS ${short} FOLDERS serial km3)
+  nanet_verilate(km3_${end} AS km3_${end}_800 FOLDERS serial km3)
+  nanet_verilate(km3_${end} AS km3_${end}_2500 PARAMETERS ${quick} FOLDERS serial km3)
+  list(APPEND designs nanet_verilated_km3_${end}_short nanet_verilated_km3_${end}_800 nanet_verilated_km3_${end}_2500)
+endforeach()
+nanet_verilate(km3_fcm AS km3_fcm_any_comma PARAMETERS ${short} COMMA_BITS=7 FOLDERS serial km3)
+list(APPEND designs nanet_verilated_km3_fcm_any_comma)
+foreach(design IN LISTS designs)  # as quick as with more, and compiled in half the time
+  target_compile_options(${design} PRIVATE $<$<CONFIG:Release>:-O1>)
+endforeach()
+file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/km3/*.cpp")
+add_library(nanet_km3_model STATIC EXCLUDE_FROM_ALL ${sources})
+nanet_own_library(nanet_km3_model)
+target_include_directories(nanet_km3_model PUBLIC "${gateware}")
+target_link_libraries(nanet_km3_model PRIVATE ${designs})
+add_dependencies(nanet_km3_model ${designs})

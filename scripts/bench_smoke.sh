@@ -42,7 +42,7 @@ smoke() {  # key that the JSON file must hold, arguments of nanet bench
   json=$out/$(tr -cs 'a-z\n' - <<<"$*").json
   echo "--- nanet bench $*"
   local page=(--out "$out")
-  [[ $1 != assemble ]] || page=()
+  [[ $1 != assemble && $1 != km3-link ]] || page=()
   .venv/bin/nanet bench "$@" --short "${page[@]}" --json "$json" || status=$?
   ((status <= 1)) || fail "nanet bench $* broke" "exit status $status" "run it by hand"
   .venv/bin/python - "$json" "$key" <<'EOF' || fail "nanet bench $* wrote no $key" "the documented schema has it" "see $json"
@@ -64,8 +64,9 @@ smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 notes=()
 if [[ -x $build/bench/gateware/bench_gateware ]]; then
   smoke last_byte_to_last_write_cycles.max gateware --program "$build/bench/gateware/bench_gateware"
+  smoke latency_values km3-link --program "$build/bench/gateware/bench_km3_link"
 else
-  notes+=("nanet bench gateware not run: built without the NIC's model (make links)")
+  notes+=("nanet bench gateware and km3-link not run: built without the NIC's model (make links)")
 fi
 
 # Needs UCX. Every byte must be right: 1 is a failure here.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench rings --finder` and
+"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench km3-link`, `bench rings --finder` and
 `rdma bench` write with `--json FILE`.
 
     scripts/goals.py RESULT.json ...
@@ -253,9 +253,20 @@ def rdma_goals(result: Mapping[str, Any]) -> list[Row]:
     return goals
 
 
+def km3_link_goals(result: Mapping[str, Any]) -> list[Row]:
+    """One latency over the resets of the papers' 12 hours, and the payload of a full link."""
+    return [
+        _at_least("KM3NeT link: resets", result["resets"], 4320),
+        _at_most("KM3NeT link: resets without a link", result["not_up"], 0),
+        _at_most("KM3NeT link: values of a latency", result["latency_values"], 1),
+        _at_least("KM3NeT link: payload of what 800 Mb/s carry, every slot full", result["payload_fraction"], 0.99),
+    ]
+
+
 OF_COMMAND: dict[str, Callable[[Mapping[str, Any]], list[Row]]] = {
     "bench gpu": lambda result: gpu_goals(result, result["ratios"]),
     "bench gateware": gateware_goals,
+    "bench km3-link": km3_link_goals,
     "bench rings --finder": finder_goals,
     "rdma bench": rdma_goals,
 }

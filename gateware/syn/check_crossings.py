@@ -34,6 +34,13 @@ BLOCKS: dict[str, dict[str, tuple[str, ...]]] = {
     "nic-LINE_GBPS1-OWN_CLOCKS1": {"clk": (), **WIRE},
     "nanet_node-PORTS2-OWN_CLOCKS1": {"clk": (), **WIRE},
     "apelink_lanes": {"clk": (), "rx_clk": ("rx_bits", "rx_slip")},
+    "km3_shore": {
+        "clk": (),
+        "rx_clk": ("rx_*", "up_*", "head", "counts"),
+        "help_clk": ("tx_slide", "tx_moved", "phase", "phase_valid", "error_phase", "error_tx_*"),
+        "div_clk": (),
+    },
+    "km3_fcm": {"clk": (), "help_clk": ("tx_slide", "tx_moved", "error_tx_*"), "div_clk": ()},
     "nic_eth": {
         "clk": (),
         "wire_rx_clk": ("wire_rx*",),

@@ -26,6 +26,7 @@ CORE = (
     *("port_queue", "async_fifo", "decompressor", "event_check", "part_buffer", "event_select", "event_merger", "event_gather"),
     *("event_packer", "nic_regs", "counters"),
     *("enc_8b10b", "dec_8b10b", "comma_align", "apelink_lanes"),
+    *("km3_align", "km3_time", "km3_frame_tx", "km3_frame_rx"),
 )
 # Whose slowest path is longer than the bound of all others, and not cut yet: it may not become longer still.
 UNCUT_NS = {

@@ -178,3 +178,12 @@ def test_goals_of_remote_memory_are_of_the_worst_ratio() -> None:
 def test_goals_of_finders_on_a_cpu() -> None:
     found = goals.finder_goals(finders_result())
     assert {goal["goal"]: goal["met"] for goal in found} == {"almagest, rings: 2": False, "mixture, rings: 1": False}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "which"),
+    [("resets", 4320, None), ("resets", 4000, 0), ("not_up", 1, 1), ("latency_values", 2, 2), ("payload_fraction", 0.98, 3)],
+)
+def test_goals_of_the_km3_link(key: str, value: float, which: int | None) -> None:
+    found = {"resets": 4320, "not_up": 0, "latency_values": 1, "payload_fraction": 0.994} | {key: value}
+    assert [goal["met"] for goal in goals.km3_link_goals(found)] == [k != which for k in range(4)]
