@@ -13,6 +13,7 @@ import typer
 from nanet.cli.bench_assemble import bench_assemble
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
+from nanet.cli.bench_torus import bench_torus
 from nanet.cli.options import (
     Boards,
     Budget,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 bench_app = typer.Typer(no_args_is_help=True, help="Measure links, ring finders, GPU, gateware, units.")
 bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
+bench_app.command("torus")(bench_torus)
 bench_app.command("assemble")(bench_assemble)
 
 LinkOption = Annotated[
