@@ -64,8 +64,9 @@ smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 notes=()
 if [[ -x $build/bench/gateware/bench_gateware ]]; then
   smoke last_byte_to_last_write_cycles.max gateware --program "$build/bench/gateware/bench_gateware"
+  smoke link.efficiency_4096 torus --program "$build/bench/torus/bench_torus"
 else
-  notes+=("nanet bench gateware not run: built without the NIC's model (make links)")
+  notes+=("nanet bench gateware and torus not run: built without the model of the gateware (make links)")
 fi
 
 # Needs UCX. Every byte must be right: 1 is a failure here.

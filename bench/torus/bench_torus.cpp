@@ -27,6 +27,7 @@ constexpr std::string_view kUsage = R"(usage: bench_torus [OPTION...]
   --threads N         (1)
   --seed N            of the random numbers (1)
   --warmup N, --window N, --drain N   cycles (3000, 6000, 20000)
+  --faults N          in place of load curves: N times each kind of cable is cut under the first load, and comes back (0)
 or: bench_torus --link N     efficiency of a link with N cycles of wire each way, and the cycles of a hop
 Exit status: 0, 1 when a packet is not what was sent, lost or stands still, 2 usage.
 )";
@@ -35,6 +36,7 @@ struct Options {
   Run run;
   std::vector<double> loads{0.5};
   std::optional<std::uint32_t> link;
+  std::uint32_t faults = 0;
 };
 
 template <class Number>
@@ -75,6 +77,7 @@ bool read_option(std::string_view name, std::string_view value, Options& options
   if (name == "--warmup") return read_number(value, run.warmup_cycles);
   if (name == "--window") return read_number(value, run.window_cycles) && run.window_cycles != 0;
   if (name == "--drain") return read_number(value, run.drain_cycles);
+  if (name == "--faults") return read_number(value, options.faults);
   return name == "--link" && read_number(value, options.link.emplace());
 }
 
@@ -181,6 +184,29 @@ bool print_curve(const Options& options) {
   return good;
 }
 
+bool print_faults(const Options& options) {
+  JsonWriter json;
+  json.open('{').key("faults").open('[');
+  bool good = true;
+  for (std::size_t k = 0; k < options.faults * torus::kLinks; ++k) {
+    Run run = options.run;
+    const std::size_t port = k % torus::kLinks;
+    if (!run.settings.shape.has_link(port)) continue;
+    run.load.offered = options.loads.front();
+    run.load.seed += k;
+    const Fault fault = measure_fault(run, port);
+    good &= fault.problems.empty();
+    json.open('{').pair("node", fault.node).pair("port", fault.port).pair("silent_cycles", fault.silent_cycles);
+    json.pair("packets_after", fault.packets_after).pair("false_alarms", fault.false_alarms);
+    print_books(json, fault.books);
+    print_problems(json, fault.problems);
+    json.close('}');
+  }
+  json.close(']').close('}');
+  std::puts("");
+  return good;
+}
+
 bool measure(const Options& options) {
   if (options.link) {
     const LinkReport report = measure_link(*options.link);
@@ -188,7 +214,7 @@ bool measure(const Options& options) {
     return report.problems.empty();
   }
   if (const auto why = torus::refusal(options.run.load.pattern, options.run.settings.shape)) throw std::invalid_argument(*why);
-  return print_curve(options);
+  return options.faults != 0 ? print_faults(options) : print_curve(options);
 }
 
 }  // namespace

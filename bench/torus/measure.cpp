@@ -56,11 +56,11 @@ void read_nodes(const Torus& torus, Point& point) {
   point.mean_hops = good == 0 ? 0 : static_cast<double>(hops) / static_cast<double>(good);
 }
 
-void check(Torus& torus, std::vector<std::string>& problems) {
+void check(Torus& torus, std::vector<std::string>& problems, bool may_lose = false) {
   if (!torus.drain(kDrainCyclesMax)) problems.push_back("something stands still: not all packets that were sent in have a fate");
   const torus::Books books = torus.books();
   if (books.wrong != 0) problems.push_back(std::to_string(books.wrong) + " packets are not what was sent");
-  if (books.flagged + books.losses() != 0)
+  if (!may_lose && books.flagged + books.losses() != 0)
     problems.push_back(std::to_string(books.flagged + books.losses()) + " packets flagged or lost");
   if (const std::string problem = torus.problem(); !problem.empty()) problems.push_back(problem);
 }
@@ -140,6 +140,42 @@ Point measure_point(const Run& run) {
   point.node_cycles = torus.cycle() * torus.size();
   point.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return point;
+}
+
+Fault measure_fault(const Run& run, std::size_t port) {
+  constexpr std::uint64_t kSilentCyclesMax = 4000, kStep = 16;
+  Torus torus(run.settings);
+  Fault fault{.port = port};
+  torus::Random random(run.load.seed + port);
+  fault.node = static_cast<std::uint32_t>(random.next() % torus.size());
+  const std::uint32_t there = torus.shape().neighbour(fault.node, port);
+  const torus::LinkCounts& one = torus.node(fault.node).link(port);
+  const torus::LinkCounts& other = torus.node(there).link(port ^ 1);
+  torus.run(credits_cycles(torus));
+  torus.set_load(run.load);
+  torus.run(run.warmup_cycles + random.next() % 300);
+
+  const std::uint64_t cut = torus.cycle() + torus.wire_cycles();
+  torus.set_cable(fault.node, port, false);
+  while ((one.silences == 0 || other.silences == 0) && torus.cycle() < cut + kSilentCyclesMax) torus.run(kStep);
+  if (one.silences == 0 || other.silences == 0) {
+    fault.problems.emplace_back("a dead cable was not noticed");
+  } else {
+    fault.silent_cycles = std::max(one.silent_cycle, other.silent_cycle) - cut;
+  }
+  torus.set_link(fault.node, port, false);  // as the lanes do
+  torus.run(run.window_cycles / 2);
+  torus.set_cable(fault.node, port, true);
+  torus.set_link(fault.node, port, true);
+  const std::uint64_t before = one.good + other.good;
+  torus.run(run.window_cycles / 2);
+  fault.packets_after = one.good + other.good - before;
+  if (fault.packets_after == 0) fault.problems.emplace_back("no packet came over the cable after it was back");
+  check(torus, fault.problems, true);
+  fault.books = torus.books();
+  fault.false_alarms = fault.books.links.silences - one.silences - other.silences;
+  if (fault.false_alarms != 0) fault.problems.push_back(std::to_string(fault.false_alarms) + " links took a neighbour for dead");
+  return fault;
 }
 
 LinkReport measure_link(std::uint32_t wire_cycles) {

@@ -36,6 +36,19 @@ struct Point {
 
 Point measure_point(const Run& run);
 
+// A cable that is cut under load, in mid-packet as it happens, and comes back.
+struct Fault {
+  std::uint32_t node = 0;
+  std::size_t port = 0;
+  std::uint64_t silent_cycles = 0;  // until both ends knew, from the first cycle in which nothing could come
+  std::uint64_t packets_after = 0;  // good ones over the cable, both directions, after it was back
+  std::uint64_t false_alarms = 0;   // of all other links
+  torus::Books books;
+  std::vector<std::string> problems;
+};
+
+Fault measure_fault(const Run& run, std::size_t port);
+
 struct LinkEfficiency {
   std::uint32_t payload_bytes;
   std::uint64_t packets = 0, cycles = 0;  // between the last words of the first and the last packet

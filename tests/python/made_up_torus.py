@@ -40,6 +40,26 @@ def torus_result() -> dict[str, Any]:
     return files.base("torus curves") | said
 
 
+def fault(port: int = 0, **changes: Any) -> dict[str, Any]:
+    books = {
+        "injected": 863,
+        "good": 833,
+        "flagged": 1,
+        "wrong": 0,
+        "losses": {"drop_down": 19, "in_wires": 10},
+        "is_balanced": True,
+    }
+    return {
+        "node": 5, "port": port, "silent_cycles": 368, "packets_after": 20, "false_alarms": 0, "books": books, "problems": [],
+    } | changes  # fmt: skip
+
+
+def faults_result() -> dict[str, Any]:
+    """As `nanet torus faults` would make it."""
+    faults = [fault(port) for port in range(6)]
+    return files.base("torus faults") | {"threads": 2, "shape": "3x3x3", "offered": 0.5, "faults": faults, "problems": []}
+
+
 def bench_torus_result() -> dict[str, Any]:
     """As `nanet bench torus` would make it."""
     curves: list[Any] = [point(pattern, offered) for pattern in ("uniform", "transpose", "hot_spot") for offered in (0.2, 1.0)]

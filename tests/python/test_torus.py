@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_torus import LINK, bench_torus_result, point, torus_result
+from made_up_torus import LINK, bench_torus_result, fault, point, torus_result
 from make_json_page import differences
 from nanet.cli import main
 from nanet.report import write_report
 from nanet.torus import study
-from nanet.torus.keys import BenchTorusResult, Point, TorusResult
+from nanet.torus.keys import BenchTorusResult, Fault, FaultsResult, Point, TorusResult
 from nanet.torus.reference import REFERENCES, references_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +120,20 @@ def test_what_is_not_as_it_must_be_is_a_line(
     assert 'class="bad"' in (tmp_path / "torus-curves.html").read_text()
 
 
+def test_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"faults": [fault(), fault(3, problems=["a dead cable was not noticed"])]}
+    program, file = program_that(tmp_path, json.dumps(said), status=1), tmp_path / "out.json"
+    assert command(monkeypatch, "torus", "faults", "--rounds", 2, "--program", program, "--out", tmp_path, "--json", file) == 1
+    assert list(differences(json.loads(file.read_text()), FaultsResult)) == []
+    assert "--shape 3x3x3 --pattern uniform --loads 0.5 " in (tmp_path / "arguments").read_text()
+    assert (tmp_path / "arguments").read_text().endswith(" --faults 2\n")
+    out, error = capsys.readouterr()
+    line = "node  5 port 0: known after 368 cycles; 863 packets: 833 good, 1 flagged, 0 wrong, drop_down 19, in_wires 10; 20 over"
+    assert line in out
+    assert error == "error: node 5, port 3: a dead cable was not noticed\n"
+    assert "drop_down 19, in_wires 10</td>" in (tmp_path / "torus-faults.html").read_text()
+
+
 def test_without_a_result_it_says_why(tmp_path: Path) -> None:
     one = study.Study(loads=(0.5,), program=tmp_path / "nothing")
     with pytest.raises(study.TorusError, match=r"is missing \(it is not built"):
@@ -169,6 +183,7 @@ def test_references_are_of_the_same_pattern_shape_and_packets() -> None:
 
 def test_what_these_tests_make_up_is_what_the_program_says() -> None:
     assert list(differences(point(), Point)) == []
+    assert list(differences(fault(), Fault)) == []
 
 
 def built() -> Path | None:
@@ -191,6 +206,9 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
     assert (low["is_saturated"], high["is_saturated"]) == (False, True)
     assert all(one["books"]["is_balanced"] and one["books"]["good"] == one["books"]["injected"] for one in (low, high))
     write_report(result, tmp_path / "page.html")
+    cut = study.faults(replace(small, loads=(0.5,)), 1, print)
+    assert list(differences(cut, FaultsResult)) == []
+    assert (cut["problems"], len(cut["faults"])) == ([], 4)
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,17 @@ void Node::take_outputs(std::uint64_t cycle, const Window& window) {
   }
   count_router();
   count_links();
+  if (top.silent != silent_) count_silences(cycle);
+}
+
+void Node::count_silences(std::uint64_t cycle) {
+  const std::uint32_t now = rtl_->top->silent;
+  for (std::size_t port = 0; port < kLinks; ++port) {
+    if (in_[port] == nullptr || ((now & ~silent_) >> port & 1) == 0) continue;
+    ++links_[port].silences;
+    links_[port].silent_cycle = cycle;
+  }
+  silent_ = now;
 }
 
 void Node::count_router() {

@@ -23,9 +23,10 @@ class Wire {
 
   void put(std::uint64_t cycle, bool valid, const std::uint32_t* words) {
     const std::size_t at = cycle % valid_.size();
-    valid_[at] = valid;
+    valid_[at] = valid && whole_;
     if (valid) words_[at] = {words[0], words[1], words[2], words[3]};
   }
+  void set_whole(bool whole) { whole_ = whole; }  // else what is put into it is gone
   // nullptr: no word in this cycle.
   const Word* get(std::uint64_t cycle) const {
     const std::size_t at = (cycle + cycles_) % valid_.size();
@@ -36,6 +37,7 @@ class Wire {
   std::uint32_t cycles_;
   std::vector<Word> words_;
   std::vector<std::uint8_t> valid_;
+  bool whole_ = true;
 };
 
 // What the RTL's counters told, by the names of docs/design/torus.md and apelink.md.
@@ -47,7 +49,8 @@ struct RouterCounts {
 struct LinkCounts {
   std::uint64_t sent = 0, drop_down = 0;  // of what it was given
   std::uint64_t good = 0, flagged = 0, error_crc = 0, error_cut = 0, drop_header = 0, drop_lost = 0, noise = 0, header_corrected = 0;
-  std::uint64_t words = 0;  // that it put on the wire in the window, control words among them
+  std::uint64_t silences = 0, silent_cycle = 0;  // times that it said that the other end is silent, and the last of them
+  std::uint64_t words = 0;                       // that it put on the wire in the window, control words among them
   std::uint64_t came() const { return good + flagged + error_crc + error_cut; }
 };
 
@@ -73,6 +76,7 @@ class Node {
   void take_outputs(std::uint64_t cycle, const Window& window);
   void count_router();
   void count_links();
+  void count_silences(std::uint64_t cycle);
 
   std::array<const Wire*, kLinks> in_;
   std::array<Wire*, kLinks> out_;
@@ -81,6 +85,7 @@ class Node {
   RouterCounts router_;
   std::array<LinkCounts, kLinks> links_;
   std::unique_ptr<Verilated> rtl_;
+  std::uint32_t silent_ = 0;  // a bit a link
 };
 
 }  // namespace nanet::torus

@@ -54,6 +54,13 @@ void Torus::set_link(std::uint32_t node, std::size_t port, bool up) {
   was_cut_[kLinks * node + port] = was_cut_[kLinks * there + other_end(port)] = true;
 }
 
+void Torus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
+  for (const std::size_t wire : {kLinks * node + port, kLinks * shape().neighbour(node, port) + other_end(port)}) {
+    wires_[wire].set_whole(whole);
+    was_cut_[wire] = true;
+  }
+}
+
 void Torus::run_nodes(std::size_t first, std::size_t last, std::uint64_t from, std::uint64_t to) {
   for (std::size_t n = first; n < last; ++n) {
     for (std::uint64_t cycle = from; cycle < to; ++cycle) nodes_[n].step(cycle, window_);
@@ -123,6 +130,7 @@ Books Torus::books() const {
       all.links.drop_lost += link.drop_lost;
       all.links.noise += link.noise;
       all.links.header_corrected += link.header_corrected;
+      all.links.silences += link.silences;
       all.links.words += link.words;
       if (was_cut_[kLinks * n + port]) {
         const LinkCounts& there = nodes_[shape().neighbour(static_cast<std::uint32_t>(n), port)].link(other_end(port));

@@ -43,8 +43,9 @@ class Torus {
   const Node& node(std::size_t number) const { return nodes_[number]; }
 
   void set_window(const Window& window) { window_ = window; }
-  void set_load(const Load& load);                               // of every node
-  void set_link(std::uint32_t node, std::size_t port, bool up);  // both its ends
+  void set_load(const Load& load);                                   // of every node
+  void set_link(std::uint32_t node, std::size_t port, bool up);      // both its ends
+  void set_cable(std::uint32_t node, std::size_t port, bool whole);  // both directions; its ends are not told
   void run(std::uint64_t cycles);
   // Sources stop, and it runs until all that was sent in has its fate. False: after `cycles` something has not.
   bool drain(std::uint64_t cycles);
@@ -63,7 +64,7 @@ class Torus {
   std::vector<Wire> wires_;  // kLinks a node: its outputs
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> links_up_;
-  std::vector<bool> was_cut_;  // by wire
+  std::vector<bool> was_cut_;  // by wire; or its link was down
 };
 
 }  // namespace nanet::torus

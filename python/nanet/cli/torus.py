@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `nanet torus curves` and `nanet torus patterns`."""
+"""The commands `nanet torus curves`, `nanet torus patterns` and `nanet torus faults`."""
 
 from __future__ import annotations
 
@@ -95,6 +95,38 @@ def torus_patterns(
     chosen = possible(PATTERNS, shape)
     study = Study(shape, chosen, (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
     _measure("patterns", study, out, json_file, csv_file)
+
+
+@torus_app.command("faults")
+def torus_faults(
+    shape: ShapeOption = "3x3x3",
+    load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.5,
+    rounds: Annotated[int, typer.Option("--rounds", help="Cuts of each kind of cable.")] = 1,
+    payload_bytes: PayloadOption = 256,
+    wire_cycles: WireOption = 16,
+    window: WindowOption = 2000,
+    seed: SeedOption = 1,
+    threads: ThreadsOption = None,
+    program: ProgramOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+) -> None:
+    """Cut cables under load, and say what became of each packet.
+
+    A cable of each direction, one after the other; it comes back, and packets go over it again.
+    """
+    from nanet.report import write_report
+    from nanet.result import files
+    from nanet.torus.study import Study, faults
+
+    check_loads((load,))
+    outputs.reserve_folder(out, "torus-faults.html")
+    study = Study(shape, ("uniform",), (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
+    result = faults(study, rounds, _say)
+    files.write_json(json_file, result)
+    write_report(result, out / "torus-faults.html")
+    _say(f"report: {out / 'torus-faults.html'}")
+    say_problems(result["problems"])
 
 
 def cores(threads: int | None) -> int:

@@ -26,6 +26,7 @@ _MAKERS: dict[str, Callable[[Any], page.Page]] = {  # each takes the result of i
     "torus curves": torus.make_torus,
     "torus patterns": torus.make_torus,
     "bench torus": torus.make_torus,
+    "torus faults": torus.make_faults,
 }
 
 

@@ -10,12 +10,13 @@ from typing import cast
 
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
-from nanet.torus.keys import BenchTorusResult, Point, Reference, TorusResult
+from nanet.torus.keys import BenchTorusResult, FaultsResult, Point, Reference, TorusResult
 
 Result = TorusResult | BenchTorusResult
 STYLES = {
     "uniform": "k7", "neighbour": "k8", "tornado": "k3", "complement": "k6", "transpose": "k1", "rotate": "k2", "hot_spot": "k4",
 }  # fmt: skip
+PORTS = ("x+1", "x-1", "y+1", "y-1", "z+1", "z-1")
 CYCLES_MAX = 600.0  # of the latency's axis: beyond, a torus is all but saturated
 PICTURE_NODES_MAX = 256
 PITCH, MARGIN, DOT = 56.0, 44.0, 11.0
@@ -48,6 +49,38 @@ def make_torus(result: Result) -> Page:
         *([Section("What is not as it must be", "<br>".join(map(escape, result["problems"])))] if result["problems"] else []),
         facts_section(result, {}, [f"simulation: {result['threads']} threads, {number(result['cycles_per_wall_second'])} cycles per second"]),
     ]  # fmt: skip
+    return page
+
+
+def make_faults(result: FaultsResult) -> Page:
+    """The page of `nanet torus faults`."""
+    faults = result["faults"]
+    injected, good = (sum(one["books"][name] for one in faults) for name in ("injected", "good"))
+    slowest = max((one["silent_cycles"] for one in faults), default=0)
+    page = Page(
+        title="nanet torus faults",
+        over=f"nanet torus faults \u00b7 {result['shape']} nodes, simulated cycle by cycle",
+        headline=f"{len(faults)} cables cut, each known after at most {slowest} cycles",
+        lead="Each cable is cut under load, wherever its packets are, and comes back. Every packet that came was compared, and every other has a name.",
+        kept=not result["problems"],
+        footer=footer(result).split(" All latencies")[0],
+        figures=[
+            Figure("packets", number(injected)),
+            Figure("good", number(good)),
+            Figure("lost or flagged, each by name", number(injected - good)),
+            Figure("wrong", number(sum(one["books"]["wrong"] for one in faults))),
+            Figure("false alarms", number(sum(one["false_alarms"] for one in faults))),
+        ],
+    )
+    head = ("node", "port", "known after [cycles]", "packets", "good", "flagged", "lost", "after it was back")
+    rows = []
+    for one in faults:
+        books = one["books"]
+        lost = ", ".join(f"{name} {count}" for name, count in books["losses"].items()) or "-"
+        counts = [number(books[name]) for name in ("injected", "good", "flagged")]
+        rows.append([str(one["node"]), PORTS[one["port"]], str(one["silent_cycles"]), *counts, lost, str(one["packets_after"])])
+    text = "Known: both ends say that the other is silent. drop_down: given to the link while it was down; in_wires: in the cable when it was cut."
+    page.sections = [Section("Every cable", table(head, rows, numbers=(0, 2, 3, 4, 5, 7)), text), facts_section(result, {}, [])]
     return page
 
 

@@ -79,6 +79,30 @@ class TorusResult(Base):
     problems: Annotated[list[str], "of all loads"]
 
 
+class Fault(TypedDict):
+    """A cable that is cut under load and comes back."""
+
+    node: Annotated[int, "at one end of the cable"]
+    port: Annotated[int, "of that node: 0 to 5 are x+1, x-1, y+1, y-1, z+1, z-1"]
+    silent_cycles: Annotated[
+        int, "until both ends knew that the other is silent, from the first cycle in which no word could come; 0: one did not"
+    ]
+    packets_after: Annotated[int, "good ones that came over the cable after it was back, in both directions"]
+    false_alarms: Annotated[int, "other links that took their neighbour for silent"]
+    books: Annotated[Books, ELSEWHERE, "as `curves[].books` of `nanet torus curves`"]
+    problems: Annotated[list[str], "what is not as it must be, a sentence each"]
+
+
+class FaultsResult(Base):
+    """What `nanet torus faults` writes."""
+
+    threads: Annotated[int, "of the simulation"]
+    shape: Annotated[str, "nodes of each dimension"]
+    offered: Annotated[float, "words a node and cycle, uniform"]
+    faults: Annotated[list[Fault], "a cable each"]
+    problems: Annotated[list[str], "of all of them"]
+
+
 class Link(TypedDict):
     """A link whose sender always has a packet."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nanet.result import files
-from nanet.torus.keys import BenchTorusResult, Point, Saturation, TorusResult
+from nanet.torus.keys import BenchTorusResult, Fault, FaultsResult, Point, Saturation, TorusResult
 from nanet.torus.reference import references_of
 
 PROGRAM = Path("build/release/bench/torus/bench_torus")
@@ -97,6 +97,32 @@ def bench(study: Study, say: Say, *, short: bool = False) -> BenchTorusResult:
         "cycles_per_wall_second": speed["node_cycles"] / 8 / speed["wall_s"],
         "problems": [*said["problems"], *problems_of([*curves, speed])],
     }
+
+
+def faults(study: Study, rounds: int, say: Say) -> FaultsResult:
+    """Each kind of cable is cut under the first load and comes back, so many times; each is said when it is there. Raises TorusError."""
+    asked = [*study.arguments("uniform", study.loads[0]), "--faults", str(rounds)]
+    found: list[Fault] = _say_of(study.program, asked, {"faults"})["faults"]
+    for fault in found:
+        say(fault_sentence(fault))
+    return {
+        **files.base("torus faults"),
+        "threads": study.threads,
+        "shape": study.shape,
+        "offered": study.loads[0],
+        "faults": found,
+        "problems": [f"node {fault['node']}, port {fault['port']}: {text}" for fault in found for text in fault["problems"]],
+    }
+
+
+def fault_sentence(fault: Fault) -> str:
+    """A cut cable in a line."""
+    books = fault["books"]
+    lost = ", ".join(f"{name} {count}" for name, count in books["losses"].items()) or "nothing lost"
+    return (
+        f"node {fault['node']:2} port {fault['port']}: known after {fault['silent_cycles']} cycles; {books['injected']} packets: "
+        f"{books['good']} good, {books['flagged']} flagged, {books['wrong']} wrong, {lost}; {fault['packets_after']} over the cable afterwards"
+    )
 
 
 def points(study: Study, say: Say) -> list[Point]:

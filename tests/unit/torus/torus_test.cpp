@@ -112,6 +112,34 @@ TEST(Torus, ALinkThatGoesDownLosesOnlyByName) {
   EXPECT_GT(books.good, 200u);
 }
 
+// Two credit periods after the last word, and a cycle to say so; no other link takes its neighbour for dead.
+TEST(Torus, ADeadCableIsKnownAtBothEnds) {
+  constexpr std::uint64_t kSilence = 2 * 192;
+  Torus torus({.shape = Shape({3, 1, 1}), .wire_cycles = 10});
+  torus.set_load({.pattern = Pattern::uniform, .offered = 0.9, .payload_bytes = 256, .seed = 5});
+  torus.run(600);
+  const std::uint64_t cut = torus.cycle() + torus.wire_cycles();
+  torus.set_cable(2, 0, false);
+  torus.run(kSilence + 20);
+  for (const LinkCounts& link : {torus.node(2).link(0), torus.node(0).link(1)}) {
+    EXPECT_EQ(link.silences, 1u);
+    EXPECT_GT(link.silent_cycle, cut);
+    EXPECT_LE(link.silent_cycle, cut + kSilence + 1);
+  }
+  EXPECT_EQ(torus.books().links.silences, 2u);
+  torus.set_link(2, 0, false);
+  torus.run(20);
+  torus.set_cable(2, 0, true);
+  torus.set_link(2, 0, true);
+  torus.run(400);
+  EXPECT_TRUE(torus.drain(50'000));
+  EXPECT_EQ(torus.problem(), "");
+  const Books books = torus.books();
+  EXPECT_GT(books.in_wires, 0u);
+  EXPECT_EQ(books.wrong, 0u);
+  EXPECT_EQ(books.injected, books.good + books.flagged + books.losses());
+}
+
 TEST(Torus, AWireHasALength) {
   EXPECT_THROW(Torus({.shape = Shape({2, 1, 1}), .wire_cycles = 0}), std::invalid_argument);
   EXPECT_THROW(Torus({.shape = Shape({2, 1, 1}), .wire_cycles = 4097}), std::invalid_argument);
