@@ -25,10 +25,10 @@ target_include_directories(nanet_verilator SYSTEM PUBLIC "${verilator_root}/incl
 target_compile_options(nanet_verilator PRIVATE -w)
 target_link_libraries(nanet_verilator PUBLIC pthread)
 
-# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...] [FOLDERS NAME...] [OPTIONS ...]): nanet_verilated_NAME has class VNAME, the module TOP of gateware/rtl
-# with all that it holds, in these folders of rtl too, assertions included. What no reset sets begins with anything. OPTIONS: more for Verilator.
+# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...] [FOLDERS NAME...] [SOURCES FILE...] [OPTIONS ...]): nanet_verilated_NAME has class VNAME, the module TOP
+# of gateware/rtl with all that it holds, in these folders of rtl and these files too, assertions included. What no reset sets begins with anything. OPTIONS: more for Verilator.
 function(nanet_verilate top)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS;FOLDERS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS;FOLDERS;SOURCES;OPTIONS")
   foreach(folder IN LISTS arg_FOLDERS)
     file(GLOB more_packages CONFIGURE_DEPENDS "${gateware}/rtl/${folder}/*_pkg.sv")
     file(GLOB more CONFIGURE_DEPENDS "${gateware}/rtl/${folder}/*.sv")
@@ -36,6 +36,7 @@ function(nanet_verilate top)
     list(APPEND packages ${more_packages})
     list(APPEND modules ${more})
   endforeach()
+  list(APPEND modules ${arg_SOURCES})
   set(name "${top}")
   if(arg_AS)
     set(name "${arg_AS}")
@@ -74,10 +75,10 @@ target_link_libraries(nanet_gateware_model PRIVATE ${designs})
 add_dependencies(nanet_gateware_model ${designs})
 
 # The torus: a library of its own, which only its bench and its tests have. Without assertions: they cost a third of its time, and the benches have them.
-nanet_verilate(apenet_node FOLDERS apelink apenet OPTIONS --no-assert)
+nanet_verilate(simulated_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_node.sv" OPTIONS --no-assert)
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/torus/*.cpp")
 add_library(nanet_torus_model STATIC EXCLUDE_FROM_ALL ${sources})
 nanet_own_library(nanet_torus_model)
 target_include_directories(nanet_torus_model PUBLIC "${gateware}")
-target_link_libraries(nanet_torus_model PRIVATE nanet_verilated_apenet_node)
-add_dependencies(nanet_torus_model nanet_verilated_apenet_node)
+target_link_libraries(nanet_torus_model PRIVATE nanet_verilated_simulated_node)
+add_dependencies(nanet_torus_model nanet_verilated_simulated_node)

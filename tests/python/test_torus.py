@@ -148,7 +148,7 @@ def test_without_a_result_it_says_why(tmp_path: Path) -> None:
         study.points(replace(one, program=program_that(tmp_path, json.dumps({"curves": [less]}))), print)
 
 
-@pytest.mark.parametrize("wrong", [["--load", "1.5"], ["--pattern", "spiral"], ["--payload-bytes", "4097"], ["--wire-cycles", "0"]])
+@pytest.mark.parametrize("wrong", [["--load", "1.5"], ["--pattern", "spiral"], ["--payload-bytes", "4097"], ["--wire-cycles", "1"]])
 def test_wrong_options_are_a_line(wrong: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(monkeypatch, "torus", "curves", *wrong) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -219,7 +219,7 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
         (["--seed"], "usage: bench_torus"),
         (["--shape", "65"], "error: 65x1x1 is no torus (at most 64x32x32 nodes"),
         (["--shape", "3x3", "--pattern", "transpose"], "error: transpose is not for 3x3x1 ("),
-        (["--wire-cycles", "0"], "error: a wire of 0 cycles ("),
+        (["--wire-cycles", "1"], "error: a wire of 1 cycles ("),
     ],
 )
 def test_the_program_refuses_what_cannot_be(wrong: list[str], said: str) -> None:

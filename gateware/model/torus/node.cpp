@@ -5,15 +5,14 @@
 #include <bit>
 #include <utility>
 
-#include "Vapenet_node.h"
-#include "Vapenet_node___024root.h"
+#include "Vsimulated_node.h"
+#include "Vsimulated_node___024root.h"
 #include "verilated.h"
 
 namespace nanet::torus {
 namespace {
 
 constexpr int kResetCycles = 8;
-constexpr std::uint64_t kRoomForAll = (std::uint64_t{1} << 44) - 1;
 constexpr unsigned kWordParts = 4, kLostBits = 10;
 
 template <class Bits>
@@ -28,26 +27,23 @@ class Verilated {
   explicit Verilated(std::uint32_t seed) {
     context.randReset(2);
     context.randSeed(static_cast<int>(seed & 0x7FFF'FFFE) + 1);
-    top = std::make_unique<Vapenet_node>(&context);
+    top = std::make_unique<Vsimulated_node>(&context);
   }
   ~Verilated() { top->final(); }
 
   VerilatedContext context;
-  std::unique_ptr<Vapenet_node> top;
+  std::unique_ptr<Vsimulated_node> top;
 };
 
 Node::Node(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out)
     : in_(in), out_(out), source_(shape, number), sink_(shape, number), rtl_(std::make_unique<Verilated>(number)) {
-  Vapenet_node& top = *rtl_->top;
+  Vsimulated_node& top = *rtl_->top;
   const Place at = shape.place(number);
   top.at = static_cast<SData>(at.at[0] | at.at[1] << 6 | at.at[2] << 11);
   top.shape = shape.of(0) | shape.of(1) << 7 | shape.of(2) << 13;
   top.s_axis_tvalid = 0;
-  top.m_axis_tready = 1;
-  top.m_space = kRoomForAll;
   top.link_up = 0;
   top.link_rx_valid = 0;
-  top.link_tx_ready = (1u << kLinks) - 1;
   top.rst = 1;
   for (int k = 0; k < kResetCycles; ++k) {
     top.clk = 0;
@@ -66,13 +62,13 @@ Node::~Node() = default;
 
 void Node::set_links(std::uint32_t up) { rtl_->top->link_up = static_cast<CData>(up); }
 
-// What the outputs are, inputs of the coming edge, the edge. The node's outputs are registers, if what takes them is always ready: they say before they know
-// the inputs what they say after it. So the clock need not be seen low, which would take a seventh of the time: Verilator's memory of it is told that it was.
+// What the outputs are, inputs of the coming edge, the edge. All outputs are registers, so they are read before the inputs are set, and the clock need not be
+// seen low, which would be an evaluation more: Verilator's memory of it is told that it was.
 void Node::step(std::uint64_t cycle, const Window& window) {
-  Vapenet_node& top = *rtl_->top;
+  Vsimulated_node& top = *rtl_->top;
   source_.be_born(cycle, window);
   take_outputs(cycle, window);
-  const bool taken = source_.valid() && (top.s_axis_tready & 1) != 0;
+  const bool taken = source_.valid() && top.s_axis_tready != 0;
   top.s_axis_tvalid = source_.valid();
   if (source_.valid()) {
     for (unsigned k = 0; k < kWordParts; ++k) top.s_axis_tdata[k] = source_.word()[k];
@@ -93,7 +89,7 @@ void Node::step(std::uint64_t cycle, const Window& window) {
 }
 
 void Node::take_outputs(std::uint64_t cycle, const Window& window) {
-  const Vapenet_node& top = *rtl_->top;
+  const Vsimulated_node& top = *rtl_->top;
   if (top.m_axis_tvalid) {
     sink_.take({top.m_axis_tdata[0], top.m_axis_tdata[1], top.m_axis_tdata[2], top.m_axis_tdata[3]}, top.m_axis_tlast != 0, cycle,
                window);
@@ -121,7 +117,7 @@ void Node::count_silences(std::uint64_t cycle) {
 }
 
 void Node::count_router() {
-  const Vapenet_node& top = *rtl_->top;
+  const Vsimulated_node& top = *rtl_->top;
   router_.good += ones(top.count_good);
   if ((top.drop_length | top.drop_outside | top.drop_turn | top.drop_port | top.drop_hops) == 0) return;
   router_.drop_length += ones(top.drop_length);
@@ -132,7 +128,7 @@ void Node::count_router() {
 }
 
 void Node::count_links() {
-  const Vapenet_node& top = *rtl_->top;
+  const Vsimulated_node& top = *rtl_->top;
   const auto pulses = static_cast<unsigned>(top.link_sent | top.link_good);
   const auto rare = static_cast<unsigned>(top.drop_down | top.link_flagged | top.error_crc | top.error_cut | top.drop_header |
                                           top.noise | top.header_corrected);

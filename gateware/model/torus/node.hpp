@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of the torus: apenet_node of gateware/rtl, verilated, with a source and a sink at its local port, a cycle at a time.
+// A node of the torus: apenet_node of gateware/rtl, verilated with a register before its inputs (simulated_node.sv), with a source and a sink at its local port, a cycle at a time.
 //
 // What no reset sets begins at random. The RTL's assertions are left out: its benches have them, and here they would cost a third of the time.
 // Thread rules: one thread at a time for each object; wires between two nodes are read and written in different halves (Wire).

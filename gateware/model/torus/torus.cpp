@@ -15,12 +15,13 @@ constexpr std::size_t other_end(std::size_t port) { return port ^ 1; }
 }  // namespace
 
 Torus::Torus(const Settings& settings) : settings_(settings) {
-  if (settings.wire_cycles < 1 || settings.wire_cycles > kWireCyclesMax) {
+  if (settings.wire_cycles < 2 || settings.wire_cycles > kWireCyclesMax) {
     throw std::invalid_argument("a wire of " + std::to_string(settings.wire_cycles) +
-                                " cycles (the nodes could not be simulated apart) choose 1 to " + std::to_string(kWireCyclesMax));
+                                " cycles (the nodes could not be simulated apart) choose 2 to " + std::to_string(kWireCyclesMax));
   }
   const Shape& shape = settings_.shape;
-  wires_.assign(kLinks * shape.nodes(), Wire(settings.wire_cycles));
+  ahead_cycles_ = settings.wire_cycles - 1;
+  wires_.assign(kLinks * shape.nodes(), Wire(ahead_cycles_));
   was_cut_.assign(wires_.size(), false);
   nodes_.reserve(shape.nodes());
   for (std::uint32_t n = 0; n < shape.nodes(); ++n) {
@@ -73,8 +74,8 @@ void Torus::run(std::uint64_t cycles) {
   std::barrier all_there(threads);
   const auto share = [&](unsigned thread) {
     const std::size_t first = nodes_.size() * thread / threads, last = nodes_.size() * (thread + 1) / threads;
-    for (std::uint64_t from = begin; from < end; from += settings_.wire_cycles) {
-      run_nodes(first, last, from, std::min(from + settings_.wire_cycles, end));
+    for (std::uint64_t from = begin; from < end; from += ahead_cycles_) {
+      run_nodes(first, last, from, std::min(from + ahead_cycles_, end));
       all_there.arrive_and_wait();
     }
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A torus of verilated nodes, simulated on several cores. docs/design/torus.md
 //
-// A word is on a wire for wire_cycles, so nothing that a node does is seen by another before: each node is taken so many cycles further by itself, and
-// only then do the threads wait for each other. What comes out does not depend on how many threads there are.
+// A word is on a wire for wire_cycles, the last of them in a register of the node, so nothing that a node does is seen by another before: each node is taken
+// so many cycles further by itself, and only then do the threads wait for each other. What comes out does not depend on how many threads there are.
 // Thread rules: one thread calls; the others live within run().
 #pragma once
 
@@ -16,7 +16,7 @@ namespace nanet::torus {
 
 struct Settings {
   Shape shape{{2, 2, 1}};
-  std::uint32_t wire_cycles = 16;  // 1 to 4096, each way: cable and lanes
+  std::uint32_t wire_cycles = 16;  // 2 to 4096, each way: cable and lanes
   unsigned threads = 1;
 };
 
@@ -59,6 +59,7 @@ class Torus {
   bool is_empty() const;
 
   Settings settings_;
+  std::uint32_t ahead_cycles_ = 1;  // that a node can be taken further than its neighbours
   std::uint64_t cycle_ = 0;
   Window window_;
   std::vector<Wire> wires_;  // kLinks a node: its outputs

@@ -21,7 +21,7 @@ torus_app = typer.Typer(no_args_is_help=True, help="Load a simulated torus of AP
 ShapeOption = Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 64x32x32.")]
 PayloadOption = Annotated[int, typer.Option("--payload-bytes", min=0, max=4096, help="Payload of every packet.")]
 WireOption = Annotated[
-    int, typer.Option("--wire-cycles", min=1, max=4096, help="Cycles that a word is on a cable, with its lanes, each way.")
+    int, typer.Option("--wire-cycles", min=2, max=4096, help="Cycles that a word is on a cable, with its lanes, each way.")
 ]
 WindowOption = Annotated[int, typer.Option("--window", min=100, help="Cycles that are measured, after half as many.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]

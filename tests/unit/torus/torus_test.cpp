@@ -141,7 +141,7 @@ TEST(Torus, ADeadCableIsKnownAtBothEnds) {
 }
 
 TEST(Torus, AWireHasALength) {
-  EXPECT_THROW(Torus({.shape = Shape({2, 1, 1}), .wire_cycles = 0}), std::invalid_argument);
+  EXPECT_THROW(Torus({.shape = Shape({2, 1, 1}), .wire_cycles = 1}), std::invalid_argument);
   EXPECT_THROW(Torus({.shape = Shape({2, 1, 1}), .wire_cycles = 4097}), std::invalid_argument);
 }
 
