@@ -115,9 +115,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "run": {"config", "machine", "metrics", "rdma", "result"},
     "loop": {"config", "machine", "result", "run", "tune"},
     "bench": {"config", "loop", "machine", "physics", "port", "result", "rich", "run", "wire"},
-    "torus": {"result"},
     "soak": {"bench", "config", "loop", "machine", "result", "run"},
-    "report": {"bench", "loop", "result", "rich", "torus"},
+    "report": {"bench", "loop", "result", "rich"},
 }
 PYTHON_DOORS = {"__init__", "__main__", "cli"}  # stand above all rooms
 PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}, "spead2": {"bench"}}

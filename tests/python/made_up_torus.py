@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nanet.bench.torus_reference import references_of
 from nanet.result import files
-from nanet.torus.reference import references_of
 
 LINK = {
     "wire_cycles": 150,

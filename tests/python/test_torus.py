@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from made_up_torus import LINK, bench_torus_result, fault, point, torus_result
 from make_json_page import differences
+from nanet.bench import torus as study
+from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, TorusResult
+from nanet.bench.torus_reference import REFERENCES, references_of
 from nanet.cli import main
 from nanet.report import write_report
-from nanet.torus import study
-from nanet.torus.keys import BenchTorusResult, Fault, FaultsResult, Point, TorusResult
-from nanet.torus.reference import REFERENCES, references_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

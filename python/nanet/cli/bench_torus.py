@@ -28,9 +28,9 @@ def bench_torus(
 
     All in cycles of the RTL, 4x4x4 nodes with packets of 256 B.
     """
+    from nanet.bench.torus import CUBE, FEW_LOADS, LOADS, PATTERNS, Study, bench, csv_rows, possible
     from nanet.report import write_report
     from nanet.result import files
-    from nanet.torus.study import CUBE, FEW_LOADS, LOADS, PATTERNS, Study, bench, csv_rows, possible
 
     shape = "2x2x1" if short else CUBE
     study = Study(

@@ -14,7 +14,7 @@ from nanet.cli.options import CsvFile, JsonFile, Out
 from nanet.result import outputs
 
 if TYPE_CHECKING:
-    from nanet.torus.study import Study
+    from nanet.bench.torus import Study
 
 torus_app = typer.Typer(no_args_is_help=True, help="Load a simulated torus of APEnet+ nodes; compare with BookSim.")
 
@@ -63,7 +63,7 @@ def torus_curves(
 
     The nodes are those of gateware/, verilated; every packet is compared.
     """
-    from nanet.torus.study import LOADS, PATTERNS, Study
+    from nanet.bench.torus import LOADS, PATTERNS, Study
 
     chosen = one_of(PATTERNS, tuple(pattern or ("uniform",)))
     study = Study(
@@ -90,7 +90,7 @@ def torus_patterns(
 
     The report shows which links each of them uses.
     """
-    from nanet.torus.study import PATTERNS, Study, possible
+    from nanet.bench.torus import PATTERNS, Study, possible
 
     chosen = possible(PATTERNS, shape)
     study = Study(shape, chosen, (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
@@ -115,9 +115,9 @@ def torus_faults(
 
     A cable of each direction, one after the other; it comes back, and packets go over it again.
     """
+    from nanet.bench.torus import Study, faults
     from nanet.report import write_report
     from nanet.result import files
-    from nanet.torus.study import Study, faults
 
     check_loads((load,))
     outputs.reserve_folder(out, "torus-faults.html")
@@ -150,9 +150,9 @@ def check_loads(loads: tuple[float, ...]) -> None:
 
 
 def _measure(name: str, study: Study, out: Path, json_file: Path | None, csv_file: Path | None) -> None:
+    from nanet.bench.torus import csv_rows, run
     from nanet.report import write_report
     from nanet.result import files
-    from nanet.torus.study import csv_rows, run
 
     check_loads(study.loads)
     outputs.reserve_folder(out, f"torus-{name}.html")

@@ -8,9 +8,9 @@ from html import escape
 from itertools import groupby
 from typing import cast
 
+from nanet.bench.torus_keys import BenchTorusResult, FaultsResult, Point, Reference, TorusResult
 from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
-from nanet.torus.keys import BenchTorusResult, FaultsResult, Point, Reference, TorusResult
 
 Result = TorusResult | BenchTorusResult
 STYLES = {

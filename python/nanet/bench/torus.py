@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, Saturation, TorusResult
+from nanet.bench.torus_reference import references_of
 from nanet.result import files
-from nanet.torus.keys import BenchTorusResult, Fault, FaultsResult, Point, Saturation, TorusResult
-from nanet.torus.reference import references_of
 
 PROGRAM = Path("build/release/bench/torus/bench_torus")
 LONGEST_S = 3600.0  # of one load

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nanet.torus.keys import Point, Reference
+from nanet.bench.torus_keys import Point, Reference
 
 PAYLOAD_BYTES = 256
 REFERENCES: tuple[Reference, ...] = (
