@@ -28,6 +28,7 @@ constexpr std::string_view kUsage = R"(usage: bench_torus [OPTION...]
   --seed N            of the random numbers (1)
   --warmup N, --window N, --drain N   cycles (3000, 6000, 20000)
   --faults N          in place of load curves: N times each kind of cable is cut under the first load, and comes back (0)
+  --ways 1            in place of load curves: which ways through each router packets took, for torus_dependencies.py
 or: bench_torus --link N     efficiency of a link with N cycles of wire each way, and the cycles of a hop
 Exit status: 0, 1 when a packet is not what was sent, lost or stands still, 2 usage.
 )";
@@ -36,7 +37,7 @@ struct Options {
   Run run;
   std::vector<double> loads{0.5};
   std::optional<std::uint32_t> link;
-  std::uint32_t faults = 0;
+  std::uint32_t faults = 0, ways = 0;
 };
 
 template <class Number>
@@ -77,6 +78,7 @@ bool read_option(std::string_view name, std::string_view value, Options& options
   if (name == "--warmup") return read_number(value, run.warmup_cycles);
   if (name == "--window") return read_number(value, run.window_cycles) && run.window_cycles != 0;
   if (name == "--drain") return read_number(value, run.drain_cycles);
+  if (name == "--ways") return read_number(value, options.ways);
   if (name == "--faults") return read_number(value, options.faults);
   return name == "--link" && read_number(value, options.link.emplace());
 }
@@ -207,6 +209,21 @@ bool print_faults(const Options& options) {
   return good;
 }
 
+bool print_ways(const Options& options) {
+  Run run = options.run;
+  run.load.offered = options.loads.front();
+  const Ways found = measure_ways(run);
+  JsonWriter json;
+  json.open('{').key("shape").text(run.settings.shape.text()).key("ways").open('[');
+  for (const Way& way : found.ways) json.open('[').value(way.node).value(way.from).value(way.to).close(']');
+  json.close(']');
+  print_books(json, found.books);
+  print_problems(json, found.problems);
+  json.close('}');
+  std::puts("");
+  return found.problems.empty();
+}
+
 bool measure(const Options& options) {
   if (options.link) {
     const LinkReport report = measure_link(*options.link);
@@ -214,6 +231,7 @@ bool measure(const Options& options) {
     return report.problems.empty();
   }
   if (const auto why = torus::refusal(options.run.load.pattern, options.run.settings.shape)) throw std::invalid_argument(*why);
+  if (options.ways != 0) return print_ways(options);
   return options.faults != 0 ? print_faults(options) : print_curve(options);
 }
 

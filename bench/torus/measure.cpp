@@ -178,6 +178,24 @@ Fault measure_fault(const Run& run, std::size_t port) {
   return fault;
 }
 
+Ways measure_ways(const Run& run) {
+  Torus torus(run.settings);
+  torus.run(credits_cycles(torus));
+  torus.set_load(run.load);
+  torus.run(run.warmup_cycles + run.window_cycles);
+  Ways found;
+  check(torus, found.problems);
+  found.books = torus.books();
+  for (std::uint32_t n = 0; n < torus.size(); ++n) {
+    for (std::size_t from = 0; from < 2 * kLinks; ++from) {
+      for (std::size_t to = 0; to < 2 * kLinks; ++to) {
+        if (torus.node(n).went(from, to)) found.ways.push_back({n, from, to});
+      }
+    }
+  }
+  return found;
+}
+
 LinkReport measure_link(std::uint32_t wire_cycles) {
   LinkReport report{.wire_cycles = wire_cycles, .efficiencies = {}, .hops = {}, .problems = {}};
   for (const std::uint32_t payload_bytes : {4096u, 256u}) {

@@ -49,6 +49,21 @@ struct Fault {
 
 Fault measure_fault(const Run& run, std::size_t port);
 
+// A way through a router that packets took, from one virtual channel of a link to one of another: 2 * port + vc.
+struct Way {
+  std::uint32_t node;
+  std::size_t from, to;
+};
+
+struct Ways {
+  std::vector<Way> ways;
+  torus::Books books;
+  std::vector<std::string> problems;
+};
+
+// Under the run's load, for its warm-up and window.
+Ways measure_ways(const Run& run);
+
 struct LinkEfficiency {
   std::uint32_t payload_bytes;
   std::uint64_t packets = 0, cycles = 0;  // between the last words of the first and the last packet

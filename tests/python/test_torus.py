@@ -211,6 +211,26 @@ def test_the_program_measures_what_is_documented(tmp_path: Path) -> None:
     assert (cut["problems"], len(cut["faults"])) == ([], 4)
 
 
+def check_taken(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    (folder / "ways.json").write_text(json.dumps(said))
+    script = ROOT / "gateware" / "scripts" / "torus_dependencies.py"
+    command = [sys.executable, str(script), "--taken", str(folder / "ways.json")]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_packets_wait_for_what_the_dependency_graph_has(tmp_path: Path) -> None:
+    program = built()
+    if program is None:
+        return
+    command = [str(program), "--shape", "4x2x1", "--loads", "1", "--payload-bytes", "32", "--window", "3000", "--ways", "1"]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+    done = check_taken(tmp_path, said)
+    assert (done.returncode, done.stdout) == (0, "torus 4x2x1: 26 of 26 dependencies taken, 0 that must not be\n")
+    assert check_taken(tmp_path, said | {"ways": said["ways"][1:]}).returncode == 1
+    kept = [0, 1, 5]  # from x+1 on channel 1 to y+1, and the channel is kept
+    assert "1 that must not be" in check_taken(tmp_path, said | {"ways": [*said["ways"], kept]}).stdout
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -60,6 +60,11 @@ Node::Node(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLi
 Node::Node(Node&&) noexcept = default;
 Node::~Node() = default;
 
+bool Node::went(std::size_t from_stream, std::size_t to_stream) const {
+  const std::size_t bit = kStreams * from_stream + to_stream;
+  return (rtl_->top->ways[bit / 32] >> (bit % 32) & 1) != 0;
+}
+
 void Node::set_links(std::uint32_t up) { rtl_->top->link_up = static_cast<CData>(up); }
 
 // What the outputs are, inputs of the coming edge, the edge. All outputs are registers, so they are read before the inputs are set, and the clock need not be

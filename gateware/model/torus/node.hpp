@@ -54,6 +54,8 @@ struct LinkCounts {
   std::uint64_t came() const { return good + flagged + error_crc + error_cut; }
 };
 
+inline constexpr std::size_t kStreams = 2 * (kLinks + 1);
+
 class Verilated;
 
 class Node {
@@ -70,6 +72,8 @@ class Node {
   const Source& source() const { return source_; }
   const Sink& sink() const { return sink_; }
   const RouterCounts& router() const { return router_; }
+  // Whether a packet that came in by this port and virtual channel (2 * port + vc) was let out by that one.
+  bool went(std::size_t from_stream, std::size_t to_stream) const;
   const LinkCounts& link(std::size_t port) const { return links_[port]; }
 
  private:

@@ -22,6 +22,7 @@ module simulated_node (
     input  logic [  5:0] link_rx_valid,
     input  logic [767:0] link_rx_data,
     output logic [  5:0] silent,
+    output logic [195:0] ways,  // of each stream in, 14 bits: to which outputs and virtual channels packets of it were granted
 
     output logic [13:0] count_good,
     output logic [13:0] drop_length,
@@ -92,4 +93,11 @@ module simulated_node (
       .noise,
       .header_corrected
   );
+
+  always_ff @(posedge clk) begin
+    for (int i = 0; i < 14; i++) begin
+      if (i_node.i_router.granted[i]) ways[14*i+:14] <= ways[14*i+:14] | i_node.i_router.offers[i];
+    end
+    if (reset) ways <= '0;
+  end
 endmodule
