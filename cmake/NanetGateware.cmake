@@ -25,10 +25,10 @@ target_include_directories(nanet_verilator SYSTEM PUBLIC "${verilator_root}/incl
 target_compile_options(nanet_verilator PRIVATE -w)
 target_link_libraries(nanet_verilator PUBLIC pthread)
 
-# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...] [FOLDERS NAME...]): nanet_verilated_NAME has class VNAME, the module TOP of gateware/rtl with all that
-# it holds, assertions included. What no reset sets begins with anything. FOLDERS: of gateware/rtl, whose files it needs besides.
+# nanet_verilate(TOP [AS NAME] [PARAMETERS NAME=VALUE...] [FOLDERS NAME...] [SOURCES FILE...] [OPTIONS ...]): nanet_verilated_NAME has class VNAME, the module TOP
+# of gateware/rtl with all that it holds, in these folders of rtl and these files too, assertions included. What no reset sets begins with anything. OPTIONS: more for Verilator.
 function(nanet_verilate top)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS;FOLDERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "PARAMETERS;FOLDERS;SOURCES;OPTIONS")
   set(name "${top}")
   if(arg_AS)
     set(name "${arg_AS}")
@@ -42,6 +42,7 @@ function(nanet_verilate top)
     list(APPEND packages ${more_packages})
     list(APPEND modules ${more_modules})
   endforeach()
+  list(APPEND modules ${arg_SOURCES})
   # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
   set(sources "${verilated}/V${name}_fast0.cpp" "${verilated}/V${name}_fast1.cpp" "${verilated}/V${name}_slow.cpp")
   add_custom_command(
@@ -49,7 +50,7 @@ function(nanet_verilate top)
     COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older one
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
     COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
-            --x-initial unique --x-assign unique --quiet --prefix V${name} --top-module ${top} ${arg_PARAMETERS} --Mdir "${verilated}" ${packages} ${modules}
+            --x-initial unique --x-assign unique --quiet --prefix V${name} --top-module ${top} ${arg_PARAMETERS} ${arg_OPTIONS} --Mdir "${verilated}" ${packages} ${modules}
     COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -D "TOP=${name}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
     DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
     COMMENT "verilating ${name}"
@@ -97,3 +98,12 @@ nanet_own_library(nanet_km3_model)
 target_include_directories(nanet_km3_model PUBLIC "${gateware}")
 target_link_libraries(nanet_km3_model PRIVATE ${designs})
 add_dependencies(nanet_km3_model ${designs})
+
+# The torus: a library of its own, which only its bench and its tests have. Without assertions: they cost a third of its time, and the benches have them.
+nanet_verilate(simulated_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_node.sv" OPTIONS --no-assert)
+file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/torus/*.cpp")
+add_library(nanet_torus_model STATIC EXCLUDE_FROM_ALL ${sources})
+nanet_own_library(nanet_torus_model)
+target_include_directories(nanet_torus_model PUBLIC "${gateware}")
+target_link_libraries(nanet_torus_model PRIVATE nanet_verilated_simulated_node)
+add_dependencies(nanet_torus_model nanet_verilated_simulated_node)

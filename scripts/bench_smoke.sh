@@ -65,8 +65,9 @@ notes=()
 if [[ -x $build/bench/gateware/bench_gateware ]]; then
   smoke last_byte_to_last_write_cycles.max gateware --program "$build/bench/gateware/bench_gateware"
   smoke latency_values km3-link --program "$build/bench/gateware/bench_km3_link"
+  smoke link.efficiency_4096 torus --program "$build/bench/torus/bench_torus"
 else
-  notes+=("nanet bench gateware and km3-link not run: built without the NIC's model (make links)")
+  notes+=("nanet bench gateware, km3-link and torus not run: built without the model of the gateware (make links)")
 fi
 
 # Needs UCX. Every byte must be right: 1 is a failure here.

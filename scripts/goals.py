@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench km3-link`, `bench rings --finder` and
-`rdma bench` write with `--json FILE`.
+"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench km3-link`, `bench torus`,
+`bench rings --finder` and `rdma bench` write with `--json FILE`.
 
     scripts/goals.py RESULT.json ...
 
@@ -226,6 +226,23 @@ def gateware_goals(result: Mapping[str, Any]) -> list[Row]:
     ]
 
 
+def torus_goals(result: Mapping[str, Any]) -> list[Row]:
+    """Of the torus: link, hop, 4x4x4 at full load beside BookSim's, which is good to 3 %, and the simulation."""
+    link, hop, uniform = result["link"], result["hop_cycles"], result["saturation"]["uniform_4x4x4"]
+    theirs = {(one["pattern"], one["shape"]): one["accepted_at_full_load"] for one in result["reference"]}
+    goals: list[Row] = [
+        _at_most("what is not as it must be", len(result["problems"]), 0),
+        _at_least("link: payload of its words, 4 KiB packets", link["efficiency_4096"], 0.95),
+        _at_least("link: payload of its words, 256 B packets", link["efficiency_256"], 0.80),
+        _at_most("hop, router and link without wire", hop["max"], 40, "cycles"),
+        _at_most("spread of a hop", hop["spread"], 0, "cycles"),
+        _at_least("simulation of 8 nodes", result["cycles_per_wall_second"], 100_000, "cycles/s"),
+    ]
+    if uniform is not None:
+        goals.append(_at_least("uniform on 4x4x4 at full load, over BookSim's", uniform / theirs["uniform", "4x4x4"], 0.9))
+    return goals
+
+
 def finder_goals(result: Mapping[str, Any]) -> list[Row]:
     """Microseconds an event, of rings with 12 hits in the mean."""
     times = {
@@ -267,6 +284,7 @@ OF_COMMAND: dict[str, Callable[[Mapping[str, Any]], list[Row]]] = {
     "bench gpu": lambda result: gpu_goals(result, result["ratios"]),
     "bench gateware": gateware_goals,
     "bench km3-link": km3_link_goals,
+    "bench torus": torus_goals,
     "bench rings --finder": finder_goals,
     "rdma bench": rdma_goals,
 }

@@ -3,6 +3,7 @@
 """Which channel of a torus waits for which: dimension-order routes, each link with two virtual channels, and whether a circle of them can wait for itself.
 
 Usage: torus_dependencies.py [SHAPE...]      as 4x4x4; without, those that the tests use. Exit status: 0 as it must be, 1 not, 2 usage.
+or:    torus_dependencies.py --taken FILE    what `bench_torus --ways 1` printed: each is one of the graph, and there is no other
 
 Rules for the virtual channel of a route: `dateline` is ours (1 from the wrap link of a dimension on, 0 again at each turn) and must have no circle on any
 shape. Three that are wrong must have one where they can, or this script would prove nothing: `one` (a single channel), `kept` (not 0 again at a turn),
@@ -10,10 +11,13 @@ shape. Three that are wrong must have one where they can, or this script would p
 ring takes one by the parity of its coordinates, in a ring of two +. Looked at are both: what holds for them holds for either.
 """
 
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
 
 Node = tuple[int, ...]
 Channel = tuple[Node, int, int, int]  # the node that sends, the dimension, the direction, the virtual channel
@@ -133,7 +137,35 @@ def check(shape: Node) -> bool:
     return good
 
 
+def taken(said: dict[str, Any]) -> tuple[Node, Graph]:
+    """The dependencies that packets made: who came in by a link held the neighbour's channel while it waited for its own."""
+    shape = tuple(map(int, said["shape"].split("x")))
+    graph: Graph = defaultdict(set)
+    for number, came, went in said["ways"]:
+        here = [number % shape[0], number // shape[0] % shape[1], number // shape[0] // shape[1]]
+        there = list(here)
+        dimension, way = came // 4, 1 if came // 2 % 2 == 0 else -1
+        there[dimension] = (there[dimension] + way) % shape[dimension]
+        graph[tuple(there), dimension, -way, came % 2].add((tuple(here), went // 4, 1 if went // 2 % 2 == 0 else -1, went % 2))
+    return shape, graph
+
+
+def check_taken(said: dict[str, Any]) -> bool:
+    """Prints a line. True: all that may be were taken, and no others."""
+    shape, found = taken(said)
+    possible = dependencies(shape, both=False)
+    count = {name: sum(map(len, graph.values())) for name, graph in (("taken", found), ("possible", possible))}
+    strange = sum(len(wanted - possible.get(held, set())) for held, wanted in found.items())
+    print(
+        f"torus {said['shape']}: {count['taken'] - strange} of {count['possible']} dependencies taken, {strange} that must not be",
+        flush=True,
+    )
+    return strange == 0 and count["taken"] == count["possible"]
+
+
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--taken"] and len(arguments) == 2:
+        return 0 if check_taken(json.loads(Path(arguments[1]).read_text())) else 1
     try:
         shapes = [tuple(map(int, argument.split("x"))) for argument in arguments] or SHAPES
     except ValueError:

@@ -15,6 +15,7 @@ from made_up_gateware import MEASURED
 from made_up_gpu import write_files
 from made_up_links import comparison
 from made_up_rdma import rdma_result
+from made_up_torus import bench_torus_result, faults_result, torus_result
 from nanet.bench import gateware, gpu
 from nanet.physics import Study, run
 from nanet.result import files
@@ -30,6 +31,9 @@ def all_results() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "bench-links", comparison()
     yield "bench-gpu", gpu_result()
     yield "bench-gateware", gateware_result()
+    yield "bench-torus", bench_torus_result()
+    yield "torus-curves", torus_result()
+    yield "torus-faults", faults_result()
     yield "rdma-bench", rdma_result(0.97)
     yield "physics", run(Study(events=100, finders=("math", "histogram", "almagest"), passes=1), lambda _: None)
 

@@ -13,6 +13,7 @@ import pytest
 from made_up_bench import finders_result
 from made_up_gateware import changed
 from made_up_gpu import finders_csv, loop_csv, trace_csv, write_files
+from made_up_torus import bench_torus_result
 from nanet.bench import gpu
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -161,6 +162,14 @@ def test_goals_of_the_trace(files: dict[str, Path]) -> None:
 )
 def test_a_goal_that_is_missed_is_said(path: str, value: Any, which: int) -> None:
     assert [goal["met"] for goal in goals.gateware_goals(changed(path, value))] == [k != which for k in range(13)]
+
+
+def test_goals_of_the_torus() -> None:
+    found = {goal["goal"]: goal["met"] for goal in goals.torus_goals(bench_torus_result())}
+    assert [name for name, met in found.items() if not met] == ["spread of a hop", "simulation of 8 nodes"]
+    assert found["uniform on 4x4x4 at full load, over BookSim's"]
+    short = bench_torus_result() | {"saturation": {"uniform_4x4x4": None}, "reference": []}
+    assert len(goals.torus_goals(short)) == len(found) - 1
 
 
 def test_goals_of_remote_memory_are_of_the_worst_ratio() -> None:

@@ -26,7 +26,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_every_kind_of_report_can_be_read_on_a_narrow_screen(pages: dict[str, str]) -> None:
-    assert len(pages) == 10
+    assert len(pages) == 13
     for name, text in pages.items():
         assert "<table" in text, name
         assert_readable(text)

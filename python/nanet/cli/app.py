@@ -44,6 +44,7 @@ from nanet.cli.rdma import rdma_app
 from nanet.cli.replay import replay
 from nanet.cli.soak import soak
 from nanet.cli.stencil import stencil
+from nanet.cli.torus import torus_app
 from nanet.cli.tune import doctor, tune
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(format_app, name="format")
 app.add_typer(rdma_app, name="rdma")
+app.add_typer(torus_app, name="torus")
 emulate_app.command("format")(emulate_format)
 app.command()(physics)
 app.command()(replay)

@@ -14,6 +14,7 @@ from nanet.cli.bench_assemble import bench_assemble
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
 from nanet.cli.bench_km3_link import bench_km3_link
+from nanet.cli.bench_torus import bench_torus
 from nanet.cli.options import (
     Boards,
     Budget,
@@ -45,6 +46,7 @@ bench_app = typer.Typer(no_args_is_help=True, help="Measure links, ring finders,
 bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
 bench_app.command("km3-link")(bench_km3_link)
+bench_app.command("torus")(bench_torus)
 bench_app.command("assemble")(bench_assemble)
 
 LinkOption = Annotated[

@@ -16,7 +16,7 @@ from nanet.result import outputs
 PANELS = {
     "Start here": ("demo", "examples"),
     "Run": ("validate", "schema", "format", "run", "emulate", "l0tp", "replay"),
-    "Measure": ("bench", "physics", "soak"),
+    "Measure": ("bench", "physics", "torus", "soak"),
     "Machine": ("doctor", "tune"),
     "More": ("rdma", "stencil", "version", "man"),
 }

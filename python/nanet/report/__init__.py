@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma
+from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma, torus
 from nanet.result import outputs
 from nanet.result.keys.base import Base
 
@@ -23,6 +23,10 @@ _MAKERS: dict[str, Callable[[Any], page.Page]] = {  # each takes the result of i
     "bench gateware": gateware.make_gateware,
     "physics": physics.make_physics,
     "rdma bench": rdma.make_rdma,
+    "torus curves": torus.make_torus,
+    "torus patterns": torus.make_torus,
+    "bench torus": torus.make_torus,
+    "torus faults": torus.make_faults,
 }
 
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of what `nanet torus` and `nanet bench torus` write, and of what their program says."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from nanet.result.keys.base import ELSEWHERE, Base, Counts
+
+
+class PointLatency(TypedDict):
+    """Cycles from the birth of a packet, source queue included, to its last word."""
+
+    mean: Annotated[float, "from the birth of a packet, its wait in the source included, to its last word [cycles]"]
+    min: Annotated[int, "the least"]
+    p50: Annotated[int, "half of the packets"]
+    p99: Annotated[int, "99 % of them"]
+    max: Annotated[int, "the most"]
+
+
+class Books(TypedDict):
+    """Of all packets of a run, once nothing is on its way."""
+
+    injected: Annotated[int, "packets that went into the torus, each of which is in what follows"]
+    good: Annotated[int, "came, every word, the order of their sender and the number of hops compared"]
+    flagged: Annotated[int, "came, and say themselves that they are bad"]
+    wrong: Annotated[int, "came and are not what was sent"]
+    losses: Annotated[
+        Counts, "by the names of docs/design/torus.md and apelink.md, those that are not 0; `in_wires`: in a cable that was cut"
+    ]
+    is_balanced: Annotated[bool, "whether `injected` is the sum of all others"]
+
+
+class Point(TypedDict):
+    """A load."""
+
+    pattern: Annotated[str, "where each node sends: uniform, neighbour, tornado, complement, transpose, rotate, hot_spot"]
+    shape: Annotated[str, "nodes of each dimension"]
+    payload_bytes: Annotated[int, "of every packet"]
+    wire_cycles: Annotated[int, "that a word is on a cable, with its lanes, each way"]
+    seed: Annotated[int, "of the random numbers"]
+    window_cycles: Annotated[int, "that were measured, after as long a warm-up as the command says"]
+    offered: Annotated[float, "words a node and cycle that its source makes, header and footer included"]
+    accepted: Annotated[float, "words a node and cycle that came in the window"]
+    accepted_worst_node: Annotated[float, "the same of the node to which fewest came"]
+    is_saturated: Annotated[
+        bool, "sources outrun the torus: less than 95 % of what is offered came, or not all came long after the window"
+    ]
+    latency_cycles: Annotated[
+        PointLatency | None,
+        "of packets that were born in the window and came; null: none did. Beyond saturation it says only how long was measured",
+    ]
+    mean_hops: Annotated[float, "links that a packet went over"]
+    books: Annotated[Books, "of all packets of the run"]
+    link_words: Annotated[
+        list[list[float]], "of each node, words a cycle that it sent to x+1, x-1, y+1, y-1, z+1, z-1; control words included"
+    ]
+    node_cycles: Annotated[int, "simulated, of all nodes"]
+    wall_s: Annotated[float, "that it took"]
+    problems: Annotated[list[str], "what is not as it must be, a sentence each; empty when all is"]
+
+
+class Reference(TypedDict):
+    """BookSim 2 with the same pattern, shape and packets."""
+
+    pattern: Annotated[str, "as `curves[]`"]
+    shape: Annotated[str, "as `curves[]`"]
+    latency_cycles: Annotated[list[list[float]], "[offered, cycles] of BookSim 2, whose channels are 2 cycles long"]
+    accepted_at_full_load: Annotated[float, "words a node and cycle at an offered load of 1"]
+
+
+class TorusResult(Base):
+    """What `nanet torus curves` and `nanet torus patterns` write."""
+
+    threads: Annotated[int, "of the simulation"]
+    cycles_per_wall_second: Annotated[float, "simulated, of one node, by all threads together; of the machine, not of the node"]
+    curves: Annotated[list[Point], "a load each"]
+    reference: Annotated[list[Reference], "of these patterns and shapes, where there is one"]
+    problems: Annotated[list[str], "of all loads"]
+
+
+class Fault(TypedDict):
+    """A cable that is cut under load and comes back."""
+
+    node: Annotated[int, "at one end of the cable"]
+    port: Annotated[int, "of that node: 0 to 5 are x+1, x-1, y+1, y-1, z+1, z-1"]
+    silent_cycles: Annotated[
+        int, "until both ends knew that the other is silent, from the first cycle in which no word could come; 0: one did not"
+    ]
+    packets_after: Annotated[int, "good ones that came over the cable after it was back, in both directions"]
+    false_alarms: Annotated[int, "other links that took their neighbour for silent"]
+    books: Annotated[Books, ELSEWHERE, "as `curves[].books` of `nanet torus curves`"]
+    problems: Annotated[list[str], "what is not as it must be, a sentence each"]
+
+
+class FaultsResult(Base):
+    """What `nanet torus faults` writes."""
+
+    threads: Annotated[int, "of the simulation"]
+    shape: Annotated[str, "nodes of each dimension"]
+    offered: Annotated[float, "words a node and cycle, uniform"]
+    faults: Annotated[list[Fault], "a cable each"]
+    problems: Annotated[list[str], "of all of them"]
+
+
+class Link(TypedDict):
+    """A link whose sender always has a packet."""
+
+    efficiency_4096: Annotated[
+        float, "payload words a cycle, 4096 B a packet, nothing but credits in the other direction; measured, not the formula"
+    ]
+    efficiency_256: Annotated[float, "the same with 256 B"]
+    wire_cycles: Annotated[int, "each way"]
+
+
+class HopCycles(TypedDict):
+    """Router and link of an idle torus, without the wire."""
+
+    min: Annotated[int, "through router and link, without wire and lanes, nothing else on the way, by all six links"]
+    max: Annotated[int, "the most; a CREDIT that is just leaving is one more"]
+    spread: Annotated[int, "`max` - `min`"]
+
+
+class Saturation(TypedDict):
+    """Accepted at an offered load of 1."""
+
+    uniform_4x4x4: Annotated[
+        float | None, "words a node and cycle that a torus of 4x4x4 takes at an offered load of 1; null: not run"
+    ]
+
+
+class BenchTorusResult(Base):
+    """What `nanet bench torus` writes."""
+
+    threads: Annotated[int, "of the simulation"]
+    link: Annotated[Link, "one link"]
+    hop_cycles: Annotated[HopCycles, "one hop"]
+    curves: Annotated[list[Point], ELSEWHERE, "as `nanet torus curves`"]
+    reference: Annotated[list[Reference], ELSEWHERE, "as `nanet torus curves`"]
+    saturation: Annotated[Saturation, "where more load brings no more"]
+    cycles_per_wall_second: Annotated[float, "simulated, of a torus of 2x2x2 at half load; of the machine, not of the torus"]
+    problems: Annotated[list[str], "what is not as it must be, a sentence each; empty when all is"]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `nanet torus curves`, `nanet torus patterns` and `nanet torus faults`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nanet.cli.options import CsvFile, JsonFile, Out
+from nanet.result import outputs
+
+if TYPE_CHECKING:
+    from nanet.bench.torus import Study
+
+torus_app = typer.Typer(no_args_is_help=True, help="Load a simulated torus of APEnet+ nodes; compare with BookSim.")
+
+ShapeOption = Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 64x32x32.")]
+PayloadOption = Annotated[int, typer.Option("--payload-bytes", min=0, max=4096, help="Payload of every packet.")]
+WireOption = Annotated[
+    int, typer.Option("--wire-cycles", min=2, max=4096, help="Cycles that a word is on a cable, with its lanes, each way.")
+]
+WindowOption = Annotated[int, typer.Option("--window", min=100, help="Cycles that are measured, after half as many.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Threads of the simulation; by default as many as there are cores.")
+]
+ProgramOption = Annotated[
+    Path | None,
+    typer.Option("--program", metavar="FILE", help="The simulation; by default build/release/bench/torus/bench_torus."),
+]
+
+
+@torus_app.command("curves")
+def torus_curves(
+    shape: ShapeOption = "4x4x4",
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="NAME",
+            help="uniform (the default), neighbour, tornado, complement, transpose, rotate, hot_spot; repeat for more.",
+        ),
+    ] = None,
+    load: Annotated[
+        list[float] | None,
+        typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1; repeat for more. By default 0.05 to 1."),
+    ] = None,
+    payload_bytes: PayloadOption = 256,
+    wire_cycles: WireOption = 16,
+    window: WindowOption = 6000,
+    seed: SeedOption = 1,
+    threads: ThreadsOption = None,
+    program: ProgramOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Measure accepted load and latency of a pattern, load by load.
+
+    The nodes are those of gateware/, verilated; every packet is compared.
+    """
+    from nanet.bench.torus import LOADS, PATTERNS, Study
+
+    chosen = one_of(PATTERNS, tuple(pattern or ("uniform",)))
+    study = Study(
+        shape, chosen, tuple(load or LOADS), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program
+    )
+    _measure("curves", study, out, json_file, csv_file)
+
+
+@torus_app.command("patterns")
+def torus_patterns(
+    shape: ShapeOption = "4x4x4",
+    load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.3,
+    payload_bytes: PayloadOption = 256,
+    wire_cycles: WireOption = 16,
+    window: WindowOption = 6000,
+    seed: SeedOption = 1,
+    threads: ThreadsOption = None,
+    program: ProgramOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Measure every pattern that a torus can have, at one load.
+
+    The report shows which links each of them uses.
+    """
+    from nanet.bench.torus import PATTERNS, Study, possible
+
+    chosen = possible(PATTERNS, shape)
+    study = Study(shape, chosen, (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
+    _measure("patterns", study, out, json_file, csv_file)
+
+
+@torus_app.command("faults")
+def torus_faults(
+    shape: ShapeOption = "3x3x3",
+    load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.5,
+    rounds: Annotated[int, typer.Option("--rounds", help="Cuts of each kind of cable.")] = 1,
+    payload_bytes: PayloadOption = 256,
+    wire_cycles: WireOption = 16,
+    window: WindowOption = 2000,
+    seed: SeedOption = 1,
+    threads: ThreadsOption = None,
+    program: ProgramOption = None,
+    out: Out = Path("out"),
+    json_file: JsonFile = None,
+) -> None:
+    """Cut cables under load, and say what became of each packet.
+
+    A cable of each direction, one after the other; it comes back, and packets go over it again.
+    """
+    from nanet.bench.torus import Study, faults
+    from nanet.report import write_report
+    from nanet.result import files
+
+    check_loads((load,))
+    outputs.reserve_folder(out, "torus-faults.html")
+    study = Study(shape, ("uniform",), (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
+    result = faults(study, rounds, _say)
+    files.write_json(json_file, result)
+    write_report(result, out / "torus-faults.html")
+    _say(f"report: {out / 'torus-faults.html'}")
+    say_problems(result["problems"])
+
+
+def cores(threads: int | None) -> int:
+    """As many as were asked for, or as there are."""
+    return threads or len(os.sched_getaffinity(0))
+
+
+def one_of(names: tuple[str, ...], chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that were chosen, if there are such."""
+    for name in chosen:
+        if name not in names:
+            raise typer.BadParameter(f"{name} is none of {', '.join(names)}", param_hint="--pattern")
+    return chosen
+
+
+def check_loads(loads: tuple[float, ...]) -> None:
+    """A source makes at most a word a cycle."""
+    for load in loads:
+        if not 0 <= load <= 1:
+            raise typer.BadParameter(f"{load:g} is not a number from 0 to 1", param_hint="--load")
+
+
+def _measure(name: str, study: Study, out: Path, json_file: Path | None, csv_file: Path | None) -> None:
+    from nanet.bench.torus import csv_rows, run
+    from nanet.report import write_report
+    from nanet.result import files
+
+    check_loads(study.loads)
+    outputs.reserve_folder(out, f"torus-{name}.html")
+    result = run(f"torus {name}", study, _say)
+    files.write_json(json_file, result)
+    files.append_csv(csv_file, f"torus {name}", csv_rows(result["curves"]))
+    write_report(result, out / f"torus-{name}.html")
+    _say(f"report: {out / f'torus-{name}.html'}")
+    say_problems(result["problems"])
+
+
+def say_problems(problems: list[str]) -> None:
+    """Ends the command if there are any."""
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
