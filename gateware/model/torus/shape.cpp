@@ -41,12 +41,12 @@ Shape Shape::read(std::string_view text) {
   const char* const end = at + text.size();
   for (std::size_t d = 0; d < 3; ++d) {
     const auto [next, error] = std::from_chars(at, end, nodes[d]);
-    if (error != std::errc()) refuse("'" + std::string(text) + "'");
+    if (error != std::errc()) refuse(std::string("'").append(text).append("'"));
     at = next;
     if (at == end) return Shape(nodes);
     if (*at++ != 'x') break;
   }
-  refuse("'" + std::string(text) + "'");
+  refuse(std::string("'").append(text).append("'"));
 }
 
 std::string Shape::text() const {
