@@ -156,7 +156,7 @@ module clop_writer #(
   logic [$clog2(PATIENCE_CYCLES)-1:0] waited;
   logic impatient;
   wire wanted = |(flushing | timed_out);
-  wire takes_chosen = chosen && (impatient || !(s_axis_tvalid || s_soon));
+  wire takes_chosen = chosen && !for_packet && (impatient || !(s_axis_tvalid || s_soon));
   // When it is free, the CLOP to work on: a packet that waits for the end of a hand-over is taken at its last word. What was chosen may have been handed over since; before it holds packets again, it is chosen no longer.
   wire hands_over = state == COMPLETE && m_ready && step == 2'd3;
   wire free = state == IDLE || (hands_over && !for_packet && s_axis_tvalid && !takes_chosen);
@@ -400,7 +400,6 @@ module clop_writer #(
         if (out) begin
           step <= step + 2'd1;
           if (hands_over) begin
-            left <= buffer_bytes;
             completions_written <= completions_written + 32'd1;
             completion_cycle <= now_cycles;
             state <= for_packet ? DECIDE : IDLE;
@@ -412,6 +411,7 @@ module clop_writer #(
       default: state <= IDLE;
     endcase
 
+    if (free || hands_over) left <= cfg_buffer_bytes[next_clop] - next.used;  // after a hand-over that makes room for a packet, too: it is of this CLOP
     if (free) begin
       for_packet <= 1'b0;
       step <= '0;
@@ -420,7 +420,6 @@ module clop_writer #(
       with_footer <= cfg_footer[next_clop];
       footer_from <= packet_room;
       room <= packet_room + (cfg_footer[next_clop] ? ROOM_BITS'(FOOTER_BYTES) : '0);
-      left <= cfg_buffer_bytes[next_clop] - next.used;
       stored[clop] <= after;
       for (int c = 0; c < CLOPS; c++) begin
         if (!cfg_enable[c]) begin

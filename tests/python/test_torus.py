@@ -100,7 +100,8 @@ def test_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert result["hop_cycles"] == {"min": 14, "max": 15, "spread": 1}
     assert result["saturation"] == {"uniform_4x4x4": 0.83}
     assert result["cycles_per_wall_second"] == 1e6 / 8 / 2
-    assert len(result["curves"]) == len(study.PATTERNS)
+    assert len(result["curves"]) == len(study.PATTERNS) - 1 + len(study.HOT_LOADS)
+    assert re.findall("hot_spot --loads ([0-9.]+)", (tmp_path / "arguments").read_text()) == ["0.02", "0.05", "0.08", "0.1", "0.15"]
     assert "hop: 14 to 15 cycles" in capsys.readouterr().out
 
 

@@ -34,11 +34,10 @@ module apenet_route #(
 
   logic [2:0] beyond, differs, up, wraps;
   for (genvar d = 0; d < 3; d++) begin : g_dimension
-    // Twice the distance in + direction is compared with the nodes of the ring; both sides may stand a ring higher.
+    // Twice the distance in + direction is compared with the nodes of the ring, from this ring and from the next; half a ring goes up if the place is even.
     wire ahead = target[d] > place[d];
-    wire [8:0] twice_target = {1'b0, target[d], 1'b0} + (ahead ? 9'd0 : 9'(nodes[d]));
-    wire [8:0] twice_half = {1'b0, place[d], 1'b0} + (ahead ? 9'(nodes[d]) : 9'd0);
-    wire shorter = twice_target < twice_half || (twice_target == twice_half && !odd);
+    wire [9:0] twice = {2'b0, target[d], 1'b0} - {2'b0, place[d], !odd};
+    wire shorter = 1'((ahead ? twice - 10'(nodes[d]) : twice + 10'(nodes[d])) >> 9);
     wire pair = nodes[d] == 7'd2;  // either link leads to the other node
     assign beyond[d] = target[d] >= nodes[d];
     assign differs[d] = target[d] != place[d];

@@ -19,6 +19,13 @@ LONGEST_S = 3600.0  # of one load
 WRONG = 1  # exit status of the program: measured, and not as it must be, in `problems`
 PATTERNS = ("uniform", "neighbour", "tornado", "complement", "transpose", "rotate", "hot_spot")
 LOADS = (0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+HOT_LOADS = (
+    0.02,
+    0.05,
+    0.08,
+    0.1,
+    0.15,
+)  # of hot_spot on 4x4x4: at 0.11 the port of its node is full, and beyond it queues only grow
 FEW_LOADS = (0.2, 0.5, 1.0)
 LINK_WIRE_CYCLES = 150  # a round trip of 300 words
 CUBE = "4x4x4"
@@ -81,7 +88,9 @@ def bench(study: Study, say: Say, *, short: bool = False) -> BenchTorusResult:
     least, most = min(said["hops"]["min"]), max(said["hops"]["max"])
     say(f"link: payload {of_bytes[4096]:.4f} of its words with 4096 B a packet, {of_bytes[256]:.4f} with 256 B")
     say(f"hop: {least} to {most} cycles through router and link")
-    curves = points(study, say)
+    cool = tuple(pattern for pattern in study.patterns if short or pattern != "hot_spot")
+    hot = tuple(pattern for pattern in study.patterns if pattern not in cool)
+    curves = points(replace(study, patterns=cool), say) + points(replace(study, patterns=hot, loads=HOT_LOADS), say)
     speed = points(
         replace(study, shape="2x2x2", patterns=("uniform",), loads=(0.5,), window=500 if short else 20_000), lambda _: None
     )[0]
