@@ -68,6 +68,7 @@ module event_merger #(
   localparam int KEY_BITS = event_pkg::KEY_BITS;
   localparam int HITS_BITS = 11;  // of a sum over all links
   localparam int ORDERS = 4;      // a power of two
+  localparam int PAIRS = (LINKS + 1) / 2;
 
   if (LINKS < 2 || LINKS > 8) begin : g_check_links
     $fatal(1, "LINKS must be 2 to 8 (instance %m)");
@@ -197,7 +198,7 @@ module event_merger #(
   // What is to be known of the heads before it is known which of them are earliest: they stand still until then.
   logic [LINKS-1:0] any_hits;
   logic [LINKS*4-1:0] first_word;
-  logic [(LINKS+1)/2*9-1:0] pair_hits;
+  logic [PAIRS*9-1:0] pair_hits;
   always_ff @(posedge clk) begin
     for (int link = 0; link < LINKS; link++) begin
       any_hits[link] <= head_hits[8*link+:8] != '0;

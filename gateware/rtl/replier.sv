@@ -100,7 +100,7 @@ module replier #(
         arp <= s_meta_ethertype == ETHERTYPE_ARP;
         content_bytes <= s_content_bytes;
         whole_words <= s_content_bytes[15:3];
-        no_whole <= s_content_bytes[15:3] == '0;
+        no_whole <= 1'b0;  // less than a word has no answer: whatever else is taken of it is thrown away
         after_content <= 1'b0;
       end else if (no_whole) begin
         after_content <= 1'b1;

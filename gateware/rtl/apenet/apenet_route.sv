@@ -37,7 +37,9 @@ module apenet_route #(
     // Twice the distance in + direction is compared with the nodes of the ring, from this ring and from the next; half a ring goes up if the place is even.
     wire ahead = target[d] > place[d];
     wire [9:0] twice = {2'b0, target[d], 1'b0} - {2'b0, place[d], !odd};
-    wire shorter = 1'((ahead ? twice - 10'(nodes[d]) : twice + 10'(nodes[d])) >> 9);
+    wire from_next = 1'((twice - 10'(nodes[d])) >> 9);  // two sums, and one taken in the end
+    wire from_this = 1'((twice + 10'(nodes[d])) >> 9);
+    wire shorter = ahead ? from_next : from_this;
     wire pair = nodes[d] == 7'd2;  // either link leads to the other node
     assign beyond[d] = target[d] >= nodes[d];
     assign differs[d] = target[d] != place[d];
