@@ -211,19 +211,20 @@ module event_merger #(
   order_t order_next, order;
   logic [$clog2(ORDERS):0] orders_written, orders_read;
   logic order_done;
-  logic [HITS_BITS-1:0] hits_sum, hits_over;  // hits_over: hits_sum less HITS_MAX + 1
+  logic [HITS_BITS-1:0] hits_sum;
+  logic [HITS_BITS:0] hits_over;  // hits_sum less HITS_MAX + 1, with a sign
   logic [15:0] number_next;
   logic [3:0] word_next;
   logic [LINKS-1:0] first_with_hits;
   always_comb begin
     hits_sum = '0;
-    hits_over = ~HITS_BITS'(HITS_MAX);
+    hits_over = ~(HITS_BITS + 1)'(HITS_MAX);
     for (int pair = 0; pair < LINKS; pair += 2) begin
       logic [8:0] both;
       both = earliest[pair] ? 9'(head_hits[8*pair+:8]) : '0;
       if (pair + 1 < LINKS && earliest[pair+1]) both = earliest[pair] ? pair_hits[9*(pair/2)+:9] : 9'(head_hits[8*(pair+1)+:8]);
       hits_sum += HITS_BITS'(both);
-      hits_over += HITS_BITS'(both);
+      hits_over += (HITS_BITS + 1)'(both);
     end
     number_next = '0;
     for (int link = LINKS - 1; link >= 0; link--) if (earliest[link]) number_next = head_number[16*link+:16];
@@ -231,7 +232,7 @@ module event_merger #(
     word_next = '0;
     for (int link = 0; link < LINKS; link++) if (first_with_hits[link]) word_next |= first_word[4*link+:4];
   end
-  wire is_cut = !hits_over[HITS_BITS-1];
+  wire is_cut = !hits_over[HITS_BITS];
   assign order_next = '{discards, pop, pop & any_hits, head_hits, is_cut ? 8'(HITS_MAX) : hits_sum[7:0], word_next, key, number_next};
   wire [$clog2(ORDERS):0] orders_held = orders_written - orders_read;
   assign orders_room = orders_held != ($clog2(ORDERS) + 1)'(ORDERS);

@@ -408,9 +408,13 @@ async def hits_beyond_the_most_are_cut(dut: Any) -> None:
     bench = await started(dut)
     streams: list[list[Event]] = [[] for _ in range(LINKS)]
     sizes = [HITS_MAX - 1, HITS_MAX, HITS_MAX + 1, 255, 0]
-    for number in range(12):
+    share = HITS_MAX // LINKS  # the first events: all there can be, just enough, one more
+    others = [share] * (LINKS - 1)
+    events = [[255] * LINKS, [HITS_MAX - sum(others), *others], [HITS_MAX + 1 - sum(others), *others]]
+    events += [[rng.choice([rng.choice(sizes), share]) for _ in range(LINKS)] for _ in range(9)]
+    for number, hits in enumerate(events):
         for link in range(LINKS):
-            streams[link].append(part(rng, number * 9 + 3, rng.choice([rng.choice(sizes), HITS_MAX // LINKS])))
+            streams[link].append(part(rng, number * 9 + 3, hits[link]))
             bench.send(link, streams[link][-1])
         await bench.sources.drain()
         await bench.wait(70 * LINKS)
