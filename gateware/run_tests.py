@@ -189,8 +189,8 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
         if not options.modules:
             yield Check(mutate, ())
             yield Check(time_logic, ())
-        for module in modules:
-            yield Check(synthesise, (module,))
+        for block in options.modules or tops():
+            yield Check(synthesise, (block,))
     for bench in chosen:
         yield Check(run_bench, (bench, seed, options.short, options.waves))
 
@@ -291,9 +291,17 @@ def start_tools() -> None:
         subprocess.run([tool, "--version"], check=False, capture_output=True)
 
 
-def synthesise(module: str) -> None:
-    """By itself through yosys: that it can be built, and how large it is."""
-    run_script("syn/synthesise.py", module, problem="yosys did not take it (see above) mend the module")
+def tops() -> list[str]:
+    """Without a module of its own each is mapped once, in the largest that can be."""
+    sys.path.append(str(HERE / "syn"))
+    from synthesise import tops as blocks
+
+    return blocks()
+
+
+def synthesise(block: str) -> None:
+    """Through yosys: that it can be built, and how large it is."""
+    run_script("syn/synthesise.py", block, problem="yosys did not take it (see above) mend the module")
 
 
 def place(block: str, mhz: int) -> None:

@@ -24,7 +24,7 @@ from nanet.run import examples
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(nanet.__file__).parent
 SUMMARY_MAX = 66
-SUMMARY = re.compile(r"^  ([a-z0-9]+)  +(\S.*)$")
+SUMMARY = re.compile(r"^  ([a-z0-9]+(?:-[a-z0-9]+)*)  +(\S.*)$")
 
 
 def run(*arguments: str | Path, expect: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -120,7 +120,8 @@ def test_the_manual_page_has_every_command_and_option() -> None:
     text = page(app, "1.2")
     assert text.startswith('.TH NANET 1 "" "nanet 1.2"')
     sections = {
-        match[1]: match[2] for match in re.finditer(r'^\.SS "nanet ([a-z0-9 ]+?) (?=[A-Z[{])(.*?)(?=^\.S[SH] )', text, re.M | re.S)
+        match[1].replace("\\-", "-"): match[2]
+        for match in re.finditer(r'^\.SS "nanet ([a-z0-9 \\-]+?) (?=[A-Z[{])(.*?)(?=^\.S[SH] )', text, re.M | re.S)
     }
     for path, command in commands():
         section = sections[" ".join(path)] if path else text[: text.index(".SH COMMANDS")]

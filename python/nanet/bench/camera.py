@@ -37,6 +37,7 @@ TRAILER = 2
 BLOCKS = 65535  # after which their numbers begin again, at 1
 ROW_BYTES, DATA_BYTES = 2048, 8192
 LONGEST_S = 30.0
+PORT_FREE_WITHIN_S = 5.0
 SO_TIMESTAMPNS, SO_ATTACH_FILTER, SO_RCVBUFFORCE, ETH_P_IP = 35, 26, 33, 0x0800
 LOAD_8, LOAD_16, JUMP_IF_EQUAL, RETURN, SNAP_BYTES = 0x30, 0x28, 0x15, 0x06, 64  # classic BPF
 SHORT_BYTES = 64  # leaders and trailers are
@@ -72,16 +73,27 @@ class Control:
         self._socket.close()
 
 
+def _wait_for_port() -> None:
+    """The kernel gives a camera's port back a moment after the camera was killed."""
+    deadline = time.monotonic() + PORT_FREE_WITHIN_S
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", GVCP_PORT))
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise RuntimeError(
+                        f"no camera can start (UDP port {GVCP_PORT} of 127.0.0.1: {error.strerror}) run one at a time"
+                    ) from None
+            else:
+                return
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def camera(core: int | None = None) -> Iterator[Control]:
     """The camera, controlled; on a core of its own if one is given. Raises RuntimeError where another one runs."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", GVCP_PORT))
-        except OSError as error:
-            raise RuntimeError(
-                f"no camera can start (UDP port {GVCP_PORT} of 127.0.0.1: {error.strerror}) run one at a time"
-            ) from None
+    _wait_for_port()
     command = ["arv-fake-gv-camera-0.8", "-i", "127.0.0.1", "-s", "nanet"]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
