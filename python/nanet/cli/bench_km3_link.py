@@ -26,7 +26,7 @@ def bench_km3_link(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Reset the simulated link of a KM3NeT floor again and again of half bits.
+    """Reset the simulated link of a KM3NeT floor again and again.
 
     Clocks and data must come at the same moment after every reset, as with every slot full; four receivers that are wrong must be found. Exit status
     1: it is not so.
