@@ -6,19 +6,17 @@ Times of the RTL (the host ready at once) and times with a modelled host stand i
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from nanet.bench.gateware_keys import Case, Condition, GatewareResult, Measured, PaperLine, Throughput
+from nanet.bench.program import said_by
 from nanet.result import files
 
 PROGRAM = Path("build/release/bench/gateware/bench_gateware")
 LONGEST_S = 6 * 3600.0
-WRONG = 1  # exit status of the program: measured, and not as it must be, in `problems_of`
 Latency = Literal["first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion"]
 FIGURES: tuple[Latency, Latency, Latency, Latency] = (
     "first_byte_to_last_write", "last_byte_to_last_write", "first_byte_to_completion", "last_byte_to_completion",
@@ -46,22 +44,7 @@ class Options:
 
 def run(program: Path | None, options: Options) -> GatewareResult:
     """The result as `nanet bench gateware --json` writes it. Raises GatewareBenchError."""
-    chosen = program or PROGRAM
-    if not chosen.is_file():
-        raise GatewareBenchError(
-            f"{chosen} is missing (it is not built, or this is not the repository's root) "
-            "run make links bench-smoke in a clone, which builds it, or name it with --program"
-        )
-    command = [str(chosen), *options.arguments()]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        said: Any = json.loads(done.stdout) if done.returncode in (0, WRONG) and done.stdout else {}
-    except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
-        raise GatewareBenchError(f"{chosen.name} gives no result ({error}) build it again") from None
-    if set(said) != set(Measured.__annotations__):
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise GatewareBenchError(f"{chosen.name} gives no result ({last[0]}) exit status {done.returncode}")
-    measured: Measured = said
+    measured: Measured = said_by(program or PROGRAM, options.arguments(), Measured.__annotations__, GatewareBenchError, LONGEST_S)
     return {
         **files.base("bench gateware"),
         "cycles_per_case": options.cycles,

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nanet.bench.km3_link_keys import Km3LinkResult, Measured, Phase
+from nanet.bench.program import said_by
 from nanet.result import files
 
 PROGRAM = Path("build/release/bench/gateware/bench_km3_link")
 LONGEST_S = 3600.0
-WRONG = 1  # exit status of the program: measured, and not as it must be, in `problems_of`
 PAYLOAD_FRACTION_MIN = 0.99
 
 
@@ -38,22 +35,7 @@ class Options:
 
 def run(program: Path | None, options: Options) -> Km3LinkResult:
     """The result as `nanet bench km3-link --json` writes it. Raises Km3LinkError."""
-    chosen = program or PROGRAM
-    if not chosen.is_file():
-        raise Km3LinkError(
-            f"{chosen} is missing (it is not built, or this is not the repository's root) "
-            "run make links bench-smoke in a clone, which builds it, or name it with --program"
-        )
-    command = [str(chosen), *options.arguments()]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        said: Any = json.loads(done.stdout) if done.returncode in (0, WRONG) and done.stdout else {}
-    except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
-        raise Km3LinkError(f"{chosen.name} gives no result ({error}) build it again") from None
-    if set(said) != set(Measured.__annotations__):
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise Km3LinkError(f"{chosen.name} gives no result ({last[0]}) exit status {done.returncode}")
-    measured: Measured = said
+    measured: Measured = said_by(program or PROGRAM, options.arguments(), Measured.__annotations__, Km3LinkError, LONGEST_S)
     return {**files.base("bench km3-link"), **measured}
 
 

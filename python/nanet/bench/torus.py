@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nanet.bench.program import said_by
 from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, Saturation, TorusResult
 from nanet.bench.torus_reference import references_of
 from nanet.result import files
 
 PROGRAM = Path("build/release/bench/torus/bench_torus")
 LONGEST_S = 3600.0  # of one load
-WRONG = 1  # exit status of the program: measured, and not as it must be, in `problems`
 PATTERNS = ("uniform", "neighbour", "tornado", "complement", "transpose", "rotate", "hot_spot")
 LOADS = (0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
 HOT_LOADS = (
@@ -183,19 +181,4 @@ def csv_rows(curves: Sequence[Point]) -> list[tuple[str, str, float, str]]:
 
 def _say_of(program: Path, arguments: Sequence[str], keys: set[str]) -> dict[str, Any]:
     """What the program says, which has these keys."""
-    if not program.is_file():
-        raise TorusError(
-            f"{program} is missing (it is not built, or this is not the repository's root) "
-            "run make links bench-smoke in a clone, which builds it, or name it with --program"
-        )
-    try:
-        done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        said: Any = json.loads(done.stdout) if done.returncode in (0, WRONG) and done.stdout else {}
-    except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
-        raise TorusError(f"{program.name} gives no result ({error}) build it again") from None
-    last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-    if last[0].startswith("error: "):
-        raise TorusError(last[0].removeprefix("error: "))
-    if set(said) != keys:
-        raise TorusError(f"{program.name} gives no result ({last[0]}) exit status {done.returncode}")
-    return dict(said)
+    return dict(said_by(program, arguments, keys, TorusError, LONGEST_S, passes_errors=True))
