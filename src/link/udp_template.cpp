@@ -47,7 +47,7 @@ void put(std::byte* out, std::uint64_t word) {
 }  // namespace
 
 UdpTemplate::UdpTemplate(const IpUdpFlow& flow, const MacAddress& from, UdpChecksum checksum, std::uint8_t ttl)
-    : is_ipv6_(flow.to_address.is_ipv6()), checksum_(checksum) {
+    : is_ipv6_(flow.to_address.is_ipv6()), checksum_(is_ipv6_ ? UdpChecksum::present : checksum) {
   write_ethernet_header(bytes_.data(), from, MacAddress{}, is_ipv6_);
   if (is_ipv6_) {
     write_ipv6_udp_headers(bytes_.data() + kIpAt, flow, {});
@@ -67,30 +67,23 @@ UdpTemplate::UdpTemplate(const IpUdpFlow& flow, const MacAddress& from, UdpCheck
 }
 
 void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const std::byte> payload) const {
-  if (is_ipv6_) {
-    write_ipv6(out, payload);
-    std::memcpy(out, to.data(), to.size());
-    return;
-  }
-  std::memcpy(out, bytes_.data(), kFrameHeaderBytes);
-  std::memcpy(out, to.data(), to.size());
-  const std::uint64_t ip_bytes = turned(payload.size() + kIpUdpHeaderBytes);
   const std::uint64_t udp_bytes = turned(payload.size() + 8);
-  put(out + kIpAt + 2, ip_bytes);
-  put(out + kIpAt + 10, fold(ip_sum_ + ip_bytes));
-  put(out + kUdpAt + 4, udp_bytes);
+  std::byte* udp = out + kUdpAt;
+  if (is_ipv6_) {
+    std::memcpy(out, bytes_.data(), kIpv6FrameHeaderBytes);
+    put(out + kIpAt + 4, udp_bytes);
+    udp = out + kUdpAtOfIpv6;
+  } else {
+    std::memcpy(out, bytes_.data(), kFrameHeaderBytes);
+    const std::uint64_t ip_bytes = turned(payload.size() + kIpUdpHeaderBytes);
+    put(out + kIpAt + 2, ip_bytes);
+    put(out + kIpAt + 10, fold(ip_sum_ + ip_bytes));
+  }
+  std::memcpy(out, to.data(), to.size());
+  put(udp + 4, udp_bytes);
   if (checksum_ == UdpChecksum::absent) return;  // the template's 0 stays
   const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
-  put(out + kUdpAt + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum
-}
-
-void UdpTemplate::write_ipv6(std::byte* out, std::span<const std::byte> payload) const {
-  std::memcpy(out, bytes_.data(), kIpv6FrameHeaderBytes);
-  const std::uint64_t udp_bytes = turned(payload.size() + 8);
-  put(out + kIpAt + 4, udp_bytes);
-  put(out + kUdpAtOfIpv6 + 4, udp_bytes);
-  const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
-  put(out + kUdpAtOfIpv6 + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 is not allowed
+  put(udp + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum; IPv6 does not allow it
 }
 
 }  // namespace nanet::link

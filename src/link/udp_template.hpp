@@ -29,8 +29,6 @@ class UdpTemplate {
   void write(std::byte* out, const MacAddress& to, std::span<const std::byte> payload) const;
 
  private:
-  void write_ipv6(std::byte* out, std::span<const std::byte> payload) const;
-
   bool is_ipv6_;
   std::array<std::byte, kIpv6FrameHeaderBytes> bytes_{};  // of a packet without payload
   std::uint64_t ip_sum_ = 0;                              // of the words that do not depend on the payload

@@ -204,6 +204,9 @@ std::optional<Problem> broken_rule(const LinkConfig& config) {
   if (kind->broken_rule != nullptr) {
     if (auto broken = kind->broken_rule(config)) return broken;
   }
+  const std::uint32_t queues = queue_count(config);
+  const std::string why = "its " + std::to_string(queues) + " queues would write one file";
+  if (auto broken = refuse_useless(config, {{"record", queues > 1 && config.record.has_value(), why}})) return broken;
   return refuse_useless(
       config, {{"senders", !kind->names_senders && !config.senders.empty(), scheme_of(config) + " does not say who sent a packet"}});
 }

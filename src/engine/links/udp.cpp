@@ -33,8 +33,6 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
         "key_at", "the key of link '" + config.name + "' ends at " + std::to_string(udp.key_at + udp.key_bytes) + " B",
         "packet_bytes_max is " + std::to_string(config.packet_bytes_max), "lower key_at, or raise packet_bytes_max"};
   }
-  const std::string why = "its " + std::to_string(udp.queues) + " queues would write one file";
-  if (auto broken = refuse_useless(config, {{"record", udp.queues > 1 && config.record.has_value(), why}})) return broken;
   if (udp.queues == 1 || !link::parse_endpoint(config.endpoint).address.is_multicast()) return std::nullopt;
   return config::Problem{"queues", "link '" + config.name + "' has " + std::to_string(udp.queues) + " queues and listens to a group",
                          "each socket of a group gets every packet", "set queues: 1, or let each sender have a group of its own"};

@@ -30,8 +30,6 @@ std::optional<config::Problem> rules(const LinkConfig& config) {
         "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
         "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
   }
-  const std::string why = "its " + std::to_string(queues_of(config)) + " queues would write one file";
-  if (auto broken = refuse_useless(config, {{"record", queues_of(config) > 1 && config.record.has_value(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_long_packets(config);
 }
