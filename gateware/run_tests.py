@@ -379,7 +379,7 @@ def build_bench(bench: Bench, folder: Path, files: list[Path], arguments: tuple[
             build_args=["--assert", "-O3", *NAMES, *ANY_STATE, *arguments],
             always=True,
             waves=waves,
-            timescale=("1ps", "1ps"),
+            timescale=("1ps", "1fs"),
             log_file=folder / "build.log",
         )
     except RuntimeError as problem:

@@ -18,6 +18,7 @@ from cocotb.utils import get_sim_time
 
 CLOCK_PS = 6400  # 156.25 MHz
 CLOCK_1G_PS = 8000  # 125 MHz
+STEPS_A_PS = 1000  # of the simulation's time: run_tests.py builds with a precision of 1 fs, so that a clock's period may be any
 CYCLE_NS = 7  # of the clock that `now_ns` shows here: any whole number does
 SHORT = os.environ.get("GATEWARE_SHORT") == "1"
 PARAMETERS: dict[str, int] = json.loads(os.environ.get("GATEWARE_PARAMETERS", "{}"))
@@ -33,6 +34,10 @@ def begin_in_reset() -> None:
 
 if getattr(cocotb, "is_simulation", False):
     begin_in_reset()
+
+
+def now_ps() -> int:
+    return get_sim_time("step") // STEPS_A_PS
 
 
 def random_numbers() -> random.Random:
@@ -107,7 +112,7 @@ class Bench:
         self._high_since: dict[str, int] = {}
         self.now = now
         self.now_ns = now_ns
-        self.started_ps = get_sim_time("step")
+        self.started_ps = now_ps()
         dut.rst.value = Immediate(1)  # before the first edge: registers hold anything until reset
         if self.drives_clock:
             cocotb.start_soon(Clock(dut.clk, self.clock_ps, unit="ps").start())
@@ -118,7 +123,7 @@ class Bench:
 
     @property
     def cycle(self) -> int:
-        return self.cycle_at(get_sim_time("step"))
+        return self.cycle_at(now_ps())
 
     def cycle_at(self, time_ps: int) -> int:
         return (time_ps - self.started_ps) // self.clock_ps
@@ -147,14 +152,14 @@ class Bench:
         edge = RisingEdge(self.dut.clk)
         if cycles > 3:  # from the next edge to half a cycle before the last one, at once
             await edge
-            await Timer((cycles - 2) * self.clock_ps + self.clock_ps // 2, "step")
+            await Timer((cycles - 2) * self.clock_ps + self.clock_ps // 2, "ps")
             cycles = 1
         for _ in range(cycles):
             await edge
 
     async def to_edge(self) -> None:
         """To the next clock edge, unless this moment is one."""
-        if (get_sim_time("step") - self.started_ps) % self.clock_ps:
+        if (now_ps() - self.started_ps) % self.clock_ps:
             await RisingEdge(self.dut.clk)
 
     async def accepted(self, ready: Any, cycles: int = 2000) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import Event, RisingEdge, Timer
+from cocotb.triggers import Event, FallingEdge, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 
-from common.bench import Bench
+from common.bench import STEPS_A_PS, Bench, now_ps
 
 
 class View:
@@ -38,32 +38,57 @@ class Steady(Bench):
 
     async def _run(self, first_ps: int) -> None:
         await Timer(first_ps, "ps")
-        self.started_ps = get_sim_time("step")
+        self.started_ps = now_ps()
         await Clock(self.dut.clk, self.clock_ps, unit="ps").start()
 
 
 class Domain(Bench):
-    """What one clock drives. period_ps: not a whole number, if need be, and may be changed; phase: of a period, when its first edge comes. `cycle` counts its edges."""
+    """What one clock drives. period_ps: not a whole number, if need be, and may be changed, from the clock's next edge on; phase: of a period, when its first
+    edge comes. `cycle` counts its edges."""
 
     drives_clock = False
 
     def __init__(self, top: Any, clock: str, period_ps: float, phase: float) -> None:
         self.clock_ps = round(period_ps)
         super().__init__(View(top, clock))
-        self.period_ps = period_ps
-        self.edges = 0
-        self.edge_ps = 0.0  # of the last one
-        self._stands, self._goes = False, Event()
+        self._period_ps = period_ps
+        self._half = self._before = 0  # of the period, in steps; edges before the clock began to run as it does now: 0, it stands
+        self._first = get_sim_time("step")  # the first edge of the clock as it runs, or the last one before it stood
+        self._stands, self._goes, self._changed = False, Event(), Event()
         self.dut.clk.value = 0
         cocotb.start_soon(self._run(1 + int(phase * period_ps)))
+
+    @property
+    def period_ps(self) -> float:
+        return self._period_ps
+
+    @period_ps.setter
+    def period_ps(self, period_ps: float) -> None:
+        self._period_ps = period_ps
+        self._changed.set()
 
     def stop(self) -> None:
         self._stands = True
         self._goes.clear()
+        self._changed.set()
 
     def go(self) -> None:
         self._stands = False
         self._goes.set()
+
+    @property
+    def _periods(self) -> int:
+        """Since the first edge of the clock as it runs."""
+        return (get_sim_time("step") - self._first) // (2 * self._half) if self._half else 0
+
+    @property
+    def edges(self) -> int:
+        return self._before + (self._periods + 1 if self._half else 0)
+
+    @property
+    def edge_ps(self) -> float:
+        """Of the last one."""
+        return (self._first + 2 * self._half * self._periods) / STEPS_A_PS
 
     def cycle_at(self, time_ps: int) -> int:
         return self.edges
@@ -74,20 +99,28 @@ class Domain(Bench):
             await edge
 
     async def to_edge(self) -> None:
-        if get_sim_time("step") != round(self.edge_ps):
+        if get_sim_time("step") != round(self.edge_ps * STEPS_A_PS):
             await RisingEdge(self.dut.clk)
 
     async def _run(self, first_ps: int) -> None:
+        """The simulator drives the clock, until something about it changes."""
         await Timer(first_ps, "ps")
-        due = float(get_sim_time("step"))
         while True:
-            self.edges += 1
-            self.edge_ps = due
-            self.dut.clk.value = 1
-            await Timer(int(self.period_ps / 2), "ps")
-            self.dut.clk.value = 0
-            due += self.period_ps
-            if self._stands:
-                await self._goes.wait()
-                due = max(due, get_sim_time("step") + self.period_ps / 2)
-            await Timer(max(1, round(due - get_sim_time("step"))), "ps")
+            self._changed.clear()
+            self._half, self._first = round(self._period_ps * STEPS_A_PS / 2), get_sim_time("step")
+            clock = Clock(self.dut.clk, 2 * self._half, unit="step")
+            clock.start()
+            await self._changed.wait()
+            if self.dut.clk.value == 1:
+                await FallingEdge(self.dut.clk)
+            clock.stop()
+            last = round(self.edge_ps * STEPS_A_PS)
+            self._before, self._half, self._first = self.edges, 0, last
+            await self._goes_on()
+            due = last + round(self._period_ps * STEPS_A_PS)
+            await Timer(max(1, due - get_sim_time("step")), "step")
+
+    async def _goes_on(self) -> None:
+        if self._stands:
+            await self._goes.wait()
+            await Timer(round(self._period_ps * STEPS_A_PS / 2), "step")
