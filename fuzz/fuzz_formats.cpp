@@ -158,7 +158,11 @@ void check_packet(const Decoder& decoder, std::span<const std::byte> bytes, cons
 
 void decode(Decoder& decoder, std::span<const std::byte> bytes) {
   Packet packet;
-  const Refusal refusal = decoder.decode(bytes, packet);
+  Packet first_read;
+  Decoder first = decoder;  // has read nothing yet, so it takes the long way
+  const Refusal refusal = first.decode(bytes, first_read);
+  require(decoder.decode(bytes, packet) == refusal && decoder.decode(bytes, packet) == refusal, "what came before changes nothing");
+  require(refusal != Refusal::none || packet == first_read, "nor what a packet means");
   if (refusal == Refusal::none) check_packet(decoder, bytes, packet);
   require(decoder.explain(bytes).empty() == (refusal == Refusal::none), "what is refused is explained");
   decoder.fields(bytes);

@@ -383,7 +383,7 @@ class BodyCompiler {
 
   // Where it can be had: numbers of whole bytes, little-endian, and eight bytes of each event after where one begins.
   static void set_direct(const Layout& inner, EventsProgram& made) {
-    made.is_direct = made.gate.checks.empty() && made.gate.limits.size() < 2;
+    made.is_direct = made.stride_bytes != 0 && made.gate.checks.empty() && made.gate.limits.size() < 2;
     const auto direct = [&](std::uint8_t index) {
       if (index == kNoField) return Direct{};
       const LaidField& field = inner.field(index);
@@ -396,7 +396,14 @@ class BodyCompiler {
     made.direct_timestamp = direct(made.timestamp);
     made.direct_fine_time = direct(made.fine_time);
     made.direct_hit_count = direct(made.hit_count);
-    made.direct_bounded = direct(made.gate.limits.empty() ? kNoField : made.gate.limits.front().field);
+    made.direct_number = direct(made.number);
+    made.is_whole = made.direct_timestamp.mask == 0xFFFFFFFF && made.direct_fine_time.mask == 0xFF &&
+                    made.direct_hit_count.mask == 0xFF;
+    if (made.gate.limits.empty()) return;
+    const Limit& limit = made.gate.limits.front();
+    made.direct_bounded = direct(limit.field);
+    made.is_bytes = made.is_direct && made.direct_bounded.mask == 0xFF && limit.least == 0;
+    made.byte_most = static_cast<std::uint32_t>(limit.most);
   }
 
   void set_hits(const EventsConfig& events, const std::string& key, const Layout& inner, EventsProgram& made) {
@@ -531,6 +538,7 @@ Program compiled(const Declaration& format) {
     made.bodies.back().index = static_cast<std::uint8_t>(i);
   }
   check_completion(format, made);
+  set_flat(made);
   return made;
 }
 

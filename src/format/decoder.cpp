@@ -119,8 +119,6 @@ Refusal read_roles(const Program& program, const Body& body, const Load* loads, 
   to.stream = key_of(body.stream, loads, header);
   to.sequence = field(body.sequence);
   to.next_event = field(body.next_event);
-  to.event_count = 0;
-  to.first_event = 0;
   to.time = 0;
   if (!read(body.time, loads, header, to.time)) return Refusal::arithmetic;
   to.flags = flags_of(body, loads, header);
@@ -181,31 +179,54 @@ Refusal Decoder::find_items(const Body& body, std::span<const std::byte> packet,
   return Refusal::none;
 }
 
-Refusal Decoder::decode(std::span<const std::byte> whole, Packet& to) {
+// What decode() says of a header whose body is known, the long way.
+Refusal Decoder::read_header(const Body& body, std::span<const std::byte> packet, const std::byte* header, Packet& to) {
+  if (const Refusal refusal = pass(body.early, body.loads.data(), header); refusal != Refusal::none) return refusal;
+  if (packet.size() < body.min_bytes) return Refusal::too_short;
+  const Load* loads = body.loads.data();
+  if (body.moves()) {
+    if (const Refusal refusal = find_fields(body, packet, header, loads); refusal != Refusal::none) return refusal;
+  }
+  if (const Refusal refusal = pass(body.late, loads, header); refusal != Refusal::none) return refusal;
+  if (const Refusal refusal = read_payload(body, loads, header, packet.size(), to); refusal != Refusal::none) return refusal;
+  return read_roles(*program_, body, loads, header, to);
+}
+
+// The long way, which knows everything and says what is wrong.
+Refusal Decoder::read_any(std::span<const std::byte> whole, Packet& to) {
   const Program& program = *program_;
   if (whole.size() > program.packet_bytes_most || (whole.size() & program.length_mask) != 0) return Refusal::bad_length;
   const std::span<const std::byte> packet = whole.subspan(before_bytes(program, whole));
   if (packet.size() < program.common_bytes) return Refusal::too_short;
   const Readable readable(packet);
-  const std::byte* const header = readable.data;
-  const Body* const body = body_of(program, header);
+  const Body* const body = body_of(program, readable.data);
   if (body == nullptr) return Refusal::no_variant;
-  if (const Refusal refusal = pass(body->early, body->loads.data(), header); refusal != Refusal::none) return refusal;
-  if (packet.size() < body->min_bytes) return Refusal::too_short;
-  const Load* loads = body->loads.data();
-  if (body->moves()) {
-    if (const Refusal refusal = find_fields(*body, packet, header, loads); refusal != Refusal::none) return refusal;
-  }
-  if (const Refusal refusal = pass(body->late, loads, header); refusal != Refusal::none) return refusal;
+  if (body->flat) last_ = body;
   to.before_bytes = static_cast<std::uint16_t>(whole.size() - packet.size());
   to.variant = body->index;
-  if (const Refusal refusal = read_payload(*body, loads, header, packet.size(), to); refusal != Refusal::none) return refusal;
-  if (const Refusal refusal = read_roles(program, *body, loads, header, to); refusal != Refusal::none) return refusal;
-  if (body->events) {
-    to.event_count = static_cast<std::uint32_t>(loads[body->events->count_field].from(header));
+  if (const Refusal refusal = read_header(*body, packet, readable.data, to); refusal != Refusal::none) return refusal;
+  to.event_count = 0;
+  to.first_event = 0;
+  if (body->events) {  // its fields have fixed places
+    to.event_count = static_cast<std::uint32_t>(body->loads[body->events->count_field].from(readable.data));
     const auto payload = whole.subspan(to.payload_offset, to.payload_bytes);
     if (const Refusal refusal = check_events(*body->events, payload, to.event_count); refusal != Refusal::none) return refusal;
     to.first_event = first_number(*body->events, payload, to.event_count);
+  }
+  return !program.has_checksum || checksum_is_good(program, packet) ? Refusal::none : Refusal::checksum;
+}
+
+// A packet like the one before is read the short way, if there is one.
+Refusal Decoder::decode(std::span<const std::byte> packet, Packet& to) {
+  if (last_ == nullptr || !read_flat(*last_->flat, packet, to)) return read_any(packet, to);
+  const Program& program = *program_;
+  if (last_->events) {
+    const EventsProgram& events = *last_->events;
+    const auto payload = packet.subspan(to.payload_offset, to.payload_bytes);
+    const Refusal refusal = events.is_bytes ? check_bytes(events, payload, to.event_count)
+                                            : check_events(events, payload, to.event_count);
+    if (refusal != Refusal::none) return refusal;
+    to.first_event = first_number(events, payload, to.event_count);
   }
   return !program.has_checksum || checksum_is_good(program, packet) ? Refusal::none : Refusal::checksum;
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "format/program.hpp"
+#include "nanet/wire/little_endian.hpp"
 
 namespace nanet::format {
 
@@ -34,35 +35,29 @@ class EventReader {
     std::uint32_t count = 0;
     std::uint16_t plus = 0;
   };
-  Opened open(std::span<const std::byte> packet) const;
+  Opened open(std::span<const std::byte> whole) const {
+    const std::span<const std::byte> packet = whole.subspan(before_bytes(*program_, whole));
+    const Readable readable(packet);
+    const Body& body = *body_of(*program_, readable.data);
+    if (!body.events) return {};
+    if (!body.flat || !body.events->hits_in_place) return open_slowly(body, packet, readable.data);
+    const std::size_t rest = packet.size() - body.flat->header_bytes;
+    return {.events = &*body.events,
+            .payload = {packet.data() + body.flat->header_bytes, body.flat->payload_to_end ? rest : body.flat->payload_bytes},
+            .count = static_cast<std::uint32_t>(body.loads[body.events->count_field].from(readable.data))};
+  }
 
   // visit(ReadEvent) for each; room() is where the next one's hits may be written, up to 255.
   template <class Room, class Visit>
   static void for_each_event(const Opened& packet, Room room, Visit visit) {
     if (packet.events == nullptr) return;
     const EventsProgram& events = *packet.events;
+    if (events.is_direct) return for_each_direct(packet, room, visit);
     const auto field = [&](std::uint8_t index) { return index == kNoField ? Load{} : events.loads[index]; };
     const Load timestamp = field(events.timestamp);
     const Load fine_time = field(events.fine_time);
     const Load hit_count = field(events.hit_count);
-    if (events.is_direct && events.hits_in_place && events.stride_bytes % 2 == 0 && hits_are_aligned(packet)) {
-      const std::uint32_t hits_at = events.hits_at;
-      const std::uint32_t stride_bytes = events.stride_bytes;
-      const Direct ticks = events.direct_timestamp;
-      const Direct fine = events.direct_fine_time;
-      const Direct hits = events.direct_hit_count;
-      const std::byte* event = packet.payload.data();
-      for (std::uint32_t left = packet.count; left > 0; --left, event += stride_bytes) {
-        visit(ReadEvent{reinterpret_cast<const std::uint16_t*>(event + hits_at), static_cast<std::uint32_t>(hits.from(event)),
-                        static_cast<std::uint32_t>(ticks.from(event)), static_cast<std::uint8_t>(fine.from(event))});
-      }
-    } else if (events.is_direct) {
-      walk(packet, room, visit,
-           [ticks = events.direct_timestamp, fine = events.direct_fine_time, hits = events.direct_hit_count](const std::byte* event) {
-             return ReadEvent{nullptr, static_cast<std::uint32_t>(hits.from(event)), static_cast<std::uint32_t>(ticks.from(event)),
-                              static_cast<std::uint8_t>(fine.from(event))};
-           });
-    } else if (events.is_one_word && packet.payload.size() >= 8) {
+    if (events.is_one_word && packet.payload.size() >= 8) {
       walk(packet, room, visit, [=](const std::byte* event) {
         const std::uint64_t word = timestamp.word(event);
         return ReadEvent{nullptr, static_cast<std::uint32_t>(hit_count.of(word)), static_cast<std::uint32_t>(timestamp.of(word)),
@@ -77,8 +72,40 @@ class EventReader {
   }
 
  private:
+  static Opened open_slowly(const Body& body, std::span<const std::byte> packet, const std::byte* header);
+
   static bool hits_are_aligned(const Opened& packet) {
     return ((reinterpret_cast<std::uintptr_t>(packet.payload.data()) + packet.events->hits_at) & 1u) == 0;
+  }
+
+  template <class Room, class Visit>
+  static void for_each_direct(const Opened& packet, Room& room, Visit& visit) {
+    const EventsProgram& events = *packet.events;
+    const Direct ticks = events.direct_timestamp;
+    const Direct fine = events.direct_fine_time;
+    const Direct hits = events.direct_hit_count;
+    if (!events.hits_in_place || events.stride_bytes % 2 != 0 || !hits_are_aligned(packet)) {
+      return walk(packet, room, visit, [=](const std::byte* event) {
+        return ReadEvent{nullptr, static_cast<std::uint32_t>(hits.from(event)), static_cast<std::uint32_t>(ticks.from(event)),
+                         static_cast<std::uint8_t>(fine.from(event))};
+      });
+    }
+    const std::uint32_t hits_at = events.hits_at;
+    const std::size_t stride_bytes = events.stride_bytes;
+    const auto hits_of = [&](const std::byte* event) { return reinterpret_cast<const std::uint16_t*>(event + hits_at); };
+    const std::byte* event = packet.payload.data();
+    const std::byte* const end = event + packet.count * stride_bytes;
+    if (events.is_whole) {
+      for (; event != end; event += stride_bytes) {
+        visit(ReadEvent{hits_of(event), static_cast<std::uint32_t>(event[hits.offset]),
+                        wire::load_le<std::uint32_t>(event + ticks.offset), static_cast<std::uint8_t>(event[fine.offset])});
+      }
+      return;
+    }
+    for (; event != end; event += stride_bytes) {
+      visit(ReadEvent{hits_of(event), static_cast<std::uint32_t>(hits.from(event)), static_cast<std::uint32_t>(ticks.from(event)),
+                      static_cast<std::uint8_t>(fine.from(event))});
+    }
   }
 
   // head(bytes of an event's header): what it says of it.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/event_reader.hpp"
-#include "nanet/wire/checksum.hpp"
-#include "nanet/wire/little_endian.hpp"
 
 namespace nanet::format {
 
@@ -10,7 +8,7 @@ namespace {
 // Of the one field that is bounded, if there is one: a compare an event, no branch.
 bool bounds_hold(const EventsProgram& events, const std::byte* event, std::uint64_t count) {
   if (events.gate.limits.empty()) return true;
-  const Limit limit = events.gate.limits.front();
+  const Limit& limit = events.gate.limits.front();
   const Direct bounded = events.direct_bounded;
   const std::size_t stride_bytes = events.stride_bytes;
   std::uint64_t signs = 0;  // a difference below 0 sets the highest bit: the field has at most 63
@@ -62,28 +60,19 @@ void unpack_hits(const EventsProgram& events, std::span<const std::byte> packed,
   }
 }
 
-EventReader::Opened EventReader::open(std::span<const std::byte> whole) const {
-  const std::span<const std::byte> packet = whole.subspan(before_bytes(*program_, whole));
-  const Readable readable(packet);
-  const Body* const body = body_of(*program_, readable.data);
-  if (!body->events) return {};
-  const Load* const loads = body->loads.data();
+EventReader::Opened EventReader::open_slowly(const Body& body, std::span<const std::byte> packet, const std::byte* header) {
+  const Load* const loads = body.loads.data();
   std::uint64_t header_bytes = 0;
   std::uint64_t plus = 0;
   std::uint64_t payload_bytes = 0;
-  evaluate(body->header_bytes, loads, readable.data, header_bytes);
-  evaluate(body->events->plus, loads, readable.data, plus);
+  evaluate(body.header_bytes, loads, header, header_bytes);
+  evaluate(body.events->plus, loads, header, plus);
   const std::size_t rest = packet.size() - header_bytes;
-  if (!body->payload_bytes || !evaluate(*body->payload_bytes, loads, readable.data, payload_bytes)) payload_bytes = rest;
-  return {.events = &*body->events,
+  if (!body.payload_bytes || !evaluate(*body.payload_bytes, loads, header, payload_bytes)) payload_bytes = rest;
+  return {.events = &*body.events,
           .payload = packet.subspan(header_bytes, payload_bytes),
-          .count = static_cast<std::uint32_t>(loads[body->events->count_field].from(readable.data)),
+          .count = static_cast<std::uint32_t>(loads[body.events->count_field].from(header)),
           .plus = static_cast<std::uint16_t>(plus)};
-}
-
-bool checksum_is_good(const Program& program, std::span<const std::byte> packet) {
-  const auto said = wire::load_le<std::uint32_t>(packet.data() + program.checksum_at);
-  return wire::fletcher32_around(packet, program.checksum_at) == (program.checksum_is_big ? __builtin_bswap32(said) : said);
 }
 
 }  // namespace nanet::format

@@ -5,6 +5,7 @@
 // whose length has been compared, whatever the width of the field, so that there is one way to load.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -15,7 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "format/flat.hpp"
 #include "nanet/format/decoder.hpp"
+#include "nanet/wire/checksum.hpp"
+#include "nanet/wire/little_endian.hpp"
 
 namespace nanet::format {
 
@@ -174,6 +178,7 @@ struct EventsProgram {
   Direct direct_timestamp;  // with is_direct
   Direct direct_fine_time;
   Direct direct_hit_count;
+  Direct direct_number;
   Direct direct_bounded;
   std::uint8_t timestamp = kNoField;
   std::uint8_t fine_time = kNoField;
@@ -185,6 +190,9 @@ struct EventsProgram {
   bool hits_in_place = false;  // 16 bits, in the host's order: given as they lie if their address is even
   Expression plus;
   bool is_direct = false;  // timestamp, fine time, hit count and what is bounded are eight bytes of their own under a mask: no shift, no swap
+  bool is_bytes = false;  // with is_direct: what is bounded is a byte without a least
+  std::uint32_t byte_most = 0;
+  bool is_whole = false;     // with is_direct: timestamp has 32 bits, fine time and hit count 8
   bool is_one_word = false;  // timestamp, fine time and hit count are found in the same eight bytes
 
   // hits: the value of hit_count.
@@ -225,6 +233,7 @@ struct Body {
   std::optional<EventsProgram> events;
   std::optional<SamplesConfig> samples;
   std::vector<NamedField> fields;  // by index
+  std::optional<Flat> flat;        // the short way through its header, if it has one
 
   bool moves() const { return has_items || !moving.empty(); }
 };
@@ -321,16 +330,36 @@ struct Compiled {
 };
 Compiled compile(const Declaration& declaration);
 
+// Whether the sum over the whole packet is what it says.
+inline bool checksum_is_good(const Program& program, std::span<const std::byte> packet) {
+  const auto said = wire::load_le<std::uint32_t>(packet.data() + program.checksum_at);
+  return wire::fletcher32_around(packet, program.checksum_at) == (program.checksum_is_big ? __builtin_bswap32(said) : said);
+}
+
 // Whether the events of an accepted header lie in the payload and are as they must be.
 Refusal check_events(const EventsProgram& events, std::span<const std::byte> payload, std::uint64_t count);
+
+// The same of events whose only bound is the most that a byte says: the highest of all, four events a turn.
+inline Refusal check_bytes(const EventsProgram& events, std::span<const std::byte> payload, std::uint64_t count) {
+  if (count > events.count_most) return Refusal::event_refused;
+  const std::size_t stride_bytes = events.stride_bytes;
+  if (count * stride_bytes > payload.size()) return Refusal::events_cut;
+  const std::byte* at = payload.data() + events.direct_bounded.offset;
+  unsigned even = 0;
+  unsigned odd = 0;
+  for (const std::byte* const last = at + (count & ~std::uint64_t{3}) * stride_bytes; at != last; at += 4 * stride_bytes) {
+    even = std::max(std::max(even, static_cast<unsigned>(at[0])), static_cast<unsigned>(at[2 * stride_bytes]));
+    odd = std::max(std::max(odd, static_cast<unsigned>(at[stride_bytes])), static_cast<unsigned>(at[3 * stride_bytes]));
+  }
+  for (count &= 3; count > 0; --count, at += stride_bytes) even = std::max(even, static_cast<unsigned>(*at));
+  return std::max(even, odd) <= events.byte_most ? Refusal::none : Refusal::event_refused;
+}
 
 // Of the first event; 0 if there is none, or the format does not number them.
 inline std::uint16_t first_number(const EventsProgram& events, std::span<const std::byte> payload, std::uint64_t count) {
   if (count == 0 || events.number == kNoField) return 0;
+  if (events.is_direct) return static_cast<std::uint16_t>(events.direct_number.from(payload.data()));
   return static_cast<std::uint16_t>(events.loads[events.number].from(Readable(payload).data));
 }
-
-// Whether the sum over the whole packet is what it says.
-bool checksum_is_good(const Program& program, std::span<const std::byte> packet);
 
 }  // namespace nanet::format

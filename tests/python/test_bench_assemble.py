@@ -97,6 +97,35 @@ def test_a_recording_has_whole_units(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (len(totals.units), totals.payload_bytes) == (assemble.UNITS, assemble.UNITS * assemble.UNIT_BYTES)
 
 
+def test_which_spead2_receives(tmp_path: Path) -> None:
+    """By the socket that it opens, of a build in a folder of its own too."""
+    package = tmp_path / "spead2"
+    package.mkdir()
+    for super_packets in (False, True):
+        (package / "__init__.py").write_text("__version__ = '9.9'\nThreadPool = int\n", encoding="utf-8")
+        (package / "recv.py").write_text(
+            f"""
+import socket
+
+class Stream:
+    def __init__(self, pool):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def add_udp_reader(self, port, **options):
+        self.socket.setsockopt(socket.IPPROTO_UDP, 104, {int(super_packets)})
+
+    def stop(self):
+        self.socket.close()
+""",
+            encoding="utf-8",
+        )
+        how = "with super-packets" if super_packets else "one packet at a time"
+        assert assemble.spead2_name(tmp_path) == f"spead2 9.9, {how}, heaps from its ring stream"
+    (package / "__init__.py").write_text("raise ImportError('made for another machine')", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="made for another machine"):
+        assemble.spead2_name(tmp_path)
+
+
 def test_what_it_writes(monkeypatch: pytest.MonkeyPatch, check_keys: Any) -> None:
     monkeypatch.setattr(assemble, "record", lambda *_: RECORDING)
     monkeypatch.setattr(

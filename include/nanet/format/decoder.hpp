@@ -7,7 +7,7 @@
 // knows the payload of the unit's first packet multiplies and checks.
 //
 // decode() reads nothing beyond the packet, allocates nothing and never throws. Thread rules: a decoder belongs to one thread, because it remembers
-// the order of tagged items that it saw last; its copies share what was compiled.
+// the variant and the order of tagged items that it saw last; its copies share what was compiled.
 #pragma once
 
 #include <cstddef>
@@ -67,6 +67,8 @@ struct Packet {
   std::uint8_t flags = 0;
   std::uint8_t variant = 0;        // index of the variant; 0 if there are none
   std::uint16_t before_bytes = 0;  // of the optional header in front, if it is there
+
+  friend bool operator==(const Packet&, const Packet&) = default;
 };
 
 // The same for all packets of a format.
@@ -121,10 +123,13 @@ class Decoder {
  private:
   struct Found;  // where the fields of the last packet were, and the order of its items
 
+  Refusal read_any(std::span<const std::byte> whole, Packet& to);
+  Refusal read_header(const Body& body, std::span<const std::byte> packet, const std::byte* header, Packet& to);
   Refusal find_fields(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads);
   Refusal find_items(const Body& body, std::span<const std::byte> packet, const std::byte* header, const Load*& loads);
 
   std::shared_ptr<const Program> program_;
+  const Body* last_ = nullptr;    // of the last packet, if such can be read the short way
   std::unique_ptr<Found> found_;  // none: all fields have fixed places
 };
 

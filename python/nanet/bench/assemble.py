@@ -64,6 +64,7 @@ class AssembleBench:
     )
     latency_units: int = 400
     queue_rounds: int = 20
+    spead2: Path | None = None  # a folder with another build of it than the one that is installed
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,10 @@ def _record_heaps(file: Path) -> None:
 
 def _measured(recording: Recording, bench: AssembleBench, say: Callable[[str], None]) -> FormatRates:
     name = recording.format
-    version = importlib.metadata.version("spead2") if name == "spead-64-48" and importlib.util.find_spec("spead2") else None
-    peer = f"spead2 {version}, PyPI's wheel, heaps from its ring stream" if version else "link alone"
-    trials: dict[str, Trial] = {"ours": engine_trial(name), "link": engine_trial("raw")} | (
-        {"peer": spead2_trial} if version else {}
-    )
+    trials: dict[str, Trial] = {"ours": engine_trial(name), "link": engine_trial("raw")}
+    peer = "link alone"
+    if name == "spead-64-48" and (bench.spead2 or importlib.util.find_spec("spead2")):
+        trials["peer"], peer = spead2_trial(bench.spead2), spead2_name(bench.spead2)
     turns: dict[str, list[RateTurn]] = {who: [] for who in trials}
     for _ in range(bench.turns):
         for who, trial in trials.items():
@@ -291,26 +291,55 @@ def _settle(engine: Engine) -> None:
         last = now
 
 
-def spead2_trial(recording: Recording, rate: float, seconds: float) -> Failure | None:
+def spead2_name(folder: Path | None) -> str:
+    """Which spead2 receives, and how. Raises RuntimeError."""
+    done = subprocess.run(
+        _spead2_ends("about"), env=_spead2_environment(folder), capture_output=True, text=True, check=False, timeout=READY_WITHIN_S
+    )
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise RuntimeError(
+            f"spead2 cannot be used ({why}) name a folder made by: pip install --target FOLDER --no-binary spead2 spead2"
+        )
+    about = json.loads(done.stdout)
+    how = "with super-packets" if about["super_packets"] else "one packet at a time"
+    return f"spead2 {about['version']}, {how}, heaps from its ring stream"
+
+
+def _spead2_ends(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "nanet.bench.spead2_ends", *arguments]
+
+
+def _spead2_environment(folder: Path | None) -> dict[str, str]:
+    return dict(os.environ) | ({"PYTHONPATH": str(folder.resolve())} if folder else {})
+
+
+def spead2_trial(folder: Path | None) -> Trial:
     """By spead2's own receiver: its C++ thread takes the packets, Python sees heaps only."""
-    port, core = unused_port(), recording.cores.engine
-    command = [sys.executable, "-m", "nanet.bench.spead2_ends", "receive", "127.0.0.1", str(port), str(UNIT_BYTES), str(PACKET_BYTES_MAX),
-               str(-1 if core is None else core)]  # fmt: skip
-    receiver = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert receiver.stdout is not None
-        readable, _, _ = select.select([receiver.stdout], [], [], READY_WITHIN_S)
-        if not readable or receiver.stdout.readline().strip() != "ready":
-            raise RuntimeError("spead2's receiver does not start (it said nothing) import spead2 by hand to see why")
-        waited_s = _core_wait_s(receiver.pid)
-        sent = play(recording, port, rate, seconds)
-        time.sleep(3 * SETTLE_S)
-        waited_s = _core_wait_s(receiver.pid) - waited_s
-        receiver.terminate()
-        text, _ = receiver.communicate(timeout=READY_WITHIN_S)
-    finally:
-        end(receiver)
-    return judged(json.loads(text)["heaps"] < sent.laps * UNITS, waited_s, sent)
+
+    def trial(recording: Recording, rate: float, seconds: float) -> Failure | None:
+        port, core = unused_port(), recording.cores.engine
+        command = _spead2_ends(
+            "receive", "127.0.0.1", str(port), str(UNIT_BYTES), str(PACKET_BYTES_MAX), str(-1 if core is None else core)
+        )
+        receiver = subprocess.Popen(command, env=_spead2_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        try:
+            assert receiver.stdout is not None
+            readable, _, _ = select.select([receiver.stdout], [], [], READY_WITHIN_S)
+            if not readable or receiver.stdout.readline().strip() != "ready":
+                raise RuntimeError("spead2's receiver does not start (it said nothing) import spead2 by hand to see why")
+            waited_s = _core_wait_s(receiver.pid)
+            sent = play(recording, port, rate, seconds)
+            time.sleep(3 * SETTLE_S)
+            waited_s = _core_wait_s(receiver.pid) - waited_s
+            receiver.terminate()
+            text, _ = receiver.communicate(timeout=READY_WITHIN_S)
+        finally:
+            end(receiver)
+        return judged(json.loads(text)["heaps"] < sent.laps * UNITS, waited_s, sent)
+
+    return trial
 
 
 def _core_wait_s(pid: int) -> float:

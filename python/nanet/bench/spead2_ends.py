@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both ends of a run of spead2, each a process in its namespace: `receive ADDRESS PORT HEAP PACKET CORE` and
-`send ADDRESS PORT HEAP PACKET CORE RATE SECONDS`.
+`send ADDRESS PORT HEAP PACKET CORE RATE SECONDS`; and `about`, which spead2 that is.
 
 Heaps are large (1 MiB), so that the packets are handled by the library's C++ thread on CORE and Python sees a thousand heaps a second at
 most. Each end writes one line of JSON when it has done its work; the receiver writes `ready` when it listens and ends when the stream does,
@@ -9,9 +9,12 @@ or on SIGTERM.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 import signal
+import socket
 import sys
 import time
 from typing import TypedDict
@@ -24,6 +27,16 @@ HEAPS_A_CALL = 8  # of the sender: Python is out of the way for 8 MiB
 BURST_BYTES = (
     1 << 20
 )  # after which the sender looks whether it is ahead of its rate; its default of 64 KiB makes it sleep every 56 packets
+
+
+UDP_GRO = 104  # linux/udp.h; Python's socket module has no name for it
+
+
+class About(TypedDict):
+    """A build of spead2."""
+
+    version: str
+    super_packets: bool  # its receiver asks the kernel for packets put together (UDP_GRO), which PyPI's wheels cannot
 
 
 class ReceivedHeaps(TypedDict):
@@ -40,6 +53,23 @@ class SentHeaps(TypedDict):
     heaps: int
     bytes: int
     elapsed_s: float
+
+
+def about() -> About:
+    """By the socket that a receiver of this build opens."""
+    import spead2
+    import spead2.recv
+
+    from nanet.machine.ports import unused_port
+
+    stream = spead2.recv.Stream(spead2.ThreadPool(1))
+    stream.add_udp_reader(unused_port(), bind_hostname="127.0.0.1")
+    asked = False
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as one:
+            asked = asked or bool(one.getsockopt(socket.IPPROTO_UDP, UDP_GRO))
+    stream.stop()
+    return {"version": spead2.__version__, "super_packets": asked}
 
 
 def receive(address: str, port: int, heap_bytes: int, packet_bytes: int, core: int) -> ReceivedHeaps:
@@ -90,6 +120,9 @@ def send(
 
 def main(arguments: list[str]) -> None:
     """See the head of this file."""
+    if arguments == ["about"]:
+        print(json.dumps(about()), flush=True)
+        return
     role, address, *numbers = arguments
     port, heap_bytes, packet_bytes, core = (int(number) for number in numbers[:4])
     if role == "receive":

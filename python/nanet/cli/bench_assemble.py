@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,17 @@ def bench_assemble(
     ] = None,
     turns: Annotated[int, typer.Option("--turns", min=1, help="Searches of each receiver, who take turns; the median counts.")] = 3,
     duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.05, help="Length of a run at a rate.")] = 0.5,
+    spead2: Annotated[
+        Path | None,
+        typer.Option(
+            "--spead2",
+            metavar="FOLDER",
+            file_okay=False,
+            exists=True,
+            help="Another build of spead2 to receive beside: PyPI's wheels take one packet at a time, and what pip install --target FOLDER "
+            "--no-binary spead2 spead2 makes takes super-packets (Debian: libboost-dev, libdivide-dev).",
+        ),
+    ] = None,
     short: Annotated[bool, typer.Option("--short", help="Quick check: one turn of few short runs.")] = False,
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
@@ -30,7 +42,7 @@ def bench_assemble(
     from nanet.bench import assemble
     from nanet.result import files
 
-    bench = assemble.AssembleBench(tuple(format_names or assemble.DEFAULT), turns)
+    bench = assemble.AssembleBench(tuple(format_names or assemble.DEFAULT), turns, spead2=spead2)
     bench = replace(bench, search=replace(bench.search, repeat_s=duration))
     if short:
         bench = replace(bench, turns=1, search=replace(bench.search, steps=3, repeat_s=0.1), latency_units=20, queue_rounds=2)

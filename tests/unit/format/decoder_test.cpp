@@ -225,6 +225,18 @@ void expect_bounds(const Decoder& decoder, const Packet& one, std::size_t bytes)
   EXPECT_LE(one.place + one.payload_bytes, one.unit_bytes != 0 ? one.unit_bytes : facts.unit_bytes_most);
 }
 
+// A decoder that has read nothing knows one way only, and this one may know a shorter one by now.
+void expect_same_as_first(Decoder& used, std::span<const std::byte> bytes) {
+  Decoder first = used;
+  Packet expected;
+  Packet got;
+  const Refusal refusal = first.decode(bytes, expected);
+  ASSERT_EQ(name_of(used.decode(bytes, got)), name_of(refusal));
+  if (refusal == Refusal::none) {
+    EXPECT_EQ(got, expected);
+  }
+}
+
 TEST(Decoder, EveryTruncationAndDamageKeepsTheBounds) {
   const std::pair<Declaration, Bytes> all[] = {{ejfat(), ejfat_packet(8000, 9000, 1000)},
                                                {spead(), spead_packet({{1, 7}, {2, 4096}, {3, 1024}, {4, 512}, {6, 2}}, 512)},
@@ -237,6 +249,7 @@ TEST(Decoder, EveryTruncationAndDamageKeepsTheBounds) {
     const auto judge = [&](std::span<const std::byte> bytes) {
       Packet one;
       const ExactCopy copy(bytes);
+      expect_same_as_first(decoder, copy.span());
       if (decoder.decode(copy.span(), one) != Refusal::none) {
         EXPECT_FALSE(decoder.explain(copy.span()).empty());
         return;
@@ -256,6 +269,59 @@ TEST(Decoder, EveryTruncationAndDamageKeepsTheBounds) {
       judge(bad);
     }
   }
+}
+
+// kind: 0 to 3, flag: 0 or 1, in a byte before 8 bytes of payload and a number.
+Bytes small_packet(unsigned kind, unsigned flag, std::uint64_t number) {
+  return packet({{kind << 1 | flag, 1}, {0, 7}, {number, 8}}, 8);
+}
+
+Declaration small(const std::vector<Conditions>& whens) {
+  Declaration made;
+  made.byte_order = ByteOrder::big;
+  made.header = {bits(field("flag", "0", kU8), 0, 0), bits(field("kind", "0", kU8), 2, 1), field("number", "8", WordType::u64)};
+  made.header_bytes = "16";
+  made.sequence = SequenceConfig{.field = "number"};
+  for (const Conditions& when : whens) {
+    VariantConfig one;
+    one.when = when;
+    made.variants.push_back(one);
+  }
+  return made;
+}
+
+// However many packets of one variant were read, the next is of the first that fits.
+TEST(Decoder, TheFirstVariantThatFitsIsTaken) {
+  const std::vector<Conditions> overlapping{{{"kind", "1"}, {"flag", "1"}}, {{"kind", "1"}}, {}};
+  const std::vector<Conditions> apart{{{"kind", "1"}, {"flag", "1"}}, {{"kind", "1"}, {"flag", "0"}}, {{"kind", "2"}}};
+  for (const auto& whens : {overlapping, apart}) {
+    Decoder decoder(small(whens));
+    for (unsigned before = 0; before < 8; ++before) {
+      for (unsigned now = 0; now < 8; ++now) {
+        for (int k = 0; k < 2; ++k) refusal(decoder, small_packet(before >> 1, before & 1, 7));
+        expect_same_as_first(decoder, small_packet(now >> 1, now & 1, now));
+      }
+    }
+  }
+  Decoder decoder(small(overlapping));
+  EXPECT_EQ(decoded(decoder, small_packet(1, 0, 0)).variant, 1u);
+  EXPECT_EQ(decoded(decoder, small_packet(1, 1, 0)).variant, 0u);
+  EXPECT_EQ(decoded(decoder, small_packet(2, 1, 0)).variant, 2u);
+}
+
+TEST(Decoder, SumsThatWouldNotFitAreRefusedAsBefore) {
+  Declaration made = small({});
+  made.time = {{.field = "number", .unit = "1 ns"}};
+  made.unit = {"kind"};
+  made.place = "number - 3";
+  made.unit_bytes = "64";
+  Decoder decoder(made);
+  for (const std::uint64_t number :
+       {0ull, 2ull, 3ull, 59ull, 60ull, 1ull << 60, (1ull << 60) + 1, 1ull << 62, 1ull << 63, ~0ull, 4ull}) {
+    for (int k = 0; k < 2; ++k) expect_same_as_first(decoder, small_packet(1, 0, number));
+  }
+  EXPECT_EQ(decoded(decoder, small_packet(1, 0, 4)).place, 1u);
+  EXPECT_EQ(refusal(decoder, small_packet(1, 0, 2)), Refusal::arithmetic);
 }
 
 TEST(Decoder, AllocatesNothing) {

@@ -117,6 +117,12 @@ TEST(DeclaredMgp, EveryByteOfTheHeadersDamaged) {
   EXPECT_GT(compared.refused, 1000u);
 }
 
+// What MGP is for: if one of its variants could only be read the long way, the benchmark would say so and no test.
+TEST(DeclaredMgp, EveryVariantHasAShortWay) {
+  const Decoder decoder(mgp());
+  for (const Body& body : decoder.program().bodies) EXPECT_TRUE(body.flat.has_value()) << unsigned{body.index};
+}
+
 TEST(DeclaredMgp, RandomPackets) {
   Compared compared;
   std::mt19937 random(11);
