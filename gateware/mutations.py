@@ -256,8 +256,8 @@ class Scanner:
     def _instance(self, first: int, semicolon: int) -> Iterator[Mutant]:
         """`MODULE #(...) NAME (.port(expression), ...);`: the ports, not the parameters."""
         texts = [token.text for token in self.tokens[first : first + 3]]
-        if len(texts) < 3 or self.tokens[first].kind != "name" or (texts[1] != "#" and texts[2] != "("):
-            return
+        if len(texts) < 3 or texts[0] not in sources.paths() or (texts[1] != "#" and texts[2] != "("):
+            return  # a declaration, also one like `logic [(N + 7) / 8 - 1:0] name;`
         outputs = outputs_of(texts[0])
         at = first + 1
         if texts[1] == "#":

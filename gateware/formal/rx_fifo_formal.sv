@@ -22,7 +22,7 @@ module rx_fifo_formal #(
   logic [1:1] m_soon;
   logic [1:0] m_meta, drop_meta;
   logic [6:0] m_meta_bytes;
-  rx_fifo #(.WORDS(WORDS), .PACKETS(PACKETS), .PLAYOUT_CYCLES(5), .SOON_CYCLES(1), .META_BITS(2), .BYTES_MAX(BYTES_MAX)) dut (.*);
+  rx_fifo #(.WORDS(WORDS), .PACKETS(PACKETS), .PLAYOUT_CYCLES(8), .SOON_CYCLES(1), .META_BITS(2), .BYTES_MAX(BYTES_MAX)) dut (.*);
 
   // What comes in, counted here: of a packet the words, and what became of it.
   logic running, amid, let_in;

@@ -16,7 +16,7 @@
 module rx_fifo #(
     parameter int WORDS = 2048,         // room [16 B]
     parameter int PACKETS = 256,        // at most as many are here
-    parameter int PLAYOUT_CYCLES = 16,  // 5 to 32767
+    parameter int PLAYOUT_CYCLES = 16,  // 32767 at most, SOON_CYCLES + SINGLE_CYCLES + 4 at least
     parameter int SOON_CYCLES = 3,
     parameter int SINGLE_CYCLES = 3,
     parameter int META_BITS = 1,
@@ -47,12 +47,13 @@ module rx_fifo #(
 );
   localparam int WORD_BITS = $clog2(WORDS);
   localparam int PACKET_BITS = $clog2(PACKETS);
+  localparam int HEAD_CYCLES = 4;  // from a packet's first word until it is known at the output, if none is before it
 
   if (2 ** WORD_BITS != WORDS || 2 ** PACKET_BITS != PACKETS || WORDS * 16 < BYTES_MAX) begin : g_check_room
     $fatal(1, "WORDS and PACKETS must be powers of two, WORDS enough for a packet of BYTES_MAX (instance %m)");
   end
-  if (PLAYOUT_CYCLES < 5 || PLAYOUT_CYCLES >= 2 ** 15 || SOON_CYCLES + SINGLE_CYCLES >= PLAYOUT_CYCLES) begin : g_check_playout
-    $fatal(1, "PLAYOUT_CYCLES must be 5 to 32767 and more than SOON_CYCLES + SINGLE_CYCLES (instance %m)");
+  if (PLAYOUT_CYCLES >= 2 ** 15 || SOON_CYCLES + SINGLE_CYCLES + HEAD_CYCLES > PLAYOUT_CYCLES) begin : g_check_playout
+    $fatal(1, "PLAYOUT_CYCLES must be at most 32767, and at least SOON_CYCLES + SINGLE_CYCLES + 4 (instance %m)");
   end
 
   logic [128:0] words[WORDS];  // {tlast, tdata}
@@ -72,7 +73,7 @@ module rx_fifo #(
   wire nothing_told = !in_packet && s_meta_bytes == '0;
   wire last_due = in_packet ? words_left == (BYTES_BITS - 2)'(1) : s_meta_bytes <= BYTES_BITS'(8);  // after this word none may follow
   wire [BYTES_BITS-1:0] bytes_after = s_meta_bytes - 1'b1;  // [B] a word follows the first for each eight of these
-  wire [PACKET_BITS:0] packets_held = packets_in - packets_out + (PACKET_BITS + 1)'(head_valid);
+  logic [PACKET_BITS:0] packets_held;  // that at the head among them
   wire fits = room != '0 && int'(s_meta_bytes) <= int'({room, 4'd0}) && packets_held != (PACKET_BITS + 1)'(PACKETS);
   wire take_first = s_axis_tvalid && !in_packet && fits;
   wire take = in_packet ? s_axis_tvalid && storing : take_first;
@@ -125,43 +126,67 @@ module rx_fifo #(
     if (fetch || leaves) next_valid <= fetch;
     if (fetch) read <= read + 1'b1;
     room <= room + (WORD_BITS + 1)'(fetch) - (WORD_BITS + 1)'(write);
+    packets_held <= packets_held + (PACKET_BITS + 1)'(take_first) - (PACKET_BITS + 1)'(leaves && m_axis_tlast);
     if (rst) begin
       next_valid <= 1'b0;
       read <= '0;
       room <= (WORD_BITS + 1)'(WORDS);
+      packets_held <= '0;
     end
   end
 
-  // --- the packet at the head, and whether it is time ---
-  logic [15:0] came;
+  // --- the packet at the head, and whether it is time: the one after it is read ahead, so no path begins in the table ---
+  logic [PACKET_BITS:0] packets_read;
+  logic [META_BITS-1:0] ahead_meta;
+  logic [BYTES_BITS-1:0] ahead_bytes;
+  logic [15:0] ahead_came, ahead_age, age;  // the ages in cycles
+  logic ahead_known;  // its age is
   logic due;
-  wire [15:0] age = now - came;
+  wire ahead_valid = packets_read != packets_out;
   wire next_head = !head_valid || (leaves && m_axis_tlast);
+  wire take_ahead = next_head && ahead_known;
+  wire read_ahead = packets_in != packets_read && (!ahead_valid || take_ahead);
   always_ff @(posedge clk) begin
-    if (head_valid && age >= 16'(PLAYOUT_CYCLES - 1)) due <= 1'b1;  // and stays so, however long it waits then
+    if (read_ahead) begin
+      {ahead_meta, ahead_bytes, ahead_came} <= packets[packets_read[PACKET_BITS-1:0]];
+      packets_read <= packets_read + 1'b1;
+    end
+    ahead_age <= now + 16'd1 - ahead_came;
+    ahead_known <= ahead_valid && !take_ahead;
+    age <= (next_head ? ahead_age : age) + 16'd1;
+    for (int n = 1; n <= SOON_CYCLES; n++) begin
+      m_soon[n] <= next_head ? ahead_known && ahead_age >= 16'(PLAYOUT_CYCLES - 1 - n) : due || age >= 16'(PLAYOUT_CYCLES - 1 - n);
+    end
+    if (age >= 16'(PLAYOUT_CYCLES - 1)) due <= 1'b1;  // and stays so, however long it waits then
     if (next_head) begin
       due <= 1'b0;
-      head_valid <= packets_in != packets_out;
-      if (packets_in != packets_out) begin
-        {m_meta, m_meta_bytes, came} <= packets[packets_out[PACKET_BITS-1:0]];
-        packets_out <= packets_out + 1'b1;
-      end
+      head_valid <= ahead_known;
+    end
+    if (take_ahead) begin
+      {m_meta, m_meta_bytes} <= {ahead_meta, ahead_bytes};
+      packets_out <= packets_out + 1'b1;
     end
     if (rst) begin
       head_valid <= 1'b0;
       due <= 1'b0;
+      m_soon <= '0;
+      ahead_known <= 1'b0;
+      packets_read <= '0;
       packets_out <= '0;
     end
   end
   assign m_axis_tvalid = next_valid && due;
   assign m_bad = head_valid && ended_bad[PACKET_BITS'(packets_out-1'b1)];
-  always_comb for (int n = 1; n <= SOON_CYCLES; n++) m_soon[n] = head_valid && (due || age >= 16'(PLAYOUT_CYCLES - n));
 
 `ifndef SYNTHESIS
   wire [WORD_BITS:0] words_held = written - read;
   always_ff @(posedge clk) begin
     if (!rst) begin
       a_no_overrun : assert (int'(words_held) <= WORDS && int'(room) == WORDS - int'(words_held));
+      a_packets_held : assert (packets_held == packets_in - packets_out + (PACKET_BITS + 1)'(head_valid));
+      for (int n = 1; n <= SOON_CYCLES; n++) begin
+        if (age != '0) a_soon : assert (m_soon[n] == (head_valid && (due || age >= 16'(PLAYOUT_CYCLES - n))));
+      end
     end
   end
 `endif
@@ -194,6 +219,9 @@ module rx_fifo #(
       assert (!coming || !dropping);
       assert (!coming || !ended_bad[write_packet]);
       assert (int'((PACKET_BITS + 1)'(packets_in - packets_out)) + int'(head_valid) <= PACKETS);
+      assert (packets_read - packets_out <= (PACKET_BITS + 1)'(1) && packets_in - packets_read <= packets_in - packets_out);
+      assert (!ahead_valid || {ahead_meta, ahead_bytes, ahead_came} == packets[packets_out[PACKET_BITS-1:0]]);
+      assert (!ahead_known || (ahead_valid && ahead_age == now - ahead_came));
       assert (ends == (PACKET_BITS + WORD_BITS + 1)'(packets_held));
       assert (!due || head_valid);
       assert (!inside_out || (head_valid && due));
