@@ -37,6 +37,8 @@ module rdma_completions #(
   logic [BITS:0] came, went;
   logic head_valid, queue_room, next_room;  // an entry has four words: what the next one needs is known by then
   logic [ADDRESS_BITS-1:0] next_address;
+  logic [31:0] used, next_entry;
+  logic [1:0] settled;  // `used` knows of the last entry
   logic [1:0] word;
   logic [63:0] at_ns;
   wire ends = m_valid && m_ready && m_last;
@@ -54,11 +56,14 @@ module rdma_completions #(
     s_full <= head_valid && !queue_room;
     if (m_valid && m_ready) word <= word + 2'd1;
     if (ends) written <= written + 32'd1;
-    next_room <= written + 32'd1 - cfg_consumed <= cfg_completion_mask;
-    next_address <= cfg_completions + ADDRESS_BITS'({(written + 32'd1) & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
+    used <= written - cfg_consumed;
+    next_room <= used < cfg_completion_mask;
+    next_entry <= (written + 32'd1) & cfg_completion_mask;
+    next_address <= cfg_completions + ADDRESS_BITS'({next_entry, {ENTRY_SHIFT{1'b0}}});
+    settled <= ends ? '0 : {settled[0], 1'b1};
     if (ends) {queue_room, m_address} <= {next_room, next_address};
-    else if (!queue_room) begin
-      queue_room <= written - cfg_consumed <= cfg_completion_mask;
+    else if (!queue_room && settled == '1) begin
+      queue_room <= used <= cfg_completion_mask;
       m_address <= cfg_completions + ADDRESS_BITS'({written & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
     end
     if (rst) begin
@@ -66,6 +71,7 @@ module rdma_completions #(
       went <= '0;
       head_valid <= 1'b0;
       queue_room <= 1'b0;
+      settled <= '0;
       word <= '0;
       written <= '0;
       s_room <= 1'b0;

@@ -105,7 +105,7 @@ module rdma_cut #(
   assign nonce = job.local_nonce;
   assign bytes = rdma_pkg::BYTES_BITS'(size);
   wire [ADDRESS_BITS-1:0] from = is_reply ? address : job.local_[ADDRESS_BITS-1:0];
-  wire may = !is_reply || allowed;
+  wire may = !is_reply || allowed || refused;
   wire [12:0] in_end = 13'(from[3:0]) + size;
   wire [12:0] out_end = 13'(job.offset[3:0]) + size;
   wire reads = has_data && !refused;
@@ -194,7 +194,7 @@ module rdma_cut #(
       LOOK: state <= LOOK_2;
       LOOK_2: state <= CUT;
       default: begin  // CUT
-        if (!may && !refused) begin
+        if (!may) begin
           count_reply_refused <= 1'b1;
           state <= IDLE;
         end else if (leaves) begin

@@ -9,7 +9,7 @@
 //   * A packet is looked for (look_valid with look_ready), judged (verdict_valid, two cycles later), and if the verdict is LANDS it has landed (land) or has
 //     not (leave) when its sender's words are known to be good. Until then no other is looked for.
 //   * An event is told when a message ends: complete; failed, because the next one of its node has begun; failed, because none of its packets has landed for
-//     TICK_CYCLES to twice that and a turn over all lines. Beside a message's first packet stands how many messages before it were never seen.
+//     TICK_CYCLES to twice that and a turn over all lines. With a message's first packet `missed` tells how many before it were never seen.
 //   * What comes again of a message that has ended, or is not newer, is STALE. Numbers are compared modulo 2^16: of more than 32,767 lost in a row nothing is said.
 //   * The events' reader has room for two (event_room) when one is looked for.
 module rdma_messages #(
@@ -23,6 +23,7 @@ module rdma_messages #(
     input logic clk,
     input logic rst,
 
+    input  logic                            look_soon,     // look_valid may be up in the next cycle: no turn begins, so the packet need not wait for it
     input  logic                            look_valid,
     output logic                            look_ready,
     input  logic [                     4:0] look_kind,
@@ -113,14 +114,15 @@ module rdma_messages #(
   // --- turns over all lines, for time-outs ---
   logic [LINE_BITS-1:0] turn_at;
   logic [TURN_BITS-1:0] since_turn;
-  logic turn_due;
+  logic turn_due, turn_late;
   logic [$clog2(TICK_CYCLES)-1:0] tick_cycles;
   logic [STAMP_BITS-1:0] now;
-  wire takes_turn = state == IDLE && turn_due && event_room;
+  wire takes_turn = state == IDLE && turn_due && event_room && (turn_late || !(look_valid || look_soon));
   always_ff @(posedge clk) begin
     since_turn <= since_turn + 1'b1;
     if (since_turn == '1) turn_due <= 1'b1;
-    if (takes_turn) turn_due <= 1'b0;
+    if (since_turn == '1 && turn_due) turn_late <= 1'b1;
+    if (takes_turn) {turn_due, turn_late} <= '0;
     tick_cycles <= tick_cycles + 1'b1;
     if (tick_cycles == $bits(tick_cycles)'(TICK_CYCLES - 1)) begin
       tick_cycles <= '0;
@@ -128,7 +130,7 @@ module rdma_messages #(
     end
     if (rst) begin
       since_turn <= '0;
-      turn_due <= 1'b0;
+      {turn_due, turn_late} <= '0;
       tick_cycles <= '0;
       now <= '0;
     end
@@ -149,10 +151,10 @@ module rdma_messages #(
   // --- what it finds ---
   wire [15:0] ahead = look.number - line.number;
   wire newer = !line.known || (ahead != '0 && !ahead[15]);
+  wire begins = is_reply ? !line.began : newer;  // it is the first of its message
   wire its_own = line.open && ahead == '0 && line.source == look.source;
   wire fits = look.packet <= look.last && look.last < 8'(rdma_pkg::PACKETS_MAX) && (begins || look.last == line.last);
   wire expired = line.open && line.stamp - now != '0 && line.stamp - now != '1;
-  wire begins = is_reply ? !line.began : newer;
   rdma_pkg::verdict_t found;
   always_comb begin
     found = rdma_pkg::LANDS;
@@ -182,7 +184,10 @@ module rdma_messages #(
       changed = line;
       changed.open = 1'b0;
     end
-    if (state == CLEAR) changed = '0;
+    if (state == CLEAR) begin
+      changed = '0;
+      changed.number = '1;  // the one before a node's first
+    end
     if (state == IDLE) changed = '{1'b1, 1'b1, 1'b0, open_to, open_number, open_process, 8'd0, 8'd0, '0, '0, now};
   end
   wire opens = open_valid && open_ready;
@@ -231,7 +236,7 @@ module rdma_messages #(
         if (leave) state <= IDLE;
         if (land) begin
           state <= LAND;
-          if (!is_reply && fresh && line.known) begin
+          if (!is_reply && fresh) begin
             missed <= skipped;
             event_valid <= line.open;  // what it lacks is lost
             event_.kind <= rdma_pkg::TYPE_PUT;

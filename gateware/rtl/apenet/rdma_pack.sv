@@ -174,6 +174,7 @@ module rdma_pack #(
     if (rst) has_room <= 1'b0;
   end
 
+  logic full;
   frame_fifo #(
       .DEPTH_WORDS(FIFO_WORDS),
       .PACKETS(FIFO_WORDS / 2),
@@ -198,7 +199,6 @@ module rdma_pack #(
       .count_bad(),
       .drop_full(full)
   );
-  logic full;
 
   // --- what must hold ---
   always_ff @(posedge clk) begin

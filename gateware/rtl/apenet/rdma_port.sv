@@ -118,7 +118,7 @@ module rdma_port #(
   logic in_allowed, in_bad_key, in_bad_rights, out_allowed;
   logic [ADDRESS_BITS-1:0] in_address, out_address;
 
-  logic look_valid, look_ready, verdict_valid, land, leave;
+  logic look_soon, look_valid, look_ready, verdict_valid, land, leave;
   logic [4:0] look_kind;
   apenet_pkg::place_t look_source, open_to;
   logic [15:0] look_number, look_process, look_value, open_process, open_number;
@@ -158,6 +158,7 @@ module rdma_port #(
       .bad_key(in_bad_key),
       .bad_rights(in_bad_rights),
       .address(in_address),
+      .look_soon,
       .look_valid,
       .look_ready,
       .look_kind,
@@ -221,6 +222,7 @@ module rdma_port #(
   ) i_messages (
       .clk,
       .rst,
+      .look_soon,
       .look_valid,
       .look_ready,
       .look_kind,

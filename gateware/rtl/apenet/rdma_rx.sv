@@ -31,6 +31,7 @@ module rdma_rx #(
     input  logic [          ADDRESS_BITS-1:0] address,
 
     // To rdma_messages, and what it says.
+    output logic                            look_soon,
     output logic                            look_valid,
     input  logic                            look_ready,
     output logic [                     4:0] look_kind,
@@ -113,6 +114,8 @@ module rdma_rx #(
   typedef enum logic [1:0] {NONE, WRITTEN, TOLD} behind_t;
   behind_t behind;
   logic done_there, footer_there, fault;
+  logic footer_was;                    // came a cycle ago, of a packet that is written
+  logic right_behind, flagged_behind;  // until it has landed
   wire written = behind == WRITTEN && done_there && footer_there;
   wire told = behind == TOLD && verdict_valid;
 
@@ -124,6 +127,7 @@ module rdma_rx #(
   wire lands = verdict == rdma_pkg::LANDS;
   wire ended = state == ENDED && behind == NONE;   // one that is not written
   wire came_well = right && !dropped;
+  assign look_soon = state == MESSAGE || (state == FOOTER && is_event);
   assign look_valid = (state == LOOK && !looked) || (ended && is_event && came_well);
   assign look_kind = header.packet_type;
   assign look_source = is_event ? event_address.source : message.source;
@@ -137,8 +141,6 @@ module rdma_rx #(
   assign land = (told && lands) || (written && right_behind && !fault);
   assign leave = (judged && lands && !allowed) || (written && !land);
 
-  logic footer_was;                    // came a cycle ago, of a packet that is written
-  logic right_behind, flagged_behind;  // until it has landed
   assign s_axis_tready = state == DATA ? write_ready : state != LOOK && state != ENDED;
   assign write_valid = state == DATA && s_axis_tvalid;
   assign write_last = words_left == 9'd1;
