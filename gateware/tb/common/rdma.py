@@ -56,7 +56,9 @@ def data_packet(data: bytes, *, region: int, offset: int, x: int, kind: int = PU
     return Packet(head, words_of(payload))
 
 
-def get_packet(*, region: int, offset: int, x: int, landing: tuple[int, int, int], size: int, process: int = 0, **message: int) -> Packet:
+def get_packet(
+    *, region: int, offset: int, x: int, landing: tuple[int, int, int], size: int, process: int = 0, **message: int
+) -> Packet:
     """landing: region, offset and nonce at the node that asks."""
     back_region, back_offset, back_nonce = landing
     second = back_offset | back_region << OFFSET_BITS | back_nonce << 48 | size << 80

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes with network interfaces and memories: jobs for them, and what their memories must hold after."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ ENTRIES = ENTRIES_PAGES * PAGE // 64
 DATA = 1 << rdma.OFFSET_BITS  # device address of everything else
 DATA_BYTES = MEMORY - ENTRIES_PAGES * PAGE
 # Keys: name, (index, readable, writable, from which byte of the data on, bytes). Where messages come from nothing is written.
-READ_ONLY, READ_WRITE, WRITE_ONLY, NO_PAGES, LAST = range(5)
+READ_ONLY, READ_WRITE, WRITE_ONLY, NO_PAGES = range(4)
 WINDOWS = {
     READ_ONLY: (True, False, 16, 0x13FEB),
     READ_WRITE: (True, True, 0x14010, 0x19FFB),
@@ -68,7 +68,18 @@ class RdmaBench(Bench):
         super().__init__(self.dut)
         self.rng = random_numbers()
         dut = self.dut
-        for name in ("load", "dump", "fault_rate", "pause_rate", "read_fails", "holds_entries", "key_write", "region_write", "entry_write", "job_push"):
+        for name in (
+            "load",
+            "dump",
+            "fault_rate",
+            "pause_rate",
+            "read_fails",
+            "holds_entries",
+            "key_write",
+            "region_write",
+            "entry_write",
+            "job_push",
+        ):
             getattr(dut, name).value = 0
         dut.seed.value = self.rng.getrandbits(32)
         dut.cfg_completions.value, dut.cfg_completion_mask.value = 0, ENTRIES - 1
@@ -85,17 +96,22 @@ class RdmaBench(Bench):
     # --- memory ---
     async def start(self) -> None:
         await self.reset()
-        for node, image in enumerate(self.images):
+        for image in self.images:
             image[ENTRIES_PAGES * PAGE :] = self.rng.randbytes(DATA_BYTES)
-            del node
-        lines = [f"{int.from_bytes(self.physical(node)[at : at + 16], 'little'):032x}" for node in range(NODES) for at in range(0, MEMORY, 16)]
+        lines = [
+            f"{int.from_bytes(self.physical(node)[at : at + 16], 'little'):032x}"
+            for node in range(NODES)
+            for at in range(0, MEMORY, 16)
+        ]
         Path("memory.hex").write_text("\n".join(lines), encoding="utf-8")
         self.dut.load.value = 1
         for node in range(NODES):
             for index, page in enumerate(self.pages[node]):
                 await self.pulse("entry_write", node, entry_index=index, entry_data=(node + 1) * MEMORY + page * PAGE | 7)
             await self.pulse("region_write", node, region_index=0, region_valid=1, region_first=0, region_count=ENTRIES_PAGES)
-            await self.pulse("region_write", node, region_index=1, region_valid=1, region_first=ENTRIES_PAGES, region_count=DATA_BYTES // PAGE)
+            await self.pulse(
+                "region_write", node, region_index=1, region_valid=1, region_first=ENTRIES_PAGES, region_count=DATA_BYTES // PAGE
+            )
             for key in WINDOWS:
                 await self.register(node, key)
         await self.wait(80)  # lines of rdma_messages are cleared
@@ -186,7 +202,9 @@ class RdmaBench(Bench):
         landing = self.key(node, READ_WRITE, at)
         self.messages.append(Message(rdma.GET, to, node, at, data, self.tags + 1, process))
         local = {"local": landing["region"] << rdma.OFFSET_BITS | landing["offset"], "local_nonce": landing["nonce"]}
-        await self.post(node, kind=rdma.GET, to=rdma.place(to), bytes=size, process=process, **local, **self.key(to, READ_ONLY, begin))
+        await self.post(
+            node, kind=rdma.GET, to=rdma.place(to), bytes=size, process=process, **local, **self.key(to, READ_ONLY, begin)
+        )
         return True
 
     async def event(self, node: int, to: int) -> None:
@@ -274,7 +292,9 @@ class RdmaBench(Bench):
             assert not told, f"node {node} was told of what no one sent: {told}"
             if bytes(wanted) != memories[node]:
                 wrong = [at for at in range(MEMORY) if wanted[at] != memories[node][at]]
-                raise AssertionError(f"node {node}: {len(wrong)} bytes are not what they must be, from {wrong[0] - ENTRIES_PAGES * PAGE:#x} to {wrong[-1] - ENTRIES_PAGES * PAGE:#x}")
+                raise AssertionError(
+                    f"node {node}: {len(wrong)} bytes are not what they must be, from {wrong[0] - ENTRIES_PAGES * PAGE:#x} to {wrong[-1] - ENTRIES_PAGES * PAGE:#x}"
+                )
             self.images[node] = wanted
         if all_good:
             assert set(ended) <= {"good"}, ended
@@ -285,10 +305,3 @@ async def started(dut: Any) -> RdmaBench:
     bench = RdmaBench(dut)
     await bench.start()
     return bench
-
-
-def by_source(messages: list[Message]) -> dict[int, int]:
-    found: dict[int, int] = defaultdict(int)
-    for message in messages:
-        found[message.source] += 1
-    return found

@@ -8,7 +8,23 @@ import cocotb
 from common import rdma
 from common.apenet import Packet, header, words_of
 from common.bench import SHORT
-from rdma_bench import DATA, ENTRIES_PAGES, GETS, NODES, NO_PAGES, PAGE, READ_ONLY, READ_WRITE, TICK_CYCLES, UNKNOWN, WINDOWS, WRITE_ONLY, Message, RdmaBench, started
+from rdma_bench import (
+    DATA,
+    ENTRIES_PAGES,
+    GETS,
+    NO_PAGES,
+    NODES,
+    PAGE,
+    READ_ONLY,
+    READ_WRITE,
+    TICK_CYCLES,
+    UNKNOWN,
+    WINDOWS,
+    WRITE_ONLY,
+    Message,
+    RdmaBench,
+    started,
+)
 
 SIZES = (1, 2, 15, 16, 17, 31, 33, 64, 255, 256, 4064, 4065, 4080, 4081, 4096, 8159, 8161)
 STRANGER = 3  # a node that is not there: the bench sends its packets
@@ -61,7 +77,8 @@ async def lost_doubled_and_bad_packets_have_names(dut: Any) -> None:
     ended, counts = await bench.check(all_good=False), bench.counts()
     assert (counts["flagged"], counts["crc"]) == (bench.all("flagged"), bench.all("damaged"))
     assert ended["unseen"] == bench.all("missed")
-    assert ended["failed"] > 0 and ended["good"] > 20, ended
+    assert ended["failed"] > 0, ended
+    assert ended["good"] > 20, ended
     assert set(counts) <= {"landed", "event", "get", "flagged", "crc", "stale", "duplicate"}, counts
 
 
@@ -72,7 +89,12 @@ class Stranger:
         self.bench, self.number = bench, 0
 
     def put(self, data: bytes, at: int, *, key: int = READ_WRITE, **changes: Any) -> Packet:
-        fields = {"region": key, "offset": at - WINDOWS.get(key, WINDOWS[READ_WRITE])[2], "x": 0, "nonce": self.bench.nonces[0][key]}
+        fields = {
+            "region": key,
+            "offset": at - WINDOWS.get(key, WINDOWS[READ_WRITE])[2],
+            "x": 0,
+            "nonce": self.bench.nonces[0][key],
+        }
         return rdma.data_packet(data, **(fields | {"source": rdma.place(STRANGER), "number": self.number} | changes))
 
     async def good(self) -> None:
@@ -154,12 +176,21 @@ async def what_may_not_be_read_is_not_sent(dut: Any) -> None:
         {"source": rdma.place(4)},
     ]
     for changes in asked:
-        fields: dict[str, Any] = {"region": READ_ONLY, "offset": 0, "nonce": nonce, "size": 10, "source": rdma.place(1), "number": 1}
+        fields: dict[str, Any] = {
+            "region": READ_ONLY,
+            "offset": 0,
+            "nonce": nonce,
+            "size": 10,
+            "source": rdma.place(1),
+            "number": 1,
+        }
         await bench.send_wild(rdma.get_packet(x=0, landing=landing, **(fields | changes)))
     await bench.quiet()
     assert bench.all("reply_refused") == len(asked)
     assert bench.all("sent") == 0
-    await bench.send_wild(rdma.get_packet(x=0, landing=landing, region=READ_ONLY, offset=0, nonce=nonce, size=10, source=rdma.place(1), number=1))
+    await bench.send_wild(
+        rdma.get_packet(x=0, landing=landing, region=READ_ONLY, offset=0, nonce=nonce, size=10, source=rdma.place(1), number=1)
+    )
     await bench.quiet()
     assert bench.counts()["stale"] == 1, "an answer to what was not asked for is not written"
     await bench.check()
@@ -301,7 +332,9 @@ async def what_cannot_be_sent_is_told_of(dut: Any) -> None:
     await bench.post(0, kind=rdma.PUT, bytes=5000, **good)
     await bench.quiet()
     dut.read_fails.value = 0
-    await bench.post(0, kind=rdma.PUT, bytes=100, **(good | {"local": 5 << rdma.OFFSET_BITS}))  # a region that the page table does not have
+    await bench.post(
+        0, kind=rdma.PUT, bytes=100, **(good | {"local": 5 << rdma.OFFSET_BITS})
+    )  # a region that the page table does not have
     await bench.quiet()
     assert (bench.each("unreadable"), bench.each("gone_bad"), bench.all("sent")) == ([3, 0, 0], [7, 0, 0], 0)
     bench.numbers[0, 1] = 2
@@ -334,7 +367,9 @@ async def it_takes_so_many_cycles(dut: Any) -> None:
         cycles.append(bench.cycle)
     await bench.quiet(100)
     dut._log.warning(f"60 events: {cycles[1] - cycles[0]} cycles")
-    assert cycles[1] - cycles[0] <= 4 * 60 + 10, "a packet that is its header alone in 4 cycles, but for the turns of rdma_messages: 2 of 64 cycles"
+    assert cycles[1] - cycles[0] <= 4 * 60 + 10, (
+        "a packet that is its header alone in 4 cycles, but for the turns of rdma_messages: 2 of 64 cycles"
+    )
 
     await bench.put(0, 2, 65536, offset=0, at_source=WINDOWS[READ_ONLY][2])
     cycles = []
