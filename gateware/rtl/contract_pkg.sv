@@ -5,6 +5,7 @@ package contract_pkg;
   localparam logic [7:0] KIND_BUFFER_FILLED = 8'h1;
   localparam logic [7:0] KIND_PACKET_SENT = 8'h2;
   localparam logic [7:0] KIND_ERROR = 8'h3;
+  localparam logic [7:0] KIND_MESSAGE = 8'h4;
   localparam logic [15:0] STATUS_FULL = 16'h1;
   localparam logic [15:0] STATUS_TIMEOUT = 16'h2;
   localparam logic [15:0] STATUS_FLUSH = 16'h4;

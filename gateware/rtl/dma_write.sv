@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes to registered memory: device addresses and data in, memory requests of the bus out, in order, never across a page.
 //
-// A write is 1 .. WRITE_BYTES_MAX bytes from an address that is a multiple of 8, a word of 16 bytes a cycle, each byte in the lane of its
+// A write is 1 .. WRITE_BYTES_MAX bytes from an address that is a multiple of ALIGN_BYTES, a word of 16 bytes a cycle, each byte in the lane of its
 // address; s_address and s_bytes hold from the first word to the last. A write is cut at every multiple of PAYLOAD_BYTES_MAX: each piece is one
 // request of the bus. Translation goes along with each word, so that neither a cut nor a new page costs a cycle, and a word leaves
 // LATENCY_CYCLES after it was taken if the bus is ready.
@@ -19,6 +19,7 @@
 module dma_write #(
     parameter int PAYLOAD_BYTES_MAX = 256,  // of one request: PCIe's maximum payload size [B]
     parameter int WRITE_BYTES_MAX = 16384,  // of one write [B]
+    parameter int ALIGN_BYTES = 8,          // of its address: 8, or 1
     parameter int REGIONS = 8,
     parameter int ENTRIES = 2048,
     parameter int OFFSET_BITS = 40,
@@ -71,6 +72,9 @@ module dma_write #(
   if (PAYLOAD_BYTES_MAX < 64 || PAYLOAD_BYTES_MAX > 4096 || 2 ** CUT_BITS != PAYLOAD_BYTES_MAX) begin : g_check_payload
     $fatal(1, "PAYLOAD_BYTES_MAX must be a power of two, 64 to 4096 (instance %m)");
   end
+  if (ALIGN_BYTES != 1 && ALIGN_BYTES != 8) begin : g_check_align
+    $fatal(1, "ALIGN_BYTES must be 8 or 1 (instance %m)");
+  end
 
   typedef struct packed {
     logic                  first;     // of a request
@@ -97,7 +101,8 @@ module dma_write #(
   logic [BYTES_BITS-1:0] next_left[2];
   wire [ADDRESS_BITS-1:0] address = started[whose] ? next_address[whose] : s_address;
   wire [BYTES_BITS-1:0] left = started[whose] ? next_left[whose] : s_bytes;  // this word included
-  wire [4:0] lanes = address[3] ? 5'd8 : 5'd16;  // that a word here may fill
+  wire [3:0] lane = ALIGN_BYTES == 1 ? address[3:0] : {address[3], 3'b0};  // of its first byte
+  wire [4:0] lanes = 5'd16 - 5'(lane);  // that a word here may fill
   wire is_done = left <= BYTES_BITS'(lanes);
   wire [PIECE_BITS-1:0] to_cut = PIECE_BITS'(PAYLOAD_BYTES_MAX) - PIECE_BITS'(address[CUT_BITS-1:0]);
 
@@ -112,7 +117,7 @@ module dma_write #(
     word.bytes = left < BYTES_BITS'(to_cut) ? PIECE_BITS'(left) : to_cut;
     word.tag = filling ? filling_tag : s_tag;
     word.data = filling ? '0 : s_data;
-    word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << {address[3], 3'b0});
+    word.keep = ((is_done ? 16'(17'h1 << left[4:0]) - 16'h1 : 16'hFFFF) << lane);
   end
 
   always_ff @(posedge clk) begin
@@ -206,7 +211,7 @@ module dma_write #(
     bus_data <= m_data;
     if (!rst) begin
       if (bus_held) a_stable : assert (m_valid && m_data == bus_data);
-      if (take && !started[whose]) a_aligned : assert (s_address[2:0] == '0 && s_bytes != '0);
+      if (take && !started[whose]) a_aligned : assert ((ALIGN_BYTES == 1 || s_address[2:0] == '0) && s_bytes != '0);
       if (take && !filling && is_done) a_announced : assert (s_last);
       if (m_valid && m_first) a_in_page : assert (m_address[11:0] + 13'(m_bytes) <= 13'd4096);
     end

@@ -33,7 +33,7 @@ namespace nanet {
 
 enum class MemoryKind : std::uint32_t { host = 0, host_pinned = 1, device = 2 };
 
-enum class CompletionKind : std::uint8_t { buffer_filled = 1, packet_sent = 2, error = 3 };
+enum class CompletionKind : std::uint8_t { buffer_filled = 1, packet_sent = 2, error = 3, message = 4 };
 
 // Completion::status is an OR of these.
 namespace status {

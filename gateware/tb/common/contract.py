@@ -25,6 +25,7 @@ class Kind(IntEnum):
     BUFFER_FILLED = 0x1
     PACKET_SENT = 0x2
     ERROR = 0x3
+    MESSAGE = 0x4
 
 
 class Status(IntFlag):

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rdma_port: three nodes put, get and tell each other of it; after each test every byte of every memory is compared, and every completion."""
+
+from collections import Counter
+from typing import Any
+
+import cocotb
+from common import rdma
+from common.apenet import Packet, header, words_of
+from common.bench import SHORT
+from rdma_bench import (
+    DATA,
+    ENTRIES_PAGES,
+    GETS,
+    NO_PAGES,
+    NODES,
+    PAGE,
+    READ_ONLY,
+    READ_WRITE,
+    TICK_CYCLES,
+    UNKNOWN,
+    WINDOWS,
+    WRITE_ONLY,
+    Message,
+    RdmaBench,
+    started,
+)
+
+SIZES = (1, 2, 15, 16, 17, 31, 33, 64, 255, 256, 4064, 4065, 4080, 4081, 4096, 8159, 8161)
+STRANGER = 3  # a node that is not there: the bench sends its packets
+
+
+async def traffic(bench: RdmaBench, messages: int, largest: int = 9000) -> None:
+    """Messages of any kind between any nodes, from and to any byte."""
+    rng = bench.rng
+    for _ in range(messages):
+        node, to = rng.randrange(NODES), rng.randrange(NODES)
+        size = min(rng.choice([rng.choice(SIZES), rng.randrange(1, 100), rng.randrange(1, largest)]), largest)
+        kind = rng.random()
+        if kind < 0.2:
+            await bench.event(node, to)
+        elif kind < 0.6:
+            await bench.put(node, to, size)
+        else:
+            await bench.get(node, to, size)
+
+
+async def expire(bench: RdmaBench) -> None:
+    """Everything that is open fails."""
+    await bench.wait(2 * TICK_CYCLES + 2000)
+
+
+@cocotb.test
+async def messages_land_whole(dut: Any) -> None:
+    bench = await started(dut)
+    dut.pause_rate.value = 40
+    await bench.put(0, 1, 65536)
+    await traffic(bench, 40 if SHORT else 120)
+    await bench.quiet()
+    await bench.check()
+    assert set(bench.counts()) == {"landed", "event", "get"}, bench.counts()
+
+
+@cocotb.test
+async def lost_doubled_and_bad_packets_have_names(dut: Any) -> None:
+    bench = await started(dut)
+    dut.fault_rate.value = 30
+    await traffic(bench, 50 if SHORT else 150)
+    await bench.quiet()
+    dut.fault_rate.value = 0
+    await bench.wait(4)
+    for node in range(NODES):  # what a message before these lacks is lost
+        for to in range(NODES):
+            await bench.event(node, to)
+    await bench.quiet()
+    await expire(bench)
+    ended, counts = await bench.check(all_good=False), bench.counts()
+    assert (counts["flagged"], counts["crc"]) == (bench.all("flagged"), bench.all("damaged"))
+    assert ended["unseen"] == bench.all("missed")
+    assert ended["failed"] > 0, ended
+    assert ended["good"] > 20, ended
+    assert set(counts) <= {"landed", "event", "get", "flagged", "crc", "stale", "duplicate"}, counts
+
+
+class Stranger:
+    """Packets to node 0 that no interface has made; numbers are those of a good sender."""
+
+    def __init__(self, bench: RdmaBench) -> None:
+        self.bench, self.number = bench, 0
+
+    def put(self, data: bytes, at: int, *, key: int = READ_WRITE, **changes: Any) -> Packet:
+        fields = {
+            "region": key,
+            "offset": at - WINDOWS.get(key, WINDOWS[READ_WRITE])[2],
+            "x": 0,
+            "nonce": self.bench.nonces[0][key],
+        }
+        return rdma.data_packet(data, **(fields | {"source": rdma.place(STRANGER), "number": self.number} | changes))
+
+    async def good(self) -> None:
+        """What comes after a bad packet lands."""
+        bench, data = self.bench, self.bench.rng.randbytes(40)
+        at = bench.room(0, 40)
+        assert at is not None
+        bench.messages.append(Message(rdma.PUT, STRANGER, 0, at, data, (rdma.place(STRANGER), self.number)))
+        await bench.send_wild(self.put(data, at))
+        self.number += 1
+
+    async def refused(self, reason: str, packet: Packet, crc_flip: int = 0) -> None:
+        """It is one drop of that name, and the next one is good."""
+        bench = self.bench
+        before = bench.counts()
+        await bench.send_wild(packet, crc_flip=crc_flip)
+        await self.good()
+        await bench.wait(60)
+        assert bench.counts() - before == Counter({reason: 1, "landed": 1}), (reason, bench.counts() - before)
+
+
+@cocotb.test
+async def what_is_not_allowed_is_not_written(dut: Any) -> None:
+    bench = await started(dut)
+    stranger, rng = Stranger(bench), bench.rng
+    base, size = WINDOWS[READ_WRITE][2:]
+    data, free = rng.randbytes(100), base + 0x10000
+    nonce = bench.nonces[0][READ_WRITE]
+    await stranger.refused("key", stranger.put(data, free, nonce=nonce ^ 1 << rng.randrange(32)))
+    await stranger.refused("key", stranger.put(data, free, key=UNKNOWN))
+    await stranger.refused("key", stranger.put(data, free, region=200))
+    await stranger.refused("rights", stranger.put(data, WINDOWS[READ_ONLY][2] + 7, key=READ_ONLY))
+    await stranger.refused("bounds", stranger.put(data, base + size - 99))
+    await stranger.refused("bounds", stranger.put(data, base + size))
+    await stranger.refused("bounds", stranger.put(data, free, offset=(1 << rdma.OFFSET_BITS) - 100))
+    await stranger.refused("page", stranger.put(data, WINDOWS[NO_PAGES][2], key=NO_PAGES))
+    await stranger.refused("outside", stranger.put(data, free, source=rdma.place(4)))
+    await stranger.refused("outside", stranger.put(data, free, source=rdma.place(1, 2)))
+    await stranger.refused("length", stranger.put(b"", free))
+    await stranger.refused("length", Packet(header(packet_type=rdma.GET, bytes=16), words_of(data[:16])))
+    await stranger.refused("length", Packet(header(packet_type=rdma.EVENT, bytes=16), words_of(data[:16])))
+    await stranger.refused("type", stranger.put(data, free, kind=2))
+    await stranger.refused("misfit", stranger.put(data, free, packet=2, last=1))
+    await stranger.refused("misfit", stranger.put(data, free, packet=0, last=rdma.PACKETS_MAX))
+    await stranger.refused("stale", stranger.put(data, free, number=stranger.number - 1))
+    await stranger.refused("stale", stranger.put(data, free, number=(stranger.number - 2) % 0x10000))
+    await stranger.refused("stale", stranger.put(data, free, kind=rdma.REPLY))
+    await stranger.refused("stale", rdma.event_packet(x=0, source=rdma.place(STRANGER), number=0))
+    await stranger.refused("crc", stranger.put(data, free, nonce=nonce ^ 1), crc_flip=1)
+    await stranger.refused("crc", rdma.event_packet(x=0, source=rdma.place(STRANGER), number=stranger.number), crc_flip=1 << 40)
+    flagged = stranger.put(data, free, kind=2)
+    flagged.flagged = True
+    await stranger.refused("flagged", flagged)
+    for _ in range(100):  # guessed keys
+        await bench.send_wild(stranger.put(data, free, nonce=rng.getrandbits(32), region=rng.randrange(256)))
+    at = base + size - 100  # to the last byte, and from the first
+    await bench.send_wild(stranger.put(data, at))
+    bench.messages.append(Message(rdma.PUT, STRANGER, 0, at, data, (rdma.place(STRANGER), stranger.number)))
+    stranger.number += 1
+    await bench.send_wild(stranger.put(data, WINDOWS[WRITE_ONLY][2], key=WRITE_ONLY))
+    bench.messages.append(Message(rdma.PUT, STRANGER, 0, WINDOWS[WRITE_ONLY][2], data, (rdma.place(STRANGER), stranger.number)))
+    await bench.quiet()
+    await bench.check()
+
+
+@cocotb.test
+async def what_may_not_be_read_is_not_sent(dut: Any) -> None:
+    bench = await started(dut)
+    landing = (READ_WRITE, 0, bench.nonces[1][READ_WRITE])
+    size = WINDOWS[READ_ONLY][3]
+    nonce = bench.nonces[0][READ_ONLY]
+    asked = [
+        {"nonce": nonce ^ 1},
+        {"region": UNKNOWN},
+        {"region": WRITE_ONLY, "nonce": bench.nonces[0][WRITE_ONLY]},
+        {"offset": size - 9},
+        {"size": 0},
+        {"size": 1 << 31},
+        {"source": rdma.place(4)},
+    ]
+    for changes in asked:
+        fields: dict[str, Any] = {
+            "region": READ_ONLY,
+            "offset": 0,
+            "nonce": nonce,
+            "size": 10,
+            "source": rdma.place(1),
+            "number": 1,
+        }
+        await bench.send_wild(rdma.get_packet(x=0, landing=landing, **(fields | changes)))
+    await bench.quiet()
+    assert bench.all("reply_refused") == len(asked)
+    assert bench.all("sent") == 0
+    await bench.send_wild(
+        rdma.get_packet(x=0, landing=landing, region=READ_ONLY, offset=0, nonce=nonce, size=10, source=rdma.place(1), number=1)
+    )
+    await bench.quiet()
+    assert bench.counts()["stale"] == 1, "an answer to what was not asked for is not written"
+    await bench.check()
+
+
+@cocotb.test
+async def packets_of_a_message_come_in_any_order_and_again(dut: Any) -> None:
+    bench = await started(dut)
+    stranger, source = Stranger(bench), rdma.place(STRANGER)
+    data = bench.rng.randbytes(10_000)
+    at = bench.room(0, len(data), offset=5)
+    assert at is not None
+    cuts = rdma.cuts(at - WINDOWS[READ_WRITE][2], len(data))
+    places = [at + offset - cuts[0][0] for offset, _ in cuts]
+    parts = [data[place - at : place - at + step] for place, (_, step) in zip(places, cuts, strict=True)]
+
+    def packet(index: int, number: int) -> Packet:
+        return stranger.put(parts[index], places[index], packet=index, last=len(cuts) - 1, number=number)
+
+    assert len(cuts) == 3
+    for index in (2, 0, 0, 2):
+        await bench.send_wild(packet(index, 0))
+    await bench.quiet()
+    assert bench.all("written") == 0
+    await bench.send_wild(packet(1, 0))
+    await bench.send_wild(packet(1, 0))
+    await bench.quiet()
+    assert bench.counts() == Counter(landed=3, duplicate=2, stale=1)
+    bench.messages.append(Message(rdma.PUT, STRANGER, 0, at, data, (source, 0)))
+    await bench.check()
+    # The next one lacks a packet when the one after it begins; what comes of it then is not written. Before that one, five were lost.
+    await bench.send_wild(packet(0, 1))
+    await bench.send_wild(packet(1, 1))
+    await bench.send_wild(rdma.event_packet(x=0, source=source, number=7, value=9))
+    await bench.send_wild(packet(2, 1))
+    await bench.quiet()
+    bench.messages.append(Message(rdma.PUT, STRANGER, 0, at, b"", (source, 1)))
+    bench.messages.append(Message(rdma.EVENT, STRANGER, 0, 0, b"", (source, 7), value=9))
+    assert (await bench.check(all_good=False)) == Counter(good=2, failed=1)
+    assert bench.counts() == Counter(landed=5, duplicate=2, stale=2, event=1)
+    assert bench.all("missed") == 5
+
+
+@cocotb.test
+async def a_region_taken_away_in_flight_is_written_no_more(dut: Any) -> None:
+    bench = await started(dut)
+    await bench.put(0, 1, 65536)
+    for _ in range(2000):
+        await bench.wait(5)
+        if bench.counts()["landed"] == 3:
+            break
+    await bench.register(1, READ_WRITE, valid=False)
+    await bench.quiet()
+    landed, refused = bench.counts()["landed"], bench.counts()["key"]
+    message = bench.messages[0]
+    cuts = rdma.cuts(message.at - WINDOWS[READ_WRITE][2], len(message.data))
+    assert 3 <= landed <= 5
+    assert landed + refused == len(cuts)
+    begin = ENTRIES_PAGES * PAGE + message.at
+    came = sum(step for _, step in cuts[:landed])
+    memory = (await bench.memories())[1]
+    assert memory[begin : begin + came] == message.data[:came]
+    assert memory[begin + came : begin + 65536] == bench.images[1][begin + came : begin + 65536]
+    await expire(bench)
+    assert (await bench.check(all_good=False))["failed"] == 1
+    # Registered again it has another nonce: the old key is worth nothing.
+    bench.messages.clear()
+    old, bench.nonces[1][READ_WRITE] = bench.nonces[1][READ_WRITE], bench.rng.getrandbits(32)
+    bench.free[1] = WINDOWS[READ_WRITE][2]
+    await bench.register(1, READ_WRITE)
+    await bench.post(0, kind=rdma.PUT, to=1, region=READ_WRITE, nonce=old, offset=0x1000, local=DATA, bytes=100)
+    bench.number(0, 1)
+    await bench.put(0, 1, 300)
+    await bench.quiet()
+    assert bench.counts()["key"] == refused + 1
+
+
+@cocotb.test
+async def a_region_taken_away_is_read_no_more(dut: Any) -> None:
+    bench = await started(dut)
+    await bench.get(1, 0, 65536)
+    for _ in range(2000):
+        await bench.wait(5)
+        if bench.counts()["landed"] == 3:
+            break
+    await bench.register(0, READ_ONLY, valid=False)
+    await bench.quiet()
+    assert bench.all("reply_refused") == 1
+    assert bench.counts()["landed"] < 12
+    await bench.event(0, 1)
+    await expire(bench)
+    assert (await bench.check(all_good=False)) == Counter(good=1, failed=1)
+
+
+@cocotb.test
+async def a_storm_of_gets_is_harmless(dut: Any) -> None:
+    bench = await started(dut)
+    dut.pause_rate.value = 20
+    rounds = 4 if SHORT else 10
+    for _ in range(rounds):
+        for node in range(NODES):
+            for to in range(NODES):
+                for _ in range(GETS):
+                    await bench.get(node, to, bench.rng.choice([1, 64, bench.rng.randrange(1, 600)]))
+                await bench.put(node, to, 100)
+    await bench.quiet()
+    await bench.check()
+    assert bench.counts()["requests"] == 0
+    assert bench.counts()["get"] == rounds * NODES * NODES * GETS
+
+
+@cocotb.test
+async def a_full_completion_queue_holds_up_nothing(dut: Any) -> None:
+    bench = await started(dut)
+    dut.cfg_completion_mask.value = 7
+    dut.holds_entries.value = 1
+    for _ in range(60):
+        await bench.event(0, 1)
+    await bench.quiet()
+    dropped = bench.counts()["queue"]
+    assert bench.each("written") == [0, 8, 0]
+    assert 60 - dropped - 8 in range(12, 18)
+    dut.holds_entries.value = 0
+    await bench.event(0, 1)
+    await bench.quiet()
+    assert bench.each("written") == [0, 61 - dropped, 0]
+    assert bench.each("missed") == [0, dropped, 0]
+
+
+@cocotb.test
+async def what_cannot_be_sent_is_told_of(dut: Any) -> None:
+    bench = await started(dut)
+    good = bench.key(1, READ_WRITE, WINDOWS[READ_WRITE][2] + 100) | {"local": DATA, "to": 1}
+    for changes in ({"bytes": 0}, {"bytes": rdma.MESSAGE_BYTES_MAX + 1}, {"to": 4}, {"kind": 9}, {"kind": rdma.REPLY}):
+        await bench.post(0, **({"kind": rdma.PUT, "bytes": 100} | good | changes))
+    await bench.quiet()
+    assert bench.each("refused") == [5, 0, 0]
+    dut.read_fails.value = 1
+    await bench.post(0, kind=rdma.PUT, bytes=5000, **good)
+    await bench.quiet()
+    dut.read_fails.value = 0
+    await bench.post(
+        0, kind=rdma.PUT, bytes=100, **(good | {"local": 5 << rdma.OFFSET_BITS})
+    )  # a region that the page table does not have
+    await bench.quiet()
+    assert (bench.each("unreadable"), bench.each("gone_bad"), bench.all("sent")) == ([3, 0, 0], [7, 0, 0], 0)
+    bench.numbers[0, 1] = 2
+    await bench.event(0, 1)
+    await bench.quiet()
+    assert bench.all("missed") == 2
+    await bench.check()
+
+
+@cocotb.test
+async def it_takes_so_many_cycles(dut: Any) -> None:
+    bench = await started(dut)
+    sends, receives = set(), set()
+    for size in (1, 8, 16):
+        for _ in range(6):
+            await bench.wait(bench.rng.randrange(40))
+            await bench.put(0, 1, size, offset=0, at_source=WINDOWS[READ_ONLY][2])
+            await bench.quiet(100)
+            sends.add(bench.each("offered_cycle")[0] - bench.each("taken_cycle")[0])
+            receives.add(bench.each("written_cycle")[1] - bench.each("arrived_cycle")[1])
+    dut._log.warning(f"small PUT: {sends} cycles from job to header, {receives} from header to the completion's last word")
+    assert len(sends) == len(receives) == 1, "whatever the moment"
+
+    told = bench.each("written")[1]
+    for _ in range(100):
+        await bench.event(0, 1)
+    cycles = []
+    for wanted in (20, 80):
+        await bench.wait_until(lambda: bench.each("written")[1] >= told + wanted, 1000, "events")  # noqa: B023
+        cycles.append(bench.cycle)
+    await bench.quiet(100)
+    dut._log.warning(f"60 events: {cycles[1] - cycles[0]} cycles")
+    assert cycles[1] - cycles[0] <= 4 * 60 + 10, (
+        "a packet that is its header alone in 4 cycles, but for the turns of rdma_messages: 2 of 64 cycles"
+    )
+
+    await bench.put(0, 2, 65536, offset=0, at_source=WINDOWS[READ_ONLY][2])
+    cycles = []
+    for wanted in (2, 15):
+        await bench.wait_until(lambda: bench.counts()["landed"] >= 18 + wanted, 10000, "packets")  # noqa: B023
+        cycles.append(bench.cycle)
+    await bench.quiet(600)
+    dut._log.warning(f"13 packets of 4080 B: {cycles[1] - cycles[0]} cycles")
+    await bench.check()
