@@ -28,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "flow": set(),
     "event": {"wire"},
     "rich": {"config", "wire", "event"},
+    "km3": {"config", "wire"},
     "l0tp": {"config", "wire"},
     "link": {"config", "flow", "base"},
     "rdma": {"flow"},
