@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "nanet/config/read.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::km3 {
@@ -60,11 +61,7 @@ std::optional<config::Problem> TriggerConfig::check() const {
 
 Trigger::Trigger(const Detector& detector, const TriggerConfig& config, std::unique_ptr<SeedJudge> judge)
     : detector_(detector), config_(config), judge_(judge ? std::move(judge) : std::make_unique<CpuJudge>()) {
-  if (const auto problem = config_.check()) throw SetupError(problem->problem, problem->why, problem->suggestion);
-  if (config_.seeds_min < 2 || config_.seeds_min > kSeedsMinMost) {
-    throw SetupError("seeds_min " + std::to_string(config_.seeds_min), "from 2 to " + std::to_string(kSeedsMinMost),
-                     "choose one of these");
-  }
+  config::require(config_, "trigger");
   if (detector_.time_shift_ns_max() > config_.reorder_ns) {
     throw SetupError("time offsets of the detector differ by " + std::to_string(detector_.time_shift_ns_max()) + " ns",
                      "calibrated hits may lie so far after their slice, and reorder_ns is " + std::to_string(config_.reorder_ns),
