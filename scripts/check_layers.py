@@ -107,6 +107,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "format": {"config", "result"},
     "port": {"config"},
     "rich": {"config"},
+    "km3": {"config"},
     "result": {"config", "machine", "rich"},
     "tune": {"config", "machine"},
     "doctor": {"config", "machine", "result", "tune"},
