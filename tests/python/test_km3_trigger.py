@@ -71,7 +71,9 @@ def test_events_are_those_of_all_groups_of_seeds() -> None:
         part["time_ns"] -= number * 1e6
         found.append(trigger.take_slice(number, part))
     found.append(trigger.flush())
-    events = [(e["begin_ns"] + 1e6 * e["slice"], e["end_ns"] + 1e6 * e["slice"], int(e["hit_count"])) for one in found for e in one.events]
+    events = [
+        (e["begin_ns"] + 1e6 * e["slice"], e["end_ns"] + 1e6 * e["slice"], int(e["hit_count"])) for one in found for e in one.events
+    ]
 
     hits = hits[np.lexsort((hits["pm"], hits["time_ns"]))]
     seeds = []
@@ -187,7 +189,8 @@ def test_hits_of_clb_packets_and_time_slices() -> None:
     assert sum(len(unit) // 6 for _, unit in units) == 229 + 141 + 229
     modules = sorted({module for module, _ in units})
     text = f"1 {len(modules)}\n" + "".join(
-        f"{module} 1 {k + 1} 31\n" + "".join(f" {31 * k + n} 0 0 {k}.0 0 0 1 {n}.5\n" for n in range(31)) for k, module in enumerate(modules)
+        f"{module} 1 {k + 1} 31\n" + "".join(f" {31 * k + n} 0 0 {k}.0 0 0 1 {n}.5\n" for n in range(31))
+        for k, module in enumerate(modules)
     )
     detector = Detector.from_detx(text)
     for module, unit in units:

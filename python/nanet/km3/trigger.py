@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trigger of a KM3NeT tower or string on arrays: the one that an engine runs.
 
-    trigger = Trigger(Detector.towers(1), seeds_min=5, slice_ns=100e6)
-    for number, hits in enumerate(slices):
-        found = trigger.take_slice(number, hits)
-        for event in found.events: found.hits_of(event), found.seeds_of(event)
-    found = trigger.flush()
+trigger = Trigger(Detector.towers(1), seeds_min=5, slice_ns=100e6)
+for number, hits in enumerate(slices):
+    found = trigger.take_slice(number, hits)
+    for event in found.events: found.hits_of(event), found.seeds_of(event)
+found = trigger.flush()
 """
 
 from __future__ import annotations
