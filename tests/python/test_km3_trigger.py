@@ -144,7 +144,8 @@ def test_settings_are_checked() -> None:
 
 def data(name: str) -> Path:
     spec = importlib.util.find_spec("km3net_testdata")
-    assert spec is not None and spec.origin is not None, "km3net-testdata is in the test group"
+    assert spec is not None
+    assert spec.origin is not None
     return Path(spec.origin).parent / "data" / name
 
 
