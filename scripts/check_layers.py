@@ -28,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "flow": set(),
     "event": {"wire"},
     "rich": {"config", "wire", "event"},
+    "km3": {"config", "wire"},
     "l0tp": {"config", "wire"},
     "link": {"config", "flow", "base"},
     "rdma": {"flow"},
@@ -39,6 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "trigger": {"config", "wire", "flow", "link", "l0tp"},
     "gpu": {"config", "wire", "flow", "event", "rich"},
     "stencil_gpu": {"flow", "base", "stencil", "gpu"},
+    "km3_gpu": {"km3", "gpu"},
 }
 # A back-end folder, which is loaded or linked by itself, may include more than the rest of its layer.
 BACK_END_LAYERS: dict[str, set[str]] = {"link/ucx": {"rdma"}}
@@ -48,14 +50,14 @@ SEAMS = {
     "setup_error.hpp",
 }  # include/nanet/*.hpp: for every folder, include no folder
 
-KERNELS = ("src/gpu/kernels/", "src/stencil_gpu/kernels/")
+KERNELS = ("src/gpu/kernels/", "src/stencil_gpu/kernels/", "src/km3_gpu/kernels/")
 # Include path -> beginnings of the paths (below src/ and include/nanet/) that may name it.
 VENDOR_HEADERS: list[tuple[str, tuple[str, ...]]] = [
     (r"linux/if_xdp\.h|xdp/|bpf/", ("link/xdp",)),
     (r"rte_", ("link/dpdk",)),
     (r"pcap[./]", ("link/pcap",)),
     (r"verilated|Vnanet", ("link/gateware",)),
-    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/", "stencil_gpu/")),
+    (r"cuda|cub/|cooperative_groups|nvrtc|nvml|thrust/", ("gpu/", "stencil_gpu/", "km3_gpu/")),
     (r"uc[mpst]/|infiniband/|rdma/", ("rdma/",)),
     (r"sys/socket\.h|netinet/|arpa/inet\.h|linux/udp\.h|linux/errqueue\.h", ("link/", "rdma/")),
     (r"nanobind/|Python\.h", ()),
@@ -105,6 +107,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "format": {"config", "result"},
     "port": {"config"},
     "rich": {"config"},
+    "km3": {"config"},
     "result": {"config", "machine", "rich"},
     "tune": {"config", "machine"},
     "doctor": {"config", "machine", "result", "tune"},

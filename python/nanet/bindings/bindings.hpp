@@ -32,6 +32,7 @@ void bind_replay(nb::module_& module);
 void bind_physics(nb::module_& module);
 void bind_stencil(nb::module_& module);
 void bind_stencil_gpu(nb::module_& module);
+void bind_km3(nb::module_& module);
 
 // Value of a configuration key, converted. Throws SetupError when it is missing or of another type: the Python models have
 // validated the file, so this says that model and binding have come apart.

@@ -86,6 +86,7 @@ NB_MODULE(_core, module) {
   bind_physics(module);
   bind_stencil(module);
   bind_stencil_gpu(module);
+  bind_km3(module);
 }
 
 }  // namespace nanet::bindings
