@@ -35,6 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"config", "wire", "flow", "event", "rich", "link"},
+    "km3_emulate": {"config", "flow", "link", "km3"},
     "engine": {"base", "config", "format", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
     "trigger": {"config", "wire", "flow", "link", "l0tp"},
@@ -85,6 +86,7 @@ CLOCKS = (
     "na62/event_forwarder",
     "trigger/",
     "emulate/emulator",
+    "km3_emulate/tower",
     "link/udp",
     "link/gateware/ethernet_device",
     "link/pcap/recorder",
