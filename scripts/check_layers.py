@@ -38,6 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "km3_emulate": {"config", "flow", "link", "km3"},
     "engine": {"base", "config", "format", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
+    "km3_engine": {"config", "flow", "engine", "km3"},
     "trigger": {"config", "wire", "flow", "link", "l0tp"},
     "gpu": {"config", "wire", "flow", "event", "rich"},
     "stencil_gpu": {"flow", "base", "stencil", "gpu"},

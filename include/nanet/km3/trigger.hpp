@@ -99,12 +99,12 @@ struct TriggerConfig {
     v("window_ns", window_ns,
       {.help = "From the first to the last of them",
        .unit = "ns",
-       .above = 0,
        .most = 1e5,
+       .above = 0,
        .too_small = "long tracks are lost",
        .too_big = "noise, time"});
     v("road_m", road_m,
-      {.help = "R of match3B and match1D: how far from a muon its light is looked for", .unit = "m", .above = 0, .most = 1000});
+      {.help = "R of match3B and match1D: how far from a muon its light is looked for", .unit = "m", .most = 1000, .above = 0});
     v("time_extra_ns", time_extra_ns,
       {.help = "tmax of match3B, for scattered light and bad calibration", .unit = "ns", .least = 0, .most = 1e4});
     v("pruning", pruning,
@@ -115,9 +115,9 @@ struct TriggerConfig {
     v("direction_extra_ns", direction_extra_ns,
       {.help = "The same as time_extra_ns, for match1D", .unit = "ns", .least = 0, .most = 1e4});
     v("around_ns", around_ns,
-      {.help = "Hits of an event: so long before its first seed and after its last", .unit = "ns", .above = 0, .most = 1e6});
+      {.help = "Hits of an event: so long before its first seed and after its last", .unit = "ns", .most = 1e6, .above = 0});
     v("event_ns_max", event_ns_max,
-      {.help = "An event whose seeds are farther apart is cut (events_cut)", .unit = "ns", .above = 0, .most = 1e7});
+      {.help = "An event whose seeds are farther apart is cut (events_cut)", .unit = "ns", .most = 1e7, .above = 0});
     v("floor_hits_max", floor_hits_max,
       {.help = "Room for the hits of a floor in a slice",
        .least = 16,

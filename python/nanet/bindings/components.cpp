@@ -10,6 +10,7 @@
 #include "config.hpp"
 #include "finders.hpp"
 #include "km3_emulate/config.hpp"
+#include "km3_engine/config.hpp"
 #include "nanet/config/describe.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/format/declaration.hpp"
@@ -51,6 +52,8 @@ constexpr config::Entry kComponents[] = {
     entry<emulate::DetectorConfig>(),
     entry<emulate::DetectorBankConfig>(),
     entry<emulate::EmulatorConfig>(),
+    entry<km3::TriggerConfig>(),
+    entry<km3_engine::Km3Config>(),
     entry<km3_emulate::NoiseConfig>(),
     entry<km3_emulate::LoudConfig>(),
     entry<km3_emulate::MuonConfig>(),

@@ -167,7 +167,7 @@ TEST(TowerSender, AReorderedPacketComesRightAfterTheNextOneOfItsStream) {
     std::uint64_t moved = 0;
     for (std::size_t k = 0; k < one.size(); ++k) {
       EXPECT_LE(std::max<std::size_t>(one[k], k) - std::min<std::size_t>(one[k], k), 1u);
-      moved += one[k] != k ? 1 : 0;
+      moved += one[k] != k ? 1u : 0u;
     }
     EXPECT_GT(moved, 200u);
     std::ranges::sort(one);

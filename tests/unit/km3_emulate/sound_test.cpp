@@ -55,7 +55,8 @@ TEST(TowerSound, PulsesComeWhenSoundHasHadTheTime) {
     if (begins_s < 0 || begins_s > 3.9) continue;
     double energy = 0;
     double middle = 0;
-    for (auto k = static_cast<std::size_t>(begins_s * 192'000 - 50); k < begins_s * 192'000 + 1100 && k < all.size(); ++k) {
+    const auto first = static_cast<std::size_t>(std::max(0.0, begins_s * 192'000 - 50));
+    for (std::size_t k = first; k < first + 1150 && k < all.size(); ++k) {
       energy += all[k] * all[k];
       middle += all[k] * all[k] * static_cast<double>(k) / 192'000;
     }

@@ -65,9 +65,13 @@ TEST(Tracks, LightFallsWithTheDistanceAndFacingSeesMore) {
       const double along = x * track.direction.x + y * track.direction.y + z * track.direction.z;
       const double across = std::sqrt(std::max(0.0, x * x + y * y + z * z - along * along));
       const bool seen = std::ranges::any_of(track.hits, [](const LightHit& hit) { return hit.floor == 7 && hit.pm == 0; });
-      (across < 20 ? near : across > 60 ? far : length) += 1;
-      if (across < 20) near_hit += seen ? 1 : 0;
-      if (across > 60) far_hit += seen ? 1 : 0;
+      if (across < 20) {
+        ++near;
+        near_hit += seen ? 1 : 0;
+      } else if (across > 60) {
+        ++far;
+        far_hit += seen ? 1 : 0;
+      }
     }
   }
   ASSERT_GT(near, 20);

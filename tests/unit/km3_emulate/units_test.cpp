@@ -159,7 +159,7 @@ TEST(TowerUnits, SampledHitsAreTheShortOnesWithAPulse) {
   }
   const auto top = std::ranges::max_element(sampled[0].samples);
   EXPECT_LT(top - sampled[0].samples.begin(), 4);  // 10 ns after the beginning, in steps of 5
-  EXPECT_NEAR(std::to_integer<double>(*top), 8 + 1.2 * sampled[0].charge, 3.0);
+  EXPECT_NEAR(std::to_integer<int>(*top), 8 + 1.2 * sampled[0].charge, 3.0);
 }
 
 TEST(TowerUnits, ALoudTimeAndBurstsMultiplySingles) {
