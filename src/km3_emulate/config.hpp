@@ -272,7 +272,7 @@ struct TowerConfig {
     v("destinations", destinations,
       {.help = "Where to send: one endpoint for all floors, or one for each", .length_least = 1, .form = "Endpoint"});
     v("control", control,
-      {.help = "Where floor 1 takes slow control; the others take the ports after it. Port 0: the kernel chooses each; null: nowhere",
+      {.help = "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
        .form = "Endpoint"});
   }
 

@@ -952,7 +952,7 @@ class Tower(Model):
     )
     control: Endpoint | None = setting(
         None,
-        "Where floor 1 takes slow control; the others take the ports after it. Port 0: the kernel chooses each; null: nowhere",
+        "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
     )
     run: int = setting(1, "Number of the run that begins by itself", ge=0, le=4294967295)
     waits_for_start: bool = setting(False, "No run begins by itself: slow control starts it")
