@@ -35,8 +35,10 @@ LAYERS: dict[str, set[str]] = {
     "stencil": {"flow", "base"},
     "tiles": {"flow", "stencil", "rdma"},
     "emulate": {"config", "wire", "flow", "event", "rich", "link"},
+    "km3_emulate": {"config", "flow", "link", "km3"},
     "engine": {"base", "config", "format", "flow", "event", "link", "gpu"},  # names no detector and no format
     "na62": {"config", "wire", "flow", "event", "rich", "gpu", "engine"},
+    "km3_engine": {"config", "flow", "engine", "km3"},
     "trigger": {"config", "wire", "flow", "link", "l0tp"},
     "gpu": {"config", "wire", "flow", "event", "rich"},
     "stencil_gpu": {"flow", "base", "stencil", "gpu"},
@@ -86,6 +88,7 @@ CLOCKS = (
     "na62/event_forwarder",
     "trigger/",
     "emulate/emulator",
+    "km3_emulate/tower",
     "link/udp",
     "link/gateware/ethernet_device",
     "link/pcap/recorder",

@@ -41,7 +41,7 @@ BY_HAND = {  # the format, the packet, and what it means
     "gvsp": (struct.pack(">HHI", 0, 6, 2 << 24 | 11) + bytes(8), {"unit": 6, "unit_packets": 10, "last": True, "payload_bytes": 0}),
     "km3net-clb": (TTDC, {"stream": 808_000_000, "time": 1000 * 62_500_000 + 62_499_999, "payload_bytes": 18}),
     "km3-floor": (struct.pack(">IBBBBIIIIII", 0x4B4D3346, 1, 14, 1, 1, 99, 7, 1000, 12_500_000, 1440, 41) + bytes(18),
-                  {"stream": 1 << 11 | 14 << 3 | 1, "unit": 7, "place": 1440, "sequence": 41, "last": True,
+                  {"stream": 1 << 11 | 14 << 3 | 1, "unit": 99 << 32 | 7, "place": 1440, "sequence": 41, "last": True,
                    "time": 1000 * 62_500_000 + 12_500_000, "payload_offset": 32, "payload_bytes": 18}),
     "lofar": (struct.pack("<BHBHBBII", 3, 1 << 8 | 1 << 7 | 4, 0, 613, 122, 16, 1_656_466_200, 26) + bytes(7808),
               {"stream": 613 << 5 | 4, "unit": 1_656_466_200 << 32 | 26, "payload_bytes": 7808}),

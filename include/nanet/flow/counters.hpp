@@ -83,6 +83,25 @@ namespace nanet::flow {
   X(hits_masked, "hits", "ignored: the mask has their channel")                                             \
   X(rings_over_answer, "events", "answered with four rings, and there were more")                           \
   X(rings_outside, "rings", "refused: a radius or a centre outside the range of the cuts")                  \
+  /* time slices of a detector, put together from the units of its parts */                                 \
+  X(units_used, "units", "in a slice whose data were judged")                                               \
+  X(units_passed_over, "units", "of kinds of data that the processor has no use for")                       \
+  X(units_of_no_part, "units", "refused: of a stream that the detector does not have")                      \
+  X(units_too_late, "units", "refused: their slice was closed already, or they were in it already")         \
+  X(units_bad_time, "units", "refused: their time does not fit the number of their slice, or the run")      \
+  X(units_absent, "units", "not there when their slice was closed")                                         \
+  X(slices_whole, "slices", "closed with every byte of every part of the detector")                         \
+  X(slices_incomplete, "slices", "closed with a part missing, or bytes of one")                             \
+  X(slices_missing, "slices", "no unit of them came, and later ones did")                                   \
+  X(records_bad, "records", "left out: no such photomultiplier, or cut")                                    \
+  X(hits_used, "hits", "over threshold, and given to the trigger")                                          \
+  X(hits_below_threshold, "hits", "left out: less charge than the trigger looks at")                        \
+  X(hits_bad_time, "hits", "left out: too long before or after their slice")                                \
+  X(hits_no_room, "hits", "left out: more in one part and slice than there is room for")                    \
+  X(seeds_found, "seeds", "coincidences and large hits, from which events are made")                        \
+  X(seeds_no_room, "seeds", "left out: more in one slice than there is room for")                           \
+  X(events_triggered, "events", "found by the trigger")                                                     \
+  X(events_no_room, "events", "found and not sent: more in one slice than there is room for")               \
   /* answers */                                                                                             \
   X(answers_sent, "packets", "answer packets given to the link")                                            \
   X(answers_waited, "packets", "had to wait for a free TX descriptor")                                      \

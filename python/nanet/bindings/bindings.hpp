@@ -27,6 +27,7 @@ void bind_engine(nb::module_& module);
 void bind_l0tp(nb::module_& module);
 void bind_trigger(nb::module_& module);
 void bind_emulator(nb::module_& module);
+void bind_km3_emulate(nb::module_& module);
 void bind_port(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_physics(nb::module_& module);

@@ -9,6 +9,8 @@
 
 #include "config.hpp"
 #include "finders.hpp"
+#include "km3_emulate/config.hpp"
+#include "km3_engine/config.hpp"
 #include "nanet/config/describe.hpp"
 #include "nanet/config/read.hpp"
 #include "nanet/format/declaration.hpp"
@@ -50,6 +52,17 @@ constexpr config::Entry kComponents[] = {
     entry<emulate::DetectorConfig>(),
     entry<emulate::DetectorBankConfig>(),
     entry<emulate::EmulatorConfig>(),
+    entry<km3::TriggerConfig>(),
+    entry<km3_engine::Km3Config>(),
+    entry<km3_emulate::NoiseConfig>(),
+    entry<km3_emulate::LoudConfig>(),
+    entry<km3_emulate::MuonConfig>(),
+    entry<km3_emulate::BeaconConfig>(),
+    entry<km3_emulate::SoundConfig>(),
+    entry<km3_emulate::SilenceConfig>(),
+    entry<km3_emulate::JumpConfig>(),
+    entry<km3_emulate::FaultsConfig>(),
+    entry<km3_emulate::TowerConfig>(),
     entry<l0tp::InputConfig>(),
     entry<l0tp::MaskConfig>(),
     entry<trigger::NodeWaiting>(),

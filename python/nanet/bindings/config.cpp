@@ -26,9 +26,10 @@ namespace nanet::bindings {
 
 using engine::LinkConfig;
 
-engine::Kinds kinds_for(const std::vector<std::string>& plugins, const nb::dict& formats, na62::ProcessorConfigs processors) {
+engine::Kinds kinds_for(const std::vector<std::string>& plugins, const nb::dict& formats, ProcessorConfigs processors) {
   engine::Kinds kinds = engine::built_in_kinds();
-  na62::add_kinds(kinds, std::move(processors));
+  na62::add_kinds(kinds, std::move(processors.na62));
+  km3_engine::add_kinds(kinds, std::move(processors.km3));
   for (const std::string& path : plugins) engine::add_plugin(kinds, path);
   for (const auto& [name, declaration] : formats) {
     const auto text = nb::cast<std::string>(name);
@@ -200,8 +201,9 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   const auto processor = get<nb::dict>(dict, "processor");
   const auto links = get<nb::list>(dict, "links");
   const engine::Kinds kinds = kinds_for(get<std::vector<std::string>>(dict, "plugins"), used_formats(dict, links),
-                                        {.rich = [&] { return rich_config(processor, answers); },
-                                         .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }});
+                                        {.na62 = {.rich = [&] { return rich_config(processor, answers); },
+                                                  .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }},
+                                         .km3 = [&] { return part_if_given<km3_engine::Km3Config>(processor, "km3").value_or(km3_engine::Km3Config{}); }});
   const auto regions = get<nb::list>(dict, "memory_regions");
   for (const nb::handle link : links) {
     config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));

@@ -81,6 +81,7 @@ NB_MODULE(_core, module) {
   bind_l0tp(module);
   bind_trigger(module);
   bind_emulator(module);
+  bind_km3_emulate(module);
   bind_port(module);
   bind_replay(module);
   bind_physics(module);

@@ -11,6 +11,7 @@ import typer
 from nanet.cli.bench import bench_app
 from nanet.cli.examples import examples
 from nanet.cli.format import emulate_format, format_app
+from nanet.cli.km3_emulate import register as register_km3_emulate
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.layout import Panels
 from nanet.cli.options import (
@@ -56,13 +57,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Detector data from the network to the processor that judges it, and the verdict back, within a stated latency.",
 )  # fmt: skip
-emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: readout boards or L0 trigger processor.")
+emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: readout boards, L0 trigger processor, KM3NeT tower.")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(format_app, name="format")
 app.add_typer(rdma_app, name="rdma")
 app.add_typer(torus_app, name="torus")
 emulate_app.command("format")(emulate_format)
+register_km3_emulate(emulate_app)
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)

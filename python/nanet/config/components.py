@@ -52,6 +52,8 @@ __all__ = [
     "HoughCuts",
     "HoughFinder",
     "Input",
+    "Km3",
+    "Km3Trigger",
     "L0tp",
     "Link",
     "LinkSections",
@@ -71,6 +73,15 @@ __all__ = [
     "Source",
     "StreamMerge",
     "StreamRange",
+    "Tower",
+    "TowerBeacon",
+    "TowerFaults",
+    "TowerJump",
+    "TowerLoud",
+    "TowerMuons",
+    "TowerNoise",
+    "TowerSilence",
+    "TowerSound",
     "TripletsCuts",
     "TripletsFinder",
     "TriplsCuts",
@@ -704,6 +715,292 @@ class Emulator(Model):
     @model_validator(mode="after")
     def _rules(self) -> Emulator:
         return ruled(self, Emulator)
+
+
+class Km3Trigger(Model):
+    """Trigger of a KM3NeT tower or string."""
+
+    slice_ns: float = setting(
+        200000000.0, "Length of a time slice: 200 ms of towers, 100 ms of strings", unit="ns", ge=100000.0, le=1000000000.0,
+    )
+    reorder_ns: float = setting(
+        20000.0, "Hits that lie so far before their slice or after its end are taken", unit="ns", ge=0.0, le=1000000.0,
+        too_small="hits are hits_late or hits_ahead", too_big="more hits are carried from slice to slice",
+    )
+    threshold_pe: float = setting(0.3, "L0: smallest charge of a hit that is used", unit="photo-electrons", ge=0.0)
+    simple_ns: float = setting(
+        20.0, "Simple coincidence: two PMs of one place", unit="ns", ge=0.0, le=10000.0,
+        too_small="light of one event is missed", too_big="more seeds by chance: 2 r^2 T a pair",
+    )
+    floor_ns: float = setting(
+        200.0, "Floor coincidence: opposite ends of a floor", unit="ns", ge=0.0, le=10000.0,
+        too_small="light of one event is missed", too_big="more seeds by chance",
+    )
+    charge_pe: float = setting(2.5, "A hit of more than this is a seed by itself", unit="photo-electrons", ge=0.0)
+    seeds_min: int = setting(
+        5, "Seeds of an event, each causally connected to each", ge=2, le=16, too_small="noise",
+        too_big="faint events are lost",
+    )
+    window_ns: float = setting(
+        2000.0, "From the first to the last of them", unit="ns", le=100000.0, gt=0.0, too_small="long tracks are lost",
+        too_big="noise, time",
+    )
+    road_m: float = setting(
+        90.0, "R of match3B and match1D: how far from a muon its light is looked for", unit="m", le=1000.0, gt=0.0,
+    )
+    time_extra_ns: float = setting(
+        0.0, "tmax of match3B, for scattered light and bad calibration", unit="ns", ge=0.0, le=10000.0,
+    )
+    pruning: Literal["core", "clique"] = setting(
+        "clique",
+        "clique: each seed is connected to each; core: to seeds_min - 1 others of a group that all are, which is quicker and takes more noise",
+    )
+    direction_step_deg: float = setting(
+        0.0, "Grid of directions for match1D; 0: directions are not asked for", unit="degrees", ge=0.0, le=90.0,
+    )
+    direction_extra_ns: float = setting(
+        20.0, "The same as time_extra_ns, for match1D", unit="ns", ge=0.0, le=10000.0,
+    )
+    around_ns: float = setting(
+        6000.0, "Hits of an event: so long before its first seed and after its last", unit="ns", le=1000000.0, gt=0.0,
+    )
+    event_ns_max: float = setting(
+        1000000.0, "An event whose seeds are farther apart is cut (events_cut)", unit="ns", le=10000000.0, gt=0.0,
+    )
+    floor_hits_max: int = setting(
+        262144, "Room for the hits of a floor in a slice", ge=16, le=67108864, too_small="hits_no_room",
+        too_big="memory: 16 bytes each",
+    )
+    seeds_max: int = setting(131072, "Room for the seeds of a slice", ge=16, le=67108864, too_small="seeds_no_room")
+    events_max: int = setting(4096, "Room for the events of a slice", ge=1, le=67108864, too_small="events_no_room")
+    event_hits_max: int = setting(
+        1048576, "Room for the hits of all events of a slice", ge=16, le=67108864, too_small="events_no_room",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Km3Trigger:
+        return ruled(self, Km3Trigger)
+
+
+class Km3(Model):
+    """Slices of a KM3NeT detector put together from units of its floors, and its trigger, whose events go to `answers`."""
+
+    detector: str | None = setting(
+        None, "Detector file (.detx): its floors are expected in every slice; null: a block of standard towers",
+    )
+    towers: int = setting(1, "Towers of such a block", unit="towers", ge=1, le=255)
+    floors: int = setting(14, "Floors of each", unit="floors", ge=1, le=31)
+    data: Literal["hits", "sampled"] = setting(
+        "hits", "Which units have the hits: short ones, or those with samples; others are passed over",
+    )
+    timeout_ms: int = setting(
+        1000, "A slice is closed so long after its first unit came, whatever is missing", unit="ms", ge=1, le=60000,
+        too_small="units that come are units_too_late", too_big="buffers: those of newer slices wait meanwhile",
+    )
+    slices_open: int = setting(
+        2, "A slice is closed, whatever is missing, once half of the floors have sent a unit of the slice so many after it",
+        unit="slices", ge=1, le=64, too_small="units that come are units_too_late",
+        too_big="buffers: those of newer slices wait meanwhile",
+    )
+    event_packet_bytes: int = setting(
+        1472, "Longest packet of an event; 1472 fits a 1500-byte MTU, 8972 a 9000-byte one", unit="bytes", ge=128, le=8972,
+        too_big="packets that the network fragments or drops",
+    )
+    trigger: Km3Trigger = setting(
+        {'slice_ns': 200000000.0, 'reorder_ns': 20000.0, 'threshold_pe': 0.30000001192092896, 'simple_ns': 20.0, 'floor_ns': 200.0, 'charge_pe': 2.5, 'seeds_min': 5, 'window_ns': 2000.0, 'road_m': 90.0, 'time_extra_ns': 0.0, 'pruning': 'clique', 'direction_step_deg': 0.0, 'direction_extra_ns': 20.0, 'around_ns': 6000.0, 'event_ns_max': 1000000.0, 'floor_hits_max': 262144, 'seeds_max': 131072, 'events_max': 4096, 'event_hits_max': 1048576},
+        "The trigger",
+    )
+
+
+class TowerNoise(Model):
+    """Light that no particle of interest made: potassium-40 and living things."""
+
+    singles_hz: float = setting(55000.0, "Single hits of a photomultiplier", unit="Hz", ge=0.0, le=5000000.0)
+    coincidences_hz: tuple[Annotated[float, Field(ge=0.0, le=100000.0)], Annotated[float, Field(ge=0.0, le=100000.0)], Annotated[float, Field(ge=0.0, le=100000.0)], Annotated[float, Field(ge=0.0, le=100000.0)], Annotated[float, Field(ge=0.0, le=100000.0)]] = setting(
+        (18.0, 0.0, 0.0, 0.0, 0.0),
+        "Genuine coincidences of one decay: first those of the two photomultipliers of a place, for each place; then those of 3, 4, 5 and 6 of a floor, for each floor",
+        unit="Hz",
+    )
+    coincidence_sigma_ns: float = setting(4.0, "Spread of the times of such hits, each", unit="ns", ge=0.0, le=100.0)
+    charge_sigma_pe: float = setting(
+        0.3, "Spread of the charge of one photo-electron", unit="photo-electrons", ge=0.0, le=2.0,
+    )
+    tail_share: float = setting(0.04, "Share of single hits that have more charge", ge=0.0, le=1.0)
+    tail_pe: float = setting(
+        1.5, "Mean of what those have more, exponential", unit="photo-electrons", ge=0.0, le=100.0,
+    )
+    bursts_hz: float = setting(0.0, "Bursts of bioluminescence of a floor", unit="Hz", ge=0.0, le=100.0)
+    burst_factor: float = setting(4.0, "By which a burst multiplies single hits", ge=1.0, le=100.0)
+    burst_s: float = setting(
+        0.5, "Mean length of a burst, exponential, cut at four times it", unit="s", le=10.0, gt=0.0,
+    )
+
+
+class TowerLoud(Model):
+    """A burst at a time that is given, for tests of what has to be buffered."""
+
+    floor: int = setting(0, "The floor; 0: all", ge=0, le=32)
+    slice: int = setting(0, "First slice", unit="slices", ge=0, le=1000000000)
+    slices: int = setting(5, "Length", unit="slices", ge=1, le=1000000)
+    factor: float = setting(4.0, "By which it multiplies single hits", ge=0.0, le=100.0)
+
+
+class TowerMuons(Model):
+    """Muons: straight tracks at the speed of light, with Cherenkov light."""
+
+    rate_hz: float = setting(1.0, "Muons near the tower", unit="Hz", ge=0.0, le=10000.0)
+    cos_zenith_min: float = setting(0.0, "Where they come from: 1 from above, -1 from below", ge=-1.0, le=1.0)
+    cos_zenith_max: float = setting(1.0, "Upper end of that range", ge=-1.0, le=1.0)
+    radius_m: float = setting(
+        60.0, "How far from the middle of the tower they pass at most", unit="m", le=1000.0, gt=0.0,
+    )
+    light_pe_m: float = setting(
+        80.0, "Photo-electrons in a photomultiplier that faces the light, times its distance from the track", unit="m", ge=0.0,
+        le=10000.0,
+    )
+    absorption_m: float = setting(60.0, "Way after which 1/e of the light is left", unit="m", le=1000.0, gt=0.0)
+    time_sigma_ns: float = setting(2.0, "Spread of the time of a photo-electron", unit="ns", ge=0.0, le=100.0)
+    scattered_share: float = setting(0.1, "Share of hits that come later, scattered", ge=0.0, le=1.0)
+    scattered_ns: float = setting(20.0, "How much later on the average", unit="ns", ge=0.0, le=1000.0)
+
+    @model_validator(mode="after")
+    def _rules(self) -> TowerMuons:
+        return ruled(self, TowerMuons)
+
+
+class TowerBeacon(Model):
+    """An acoustic beacon at a known place."""
+
+    x_m: float = setting(0.0, "Position", unit="m", ge=-10000.0, le=10000.0)
+    y_m: float = setting(0.0, "Position", unit="m", ge=-10000.0, le=10000.0)
+    z_m: float = setting(0.0, "Height over the sea floor", unit="m", ge=-10000.0, le=10000.0)
+    period_s: float = setting(1.0, "Time from pulse to pulse", unit="s", ge=0.01, le=3600.0)
+    phase_s: float = setting(0.0, "GPS time of a pulse, modulo period_s", unit="s", ge=0.0, le=3600.0)
+
+
+class TowerSound(Model):
+    """What hydrophones hear: noise, and pulses of beacons."""
+
+    noise_counts: float = setting(200.0, "Spread of the noise", unit="counts", ge=0.0, le=1000000.0)
+    speed_m_s: float = setting(1500.0, "Speed of sound, the same everywhere", unit="m/s", ge=1000.0, le=2000.0)
+    pulse_counts: float = setting(
+        2000000.0, "Height of a pulse at 1 m; it falls with the distance", unit="counts", ge=0.0, le=1000000000.0,
+    )
+    pulse_ms: float = setting(5.0, "Length of a pulse", unit="ms", ge=0.1, le=100.0)
+    pulse_from_hz: float = setting(
+        20000.0, "Frequency at its beginning; it rises evenly", unit="Hz", ge=10.0, le=90000.0,
+    )
+    pulse_to_hz: float = setting(40000.0, "Frequency at its end", unit="Hz", ge=10.0, le=90000.0)
+    beacons: tuple[TowerBeacon, ...] = setting(
+        lambda: (
+            TowerBeacon(x_m=250.0, y_m=0.0, z_m=0.0, period_s=1.0, phase_s=0.0),
+            TowerBeacon(x_m=-125.0, y_m=216.5, z_m=0.0, period_s=1.0, phase_s=0.25),
+            TowerBeacon(x_m=-125.0, y_m=-216.5, z_m=0.0, period_s=1.0, phase_s=0.5),
+            TowerBeacon(x_m=300.0, y_m=300.0, z_m=50.0, period_s=1.0, phase_s=0.75),
+        ),
+        "The beacons",
+    )
+
+
+class TowerSilence(Model):
+    """A floor that sends nothing for a time, and returns."""
+
+    floor: int = setting(1, "The floor", ge=1, le=32)
+    slice: int = setting(0, "First slice of which it sends nothing", unit="slices", ge=0, le=1000000000)
+    slices: int = setting(1, "How many", unit="slices", ge=1, le=1000000000)
+
+
+class TowerJump(Model):
+    """The GPS time of a floor jumps."""
+
+    floor: int = setting(1, "The floor", ge=1, le=32)
+    slice: int = setting(0, "First slice with the other time", unit="slices", ge=0, le=1000000000)
+    jump_us: int = setting(1000000, "By how much; less than 0: back", unit="us", ge=-1000000000000, le=1000000000000)
+    said: bool = setting(False, "The floor knows it, and sets the flag that its time is not right")
+
+
+class TowerFaults(Model):
+    """What goes wrong on purpose, packet by packet with a probability, seeded. All is counted."""
+
+    loss: float = setting(0.0, "Probability that a packet is not sent", ge=0.0, le=1.0)
+    duplicate: float = setting(0.0, "Probability that a packet is sent twice", ge=0.0, le=1.0)
+    reorder: float = setting(
+        0.0, "Probability that a packet is sent after the next one of its stream", ge=0.0, le=1.0,
+    )
+    damage: float = setting(0.0, "Probability that one bit of one field of a packet is flipped", ge=0.0, le=1.0)
+    old_hits: float = setting(0.0, "Probability that a hit of noise is older than its slice", ge=0.0, le=1.0)
+    old_hits_ms: float = setting(300.0, "How much older it is", unit="ms", ge=0.0, le=2000.0)
+    silent: tuple[TowerSilence, ...] = setting((), "Floors that send nothing for a time")
+    jumps: tuple[TowerJump, ...] = setting((), "Floors whose GPS time jumps")
+
+    @model_validator(mode="after")
+    def _rules(self) -> TowerFaults:
+        return ruled(self, TowerFaults)
+
+
+class Tower(Model):
+    """One tower of KM3NeT: floors that send, and answer slow control."""
+
+    seed: int = setting(1, "Seed of the random numbers", ge=0, lt=9223372036854775808)
+    tower: int = setting(1, "Number of the tower", ge=0, le=255)
+    floors: int = setting(14, "Floors, numbered from 1, the lowest", unit="floors", ge=1, le=32)
+    detector: str | None = setting(
+        None, "Detector file (.detx) with the tower's places and time offsets; null: a standard tower of so many floors",
+    )
+    destinations: tuple[Endpoint, ...] = setting(
+        ("udp://127.0.0.1:7100",), "Where to send: one endpoint for all floors, or one for each", min_length=1,
+    )
+    control: Endpoint | None = setting(
+        None,
+        "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
+    )
+    run: int = setting(1, "Number of the run that begins by itself", ge=0, le=4294967295)
+    waits_for_start: bool = setting(False, "No run begins by itself: slow control starts it")
+    gps_second: int = setting(1500000000, "GPS second at which the program begins", unit="s", ge=0, le=4000000000)
+    slice_ms: int = setting(200, "Length of a time slice", unit="ms", ge=1, le=2000)
+    duration_s: float = setting(
+        10.0, "How much detector time to send, in whole slices; 0: until stopped", unit="s", ge=0.0, le=86400.0,
+    )
+    speed: float = setting(
+        1.0, "Detector time over time; 1: as the tower sends; 0: as fast as possible", ge=0.0, le=1000.0,
+    )
+    pool_slices: int = setting(
+        0, "Slices made before the run and sent repeatedly, with times of their own; 0: each is made when its turn comes",
+        unit="slices", ge=0, le=1000, too_big="memory: 8 MB a slice with short hits, 105 MB with samples at 300 Mb/s a floor",
+    )
+    burst_packets: int = setting(4, "Packets of a stream that leave together", unit="packets", ge=1, le=48)
+    packet_bytes_max: int = setting(
+        8972, "Longest packet", unit="bytes", ge=300, le=8972, too_big="more than an MTU less 28",
+    )
+    cpu_core: Core | None = setting(None, "Core of the emulator's thread; null: not pinned")
+    hits: bool = setting(True, "Floors send short hits")
+    samples: int = setting(
+        0, "Floors send hits with so many samples; 0: they do not. 106: 300 Mb/s a floor at 55 kHz", unit="samples", ge=0,
+        le=255,
+    )
+    hydrophones: bool = setting(True, "Floors send sound, 192 000 samples a second of each of two hydrophones")
+    instruments: bool = setting(True, "Floors send what their instruments say, once a slice")
+    noise: TowerNoise = setting(
+        {'singles_hz': 55000.0, 'coincidences_hz': [18.0, 0.0, 0.0, 0.0, 0.0], 'coincidence_sigma_ns': 4.0, 'charge_sigma_pe': 0.3, 'tail_share': 0.04, 'tail_pe': 1.5, 'bursts_hz': 0.0, 'burst_factor': 4.0, 'burst_s': 0.5},
+        "Light of noise",
+    )
+    loud: tuple[TowerLoud, ...] = setting((), "Bursts of light at given times")
+    muons: TowerMuons = setting(
+        {'rate_hz': 1.0, 'cos_zenith_min': 0.0, 'cos_zenith_max': 1.0, 'radius_m': 60.0, 'light_pe_m': 80.0, 'absorption_m': 60.0, 'time_sigma_ns': 2.0, 'scattered_share': 0.1, 'scattered_ns': 20.0},
+        "Muons",
+    )
+    sound: TowerSound = setting(
+        {'noise_counts': 200.0, 'speed_m_s': 1500.0, 'pulse_counts': 2000000.0, 'pulse_ms': 5.0, 'pulse_from_hz': 20000.0, 'pulse_to_hz': 40000.0, 'beacons': [{'x_m': 250.0, 'y_m': 0.0, 'z_m': 0.0, 'period_s': 1.0, 'phase_s': 0.0}, {'x_m': -125.0, 'y_m': 216.5, 'z_m': 0.0, 'period_s': 1.0, 'phase_s': 0.25}, {'x_m': -125.0, 'y_m': -216.5, 'z_m': 0.0, 'period_s': 1.0, 'phase_s': 0.5}, {'x_m': 300.0, 'y_m': 300.0, 'z_m': 50.0, 'period_s': 1.0, 'phase_s': 0.75}]},
+        "Sound",
+    )
+    faults: TowerFaults = setting(
+        {'loss': 0.0, 'duplicate': 0.0, 'reorder': 0.0, 'damage': 0.0, 'old_hits': 0.0, 'old_hits_ms': 300.0, 'silent': [], 'jumps': []},
+        "What goes wrong on purpose",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Tower:
+        return ruled(self, Tower)
 
 
 class Input(Model):
@@ -1732,6 +2029,7 @@ PROCESSORS = {
     "count": "only count packets and bytes",
     "rich": "find the rings of each event",
     "forward": "send whole events on",
+    "km3": "put time slices of a KM3NeT detector together and find its events",
 }
 
 LINKS = {

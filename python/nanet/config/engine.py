@@ -27,6 +27,7 @@ from nanet.config.components import (
     Format,
     Forward,
     Gpu,
+    Km3,
     MemoryRegion,
     Merge,
     Source,
@@ -75,6 +76,7 @@ class Processor(Decision):
     gpu: Gpu = setting(Gpu, "How events are judged on GPUs; not with runtime cpu")
     merge: Merge | None = setting(None, "Event building; needed with more than one source; null: each packet holds whole events")
     forward: Forward | None = setting(None, "Where whole events go; with kind forward, and only then")
+    km3: Km3 | None = setting(None, "The trigger of a KM3NeT detector; with kind km3, and only then; null: all its defaults")
     settings: Settings | None = setting(None, "What a processor of a plug-in needs, keys of its own; only there; null: nothing")
 
     def place(self) -> str:
@@ -189,6 +191,7 @@ class EngineConfig(Model):
     def _whole(self) -> EngineConfig:
         _no_twice("memory region", [region.name for region in self.memory_regions], "rename one")
         self._check_forward()
+        self._check_km3()
         self._check_mask()
         self._check_plugin_processor()
         if self.processor.runtime == "cpu" and self.processor.gpu != Gpu():
@@ -205,6 +208,12 @@ class EngineConfig(Model):
         if self.processor.kind != "forward" and forward is not None:
             raise problem(
                 "forward is configured", f"processor {self.processor.kind} sends no events", "remove it, or set kind to forward"
+            )
+
+    def _check_km3(self) -> None:
+        if self.processor.kind != "km3" and self.processor.km3 is not None:
+            raise problem(
+                "km3 is configured", f"processor {self.processor.kind} is no trigger of KM3NeT", "remove it, or set kind to km3"
             )
 
     def _check_mask(self) -> None:

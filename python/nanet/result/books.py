@@ -57,6 +57,14 @@ UNITS_INCOMPLETE = ("units_timed_out", "units_overflow", "units_flushed")
 UNIT_LOSSES = (*UNITS_INCOMPLETE, "units_no_buffer", "units_lost")
 """Counters of units that the processor did not get whole; every such unit is in exactly one."""
 
+UNITS_UNUSED = ("units_of_no_part", "units_too_late", "units_bad_time")
+"""Counters of units that came and are in no time slice, by why."""
+
+SLICE_LOSSES = (
+    *UNITS_UNUSED, "units_absent", "slices_missing", "records_bad", "hits_bad_time", "hits_no_room", "seeds_no_room", "events_no_room",
+)  # fmt: skip
+"""Counters of what a trigger of time slices did not look at, or did not send."""
+
 CUTS = ("parts_overflow_hits", "events_forwarded_cut")
 """Counters of what was judged or sent on without the hits that had no room."""
 
@@ -109,7 +117,7 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
     unlike = ["events_unseen"] if merged else ["events_lost", "events_bad_body"]
-    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *UNIT_LOSSES, *LINK_LOSSES]
+    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *UNIT_LOSSES, *SLICE_LOSSES, *LINK_LOSSES]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

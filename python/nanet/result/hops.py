@@ -139,6 +139,12 @@ def units(counters: Mapping[str, int]) -> list[Hop]:
     ]
 
 
+def slices(counters: Mapping[str, int]) -> Hop:
+    """Units that the processor got, against those that are in a time slice."""
+    refused = {name: int(counters[name]) for name in ("units_passed_over", *books.UNITS_UNUSED)}
+    return Hop("slices", int(counters["units_handed_over"]), int(counters["units_used"]), refused, "units")
+
+
 def answers(written: int, stats: Mapping[str, int]) -> Hop:
     """Packets given to the link that sends, against those that it sent."""
     return Hop("answers", written, int(stats["tx_packets"]), {"tx_dropped": int(stats["tx_dropped"])})
@@ -214,6 +220,8 @@ class EngineHops:
         if any(link.sources for link in config.links):
             hops.append(sequence_numbers(counters))
         hops += units(counters)
+        if config.processor.kind == "km3":
+            hops.append(slices(counters))
         done = config.done_counter()
         if done is None:
             return hops + (self._answers(reading) if config.answers is not None else [])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nanet emulate km3`: a tower of KM3NeT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nanet.cli.options import Duration, JsonFile
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to those of `nanet emulate`."""
+    app.command("km3")(emulate_km3)
+
+
+def emulate_km3(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
+    ] = None,
+    to: Annotated[list[str] | None, typer.Option("--to", help="Where to send: once for all floors, or once for each.")] = None,
+    control: Annotated[
+        str, typer.Option("--control", help="Where floor 1 takes slow control, others at the ports after it; '' for nowhere.")
+    ] = "",
+    floors: Annotated[int, typer.Option("--floors", min=1, max=32, help="Floors of the tower.")] = 14,
+    duration: Duration = 10.0,
+    samples: Annotated[
+        int, typer.Option("--samples", min=0, max=255, help="Samples of a hit; 0: short hits. 106: 300 Mb/s a floor.")
+    ] = 0,
+    muons: Annotated[float, typer.Option("--muons", metavar="HZ", min=0, help="Muons near the tower.")] = 1.0,
+    speed: Annotated[
+        float, typer.Option("--speed", min=0, help="Detector time over time; 0: as fast as possible.")
+    ] = 1.0,
+    pool: Annotated[
+        int, typer.Option("--pool", metavar="SLICES", min=0, help="Make so many slices first, and send them repeatedly.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of everything that is random.")] = 1,
+    core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="FILE", help="HDF5 file for tracks, their hits and all places.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """KM3NeT tower: send hits, sound and instruments; answer slow control."""
+    from nanet.config.components import Tower
+    from nanet.config.errors import validated
+    from nanet.result import files
+    from nanet.run import km3_tower
+
+    keys: dict[str, Any] = {
+        "destinations": to or ["udp://127.0.0.1:7100"], "control": control or None, "floors": floors, "duration_s": duration,
+        "hits": samples == 0, "samples": samples, "muons": {"rate_hz": muons}, "speed": speed, "pool_slices": pool, "seed": seed,
+        "cpu_core": core,
+    }  # fmt: skip
+    loaded = km3_tower.load(config) if config is not None else validated(Tower, keys)
+    result = km3_tower.run(loaded, truth=truth, say=lambda text: print(text, flush=True))
+    files.write_json(json_file, result)
+    print(km3_tower.sentence(result), flush=True)
+    raise typer.Exit(1 if result["tx_dropped"] or result["tx_refused"] else 0)

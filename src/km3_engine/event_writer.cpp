@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "km3_engine/event_writer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nanet::km3_engine {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x4B4D3345;  // "KM3E"
+
+template <class Number>
+std::byte* put(std::byte* to, Number value) {
+  for (std::size_t k = sizeof value; k-- > 0;) *to++ = static_cast<std::byte>(value >> 8 * k);
+  return to;
+}
+
+std::byte* put_time(std::byte* to, double time_ns) { return put(to, static_cast<std::uint64_t>(std::llround(time_ns * 1024.0))); }
+
+}  // namespace
+
+EventWriter::EventWriter(const km3::Detector& detector, std::uint32_t packet_bytes, flow::TxRing& ring, flow::CompletionQueue& sent,
+                         flow::Counters& counters, engine::Transmitter* inline_transmitter)
+    : slots_(ring, sent, counters, inline_transmitter), packet_bytes_(packet_bytes), time_base_ns_(detector.time_base_ns()) {
+  for (const km3::Pm& pm : detector.pms()) {
+    const km3::Floor& floor = detector.floors()[pm.floor];
+    names_.push_back({static_cast<std::uint8_t>(floor.tower), static_cast<std::uint8_t>(floor.number), pm.number});
+  }
+}
+
+void EventWriter::write(const km3::Event& event, std::span<const km3::Hit> hits, const Slice& slice, std::uint64_t arrival_ns) {
+  const auto hit_count = static_cast<std::uint32_t>(hits.size());
+  const std::uint32_t event_bytes = kEventHeadBytes + hit_count * kEventHitBytes;
+  std::uint32_t offset = 0;
+  std::uint32_t next = 0;
+  while (offset < event_bytes) {
+    std::byte* const packet = slots_.acquire().data();
+    std::byte* to = packet;
+    to = put(to, kMagic);
+    to = put(to, slice.run);
+    to = put(to, slice.slice);
+    to = put(to, static_cast<std::uint32_t>(event.number));
+    to = put(to, static_cast<std::uint32_t>(slice.begin_ns / 1'000'000'000));
+    to = put(to, static_cast<std::uint32_t>(slice.begin_ns % 1'000'000'000 / 16));
+    to = put(to, offset);
+    to = put(to, event_bytes);
+    std::uint32_t room = packet_bytes_ - kEventHeaderBytes;
+    if (offset == 0) {
+      to = put(to, hit_count);
+      to = put(to, event.seed_count);
+      to = put(to, event.kinds);
+      to = put(to, event.is_cut);
+      to = put_time(to, event.begin_ns + time_base_ns_);
+      room -= kEventHeadBytes;
+      offset = kEventHeadBytes;
+    }
+    const std::uint32_t end = std::min(hit_count, next + room / kEventHitBytes);
+    for (; next < end; ++next) {
+      const km3::Hit& hit = hits[next];
+      const Name& name = names_[hit.pm];
+      const float charge = std::min(255.0F, std::round(hit.charge_pe / km3::kChargeUnitPe));
+      to = put(to, name.tower);
+      to = put(to, name.floor);
+      to = put(to, name.pm);
+      to = put(to, static_cast<std::uint8_t>(charge));
+      to = put_time(to, hit.time_ns + time_base_ns_);
+    }
+    offset = kEventHeadBytes + next * kEventHitBytes;
+    slots_.post(static_cast<std::size_t>(to - packet), arrival_ns);
+  }
+}
+
+}  // namespace nanet::km3_engine

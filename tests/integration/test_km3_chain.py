@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated tower and the engine: every byte that floors send is received, a floor that is gone has a name, slow control is answered, and light comes
+when a formula that is written here says."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+from pathlib import Path
+from typing import Any
+
+import nanet
+import numpy as np
+import yaml
+from loops import ROOT, free_ports, free_row
+from nanet.config import EngineConfig
+from nanet.config.components import Tower
+from nanet.run import km3_tower
+from nanet.run.process import EngineProcess
+
+FLOORS = 3
+
+
+def tower(port: int, **changes: Any) -> Tower:
+    """A small tower, at half of its speed, so that a busy machine loses nothing."""
+    plain: dict[str, Any] = {"destinations": [f"udp://127.0.0.1:{port}"], "floors": FLOORS, "duration_s": 0.6, "slice_ms": 50, "speed": 0.5}
+    return Tower.model_validate(plain | changes)
+
+
+def engine(port: int) -> EngineConfig:
+    """The example, at another port and for that tower."""
+    plain = yaml.safe_load((ROOT / "examples" / "km3.yaml").read_text())
+    plain["links"][0]["endpoint"] = f"udp://127.0.0.1:{port}"
+    plain["processor"]["km3"] = {"floors": FLOORS, "trigger": {"slice_ns": 50e6}}
+    plain["waiting"] = {"spin": 200}
+    del plain["answers"]
+    return EngineConfig.model_validate(plain)
+
+
+def test_every_byte_of_every_unit_is_received() -> None:
+    (port,) = free_ports(1)
+    config = tower(port, samples=20)
+    units = km3_tower.make_units(config)
+    sender = km3_tower.make_tower(config)
+    came: dict[tuple[int, int, int], bytes] = {}
+    with nanet.open(
+        f"udp://127.0.0.1:{port}", protocol="km3-floor", buffer_count=64, buffer_bytes=1 << 22, packet_bytes_max=8972,
+        assemble={"units_open": 2, "timeout_us": 2_000_000},
+    ) as receiver:  # fmt: skip
+        sender.start()
+        quiet = 0
+        while len(came) < 12 * FLOORS * 5 and not (sender.snapshot()["slices"] == 12 and quiet > 3):
+            quiet += 1
+            for completion in receiver.completions(0.5):
+                quiet = 0
+                unit = completion.unit
+                assert unit is not None
+                assert not unit.mask(np.uint8).any()
+                came[unit.number & 0xFFFFFFFF, unit.stream >> 3 & 255, unit.stream & 7] = unit.array().tobytes()
+    sender.stop()
+    assert sorted(came) == [(slice_, floor, kind) for slice_ in range(12) for floor in range(1, FLOORS + 1) for kind in range(1, 6)]
+    for (slice_, floor, kind), data in came.items():
+        assert data == units.unit(slice_, floor, kind), (slice_, floor, kind)
+
+
+def test_a_floor_that_is_gone_has_a_name_and_the_others_go_on() -> None:
+    (port,) = free_ports(1)
+    config = tower(port, faults={"silent": [{"floor": 2, "slice": 4, "slices": 3}], "jumps": [{"floor": 3, "slice": 10}]})
+    with EngineProcess(engine(port)) as process:
+        sent = km3_tower.run(config)
+        counters = process.stop()["counters"]
+    assert sent["faults"]["silent"] > 0
+    assert counters["packets_accepted"] == sent["packets_sent"]
+    assert counters["units_handed_over"] == (12 * FLOORS - 3) * 4
+    assert counters["slices_whole"] == 12 - 3 - 2
+    assert counters["slices_incomplete"] == 5
+    assert counters["units_absent"] == 5
+    assert counters["units_bad_time"] == 2
+    assert counters["units_used"] == 12 * FLOORS - 5
+
+
+def test_slow_control_is_answered_and_starts_the_run() -> None:
+    (port,) = free_ports(1)
+    config = tower(port, control=f"udp://127.0.0.1:{free_row(FLOORS)}", waits_for_start=True, duration_s=0.1)
+    running = km3_tower.make_tower(config)
+    running.start()
+
+    def ask(floor: int, command: int, value: int, sequence: int, parameter: int = 0) -> tuple[int, int]:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.settimeout(10)
+            one.sendto(struct.pack(">IBBBBIHHiII", 0x4B4D3343, 1, floor, command, 0, sequence, parameter, 0, value, 0, 0),
+                       ("127.0.0.1", running.control_ports[floor - 1]))  # fmt: skip
+            answer = struct.unpack(">IBBBBIHHiII", one.recv(100))
+            assert answer[:4] == (0x4B4D3341, 1, floor, command)
+            assert answer[5] == sequence
+            return answer[4], answer[8]
+
+    assert ask(2, 2, 14_000, 1, parameter=3) == (0, 14_000)
+    assert ask(2, 1, 0, 2, parameter=3) == (0, 14_000)
+    assert ask(1, 2, 20_001, 3) == (3, 15_000)
+    assert not running.wait(0.3)  # no run yet
+    assert [ask(floor, 3, 5, 9) for floor in range(1, FLOORS + 1)] == [(0, 5)] * FLOORS
+    assert running.wait(10.0)
+    assert running.snapshot()["slices"] == 2
+    running.stop()
+
+
+def test_light_comes_when_the_formula_says() -> None:
+    units = km3_tower.make_units(tower(1, muons={"rate_hz": 500, "time_sigma_ns": 0, "scattered_share": 0, "cos_zenith_min": -1}))
+    places = {(one["floor"], one["pm"]): one["position_m"] for one in units.places()}
+    compared = 0
+    for track in units.tracks(3):
+        for hit in track["hits"]:
+            to = [a - b for a, b in zip(places[hit["floor"], hit["pm"]], track["position_m"], strict=True)]
+            along = sum(a * b for a, b in zip(to, track["direction"], strict=True))
+            across = math.sqrt(max(0.0, sum(a * a for a in to) - along * along))
+            angle = math.acos(1 / 1.38)
+            light = across / math.sin(angle) * 1.38 - across / math.tan(angle)  # its way times n, less what the muon flew meanwhile
+            assert abs(hit["time_ns"] - track["time_ns"] - (along + light) / 0.299792458) < 1e-6
+            compared += 1
+    assert compared > 20
+
+
+def test_the_command_says_what_it_sent(tmp_path: Path, check_keys: Any) -> None:
+    import h5py
+    from loops import nanet as command
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        command("emulate", "km3", "--to", f"udp://127.0.0.1:{listener.getsockname()[1]}", "--floors", "2", "--duration", "0.4", "--muons", "50",
+                "--truth", tmp_path / "truth.h5", "--json", tmp_path / "sent.json")  # fmt: skip
+    result = json.loads((tmp_path / "sent.json").read_text())
+    check_keys(result, "emulate km3")
+    assert result["slices"] == 2
+    with h5py.File(tmp_path / "truth.h5") as file:
+        assert len(file["hits"]) == int(file["tracks"]["hits"].sum())
+        assert len(file["places"]) == 12
