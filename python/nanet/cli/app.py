@@ -11,6 +11,7 @@ import typer
 from nanet.cli.bench import bench_app
 from nanet.cli.examples import examples
 from nanet.cli.format import emulate_format, format_app
+from nanet.cli.km3 import km3_app
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.layout import Panels
 from nanet.cli.options import (
@@ -60,6 +61,7 @@ emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: reado
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(format_app, name="format")
+app.add_typer(km3_app, name="km3")
 app.add_typer(rdma_app, name="rdma")
 app.add_typer(torus_app, name="torus")
 emulate_app.command("format")(emulate_format)
