@@ -199,6 +199,9 @@ class TcpOutlet(Outlet):
 
     def _send(self, number: int, parcel: Parcel) -> bool:
         assert self._socket is not None
+        self._idle()
+        if not self.is_connected:
+            return False  # it has closed: what is sent now would be lost
         head = unit_head(parcel.unit, parcel.bytes, parcel.ranges, number)
         total, sent, moved_s = len(head) + parcel.bytes, 0, time.monotonic()
         try:
@@ -238,7 +241,7 @@ class TcpOutlet(Outlet):
         try:
             said = self._socket.recv(4096)
         except BlockingIOError:
-            return
+            return None
         except OSError as error:
             return self._break(error.strerror or str(error))
         if not said:

@@ -187,8 +187,8 @@ class RunControl:
         if wanted.generation == 0:
             own.reached = 0
             return self._now(floor, own, "ready", "")
-        is_known = own.reached == wanted.generation or wanted.is_adopted
-        if came_back and is_known and wanted.run is not None and self._is_as_left(floor, own, wanted.run):
+        may_be_in_it = came_back if own.reached == wanted.generation else wanted.is_adopted
+        if may_be_in_it and wanted.run is not None and self._is_as_left(floor, own, wanted.run):
             own.reached = wanted.generation
             return self._now(floor, own, "running", "", run=wanted.run)
         self._now(floor, own, "configuring", "")

@@ -130,7 +130,9 @@ class Server:
         if not parameter.least <= value <= parameter.most:
             least, most = parameter.least * parameter.step, parameter.most * parameter.step
             raise ConfigError(
-                [f"{parameter.name} cannot be {said['value']} (it is {least:g} to {most:g} {parameter.unit}) choose one of those"]
+                [
+                    f"{parameter.name} cannot be {value * parameter.step:g} (it is {least:g} to {most:g} {parameter.unit}) choose one of those"
+                ]
             )
         assert self._runs is not None
         return _told(parameter, self._runs.set(floor, parameter.number, value))

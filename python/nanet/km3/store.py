@@ -251,7 +251,7 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
     cursor.close()
 
 
-def _version(row: Mapping[str, Any]) -> DetectorVersion:
+def _version(row: Mapping[Any, Any]) -> DetectorVersion:
     return DetectorVersion(**{name: row[name] for name in DetectorVersion.__dataclass_fields__})
 
 
